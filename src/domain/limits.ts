@@ -1,0 +1,87 @@
+/**
+ * Every bound of the service, by name. A number that stops something growing stands here and nowhere else, so that
+ * one page tells a reader what the service will never exceed.
+ */
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** What one request may bring (spec "Limits", decisions 2). */
+export const REQUEST_BODY_BYTES_MAX = 1_048_576;
+export const JSON_DEPTH_MAX = 64;
+export const JSON_MEMBERS_MAX = 10_000;
+/** After a refusal this much of the rest is read and dropped, so that the client sees the answer (hostile 1). */
+export const REFUSED_BODY_BYTES_DROPPED_MAX = 4 * 1_048_576;
+export const REFUSED_BODY_MS_MAX = 2 * SECOND_MS;
+export const REQUEST_ARRIVAL_MS_MAX = 30 * SECOND_MS;
+
+export const URL_CHARS_MAX = 8_192;
+export const KEY_CHARS_MAX = 255;
+export const REASON_CHARS_MAX = 1_000;
+export const EMAIL_CHARS_MAX = 254;
+export const NAME_CHARS_MAX = 100;
+
+/** Headers that an agent may set (hostile 2). */
+export const HEADERS_MAX = 64;
+export const HEADER_NAME_CHARS_MAX = 128;
+export const HEADER_VALUE_BYTES_MAX = 8_192;
+export const HEADERS_BYTES_MAX = 16_384;
+
+export const RETRIES_DEFAULT = 3;
+export const RETRIES_MAX = 100;
+
+export const WAIT_SECONDS_DEFAULT = 30;
+export const WAIT_SECONDS_MAX = 120;
+/** Requests of one account that may hang in `sync` or `wait` at a time; above it they answer at once. */
+export const WAITERS_PER_ACCOUNT_MAX = 1_000;
+
+export const LIST_LIMIT_DEFAULT = 20;
+export const LIST_LIMIT_MAX = 100;
+/** Rows that one page may look at; a rarer match than that is found on the following pages (its cursor goes on). */
+export const LIST_SCAN_ROWS_MAX = 10_000;
+/** Rows of a timeline that one answer shows: 100 attempts a run, and the oldest are dropped beyond many runs. */
+export const TIMELINE_ROWS_MAX = 2_000;
+
+/** Both kinds of deduplication look this far back from now (spec "Limits"). */
+export const DEDUPE_WINDOW_MS = DAY_MS;
+
+/** Answers of targets (decisions 4). */
+export const RESPONSE_BODY_BYTES_MAX = 262_144;
+export const RETRY_AFTER_MS_MIN = SECOND_MS;
+export const RETRY_AFTER_MS_MAX = DAY_MS;
+export const ATTEMPT_TIMEOUT_MS_DEFAULT = 30 * SECOND_MS;
+export const DNS_TIMEOUT_MS = 3 * SECOND_MS;
+export const ADDRESSES_TRIED_MAX = 16;
+export const LOCATION_CHARS_MAX = 2_048;
+
+export const RETRY_BASE_MS_DEFAULT = 2 * SECOND_MS;
+export const RETRY_CAP_MS_DEFAULT = HOUR_MS;
+export const RETRY_JITTER = 0.2;
+
+/** A claim is the claimant's for the attempt's deadline and this much more to write the result down. */
+export const LEASE_GRACE_MS = 15 * SECOND_MS;
+export const RESCUE_EVERY_MS = 5 * SECOND_MS;
+/** Rows that one rescue pass takes up; what is left is taken by the next pass, at once. */
+export const RESCUE_ROWS_MAX = 500;
+/** A timer never sleeps longer: a suspended machine or a jump of the clock costs at most this. */
+export const SLEEP_MS_MAX = 30 * SECOND_MS;
+export const DRAIN_MS_MAX = 30 * SECOND_MS;
+/** A write that lost its race reads again and decides again this often. */
+export const DECIDE_TRIES_MAX = 3;
+
+/** Lanes (account and host) kept in memory; those beyond it are found by the sweep when there is room again. */
+export const LANES_MAX = 50_000;
+/** Due actions of one lane remembered by id; the rest is read from the store when these are sent. */
+export const LANE_READY_MAX = 256;
+/** Ids that one claim takes to the store. */
+export const CLAIM_ROWS_MAX = 256;
+
+/** Writes that may wait for one commit; above it a caller is told to come back (503). */
+export const WRITES_WAITING_MAX = 20_000;
+export const FLUSH_ROWS_MAX = 1_000;
+/** Bytes of payload that one commit takes, so that a flush of large bodies does not hold the event loop. */
+export const FLUSH_BYTES_MAX = 8 * 1_048_576;
+
+export const RATE_WINDOW_MS = SECOND_MS;

@@ -1,0 +1,101 @@
+import type { ErrorSource, HttpMethod } from "./action.ts";
+
+/** What stood in the way of an answer. Each has one fixed sentence; a library's words go nowhere (decisions 4). */
+export type Fault =
+  | "timed_out"
+  | "name_not_resolved"
+  | "refused"
+  | "unreachable"
+  | "certificate"
+  | "tls_handshake"
+  | "closed"
+  | "not_http"
+  | "headers_too_large"
+  | "address_never"
+  | "address_private"
+  | "interrupted";
+
+/** A status came back. `brokenBy` says that the body behind it did not arrive whole. */
+export interface Answered {
+  readonly kind: "answered";
+  /** 200..599. */
+  readonly code: number;
+  /** JSON text of what is shown as `response_body`; null when there was no body. */
+  readonly body: string | null;
+  readonly truncated: boolean;
+  readonly brokenBy: "timed_out" | "closed" | null;
+  readonly retryAfter: string | null;
+  readonly location: string | null;
+}
+
+/** The target saw nothing of the request. */
+export interface NotSent {
+  readonly kind: "not_sent";
+  readonly fault: Fault;
+}
+
+/** Bytes may have left and no answer came: the target may have done it. */
+export interface Unknown {
+  readonly kind: "unknown";
+  readonly fault: Fault;
+}
+
+/** How one attempt ended; a value, never an exception. */
+export type Outcome = Answered | NotSent | Unknown;
+
+/** The name of an outcome in the timeline. */
+export type OutcomeKind = Outcome["kind"];
+
+/** Success is 2xx, and a 2xx head decides; only a GET, harmless to repeat, needs its body whole (decisions 4). */
+export function isSuccess(outcome: Outcome, method: HttpMethod): boolean {
+  if (outcome.kind !== "answered" || outcome.code < 200 || outcome.code > 299) return false;
+  return outcome.brokenBy === null || method !== "GET";
+}
+
+/** A refusal by our own policy ends the action at once: another attempt would be refused the same way. */
+export function isPolicyRefusal(outcome: Outcome): boolean {
+  return outcome.kind === "not_sent" && (outcome.fault === "address_never" || outcome.fault === "address_private");
+}
+
+/** A failed attempt is the target's when its answer says no, and dispatch's when there was no whole answer. */
+export function errorSource(outcome: Outcome): ErrorSource {
+  return outcome.kind === "answered" && !isBrokenSuccess(outcome) ? "target" : "dispatch";
+}
+
+/** The sentence that goes into `last_error` (hostile 4); `timeoutMs` is the deadline that was in force. */
+export function describe(outcome: Outcome, timeoutMs: number): string {
+  if (outcome.kind !== "answered") return sentenceOf(outcome.fault, timeoutMs);
+  if (isBrokenSuccess(outcome)) return sentenceOf(outcome.brokenBy ?? "closed", timeoutMs);
+  if (outcome.code >= 300 && outcome.code < 400) {
+    return `The target answered with a redirect (${outcome.code}); redirects are never followed.`;
+  }
+  return `The target answered with status ${outcome.code}.`;
+}
+
+function isBrokenSuccess(outcome: Answered): boolean {
+  return outcome.code >= 200 && outcome.code <= 299 && outcome.brokenBy !== null;
+}
+
+function sentenceOf(fault: Fault, timeoutMs: number): string {
+  if (fault === "timed_out") return `The target did not answer within ${seconds(timeoutMs)}.`;
+  return SENTENCES[fault];
+}
+
+const SENTENCES: Readonly<Record<Exclude<Fault, "timed_out">, string>> = {
+  name_not_resolved: "The target's name could not be resolved.",
+  refused: "The target refused the connection.",
+  unreachable: "The target could not be reached.",
+  certificate: "The target's TLS certificate was not accepted.",
+  tls_handshake: "The TLS handshake with the target failed.",
+  closed: "The target closed the connection before the whole answer came.",
+  not_http: "The target's answer was not valid HTTP.",
+  headers_too_large: "The headers of the target's answer were too large.",
+  address_never: "The target's address is not allowed.",
+  address_private: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS).",
+  interrupted: "The attempt was interrupted; the target may have received it.",
+};
+
+function seconds(timeoutMs: number): string {
+  const value = timeoutMs / 1_000;
+  return value === 1 ? "1 second" : `${value} seconds`;
+}

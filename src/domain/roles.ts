@@ -1,0 +1,35 @@
+import type { HttpMethod } from "./action.ts";
+
+/** What a key may do (decisions 7). */
+export const ROLES = ["owner", "approver", "agent", "reader"] as const;
+export type Role = (typeof ROLES)[number];
+
+/** Which creates of a key are held for a person whatever their `approve` says (decisions 3). */
+export const HOLDS = ["none", "writes", "all"] as const;
+export type Hold = (typeof HOLDS)[number];
+
+/** One thing that a caller may be allowed to do. An operation names exactly one. */
+export const PERMISSIONS = ["read", "create", "approve", "cancel", "retry", "manage"] as const;
+export type Permission = (typeof PERMISSIONS)[number];
+
+const GRANTS: Readonly<Record<Role, readonly Permission[]>> = {
+  owner: PERMISSIONS,
+  approver: ["read", "approve", "cancel"],
+  agent: ["read", "create", "cancel", "retry"],
+  reader: ["read"],
+};
+
+/** Whether the role holds the permission; the one place that decides it. */
+export function mayDo(role: Role, permission: Permission): boolean {
+  return GRANTS[role].includes(permission);
+}
+
+/** The roles that hold a permission, for the sentence that refuses the others. */
+export function rolesThatMay(permission: Permission): readonly Role[] {
+  return ROLES.filter((role) => mayDo(role, permission));
+}
+
+/** Whether a key's `hold` puts this create before a person. */
+export function isHeld(hold: Hold, method: HttpMethod): boolean {
+  return hold === "all" || (hold === "writes" && method !== "GET");
+}

@@ -1,0 +1,79 @@
+import type { Action, Result } from "./action.ts";
+import { type Backoff, backoffMs, retryAfterMs } from "./backoff.ts";
+import { type Change, stateOf } from "./change.ts";
+import { describe, errorSource, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
+import type { Happening } from "./timeline.ts";
+
+/** What the engine knows when an attempt has ended. Time and chance are arguments. */
+export interface AttemptEnd {
+  readonly outcome: Outcome;
+  readonly now: Date;
+  readonly durationMs: number;
+  readonly timeoutMs: number;
+  readonly backoff: Backoff;
+  /** Uniform in [0, 1). */
+  readonly chance: number;
+}
+
+/** The change that ends an attempt of an active action: completed, waiting for the next attempt, or failed. */
+export function settle(action: Action, end: AttemptEnd): Change {
+  const { outcome, now } = end;
+  const result = resultOf(action, end);
+  const ended = { ...stateOf(action), leaseUntil: null, dueAt: null, finishedAt: now, result };
+  const attempt = (nextRetryAt: Date | null) => attemptMade(action, end, result, nextRetryAt);
+
+  if (isSuccess(outcome, action.method)) {
+    return {
+      before: action,
+      after: { ...ended, status: "completed" },
+      happenings: [attempt(null), { type: "completed" }],
+    };
+  }
+  if (action.attempts >= action.retries || isFinal(action, outcome)) {
+    return { before: action, after: { ...ended, status: "failed" }, happenings: [attempt(null), { type: "failed" }] };
+  }
+  const dueAt = new Date(now.getTime() + delayMs(action, end));
+  return {
+    before: action,
+    after: { ...ended, status: "pending", dueAt, finishedAt: null },
+    happenings: [attempt(dueAt)],
+  };
+}
+
+/** Two failures end an action before its attempts are used up (decisions 4). */
+function isFinal(action: Action, outcome: Outcome): boolean {
+  return isPolicyRefusal(outcome) || (outcome.kind === "unknown" && action.onUnknown === "stop");
+}
+
+function delayMs(action: Action, { outcome, now, backoff, chance }: AttemptEnd): number {
+  const asked = outcome.kind === "answered" ? retryAfterMs(outcome.retryAfter, now) : null;
+  return asked ?? backoffMs(action.attempts, backoff, chance);
+}
+
+function resultOf(action: Action, { outcome, durationMs, timeoutMs }: AttemptEnd): Result {
+  const succeeded = isSuccess(outcome, action.method);
+  const answered = outcome.kind === "answered" ? outcome : null;
+  const source = succeeded ? null : errorSource(outcome);
+  return {
+    lastError: succeeded ? null : describe(outcome, timeoutMs),
+    errorSource: source,
+    // A broken answer counts as none (spec "error object": null for dispatch errors); the timeline has its status.
+    responseCode: source === "dispatch" ? null : (answered?.code ?? null),
+    responseBody: source === "dispatch" ? null : (answered?.body ?? null),
+    responseTruncated: source !== "dispatch" && (answered?.truncated ?? false),
+    durationMs,
+  };
+}
+
+function attemptMade(action: Action, { outcome, durationMs }: AttemptEnd, result: Result, next: Date | null): Happening {
+  return {
+    type: "attempt",
+    attempt: action.attempts,
+    outcome: outcome.kind,
+    response_code: outcome.kind === "answered" ? outcome.code : null,
+    error: result.lastError,
+    duration_ms: durationMs,
+    next_retry_at: next?.toISOString() ?? null,
+    location: outcome.kind === "answered" && outcome.code >= 300 && outcome.code < 400 ? outcome.location : null,
+  };
+}

@@ -1,0 +1,48 @@
+import type { ActionStatus } from "./action.ts";
+import type { Actor } from "./actor.ts";
+import type { OutcomeKind } from "./outcome.ts";
+
+/** What a person or the system decided, by whom and why. */
+interface Decision {
+  readonly actor: Actor;
+  readonly reason?: string | null;
+}
+
+/** How one attempt went; `attempt` counts within the run. */
+interface AttemptMade {
+  readonly attempt: number;
+  readonly outcome: OutcomeKind;
+  readonly response_code: number | null;
+  readonly error: string | null;
+  readonly duration_ms: number;
+  readonly next_retry_at: string | null;
+  readonly location: string | null;
+}
+
+/** The fate of a notification that an action owed. */
+interface Notified {
+  readonly event: string;
+  readonly delivered: boolean;
+  readonly attempts: number;
+  readonly error: string | null;
+}
+
+/** Something that happened to an action, and what is told of it (decisions 12). The members are as users read them. */
+export type Happening =
+  | ({ readonly type: "created" | "approved" | "rejected" | "cancelled" | "retried" } & Decision)
+  | { readonly type: "held" | "started" | "completed" | "failed" }
+  | ({ readonly type: "attempt" } & AttemptMade)
+  | ({ readonly type: "mail" | "callback" } & Notified);
+
+export type HappeningType = Happening["type"];
+
+/** A row of the timeline as the store gives it back. */
+export interface TimelineEntry {
+  /** Grows over all actions of the service; the position in the event stream. */
+  readonly seq: number;
+  readonly at: Date;
+  readonly run: number;
+  /** The action's status after it. */
+  readonly status: ActionStatus;
+  readonly happening: Happening;
+}

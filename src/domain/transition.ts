@@ -1,0 +1,32 @@
+import { ACTION_STATUSES, type ActionStatus } from "./action.ts";
+
+/** What can happen to an action. `hold` is the retry of an action that needs a yes: one yes releases one run. */
+export type Trigger = "approve" | "cancel" | "dispatch" | "succeed" | "reschedule" | "exhaust" | "retry" | "hold";
+
+/** The state machine (spec "States and transitions"). What is not in this table cannot happen. */
+const TRANSITIONS: Readonly<Record<ActionStatus, Partial<Record<Trigger, ActionStatus>>>> = {
+  awaiting_approval: { approve: "pending", cancel: "cancelled" },
+  pending: { dispatch: "active", cancel: "cancelled" },
+  active: { succeed: "completed", reschedule: "pending", exhaust: "failed" },
+  failed: { retry: "pending", hold: "awaiting_approval" },
+  cancelled: { retry: "pending", hold: "awaiting_approval" },
+  completed: {},
+};
+
+/** Where the trigger leads from a status; null when it is not allowed there. */
+export function next(status: ActionStatus, trigger: Trigger): ActionStatus | null {
+  return TRANSITIONS[status][trigger] ?? null;
+}
+
+/** The statuses from which a trigger is allowed: what an error message and a guard in SQL name. */
+export function sources(trigger: Trigger): readonly ActionStatus[] {
+  return ACTION_STATUSES.filter((status) => next(status, trigger) !== null);
+}
+
+export const OPERATIONS = ["approve", "cancel", "retry"] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+/** What a person or program may do with an action now: the `actions` field (spec "Allowed operations"). */
+export function operationsIn(status: ActionStatus): readonly Operation[] {
+  return OPERATIONS.filter((operation) => next(status, operation) !== null);
+}

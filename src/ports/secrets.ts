@@ -1,0 +1,28 @@
+/** Where a sealed text belongs: it opens nowhere else. */
+export interface SealedPlace {
+  readonly table: string;
+  readonly row: string;
+  readonly column: string;
+}
+
+/** Everything that is made or checked with a key. */
+export interface Secrets {
+  /** A new API key `og_…` with its checksum (decisions "Name"). */
+  newApiKey(): string;
+  /** SHA-256, hex: how keys are kept and looked up. */
+  hash(text: string): string;
+  /** A new root secret of an account. */
+  newRootSecret(): Uint8Array;
+  /** AES-256-GCM under the master key, bound to its place. */
+  seal(plain: Uint8Array | string, place: SealedPlace): string;
+  /** Throws when the text was altered, moved to another place or sealed under another key. */
+  open(sealed: string, place: SealedPlace): Buffer;
+  /** The `whsec_…` of one account and origin (decisions 6). */
+  signingSecret(rootSecret: Uint8Array, origin: string): string;
+  /** A Standard Webhooks signature list of the exact bytes that are sent, `v1,…` (Standard Webhooks 1.0.0). */
+  sign(secret: string, message: { id: string; timestampSeconds: number; body: string }): string;
+  /** The token of an action's receipt page; found by its id, proven by its MAC. */
+  receiptToken(actionId: string): string;
+  /** The id of the action whose receipt the token opens; null for any other text. */
+  readReceiptToken(token: string): string | null;
+}

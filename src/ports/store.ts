@@ -1,0 +1,152 @@
+import type { Action, ActionStatus, HttpMethod } from "../domain/action.ts";
+import type { Change } from "../domain/change.ts";
+import type { KeyKind } from "../domain/dedupe.ts";
+import type { Owed } from "../domain/owed.ts";
+import type { Hold, Role } from "../domain/roles.ts";
+import type { Happening, TimelineEntry } from "../domain/timeline.ts";
+
+/** The store can't be written or read now: the disk is full, the database is away. It heals by itself. */
+export class StoreUnavailable extends Error {
+  override readonly name = "StoreUnavailable";
+}
+
+/** A notification to be written in the same commit as the change that owes it. */
+export interface OutboxRow {
+  readonly id: string;
+  readonly owed: Owed;
+  /** A callback's whole body, fixed at the moment of the change; null for a mail, which is written when it is sent. */
+  readonly payload: string | null;
+}
+
+/** A new action with everything that its creation tells and owes. */
+export interface Creation {
+  readonly action: Action;
+  readonly happenings: readonly Happening[];
+  readonly outbox: readonly OutboxRow[];
+}
+
+/** What became of a create: a new row, or the older action that its key means. */
+export type Created =
+  | { readonly kind: "created" }
+  | { readonly kind: "matched"; readonly by: KeyKind; readonly action: Action };
+
+/** A change with what it owes. `at` is the time that its timeline rows carry. */
+export interface ChangeWrite {
+  readonly change: Change;
+  readonly at: Date;
+  readonly outbox: readonly OutboxRow[];
+}
+
+/** A due action by name and fencing token: all that memory has to remember of it. */
+export interface DueAction {
+  readonly id: string;
+  readonly revision: number;
+  readonly dueAt: Date;
+}
+
+/** The queue of one account for one host. */
+export interface LaneName {
+  readonly accountId: string;
+  readonly host: string;
+}
+
+export interface LaneHead extends LaneName {
+  readonly dueAt: Date;
+}
+
+export interface ActionQuery {
+  readonly accountId: string;
+  /** Empty: any. */
+  readonly statuses: readonly ActionStatus[];
+  readonly method: HttpMethod | null;
+  /** A host name (any port), or a host name with a port. */
+  readonly host: string | null;
+  readonly dedupe: string | null;
+  readonly createdAfter: Date | null;
+  readonly createdBefore: Date | null;
+  /** Only actions older than this id. */
+  readonly before: string | null;
+  readonly limit: number;
+}
+
+export interface ActionPage {
+  /** Newest first. */
+  readonly actions: readonly Action[];
+  /** Where the next page begins; null when there is none. A page may hold fewer than `limit` and still go on. */
+  readonly before: string | null;
+}
+
+export interface ActionStore {
+  /** Durable when it resolves. Of racing creates with one key exactly one is `created`, the others match it. */
+  create(creation: Creation): Promise<Created>;
+  /** Writes the change, its timeline and what it owes, or nothing at all. False: another change came first. */
+  apply(write: ChangeWrite): Promise<boolean>;
+  /**
+   * Makes due actions active, one attempt counted and leased, and returns those won (without their last result).
+   * A claim is durable when it resolves: only then may a byte leave.
+   */
+  claim(due: readonly DueAction[], at: { now: Date; leaseUntil: Date }): Promise<readonly Action[]>;
+  find(accountId: string, id: string): Promise<Action | null>;
+  /** The action that a key means now, by the rules of `domain/dedupe.ts`. */
+  holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Action | null>;
+  list(query: ActionQuery): Promise<ActionPage>;
+  /** Oldest first, at most `TIMELINE_ROWS_MAX`, the newest kept. */
+  timeline(accountId: string, id: string): Promise<readonly TimelineEntry[]>;
+  /** Lanes that hold pending actions, with the earliest due time of each, in a fixed order after `after`. */
+  lanes(after: LaneName | null, limit: number): Promise<readonly LaneHead[]>;
+  /** The earliest pending actions of a lane, due or not yet due, in order of due time. */
+  pending(lane: LaneName, limit: number): Promise<readonly DueAction[]>;
+  /** Active actions whose lease ended before the time given; null: all of them, whoever holds the lease. */
+  orphans(leaseBefore: Date | null, limit: number): Promise<readonly Action[]>;
+  /** Forgets keys of a window that is over; true when there are more. */
+  pruneKeys(now: Date): Promise<boolean>;
+  /** How many actions are in each status that is not final: what the metrics show. */
+  waiting(): Promise<Readonly<Partial<Record<ActionStatus, number>>>>;
+}
+
+export interface Account {
+  readonly id: string;
+  readonly email: string | null;
+  /** Sealed by `Secrets`; signing secrets are derived from it. */
+  readonly sealedRootSecret: string;
+  readonly createdAt: Date;
+}
+
+/** An API key as it is kept: never the key itself. */
+export interface ApiKey {
+  readonly id: string;
+  readonly accountId: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly hold: Hold;
+  /** SHA-256 of the key, hex. */
+  readonly hash: string;
+  readonly last4: string;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | null;
+  readonly revokedAt: Date | null;
+}
+
+export interface AccountStore {
+  /** The account that the first start made; null before it. */
+  first(): Promise<Account | null>;
+  find(accountId: string): Promise<Account | null>;
+  /** Account and keys in one commit: a crash leaves all of them or none. */
+  create(account: Account, keys: readonly ApiKey[]): Promise<void>;
+  addKey(key: ApiKey): Promise<void>;
+  /** Revoked keys too; the caller judges. */
+  keyByHash(hash: string): Promise<ApiKey | null>;
+  keyUsed(keyId: string, at: Date): Promise<void>;
+}
+
+/** Where everything is kept. `test/db/conformance` is the judge of every implementation. */
+export interface Store {
+  readonly actions: ActionStore;
+  readonly accounts: AccountStore;
+  /** True when no other process can hold a lease: everything active at start is an orphan. */
+  readonly isAlone: boolean;
+  /** Resolves when the store can be written; rejects with `StoreUnavailable` when not. */
+  probe(): Promise<void>;
+  /** Ends what waits to be written and lets the file go. */
+  close(): Promise<void>;
+}
