@@ -1,0 +1,46 @@
+import { asc, eq } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/sqlite-proxy";
+import type { AccountStore, ApiKey } from "../../src/ports/store.ts";
+import { accounts, apiKeys } from "./schema.ts";
+import type { Sql, SqlValue, Statement } from "./sql.ts";
+import type { Writer } from "./writer.ts";
+
+/** Accounts and keys: read and written rarely, so through drizzle; writes take the common road of the writer. */
+export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
+  const database = drizzle(async (text, params) => {
+    // Safe: the columns of these tables bind to text, integers and null only.
+    const rows = await sql.read({ sql: text, args: params as SqlValue[] });
+    return { rows: rows.map((row) => Object.values(row)) };
+  });
+  const insertKeys = (keys: readonly ApiKey[]) =>
+    keys.map((key) => statementOf(database.insert(apiKeys).values({ ...key }).toSQL()));
+
+  return {
+    async first() {
+      const [account] = await database.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id)).limit(1);
+      return account ?? null;
+    },
+    async find(accountId) {
+      const [account] = await database.select().from(accounts).where(eq(accounts.id, accountId)).limit(1);
+      return account ?? null;
+    },
+    async create(account, keys) {
+      await writer.write([statementOf(database.insert(accounts).values({ ...account }).toSQL()), ...insertKeys(keys)]);
+    },
+    async addKey(key) {
+      await writer.write(insertKeys([key]));
+    },
+    async keyByHash(hash) {
+      const [key] = await database.select().from(apiKeys).where(eq(apiKeys.hash, hash)).limit(1);
+      return key ?? null;
+    },
+    async keyUsed(keyId, at) {
+      await writer.write([statementOf(database.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, keyId)).toSQL())]);
+    },
+  };
+}
+
+function statementOf({ sql, params }: { sql: string; params: unknown[] }): Statement {
+  // Safe: as above.
+  return { sql, args: params as SqlValue[] };
+}

@@ -1,0 +1,49 @@
+import type { Action } from "../../src/domain/action.ts";
+import { applied } from "../../src/domain/change.ts";
+import type { ChangeWrite } from "../../src/ports/store.ts";
+import { all, either, free, heldBy, type KeyOf, take } from "./keys.ts";
+import { RESULT_COLUMNS, resultValues, STATE_COLUMNS, stateValues } from "./rows.ts";
+import { type Guard, sideRows, unchanged } from "./side-rows.ts";
+import type { Statement } from "./sql.ts";
+import type { Writer } from "./writer.ts";
+
+const set = (columns: readonly string[]) => columns.map((column) => `${column} = ?`).join(", ");
+const SET_STATE = `UPDATE actions SET ${set(STATE_COLUMNS)}`;
+const ALWAYS: Guard = { sql: "1", args: [] };
+const SET_ALL = `${SET_STATE}, ${set(RESULT_COLUMNS)}`;
+
+/** Writes a change with its side rows if the action still has the revision that it was decided on; tells whether. */
+export async function applyChange(writer: Writer, write: ChangeWrite): Promise<boolean> {
+  const done = await writer.write(statements(write));
+  return done.at(-1)?.changes === 1;
+}
+
+function statements({ change, at, outbox }: ChangeWrite): readonly Statement[] {
+  const { before, happenings } = change;
+  const after = applied(change);
+  const unmoved = unchanged(before.id, before.revision);
+  const key = retakenKey(before, after);
+  if (key === null) return [...sideRows({ after, at, happenings, outbox }, unmoved), update(before, after, ALWAYS)];
+  const mine = heldBy(key, before.id);
+  return [
+    take(key, before, all([unmoved, either(free(key, at), mine)])),
+    ...sideRows({ after, at, happenings, outbox }, all([unmoved, mine])),
+    update(before, after, mine),
+  ];
+}
+
+/** A new run makes the action answer for its dedupe key again, unless another live action does by now. */
+function retakenKey(before: Action, after: Action): KeyOf | null {
+  if (after.run === before.run || after.dedupe === null) return null;
+  return { accountId: after.accountId, kind: "dedupe", key: after.dedupe };
+}
+
+/** A result that the change leaves as it was is not written again: it may be a quarter of a megabyte. */
+function update(before: Action, after: Action, guard: Guard): Statement {
+  const keepsResult = after.result === before.result;
+  const values = keepsResult ? stateValues(after) : [...stateValues(after), ...resultValues(after.result)];
+  return {
+    sql: `${keepsResult ? SET_STATE : SET_ALL} WHERE id = ? AND revision = ? AND ${guard.sql}`,
+    args: [...values, before.id, before.revision, ...guard.args],
+  };
+}

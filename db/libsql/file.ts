@@ -1,0 +1,85 @@
+import Database from "libsql";
+import { faultOf, unavailable } from "./fault.ts";
+import type { Done, Row, Sql, SqlValue, Statement } from "./sql.ts";
+
+/** How long a statement may stop the event loop for another process's lock; the writer tries again without stopping it. */
+const BUSY_MS = 20;
+/** Prepared statements kept. The hot ones are some twenty; the list's filters make the rest. */
+const STATEMENTS_MAX = 256;
+
+const PRAGMAS = [
+  "journal_mode = WAL",
+  "synchronous = FULL", // An acknowledged create survives power loss (decisions 11).
+  "foreign_keys = OFF",
+  "cache_size = -65536",
+  "wal_autocheckpoint = 2000",
+  "temp_store = MEMORY",
+];
+
+/**
+ * A database file, by the native binding that `@libsql/client` brings, with its prepared statements kept: a read costs
+ * 6 us instead of 57, a commit of sixty rows 115 instead of 290. Every call is synchronous work on the event loop.
+ */
+export function openFile(path: string): Sql {
+  const database = connect(path);
+  const prepared = new Map<string, Prepared>();
+  const prepare = (sql: string): Prepared => {
+    const known = prepared.get(sql);
+    if (known !== undefined) return known;
+    if (prepared.size >= STATEMENTS_MAX) prepared.clear();
+    // Safe: the binding's types know `any` only; rows are columns of SQLite's own types.
+    const statement = database.prepare(sql) as unknown as Prepared;
+    prepared.set(sql, statement);
+    return statement;
+  };
+  const run = ({ sql, args }: Statement): Done => {
+    const statement = prepare(sql);
+    if (!statement.reader) return { changes: statement.run(args).changes, rows: [] };
+    const rows = statement.all(args);
+    return { changes: rows.length, rows };
+  };
+  const control = (sql: "BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK") => prepare(sql).run([]);
+
+  return {
+    async read({ sql, args }) {
+      try {
+        return prepare(sql).all(args);
+      } catch (error) {
+        throw faultOf(error) === "rejected" ? error : unavailable(error);
+      }
+    },
+    async batch(statements) {
+      control("BEGIN IMMEDIATE");
+      try {
+        const done = statements.map(run);
+        control("COMMIT");
+        return done;
+      } catch (error) {
+        rollback(control);
+        throw error;
+      }
+    },
+    close: () => void database.close(),
+  };
+}
+
+interface Prepared {
+  readonly reader: boolean;
+  run(args: readonly SqlValue[]): { readonly changes: number };
+  all(args: readonly SqlValue[]): readonly Row[];
+}
+
+function connect(path: string): Database.Database {
+  const database = new Database(path, { timeout: BUSY_MS });
+  for (const pragma of PRAGMAS) database.exec(`PRAGMA ${pragma}`);
+  return database;
+}
+
+/** After a full disk or an I/O error SQLite has rolled back by itself, and says so by refusing. */
+function rollback(control: (sql: "ROLLBACK") => unknown): void {
+  try {
+    control("ROLLBACK");
+  } catch {
+    // The first error is the one that tells.
+  }
+}

@@ -1,0 +1,80 @@
+import type { Action } from "../../src/domain/action.ts";
+import { TIMELINE_ROWS_MAX } from "../../src/domain/limits.ts";
+import type { TimelineEntry } from "../../src/domain/timeline.ts";
+import type { DueAction, LaneHead, LaneName } from "../../src/ports/store.ts";
+import type { Hands } from "./create.ts";
+import { type KeyOf, LIVE, windowStart } from "./keys.ts";
+import { actionOf, RESULT_COLUMNS, REQUEST_COLUMNS, STATE_COLUMNS, timelineEntryOf } from "./rows.ts";
+import type { Row, Sql } from "./sql.ts";
+
+type Reader = Pick<Hands, "sql" | "seal">;
+
+const COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS, ...RESULT_COLUMNS];
+/** For joins: every column of `actions a`. */
+export const ACTION_COLUMNS = COLUMNS.map((column) => `a.${column}`).join(", ");
+
+export async function findAction({ sql, seal }: Reader, accountId: string, id: string): Promise<Action | null> {
+  const text = `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.id = ? AND a.account_id = ?`;
+  return first(await sql.read({ sql: text, args: [id, accountId] }), seal);
+}
+
+/** The live action that a key means. */
+export async function holderOf({ sql, seal }: Reader, { accountId, kind, key }: KeyOf, now: Date): Promise<Action | null> {
+  const text = `SELECT ${ACTION_COLUMNS} FROM action_keys k JOIN actions a ON a.id = k.action_id
+    WHERE k.account_id = ? AND k.kind = ? AND k.key = ? AND ${LIVE}`;
+  return first(await sql.read({ sql: text, args: [accountId, kind, key, windowStart(now)] }), seal);
+}
+
+/** Oldest first; beyond the bound the oldest are left out. */
+export async function readTimeline(sql: Sql, accountId: string, id: string): Promise<readonly TimelineEntry[]> {
+  const rows = await sql.read({
+    sql: `SELECT seq, at, run, type, status, detail FROM timeline
+      WHERE action_id = ? AND account_id = ? ORDER BY seq DESC LIMIT ?`,
+    args: [id, accountId, TIMELINE_ROWS_MAX],
+  });
+  return rows.map(timelineEntryOf).toReversed();
+}
+
+/** Whoever was in the middle of an attempt when its lease ended, or when the process died. */
+export async function findOrphans({ sql, seal }: Reader, leaseBefore: Date | null, limit: number) {
+  const rows = await sql.read({
+    sql: `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.status = 'active' AND a.lease_until < ? ORDER BY a.lease_until LIMIT ?`,
+    args: [leaseBefore?.getTime() ?? Number.MAX_SAFE_INTEGER, limit],
+  });
+  return rows.map((row) => actionOf(row, seal));
+}
+
+/** The head of each lane, one step of the index a lane: the rows behind a head are not looked at. */
+export async function findLanes(sql: Sql, after: LaneName | null, limit: number): Promise<readonly LaneHead[]> {
+  const heads: LaneHead[] = [];
+  let last = after;
+  while (heads.length < limit) {
+    const [row] = await sql.read({
+      sql: `SELECT account_id, host, due_at FROM actions WHERE status = 'pending' AND (account_id, host) > (?, ?)
+        ORDER BY account_id, host, due_at LIMIT 1`,
+      args: [last?.accountId ?? "", last?.host ?? ""],
+    });
+    if (row === undefined) break;
+    last = { accountId: String(row["account_id"]), host: String(row["host"]) };
+    heads.push({ ...last, dueAt: new Date(Number(row["due_at"])) });
+  }
+  return heads;
+}
+
+export async function findPending(sql: Sql, { accountId, host }: LaneName, limit: number): Promise<readonly DueAction[]> {
+  const rows = await sql.read({
+    sql: `SELECT id, revision, due_at FROM actions WHERE account_id = ? AND host = ? AND status = 'pending'
+      ORDER BY due_at LIMIT ?`,
+    args: [accountId, host, limit],
+  });
+  return rows.map((row) => ({
+    id: String(row["id"]),
+    revision: Number(row["revision"]),
+    dueAt: new Date(Number(row["due_at"])),
+  }));
+}
+
+function first(rows: readonly Row[], seal: Hands["seal"]): Action | null {
+  const [row] = rows;
+  return row === undefined ? null : actionOf(row, seal);
+}

@@ -1,0 +1,68 @@
+import type { Action } from "../../src/domain/action.ts";
+import type { KeyKind } from "../../src/domain/dedupe.ts";
+import { DEDUPE_WINDOW_MS } from "../../src/domain/limits.ts";
+import type { Guard } from "./side-rows.ts";
+import type { Statement } from "./sql.ts";
+
+/** One key of one action. */
+export interface KeyOf {
+  readonly accountId: string;
+  readonly kind: KeyKind;
+  readonly key: string;
+}
+
+/** The keys that an action was created with. */
+export function keysOf({ accountId, idempotencyKey, dedupe }: Action): readonly KeyOf[] {
+  const keys: KeyOf[] = [];
+  if (idempotencyKey !== null) keys.push({ accountId, kind: "idempotency", key: idempotencyKey });
+  if (dedupe !== null) keys.push({ accountId, kind: "dedupe", key: dedupe });
+  return keys;
+}
+
+/**
+ * The action that answers for a key: inside its 24 h and, for `dedupe`, not failed (`domain/dedupe.ts` says the same of
+ * one action; here it is a condition on rows `k` and `a`).
+ */
+export const LIVE = `k.created_at > ? AND (k.kind = 'idempotency' OR a.status <> 'failed')`;
+
+/** The oldest `created_at` that is still inside the window, exclusive. */
+export function windowStart(now: Date): number {
+  return now.getTime() - DEDUPE_WINDOW_MS;
+}
+
+/** True while no live action holds the key. */
+export function free({ accountId, kind, key }: KeyOf, now: Date): Guard {
+  return {
+    sql: `NOT EXISTS (SELECT 1 FROM action_keys k JOIN actions a ON a.id = k.action_id
+      WHERE k.account_id = ? AND k.kind = ? AND k.key = ? AND ${LIVE})`,
+    args: [accountId, kind, key, windowStart(now)],
+  };
+}
+
+/** True while the key names this very action. */
+export function heldBy({ accountId, kind, key }: KeyOf, actionId: string): Guard {
+  return {
+    sql: `EXISTS (SELECT 1 FROM action_keys WHERE account_id = ? AND kind = ? AND key = ? AND action_id = ?)`,
+    args: [accountId, kind, key, actionId],
+  };
+}
+
+/** Makes the key name the action, where the guard holds. */
+export function take({ accountId, kind, key }: KeyOf, action: Action, guard: Guard): Statement {
+  return {
+    sql: `INSERT INTO action_keys (account_id, kind, key, action_id, created_at)
+      SELECT ?, ?, ?, ?, ? WHERE ${guard.sql}
+      ON CONFLICT (account_id, kind, key) DO UPDATE SET action_id = excluded.action_id, created_at = excluded.created_at`,
+    args: [accountId, kind, key, action.id, action.createdAt.getTime(), ...guard.args],
+  };
+}
+
+/** All of several conditions. */
+export function all(guards: readonly Guard[]): Guard {
+  return { sql: guards.map(({ sql }) => sql).join(" AND "), args: guards.flatMap(({ args }) => args) };
+}
+
+/** One of two conditions. */
+export function either(one: Guard, other: Guard): Guard {
+  return { sql: `(${one.sql} OR ${other.sql})`, args: [...one.args, ...other.args] };
+}

@@ -1,0 +1,81 @@
+import { firstActionId } from "../../src/domain/id.ts";
+import { LIST_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
+import type { ActionPage, ActionQuery } from "../../src/ports/store.ts";
+import type { Hands } from "./create.ts";
+import { ACTION_COLUMNS } from "./find.ts";
+import type { Guard } from "./side-rows.ts";
+import { actionOf } from "./rows.ts";
+import type { SqlValue } from "./sql.ts";
+
+/**
+ * One page, newest first. Keyset: the cursor is the last id seen, so that inserts neither shift nor repeat anything. One
+ * filter narrows by an index; the others look at rows, at most `LIST_SCAN_ROWS_MAX` a page, and a page that came to that
+ * bound says where the next one goes on.
+ */
+export async function listActions({ sql, seal }: Pick<Hands, "sql" | "seal">, query: ActionQuery): Promise<ActionPage> {
+  const scan = scanOf(query);
+  const rows = await sql.read({
+    sql: `SELECT ${ACTION_COLUMNS} FROM (${scan.sql}) s CROSS JOIN actions a ON a.id = s.id
+      WHERE ${filters(query).sql} LIMIT ?`,
+    args: [...scan.args, ...filters(query).args, query.limit + 1],
+  });
+  const actions = rows.slice(0, query.limit).map((row) => actionOf(row, seal));
+  if (rows.length > query.limit) return { actions, before: actions.at(-1)?.id ?? null };
+  const [last] = await sql.read({ sql: `${scan.sql} OFFSET ?`, args: [...scan.args.slice(0, -1), 1, LIST_SCAN_ROWS_MAX - 1] });
+  return { actions, before: last === undefined ? null : String(last["id"]) };
+}
+
+/** The ids to look at, newest first, by the index that narrows most; its last argument is the number of rows. */
+function scanOf(query: ActionQuery): Guard {
+  const conditions = [within(query), narrowest(query)];
+  const where = conditions.map((condition) => condition.sql).join(" AND ");
+  return {
+    sql: `SELECT id FROM actions ${where === "" ? "" : `WHERE ${where}`} ORDER BY id DESC LIMIT ?`,
+    args: [...conditions.flatMap(({ args }) => args), LIST_SCAN_ROWS_MAX],
+  };
+}
+
+/** Account, cursor and times: ids begin with their time, so that the times need no index of their own. */
+function within({ accountId, before, createdAfter, createdBefore }: ActionQuery): Guard {
+  const bounds = [before, createdBefore === null ? null : firstActionId(createdBefore)].filter((id) => id !== null);
+  const upper = bounds.toSorted()[0];
+  const lower = createdAfter === null ? undefined : firstActionId(new Date(createdAfter.getTime() + 1));
+  return {
+    sql: `account_id = ?${upper === undefined ? "" : " AND id < ?"}${lower === undefined ? "" : " AND id >= ?"}`,
+    args: [accountId, ...(upper === undefined ? [] : [upper]), ...(lower === undefined ? [] : [lower])],
+  };
+}
+
+function narrowest({ dedupe, host, statuses }: ActionQuery): Guard {
+  if (dedupe !== null) return { sql: "dedupe = ?", args: [dedupe] };
+  if (host !== null) return { sql: "hostname = ?", args: [hostnameOf(host)] };
+  const [status] = statuses;
+  if (statuses.length === 1 && status !== undefined && status !== "completed") {
+    // The second term lets SQLite see that the partial index serves.
+    return { sql: "status = ? AND status <> 'completed'", args: [status] };
+  }
+  return { sql: "1", args: [] };
+}
+
+function filters({ statuses, method, host }: ActionQuery): Guard {
+  const terms: string[] = ["1"];
+  const args: SqlValue[] = [];
+  if (statuses.length > 0) {
+    terms.push(`a.status IN (${statuses.map(() => "?").join(", ")})`);
+    args.push(...statuses);
+  }
+  if (method !== null) {
+    terms.push("a.method = ?");
+    args.push(method);
+  }
+  if (host !== null) {
+    // A name without a port means any port of it.
+    terms.push("a.hostname = ? AND ? IN (a.hostname, a.host)");
+    args.push(hostnameOf(host), host);
+  }
+  return { sql: terms.join(" AND "), args };
+}
+
+function hostnameOf(host: string): string {
+  return host.replace(/:\d+$/, "");
+}

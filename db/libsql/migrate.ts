@@ -1,0 +1,35 @@
+import start from "./migrations/0001-start.sql" with { type: "text" };
+import type { Sql } from "./sql.ts";
+
+/** In the order in which they run. A migration that was released is never edited: the next one mends it. */
+const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [{ name: "0001-start", sql: start }];
+
+/** A database that a newer version has written; this one must not touch it. */
+export class NewerDatabase extends Error {
+  override readonly name = "NewerDatabase";
+}
+
+/** Brings the tables to this version, each migration in one transaction with the mark that it ran. */
+export async function migrate(sql: Sql, now: Date): Promise<void> {
+  const created = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, ran_at INTEGER NOT NULL)";
+  await sql.batch([{ sql: created, args: [] }]);
+  const ran = (await sql.read({ sql: "SELECT name FROM migrations ORDER BY name", args: [] })).map(({ name }) => name);
+  const unknown = ran.find((name) => !MIGRATIONS.some((migration) => migration.name === name));
+  if (unknown !== undefined) {
+    throw new NewerDatabase(`The database was written by a newer version of Outgate (${unknown}). Start that version.`);
+  }
+  for (const { name, sql: text } of MIGRATIONS) {
+    if (ran.includes(name)) continue;
+    const mark = { sql: "INSERT INTO migrations (name, ran_at) VALUES (?, ?)", args: [name, now.getTime()] };
+    await sql.batch([...statementsOf(text).map((statement) => ({ sql: statement, args: [] })), mark]);
+  }
+}
+
+/** Our migrations have no semicolon inside a statement; a driver runs one statement at a time. */
+function statementsOf(text: string): readonly string[] {
+  const withoutComments = text.replaceAll(/^\s*--.*$/gm, "");
+  return withoutComments
+    .split(";")
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== "");
+}

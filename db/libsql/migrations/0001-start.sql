@@ -1,0 +1,117 @@
+CREATE TABLE accounts (
+  id TEXT PRIMARY KEY,
+  email TEXT,
+  sealed_root_secret TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+);
+
+CREATE TABLE api_keys (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  role TEXT NOT NULL,
+  hold TEXT NOT NULL,
+  hash TEXT NOT NULL UNIQUE,
+  last4 TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  last_used_at INTEGER,
+  revoked_at INTEGER
+);
+CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
+
+CREATE TABLE actions (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  run INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  retries INTEGER NOT NULL,
+  url TEXT NOT NULL,
+  hostname TEXT NOT NULL,
+  host TEXT NOT NULL,
+  method TEXT NOT NULL,
+  body TEXT,
+  sealed_headers TEXT,
+  dedupe TEXT,
+  idempotency_key TEXT,
+  on_unknown TEXT NOT NULL,
+  approve INTEGER NOT NULL,
+  callback TEXT,
+  notify_email TEXT,
+  created_at INTEGER NOT NULL,
+  created_by TEXT NOT NULL,
+  due_at INTEGER,
+  lease_until INTEGER,
+  started_at INTEGER,
+  finished_at INTEGER,
+  approved_at INTEGER,
+  approved_by TEXT,
+  last_error TEXT,
+  error_source TEXT,
+  response_code INTEGER,
+  response_body TEXT,
+  response_truncated INTEGER,
+  duration_ms INTEGER
+);
+-- Lists: everything newest first; by host; what is not simply done, by status.
+CREATE INDEX actions_by_account ON actions (account_id, id);
+CREATE INDEX actions_by_hostname ON actions (account_id, hostname, id);
+CREATE INDEX actions_by_status ON actions (account_id, status, id) WHERE status <> 'completed';
+CREATE INDEX actions_by_dedupe ON actions (account_id, dedupe, id) WHERE dedupe IS NOT NULL;
+-- Dispatch: the queue of each lane, and the leases that may have been left behind.
+CREATE INDEX actions_pending ON actions (account_id, host, due_at) WHERE status = 'pending';
+CREATE INDEX actions_active ON actions (lease_until) WHERE status = 'active';
+
+-- Which action a dedupe or idempotency key means. A 24 h window is no unique index on actions.
+CREATE TABLE action_keys (
+  account_id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  action_id TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (account_id, kind, key)
+) WITHOUT ROWID;
+CREATE INDEX action_keys_by_age ON action_keys (created_at);
+
+-- `seq` is the position in the event stream. Whoever prunes keeps the newest row, so that no number comes twice.
+CREATE TABLE timeline (
+  seq INTEGER PRIMARY KEY,
+  action_id TEXT NOT NULL,
+  account_id TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  run INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  -- Names the row of the outbox and its attempt where a notification is told of; empty for changes of state.
+  subject TEXT NOT NULL DEFAULT '',
+  status TEXT NOT NULL,
+  detail TEXT NOT NULL
+);
+CREATE UNIQUE INDEX timeline_once ON timeline (action_id, revision, type, subject);
+
+CREATE TABLE outbox (
+  id TEXT PRIMARY KEY,
+  action_id TEXT NOT NULL,
+  account_id TEXT NOT NULL,
+  run INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  event TEXT NOT NULL,
+  target TEXT NOT NULL,
+  payload TEXT,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  due_at INTEGER,
+  lease_until INTEGER,
+  created_at INTEGER NOT NULL,
+  last_error TEXT
+);
+CREATE UNIQUE INDEX outbox_once ON outbox (action_id, revision, kind, event);
+CREATE INDEX outbox_pending ON outbox (due_at) WHERE status = 'pending';
+
+-- What the store says of itself, such as the check value of the master key.
+CREATE TABLE facts (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) WITHOUT ROWID;

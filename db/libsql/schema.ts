@@ -1,0 +1,132 @@
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+
+/** The tables as drizzle sees them; a test holds them against the migrations, which are the truth. */
+export const accounts = sqliteTable("accounts", {
+  id: text().primaryKey(),
+  email: text(),
+  sealedRootSecret: text("sealed_root_secret").notNull(),
+  createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
+});
+
+export const apiKeys = sqliteTable(
+  "api_keys",
+  {
+    id: text().primaryKey(),
+    accountId: text("account_id").notNull(),
+    name: text().notNull(),
+    role: text({ enum: ["owner", "approver", "agent", "reader"] }).notNull(),
+    hold: text({ enum: ["none", "writes", "all"] }).notNull(),
+    hash: text().notNull().unique(),
+    last4: text().notNull(),
+    createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
+    lastUsedAt: integer("last_used_at", { mode: "timestamp_ms" }),
+    revokedAt: integer("revoked_at", { mode: "timestamp_ms" }),
+  },
+  (table) => [index("api_keys_by_account").on(table.accountId, table.id)],
+);
+
+export const actions = sqliteTable(
+  "actions",
+  {
+    id: text().primaryKey(),
+    accountId: text("account_id").notNull(),
+    revision: integer().notNull(),
+    status: text().notNull(),
+    run: integer().notNull(),
+    attempts: integer().notNull(),
+    retries: integer().notNull(),
+    url: text().notNull(),
+    hostname: text().notNull(),
+    host: text().notNull(),
+    method: text().notNull(),
+    body: text(),
+    sealedHeaders: text("sealed_headers"),
+    dedupe: text(),
+    idempotencyKey: text("idempotency_key"),
+    onUnknown: text("on_unknown").notNull(),
+    approve: integer().notNull(),
+    callback: text(),
+    notifyEmail: text("notify_email"),
+    createdAt: integer("created_at").notNull(),
+    createdBy: text("created_by").notNull(),
+    dueAt: integer("due_at"),
+    leaseUntil: integer("lease_until"),
+    startedAt: integer("started_at"),
+    finishedAt: integer("finished_at"),
+    approvedAt: integer("approved_at"),
+    approvedBy: text("approved_by"),
+    lastError: text("last_error"),
+    errorSource: text("error_source"),
+    responseCode: integer("response_code"),
+    responseBody: text("response_body"),
+    responseTruncated: integer("response_truncated"),
+    durationMs: integer("duration_ms"),
+  },
+  (table) => [
+    index("actions_by_account").on(table.accountId, table.id),
+    index("actions_by_hostname").on(table.accountId, table.hostname, table.id),
+    index("actions_by_status").on(table.accountId, table.status, table.id),
+    index("actions_by_dedupe").on(table.accountId, table.dedupe, table.id),
+    index("actions_pending").on(table.accountId, table.host, table.dueAt),
+    index("actions_active").on(table.leaseUntil),
+  ],
+);
+
+export const actionKeys = sqliteTable(
+  "action_keys",
+  {
+    accountId: text("account_id").notNull(),
+    kind: text().notNull(),
+    key: text().notNull(),
+    actionId: text("action_id").notNull(),
+    createdAt: integer("created_at").notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.accountId, table.kind, table.key] }),
+    index("action_keys_by_age").on(table.createdAt),
+  ],
+);
+
+export const timeline = sqliteTable(
+  "timeline",
+  {
+    seq: integer().primaryKey(),
+    actionId: text("action_id").notNull(),
+    accountId: text("account_id").notNull(),
+    at: integer().notNull(),
+    run: integer().notNull(),
+    revision: integer().notNull(),
+    type: text().notNull(),
+    subject: text().notNull().default(""),
+    status: text().notNull(),
+    detail: text().notNull(),
+  },
+  (table) => [uniqueIndex("timeline_once").on(table.actionId, table.revision, table.type, table.subject)],
+);
+
+export const outbox = sqliteTable(
+  "outbox",
+  {
+    id: text().primaryKey(),
+    actionId: text("action_id").notNull(),
+    accountId: text("account_id").notNull(),
+    run: integer().notNull(),
+    revision: integer().notNull(),
+    kind: text().notNull(),
+    event: text().notNull(),
+    target: text().notNull(),
+    payload: text(),
+    status: text().notNull(),
+    attempts: integer().notNull(),
+    dueAt: integer("due_at"),
+    leaseUntil: integer("lease_until"),
+    createdAt: integer("created_at").notNull(),
+    lastError: text("last_error"),
+  },
+  (table) => [
+    uniqueIndex("outbox_once").on(table.actionId, table.revision, table.kind, table.event),
+    index("outbox_pending").on(table.dueAt),
+  ],
+);
+
+export const facts = sqliteTable("facts", { name: text().primaryKey(), value: text().notNull() });

@@ -1,0 +1,82 @@
+import { DEDUPE_WINDOW_MS } from "../../src/domain/limits.ts";
+import type { ActionStatus } from "../../src/domain/action.ts";
+import type { ActionStore, Store } from "../../src/ports/store.ts";
+import { createAccountStore } from "./accounts.ts";
+import { applyChange } from "./apply.ts";
+import { claimActions } from "./claim.ts";
+import { createAction, type Hands } from "./create.ts";
+import { findAction, findLanes, findOrphans, findPending, holderOf, readTimeline } from "./find.ts";
+import { listActions } from "./list.ts";
+import type { HeaderSeal } from "./rows.ts";
+import type { Sql } from "./sql.ts";
+import { Writer } from "./writer.ts";
+
+export interface StoreParts {
+  readonly sql: Sql;
+  readonly seal: HeaderSeal;
+  readonly isAlone: boolean;
+  readonly onFatal: (cause: unknown) => void;
+  /** Lets the file go, after the connection is closed. */
+  readonly release: () => void;
+}
+
+/** The store port over SQLite's dialect, whoever speaks it. The tables are there. */
+export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts): Store {
+  const writer = new Writer(sql, onFatal);
+  const hands: Hands = { sql, writer, seal };
+  return {
+    actions: createActionStore(hands),
+    accounts: createAccountStore(sql, writer),
+    isAlone,
+    async probe() {
+      // A write, since a full disk still reads; of one row that is always there.
+      await writer.write([{ sql: "INSERT OR REPLACE INTO facts (name, value) VALUES ('probe', 'ok')", args: [] }]);
+    },
+    async close() {
+      await writer.drain();
+      sql.close();
+      release();
+    },
+  };
+}
+
+function createActionStore(hands: Hands): ActionStore {
+  const { sql, writer } = hands;
+  return {
+    create: (creation) => createAction(hands, creation),
+    apply: (write) => applyChange(writer, write),
+    claim: (due, at) => claimActions(hands, due, at),
+    find: (accountId, id) => findAction(hands, accountId, id),
+    holderOf: (accountId, kind, key, now) => holderOf(hands, { accountId, kind, key }, now),
+    list: (query) => listActions(hands, query),
+    timeline: (accountId, id) => readTimeline(sql, accountId, id),
+    lanes: (after, limit) => findLanes(sql, after, limit),
+    pending: (lane, limit) => findPending(sql, lane, limit),
+    orphans: (leaseBefore, limit) => findOrphans(hands, leaseBefore, limit),
+    pruneKeys: (now) => pruneKeys(writer, now),
+    waiting: () => countWaiting(sql),
+  };
+}
+
+/** Rows that one pass forgets, so that it never holds the writer for long. */
+const PRUNE_ROWS = 500;
+
+async function pruneKeys(writer: Writer, now: Date): Promise<boolean> {
+  const text = `DELETE FROM action_keys WHERE (account_id, kind, key) IN
+    (SELECT account_id, kind, key FROM action_keys WHERE created_at <= ? LIMIT ?)`;
+  const [deleted] = await writer.write([{ sql: text, args: [now.getTime() - DEDUPE_WINDOW_MS, PRUNE_ROWS] }]);
+  return deleted?.changes === PRUNE_ROWS;
+}
+
+/** Counted up to here: a metric of a longer queue says "at least". */
+const COUNTED_MAX = 100_000;
+
+async function countWaiting(sql: Sql): Promise<Partial<Record<ActionStatus, number>>> {
+  const count = (status: "pending" | "active") =>
+    `SELECT '${status}' AS status, count(*) AS n FROM (SELECT 1 FROM actions WHERE status = '${status}' LIMIT ?)`;
+  const rows = await sql.read({
+    sql: `${count("pending")} UNION ALL ${count("active")}`,
+    args: [COUNTED_MAX, COUNTED_MAX],
+  });
+  return Object.fromEntries(rows.map((row) => [row["status"], row["n"]]));
+}

@@ -1,0 +1,114 @@
+import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
+import { FLUSH_BYTES_MAX, FLUSH_ROWS_MAX, WRITES_WAITING_MAX } from "../../src/domain/limits.ts";
+import { StoreUnavailable } from "../../src/ports/store.ts";
+import { faultOf, unavailable } from "./fault.ts";
+import type { Done, Sql, Statement } from "./sql.ts";
+
+/** A lock of another process is waited for this often and this long, without stopping the event loop. */
+const BUSY_PAUSES_MS = [25, 50, 100, 200, 250, 250, 250, 250, 250, 250];
+
+interface Write {
+  readonly statements: readonly Statement[];
+  readonly bytes: number;
+  resolve(done: readonly Done[]): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Group commit: every write of a turn of the event loop goes into one transaction, and each caller hears of its own after
+ * the commit. `synchronous=FULL` then costs one fsync for all of them. While a commit runs, the next one gathers.
+ */
+export class Writer {
+  readonly #sql: Sql;
+  readonly #onFatal: (cause: unknown) => void;
+  #waiting: Write[] = [];
+  #flushing: Promise<void> | null = null;
+
+  /** `onFatal` hears of a commit that was accepted and could not be made durable; the process must not go on. */
+  constructor(sql: Sql, onFatal: (cause: unknown) => void) {
+    this.#sql = sql;
+    this.#onFatal = onFatal;
+  }
+
+  /**
+   * Writes the statements in one transaction with whatever else waits; one `Done` a statement. Rejects with
+   * `StoreUnavailable` when nothing can be written, or with the database's own error when these statements are at fault.
+   */
+  write(statements: readonly Statement[]): Promise<readonly Done[]> {
+    if (this.#waiting.length >= WRITES_WAITING_MAX) {
+      return Promise.reject(new StoreUnavailable(`More than ${WRITES_WAITING_MAX} writes wait for the disk.`));
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<readonly Done[]>();
+    this.#waiting.push({ statements, bytes: bytesOf(statements), resolve, reject });
+    this.#flushing ??= this.#flush();
+    return promise;
+  }
+
+  /** Resolves when nothing waits. */
+  async drain(): Promise<void> {
+    while (this.#flushing !== null) await this.#flushing;
+  }
+
+  async #flush(): Promise<void> {
+    await nextTurn();
+    while (this.#waiting.length > 0) {
+      await this.#commit(this.#take());
+      // Sockets get their turn between two commits, and the next one gathers what they bring.
+      await nextTurn();
+    }
+    this.#flushing = null;
+  }
+
+  /** As much as one commit may hold, in the order in which it came. */
+  #take(): readonly Write[] {
+    let rows = 0;
+    let bytes = 0;
+    const count = this.#waiting.findIndex((write) => {
+      rows += write.statements.length;
+      bytes += write.bytes;
+      return rows > FLUSH_ROWS_MAX || bytes > FLUSH_BYTES_MAX;
+    });
+    return this.#waiting.splice(0, count === -1 ? this.#waiting.length : Math.max(1, count));
+  }
+
+  async #commit(writes: readonly Write[]): Promise<void> {
+    try {
+      const done = await this.#batch(writes.flatMap((write) => write.statements));
+      let from = 0;
+      for (const write of writes) {
+        write.resolve(done.slice(from, from + write.statements.length));
+        from += write.statements.length;
+      }
+    } catch (error) {
+      const fault = faultOf(error);
+      if (fault === "fatal") this.#onFatal(error);
+      if (fault === "rejected") await this.#commitSingly(writes, error);
+      else for (const write of writes) write.reject(unavailable(error));
+    }
+  }
+
+  /** One write that the database refuses must not take the others of its turn along. */
+  async #commitSingly(writes: readonly Write[], error: unknown): Promise<void> {
+    const [only] = writes;
+    if (writes.length === 1) return only?.reject(error);
+    for (const write of writes) await this.#commit([write]);
+  }
+
+  async #batch(statements: readonly Statement[]): Promise<readonly Done[]> {
+    for (const pauseMs of BUSY_PAUSES_MS) {
+      try {
+        return await this.#sql.batch(statements);
+      } catch (error) {
+        if (faultOf(error) !== "busy") throw error;
+        await pause(pauseMs);
+      }
+    }
+    return this.#sql.batch(statements);
+  }
+}
+
+function bytesOf(statements: readonly Statement[]): number {
+  let bytes = 0;
+  for (const { args } of statements) for (const arg of args) bytes += typeof arg === "string" ? arg.length : 8;
+  return bytes;
+}

@@ -1,0 +1,61 @@
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Store } from "../src/ports/store.ts";
+import { openFile } from "./libsql/file.ts";
+import { lockFile } from "./libsql/lock.ts";
+import { migrate } from "./libsql/migrate.ts";
+import { openRemote } from "./libsql/remote.ts";
+import type { HeaderSeal } from "./libsql/rows.ts";
+import type { Sql } from "./libsql/sql.ts";
+import { createStore } from "./libsql/store.ts";
+
+export interface StoreSettings {
+  /** `file:<path>`, `libsql://…` or `http(s)://…`. */
+  readonly url: string;
+  readonly authToken: string | null;
+  readonly seal: HeaderSeal;
+  readonly now: Date;
+  /** Hears that a commit could not be made durable after it was accepted; the process has to end. */
+  readonly onFatal: (cause: unknown) => void;
+}
+
+/**
+ * Opens the store that the URL names and brings its tables to this version. Throws `DatabaseInUse`, `NewerDatabase`, or the
+ * database's own error when the file can't be read: nothing is ever written over it.
+ */
+export async function openStore({ url, authToken, seal, now, onFatal }: StoreSettings): Promise<Store> {
+  const path = filePathOf(url);
+  const { sql, release } = path === null ? { sql: openRemote(url, authToken), release: () => {} } : openAlone(path);
+  try {
+    await migrate(sql, now);
+  } catch (error) {
+    sql.close();
+    release();
+    throw error;
+  }
+  return createStore({ sql, seal, isAlone: path !== null, onFatal, release });
+}
+
+/** Where a `file:` URL keeps its database; null for the others. */
+export function filePathOf(url: string): string | null {
+  return url.startsWith("file:") ? url.slice("file:".length).replace(/^\/\/(?=\/)/, "") : null;
+}
+
+/** Whether a file is there already, so that a new master key is never made beside old data. */
+export function databaseExists(url: string): boolean {
+  const path = filePathOf(url);
+  return path !== null && existsSync(path);
+}
+
+function openAlone(path: string): { sql: Sql; release: () => void } {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const release = lockFile(path);
+  try {
+    const sql = openFile(path);
+    for (const suffix of ["", "-wal", "-shm", ".lock"]) if (existsSync(path + suffix)) chmodSync(path + suffix, 0o600);
+    return { sql, release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}

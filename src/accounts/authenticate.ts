@@ -1,0 +1,78 @@
+import type { Caller } from "../domain/caller.ts";
+import { DomainError } from "../domain/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Secrets } from "../ports/secrets.ts";
+import type { AccountStore, ApiKey } from "../ports/store.ts";
+
+export interface AuthenticateDeps {
+  readonly accounts: AccountStore;
+  readonly secrets: Pick<Secrets, "hash">;
+  readonly clock: Clock;
+}
+
+/** Whose key a request carries. `forget` makes a revocation count at once. */
+export interface Authenticate {
+  (authorization: string | null): Promise<Caller>;
+  forget(keyHash: string): void;
+}
+
+/** One header, the scheme in any case, a token of printable characters (RFC 6750; spec "Authentication"). */
+const BEARER = /^bearer +([!-~]{20,200})$/i;
+const KEYS_REMEMBERED_MAX = 10_000;
+/** `last_used_at` is for people: to the minute is enough, and a write per request would be the dearest part of it. */
+const USED_EVERY_MS = 60_000;
+
+/**
+ * Turns an Authorization header into a caller. Every failure is the same `unauthorized`, and its sentence says how to
+ * get a key. Keys are looked up by hash and remembered, since the process that revokes one forgets it in the same turn.
+ */
+export function createAuthenticate({ accounts, secrets, clock }: AuthenticateDeps): Authenticate {
+  const remembered = new Map<string, { readonly key: ApiKey; readonly caller: Caller; usedAtMs: number }>();
+
+  const recall = async (token: string) => {
+    const hash = secrets.hash(token);
+    const known = remembered.get(hash);
+    if (known !== undefined) return known;
+    const key = await accounts.keyByHash(hash);
+    if (key === null || key.revokedAt !== null) throw unauthorized();
+    const fresh = { key, caller: callerOf(key), usedAtMs: Number.NEGATIVE_INFINITY };
+    // The oldest goes: a map keeps the order in which it was filled.
+    if (remembered.size >= KEYS_REMEMBERED_MAX) for (const oldest of remembered.keys()) {
+      remembered.delete(oldest);
+      break;
+    }
+    remembered.set(hash, fresh);
+    return fresh;
+  };
+
+  const authenticate = async (authorization: string | null): Promise<Caller> => {
+    const token = BEARER.exec(authorization ?? "")?.[1];
+    if (token === undefined) throw unauthorized();
+    const known = await recall(token);
+    const nowMs = clock.monotonicMs();
+    if (nowMs - known.usedAtMs >= USED_EVERY_MS) {
+      known.usedAtMs = nowMs;
+      await accounts.keyUsed(known.key.id, clock.now());
+    }
+    return known.caller;
+  };
+  return Object.assign(authenticate, { forget: (keyHash: string) => void remembered.delete(keyHash) });
+}
+
+function callerOf(key: ApiKey): Caller {
+  return {
+    accountId: key.accountId,
+    keyId: key.id,
+    keyName: key.name,
+    role: key.role,
+    hold: key.hold,
+    actor: `key:${key.name}`,
+  };
+}
+
+function unauthorized(): DomainError {
+  return new DomainError(
+    "unauthorized",
+    "Send an API key as `Authorization: Bearer <key>`. The first start of Outgate prints one; an owner key makes more.",
+  );
+}

@@ -1,0 +1,73 @@
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { Secrets } from "../ports/secrets.ts";
+import type { Account, AccountStore, ApiKey } from "../ports/store.ts";
+import type { Hold, Role } from "../domain/roles.ts";
+
+export interface BootstrapDeps {
+  readonly accounts: AccountStore;
+  readonly secrets: Secrets;
+  readonly ids: Ids;
+  readonly clock: Clock;
+  /** `BOOTSTRAP_API_KEY`: the owner key of the first account, taken as given. */
+  readonly givenOwnerKey: string | null;
+}
+
+/** The keys of a first start, in clear for the only time; null at every later start. */
+export interface FirstKeys {
+  readonly ownerKey: string;
+  readonly agentKey: string;
+}
+
+/**
+ * Makes the first account with an owner key for the person and an agent key for the agent, once. At a later start only a
+ * `BOOTSTRAP_API_KEY` that the store does not know yet is added, so that a script can change it.
+ */
+export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> {
+  const { accounts, secrets, ids, clock, givenOwnerKey } = deps;
+  const now = clock.now();
+  const first = await accounts.first();
+  if (first !== null) {
+    if (givenOwnerKey !== null && (await accounts.keyByHash(secrets.hash(givenOwnerKey))) === null) {
+      await accounts.addKey(keyRow(deps, { accountId: first.id, key: givenOwnerKey, name: "owner", role: "owner", now }));
+    }
+    return null;
+  }
+  const account = newAccount(ids.account(), secrets, now);
+  const ownerKey = givenOwnerKey ?? secrets.newApiKey();
+  const agentKey = secrets.newApiKey();
+  await accounts.create(account, [
+    keyRow(deps, { accountId: account.id, key: ownerKey, name: "owner", role: "owner", now }),
+    keyRow(deps, { accountId: account.id, key: agentKey, name: "agent", role: "agent", now }),
+  ]);
+  return { ownerKey, agentKey };
+}
+
+function newAccount(id: string, secrets: Secrets, now: Date): Account {
+  const place = { table: "accounts", row: id, column: "sealed_root_secret" };
+  return { id, email: null, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place), createdAt: now };
+}
+
+interface NewKey {
+  readonly accountId: string;
+  readonly key: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly hold?: Hold;
+  readonly now: Date;
+}
+
+function keyRow({ secrets, ids }: BootstrapDeps, { accountId, key, name, role, hold = "none", now }: NewKey): ApiKey {
+  return {
+    id: ids.key(),
+    accountId,
+    name,
+    role,
+    hold,
+    hash: secrets.hash(key),
+    last4: key.slice(-4),
+    createdAt: now,
+    lastUsedAt: null,
+    revokedAt: null,
+  };
+}

@@ -1,0 +1,49 @@
+import type { Action } from "../domain/action.ts";
+import { authorize, type Caller } from "../domain/caller.ts";
+import { applied, type Change, type DecisionInput, isRefusal, type Refusal } from "../domain/change.ts";
+import { DomainError } from "../domain/errors.ts";
+import { DECIDE_TRIES_MAX } from "../domain/limits.ts";
+import type { Operation } from "../domain/transition.ts";
+import type { Bus } from "../ports/bus.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Metrics } from "../ports/metrics.ts";
+import type { ActionStore } from "../ports/store.ts";
+import type { Owe } from "./owe.ts";
+
+export interface DecideDeps {
+  readonly actions: ActionStore;
+  readonly clock: Clock;
+  readonly bus: Bus;
+  readonly metrics: Metrics;
+  readonly owe: Owe;
+}
+
+/** What the law says to a decision: a change, or why not. It may look things up. */
+export type Law = (action: Action, input: DecisionInput) => Change | Refusal | Promise<Change | Refusal>;
+
+export type Decide = (caller: Caller, id: string, reason: string | null) => Promise<Action>;
+
+/**
+ * Read, ask the law, write under the revision that was read; a miss reads and decides again. Whoever loses a race is told
+ * so by the law itself, on what is true by then. Shared by approve, cancel and retry.
+ */
+export function createDecide(deps: DecideDeps, operation: Operation, law: Law): Decide {
+  const { actions, clock, bus, metrics, owe } = deps;
+  return async (caller, id, reason) => {
+    authorize(caller, operation);
+    for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
+      const action = await actions.find(caller.accountId, id);
+      if (action === null) throw new DomainError("not_found", `There is no action ${id}.`);
+      const now = clock.now();
+      const change = await law(action, { actor: caller.actor, reason, now });
+      if (isRefusal(change)) throw new DomainError(change.refused, change.message);
+      const after = applied(change);
+      if (await actions.apply({ change, at: now, outbox: owe(after, now) })) {
+        metrics.decided(operation);
+        bus.publish(after);
+        return after;
+      }
+    }
+    throw new DomainError("unavailable", `Action ${id} is changing too fast to decide on it; try again.`);
+  };
+}

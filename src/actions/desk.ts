@@ -1,0 +1,25 @@
+import { createApprove } from "./approve.ts";
+import { createCancel } from "./cancel.ts";
+import { type CreateDeps, createCreate } from "./create.ts";
+import { createGet } from "./get.ts";
+import { createList } from "./list.ts";
+import { createRetry } from "./retry.ts";
+import { createTimeline } from "./timeline.ts";
+import { createWait } from "./wait.ts";
+
+/** Every use case of actions; what REST, pages and agent tools all call. */
+export type ActionDesk = ReturnType<typeof createActionDesk>;
+
+/** Puts the verbs on one desk. */
+export function createActionDesk(deps: CreateDeps) {
+  return {
+    create: createCreate(deps),
+    get: createGet(deps.actions),
+    list: createList(deps.actions),
+    timeline: createTimeline(deps.actions),
+    wait: createWait(deps),
+    approve: createApprove(deps),
+    cancel: createCancel(deps),
+    retry: createRetry(deps),
+  };
+}

@@ -1,0 +1,23 @@
+import { callbackJson } from "../contract/callback.ts";
+import type { Action } from "../domain/action.ts";
+import { owedOn } from "../domain/owed.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { OutboxRow } from "../ports/store.ts";
+
+/** The outbox rows that an action owes because it has come into its present state. */
+export type Owe = (action: Action, at: Date) => readonly OutboxRow[];
+
+export interface OweDeps {
+  readonly ids: Pick<Ids, "row">;
+  readonly receiptUrl: (actionId: string) => string;
+}
+
+/** Fixes the body of a callback at the moment of the change; a mail is written when it is sent. */
+export function createOwe({ ids, receiptUrl }: OweDeps): Owe {
+  return (action, at) =>
+    owedOn(action).map((owed) => ({
+      id: ids.row(at),
+      owed,
+      payload: owed.kind === "callback" ? callbackJson(owed.event, action, at, receiptUrl(action.id)) : null,
+    }));
+}
