@@ -1,0 +1,91 @@
+import type { Action } from "../domain/action.ts";
+import type { Backoff } from "../domain/backoff.ts";
+import { applied } from "../domain/change.ts";
+import type { Outcome } from "../domain/outcome.ts";
+import { settle } from "../domain/settle.ts";
+import type { Bus } from "../ports/bus.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { Log } from "../ports/log.ts";
+import type { Metrics } from "../ports/metrics.ts";
+import { type ActionStore, type OutboxRow, StoreUnavailable } from "../ports/store.ts";
+
+export interface SettlementDeps {
+  readonly actions: ActionStore;
+  readonly clock: Clock;
+  readonly ids: Pick<Ids, "chance">;
+  readonly bus: Bus;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly owe: (action: Action, at: Date) => readonly OutboxRow[];
+  readonly backoff: Backoff;
+  readonly attemptTimeoutMs: number;
+}
+
+/** How an attempt ended, and after how long; null where nobody measured. */
+export interface Ended {
+  readonly outcome: Outcome;
+  readonly durationMs: number | null;
+}
+
+/** Writes down how an attempt ended. Never rejects because of the store: it tries until the lease is over. */
+export type Settle = (action: Action, ended: Ended) => Promise<void>;
+
+const WRITE_AGAIN_MS = 250;
+
+/**
+ * The end of every attempt, whoever saw it: the law decides, the store writes it under the claim's own revision, the bus,
+ * the log and the metrics hear of it. A write that lost is dropped: another process had taken the action over.
+ */
+export function createSettle(deps: SettlementDeps): Settle {
+  const { actions, clock, ids, bus, log, metrics, owe, backoff, attemptTimeoutMs } = deps;
+  return async (action, { outcome, durationMs }) => {
+    const now = clock.now();
+    const ended = { outcome, now, durationMs, timeoutMs: attemptTimeoutMs, backoff, chance: ids.chance() };
+    const change = settle(action, ended);
+    const after = applied(change);
+    const write = { change, at: now, outbox: owe(after, now) };
+    const written = await untilLeaseEnds(deps, action, () => actions.apply(write));
+    if (written !== "yes") {
+      metrics.fenced();
+      log.warn(written === "no" ? "action.fenced" : "action.unrecorded", { action_id: action.id, attempt: action.attempts });
+      return;
+    }
+    const next = after.status === "pending" ? "retry" : after.status === "completed" ? "completed" : "failed";
+    metrics.attempted(outcome.kind, next, durationMs ?? 0);
+    log.info("action.attempted", {
+      action_id: action.id,
+      account_id: action.accountId,
+      method: action.method,
+      host: action.host,
+      run: action.run,
+      attempt: action.attempts,
+      attempts_max: action.retries,
+      outcome: outcome.kind,
+      code: outcome.kind === "answered" ? outcome.code : undefined,
+      fault: outcome.kind === "answered" ? undefined : outcome.fault,
+      duration_ms: durationMs,
+      next,
+      next_in_ms: after.dueAt === null ? undefined : after.dueAt.getTime() - now.getTime(),
+    });
+    bus.publish(after);
+  };
+}
+
+/** A result that can't be recorded would be sent again: so it is offered to the store for as long as it is ours. */
+async function untilLeaseEnds(
+  { clock }: SettlementDeps,
+  action: Action,
+  apply: () => Promise<boolean>,
+): Promise<"yes" | "no" | "never"> {
+  const until = action.leaseUntil?.getTime() ?? 0;
+  while (true) {
+    try {
+      return (await apply()) ? "yes" : "no";
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      if (clock.now().getTime() >= until) return "never";
+      await new Promise<void>((resolve) => void clock.after(WRITE_AGAIN_MS, resolve));
+    }
+  }
+}
