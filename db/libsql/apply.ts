@@ -8,7 +8,7 @@ import type { Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 
 const set = (columns: readonly string[]) => columns.map((column) => `${column} = ?`).join(", ");
-const SET_STATE = `UPDATE actions SET ${set(STATE_COLUMNS)}`;
+const SET_STATE = set(STATE_COLUMNS);
 const ALWAYS: Guard = { sql: "1", args: [] };
 const SET_ALL = `${SET_STATE}, ${set(RESULT_COLUMNS)}`;
 
@@ -43,7 +43,7 @@ function update(before: Action, after: Action, guard: Guard): Statement {
   const keepsResult = after.result === before.result;
   const values = keepsResult ? stateValues(after) : [...stateValues(after), ...resultValues(after.result)];
   return {
-    sql: `${keepsResult ? SET_STATE : SET_ALL} WHERE id = ? AND revision = ? AND ${guard.sql}`,
+    sql: `UPDATE actions SET ${keepsResult ? SET_STATE : SET_ALL} WHERE id = ? AND revision = ? AND ${guard.sql}`,
     args: [...values, before.id, before.revision, ...guard.args],
   };
 }

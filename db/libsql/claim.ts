@@ -1,6 +1,6 @@
 import type { Action } from "../../src/domain/action.ts";
 import type { DueAction } from "../../src/ports/store.ts";
-import type { Hands } from "./create.ts";
+import type { Hands } from "./hands.ts";
 import { actionOf, REQUEST_COLUMNS, STATE_COLUMNS } from "./rows.ts";
 import type { Statement } from "./sql.ts";
 

@@ -1,18 +1,11 @@
 import { DECIDE_TRIES_MAX } from "../../src/domain/limits.ts";
 import { type Created, type Creation, StoreUnavailable } from "../../src/ports/store.ts";
 import { holderOf } from "./find.ts";
+import type { Hands } from "./hands.ts";
 import { all, free, keysOf, take } from "./keys.ts";
 import { type HeaderSeal, REQUEST_COLUMNS, requestValues, STATE_COLUMNS, stateValues } from "./rows.ts";
 import { type Guard, sideRows, unchanged } from "./side-rows.ts";
-import type { Sql, Statement } from "./sql.ts";
-import type { Writer } from "./writer.ts";
-
-/** Ports of the statements below. */
-export interface Hands {
-  readonly sql: Sql;
-  readonly writer: Writer;
-  readonly seal: HeaderSeal;
-}
+import type { Statement } from "./sql.ts";
 
 const COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS];
 const INSERT = `INSERT INTO actions (${COLUMNS.join(", ")}) SELECT ${COLUMNS.map(() => "?").join(", ")}`;

@@ -2,7 +2,7 @@ import type { Action } from "../../src/domain/action.ts";
 import { TIMELINE_ROWS_MAX } from "../../src/domain/limits.ts";
 import type { TimelineEntry } from "../../src/domain/timeline.ts";
 import type { DueAction, LaneHead, LaneName } from "../../src/ports/store.ts";
-import type { Hands } from "./create.ts";
+import type { Hands } from "./hands.ts";
 import { type KeyOf, LIVE, windowStart } from "./keys.ts";
 import { actionOf, RESULT_COLUMNS, REQUEST_COLUMNS, STATE_COLUMNS, timelineEntryOf } from "./rows.ts";
 import type { Row, Sql } from "./sql.ts";

@@ -1,7 +1,7 @@
 import { firstActionId } from "../../src/domain/id.ts";
 import { LIST_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
 import type { ActionPage, ActionQuery } from "../../src/ports/store.ts";
-import type { Hands } from "./create.ts";
+import type { Hands } from "./hands.ts";
 import { ACTION_COLUMNS } from "./find.ts";
 import type { Guard } from "./side-rows.ts";
 import { actionOf } from "./rows.ts";

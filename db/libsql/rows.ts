@@ -89,7 +89,7 @@ export function stateValues(action: Action): readonly SqlValue[] {
   ];
 }
 
-/** The values of `RESULT_COLUMNS`, in their order. A result always has a duration, and so is told from none. */
+/** The values of `RESULT_COLUMNS`, in their order. A result has a code or a source, and so is told from none. */
 export function resultValues(result: Result | null): readonly SqlValue[] {
   if (result === null) return [null, null, null, null, null, null];
   return [
@@ -98,7 +98,7 @@ export function resultValues(result: Result | null): readonly SqlValue[] {
     result.responseCode,
     result.responseBody,
     Number(result.responseTruncated),
-    result.durationMs ?? 0,
+    result.durationMs,
   ];
 }
 
@@ -157,14 +157,14 @@ export function date(value: SqlValue | undefined): Date | null {
 }
 
 function resultOf(row: Row): Result | null {
-  if (typeof row["duration_ms"] !== "number") return null;
+  if (typeof row["response_code"] !== "number" && typeof row["error_source"] !== "string") return null;
   return {
     lastError: row["last_error"] as string | null,
     errorSource: row["error_source"] as ErrorSource | null,
     responseCode: row["response_code"] as number | null,
     responseBody: row["response_body"] as string | null,
     responseTruncated: row["response_truncated"] === 1,
-    durationMs: row["duration_ms"],
+    durationMs: row["duration_ms"] as number | null,
   };
 }
 

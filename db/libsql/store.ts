@@ -1,11 +1,12 @@
 import { DEDUPE_WINDOW_MS } from "../../src/domain/limits.ts";
 import type { ActionStatus } from "../../src/domain/action.ts";
-import type { ActionStore, Store } from "../../src/ports/store.ts";
+import type { ActionStore, FactStore, Store } from "../../src/ports/store.ts";
 import { createAccountStore } from "./accounts.ts";
 import { applyChange } from "./apply.ts";
 import { claimActions } from "./claim.ts";
-import { createAction, type Hands } from "./create.ts";
+import { createAction } from "./create.ts";
 import { findAction, findLanes, findOrphans, findPending, holderOf, readTimeline } from "./find.ts";
+import type { Hands } from "./hands.ts";
 import { listActions } from "./list.ts";
 import type { HeaderSeal } from "./rows.ts";
 import type { Sql } from "./sql.ts";
@@ -27,6 +28,7 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
   return {
     actions: createActionStore(hands),
     accounts: createAccountStore(sql, writer),
+    facts: createFactStore(hands),
     isAlone,
     async probe() {
       // A write, since a full disk still reads; of one row that is always there.
@@ -58,6 +60,18 @@ function createActionStore(hands: Hands): ActionStore {
   };
 }
 
+function createFactStore({ sql, writer }: Hands): FactStore {
+  return {
+    async read(name) {
+      const [row] = await sql.read({ sql: "SELECT value FROM facts WHERE name = ?", args: [name] });
+      return row === undefined ? null : String(row["value"]);
+    },
+    async write(name, value) {
+      await writer.write([{ sql: "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", args: [name, value] }]);
+    },
+  };
+}
+
 /** Rows that one pass forgets, so that it never holds the writer for long. */
 const PRUNE_ROWS = 500;
 
@@ -78,5 +92,6 @@ async function countWaiting(sql: Sql): Promise<Partial<Record<ActionStatus, numb
     sql: `${count("pending")} UNION ALL ${count("active")}`,
     args: [COUNTED_MAX, COUNTED_MAX],
   });
-  return Object.fromEntries(rows.map((row) => [row["status"], row["n"]]));
+  const counts = new Map(rows.map((row) => [row["status"], Number(row["n"])]));
+  return { pending: counts.get("pending") ?? 0, active: counts.get("active") ?? 0 };
 }

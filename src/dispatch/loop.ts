@@ -215,8 +215,8 @@ export class Loop {
   }
 
   #keep(work: Promise<unknown>): void {
-    this.#work.add(work);
-    void work.finally(() => this.#work.delete(work));
+    const kept = work.finally(() => this.#work.delete(kept));
+    this.#work.add(kept);
   }
 
   #nowMs(): number {

@@ -20,7 +20,6 @@ export function createRequestOf({ secrets, rootSecretOf, userAgent }: RequestDep
     const timestampSeconds = Math.floor(now.getTime() / 1_000);
     const secret = secrets.signingSecret(await rootSecretOf(action.accountId), new URL(action.url).origin);
     const ours: readonly Header[] = [
-      ["Accept-Encoding", "identity"],
       ["webhook-id", action.id],
       ["webhook-timestamp", String(timestampSeconds)],
       ["webhook-signature", secrets.sign(secret, { id: action.id, timestampSeconds, body })],

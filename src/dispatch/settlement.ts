@@ -2,7 +2,7 @@ import type { Action } from "../domain/action.ts";
 import type { Backoff } from "../domain/backoff.ts";
 import { applied } from "../domain/change.ts";
 import type { Outcome } from "../domain/outcome.ts";
-import { settle } from "../domain/settle.ts";
+import { nextStep, settle } from "../domain/settle.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
@@ -51,7 +51,7 @@ export function createSettle(deps: SettlementDeps): Settle {
       log.warn(written === "no" ? "action.fenced" : "action.unrecorded", { action_id: action.id, attempt: action.attempts });
       return;
     }
-    const next = after.status === "pending" ? "retry" : after.status === "completed" ? "completed" : "failed";
+    const next = nextStep(change);
     metrics.attempted(outcome.kind, next, durationMs ?? 0);
     log.info("action.attempted", {
       action_id: action.id,

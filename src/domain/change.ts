@@ -83,7 +83,7 @@ export function applied({ before, after }: Change): Action {
   return { ...before, ...after, revision: before.revision + 1 };
 }
 
-export function isRefusal<T extends object>(value: T | Refusal): value is Refusal {
+export function isRefusal(value: Change | Refusal): value is Refusal {
   return "refused" in value;
 }
 

@@ -64,12 +64,12 @@ function endOfString(bytes: Uint8Array, start: number): number {
 export function parseExactly(text: string): unknown {
   return JSON.parse(text, (_name: string, value: unknown, context?: { source?: string }) => {
     const source = context?.source;
-    return typeof value === "number" && source !== undefined && String(value) !== source ? rawJson(source) : value;
+    return typeof value === "number" && source !== undefined && String(value) !== source ? JSON_RAW.rawJSON(source) : value;
   });
 }
 
 /** Part of every engine that we run on, but not yet of the types. */
-const { rawJSON: rawJson } = JSON as typeof JSON & { rawJSON(text: string): object };
+const JSON_RAW = JSON as typeof JSON & { rawJSON(text: string): object };
 
 /** Whether text of ours can be stored and shown: no NUL, no half of a surrogate pair (libSQL breaks on both). */
 export function isStorableText(text: string): boolean {

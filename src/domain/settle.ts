@@ -8,7 +8,8 @@ import type { Happening } from "./timeline.ts";
 export interface AttemptEnd {
   readonly outcome: Outcome;
   readonly now: Date;
-  readonly durationMs: number;
+  /** Null when nobody was there to measure it: the process died. */
+  readonly durationMs: number | null;
   readonly timeoutMs: number;
   readonly backoff: Backoff;
   /** Uniform in [0, 1). */
@@ -38,6 +39,12 @@ export function settle(action: Action, end: AttemptEnd): Change {
     after: { ...ended, status: "pending", dueAt, finishedAt: null },
     happenings: [attempt(dueAt)],
   };
+}
+
+/** What follows an attempt, in the words of logs and metrics. */
+export function nextStep({ after }: Change): "completed" | "retry" | "failed" {
+  if (after.status === "pending") return "retry";
+  return after.status === "completed" ? "completed" : "failed";
 }
 
 /** Two failures end an action before its attempts are used up (decisions 4). */

@@ -14,7 +14,7 @@ interface AttemptMade {
   readonly outcome: OutcomeKind;
   readonly response_code: number | null;
   readonly error: string | null;
-  readonly duration_ms: number;
+  readonly duration_ms: number | null;
   readonly next_retry_at: string | null;
   readonly location: string | null;
 }

@@ -139,10 +139,17 @@ export interface AccountStore {
   keyUsed(keyId: string, at: Date): Promise<void>;
 }
 
+/** What the store says of itself: the check value of the master key. */
+export interface FactStore {
+  read(name: string): Promise<string | null>;
+  write(name: string, value: string): Promise<void>;
+}
+
 /** Where everything is kept. `test/db/conformance` is the judge of every implementation. */
 export interface Store {
   readonly actions: ActionStore;
   readonly accounts: AccountStore;
+  readonly facts: FactStore;
   /** True when no other process can hold a lease: everything active at start is an orphan. */
   readonly isAlone: boolean;
   /** Resolves when the store can be written; rejects with `StoreUnavailable` when not. */

@@ -1,0 +1,10 @@
+import type { HeaderSeal } from "./rows.ts";
+import type { Sql } from "./sql.ts";
+import type { Writer } from "./writer.ts";
+
+/** What the statements of this store work with: reads go to `sql`, every write through `writer`. */
+export interface Hands {
+  readonly sql: Sql;
+  readonly writer: Writer;
+  readonly seal: HeaderSeal;
+}

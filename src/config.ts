@@ -1,0 +1,137 @@
+import { concurrencyOf, concurrencyProblems, concurrencyWarnings, fetchesMaxOf } from "./config/concurrency.ts";
+import { type Database, isRemote, readDatabase } from "./config/database.ts";
+import { isLoopbackAddress, isLoopbackUrl, listenAddress, localUrl } from "./config/listen.ts";
+import { type MailSettings, mailOf, mailProblems, mailWarnings } from "./config/mail.ts";
+import { readSettings, type Texts, textsOf } from "./config/read-settings.ts";
+import type { Settings } from "./config/settings.ts";
+import type { LogLevel } from "./log.ts";
+import { readKey } from "./secrets/master.ts";
+
+/** The settings, read once and checked (decisions 10). It holds secrets: it is not to be logged as a whole. */
+export interface Config {
+  /** 0: any free one; `listeningOn` puts in which. */
+  readonly port: number;
+  /** An address without brackets, or a name; never `localhost`. */
+  readonly host: string;
+  /** Where people reach us, without a trailing slash: BASE_URL, or a local address that works from this machine. */
+  readonly baseUrl: string;
+  readonly isBaseUrlSet: boolean;
+  /** HOST is loopback and BASE_URL is unset or loopback. */
+  readonly isOnLoopback: boolean;
+  readonly database: Database;
+  /** 32 bytes; null: the key file beside the database. */
+  readonly secretKey: Uint8Array | null;
+  readonly bootstrapApiKey: string | null;
+  readonly signupsOpen: boolean;
+  /** Requests of one account; null: any number. */
+  readonly rateLimitPerSecond: number | null;
+  readonly attemptTimeoutMs: number;
+  readonly retryBaseMs: number;
+  readonly retryCapMs: number;
+  /** Attempts under way at a time, always fewer than the calls that Bun makes at a time. */
+  readonly dispatchConcurrency: number;
+  readonly dispatchPerHost: number;
+  /** null: finished actions are kept. */
+  readonly retentionDays: number | null;
+  /** CIDRs and host names as they were written. */
+  readonly allowedPrivateTargets: readonly string[];
+  readonly approvalLinks: Settings["APPROVAL_LINKS"];
+  /** Addresses and `@domain`s in lower case; empty: anyone. */
+  readonly approvers: readonly string[];
+  /** null: an approval is awaited for ever. */
+  readonly approvalTtlHours: number | null;
+  readonly agentApproval: NonNullable<Settings["AGENT_APPROVAL"]>;
+  /** null: no mail is sent. */
+  readonly mail: MailSettings | null;
+  readonly logLevel: LogLevel;
+  /** Sentences for the operator about what works but is hardly meant. */
+  readonly warnings: readonly string[];
+}
+
+/** The settings can't be used. The message names them all, one a line, and never what they hold. */
+export class InvalidSettings extends Error {
+  override readonly name = "InvalidSettings";
+}
+
+/** Reads the settings from the environment; what is not ours is ignored. Throws `InvalidSettings`. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const texts = textsOf(env);
+  const fetchesMax = fetchesMaxOf(env["BUN_CONFIG_MAX_HTTP_REQUESTS"]);
+  const read = readSettings(texts);
+  const problems = [
+    ...("problems" in read ? read.problems : []),
+    ...databaseProblems(texts),
+    ...mailProblems(texts),
+    ...concurrencyProblems(texts, fetchesMax),
+    ...tlsProblems(env["NODE_TLS_REJECT_UNAUTHORIZED"]),
+  ];
+  if ("problems" in read || problems.length > 0) {
+    throw new InvalidSettings(["The settings can't be used:", ...problems].join("\n- "));
+  }
+  return configOf(read.settings, texts, fetchesMax);
+}
+
+/** The same settings once the port is known: with `PORT=0` the local address changes with it. */
+export function listeningOn(config: Config, port: number): Config {
+  return { ...config, port, baseUrl: config.isBaseUrlSet ? config.baseUrl : localUrl(config.host, port) };
+}
+
+function configOf(settings: Settings, texts: Texts, fetchesMax: number): Config {
+  const host = listenAddress(settings.HOST);
+  const baseUrl = settings.BASE_URL === undefined ? null : new URL(settings.BASE_URL);
+  const isOnLoopback = isLoopbackAddress(host) && (baseUrl === null || isLoopbackUrl(baseUrl));
+  const dispatchConcurrency = concurrencyOf(settings, texts, fetchesMax);
+  return {
+    port: settings.PORT,
+    host,
+    baseUrl: baseUrl?.origin ?? localUrl(host, settings.PORT),
+    isBaseUrlSet: baseUrl !== null,
+    isOnLoopback,
+    database: readDatabase(settings.DATABASE_URL, settings.DATABASE_AUTH_TOKEN ?? null),
+    secretKey: settings.SECRET_KEY === undefined ? null : readKey(settings.SECRET_KEY),
+    bootstrapApiKey: settings.BOOTSTRAP_API_KEY ?? null,
+    signupsOpen: (settings.SIGNUPS ?? (isOnLoopback ? "open" : "closed")) === "open",
+    rateLimitPerSecond: settings.RATE_LIMIT_PER_SECOND === 0 ? null : settings.RATE_LIMIT_PER_SECOND,
+    attemptTimeoutMs: settings.ATTEMPT_TIMEOUT_MS,
+    retryBaseMs: settings.RETRY_BASE_MS,
+    retryCapMs: settings.RETRY_CAP_MS,
+    dispatchConcurrency,
+    dispatchPerHost: settings.DISPATCH_PER_HOST,
+    retentionDays: settings.RETENTION_DAYS ?? null,
+    allowedPrivateTargets: settings.ALLOWED_PRIVATE_TARGETS,
+    approvalLinks: settings.APPROVAL_LINKS,
+    approvers: settings.APPROVERS.map((approver) => approver.toLowerCase()),
+    approvalTtlHours: settings.APPROVAL_TTL_HOURS ?? null,
+    agentApproval: settings.AGENT_APPROVAL ?? (isOnLoopback ? "elicit" : "off"),
+    mail: mailOf(settings),
+    logLevel: settings.LOG_LEVEL,
+    warnings: [
+      ...addressWarnings(host, baseUrl),
+      ...mailWarnings(texts),
+      ...concurrencyWarnings(settings, dispatchConcurrency, fetchesMax),
+    ],
+  };
+}
+
+/** Without a file there is nothing that a key could be kept beside. */
+function databaseProblems({ DATABASE_URL: url, SECRET_KEY: secretKey }: Texts): readonly string[] {
+  if (url === undefined || !isRemote(url) || secretKey !== undefined) return [];
+  return ["SECRET_KEY is not set, and a database on another machine needs it. Make one: openssl rand -base64 32."];
+}
+
+/** Only "0" switches the check off in Bun (tried: "false", "no" and "00" do not). */
+function tlsProblems(value: string | undefined): readonly string[] {
+  if (value !== "0") return [];
+  return ["NODE_TLS_REJECT_UNAUTHORIZED=0 switches the check of certificates off for every call. Unset it."];
+}
+
+function addressWarnings(host: string, baseUrl: URL | null): readonly string[] {
+  if (baseUrl === null) {
+    if (isLoopbackAddress(host)) return [];
+    return [
+      "HOST is public and BASE_URL is not set: links in mails and answers lead to this machine only. Set BASE_URL.",
+    ];
+  }
+  if (baseUrl.protocol === "https:" || isLoopbackUrl(baseUrl)) return [];
+  return ["BASE_URL is http://: keys, sessions and approval links can be read on the way. Put TLS in front."];
+}

@@ -1,0 +1,126 @@
+import Type, { type Static } from "typebox";
+import { ATTEMPT_TIMEOUT_MS_DEFAULT, RETRY_BASE_MS_DEFAULT, RETRY_CAP_MS_DEFAULT } from "../domain/limits.ts";
+import { LOG_LEVELS } from "../log.ts";
+import { KEY_FORMS, readKey } from "../secrets/master.ts";
+import { databaseFault } from "./database.ts";
+import { list, matching, text, whole, word } from "./kinds.ts";
+import { hostFault, originFault } from "./listen.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const VISIBLE = { pattern: /^[!-~]+$/, allowed: "visible ASCII characters" };
+
+/** Every setting (decisions 10) by the name of its environment variable, in the order of `.env.example`. */
+export const Settings = Type.Object({
+  PORT: whole(0, 65_535, { default: 3_000, description: "Port to listen on; 0: any free one." }),
+  HOST: text(hostFault, {
+    default: "127.0.0.1",
+    description: "Address to listen on.",
+    allowed: "an IP address (IPv6 without brackets) or a host name",
+  }),
+  BASE_URL: Type.Optional(
+    text(originFault, {
+      description: "Where people and agents reach the service; unset: HOST and PORT.",
+      allowed: "http:// or https:// and a host, without a path, like https://outgate.example.com",
+    }),
+  ),
+  DATABASE_URL: text(databaseFault, {
+    default: "file:./data/outgate.db",
+    description: "Where everything is kept.",
+    allowed: "file:<path>, or libsql://<host> (https:// and http:// too)",
+  }),
+  DATABASE_AUTH_TOKEN: Type.Optional(
+    text(matching(VISIBLE.pattern), { description: "Token of a libsql:// database.", allowed: VISIBLE.allowed }),
+  ),
+  SECRET_KEY: Type.Optional(
+    text((value) => (readKey(value) === null ? "has the wrong form" : null), {
+      description: "Key under which secrets are sealed; unset: made once and kept beside the database file.",
+      allowed: KEY_FORMS,
+    }),
+  ),
+  BOOTSTRAP_API_KEY: Type.Optional(
+    text(matching(/^[!-~]{20,200}$/), {
+      description: "Owner key of the first account, for scripts; unset: made and shown at the first start.",
+      allowed: "20 to 200 visible ASCII characters",
+    }),
+  ),
+  SIGNUPS: Type.Optional(
+    word(["open", "closed"], { description: "Whether strangers may sign up; unset: open on loopback, else closed." }),
+  ),
+  RATE_LIMIT_PER_SECOND: whole(0, 1_000_000, {
+    default: 100,
+    description: "Requests that an account may make in a second; 0: any number.",
+  }),
+  ATTEMPT_TIMEOUT_MS: whole(1, HOUR_MS, {
+    default: ATTEMPT_TIMEOUT_MS_DEFAULT,
+    description: "Deadline of one attempt in milliseconds.",
+  }),
+  RETRY_BASE_MS: whole(1, DAY_MS, {
+    default: RETRY_BASE_MS_DEFAULT,
+    description: "Milliseconds after the first failed attempt; doubled after each further one.",
+  }),
+  RETRY_CAP_MS: whole(1, 7 * DAY_MS, {
+    default: RETRY_CAP_MS_DEFAULT,
+    description: "Most milliseconds between two attempts.",
+  }),
+  DISPATCH_CONCURRENCY: whole(1, 65_534, {
+    default: 256,
+    description: "Attempts under way at a time; must be below BUN_CONFIG_MAX_HTTP_REQUESTS.",
+  }),
+  DISPATCH_PER_HOST: whole(1, 65_534, {
+    default: 64,
+    description: "Attempts under way at a time from one account to one host.",
+  }),
+  RETENTION_DAYS: Type.Optional(
+    whole(1, 36_500, { description: "Days after which a finished action is deleted; unset: never." }),
+  ),
+  ALLOWED_PRIVATE_TARGETS: list(/^\S+$/, {
+    description: "Private addresses and names that may be called.",
+    allowed: "address ranges and host names with commas between them, like 10.0.0.0/8,billing.internal",
+  }),
+  APPROVAL_LINKS: word(["confirm", "one_click"], {
+    default: "confirm",
+    description: "Whether the link in an approval mail asks first or decides when it is opened.",
+  }),
+  APPROVERS: list(/^[!-?A-~]*@[!-?A-~]+$/, {
+    description: "Who may be asked for approval by mail; unset: anyone.",
+    allowed: "addresses and @domains with commas between them, like ann@example.com,@example.org",
+  }),
+  APPROVAL_TTL_HOURS: Type.Optional(
+    whole(1, 87_600, {
+      description: "Hours after which an action still awaiting approval is cancelled; unset: never.",
+    }),
+  ),
+  AGENT_APPROVAL: Type.Optional(
+    word(["elicit", "off"], {
+      description: "Whether an agent's client may put an approval to its person; unset: elicit on loopback, else off.",
+    }),
+  ),
+  MAILGUN_API_KEY: Type.Optional(
+    text(matching(VISIBLE.pattern), {
+      description: "Mailgun's key; unset: no mail is sent, and approvals are given on the pages.",
+      allowed: VISIBLE.allowed,
+    }),
+  ),
+  MAILGUN_DOMAIN: Type.Optional(
+    text(matching(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/), {
+      description: "The domain at Mailgun from which mail is sent.",
+      allowed: "a domain name, like mg.example.com",
+    }),
+  ),
+  MAILGUN_FROM: Type.Optional(
+    text(matching(/^[^\p{Cc}@]*[^\p{Cc}\s@<>]@[^\p{Cc}\s@<>]+>?$/u), {
+      description: "Who mail comes from; unset: Outgate <outgate@MAILGUN_DOMAIN>.",
+      allowed: "an address, or a name and an address, like Outgate <outgate@example.com>",
+    }),
+  ),
+  MAILGUN_URL: text(originFault, {
+    default: "https://api.mailgun.net",
+    description: "Mailgun's address; in Europe https://api.eu.mailgun.net.",
+    allowed: "http:// or https:// and a host, without a path",
+  }),
+  LOG_LEVEL: word(LOG_LEVELS, { default: "info", description: "The least important lines that are logged." }),
+});
+
+export type Settings = Static<typeof Settings>;
+export type SettingName = keyof Settings;

@@ -1,0 +1,171 @@
+import type { ActionRequest, HttpMethod } from "../domain/action.ts";
+import { DomainError, type ErrorCode, type Issue } from "../domain/errors.ts";
+import { headerIssues } from "../domain/headers.ts";
+import { RETRIES_DEFAULT } from "../domain/limits.ts";
+import { type Hold, isHeld } from "../domain/roles.ts";
+import { CreateAction } from "./action.ts";
+import { compile, isJsonObject, onePerField, withoutNulls } from "./check.ts";
+import { readIdempotencyKey } from "./idempotency-key.ts";
+
+/** A target that calls may go to, or the sentence that says why not. */
+export type Judged = { readonly hostname: string; readonly host: string } | { readonly refused: string };
+
+export interface CreateRules {
+  /** Judges where calls may go, from the text alone. */
+  readonly judge: (url: string) => Judged;
+  /** Addresses and `@domain`s that may be asked for approval; empty: anyone. */
+  readonly approvers: readonly string[];
+}
+
+/** A create as it came in. */
+export interface CreateInput {
+  readonly value: unknown;
+  /** The text of its member `body`, numbers as written. Asked for only when all else is right. */
+  readonly bodyText: () => string;
+  /** The `Idempotency-Key` header. */
+  readonly idempotencyKey: string | null;
+  /** The hold of the caller's key. */
+  readonly hold: Hold;
+}
+
+export interface CheckedCreate {
+  readonly request: ActionRequest;
+  readonly sync: boolean;
+}
+
+const CREATE = compile(CreateAction);
+
+/**
+ * Turns a create into what the desk takes. Throws with every issue at once, under the first code that applies of
+ * `missing_field`, `invalid_url`, `invalid_sync` and `validation_error` (hostile 1).
+ */
+export function createCheckCreate({ judge, approvers }: CreateRules) {
+  return (input: CreateInput): CheckedCreate => {
+    const given = fieldsOf(input.value);
+    const key = input.idempotencyKey === null ? null : readIdempotencyKey(input.idempotencyKey);
+    const target = isJsonObject(given) && typeof given["url"] === "string" ? judge(given["url"]) : null;
+    const callback = isJsonObject(given) && typeof given["callback"] === "string" ? judge(given["callback"]) : null;
+    const rules = isJsonObject(given) ? rulesBroken(given, { target, callback, approvers, hold: input.hold }) : [];
+    const keyIssues = key !== null && "issue" in key ? [key.issue] : [];
+
+    if (rules.length + keyIssues.length === 0 && CREATE.accepts(given) && target !== null && "host" in target) {
+      const idempotencyKey = key !== null && "key" in key ? key.key : null;
+      return { request: requestOf(given, { ...input, target, idempotencyKey }), sync: given.sync ?? false };
+    }
+    const issues = onePerField([...CREATE.issues(withoutHeaders(given)), ...rules, ...keyIssues]);
+    const code = codeOf(given, rules, issues);
+    throw new DomainError(code, MESSAGES[code], issues);
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Our own two levels without what is null. */
+function fieldsOf(value: unknown): unknown {
+  const given = withoutNulls(value);
+  if (!isJsonObject(given) || given["notify"] === undefined) return given;
+  return { ...given, notify: withoutNulls(given["notify"]) };
+}
+
+/** The headers are checked by the law, which names each: here they would cost as much again. */
+function withoutHeaders(given: unknown): unknown {
+  return isJsonObject(given) && isJsonObject(given["headers"]) ? { ...given, headers: {} } : given;
+}
+
+interface Circumstances {
+  readonly target: Judged | null;
+  readonly callback: Judged | null;
+  readonly approvers: readonly string[];
+  readonly hold: Hold;
+}
+
+/** What no schema can say. Each rule looks only at fields that have the right type; the schema names the others. */
+function rulesBroken(given: Fields, { target, callback, approvers, hold }: Circumstances): readonly Issue[] {
+  return [
+    ...refusedBy("url", target),
+    ...refusedBy("callback", callback),
+    ...syncIssues(given, hold),
+    ...bodyIssues(given),
+    ...headersIssues(given),
+    ...approverIssues(given, approvers),
+  ];
+}
+
+function refusedBy(field: string, judged: Judged | null): readonly Issue[] {
+  return judged !== null && "refused" in judged ? [{ field, message: judged.refused }] : [];
+}
+
+function syncIssues(given: Fields, hold: Hold): readonly Issue[] {
+  if (given["sync"] !== true) return [];
+  if (given["approve"] === true) return [{ field: "sync", message: "Can't be true together with approve: true." }];
+  const method: HttpMethod = given["method"] === "GET" ? "GET" : "POST";
+  if (!isHeld(hold, method)) return [];
+  return [{ field: "sync", message: "Can't be true: what this key creates is held for approval." }];
+}
+
+function bodyIssues(given: Fields): readonly Issue[] {
+  if (given["method"] !== "GET" || given["body"] === undefined) return [];
+  return [{ field: "body", message: "Can't go with GET, to which HTTP gives no meaning for a body." }];
+}
+
+function headersIssues(given: Fields): readonly Issue[] {
+  const headers = given["headers"];
+  if (!isJsonObject(headers)) return [];
+  const entries = Object.entries(headers);
+  const wrong = entries.filter(([, value]) => typeof value !== "string");
+  const texts = entries.map(([name, value]) => [name, typeof value === "string" ? value : ""] as const);
+  return [
+    ...wrong.map(([name]) => ({ field: `headers.${name}`, message: "Must be a string." })),
+    ...headerIssues(Object.fromEntries(texts), given["body"] !== undefined),
+  ];
+}
+
+function approverIssues(given: Fields, approvers: readonly string[]): readonly Issue[] {
+  const email = isJsonObject(given["notify"]) ? given["notify"]["email"] : undefined;
+  if (approvers.length === 0 || typeof email !== "string") return [];
+  const address = email.toLowerCase();
+  const isApprover = approvers.some((one) => address === one.toLowerCase() || (one.startsWith("@") && address.endsWith(one.toLowerCase())));
+  return isApprover ? [] : [{ field: "notify.email", message: "Is none of the APPROVERS that this service allows." }];
+}
+
+type Code = Extract<ErrorCode, "missing_field" | "invalid_url" | "invalid_sync" | "validation_error">;
+
+const MESSAGES: Readonly<Record<Code, string>> = {
+  missing_field: "The field url is required.",
+  invalid_url: "No call may go to this URL.",
+  invalid_sync: "The request can't be answered in sync: the action would wait for a person.",
+  validation_error: "The request has fields that are not valid.",
+};
+
+function codeOf(given: unknown, rules: readonly Issue[], issues: readonly Issue[]): Code {
+  if (!isJsonObject(given)) return "validation_error";
+  if (given["url"] === undefined) return "missing_field";
+  if (issues.some(({ field }) => field === "url" || field === "callback")) return "invalid_url";
+  return rules.some(({ field }) => field === "sync") ? "invalid_sync" : "validation_error";
+}
+
+interface Found {
+  readonly target: { readonly hostname: string; readonly host: string };
+  readonly idempotencyKey: string | null;
+  readonly bodyText: () => string;
+  readonly hold: Hold;
+}
+
+function requestOf(given: CreateAction, { target, idempotencyKey, bodyText, hold }: Found): ActionRequest {
+  const method = given.method ?? "POST";
+  return {
+    url: given.url,
+    hostname: target.hostname,
+    host: target.host,
+    method,
+    body: given.body === undefined ? null : bodyText(),
+    headers: given.headers ?? null,
+    dedupe: given.dedupe ?? null,
+    idempotencyKey,
+    retries: given.retries ?? RETRIES_DEFAULT,
+    onUnknown: given.on_unknown ?? "retry",
+    approve: (given.approve ?? false) || isHeld(hold, method),
+    callback: given.callback ?? null,
+    notifyEmail: given.notify?.email ?? null,
+  };
+}

@@ -1,0 +1,21 @@
+import Type, { type Static } from "typebox";
+import { DomainError } from "../domain/errors.ts";
+import { compile, withoutNulls } from "./check.ts";
+import { reason } from "./kinds.ts";
+
+/** What may come with approve, cancel and retry (decisions 1). */
+export const Decision = Type.Object(
+  { reason: Type.Optional(reason("Why; shown in the timeline.")) },
+  { additionalProperties: false },
+);
+export type Decision = Static<typeof Decision>;
+
+const DECISION = compile(Decision);
+
+/** The reason that a decision gives, if any; no body at all is fine. Throws `validation_error`. */
+export function checkDecision(value: unknown): string | null {
+  if (value === undefined) return null;
+  const given = withoutNulls(value);
+  if (DECISION.accepts(given)) return given.reason ?? null;
+  throw new DomainError("validation_error", "The request has fields that are not valid.", DECISION.issues(given));
+}

@@ -1,0 +1,85 @@
+import Type, { type Static } from "typebox";
+import { ACTION_STATUSES, HTTP_METHODS } from "../domain/action.ts";
+import { DomainError, type Issue } from "../domain/errors.ts";
+import { ACTION_ID } from "../domain/id.ts";
+import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../domain/limits.ts";
+import { Action } from "./action.ts";
+import { key, nullable } from "./kinds.ts";
+
+/** What a list may be asked for (decisions 1). */
+export const ListQuery = Type.Object(
+  {
+    status: Type.Optional(
+      Type.Array(Type.Enum([...ACTION_STATUSES], { type: "string" }), { description: "Any of these; may repeat." }),
+    ),
+    method: Type.Optional(Type.Enum([...HTTP_METHODS], { type: "string" })),
+    host: Type.Optional(
+      Type.String({ pattern: "^[!-.0-~]{1,260}$", description: "Host name, with a port or for any port." }),
+    ),
+    dedupe: Type.Optional(key("The dedupe key of the create.")),
+    created_after: Type.Optional(Type.String({ format: "date-time", description: "Created later than this." })),
+    created_before: Type.Optional(Type.String({ format: "date-time", description: "Created earlier than this." })),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: LIST_LIMIT_MAX, default: LIST_LIMIT_DEFAULT, description: "Most actions of a page." }),
+    ),
+    cursor: Type.Optional(Type.String({ description: "The next_cursor of the page before." })),
+  },
+  { additionalProperties: false },
+);
+export type ListQuery = Static<typeof ListQuery>;
+
+export const ActionPage = Type.Object({
+  data: Type.Array(Action),
+  next_cursor: nullable(Type.String({ description: "Asks for the next page; null: there is none." })),
+});
+
+/** What the desk is asked for a page. Throws `invalid_query` for dates that do not exist and cursors that are not ours. */
+export function checkList(query: ListQuery) {
+  const createdAfter = dateOf(query.created_after);
+  const createdBefore = dateOf(query.created_before);
+  const before = query.cursor === undefined ? null : readCursor(query.cursor);
+  const issues: Issue[] = [
+    ...(createdAfter === undefined ? [{ field: "created_after", message: NO_DATE }] : []),
+    ...(createdBefore === undefined ? [{ field: "created_before", message: NO_DATE }] : []),
+    ...(before === undefined ? [{ field: "cursor", message: "Is not the next_cursor of a page." }] : []),
+  ];
+  if (createdAfter === undefined || createdBefore === undefined || before === undefined) {
+    throw new DomainError("invalid_query", "The query is not valid.", issues);
+  }
+  return {
+    statuses: query.status ?? [],
+    method: query.method ?? null,
+    host: query.host?.toLowerCase() ?? null,
+    dedupe: query.dedupe ?? null,
+    createdAfter,
+    createdBefore,
+    before,
+    limit: query.limit ?? LIST_LIMIT_DEFAULT,
+  };
+}
+
+/** Where the next page begins, as an opaque text: callers shall not build it from an id. */
+export function cursorOf(actionId: string): string {
+  return Buffer.from(actionId).toString("base64url");
+}
+
+/** A page as JSON text, of actions that are JSON text already. */
+export function pageJson(actions: readonly string[], before: string | null): string {
+  return `{"data":[${actions.join(",")}],"next_cursor":${before === null ? "null" : `"${cursorOf(before)}"`}}`;
+}
+
+/** The id in a cursor; undefined when it is none of ours. */
+function readCursor(cursor: string): string | undefined {
+  const id = Buffer.from(cursor, "base64url").toString("latin1");
+  // Decoding is lenient: only what encodes to the same text again was ours.
+  return ACTION_ID.test(id) && cursorOf(id) === cursor ? id : undefined;
+}
+
+const NO_DATE = "Is not a date and time.";
+
+/** The format lets days through that no month has (30 February), and the parser moves them on. */
+function dateOf(text: string | undefined): Date | null | undefined {
+  if (text === undefined) return null;
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) ? undefined : at;
+}

@@ -1,0 +1,69 @@
+import type { ParsedJson } from "../contract/json-text.ts";
+import { DomainError } from "../domain/errors.ts";
+import { REQUEST_BODY_BYTES_MAX } from "../domain/limits.ts";
+import { parseJson } from "./parse-json.ts";
+import { hasBody, type Visit } from "./visit.ts";
+
+/**
+ * The JSON body of a request, judged in the order of hostile 1: content type, size, JSON. Throws `missing_body` when
+ * there is none.
+ */
+export async function readJson(visit: Visit): Promise<ParsedJson> {
+  const parsed = await readOptionalJson(visit);
+  if (parsed !== null) return parsed;
+  const type = visit.request.headers.get("content-type");
+  if (type !== null) checkType(visit.request.headers);
+  throw new DomainError("missing_body", "Send a JSON body.");
+}
+
+/** The same where a body may be left out: null when nothing was sent. */
+export async function readOptionalJson(visit: Visit): Promise<ParsedJson | null> {
+  const { headers } = visit.request;
+  if (!hasBody(visit.request)) return null;
+  checkType(headers);
+  const length = headers.get("content-length");
+  if (length !== null && Number(length) > REQUEST_BODY_BYTES_MAX) throw tooLarge();
+  // The engine keeps to a length that is given; without one the bytes are counted as they come.
+  const bytes = length === null ? await readCounted(visit.request) : await visit.request.bytes();
+  visit.isBodyUnread = false;
+  return bytes.length === 0 ? null : parseJson(bytes);
+}
+
+const JSON_TYPE = /^application\/json(;.*)?$/i;
+const CHARSET = /;\s*charset\s*=\s*("?)([^";]*)\1\s*(?=;|$)/gi;
+
+function checkType(headers: Headers): void {
+  const type = headers.get("content-type");
+  if (type === "application/json" && !headers.has("content-encoding")) return;
+  if (type === null || !JSON_TYPE.test(type)) throw wrongType("Send the body as `Content-Type: application/json`.");
+  for (const [, , charset] of type.matchAll(CHARSET)) {
+    if (charset?.trim().toLowerCase() !== "utf-8") throw wrongType("JSON is UTF-8: leave the charset out.");
+  }
+  const encoding = headers.get("content-encoding") ?? "identity";
+  if (encoding.toLowerCase() !== "identity") throw wrongType("Send the body without Content-Encoding.");
+}
+
+async function readCounted(request: Request): Promise<Uint8Array> {
+  const reader = request.body?.getReader();
+  if (reader === undefined) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return Buffer.concat(chunks, size);
+    size += value.byteLength;
+    if (size > REQUEST_BODY_BYTES_MAX) {
+      reader.releaseLock();
+      throw tooLarge();
+    }
+    chunks.push(value);
+  }
+}
+
+function wrongType(message: string): DomainError {
+  return new DomainError("invalid_content_type", message);
+}
+
+function tooLarge(): DomainError {
+  return new DomainError("payload_too_large", `The body may have ${REQUEST_BODY_BYTES_MAX} bytes at most.`);
+}

@@ -1,0 +1,45 @@
+import { errorJson, HTTP_STATUS } from "../contract/error.ts";
+import { DomainError, type ErrorCode } from "../domain/errors.ts";
+import type { Log } from "../ports/log.ts";
+import { StoreUnavailable } from "../ports/store.ts";
+import { MethodNotAllowed } from "./allow.ts";
+import { json } from "./answer.ts";
+import type { Visit } from "./visit.ts";
+
+/** What a refusal of this kind also says in its head (decisions 2). */
+const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
+  unauthorized: { "www-authenticate": "Bearer" },
+  rate_limited: { "retry-after": "1" },
+  unavailable: { "retry-after": "1" },
+};
+
+/** Any error as the envelope. What is no broken rule is a bug: it is logged, and the caller gets no word of it. */
+export function refuse(visit: Visit, error: unknown, log: Log): Response {
+  const broken = asDomainError(error);
+  const requestId = visit.name.envelopeId();
+  if (broken.code === "internal_error") {
+    log.error("http.failed", { request_id: visit.name.id, error_id: requestId, route: visit.route, error: traceOf(error) });
+  }
+  visit.errorCode = broken.code;
+  const text = errorJson({ code: broken.code, message: broken.message, requestId, issues: broken.issues });
+  const headers = broken instanceof MethodNotAllowed ? { allow: broken.allow } : HEADERS[broken.code];
+  return json(text, HTTP_STATUS[broken.code], headers);
+}
+
+function asDomainError(error: unknown): DomainError {
+  if (error instanceof DomainError) return error;
+  if (error instanceof StoreUnavailable) {
+    return new DomainError("unavailable", "The service can't store or read just now; try again.");
+  }
+  return new DomainError("internal_error", "Something went wrong here; the request id finds it in the log.");
+}
+
+/** Where it happened. The engine speaks of the code; any other message may quote what somebody sent, so it stays out. */
+function traceOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const isOfEngine = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
+  const frames = (error.stack ?? "").split("\n").filter((line) => line.trimStart().startsWith("at "));
+  return [isOfEngine ? `${error.name}: ${error.message}` : error.name, ...frames.slice(0, FRAMES_MAX)].join("\n");
+}
+
+const FRAMES_MAX = 8;

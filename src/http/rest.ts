@@ -1,0 +1,52 @@
+import { REFUSED_BODY_BYTES_DROPPED_MAX, REFUSED_BODY_MS_MAX } from "../domain/limits.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Visit } from "./visit.ts";
+
+/**
+ * An answer that was ready before the body was read. It goes out at once, since a client may wait for it before it sends
+ * more; the connection closes when the rest was read and dropped: closed earlier, the client would see a reset instead of
+ * the answer, and kept open, whatever follows on it would be executed (hostile 1).
+ */
+export async function closing(visit: Visit, response: Response, clock: Clock): Promise<Response> {
+  const rest = dropRest(visit.request, clock);
+  const hasNoBody = visit.request.method === "HEAD" || response.body === null;
+  const isOver = await Promise.race([rest.then(() => true), hasNoBody ? rest.then(() => true) : nextTurn()]);
+  const headers = new Headers(response.headers);
+  headers.set("connection", "close");
+  const init = { status: response.status, headers };
+  if (isOver) return new Response(response.body, init);
+  const bytes = await response.bytes();
+  const body = new ReadableStream({
+    async start(controller) {
+      controller.enqueue(bytes);
+      await rest;
+      controller.close();
+    },
+  });
+  return new Response(body, init);
+}
+
+/** Reads what is left of a body and drops it: up to 4 MiB or 2 s of it. Never throws. */
+export async function dropRest({ body }: Request, clock: Clock): Promise<void> {
+  if (body === null || body.locked) return;
+  const reader = body.getReader();
+  const isLate = Promise.withResolvers<{ done: true; value?: undefined }>();
+  const unring = clock.after(REFUSED_BODY_MS_MAX, () => isLate.resolve({ done: true }));
+  try {
+    for (let dropped = 0; dropped < REFUSED_BODY_BYTES_DROPPED_MAX; ) {
+      const { done, value } = await Promise.race([reader.read(), isLate.promise]);
+      if (done) return;
+      dropped += value.byteLength;
+    }
+    await reader.cancel();
+  } catch {
+    // The client is gone, and with it whoever the answer was for.
+  } finally {
+    unring();
+  }
+}
+
+/** False, a turn of the event loop later: by then a body that came with its head is dropped. */
+function nextTurn(): Promise<false> {
+  return new Promise((resolve) => setImmediate(() => resolve(false)));
+}

@@ -1,0 +1,34 @@
+import type { ApiOperation } from "../contract/operations.ts";
+import { authorize } from "../domain/caller.ts";
+import { callerOf, type Visit } from "./visit.ts";
+
+/** Path parameters, percent-decoded. */
+export type Params = Readonly<Record<string, string>>;
+
+/** One way in. `answer` throws what is wrong; the door makes an envelope of it. */
+export interface Route {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** `{name}` for a parameter. */
+  readonly path: string;
+  /** Of the operations table, when the route belongs to one. */
+  readonly operationId: string | null;
+  readonly answer: (visit: Visit, params: Params) => Response | Promise<Response>;
+}
+
+/**
+ * The route of an operation. The caller's role is asked for first, before query, body and look-up, so that a refusal
+ * tells nothing about them (hostile 1).
+ */
+export function routeOf(operation: ApiOperation, answer: Route["answer"]): Route {
+  const { method, path, id, permission } = operation;
+  if (permission === null) return { method, path, operationId: id, answer };
+  return {
+    method,
+    path,
+    operationId: id,
+    answer(visit, params) {
+      authorize(callerOf(visit), permission);
+      return answer(visit, params);
+    },
+  };
+}

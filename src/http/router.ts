@@ -1,0 +1,56 @@
+import { Elysia } from "elysia";
+import { createUnrouted } from "./allow.ts";
+import type { Route } from "./route.ts";
+import type { Visit } from "./visit.ts";
+
+/** Finds the route of a visit and lets it answer. Whatever goes wrong there is handed to `refuse`. */
+export type Router = (visit: Visit) => Promise<Response>;
+
+type Refuse = (visit: Visit, error: unknown) => Response;
+
+/**
+ * Elysia only routes here: it parses, checks and names nothing, and its hooks are one. It is given the path that the door
+ * has read and guarded, and not the request, so that both can't disagree about it.
+ */
+export function createRouter(routes: readonly Route[], refuse: Refuse): Router {
+  const unrouted = createUnrouted(routes);
+  // `standardHostname: false`, or a short host name would shift the path (elysia#748).
+  const app = new Elysia({ normalize: false, handler: { standardHostname: false } });
+  // Before the routes: one that stands before it does not see it.
+  app.onError(({ code, error, request }) => {
+    const visit = visitOf(request);
+    if (code !== "NOT_FOUND") return refuse(visit, error);
+    const answer = unrouted(visit.request.method, visit.path);
+    return answer instanceof Response ? answer : refuse(visit, answer);
+  });
+  for (const { method, path, answer } of routes) {
+    // Async, so that a rejection comes to `onError` too.
+    const handle = async ({ request, params }: { request: Request; params: Readonly<Record<string, string>> }) => {
+      const visit = visitOf(request);
+      visit.route = path;
+      return await answer(visit, params);
+    };
+    app.route(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), handle, { parse: "none" });
+  }
+  const find = app.fetch;
+  return async (visit) => await find(asRequest(visit));
+}
+
+interface Routed {
+  readonly url: string;
+  readonly method: string;
+  readonly visit: Visit;
+}
+
+/** HEAD is GET whose body Bun leaves out. */
+function asRequest(visit: Visit): Request {
+  const { method } = visit.request;
+  const routed: Routed = { url: `http://localhost${visit.path}`, method: method === "HEAD" ? "GET" : method, visit };
+  // Safe: to find a route Elysia reads `url` and `method`, and hands the object on; no route has a parser or a schema.
+  return routed as unknown as Request;
+}
+
+function visitOf(request: Request): Visit {
+  // Safe: only `asRequest` makes what comes in here.
+  return (request as unknown as Routed).visit;
+}

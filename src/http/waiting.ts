@@ -1,0 +1,40 @@
+import { REQUEST_ARRIVAL_MS_MAX } from "../domain/limits.ts";
+import type { Clock } from "../ports/clock.ts";
+import { dropRest } from "./rest.ts";
+import type { Visit } from "./visit.ts";
+
+/** Bun counts in seconds. */
+export const IDLE_SECONDS = REQUEST_ARRIVAL_MS_MAX / 1_000;
+
+export interface WaitingDeps {
+  readonly clock: Clock;
+  /** The service stops: whoever waits gets what there is. */
+  readonly draining: AbortSignal;
+}
+
+/**
+ * Runs something that may take longer than a request may be silent. `stop` is aborted when the client goes away or the
+ * service stops. The body has to be in by now: without its time limit a dripped one would live as long as it likes.
+ */
+export async function whileWaiting<T>(
+  visit: Visit,
+  { clock, draining }: WaitingDeps,
+  work: (stop: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { request, server } = visit;
+  if (visit.isBodyUnread) await dropRest(request, clock);
+  const end = new AbortController();
+  const stop = () => end.abort();
+  if (request.signal.aborted || draining.aborted) stop();
+  request.signal.addEventListener("abort", stop);
+  draining.addEventListener("abort", stop);
+  server?.timeout(request, 0);
+  try {
+    return await work(end.signal);
+  } finally {
+    request.signal.removeEventListener("abort", stop);
+    draining.removeEventListener("abort", stop);
+    // Bun does not bring it back by itself: the connection would stay open for good (measured).
+    server?.timeout(request, IDLE_SECONDS);
+  }
+}

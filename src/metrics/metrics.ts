@@ -1,0 +1,90 @@
+import type { Metrics } from "../ports/metrics.ts";
+import { createCounter, createHistogram } from "./families.ts";
+import { type Readings, readingsText } from "./readings.ts";
+
+export interface MetricsBook {
+  readonly metrics: Metrics;
+  /** Adds readings; one that is there already is replaced. */
+  readonly show: (readings: Readings) => void;
+  /** Everything in the Prometheus text format 0.0.4. */
+  readonly render: () => Promise<string>;
+}
+
+/** `Content-Type` of what `render` returns. */
+export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+/** Upper bounds in seconds: from a create in memory to a `wait` of two minutes. */
+const DURATIONS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+
+/** A client can write any method: those that HTTP does not define share one series. */
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+
+/** The numbers of the service since it started, counted in memory. */
+export function createMetrics(): MetricsBook {
+  const families = createFamilies();
+  let readings: Readings = {};
+  return {
+    metrics: {
+      created: (kind) => families.creates.add([kind]),
+      attempted(outcome, next, durationMs) {
+        families.attempts.add([outcome, next]);
+        families.attemptSeconds.observe([outcome], durationMs / 1_000);
+      },
+      decided: (operation) => families.decisions.add([operation]),
+      rescued: (count) => families.rescued.add([], count),
+      fenced: () => families.fenced.add([]),
+      requested(method, status, durationMs) {
+        const name = METHODS.has(method) ? method : "other";
+        families.requests.add([name, String(status)]);
+        families.requestSeconds.observe([name], durationMs / 1_000);
+      },
+    },
+    show(more) {
+      readings = { ...readings, ...more };
+    },
+    async render() {
+      const counted = Object.values(families).map((family) => family.text());
+      return counted.join("") + (await readingsText(readings));
+    },
+  };
+}
+
+function createFamilies() {
+  const outcomes = ["answered", "not_sent", "unknown"];
+  const ends = outcomes.flatMap((outcome) => ["completed", "retry", "failed"].map((next) => [outcome, next]));
+  return {
+    creates: createCounter(
+      { name: "outgate_creates_total", help: "Creates answered, by what they found.", labels: ["kind"] },
+      [["created"], ["matched"]],
+    ),
+    attempts: createCounter(
+      { name: "outgate_attempts_total", help: "Attempts, by outcome and what came next.", labels: ["outcome", "next"] },
+      ends,
+    ),
+    attemptSeconds: createHistogram(
+      { name: "outgate_attempt_duration_seconds", help: "Duration of attempts, by outcome.", labels: ["outcome"] },
+      DURATIONS,
+    ),
+    decisions: createCounter(
+      { name: "outgate_decisions_total", help: "Approvals, cancels and manual retries.", labels: ["operation"] },
+      [["approve"], ["cancel"], ["retry"]],
+    ),
+    rescued: createCounter(
+      { name: "outgate_rescued_total", help: "Actions taken over from a process that died.", labels: [] },
+      [[]],
+    ),
+    fenced: createCounter(
+      { name: "outgate_fenced_total", help: "Results dropped because another change came first.", labels: [] },
+      [[]],
+    ),
+    requests: createCounter({
+      name: "outgate_http_requests_total",
+      help: "Requests answered, by method and status.",
+      labels: ["method", "status"],
+    }),
+    requestSeconds: createHistogram(
+      { name: "outgate_http_request_duration_seconds", help: "Time to the answer, by method.", labels: ["method"] },
+      DURATIONS,
+    ),
+  };
+}

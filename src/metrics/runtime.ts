@@ -1,0 +1,50 @@
+import type { Clock } from "../ports/clock.ts";
+
+const SAMPLE_EVERY_MS = 100;
+
+/** How late the event loop rings: everything that holds it shows up here, whatever the cause. */
+export class LoopLag {
+  readonly #clock: Clock;
+  #maxMs = 0;
+  #dueMs = 0;
+  #cancel: (() => void) | null = null;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Samples every 100 ms until `stop`. */
+  start(): void {
+    if (this.#cancel === null) this.#wait();
+  }
+
+  stop(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+  }
+
+  /** Milliseconds of the longest delay since the last call, a delay that still lasts included; 0 before `start`. */
+  takeMaxMs(): number {
+    if (this.#cancel === null) return 0;
+    const maxMs = Math.max(this.#maxMs, this.#latenessMs());
+    this.#maxMs = 0;
+    return maxMs;
+  }
+
+  #wait(): void {
+    this.#dueMs = this.#clock.monotonicMs() + SAMPLE_EVERY_MS;
+    this.#cancel = this.#clock.after(SAMPLE_EVERY_MS, () => {
+      this.#maxMs = Math.max(this.#maxMs, this.#latenessMs());
+      this.#wait();
+    });
+  }
+
+  #latenessMs(): number {
+    return Math.max(0, this.#clock.monotonicMs() - this.#dueMs);
+  }
+}
+
+/** Bytes of memory that the process holds (resident set). */
+export function residentBytes(): number {
+  return process.memoryUsage.rss();
+}

@@ -1,0 +1,79 @@
+import { ADDRESSES_TRIED_MAX, DNS_TIMEOUT_MS } from "../domain/limits.ts";
+import type { NotSent, Unknown } from "../domain/outcome.ts";
+import { type Address, parseAddress } from "./address.ts";
+import { classOfName } from "./host-name.ts";
+import { isOwnHost, isOwnPath } from "./own-origin.ts";
+import { judgeAddress, judgeName, loopbackAddresses, type TargetPolicy, type Verdict } from "./policy.ts";
+import type { Deadline } from "./deadline.ts";
+import type { ParsedTarget } from "./target.ts";
+
+/** The addresses that may be dialled for a target, all of them judged, in order; or why there are none. */
+export async function addressesOf(
+  policy: TargetPolicy,
+  target: ParsedTarget,
+  deadline: Deadline,
+): Promise<readonly Address[] | NotSent | Unknown> {
+  const { literal, hostname } = target;
+  if (literal !== null) return judged(policy, target, [literal], null);
+  const verdict = judgeName(policy, hostname);
+  if (verdict !== "allowed") return REFUSED[verdict];
+  if (classOfName(hostname) === "loopback") {
+    return judged(policy, target, loopbackAddresses(policy, hostname), hostname);
+  }
+  const found = await lookUp(hostname, deadline);
+  return isFound(found) ? judged(policy, target, found, hostname) : found;
+}
+
+/** One that is not allowed refuses the host: whoever answers for the name chose it (hostile 3). */
+function judged(
+  policy: TargetPolicy,
+  target: ParsedTarget,
+  addresses: readonly (Address | null)[],
+  name: string | null,
+): readonly Address[] | NotSent {
+  const allowed: Address[] = [];
+  let worst: Verdict = "allowed";
+  const isOurPath = isOwnPath(target.pathname);
+  for (const address of addresses) {
+    const verdict = address === null ? "never" : judgeAddress(policy, address, name);
+    if (verdict === "never" || (isOurPath && isOwnHost(policy.own, target.hostname, target.port, address))) {
+      return REFUSED.never;
+    }
+    if (verdict === "private") worst = "private";
+    else if (address !== null) allowed.push(address);
+  }
+  if (worst === "private") return REFUSED.private;
+  return allowed.length === 0 ? NOT_RESOLVED : allowed.slice(0, ADDRESSES_TRIED_MAX);
+}
+
+/**
+ * Asks DNS through c-ares: the system's resolver has one thread per core, shared with file reads and password hashing,
+ * so that 40 names on a slow server held up everything else for 4 s. It can't be aborted; a late answer is dropped.
+ */
+function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address | null)[] | NotSent | Unknown> {
+  const { promise, resolve } = Promise.withResolvers<readonly (Address | null)[] | NotSent | Unknown>();
+  const giveUp = () => resolve(NOT_RESOLVED);
+  const cut = () => resolve(deadline.cut() === "interrupted" ? INTERRUPTED : TIMED_OUT);
+  const timer = setTimeout(giveUp, DNS_TIMEOUT_MS);
+  deadline.signal.addEventListener("abort", cut);
+  Bun.dns
+    .lookup(hostname, { backend: "c-ares" })
+    .then((answers) => resolve(answers.map((answer) => parseAddress(answer.address))), giveUp);
+  return promise.finally(() => {
+    clearTimeout(timer);
+    deadline.signal.removeEventListener("abort", cut);
+  });
+}
+
+function isFound<T extends readonly unknown[]>(found: T | NotSent | Unknown): found is T {
+  return Array.isArray(found);
+}
+
+const NOT_RESOLVED: NotSent = { kind: "not_sent", fault: "name_not_resolved" };
+const TIMED_OUT: NotSent = { kind: "not_sent", fault: "timed_out" };
+const INTERRUPTED: Unknown = { kind: "unknown", fault: "interrupted" };
+
+const REFUSED = {
+  never: { kind: "not_sent", fault: "address_never" },
+  private: { kind: "not_sent", fault: "address_private" },
+} as const satisfies Record<Exclude<Verdict, "allowed">, NotSent>;

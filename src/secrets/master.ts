@@ -1,0 +1,33 @@
+import { hkdfSync } from "node:crypto";
+
+export const KEY_BYTES = 32;
+
+/** What a subkey is for. A key that leaks or is worn out in one use says nothing about the others. */
+export type Purpose = "seal" | "receipt" | "fingerprint";
+
+/** One of the forms that `readKey` takes, for the sentences that ask for it. */
+export const KEY_FORMS = "32 bytes as base64 (44 characters) or hex (64 characters)";
+
+/** The 32 bytes that a text stands for, as base64 (also URL-safe or without padding) or hex; null when it is neither. */
+export function readKey(text: string): Uint8Array | null {
+  if (/^[0-9a-fA-F]{64}$/.test(text)) return new Uint8Array(Buffer.from(text, "hex"));
+  const bytes = Buffer.from(text, "base64");
+  // The decoder skips what it does not know, so a key with a typo would quietly become another key.
+  const plain = text.replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "");
+  const isExact = bytes.length === KEY_BYTES && bytes.toString("base64").replace(/=+$/, "") === plain;
+  return isExact ? new Uint8Array(bytes) : null;
+}
+
+/** 32 bytes for one purpose (HKDF-SHA-256, RFC 5869). Throws unless the master key is 32 bytes. */
+export function subkey(masterKey: Uint8Array, purpose: Purpose): Buffer {
+  if (masterKey.length !== KEY_BYTES) throw new Error(`The master key must be ${KEY_BYTES} bytes.`);
+  return Buffer.from(hkdfSync("sha256", masterKey, "", `outgate/${purpose}/1`, KEY_BYTES));
+}
+
+/**
+ * A check value of the key, 32 hex characters: the store keeps it, so that a start with another key is refused before
+ * anything is sealed or opened under it. It tells nothing about the key.
+ */
+export function fingerprint(masterKey: Uint8Array): string {
+  return subkey(masterKey, "fingerprint").toString("hex", 0, 16);
+}

@@ -1,0 +1,27 @@
+import { createHash } from "node:crypto";
+import type { Secrets } from "../ports/secrets.ts";
+import { newApiKey } from "./api-keys.ts";
+import { fingerprint, KEY_BYTES, subkey } from "./master.ts";
+import { open, seal } from "./seal.ts";
+import { sign, signingSecret } from "./signature.ts";
+import { readReceiptToken, receiptToken } from "./tokens.ts";
+
+/**
+ * Everything that is made or checked with a key, from one master key of 32 bytes and the system's generator.
+ * Throws when the master key has another length.
+ */
+export function createSecrets(masterKey: Uint8Array, random: (count: number) => Uint8Array): Secrets {
+  const sealKey = { bytes: subkey(masterKey, "seal"), id: fingerprint(masterKey).slice(0, 8) };
+  const receiptKey = subkey(masterKey, "receipt");
+  return {
+    newApiKey: () => newApiKey(random),
+    hash: (text) => createHash("sha256").update(text).digest("hex"),
+    newRootSecret: () => random(KEY_BYTES),
+    seal: (plain, place) => seal(sealKey, plain, place, random),
+    open: (sealed, place) => open(sealKey, sealed, place),
+    signingSecret,
+    sign,
+    receiptToken: (actionId) => receiptToken(receiptKey, actionId),
+    readReceiptToken: (token) => readReceiptToken(receiptKey, token),
+  };
+}

@@ -1,0 +1,29 @@
+import { createHmac, hkdfSync } from "node:crypto";
+
+const PREFIX = "whsec_";
+const SECRET_BYTES = 32;
+
+export interface SignedMessage {
+  /** `webhook-id`: stable over all attempts, without dots. */
+  readonly id: string;
+  /** `webhook-timestamp`: whole seconds, of this attempt. */
+  readonly timestampSeconds: number;
+  /** The exact text that is sent; empty for a GET. */
+  readonly body: string;
+}
+
+/**
+ * The `whsec_…` with which calls to one origin are signed (HKDF-SHA-256 of the account's root secret, decisions 6).
+ * A target knows its own secret only, so it can't forge calls to another. `origin` as `URL.origin` spells it.
+ */
+export function signingSecret(rootSecret: Uint8Array, origin: string): string {
+  const bytes = hkdfSync("sha256", rootSecret, "", `outgate/signing/1/${origin}`, SECRET_BYTES);
+  return PREFIX + Buffer.from(bytes).toString("base64");
+}
+
+/** `v1,` and base64 of HMAC-SHA256 of `id.timestamp.body` (Standard Webhooks 1.0.0). Throws on a text that is no secret. */
+export function sign(secret: string, { id, timestampSeconds, body }: SignedMessage): string {
+  if (!secret.startsWith(PREFIX)) throw new Error(`A signing secret begins with ${PREFIX}.`);
+  const key = Buffer.from(secret.slice(PREFIX.length), "base64");
+  return `v1,${createHmac("sha256", key).update(`${id}.${timestampSeconds}.${body}`).digest("base64")}`;
+}

@@ -1,0 +1,121 @@
+import { expect, test } from "bun:test";
+import type { Outcome } from "../../src/domain/outcome.ts";
+import { Lanes } from "../../src/dispatch/lanes.ts";
+import { Slots } from "../../src/dispatch/slots.ts";
+import type { Sender } from "../../src/ports/sender.ts";
+import { verifies } from "../spec/verifies.ts";
+import { openEngine } from "../support/engine.ts";
+
+const NOW = 1_000_000;
+const due = (id: string, atMs = NOW) => ({ id, revision: 1, dueAt: new Date(atMs) });
+const lane = (accountId: string, host: string) => ({ accountId, host });
+
+function takeAll(lanes: Lanes): string[] {
+  const taken: string[] = [];
+  for (let next = lanes.next(); next !== null; next = lanes.next()) taken.push(next.due.id);
+  return taken;
+}
+
+test("accounts take turns, and in each its hosts", () => {
+  const lanes = new Lanes(new Slots({ total: 100, perLane: 100 }));
+  for (const n of [1, 2, 3]) lanes.add(lane("a", "x"), due(`ax${n}`), NOW);
+  lanes.add(lane("a", "y"), due("ay1"), NOW);
+  lanes.add(lane("b", "x"), due("bx1"), NOW);
+  expect(takeAll(lanes)).toEqual(["ax1", "bx1", "ay1", "ax2", "ax3"]);
+});
+
+test("a lane takes no more than its slots, and goes on when one is given back", () => {
+  const lanes = new Lanes(new Slots({ total: 100, perLane: 2 }));
+  for (const n of [1, 2, 3]) lanes.add(lane("a", "x"), due(`${n}`), NOW);
+  const first = lanes.next();
+  expect(takeAll(lanes)).toEqual(["2"]);
+  if (first !== null) lanes.release(first);
+  expect(takeAll(lanes)).toEqual(["3"]);
+});
+
+test("an account alone gets three quarters of the slots, and a newcomer always finds one", () => {
+  const lanes = new Lanes(new Slots({ total: 256, perLane: 256 }));
+  for (let n = 0; n < 256; n += 1) lanes.add(lane("a", `${n}`), due(`a${n}`), NOW);
+  expect(takeAll(lanes)).toHaveLength(192);
+  for (let n = 0; n < 100; n += 1) lanes.add(lane("b", `${n}`), due(`b${n}`), NOW);
+  expect(takeAll(lanes)).toHaveLength(48);
+  lanes.add(lane("c", "x"), due("c"), NOW);
+  expect(takeAll(lanes)).toEqual(["c"]);
+});
+
+test("one slot in all is enough to go on", () => {
+  const lanes = new Lanes(new Slots({ total: 1, perLane: 1 }));
+  lanes.add(lane("a", "x"), due("1"), NOW);
+  expect(takeAll(lanes)).toEqual(["1"]);
+});
+
+test("what memory can't hold is asked of the store, oldest first", () => {
+  const lanes = new Lanes(new Slots({ total: 10_000, perLane: 10_000 }));
+  for (let n = 0; n < 300; n += 1) lanes.add(lane("a", "x"), due(`${n}`), NOW);
+  expect(takeAll(lanes)).toHaveLength(256);
+  const [hungry] = lanes.takeHungry(10);
+  expect(hungry?.host).toBe("x");
+  if (hungry !== undefined) lanes.loaded(hungry, [due("256"), due("later", NOW + 500)], 256, NOW);
+  expect(takeAll(lanes)).toEqual(["256"]);
+  expect(lanes.earliestMs).toBe(NOW + 500);
+});
+
+test("a sleeping action wakes its lane at its time", () => {
+  const lanes = new Lanes(new Slots({ total: 10, perLane: 10 }));
+  lanes.add(lane("a", "x"), due("later", NOW + 500), NOW);
+  lanes.wake(NOW + 499);
+  expect(lanes.takeHungry(1)).toEqual([]);
+  lanes.wake(NOW + 500);
+  expect(lanes.takeHungry(1).map(({ host }) => host)).toEqual(["x"]);
+});
+
+test("100,000 due actions of one full host add under a millisecond to another's claim", () => {
+  const lanes = new Lanes(new Slots({ total: 256, perLane: 64 }));
+  const time = (count: number) => {
+    const times = Array.from({ length: count }, (_, n) => {
+      const started = performance.now();
+      lanes.add(lane("b", "healthy"), due(`b${n}`), NOW);
+      const candidate = lanes.next();
+      const tookMs = performance.now() - started;
+      expect(candidate?.lane.host).toBe("healthy");
+      if (candidate !== null) lanes.release(candidate);
+      return tookMs;
+    });
+    return times.toSorted((a, b) => a - b)[Math.floor(count / 2)] ?? 0;
+  };
+  const aloneMs = time(200);
+  for (let n = 0; n < 100_000; n += 1) lanes.add(lane("a", "slow"), due(`a${n}`), NOW);
+  for (let next = lanes.next(); next !== null; next = lanes.next());
+  expect(time(200) - aloneMs).toBeLessThan(1);
+});
+
+test("never more in flight than the settings allow, in all and to one host", async () => {
+  verifies("decision.10.dispatch-concurrency", "decision.10.dispatch-per-host");
+  const flying = new Map<string, number>();
+  let most = 0;
+  let mostOfOne = 0;
+  const ends: (() => void)[] = [];
+  const sender: Sender = {
+    send: async ({ url }): Promise<Outcome> => {
+      const count = (flying.get(url) ?? 0) + 1;
+      flying.set(url, count);
+      mostOfOne = Math.max(mostOfOne, count);
+      most = Math.max(most, [...flying.values()].reduce((sum, one) => sum + one, 0));
+      await new Promise<void>((resolve) => void ends.push(resolve));
+      flying.set(url, (flying.get(url) ?? 1) - 1);
+      return { kind: "answered", code: 200, body: null, truncated: false, brokenBy: null, retryAfter: null, location: null };
+    },
+  };
+  await using engine = await openEngine({ sender, env: { DISPATCH_CONCURRENCY: "8", DISPATCH_PER_HOST: "3" } });
+  const urls = ["http://127.0.0.1:1001/", "http://127.0.0.1:1002/"];
+  const created = await Promise.all(Array.from({ length: 60 }, (_, n) => engine.create({ url: urls[n % 2] ?? "" })));
+  let done = false;
+  const allDone = Promise.all(created.map(({ id }) => engine.saw(id, { status: "completed" }))).then(() => (done = true));
+  while (!done) {
+    ends.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await allDone;
+  expect(mostOfOne).toBe(3);
+  expect(most).toBe(6);
+});

@@ -1,0 +1,74 @@
+import { expect, test } from "bun:test";
+import { setImmediate as turn } from "node:timers/promises";
+import type { Outcome } from "../../src/domain/outcome.ts";
+import { type ActionStore, type Store, StoreUnavailable } from "../../src/ports/store.ts";
+import type { Sender } from "../../src/ports/sender.ts";
+import { verifies } from "../spec/verifies.ts";
+import { openEngine } from "../support/engine.ts";
+
+const OK: Outcome = {
+  kind: "answered",
+  code: 200,
+  body: null,
+  truncated: false,
+  brokenBy: null,
+  retryAfter: null,
+  location: null,
+};
+
+/** A store whose named write fails as long as `away` says so. */
+function breakable(write: "claim" | "apply") {
+  const state = { away: true, refused: Promise.withResolvers<void>() };
+  const refuse = () => {
+    state.refused.resolve();
+    return Promise.reject(new StoreUnavailable("The disk is full."));
+  };
+  const wrapStore = (store: Store): Store => {
+    const actions: ActionStore = {
+      ...store.actions,
+      claim: (due, at) => (write === "claim" && state.away ? refuse() : store.actions.claim(due, at)),
+      apply: (change) => (write === "apply" && state.away ? refuse() : store.actions.apply(change)),
+    };
+    return { ...store, actions, probe: () => (state.away ? refuse() : store.probe()) };
+  };
+  return { state, wrapStore };
+}
+
+function counting(): Sender & { count: number } {
+  const sender = { count: 0, send: async () => ((sender.count += 1), OK) };
+  return sender;
+}
+
+test("what can't be claimed is not sent, and goes out when the store is back", async () => {
+  verifies("hostile.5.row-first");
+  const { state, wrapStore } = breakable("claim");
+  const sender = counting();
+  await using engine = await openEngine({ sender, wrapStore });
+  const { id } = await engine.create({});
+  await state.refused.promise;
+  await turn();
+  engine.clock.advance(1_000);
+  await turn();
+  expect(sender.count).toBe(0);
+  state.away = false;
+  engine.clock.advance(1_000);
+  await engine.saw(id, { status: "completed", attempts: 1 });
+  expect(sender.count).toBe(1);
+  expect(engine.lines.map(({ event }) => event)).toEqual(
+    expect.arrayContaining(["dispatch.paused", "dispatch.resumed"]),
+  );
+});
+
+test("a result that can't be recorded at once is recorded later, and not sent again", async () => {
+  verifies("hostile.5.sends");
+  const { state, wrapStore } = breakable("apply");
+  const sender = counting();
+  await using engine = await openEngine({ sender, wrapStore });
+  const { id } = await engine.create({});
+  await state.refused.promise;
+  await turn();
+  state.away = false;
+  engine.clock.advance(250);
+  await engine.saw(id, { status: "completed", attempts: 1 });
+  expect(sender.count).toBe(1);
+});

@@ -1,0 +1,59 @@
+import type { Clock } from "../../src/ports/clock.ts";
+
+interface Timer {
+  readonly atMs: number;
+  readonly ring: () => void;
+}
+
+/** A clock whose hands a test moves. Timers ring in order, each at its own time. */
+export class FakeClock implements Clock {
+  #wallMs: number;
+  #monotonicMs = 0;
+  readonly #timers = new Set<Timer>();
+
+  constructor(start = new Date("2026-01-01T00:00:00.000Z")) {
+    this.#wallMs = start.getTime();
+  }
+
+  now(): Date {
+    return new Date(this.#wallMs);
+  }
+
+  monotonicMs(): number {
+    return this.#monotonicMs;
+  }
+
+  after(delayMs: number, ring: () => void): () => void {
+    const timer = { atMs: this.#monotonicMs + delayMs, ring };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
+  }
+
+  /** Timers that are set: none may be left when everything has stopped. */
+  get timers(): number {
+    return this.#timers.size;
+  }
+
+  /** Lets time pass. What a timer sets in motion sets its own timers from its own time. */
+  advance(byMs: number): void {
+    const endMs = this.#monotonicMs + byMs;
+    while (true) {
+      const next = [...this.#timers].toSorted((a, b) => a.atMs - b.atMs)[0];
+      if (next === undefined || next.atMs > endMs) break;
+      this.#timers.delete(next);
+      this.#move(next.atMs - this.#monotonicMs);
+      next.ring();
+    }
+    this.#move(endMs - this.#monotonicMs);
+  }
+
+  /** The wall clock is set to another time; the monotonic clock and the timers know nothing of it. */
+  jump(byMs: number): void {
+    this.#wallMs += byMs;
+  }
+
+  #move(byMs: number): void {
+    this.#wallMs += byMs;
+    this.#monotonicMs += byMs;
+  }
+}

@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bootstrap } from "../../src/accounts/bootstrap.ts";
+import { type Config, readConfig } from "../../src/config.ts";
+import type { Action, ActionRequest, ActionStatus } from "../../src/domain/action.ts";
+import type { Caller } from "../../src/domain/caller.ts";
+import { createEngine } from "../../src/engine.ts";
+import { systemIds } from "../../src/ids.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
+import { createSender } from "../../src/outbound/send.ts";
+import { parsePolicy } from "../../src/outbound/policy.ts";
+import type { Ids } from "../../src/ports/ids.ts";
+import type { Log, LogFields } from "../../src/ports/log.ts";
+import type { Sender } from "../../src/ports/sender.ts";
+import type { Store } from "../../src/ports/store.ts";
+import { openVault } from "../../src/vault.ts";
+import { FakeClock } from "./clock.ts";
+
+export interface EngineOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly clock?: FakeClock;
+  readonly sender?: Sender;
+  /** Stands between the engine and its store, to let a write fail at a chosen point. */
+  readonly wrapStore?: (store: Store) => Store;
+  readonly folder?: string;
+  /** False: nothing is dispatched until `engine.loop.start()`. */
+  readonly starts?: boolean;
+}
+
+/** The whole engine on a real store in a folder of its own, with a clock that the test moves and jitter that is none. */
+export async function openEngine(options: EngineOptions = {}) {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), "outgate-"));
+  const clock = options.clock ?? new FakeClock();
+  const config: Config = readConfig({ DATABASE_URL: `file:${folder}/outgate.db`, ...options.env });
+  const ids: Ids = { ...systemIds, chance: () => 0.5 };
+  const lines: { level: string; event: string; fields: LogFields }[] = [];
+  const vault = await openVault(config, { clock, ids, onFatal: (cause) => lines.push({ level: "error", event: String(cause), fields: {} }) });
+  const store = options.wrapStore?.(vault.store) ?? vault.store;
+  await bootstrap({ accounts: store.accounts, secrets: vault.secrets, ids, clock, givenOwnerKey: null });
+  const account = await store.accounts.first();
+  const sender = options.sender ?? createSender(policyOf());
+  const engine = createEngine(config, {
+    store,
+    secrets: vault.secrets,
+    sender,
+    clock,
+    ids,
+    log: collect(lines),
+    metrics: createMetrics().metrics,
+  });
+  if (options.starts !== false) await engine.loop.start();
+  const accountId = account?.id ?? "";
+  const owner: Caller = { accountId, keyId: "key_owner", keyName: "owner", role: "owner", hold: "none", actor: "key:owner" };
+
+  return {
+    ...engine,
+    store,
+    clock,
+    folder,
+    lines,
+    owner,
+    secrets: vault.secrets,
+    create: async (request: Partial<ActionRequest>): Promise<Action> =>
+      (await engine.desk.create(owner, requestFor(request))).action,
+    /** Resolves with the action as soon as it looks like this; what it is now counts. */
+    saw: async (id: string, like: { status?: ActionStatus; attempts?: number; run?: number }): Promise<Action> => {
+      const fits = (action: Action) => Object.entries(like).every(([name, value]) => Reflect.get(action, name) === value);
+      const { promise, resolve } = Promise.withResolvers<Action>();
+      const unwatch = engine.bus.watch(id, (action) => fits(action) && resolve(action));
+      const now = await engine.desk.get(owner, id);
+      const seen = fits(now) ? now : await promise;
+      unwatch();
+      return seen;
+    },
+    happenings: async (id: string) => (await engine.desk.timeline(owner, id)).map(({ happening }) => happening),
+    /** As a kill would leave the files: nothing is drained or settled. */
+    async abandon(): Promise<void> {
+      await vault.store.close();
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      const drained = engine.loop.drain(1_000);
+      clock.advance(1_000);
+      await drained;
+      await vault.store.close();
+      if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A request for a target on loopback, as the checks at the door would have made it. */
+export function requestFor(request: Partial<ActionRequest>): ActionRequest {
+  const { hostname, host } = new URL(request.url ?? "http://127.0.0.1:9/");
+  return {
+    url: "http://127.0.0.1:9/",
+    hostname,
+    host,
+    method: "POST",
+    body: null,
+    headers: null,
+    dedupe: null,
+    idempotencyKey: null,
+    retries: 3,
+    onUnknown: "retry",
+    approve: false,
+    callback: null,
+    notifyEmail: null,
+    ...request,
+  };
+}
+
+function policyOf() {
+  const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: true, ownOrigins: ["http://127.0.0.1:1"] });
+  if ("problems" in policy) throw new Error(policy.problems.join(" "));
+  return policy;
+}
+
+function collect(lines: { level: string; event: string; fields: LogFields }[]): Log {
+  const at = (level: string) => (event: string, fields?: LogFields) => void lines.push({ level, event, fields: fields ?? {} });
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}

@@ -1,0 +1,140 @@
+import { createOwe } from "../../src/actions/owe.ts";
+import { type Action, type ActionRequest, firstState } from "../../src/domain/action.ts";
+import { type Change, isRefusal, type Refusal } from "../../src/domain/change.ts";
+import type { Outcome } from "../../src/domain/outcome.ts";
+import { type AttemptEnd, settle } from "../../src/domain/settle.ts";
+import type { Happening } from "../../src/domain/timeline.ts";
+import { systemIds } from "../../src/ids.ts";
+import type { Account, ActionQuery, ApiKey, ChangeWrite, Creation } from "../../src/ports/store.ts";
+
+/** Noon of a day without meaning: tests count their times from here. */
+export const NOON = new Date("2026-03-04T12:00:00.000Z");
+
+/** A time so many milliseconds after noon; before it when negative. */
+export function later(ms: number): Date {
+  return new Date(NOON.getTime() + ms);
+}
+
+export const ACCOUNT = "acc_one";
+export const OTHER_ACCOUNT = "acc_two";
+
+const owe = createOwe({ ids: systemIds, receiptUrl: (actionId) => `/r/${actionId}` });
+
+/** What a caller asks for. Host and hostname follow from the URL unless they are given. */
+export function aRequest(overrides: Partial<ActionRequest> = {}): ActionRequest {
+  const url = overrides.url ?? "https://api.example.com/orders";
+  const { hostname, host } = new URL(url);
+  return {
+    url,
+    hostname,
+    host,
+    method: "POST",
+    body: '{"order":7}',
+    headers: null,
+    dedupe: null,
+    idempotencyKey: null,
+    retries: 3,
+    onUnknown: "retry",
+    approve: false,
+    callback: null,
+    notifyEmail: null,
+    ...overrides,
+  };
+}
+
+/** An action as its create makes it, at noon unless `createdAt` says otherwise: pending, or held with `approve`. */
+export function anAction(overrides: Partial<Action> = {}): Action {
+  const createdAt = overrides.createdAt ?? NOON;
+  const request = aRequest(overrides);
+  return {
+    ...request,
+    ...firstState(request.approve, createdAt),
+    id: systemIds.action(createdAt),
+    accountId: ACCOUNT,
+    revision: 1,
+    createdAt,
+    createdBy: "key:test",
+    ...overrides,
+  };
+}
+
+/** A new action with the timeline and the notifications that its creation owes. */
+export function aCreation(overrides: Partial<Action> = {}): Creation {
+  return creationOf(anAction(overrides));
+}
+
+export function creationOf(action: Action): Creation {
+  const created: Happening = { type: "created", actor: action.createdBy };
+  return {
+    action,
+    happenings: action.approve ? [created, { type: "held" }] : [created],
+    outbox: owe(action, action.createdAt),
+  };
+}
+
+/** Whoever decides in a test, at noon unless told otherwise. */
+export function aDecision(now: Date = NOON, reason: string | null = null) {
+  return { actor: "key:boss", reason, now } as const;
+}
+
+/** What a desk would write for a step that the law allowed; a refusal fails the test. */
+export function writeOf(step: Change | Refusal, at: Date = NOON): ChangeWrite {
+  if (isRefusal(step)) throw new Error(`The law refused: ${step.message}`);
+  return { change: step, at, outbox: owe({ ...step.before, ...step.after }, at) };
+}
+
+/** The target answered with this status. */
+export function answered(code: number, body: string | null = null): Outcome {
+  return { kind: "answered", code, body, truncated: false, brokenBy: null, retryAfter: null, location: null };
+}
+
+/** What the engine would write when an attempt of an active action ended, ten milliseconds long. */
+export function settled(action: Action, outcome: Outcome, overrides: Partial<AttemptEnd> = {}): ChangeWrite {
+  const end: AttemptEnd = {
+    outcome,
+    now: NOON,
+    durationMs: 10,
+    timeoutMs: 30_000,
+    backoff: { baseMs: 2_000, capMs: 3_600_000 },
+    chance: 0.5,
+    ...overrides,
+  };
+  return writeOf(settle(action, end), end.now);
+}
+
+/** The first page of everything that the account has. */
+export function aQuery(overrides: Partial<ActionQuery> = {}): ActionQuery {
+  return {
+    accountId: ACCOUNT,
+    statuses: [],
+    method: null,
+    host: null,
+    dedupe: null,
+    createdAfter: null,
+    createdBefore: null,
+    before: null,
+    limit: 20,
+    ...overrides,
+  };
+}
+
+export function anAccount(overrides: Partial<Account> = {}): Account {
+  return { id: systemIds.account(), email: null, sealedRootSecret: "sealed", createdAt: NOON, ...overrides };
+}
+
+export function anApiKey(overrides: Partial<ApiKey> = {}): ApiKey {
+  const id = overrides.id ?? systemIds.key();
+  return {
+    id,
+    accountId: ACCOUNT,
+    name: "first",
+    role: "owner",
+    hold: "none",
+    hash: `hash of ${id}`,
+    last4: "abcd",
+    createdAt: NOON,
+    lastUsedAt: null,
+    revokedAt: null,
+    ...overrides,
+  };
+}

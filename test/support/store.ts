@@ -1,0 +1,102 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openFile } from "../../db/libsql/file.ts";
+import { migrate } from "../../db/libsql/migrate.ts";
+import { openRemote } from "../../db/libsql/remote.ts";
+import type { Sql } from "../../db/libsql/sql.ts";
+import { createStore } from "../../db/libsql/store.ts";
+import { openStore } from "../../db/store.ts";
+import { systemIds } from "../../src/ids.ts";
+import type { ActionStore, Store } from "../../src/ports/store.ts";
+import { createSecrets } from "../../src/secrets/secrets.ts";
+import { NOON } from "./factory.ts";
+
+/** Seals headers as the service does, under a key that is the same in every test and process. */
+export const testSecrets = createSecrets(new Uint8Array(32).fill(7), systemIds.bytes);
+
+/** A row of the outbox, as far as tests look at it. */
+export interface OutboxSeen {
+  readonly event: string;
+  readonly target: string;
+  readonly payload: string | null;
+  readonly run: number;
+}
+
+/** A real store in a place of its own, and a look at what its port does not show. */
+export interface TestStore extends AsyncDisposable {
+  readonly store: Store;
+  /** `store.actions`, which most tests are about. */
+  readonly actions: ActionStore;
+  /** What an action owes, in the order in which it was written. */
+  outbox(actionId: string): Promise<readonly OutboxSeen[]>;
+  /** How many dedupe and idempotency keys are remembered. */
+  keyCount(): Promise<number>;
+}
+
+/** How the conformance suite gets a store; each implementation brings its own. */
+export type OpenTestStore = () => Promise<TestStore>;
+
+/** A folder that is gone with everything in it at the end of the test. */
+export async function temporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), "outgate-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** The store that the service opens for a `file:` URL. */
+export async function openFileStore(): Promise<TestStore> {
+  const folder = await temporaryFolder();
+  const path = join(folder.path, "outgate.db");
+  const store = await openStoreAt(path);
+  return testStore(store, openFile(path), folder);
+}
+
+/** The store behind `@libsql/client`, as for `libsql://`, on a file. */
+export async function openClientStore(): Promise<TestStore> {
+  const folder = await temporaryFolder();
+  const url = `file:${join(folder.path, "outgate.db")}`;
+  const sql = openRemote(url, null);
+  await migrate(sql, NOON);
+  const store = createStore({ sql, seal: testSecrets, isAlone: false, onFatal: failTest, release: () => {} });
+  return testStore(store, openRemote(url, null), folder);
+}
+
+/** Opens the file as the service does; whoever opens it closes it. */
+export function openStoreAt(path: string): Promise<Store> {
+  return openStore({ url: `file:${path}`, authToken: null, seal: testSecrets, now: NOON, onFatal: failTest });
+}
+
+/** A store that stands over any connection, for tests that listen to what goes over it. */
+export function storeOver(sql: Sql): Store {
+  return createStore({ sql, seal: testSecrets, isAlone: true, onFatal: failTest, release: () => {} });
+}
+
+function failTest(cause: unknown): never {
+  throw new Error("A commit could not be made durable.", { cause });
+}
+
+function testStore(store: Store, look: Sql, folder: AsyncDisposable): TestStore {
+  return {
+    store,
+    actions: store.actions,
+    async outbox(actionId) {
+      const text = "SELECT event, target, payload, run FROM outbox WHERE action_id = ? ORDER BY revision, kind";
+      const rows = await look.read({ sql: text, args: [actionId] });
+      return rows.map((row) => ({
+        event: String(row["event"]),
+        target: String(row["target"]),
+        payload: row["payload"] === null ? null : String(row["payload"]),
+        run: Number(row["run"]),
+      }));
+    },
+    async keyCount() {
+      const [row] = await look.read({ sql: "SELECT count(*) AS n FROM action_keys", args: [] });
+      return Number(row?.["n"]);
+    },
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      look.close();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
