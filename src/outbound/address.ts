@@ -105,14 +105,14 @@ function word(address: Address, at: number): number {
 }
 
 /** For the tables below, which are read once: a typing error must not pass as an empty range. */
-function range(text: string): AddressRange {
+function known(text: string): AddressRange {
   const parsed = parseRange(text);
   if (parsed === null) throw new Error(`${text} is not an address range.`);
   return parsed;
 }
 
-const LOOPBACK_V4 = range("127.0.0.0/8");
-const LOOPBACK_V6 = range("::1");
+const LOOPBACK_V4 = known("127.0.0.0/8");
+const LOOPBACK_V6 = known("::1");
 
 const NEVER_V4 = [
   "0.0.0.0/8", // "this network": reaches loopback on Linux
@@ -122,7 +122,7 @@ const NEVER_V4 = [
   "192.0.0.0/24", // protocol assignments; Oracle's metadata service
   "100.100.100.200", // Alibaba's metadata service
   "168.63.129.16", // Azure's
-].map(range);
+].map(known);
 
 const PRIVATE_V4 = [
   "127.0.0.0/8",
@@ -135,16 +135,16 @@ const PRIVATE_V4 = [
   "203.0.113.0/24",
   "198.18.0.0/15", // benchmarks (RFC 2544)
   "192.88.99.0/24", // the old 6to4 relays (RFC 7526)
-].map(range);
+].map(known);
 
 /** All that is routed at all (RFC 4291); so mapped, compatible, NAT64, link-local and multicast are out. */
-const GLOBAL_V6 = range("2000::/3");
+const GLOBAL_V6 = known("2000::/3");
 
 const NEVER_V6 = [
   "fd00:ec2::/32", // Amazon's metadata service
   "fd20:ce::254", // Google's
   "2001::/23", // protocol assignments, Teredo among them
   "2002::/16", // 6to4 carries any IPv4 address
-].map(range);
+].map(known);
 
-const PRIVATE_V6 = ["::1", "fc00::/7", "2001:db8::/32", "3fff::/20"].map(range);
+const PRIVATE_V6 = ["::1", "fc00::/7", "2001:db8::/32", "3fff::/20"].map(known);

@@ -101,7 +101,9 @@ function parseEntry(entry: string): Entry {
     return { range };
   }
   if (/^[\d.:a-f]+\/\d+$/.test(entry)) {
-    return { problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} is no range: write it as 10.0.0.0/8, no bits set behind the prefix.` };
+    return {
+      problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} is no range: write it as 10.0.0.0/8, no bits set behind the prefix.`,
+    };
   }
   const name = withoutTrailingDot(entry);
   if (!isHostName(name) || !isNameToTheParser(name)) {

@@ -39,7 +39,12 @@ interface Line {
   readonly ca: string | undefined;
 }
 
-async function sendOnce(policy: TargetPolicy, line: Line, request: OutboundRequest, deadline: Deadline): Promise<Outcome> {
+async function sendOnce(
+  policy: TargetPolicy,
+  line: Line,
+  request: OutboundRequest,
+  deadline: Deadline,
+): Promise<Outcome> {
   if (deadline.cut() === "interrupted") return INTERRUPTED;
   const target = parseTarget(request.url);
   if ("refused" in target) return NOT_ALLOWED;
@@ -59,7 +64,12 @@ function urlAt({ isHttps, portSuffix, rest }: ParsedTarget, address: Address): s
   return `${isHttps ? "https" : "http"}://${hostOf(address)}${portSuffix}${rest}`;
 }
 
-function initOf(line: Line, { method, headers, body }: OutboundRequest, target: ParsedTarget, deadline: Deadline): BunFetchRequestInit {
+function initOf(
+  line: Line,
+  { method, headers, body }: OutboundRequest,
+  target: ParsedTarget,
+  deadline: Deadline,
+): BunFetchRequestInit {
   const init: BunFetchRequestInit = {
     method,
     headers: [...headers.map(([name, value]) => [name, value]), ["Host", target.host], ...FRAMING],

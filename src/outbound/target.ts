@@ -70,7 +70,8 @@ function textProblem(raw: string): string | null {
 function partsProblem(url: URL, hostname: string, literal: Address | null): string | null {
   const isAllowedScheme = url.protocol === "http:" || url.protocol === "https:";
   if (!isAllowedScheme || url.username !== "" || url.password !== "") return "Must begin with http:// or https://.";
-  if (literal === null && !isHostName(hostname)) return "Has no valid host: labels of 1 to 63 letters, digits or hyphens, 253 in all.";
+  if (literal === null && !isHostName(hostname))
+    return "Has no valid host: labels of 1 to 63 letters, digits or hyphens, 253 in all.";
   if (url.port === "0") return "Has port 0, which nothing can listen on.";
   if (CLOSED_PORTS.has(url.port)) return `Has port ${url.port}, which does not speak HTTP and is not allowed.`;
   // The engine would send `//a` as `/a`: another path than the one that was shown and approved.
@@ -96,7 +97,8 @@ function restOf({ href, host, protocol, hash }: URL): string {
 }
 
 const ADDRESS_REFUSED = {
-  never: "Points to an address that is never allowed (link-local, metadata, multicast or reserved); no setting opens it.",
+  never:
+    "Points to an address that is never allowed (link-local, metadata, multicast or reserved); no setting opens it.",
   private: "Points to a private address; only those listed in ALLOWED_PRIVATE_TARGETS are allowed.",
 } as const;
 
@@ -110,6 +112,4 @@ const AUTHORITY = /^[^/?#]*/;
 const BLANK = /[\s\p{Cc}]/u;
 
 /** Remote shells, mail, databases and caches: a request could be read as commands there. */
-const CLOSED_PORTS = new Set(
-  [22, 23, 25, 110, 143, 465, 587, 993, 995, 3306, 5432, 6379, 11211, 27017].map(String),
-);
+const CLOSED_PORTS = new Set([22, 23, 25, 110, 143, 465, 587, 993, 995, 3306, 5432, 6379, 11211, 27017].map(String));

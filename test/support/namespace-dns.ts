@@ -17,6 +17,7 @@ export type DnsScript = (name: string, type: "A" | "AAAA") => DnsAnswer;
 export const SERVFAIL: DnsAnswer = { kind: "code", code: 2 };
 export const NXDOMAIN: DnsAnswer = { kind: "code", code: 3 };
 export const SILENCE: DnsAnswer = { kind: "silence" };
+/** The name exists and has no address. c-ares keeps this answer for an hour, whatever its SOA says: use a fresh name. */
 export const NOTHING: DnsAnswer = { kind: "records", records: [] };
 
 /** Records that name these addresses, for a question about IPv4. */
@@ -91,6 +92,8 @@ function dataOf(record: DnsRecord): Buffer {
 }
 
 function nameOf(name: string): Buffer {
-  const labels = name.split(".").map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label, "latin1")]));
+  const labels = name
+    .split(".")
+    .map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label, "latin1")]));
   return Buffer.concat([...labels, Buffer.alloc(1)]);
 }

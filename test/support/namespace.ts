@@ -30,7 +30,8 @@ export async function runInside(command: readonly string[], timeoutMs: number): 
   const hosts = join(folder, "hosts");
   writeFileSync(resolv, "nameserver 127.0.0.1\noptions attempts:1 timeout:2\n");
   writeFileSync(hosts, "127.0.0.1 localhost\n");
-  const script = 'ip link set lo up && mount --bind "$0" /etc/resolv.conf && mount --bind "$1" /etc/hosts && shift && exec "$@"';
+  const script =
+    'ip link set lo up && mount --bind "$0" /etc/resolv.conf && mount --bind "$1" /etc/hosts && shift && exec "$@"';
   try {
     const child = Bun.spawn(["unshare", "-n", "-m", "sh", "-c", `${script} 2>&1`, resolv, hosts, ...command], {
       env: { ...process.env, [INSIDE]: "1" },

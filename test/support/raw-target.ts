@@ -30,7 +30,9 @@ export class RawTarget implements AsyncDisposable {
     this.#options = options;
     // With TLS only a finished handshake counts as a connection.
     this.#server = options.tls === undefined ? createServer() : createTlsServer(options.tls);
-    this.#server.on(options.tls === undefined ? "connection" : "secureConnection", (socket: Socket) => this.#take(socket));
+    this.#server.on(options.tls === undefined ? "connection" : "secureConnection", (socket: Socket) =>
+      this.#take(socket),
+    );
     this.#server.on("tlsClientError", () => {});
   }
 

@@ -1,0 +1,182 @@
+import { describe, expect, test } from "bun:test";
+import { retryAfterMs } from "../../src/domain/backoff.ts";
+import { verifies } from "../spec/verifies.ts";
+import { answers, openRawTarget, says } from "../support/raw-target.ts";
+import { answer, attempt, base64, OK, sender, whole } from "./attempt.ts";
+import { requestTo } from "./policies.ts";
+
+describe("a target that is odd but right", () => {
+  test.each([
+    ["the same length twice", `${OK}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`],
+    ["length and chunked", `${OK}Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
+    ["LF-only line ends", "HTTP/1.1 200 OK\nContent-Length: 2\n\n{}"],
+    ["HTTP/1.0 until close", "HTTP/1.0 200 OK\r\n\r\n{}"],
+  ])("%s: accepted", async (_name, text) => {
+    verifies("hostile.t10");
+    expect(await attempt(says(text))).toEqual(whole(200, "{}"));
+  });
+
+  test("100, 103, then 200: the last counts", async () => {
+    verifies("hostile.t13");
+    const text = `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 X\r\nLink: </x>\r\n\r\n${OK}Content-Length: 2\r\n\r\n{}`;
+    expect(await attempt(says(text))).toEqual(whole(200, "{}"));
+  });
+
+  test.each([204, 205, 304])("a body with status %d is none", async (status) => {
+    verifies("hostile.t14");
+    expect(await attempt(answers(status, "{}"))).toEqual(whole(status, null));
+  });
+
+  test("a 413 before the request was read is an answer", async () => {
+    verifies("hostile.t24");
+    await using target = await openRawTarget(() => {}, {
+      onConnect: (socket) => socket.once("data", () => answers(413, "{}")(socket, "")),
+    });
+    const body = JSON.stringify("x".repeat(1_000_000));
+    const outcome = await sender.send(requestTo(target.url(), { body }), { timeoutMs: 2_000 });
+    expect(outcome).toEqual(whole(413, "{}"));
+  });
+});
+
+describe("a target that wants more than one attempt", () => {
+  test("a second answer on the connection is never read: 3,600 answers, none foreign", async () => {
+    verifies("hostile.t15", "decision.4.own-connection");
+    const poison = 'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n"poison"';
+    await using evil = await openRawTarget((socket) => socket.write(`${OK}Content-Length: 2\r\n\r\n{}${poison}`));
+    await using honest = await openRawTarget((socket, request) => {
+      answers(200, /^X-Number: (\d+)/im.exec(request)?.[1] ?? "")(socket, request);
+    });
+    let next = 0;
+    const foreign: unknown[] = [];
+    const worker = async () => {
+      while (next < 1_800) {
+        const number = String((next += 1));
+        const headers = [["X-Number", number]] as const;
+        const [first, second] = await Promise.all([
+          sender.send(requestTo(evil.url()), { timeoutMs: 5_000 }),
+          sender.send(requestTo(honest.url("/", "localhost"), { headers }), { timeoutMs: 5_000 }),
+        ]);
+        if (first.kind !== "answered" || first.body !== "{}") foreign.push(first);
+        if (second.kind !== "answered" || second.body !== number) foreign.push(second);
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, worker));
+    expect([foreign, evil.connections, honest.connections]).toEqual([[], 1_800, 1_800]);
+  });
+
+  test("a redirect is an answer: not followed, its Location kept as text", async () => {
+    verifies("hostile.t17", "decision.4.redirects", "hostile.4.data-only");
+    for (const location of ["http://169.254.169.254/latest", "/", "//127.0.0.1:1/", "file:///etc/passwd", null]) {
+      const headers = location === null ? [] : [`Location: ${location}`];
+      expect(await attempt(answers(302, "{}", headers))).toEqual({ ...whole(302, "{}"), location });
+    }
+    for (const status of [301, 303, 307, 308]) {
+      expect(await answer(answers(status, "", ["Location: /again"]))).toMatchObject({
+        code: status,
+        location: "/again",
+      });
+    }
+  });
+
+  test("Retry-After comes back as it was written, on any status", async () => {
+    verifies("hostile.t23", "decision.4.retry-after");
+    const now = new Date("2026-01-01T00:00:00Z");
+    const waits = {
+      "2": 2_000,
+      "0": 1_000,
+      "259200": 86_400_000,
+      "Thu, 01 Jan 2026 00:01:00 GMT": 60_000,
+      soon: null,
+      "2, 3": null,
+    };
+    for (const [text, wait] of Object.entries(waits)) {
+      for (const status of [500, 302]) {
+        const { retryAfter } = await answer(answers(status, "", [`Retry-After: ${text}`]));
+        expect([retryAfter, retryAfterMs(retryAfter, now)]).toEqual([text, wait]);
+      }
+    }
+  });
+
+  test("cookies are not kept, and a demand for authentication is not answered", async () => {
+    verifies("hostile.t25", "hostile.4.data-only");
+    await using target = await openRawTarget(
+      answers(401, "", [
+        "Set-Cookie: a=b; Path=/",
+        "WWW-Authenticate: Basic realm=x",
+        "WWW-Authenticate: Digest realm=x",
+      ]),
+    );
+    for (const path of ["/", "/again"]) await sender.send(requestTo(target.url(path)), { timeoutMs: 1_000 });
+    expect(target.requests.length).toBe(2);
+    expect(target.requests.join("\n")).not.toMatch(/cookie|authorization/i);
+  });
+});
+
+describe("the body of an answer", () => {
+  test("gzip that nobody asked for, and bytes that only say so, are stored as they came", async () => {
+    verifies("hostile.t7", "decision.4.response-bytes");
+    const gzip = Bun.gzipSync(Buffer.from("{}"));
+    expect(await attempt(answers(200, gzip, ["Content-Encoding: gzip"]))).toEqual(whole(200, base64(gzip)));
+    const broken = gzip.subarray(0, 12);
+    expect(await attempt(answers(200, broken, ["Content-Encoding: gzip"]))).toEqual(whole(200, base64(broken)));
+    expect(await attempt(answers(200, "{}", ["Content-Encoding: br"]))).toEqual(whole(200, "{}"));
+  });
+
+  test("a JSON value is kept as it was written, whatever its content type", async () => {
+    verifies("decision.4.response-json", "hostile.4.as-written");
+    const text =
+      ' {"big": 12345678901234567890, "one":1.0, "z":-0, "e":1E400, "\\u0000":"\\ud800", "__proto__":[null]}\n';
+    expect(await attempt(answers(200, text, ["Content-Type: text/html"]))).toEqual(whole(200, text));
+    for (const value of ["null", "false", "0", '""', "[]", `${"[".repeat(64)}${"]".repeat(64)}`]) {
+      expect(await attempt(answers(500, value))).toEqual(whole(500, value));
+    }
+    expect(await attempt(answers(200, "\ufeff{}"))).toEqual(whole(200, "{}"));
+  });
+
+  test("other text is a string, bytes are base64, nothing is null", async () => {
+    verifies("hostile.t16", "decision.4.response-text", "decision.4.response-bytes");
+    const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    for (const text of [
+      "{",
+      "{'a':1}",
+      "NaN",
+      "hello",
+      "a\0b",
+      "<script>",
+      "1 2",
+      " ",
+      "€",
+      `${"[".repeat(65)}${"]".repeat(65)}`,
+      deep,
+    ]) {
+      expect(await attempt(answers(200, text))).toEqual(whole(200, JSON.stringify(text)));
+    }
+    for (const bytes of [
+      [0xff, 0xfe],
+      [0x7b, 0x80, 0x7d],
+      [0xed, 0xa0, 0x80],
+      [0xc0, 0xaf],
+      [0xe2, 0x82],
+    ]) {
+      expect(await attempt(answers(200, Uint8Array.from(bytes)))).toEqual(whole(200, base64(Uint8Array.from(bytes))));
+    }
+    expect(await attempt(answers(200, ""))).toEqual(whole(200, null));
+  });
+
+  test("what arrives in many pieces is one body", async () => {
+    verifies("decision.4.response-json");
+    await using target = await openRawTarget((socket) => {
+      socket.write(`${OK}Transfer-Encoding: chunked\r\n\r\n`);
+      const text = '{"a":"€"}';
+      const bytes = Buffer.from(text);
+      let at = 0;
+      const timer = setInterval(() => {
+        if (at === bytes.length) {
+          clearInterval(timer);
+          socket.end("0\r\n\r\n");
+        } else socket.write(Buffer.concat([Buffer.from("1\r\n"), bytes.subarray(at, (at += 1)), Buffer.from("\r\n")]));
+      }, 1);
+    });
+    expect(await sender.send(requestTo(target.url()), { timeoutMs: 2_000 })).toEqual(whole(200, '{"a":"€"}'));
+  });
+});

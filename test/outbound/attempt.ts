@@ -1,0 +1,39 @@
+import { expect } from "bun:test";
+import type { Answered, Outcome } from "../../src/domain/outcome.ts";
+import { createSender } from "../../src/outbound/send.ts";
+import { type Behaviour, openRawTarget } from "../support/raw-target.ts";
+import { LOCAL, requestTo } from "./policies.ts";
+
+/** The beginning of most answers. */
+export const OK = "HTTP/1.1 200 OK\r\n";
+
+export const sender = createSender(LOCAL);
+
+/** One attempt against a target that behaves so; it must be the only one, and leave no connection when it ends. */
+export async function attempt(behaviour: Behaviour, timeoutMs = 2_000): Promise<Outcome> {
+  await using target = await openRawTarget(behaviour);
+  const outcome = await sender.send(requestTo(target.url()), { timeoutMs });
+  const ended = performance.now();
+  await target.abandoned();
+  // An answer that nobody reads or cancels is let go of after a second.
+  expect(performance.now() - ended).toBeLessThan(500);
+  expect([target.connections, target.requests.length]).toEqual([1, 1]);
+  return outcome;
+}
+
+/** The same, where an answer is what is expected. */
+export async function answer(behaviour: Behaviour, timeoutMs?: number): Promise<Answered> {
+  const outcome = await attempt(behaviour, timeoutMs);
+  if (outcome.kind !== "answered") throw new Error(`Not answered: ${outcome.fault}`);
+  return outcome;
+}
+
+/** An answer that came whole and said nothing but status and body. */
+export function whole(code: number, body: string | null): Answered {
+  return { kind: "answered", code, body, truncated: false, brokenBy: null, retryAfter: null, location: null };
+}
+
+/** How bytes are shown that are no text. */
+export function base64(bytes: Uint8Array): string {
+  return JSON.stringify({ encoding: "base64", data: Buffer.from(bytes).toString("base64") });
+}

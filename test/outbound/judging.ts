@@ -1,0 +1,26 @@
+import { expect } from "bun:test";
+import { createTargets } from "../../src/outbound/target.ts";
+import type { Targets } from "../../src/ports/targets.ts";
+import { policyWith } from "./policies.ts";
+
+/** Nothing private is open. */
+export const CLOSED = createTargets(policyWith());
+
+/** What the URL is taken for: the sentence, or the host. */
+export function verdict(url: string, targets = CLOSED): string {
+  const judged = targets.judge(url);
+  return "refused" in judged ? judged.refused : judged.host;
+}
+
+/** Every URL is refused, by a sentence that holds the fragment. */
+export function refuses(urls: readonly string[], fragment: string, targets: Targets = CLOSED): void {
+  expect(urls.map((url) => [url, verdict(url, targets)])).toEqual(
+    urls.map((url) => [url, expect.stringContaining(fragment)]),
+  );
+}
+
+/** Every URL is accepted, as the host beside it. */
+export function accepts(urls: Readonly<Record<string, string>>, targets: Targets = CLOSED): void {
+  const judged = Object.keys(urls).map((url) => [url, verdict(url, targets)]);
+  expect(judged).toEqual(Object.entries(urls));
+}

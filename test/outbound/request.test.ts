@@ -1,0 +1,99 @@
+import { describe, expect, test } from "bun:test";
+import type { HttpMethod } from "../../src/domain/action.ts";
+import { verifies } from "../spec/verifies.ts";
+import { answers, openRawTarget, type RawTarget, resets, says } from "../support/raw-target.ts";
+import { sender } from "./attempt.ts";
+import { requestTo } from "./policies.ts";
+
+const METHODS: readonly HttpMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+const HALF_A_SECOND = { timeoutMs: 500 };
+
+function linesOf(target: RawTarget, at = 0): readonly string[] {
+  return (target.requests[at] ?? "").split("\r\n");
+}
+
+describe("the request", () => {
+  test("goes out as it is listed: method, path, headers, body, and only framing is added", async () => {
+    verifies("spec.service.deliver", "hostile.3.pinned", "hostile.4.trap-pinning");
+    await using target = await openRawTarget(answers(200));
+    const headers = [
+      ["X-Trace", "a b\tc"],
+      ["authorization", "Bearer x"],
+      ["User-Agent", "Outgate/0.1"],
+      ["Content-Type", "application/json"],
+    ] as const;
+    const url = target.url("/a/b?c=d%20e&f=%2F#g");
+    await sender.send({ url, method: "PATCH", headers, body: '{"ü":1.0}' }, HALF_A_SECOND);
+    const [first, ...rest] = linesOf(target);
+    expect(first).toBe("PATCH /a/b?c=d%20e&f=%2F HTTP/1.1");
+    expect(rest.toSorted()).toEqual(
+      [
+        "",
+        "Accept-Encoding: identity",
+        "Accept: */*",
+        "Authorization: Bearer x",
+        "Connection: close",
+        "Content-Length: 10",
+        "Content-Type: application/json",
+        `Host: 127.0.0.1:${target.port}`,
+        "User-Agent: Outgate/0.1",
+        "X-Trace: a b\tc",
+        Buffer.from('{"ü":1.0}').toString("latin1"),
+      ].toSorted(),
+    );
+  });
+
+  test("names the host of the URL, whatever address is dialled", async () => {
+    verifies("hostile.3.pinned", "hostile.3.host", "decision.5.pinned");
+    await using target = await openRawTarget(answers(200));
+    for (const host of ["LOCALHOST", "a.localhost.", "127.1"]) {
+      await sender.send(requestTo(target.url("/", host)), HALF_A_SECOND);
+    }
+    const hosts = target.requests.map((request) => /^Host: (.*)$/im.exec(request)?.[1]?.trim());
+    expect(hosts).toEqual(["localhost", "a.localhost", "127.0.0.1"].map((host) => `${host}:${target.port}`));
+  });
+
+  test("keeps an empty query and sends no fragment", async () => {
+    verifies("hostile.3.fragment", "hostile.3.parsed-once");
+    await using target = await openRawTarget(answers(200));
+    for (const path of ["/a?", "/a?#x", "?b", "/%2e%2e/c//d"]) {
+      await sender.send(requestTo(target.url("") + path, { method: "GET" }), HALF_A_SECOND);
+    }
+    expect(target.requests.map((request) => request.split(" ")[1])).toEqual(["/a?", "/a?", "/?b", "/c//d"]);
+  });
+
+  test("carries 64 headers of the caller and a dozen of ours, none dropped", async () => {
+    verifies("hostile.4.trap-header-count");
+    await using target = await openRawTarget(answers(200));
+    const headers = Array.from({ length: 80 }, (_, at) => [`X-Header-${at}`, "v".repeat(200)] as const);
+    await sender.send(requestTo(target.url(), { headers }), HALF_A_SECOND);
+    expect(linesOf(target).filter((line) => line.startsWith("X-Header-")).length).toBe(80);
+  });
+
+  test("is sent once per attempt on a connection of its own, for all five methods", async () => {
+    verifies("decision.4.own-connection", "hostile.4.trap-resend", "hostile.t8", "decision.4.outcome-unknown");
+    for (const dying of [says(""), resets(), says("HTTP/1.1 2"), resets("HTTP/1.1 200 OK\r\n")]) {
+      await using target = await openRawTarget(dying);
+      for (const method of METHODS) {
+        const outcome = await sender.send(requestTo(target.url(), { method }), HALF_A_SECOND);
+        expect(outcome).toEqual({ kind: "unknown", fault: "closed" });
+      }
+      expect([target.connections, target.requests.length]).toEqual([5, 5]);
+    }
+  });
+
+  test("is sent once even where an earlier connection was left open for more", async () => {
+    verifies("decision.4.own-connection", "hostile.4.trap-resend");
+    let served = 0;
+    await using target = await openRawTarget((socket) => {
+      served += 1;
+      // The second request on a kept connection would find it dying, and be repeated by the engine.
+      if (served % 2 === 1) socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+      else socket.destroy();
+    });
+    for (let round = 0; round < 10; round += 1) {
+      await sender.send(requestTo(target.url(), { method: "PUT" }), HALF_A_SECOND);
+    }
+    expect([target.connections, target.requests.length]).toEqual([10, 10]);
+  });
+});

@@ -1,0 +1,157 @@
+import { afterAll, expect, test } from "bun:test";
+import { readFile } from "node:fs/promises";
+import { ADDRESSES_TRIED_MAX } from "../../src/domain/limits.ts";
+import { createSender } from "../../src/outbound/send.ts";
+import { verifies } from "../spec/verifies.ts";
+import { a, type DnsAnswer, NOTHING, NXDOMAIN, SERVFAIL, serveDns, SILENCE } from "../support/namespace-dns.ts";
+import { answers, openRawTarget, says } from "../support/raw-target.ts";
+import { ALLOWED, inside, PORT, runsInside, send, v4 } from "./inside.ts";
+import { policyWith, requestTo } from "./policies.ts";
+
+runsInside(import.meta.path, () => verifies("hostile.t21", "hostile.t22", "hostile.t2"));
+
+const sender = createSender(policyWith({ allowedPrivateTargets: [ALLOWED] }));
+
+inside("a resolver", () => {
+  test.each<[string, DnsAnswer]>([
+    ["NXDOMAIN", NXDOMAIN],
+    ["SERVFAIL", SERVFAIL],
+    ["an empty answer", NOTHING],
+    ["an alias that leads nowhere", { kind: "records", records: [{ type: "CNAME", alias: "gone.example" }] }],
+  ])("that says %s: the name could not be resolved", async (what, answer) => {
+    verifies("hostile.t21", "hostile.3.dns-failure", "decision.4.outcome-not-sent");
+    await using _dns = await serveDns(() => answer);
+    expect(await send(`${what.replaceAll(" ", "-").toLowerCase()}.example`)).toEqual({
+      kind: "not_sent",
+      fault: "name_not_resolved",
+    });
+  });
+
+  test("that is silent has 3 s, or until the deadline, and then nothing was sent", async () => {
+    verifies("hostile.t21", "hostile.4.dns", "decision.4.dns-deadline", "hostile.4.deadline");
+    await using _dns = await serveDns(() => SILENCE);
+    const late = async (timeoutMs: number) => {
+      const began = performance.now();
+      const outcome = await send(`t${timeoutMs}.example`, { timeoutMs });
+      return { outcome, ms: performance.now() - began };
+    };
+    const [long, short] = await Promise.all([late(10_000), late(300)]);
+    expect(long.outcome).toEqual({ kind: "not_sent", fault: "name_not_resolved" });
+    expect(long.ms).toBeWithin(2_990, 3_250);
+    expect(short.outcome).toEqual({ kind: "not_sent", fault: "timed_out" });
+    expect(short.ms).toBeWithin(290, 550);
+  });
+
+  test("that is silent does not hold up a stop", async () => {
+    verifies("hostile.4.dns");
+    const stop = new AbortController();
+    await using _dns = await serveDns(() => {
+      stop.abort();
+      return SILENCE;
+    });
+    const limits = { timeoutMs: 10_000, stop: stop.signal };
+    // A name of its own: whoever asks for it meanwhile would wait for the same answer.
+    expect(await sender.send(requestTo("http://stopped.example/"), limits)).toEqual({
+      kind: "unknown",
+      fault: "interrupted",
+    });
+  });
+
+  test("that is dead for 200 names holds up nobody else", async () => {
+    verifies("hostile.f15");
+    await using _target = await openRawTarget(answers(200), { address: ALLOWED, port: PORT });
+    await using _dns = await serveDns(() => SILENCE);
+    const stuck = Promise.all(Array.from({ length: 200 }, (_, at) => send(`dead-${at}.example`, { timeoutMs: 1_000 })));
+    const times: number[] = [];
+    for (let round = 0; round < 100; round += 1) {
+      const began = performance.now();
+      expect((await send(ALLOWED)).kind).toBe("answered");
+      await readFile(import.meta.path);
+      times.push(performance.now() - began);
+    }
+    const slowest = times.toSorted((one, other) => other - one);
+    // The system's resolver would hold each of them up for seconds; a busy machine may hold up a few for a moment.
+    expect(slowest[0]).toBeLessThan(500);
+    expect(slowest[5]).toBeLessThan(50);
+    expect(new Set((await stuck).map((outcome) => outcome.kind))).toEqual(new Set(["not_sent"]));
+  });
+});
+
+inside("several addresses", () => {
+  const open = createSender(policyWith({ allowedPrivateTargets: ["127.0.0.0/16"] }));
+
+  test("the next one is tried when one refuses or can't be reached: one attempt", async () => {
+    verifies("hostile.t22", "hostile.3.next-address");
+    await using target = await openRawTarget(answers(200), { address: "127.0.0.3", port: PORT });
+    await using _dns = await serveDns(v4(() => a("127.0.0.2", "8.8.8.8", "127.0.0.3")));
+    expect((await send("www.example", { by: open })).kind).toBe("answered");
+    expect(target.requests.length).toBe(1);
+  });
+
+  test("the next one is not tried once a connection came about", async () => {
+    verifies("hostile.3.next-address", "decision.4.outcome-unknown");
+    await using first = await openRawTarget(says(""), { address: "127.0.0.2", port: PORT });
+    await using second = await openRawTarget(answers(200), { address: "127.0.0.3", port: PORT });
+    await using _dns = await serveDns(v4(() => a("127.0.0.2", "127.0.0.3")));
+    expect(await send("www.example", { by: open })).toEqual({ kind: "unknown", fault: "closed" });
+    expect([first.connections, second.connections]).toEqual([1, 0]);
+  });
+
+  test("all are judged, sixteen are tried", async () => {
+    verifies("hostile.3.next-address");
+    const many = Array.from({ length: 20 }, (_, at) => `127.0.1.${at + 1}`);
+    const at = (place: number) => ({ address: many[place] ?? "", port: PORT });
+    let answer = a(...many);
+    await using _dns = await serveDns(v4(() => answer));
+    {
+      await using last = await openRawTarget(answers(200), at(ADDRESSES_TRIED_MAX));
+      expect([await send("www.example", { by: open }), last.connections]).toEqual([
+        { kind: "not_sent", fault: "refused" },
+        0,
+      ]);
+    }
+    await using _sixteenth = await openRawTarget(answers(200), at(ADDRESSES_TRIED_MAX - 1));
+    expect((await send("www.example", { by: open })).kind).toBe("answered");
+    answer = a(...many, "10.0.0.1");
+    expect(await send("www.example", { by: open })).toEqual({ kind: "not_sent", fault: "address_private" });
+  });
+
+  test("all out of reach: could not be reached", async () => {
+    verifies("hostile.3.next-address", "hostile.4.sentences");
+    await using _dns = await serveDns(v4(() => a("8.8.8.8", "9.9.9.9")));
+    expect(await send("www.example")).toEqual({ kind: "not_sent", fault: "unreachable" });
+    expect(await send("[2606:4700:4700::1111]")).toEqual({ kind: "not_sent", fault: "unreachable" });
+  });
+});
+
+inside("a connection that never comes about", () => {
+  const children: Bun.Subprocess[] = [];
+  afterAll(() => children.forEach((child) => child.kill()));
+
+  async function endsAtDeadline(port: number): Promise<void> {
+    const began = performance.now();
+    expect(await send(ALLOWED, { timeoutMs: 300, port })).toEqual({ kind: "unknown", fault: "timed_out" });
+    expect(performance.now() - began).toBeWithin(290, 550);
+  }
+
+  test("the target's backlog is full: unknown, at the deadline", async () => {
+    verifies("hostile.t2", "hostile.f11");
+    await Bun.write("/proc/sys/net/core/somaxconn", "1");
+    const script = `Bun.listen({ hostname: "${ALLOWED}", port: 9105, socket: { data() {} } }); console.log("up"); Bun.sleepSync(60_000);`;
+    const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+    children.push(child);
+    await child.stdout.getReader().read();
+    await Promise.all(Array.from({ length: 4 }, () => endsAtDeadline(9_105)));
+    await endsAtDeadline(9_105);
+  });
+
+  const nft = Bun.which("nft");
+  if (nft === null) console.log("dropped SYN: skipped, there is no nft");
+  test.skipIf(nft === null)("SYN is dropped: unknown, at the deadline", async () => {
+    verifies("hostile.t2", "hostile.f11");
+    const rules =
+      "add table inet f; add chain inet f i { type filter hook input priority 0; }; add rule inet f i tcp dport 9001 drop";
+    expect(Bun.spawnSync([nft ?? "", rules]).exitCode).toBe(0);
+    await endsAtDeadline(9_001);
+  });
+});

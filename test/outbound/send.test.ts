@@ -1,0 +1,183 @@
+import { describe, expect, test } from "bun:test";
+import type { Outcome } from "../../src/domain/outcome.ts";
+import { createSender } from "../../src/outbound/send.ts";
+import { verifies } from "../spec/verifies.ts";
+import { answers, openRawTarget, saysAndHangs } from "../support/raw-target.ts";
+import { sender } from "./attempt.ts";
+import { policyWith, requestTo } from "./policies.ts";
+
+const HALF_A_SECOND = { timeoutMs: 500 };
+const INTERRUPTED: Outcome = { kind: "unknown", fault: "interrupted" };
+
+describe("what is not allowed", () => {
+  test("is judged again at the attempt, and no connection is made", async () => {
+    verifies(
+      "decision.5.checked-at-attempt",
+      "hostile.3.policy-refusal",
+      "hostile.3.private",
+      "decision.4.outcome-not-sent",
+    );
+    await using target = await openRawTarget(answers(200));
+    const closed = createSender(policyWith());
+    for (const host of ["127.0.0.1", "localhost", "a.localhost", "[::1]", "intranet", "billing.internal"]) {
+      const outcome = await closed.send(requestTo(target.url("/", host)), HALF_A_SECOND);
+      expect(outcome).toEqual({ kind: "not_sent", fault: "address_private" });
+    }
+    expect(target.connections).toBe(0);
+  });
+
+  test("is refused for good where no setting opens it, and where the URL is none", async () => {
+    verifies("hostile.3.never", "hostile.3.policy-refusal", "hostile.4.trap-schemes", "decision.5.schemes");
+    const urls = [
+      "http://169.254.169.254/",
+      "http://0/",
+      "http://[::ffff:127.0.0.1]/",
+      "http://metadata.google.internal/",
+      "file:///etc/hostname",
+      "data:text/plain,x",
+      "http://127.0.0.1:25/",
+      "",
+    ];
+    const outcomes = await Promise.all(urls.map((url) => sender.send(requestTo(url), HALF_A_SECOND)));
+    expect(outcomes).toEqual(urls.map(() => ({ kind: "not_sent", fault: "address_never" })));
+  });
+
+  test("is our own door, also by an address that a listed name stands for", async () => {
+    verifies("hostile.3.own-origin");
+    await using target = await openRawTarget(answers(200));
+    const ownOrigins = [`http://127.0.0.1:${target.port}`];
+    const careful = createSender(
+      policyWith({ loopbackAllowed: true, ownOrigins, allowedPrivateTargets: ["localhost"] }),
+    );
+    const refused = await careful.send(requestTo(target.url("/v1/actions", "localhost")), HALF_A_SECOND);
+    expect([refused, target.connections]).toEqual([{ kind: "not_sent", fault: "address_never" }, 0]);
+    const allowed = await careful.send(requestTo(target.url("/hooks", "localhost")), HALF_A_SECOND);
+    expect(allowed.kind).toBe("answered");
+  });
+});
+
+describe("the end of an attempt", () => {
+  test("a refused connection is known at once", async () => {
+    verifies("hostile.f10", "decision.4.outcome-not-sent", "hostile.4.outcome");
+    const target = await openRawTarget(answers(200));
+    const url = target.url();
+    await target[Symbol.asyncDispose]();
+    const began = performance.now();
+    expect(await sender.send(requestTo(url), HALF_A_SECOND)).toEqual({ kind: "not_sent", fault: "refused" });
+    expect(performance.now() - began).toBeLessThan(100);
+  });
+
+  test("a stop ends it at once as interrupted, before and while it waits for the answer", async () => {
+    verifies("decision.4.outcome-unknown");
+    const stop = new AbortController();
+    await using target = await openRawTarget(() => stop.abort());
+    const began = performance.now();
+    const limits = { timeoutMs: 10_000, stop: stop.signal };
+    expect(await sender.send(requestTo(target.url()), limits)).toEqual(INTERRUPTED);
+    expect(await sender.send(requestTo(target.url()), limits)).toEqual(INTERRUPTED);
+    expect([target.connections, performance.now() - began < 1_000]).toEqual([1, true]);
+    await target.abandoned();
+  });
+
+  test("a stop after the head leaves the answer what it is", async () => {
+    verifies("hostile.4.outcome", "decision.4.2xx-head-decides");
+    const stop = new AbortController();
+    await using target = await openRawTarget((socket) => {
+      socket.write("HTTP/1.1 202 X\r\nContent-Length: 10\r\n\r\n12345", () => setTimeout(() => stop.abort(), 50));
+    });
+    const outcome = await sender.send(requestTo(target.url()), { timeoutMs: 10_000, stop: stop.signal });
+    expect(outcome).toMatchObject({
+      kind: "answered",
+      code: 202,
+      body: '"12345"',
+      truncated: true,
+      brokenBy: "closed",
+    });
+    await target.abandoned();
+  });
+
+  test("nothing that listens to the stop is left behind", async () => {
+    verifies("hostile.4.bounded");
+    const stop = new AbortController();
+    let listeners = 0;
+    const { signal } = stop;
+    const add = signal.addEventListener.bind(signal);
+    const remove = signal.removeEventListener.bind(signal);
+    signal.addEventListener = (...args: Parameters<typeof add>) => {
+      listeners += 1;
+      add(...args);
+    };
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+      listeners -= 1;
+      remove(...args);
+    };
+    await using target = await openRawTarget(answers(200));
+    await Promise.all(
+      Array.from({ length: 20 }, () => sender.send(requestTo(target.url()), { timeoutMs: 500, stop: signal })),
+    );
+    expect(listeners).toBe(0);
+  });
+
+  test("the deadline is kept within 250 ms, at its start, in its middle and while the body comes", async () => {
+    verifies("hostile.4.deadline", "decision.4.deadline", "hostile.t1", "hostile.t3");
+    const hangs = [
+      "",
+      "HTTP/1.1 200 OK\r\n",
+      "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
+      "HTTP/1.1 200 OK\r\n\r\n{",
+    ];
+    const late = await Promise.all(
+      hangs.map(async (text) => {
+        await using target = await openRawTarget(saysAndHangs(text));
+        const began = performance.now();
+        await sender.send(requestTo(target.url()), { timeoutMs: 300 });
+        const elapsed = performance.now() - began;
+        await target.abandoned();
+        return elapsed - 300;
+      }),
+    );
+    for (const ms of late) expect(ms).toBeWithin(-2, 250);
+  });
+
+  test("the environment's proxy and its leave to skip certificates are not obeyed", async () => {
+    verifies("hostile.4.trap-pinning");
+    await using target = await openRawTarget(answers(200));
+    const script = `
+      import { createSender } from "./src/outbound/send.ts";
+      import { LOCAL, requestTo } from "./test/outbound/policies.ts";
+      const outcome = await createSender(LOCAL).send(requestTo(${JSON.stringify(target.url())}), { timeoutMs: 2000 });
+      console.log(outcome.kind);
+    `;
+    const proxy = "http://127.0.0.1:1";
+    const child = Bun.spawn([process.execPath, "-e", script], {
+      cwd: `${import.meta.dir}/../..`,
+      env: { ...process.env, http_proxy: proxy, HTTP_PROXY: proxy, HTTPS_PROXY: proxy, ALL_PROXY: proxy, NO_PROXY: "" },
+      stdout: "pipe",
+    });
+    expect([(await child.stdout.text()).trim(), target.connections]).toEqual(["answered", 1]);
+  });
+
+  test("a thousand silent and dripping targets end at the deadline, and leave neither sockets nor memory", async () => {
+    verifies("hostile.f12", "hostile.4.bounded");
+    await using silent = await openRawTarget(() => {});
+    await using dripping = await openRawTarget(saysAndHangs("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"));
+    const wave = async (count: number) => {
+      const began = performance.now();
+      const targets = Array.from({ length: count }, (_, at) => (at % 2 === 0 ? silent : dripping));
+      const outcomes = await Promise.all(
+        targets.map((target) => sender.send(requestTo(target.url()), { timeoutMs: 300 })),
+      );
+      expect(performance.now() - began).toBeLessThan(300 + 250);
+      return outcomes.map((outcome) => (outcome.kind === "answered" ? outcome.brokenBy : outcome.fault));
+    };
+    await wave(200);
+    Bun.gc(true);
+    const before = process.memoryUsage.rss();
+    const ends = (await Promise.all([1, 2, 3, 4, 5].map(() => wave(40)))).flat();
+    for (let round = 0; round < 4; round += 1) ends.push(...(await wave(200)));
+    expect([ends.length, ...new Set(ends)]).toEqual([1_000, "timed_out"]);
+    await Promise.all([silent.abandoned(), dripping.abandoned()]);
+    Bun.gc(true);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(30 * 1_048_576);
+  });
+});
