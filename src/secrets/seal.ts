@@ -12,7 +12,7 @@ export interface SealKey {
 
 /**
  * AES-256-GCM, `<key id>.<base64 of IV, tag, text>`. `random` gives the IV; safe for 2^32 texts a key (NIST SP
- * 800-38D, 8.3). By node:crypto: 1.5 us for 300 bytes, against 35 us by WebCrypto.
+ * 800-38D, 8.3). By node:crypto: 4 us for 300 bytes in all, while a call of WebCrypto alone takes 35 us.
  */
 export function seal(
   key: SealKey,

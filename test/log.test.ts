@@ -1,0 +1,171 @@
+import { expect, test } from "bun:test";
+import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "../src/ports/clock.ts";
+import { createLog, type LogLevel } from "../src/log.ts";
+
+const AT = "2026-03-01T12:00:00.500Z";
+const clock: Clock = { now: () => new Date(AT), monotonicMs: () => 0, after: () => () => {} };
+
+function open(level: LogLevel = "debug") {
+  const writes: string[] = [];
+  const log = createLog((lines) => writes.push(lines), clock, level);
+  const lines = () => {
+    log.flush();
+    return writes
+      .join("")
+      .trimEnd()
+      .split("\n")
+      .map((line): unknown => JSON.parse(line));
+  };
+  return { log, writes, lines };
+}
+
+test("an event is one line of JSON: time, level, name, fields, in this order", () => {
+  const { log, writes } = open();
+  log.info("action.attempted", { action_id: "act_1", attempt: 2, code: null, is_last: false });
+  log.flush();
+  expect(writes).toEqual([
+    `{"at":"${AT}","level":"info","event":"action.attempted","action_id":"act_1","attempt":2,"code":null,"is_last":false}\n`,
+  ]);
+});
+
+test("a field that is undefined is left out", () => {
+  const { log, lines } = open();
+  log.info("x", { a: undefined, b: 1 });
+  expect(lines()).toEqual([{ at: AT, level: "info", event: "x", b: 1 }]);
+});
+
+test("no field takes the place of time, level or name", () => {
+  const { log, lines } = open();
+  log.warn("x", { at: "never", level: "none", event: "y", more: true });
+  expect(lines()).toEqual([{ at: AT, level: "warn", event: "x", more: true }]);
+});
+
+test("whatever stands in a text, it stays in its line", () => {
+  const { log, writes, lines } = open();
+  const text = 'a\nb\r\n"c"\u2028\0\ud800{"level":"error"}';
+  log.info("x", { text });
+  expect(lines()).toEqual([{ at: AT, level: "info", event: "x", text }]);
+  expect(writes.join("").match(/\n/g)).toHaveLength(1);
+});
+
+test.each([
+  ["debug", ["debug", "info", "warn", "error"]],
+  ["info", ["info", "warn", "error"]],
+  ["warn", ["warn", "error"]],
+  ["error", ["error"]],
+] as const)("at level %s the lines below it are not written", (level, written) => {
+  const { log, lines } = open(level);
+  log.debug("debug");
+  log.info("info");
+  log.warn("warn");
+  log.error("error");
+  expect(lines()).toEqual(written.map((name) => ({ at: AT, level: name, event: name })));
+});
+
+test("lines of one turn of the event loop are written together, in their order, without being asked", async () => {
+  const { log, writes } = open();
+  log.info("one");
+  await Promise.resolve();
+  log.info("two");
+  expect(writes).toEqual([]);
+  await new Promise(setImmediate);
+  expect(writes).toHaveLength(1);
+  expect(writes.join("")).toMatch(/"one".*\n.*"two".*\n$/);
+});
+
+test("an error is written at once, with what came before it", () => {
+  const { log, writes } = open();
+  log.info("before");
+  log.error("broken");
+  expect(writes).toHaveLength(1);
+  expect(writes.join("")).toMatch(/"before".*\n.*"broken".*\n$/);
+});
+
+test("a turn with very many lines is written in parts", () => {
+  const { log, writes } = open();
+  for (let count = 0; count < 2_500; count += 1) log.info("x", { count });
+  expect(writes.length).toBe(2);
+  log.flush();
+  expect(writes.join("").trimEnd().split("\n")).toHaveLength(2_500);
+});
+
+test("flush writes what is gathered once, and nothing when nothing is", async () => {
+  const { log, writes } = open();
+  log.info("x");
+  log.flush();
+  log.flush();
+  await new Promise(setImmediate);
+  expect(writes).toHaveLength(1);
+});
+
+/** Runs a program whose standard output is a pipe or the file given; the log's module and its clock are at hand. */
+function run<Out extends "pipe" | number>(program: string, stdout: Out) {
+  const head = `
+    import { createLog, writerTo } from ${JSON.stringify(join(import.meta.dir, "../src/log.ts"))};
+    import { systemClock } from ${JSON.stringify(join(import.meta.dir, "../src/clock.ts"))};
+    const log = createLog(writerTo(1), systemClock, "info");
+    const pad = "x".repeat(1_000);`;
+  return Bun.spawn([process.execPath, "-e", head + program], { stdin: "pipe", stdout, stderr: "inherit" });
+}
+
+test.each([
+  ["a pipe", ""],
+  // Bun makes the pipe non-blocking with the first write of its own.
+  ["a pipe that others made non-blocking", 'process.stdout.write("");'],
+])("at an exit nothing is lost in %s that is read slowly", async (_, before) => {
+  const child = run(
+    `${before}
+    for (let count = 0; count < 2_000; count += 1) log.info("x", { count, pad });
+    log.flush();
+    process.exit(0);`,
+    "pipe",
+  );
+  const reader = child.stdout.getReader();
+  let text = "";
+  const decoder = new TextDecoder();
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    text += decoder.decode(read.value, { stream: true });
+    await new Promise(setImmediate);
+  }
+  const counts = text
+    .trimEnd()
+    .split("\n")
+    .map((line): unknown => JSON.parse(line).count);
+  expect(counts).toEqual(Array.from({ length: 2_000 }, (__, count) => count));
+});
+
+test("a log that nobody reads any more does not end the program", async () => {
+  const child = run(
+    `
+    await new Promise((resolve) => process.stdin.on("end", resolve).resume());
+    for (let count = 0; count < 2_000; count += 1) log.error("x", { count, pad });
+    process.exit(7);`,
+    "pipe",
+  );
+  await child.stdout.cancel();
+  await child.stdin.end();
+  expect(await child.exited).toBe(7);
+});
+
+test("a non-blocking pipe whose reader stands still holds the program up once, and not for long", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "outgate-log-"));
+  const pipe = join(folder, "pipe");
+  Bun.spawnSync(["mkfifo", pipe]);
+  // Open at both ends, and nobody ever reads.
+  const end = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+  try {
+    const child = run(
+      `process.stdout.write("");
+      for (let count = 0; count < 500; count += 1) log.error("x", { count, pad });
+      process.exit(7);`,
+      end,
+    );
+    expect(await child.exited).toBe(7);
+  } finally {
+    closeSync(end);
+    rmSync(folder, { recursive: true });
+  }
+});
