@@ -1,6 +1,7 @@
 import { createOwe } from "./actions/owe.ts";
 import { createActionDesk } from "./actions/desk.ts";
 import { createRootSecretOf } from "./accounts/root-secret.ts";
+import { createSigningSecretOf } from "./accounts/signing-secret.ts";
 import type { Config } from "./config.ts";
 import { createAttempt } from "./dispatch/attempt.ts";
 import { Loop } from "./dispatch/loop.ts";
@@ -38,17 +39,17 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const { attemptTimeoutMs } = settings;
   const bus = createBus();
   const receiptUrl = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
-  const rootSecretOf = createRootSecretOf(store.accounts, secrets);
+  const signingSecretOf = createSigningSecretOf(createRootSecretOf(store.accounts, secrets), secrets);
   const owe = createOwe({ ids: parts.ids, receiptUrl });
   const deps = { ...parts, actions: store.actions, bus, owe, attemptTimeoutMs };
 
   const settle = createSettle({ ...deps, backoff: { baseMs: settings.retryBaseMs, capMs: settings.retryCapMs } });
-  const requestOf = createRequestOf({ secrets, rootSecretOf, userAgent: `Outgate/${VERSION}` });
+  const requestOf = createRequestOf({ secrets, signingSecretOf, userAgent: `Outgate/${VERSION}` });
   const loop = new Loop({
     ...deps,
     attempt: createAttempt({ sender, clock, requestOf, settle, attemptTimeoutMs }),
     rescue: createRescue({ ...deps, settle }),
     limits: { total: settings.dispatchConcurrency, perLane: settings.dispatchPerHost },
   });
-  return { desk: createActionDesk(deps), loop, bus, rootSecretOf, receiptUrl };
+  return { desk: createActionDesk(deps), loop, bus, signingSecretOf, receiptUrl };
 }

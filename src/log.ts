@@ -13,6 +13,13 @@ const STALL_STEP_MS = 5;
 /** A tick with more lines than this is written in parts. */
 const LINES_GATHERED_MAX = 1_000;
 
+/** Members that a line begins with; a field of the same name is left out. */
+const HEAD = ["at", "level", "event"];
+
+function withoutHead(name: string, value: unknown): unknown {
+  return HEAD.includes(name) ? undefined : value;
+}
+
 export interface LineLog extends Log {
   /** Writes what is gathered, now. Call it last at exit: after that nothing is lost. */
   flush(): void;
@@ -36,9 +43,10 @@ export function createLog(write: (lines: string) => void, clock: Clock, level: L
   };
 
   const gather = (at: LogLevel, event: string, fields?: LogFields): void => {
-    const head = { at: clock.now().toISOString(), level: at, event };
-    // Named twice: first for the order of the members, last so that no field takes their place.
-    gathered.push(`${JSON.stringify({ ...head, ...fields, ...head })}\n`);
+    const head = `{"at":"${clock.now().toISOString()}","level":"${at}","event":${JSON.stringify(event)}`;
+    const rest = JSON.stringify(fields ?? {}, HEAD.some((name) => name in (fields ?? {})) ? withoutHead : undefined);
+    // Two objects joined as text: half the price of copying one into the other.
+    gathered.push(rest === "{}" ? `${head}}\n` : `${head},${rest.slice(1)}\n`);
     if (at === "error" || gathered.length >= LINES_GATHERED_MAX) return flush();
     if (isFlushDue) return;
     isFlushDue = true;

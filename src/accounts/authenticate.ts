@@ -2,7 +2,7 @@ import type { Caller } from "../domain/caller.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Secrets } from "../ports/secrets.ts";
-import type { AccountStore, ApiKey } from "../ports/store.ts";
+import { type AccountStore, type ApiKey, StoreUnavailable } from "../ports/store.ts";
 
 export interface AuthenticateDeps {
   readonly accounts: AccountStore;
@@ -28,14 +28,18 @@ const USED_EVERY_MS = 60_000;
  */
 export function createAuthenticate({ accounts, secrets, clock }: AuthenticateDeps): Authenticate {
   const remembered = new Map<string, { readonly key: ApiKey; readonly caller: Caller; usedAtMs: number }>();
+  let forgotten = 0;
 
   const recall = async (token: string) => {
     const hash = secrets.hash(token);
     const known = remembered.get(hash);
     if (known !== undefined) return known;
+    const before = forgotten;
     const key = await accounts.keyByHash(hash);
     if (key === null || key.revokedAt !== null) throw unauthorized();
     const fresh = { key, caller: callerOf(key), usedAtMs: Number.NEGATIVE_INFINITY };
+    // Forgotten while it was read: this request came before that, the next one asks again.
+    if (forgotten !== before) return fresh;
     // The oldest goes: a map keeps the order in which it was filled.
     if (remembered.size >= KEYS_REMEMBERED_MAX) for (const oldest of remembered.keys()) {
       remembered.delete(oldest);
@@ -52,11 +56,20 @@ export function createAuthenticate({ accounts, secrets, clock }: AuthenticateDep
     const nowMs = clock.monotonicMs();
     if (nowMs - known.usedAtMs >= USED_EVERY_MS) {
       known.usedAtMs = nowMs;
-      await accounts.keyUsed(known.key.id, clock.now());
+      await accounts.keyUsed(known.key.id, clock.now()).catch(unlessUnavailable);
     }
     return known.caller;
   };
-  return Object.assign(authenticate, { forget: (keyHash: string) => void remembered.delete(keyHash) });
+  const forget = (keyHash: string) => {
+    forgotten += 1;
+    remembered.delete(keyHash);
+  };
+  return Object.assign(authenticate, { forget });
+}
+
+/** A full disk refuses no reader: all that is lost is the time of a use. */
+function unlessUnavailable(error: unknown): void {
+  if (!(error instanceof StoreUnavailable)) throw error;
 }
 
 function callerOf(key: ApiKey): Caller {

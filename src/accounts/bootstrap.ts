@@ -15,7 +15,8 @@ export interface BootstrapDeps {
 
 /** The keys of a first start, in clear for the only time; null at every later start. */
 export interface FirstKeys {
-  readonly ownerKey: string;
+  /** Null where `BOOTSTRAP_API_KEY` gave it: whoever set it knows it, and a log has no business with it. */
+  readonly ownerKey: string | null;
   readonly agentKey: string;
 }
 
@@ -40,7 +41,7 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
     keyRow(deps, { accountId: account.id, key: ownerKey, name: "owner", role: "owner", now }),
     keyRow(deps, { accountId: account.id, key: agentKey, name: "agent", role: "agent", now }),
   ]);
-  return { ownerKey, agentKey };
+  return { ownerKey: givenOwnerKey === null ? ownerKey : null, agentKey };
 }
 
 function newAccount(id: string, secrets: Secrets, now: Date): Account {

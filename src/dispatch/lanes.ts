@@ -97,6 +97,7 @@ export class Lanes {
 
   /** Takes out at most so many lanes that have nothing ready although the store has, to be `loaded`. */
   takeHungry(count: number): readonly Lane[] {
+    if (this.#hungry.size === 0) return [];
     const lanes = [...this.#hungry.values().take(count)];
     for (const lane of lanes) {
       lane.isLoading = true;

@@ -3,8 +3,8 @@ import type { Secrets } from "../ports/secrets.ts";
 import type { OutboundRequest } from "../ports/sender.ts";
 
 export interface RequestDeps {
-  readonly secrets: Pick<Secrets, "signingSecret" | "sign">;
-  readonly rootSecretOf: (accountId: string) => Promise<Uint8Array>;
+  readonly secrets: Pick<Secrets, "sign">;
+  readonly signingSecretOf: (accountId: string, origin: string) => Promise<string>;
   /** `Outgate/<version>`. */
   readonly userAgent: string;
 }
@@ -14,11 +14,11 @@ export interface RequestDeps {
  * secret of the account and the target's origin; `webhook-id` and `Idempotency-Key` stay the same over all attempts, so
  * that the target can tell a repeat (decisions 4 and 6).
  */
-export function createRequestOf({ secrets, rootSecretOf, userAgent }: RequestDeps) {
+export function createRequestOf({ secrets, signingSecretOf, userAgent }: RequestDeps) {
   return async (action: Action, now: Date): Promise<OutboundRequest> => {
     const body = action.body ?? "";
     const timestampSeconds = Math.floor(now.getTime() / 1_000);
-    const secret = secrets.signingSecret(await rootSecretOf(action.accountId), new URL(action.url).origin);
+    const secret = await signingSecretOf(action.accountId, new URL(action.url).origin);
     const ours: readonly Header[] = [
       ["webhook-id", action.id],
       ["webhook-timestamp", String(timestampSeconds)],

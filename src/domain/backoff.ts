@@ -24,12 +24,15 @@ export function retryAfterMs(header: string | null, now: Date): number | null {
   const text = header.trim();
   if (/^\d+$/.test(text)) return clamp(Number(text) * 1_000);
   if (!HTTP_DATE.test(text)) return null;
-  const at = Date.parse(text);
+  const at = Date.parse(ZONED.test(text) ? text : `${text} GMT`);
   return Number.isNaN(at) ? null : clamp(at - now.getTime());
 }
 
 /** The three spellings of an HTTP date begin with a day's name; `Date.parse` alone would take "2" or "1 May" too. */
 const HTTP_DATE = /^(Mon|Tues?|Wed(nes)?|Thu(rs)?|Fri|Sat(ur)?|Sun)(day)?,? .*\d{2}:\d{2}:\d{2}/;
+
+/** Of the three spellings asctime's names no zone and means UTC as the others do; `Date.parse` takes it for local time. */
+const ZONED = /([A-Za-z]| [+-]\d{4})$/;
 
 function clamp(delayMs: number): number {
   return Math.min(RETRY_AFTER_MS_MAX, Math.max(RETRY_AFTER_MS_MIN, delayMs));

@@ -4,14 +4,20 @@ export const ACTION_ID = /^act_[A-Za-z0-9_-]{1,64}$/;
 /** Crockford's base 32 in lower case: sorts as text as the bytes sort, which base64url does not. */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 
-/** 128 bits as 26 characters. */
+/** 128 bits as 26 characters: two of padding first, then five bits a character. */
 export function encodeId(bytes: Uint8Array): string {
-  let value = 0n;
-  for (const byte of bytes) value = (value << 8n) | BigInt(byte);
   let text = "";
-  for (let place = 0; place < 26; place += 1) {
-    text = ALPHABET.charAt(Number(value & 31n)) + text;
-    value >>= 5n;
+  let bits = 0;
+  // 26 characters hold 130 bits.
+  let held = 2;
+  for (const byte of bytes) {
+    bits = (bits << 8) | byte;
+    held += 8;
+    while (held >= 5) {
+      held -= 5;
+      text += ALPHABET.charAt((bits >> held) & 31);
+    }
+    bits &= (1 << held) - 1;
   }
   return text;
 }

@@ -1,0 +1,39 @@
+/**
+ * The target of the benches, a process of its own: counts what reaches it by action, and how long each call was under way
+ * when its body says when it was sent. `GET /stats` tells and forgets; `FILE` in the environment keeps a log on disk.
+ */
+import { appendFileSync } from "node:fs";
+import { now } from "./time.ts";
+
+const logFile = process.env["FILE"];
+const delayMs = Number(process.env["DELAY_MS"] ?? 0);
+let calls = 0;
+let flying = 0;
+let underWayMs: number[] = [];
+
+const server = Bun.serve({
+  port: Number(process.env["PORT"] ?? 0),
+  hostname: "127.0.0.1",
+  async fetch(request) {
+    if (request.method === "GET" && new URL(request.url).pathname === "/stats") {
+      const stats = { calls, flying, underWayMs };
+      calls = 0;
+      underWayMs = [];
+      return Response.json(stats);
+    }
+    const arrivedMs = now();
+    const body = (await request.json()) as { sentMs?: number; key?: string };
+    calls += 1;
+    if (body.sentMs !== undefined) underWayMs.push(arrivedMs - body.sentMs);
+    // Written before the answer: a call that is not in this file has not been answered.
+    if (logFile !== undefined) {
+      const attempt = request.headers.get("x-outgate-attempt");
+      appendFileSync(logFile, `${request.headers.get("webhook-id")} ${attempt} ${body.key ?? ""}\n`);
+    }
+    flying += 1;
+    if (delayMs > 0) await Bun.sleep(delayMs);
+    flying -= 1;
+    return new Response("ok");
+  },
+});
+console.log(server.port);

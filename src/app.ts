@@ -1,0 +1,153 @@
+import { createAuthenticate } from "./accounts/authenticate.ts";
+import { bootstrap, type FirstKeys } from "./accounts/bootstrap.ts";
+import { createReadSigningSecret } from "./accounts/signing-secret.ts";
+import { type Config, listeningOn } from "./config.ts";
+import { DRAIN_MS_MAX } from "./domain/limits.ts";
+import { createEngine } from "./engine.ts";
+import { createHttp } from "./http/server.ts";
+import { createMetrics } from "./metrics/metrics.ts";
+import { LoopLag, residentBytes } from "./metrics/runtime.ts";
+import { describePolicy, parsePolicy, type TargetPolicy } from "./outbound/policy.ts";
+import { createSender } from "./outbound/send.ts";
+import { createTargets } from "./outbound/target.ts";
+import type { Clock } from "./ports/clock.ts";
+import type { Ids } from "./ports/ids.ts";
+import type { Log } from "./ports/log.ts";
+import { type Bell, hangBells } from "./schedule/bells.ts";
+import { openVault, type Vault } from "./vault.ts";
+import { VERSION } from "./version.ts";
+
+export interface AppDeps {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  /** A commit was accepted and could not be made durable: the process has to end at once. */
+  readonly onFatal: (cause: unknown) => void;
+}
+
+/** The service, running. */
+export interface App {
+  /** The settings with the port that is listened on. */
+  readonly config: Config;
+  /** Only after the very first start. */
+  readonly firstKeys: FirstKeys | null;
+  /** Sentences for the operator. */
+  readonly notices: readonly string[];
+  /**
+   * Claims nothing more, answers who waits, finishes or interrupts what is in flight, and lets the store go. Ends within
+   * the drain limit and a second.
+   */
+  stop(): Promise<void>;
+}
+
+/**
+ * Builds every room and opens the doors: the only place that knows them all. Throws a sentence for the operator when the
+ * settings, the key or the database can't be used.
+ */
+export async function startApp(settings: Config, deps: AppDeps): Promise<App> {
+  const config = settings.port === 0 ? listeningOn(settings, await freePort(settings.host)) : settings;
+  const policy = policyOf(config);
+  const vault = await openVault(config, deps);
+  try {
+    return await openDoors({ config, policy, vault }, deps);
+  } catch (error) {
+    await vault.store.close();
+    throw error;
+  }
+}
+
+interface Opened {
+  readonly config: Config;
+  readonly policy: TargetPolicy;
+  readonly vault: Vault;
+}
+
+async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Promise<App> {
+  const { clock, ids, log } = deps;
+  const { store, secrets } = vault;
+  const book = createMetrics();
+  const lag = new LoopLag(clock);
+  const draining = new AbortController();
+  const engine = createEngine(config, { ...deps, store, secrets, sender: createSender(policy), metrics: book.metrics });
+  const firstKeys = await bootstrap({
+    accounts: store.accounts,
+    secrets,
+    ids,
+    clock,
+    givenOwnerKey: config.bootstrapApiKey,
+  });
+  const http = createHttp({
+    ...deps,
+    desk: engine.desk,
+    authenticate: createAuthenticate({ accounts: store.accounts, secrets, clock }),
+    targets: createTargets(policy),
+    metrics: book.metrics,
+    receiptUrl: engine.receiptUrl,
+    limits: { rateLimitPerSecond: config.rateLimitPerSecond ?? 0 },
+    approvers: config.approvers,
+    draining: draining.signal,
+    readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
+    probe: () => store.probe(),
+    renderMetrics: () => book.render(),
+    version: VERSION,
+  });
+
+  book.show({ waiting: () => store.actions.waiting(), inFlight: () => engine.loop.inFlight });
+  book.show({ loopLagMaxMs: () => lag.takeMaxMs(), residentBytes });
+  // What a dead process left behind is ended before the doors open.
+  await engine.loop.start();
+  try {
+    http.listen(config.port, config.host);
+  } catch (cause) {
+    await engine.loop.drain(0);
+    throw new Error(`Port ${config.port} of ${config.host} can't be listened on: it is taken, or not allowed.`, { cause });
+  }
+  lag.start();
+  const takeBellsDown = hangBells(housekeeping(vault, clock), log);
+
+  return {
+    config,
+    firstKeys,
+    notices: [...config.warnings, ...vault.warnings, describePolicy(policy)],
+    async stop() {
+      takeBellsDown();
+      draining.abort();
+      await Promise.all([http.stop(DRAIN_MS_MAX), engine.loop.drain(DRAIN_MS_MAX)]);
+      lag.stop();
+      await store.close();
+    },
+  };
+}
+
+function housekeeping({ store }: Vault, clock: Clock): readonly Bell[] {
+  const forgetKeys = async () => {
+    while (await store.actions.pruneKeys(clock.now()));
+  };
+  return [{ name: "keys whose 24 h are over", pattern: "17 * * * *", ring: forgetKeys }];
+}
+
+function policyOf(config: Config): TargetPolicy {
+  const policy = parsePolicy({
+    allowedPrivateTargets: config.allowedPrivateTargets,
+    loopbackAllowed: config.isOnLoopback,
+    ownOrigins: [config.baseUrl, ...listeningOrigins(config)],
+  });
+  if ("problems" in policy) {
+    throw new Error(["The settings can't be used:", ...policy.problems.map((problem) => `ALLOWED_PRIVATE_TARGETS: ${problem}`)].join("\n- "));
+  }
+  return policy;
+}
+
+/** The address and port listened on, by every name that leads there from this machine. */
+function listeningOrigins({ host, port }: Config): readonly string[] {
+  const hosts = ["127.0.0.1", "[::1]", "localhost", host.includes(":") ? `[${host}]` : host];
+  return hosts.map((name) => `http://${name}:${port}`);
+}
+
+/** Found beforehand, because the guard that keeps actions off our own doors has to know the port. */
+async function freePort(host: string): Promise<number> {
+  const server = Bun.serve({ port: 0, hostname: host, fetch: () => new Response() });
+  const { port } = server;
+  await server.stop(true);
+  return port ?? 0;
+}

@@ -1,0 +1,99 @@
+import { afterAll, expect, test } from "bun:test";
+import { existsSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { verifies } from "../spec/verifies.ts";
+import { newFolder, Service } from "../support/service.ts";
+
+const folder = newFolder();
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const keysIn = (output: string) => output.match(/og_[0-9A-Za-z]{36}/g) ?? [];
+
+test("the first start needs no settings, shows two keys and a line that works when it is pasted", async () => {
+  verifies("decision.7.first-start-keys", "decision.10.bootstrap-api-key");
+  await using service = new Service({ folder, env: { BOOTSTRAP_API_KEY: "" } });
+  const url = await service.ready();
+  const welcome = await until(() => service.output.includes("sync"), service);
+  const [ownerKey, agentKey] = keysIn(welcome);
+  expect(ownerKey).not.toBe(agentKey);
+
+  const curl = /curl[\s\S]*?'\n(?=\n)/.exec(welcome)?.[0] ?? "";
+  const answer = await pasted(curl);
+  expect(answer).toMatchObject({ status: "completed", response_code: 200, attempts: 1 });
+
+  expect((await service.request("/v1/signing-secret?origin=https://a.example", { key: ownerKey ?? "" })).status).toBe(200);
+  expect((await service.request("/v1/signing-secret?origin=https://a.example", { key: agentKey ?? "" })).status).toBe(403);
+  expect(url).toContain("127.0.0.1");
+  expect(await service.end()).toBe(0);
+});
+
+test("the second start shows no key, and what was stored is there", async () => {
+  await using service = new Service({ folder });
+  await service.ready();
+  expect(keysIn(service.output)).toEqual([]);
+  const list = (await (await service.request("/v1/actions")).json()) as { data: unknown[] };
+  expect(list.data).toHaveLength(1);
+});
+
+test("database, log of it and key are this user's alone", () => {
+  for (const file of ["outgate.db", "outgate.db.key"]) {
+    const path = join(folder, "data", file);
+    expect(existsSync(path)).toBe(true);
+    expect(statSync(path).mode & 0o077).toBe(0);
+  }
+});
+
+test("a second server on the same file says so and ends", async () => {
+  verifies("hostile.f7");
+  await using first = new Service({ folder });
+  await first.ready();
+  const startedMs = performance.now();
+  await using second = new Service({ folder });
+  expect(await second.process.exited).toBe(1);
+  expect(await second.complaint()).toContain("Another Outgate has the database");
+  // A process of Bun takes a part of this to start at all.
+  expect(performance.now() - startedMs).toBeLessThan(2_000);
+});
+
+test("a port that is taken is a clear sentence, also when another Outgate has it", async () => {
+  await using first = new Service({ folder });
+  const { port } = new URL(await first.ready());
+  await using second = new Service({ env: { PORT: port } });
+  expect(await second.process.exited).toBe(1);
+  expect(await second.complaint()).toContain(`Port ${port} of 127.0.0.1 can't be listened on`);
+});
+
+test("all that is wrong with the settings is told at once, and nothing is made", async () => {
+  verifies("decision.10.all-problems");
+  await using service = new Service({ env: { PORT: "http", RETRY_BASE_MS: "0", ALLOWED_PRIVATE_TARGETS: "10.0.0.0/8" } });
+  expect(await service.process.exited).toBe(1);
+  const complaint = await service.complaint();
+  expect(complaint).toContain("PORT");
+  expect(complaint).toContain("RETRY_BASE_MS");
+  expect(existsSync(join(service.folder, "data"))).toBe(false);
+});
+
+test("the start says where calls may go, and warns where HOST is public and BASE_URL is not set", async () => {
+  verifies("decision.5.start-says-policy", "decision.5.start-warns", "hostile.3.policy-logged");
+  await using service = new Service({ env: { HOST: "0.0.0.0", ALLOWED_PRIVATE_TARGETS: "10.1.0.0/16" } });
+  await service.ready();
+  const notices = service.log().flatMap((line) => (line.event === "service.notice" ? [String(line["message"])] : []));
+  expect(notices.join("\n")).toContain("Calls may go to public addresses and to 10.1.0.0/16.");
+  expect(notices.join("\n")).toMatch(/BASE_URL/);
+});
+
+async function until(holds: () => boolean, service: Service): Promise<string> {
+  for (let tries = 0; tries < 200 && !holds(); tries += 1) await Bun.sleep(5);
+  return service.output;
+}
+
+/** Runs the line as a shell would; where there is no curl, does what it says. */
+async function pasted(curl: string): Promise<unknown> {
+  if (Bun.which("curl") !== null) {
+    const child = Bun.spawn(["sh", "-c", curl], { stdout: "pipe" });
+    return JSON.parse(await new Response(child.stdout).text());
+  }
+  const [url, key, body] = [/http\S+\/v1\/actions/, /og_\w+/, /\{.*\}/].map((part) => part.exec(curl)?.[0] ?? "");
+  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+  return (await fetch(url ?? "", { method: "POST", headers, body: body ?? "" })).json();
+}

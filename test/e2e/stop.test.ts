@@ -1,0 +1,45 @@
+import { expect, test } from "bun:test";
+import { verifies } from "../spec/verifies.ts";
+import { Service } from "../support/service.ts";
+import { Target } from "../support/target.ts";
+
+test("SIGTERM with fifty in flight loses and doubles nothing, answers who waits, and exits 0", async () => {
+  verifies("hostile.f20", "decision.11.sigterm");
+  await using target = new Target(async () => {
+    await Bun.sleep(400);
+    return new Response("done");
+  });
+  await using service = new Service();
+  const url = await service.ready();
+  const created = await Promise.all(Array.from({ length: 50 }, () => service.create({ url: target.url })));
+  await target.saw(50);
+  // One that will not be final for a long time: its waiter is answered with what it is.
+  const held = await service.create({ url: target.url, approve: true });
+  const waiting = service.request(`/v1/actions/${String(held["id"])}?wait=60`);
+  await service.request("/health");
+
+  const exited = service.end("SIGTERM");
+  expect(((await (await waiting).json()) as { status: string }).status).toBe("awaiting_approval");
+  expect(await fetch(`${url}/health`).then((answer) => answer.status, () => "refused")).toBe("refused");
+  expect(await exited).toBe(0);
+  expect(target.received).toHaveLength(50);
+
+  await using later = new Service({ folder: service.folder });
+  const statuses = await Promise.all(created.map(async ({ id }) => (await later.final(id))["status"]));
+  expect(new Set(statuses)).toEqual(new Set(["completed"]));
+  expect(target.received).toHaveLength(50);
+});
+
+test("a second signal ends it at once", async () => {
+  verifies("hostile.5.stop-bounded");
+  await using target = new Target(() => new Promise<Response>(() => {}));
+  await using service = new Service();
+  await service.ready();
+  await service.create({ url: target.url });
+  await target.saw(1);
+  const startedMs = performance.now();
+  service.process.kill("SIGTERM");
+  await service.logged("service.stopping");
+  expect(await service.end("SIGTERM")).toBe(1);
+  expect(performance.now() - startedMs).toBeLessThan(2_000);
+});
