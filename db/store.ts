@@ -1,13 +1,14 @@
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Store } from "../src/ports/store.ts";
-import { openFile } from "./libsql/file.ts";
+import { inspectFile } from "./libsql/inspect.ts";
 import { lockFile } from "./libsql/lock.ts";
 import { migrate } from "./libsql/migrate.ts";
 import { openRemote } from "./libsql/remote.ts";
 import type { HeaderSeal } from "./libsql/rows.ts";
 import type { Sql } from "./libsql/sql.ts";
 import { createStore } from "./libsql/store.ts";
+import { openThreaded } from "./libsql/threaded.ts";
 
 export interface StoreSettings {
   /** `file:<path>`, `libsql://…` or `http(s)://…`. */
@@ -20,16 +21,16 @@ export interface StoreSettings {
 }
 
 /**
- * Opens the store that the URL names and brings its tables to this version. Throws `DatabaseInUse`, `NewerDatabase`, or the
- * database's own error when the file can't be read: nothing is ever written over it.
+ * Opens the store that the URL names and brings its tables to this version. Throws `DatabaseInUse`, `NewerDatabase`
+ * or `DatabaseUnreadable`: nothing is ever written over what can't be read.
  */
 export async function openStore({ url, authToken, seal, now, onFatal }: StoreSettings): Promise<Store> {
   const path = filePathOf(url);
-  const { sql, release } = path === null ? { sql: openRemote(url, authToken), release: () => {} } : openAlone(path);
+  const { sql, release } = path === null ? remote(url, authToken) : await openAlone(path, onFatal);
   try {
     await migrate(sql, now);
   } catch (error) {
-    sql.close();
+    await sql.close();
     release();
     throw error;
   }
@@ -47,11 +48,21 @@ export function databaseExists(url: string): boolean {
   return path !== null && existsSync(path);
 }
 
-function openAlone(path: string): { sql: Sql; release: () => void } {
+interface Opened {
+  readonly sql: Sql;
+  readonly release: () => void;
+}
+
+function remote(url: string, authToken: string | null): Opened {
+  return { sql: openRemote(url, authToken), release: () => {} };
+}
+
+async function openAlone(path: string, onDeath: (cause: unknown) => void): Promise<Opened> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const release = lockFile(path);
   try {
-    const sql = openFile(path);
+    inspectFile(path);
+    const sql = await openThreaded(path, onDeath);
     for (const suffix of ["", "-wal", "-shm", ".lock"]) if (existsSync(path + suffix)) chmodSync(path + suffix, 0o600);
     return { sql, release };
   } catch (error) {

@@ -1,23 +1,17 @@
-import { asc, eq } from "drizzle-orm";
+import { asc, eq, type Query } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
-import type { AccountStore, ApiKey } from "../../src/ports/store.ts";
+import type { AccountStore } from "../../src/ports/store.ts";
 import { accounts, apiKeys } from "./schema.ts";
 import type { Sql, SqlValue, Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 
 /** Accounts and keys: read and written rarely, so through drizzle; writes take the common road of the writer. */
 export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
-  const database = drizzle(async (text, params) => {
-    // Safe: the columns of these tables bind to text, integers and null only.
-    const rows = await sql.read({ sql: text, args: params as SqlValue[] });
-    return { rows: rows.map((row) => Object.values(row)) };
-  });
-  const insertKeys = (keys: readonly ApiKey[]) =>
-    keys.map((key) => statementOf(database.insert(apiKeys).values({ ...key }).toSQL()));
-
+  const database = drizzleOver(sql);
   return {
     async first() {
-      const [account] = await database.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id)).limit(1);
+      const oldest = database.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id));
+      const [account] = await oldest.limit(1);
       return account ?? null;
     },
     async find(accountId) {
@@ -25,22 +19,36 @@ export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
       return account ?? null;
     },
     async create(account, keys) {
-      await writer.write([statementOf(database.insert(accounts).values({ ...account }).toSQL()), ...insertKeys(keys)]);
+      const inserts = [
+        database.insert(accounts).values(account),
+        ...keys.map((key) => database.insert(apiKeys).values(key)),
+      ];
+      await writer.write(inserts.map(statementOf));
     },
     async addKey(key) {
-      await writer.write(insertKeys([key]));
+      await writer.write([statementOf(database.insert(apiKeys).values(key))]);
     },
     async keyByHash(hash) {
       const [key] = await database.select().from(apiKeys).where(eq(apiKeys.hash, hash)).limit(1);
       return key ?? null;
     },
     async keyUsed(keyId, at) {
-      await writer.write([statementOf(database.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, keyId)).toSQL())]);
+      await writer.write([statementOf(database.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, keyId)))]);
     },
   };
 }
 
-function statementOf({ sql, params }: { sql: string; params: unknown[] }): Statement {
+/** Only reads are ever run by it: what it would write is handed to the writer as a statement. */
+function drizzleOver(sql: Sql) {
+  return drizzle(async (text, params) => {
+    // Safe: the columns of these tables bind to text, integers and null only.
+    const rows = await sql.read({ sql: text, args: params as SqlValue[] });
+    return { rows: rows.map((row) => Object.values(row)) };
+  });
+}
+
+function statementOf(builder: { toSQL(): Query }): Statement {
+  const { sql, params } = builder.toSQL();
   // Safe: as above.
   return { sql, args: params as SqlValue[] };
 }

@@ -1,21 +1,29 @@
 import type { Action } from "../../src/domain/action.ts";
 import { applied } from "../../src/domain/change.ts";
 import type { ChangeWrite } from "../../src/ports/store.ts";
+import type { Hands } from "./hands.ts";
 import { all, either, free, heldBy, type KeyOf, take } from "./keys.ts";
 import { RESULT_COLUMNS, resultValues, STATE_COLUMNS, stateValues } from "./rows.ts";
 import { type Guard, sideRows, unchanged } from "./side-rows.ts";
 import type { Statement } from "./sql.ts";
-import type { Writer } from "./writer.ts";
+import { textOnce } from "./texts.ts";
 
 const set = (columns: readonly string[]) => columns.map((column) => `${column} = ?`).join(", ");
-const SET_STATE = set(STATE_COLUMNS);
+const UPDATE_STATE = textOnce(
+  (guard) => `UPDATE actions SET ${set(STATE_COLUMNS)} WHERE id = ? AND revision = ? AND ${guard}`,
+);
+const UPDATE_ALL = textOnce(
+  (guard) =>
+    `UPDATE actions SET ${set([...STATE_COLUMNS, ...RESULT_COLUMNS])} WHERE id = ? AND revision = ? AND ${guard}`,
+);
 const ALWAYS: Guard = { sql: "1", args: [] };
-const SET_ALL = `${SET_STATE}, ${set(RESULT_COLUMNS)}`;
 
 /** Writes a change with its side rows if the action still has the revision that it was decided on; tells whether. */
-export async function applyChange(writer: Writer, write: ChangeWrite): Promise<boolean> {
+export async function applyChange({ writer, recent }: Hands, write: ChangeWrite): Promise<boolean> {
   const done = await writer.write(statements(write));
-  return done.at(-1)?.changes === 1;
+  const isWritten = done.at(-1)?.changes === 1;
+  if (isWritten) recent.keep(applied(write.change));
+  return isWritten;
 }
 
 function statements({ change, at, outbox }: ChangeWrite): readonly Statement[] {
@@ -43,7 +51,7 @@ function update(before: Action, after: Action, guard: Guard): Statement {
   const keepsResult = after.result === before.result;
   const values = keepsResult ? stateValues(after) : [...stateValues(after), ...resultValues(after.result)];
   return {
-    sql: `UPDATE actions SET ${keepsResult ? SET_STATE : SET_ALL} WHERE id = ? AND revision = ? AND ${guard.sql}`,
+    sql: (keepsResult ? UPDATE_STATE : UPDATE_ALL)(guard.sql),
     args: [...values, before.id, before.revision, ...guard.args],
   };
 }

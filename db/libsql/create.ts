@@ -6,21 +6,28 @@ import { all, free, keysOf, take } from "./keys.ts";
 import { type HeaderSeal, REQUEST_COLUMNS, requestValues, STATE_COLUMNS, stateValues } from "./rows.ts";
 import { type Guard, sideRows, unchanged } from "./side-rows.ts";
 import type { Statement } from "./sql.ts";
+import { textOnce } from "./texts.ts";
 
 const COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS];
-const INSERT = `INSERT INTO actions (${COLUMNS.join(", ")}) SELECT ${COLUMNS.map(() => "?").join(", ")}`;
+const INSERT = textOnce(
+  (guard) =>
+    `INSERT INTO actions (${COLUMNS.join(", ")}) SELECT ${COLUMNS.map(() => "?").join(", ")} WHERE ${guard}`,
+);
 
 /**
  * Inserts an action unless a live one holds one of its keys. The condition is in the statement, so of a hundred racing
  * equals, in one commit or in many, the first inserts and the others read its row.
  */
-export async function createAction({ sql, writer, seal }: Hands, creation: Creation): Promise<Created> {
+export async function createAction({ sql, writer, seal, recent }: Hands, creation: Creation): Promise<Created> {
   const { action } = creation;
   const keys = keysOf(action);
   const now = action.createdAt;
   for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
     const [inserted] = await writer.write(statements(creation, seal));
-    if (inserted?.changes === 1) return { kind: "created" };
+    if (inserted?.changes === 1) {
+      recent.keep(action);
+      return { kind: "created" };
+    }
     for (const { accountId, kind, key } of keys) {
       const holder = await holderOf({ sql, seal }, { accountId, kind, key }, now);
       if (holder !== null) return { kind: "matched", by: kind, action: holder };
@@ -36,7 +43,7 @@ function statements(creation: Creation, seal: HeaderSeal): readonly Statement[] 
   const guard: Guard = keys.length === 0 ? { sql: "1", args: [] } : all(keys.map((key) => free(key, action.createdAt)));
   const inserted = keys.length === 0 ? guard : unchanged(action.id, action.revision);
   const insert = {
-    sql: `${INSERT} WHERE ${guard.sql}`,
+    sql: INSERT(guard.sql),
     args: [...requestValues(action, seal), ...stateValues(action), ...guard.args],
   };
   const side = sideRows({ after: action, at: action.createdAt, happenings, outbox }, inserted);

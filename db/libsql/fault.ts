@@ -11,14 +11,16 @@ export type FaultKind =
   /** The statement itself is wrong, and will be wrong again. */
   | "rejected";
 
-const UNAVAILABLE = /SQLITE_(FULL|IOERR|CANTOPEN|READONLY|NOTADB|CORRUPT|PROTOCOL)|HRANA|SERVER_ERROR|ECONN|ENOTFOUND|fetch/i;
+const UNAVAILABLE =
+  /SQLITE_(FULL|IOERR|CANTOPEN|READONLY|NOTADB|CORRUPT|PROTOCOL)|HRANA|SERVER_ERROR|ECONN|ENOTFOUND|fetch/i;
 
 /** Reads a database error by its code, and by its text where libSQL gives no better. */
 export function faultOf(error: unknown): FaultKind {
   const text = `${codeOf(error)} ${error instanceof Error ? error.message : ""}`;
   if (/SQLITE_BUSY|SQLITE_LOCKED|database is locked/i.test(text)) return "busy";
   if (/IOERR_(DIR_)?FSYNC/i.test(text)) return "fatal";
-  if (UNAVAILABLE.test(text) || /disk is full|disk I\/O error|unable to open|malformed/i.test(text)) return "unavailable";
+  if (UNAVAILABLE.test(text) || /disk is full|disk I\/O error|unable to open|malformed/i.test(text))
+    return "unavailable";
   return "rejected";
 }
 

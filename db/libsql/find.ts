@@ -19,7 +19,11 @@ export async function findAction({ sql, seal }: Reader, accountId: string, id: s
 }
 
 /** The live action that a key means. */
-export async function holderOf({ sql, seal }: Reader, { accountId, kind, key }: KeyOf, now: Date): Promise<Action | null> {
+export async function holderOf(
+  { sql, seal }: Reader,
+  { accountId, kind, key }: KeyOf,
+  now: Date,
+): Promise<Action | null> {
   const text = `SELECT ${ACTION_COLUMNS} FROM action_keys k JOIN actions a ON a.id = k.action_id
     WHERE k.account_id = ? AND k.kind = ? AND k.key = ? AND ${LIVE}`;
   return first(await sql.read({ sql: text, args: [accountId, kind, key, windowStart(now)] }), seal);
@@ -35,11 +39,12 @@ export async function readTimeline(sql: Sql, accountId: string, id: string): Pro
   return rows.map(timelineEntryOf).toReversed();
 }
 
-/** Whoever was in the middle of an attempt when its lease ended, or when the process died. */
+/** Whoever was in the middle of an attempt when its lease ended; without a time all of them, whatever their lease says. */
 export async function findOrphans({ sql, seal }: Reader, leaseBefore: Date | null, limit: number) {
   const rows = await sql.read({
-    sql: `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.status = 'active' AND a.lease_until < ? ORDER BY a.lease_until LIMIT ?`,
-    args: [leaseBefore?.getTime() ?? Number.MAX_SAFE_INTEGER, limit],
+    sql: `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.status = 'active' ${leaseBefore === null ? "" : "AND a.lease_until < ?"}
+      ORDER BY a.lease_until LIMIT ?`,
+    args: leaseBefore === null ? [limit] : [leaseBefore.getTime(), limit],
   });
   return rows.map((row) => actionOf(row, seal));
 }
@@ -61,7 +66,11 @@ export async function findLanes(sql: Sql, after: LaneName | null, limit: number)
   return heads;
 }
 
-export async function findPending(sql: Sql, { accountId, host }: LaneName, limit: number): Promise<readonly DueAction[]> {
+export async function findPending(
+  sql: Sql,
+  { accountId, host }: LaneName,
+  limit: number,
+): Promise<readonly DueAction[]> {
   const rows = await sql.read({
     sql: `SELECT id, revision, due_at FROM actions WHERE account_id = ? AND host = ? AND status = 'pending'
       ORDER BY due_at LIMIT ?`,

@@ -1,3 +1,4 @@
+import type { Recent } from "./recent.ts";
 import type { HeaderSeal } from "./rows.ts";
 import type { Sql } from "./sql.ts";
 import type { Writer } from "./writer.ts";
@@ -7,4 +8,5 @@ export interface Hands {
   readonly sql: Sql;
   readonly writer: Writer;
   readonly seal: HeaderSeal;
+  readonly recent: Recent;
 }

@@ -21,7 +21,10 @@ export async function listActions({ sql, seal }: Pick<Hands, "sql" | "seal">, qu
   });
   const actions = rows.slice(0, query.limit).map((row) => actionOf(row, seal));
   if (rows.length > query.limit) return { actions, before: actions.at(-1)?.id ?? null };
-  const [last] = await sql.read({ sql: `${scan.sql} OFFSET ?`, args: [...scan.args.slice(0, -1), 1, LIST_SCAN_ROWS_MAX - 1] });
+  const [last] = await sql.read({
+    sql: `${scan.sql} OFFSET ?`,
+    args: [...scan.args.slice(0, -1), 1, LIST_SCAN_ROWS_MAX - 1],
+  });
   return { actions, before: last === undefined ? null : String(last["id"]) };
 }
 
@@ -37,13 +40,22 @@ function scanOf(query: ActionQuery): Guard {
 
 /** Account, cursor and times: ids begin with their time, so that the times need no index of their own. */
 function within({ accountId, before, createdAfter, createdBefore }: ActionQuery): Guard {
-  const bounds = [before, createdBefore === null ? null : firstActionId(createdBefore)].filter((id) => id !== null);
+  const bounds = [before, createdBefore === null ? null : firstIdAt(createdBefore.getTime())].filter(
+    (id) => id !== null,
+  );
   const upper = bounds.toSorted()[0];
-  const lower = createdAfter === null ? undefined : firstActionId(new Date(createdAfter.getTime() + 1));
+  const lower = createdAfter === null ? undefined : firstIdAt(createdAfter.getTime() + 1);
   return {
     sql: `account_id = ?${upper === undefined ? "" : " AND id < ?"}${lower === undefined ? "" : " AND id >= ?"}`,
     args: [accountId, ...(upper === undefined ? [] : [upper]), ...(lower === undefined ? [] : [lower])],
   };
+}
+
+/** An id has 48 bits of milliseconds (until the year 10889); a date may be later than that. */
+const LAST_MS = 2 ** 48 - 1;
+
+function firstIdAt(ms: number): string {
+  return firstActionId(new Date(Math.min(ms, LAST_MS)));
 }
 
 function narrowest({ dedupe, host, statuses }: ActionQuery): Guard {

@@ -12,13 +12,14 @@ export class DatabaseInUse extends Error {
 export function lockFile(path: string): () => void {
   const lock = new Database(`${path}.lock`, { create: true });
   try {
-    lock.exec("PRAGMA busy_timeout = 0");
-    lock.exec("BEGIN EXCLUSIVE");
+    lock.run("PRAGMA busy_timeout = 0");
+    // Nothing is ever written here, and a journal beside it would be a file that nobody looks after.
+    lock.run("PRAGMA journal_mode = MEMORY");
+    lock.run("BEGIN EXCLUSIVE");
   } catch (cause) {
     lock.close();
-    throw new DatabaseInUse(`Another Outgate has the database ${path} open. Stop it, or set DATABASE_URL to another file.`, {
-      cause,
-    });
+    const message = `Another Outgate has the database ${path} open. Stop it, or set DATABASE_URL to another file.`;
+    throw new DatabaseInUse(message, { cause });
   }
   return () => lock.close();
 }

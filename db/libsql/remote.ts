@@ -4,7 +4,12 @@ import type { Done, Row, Sql, Statement } from "./sql.ts";
 
 /** A database behind a URL (`libsql://`, `http://`); `file:` works too, and is how its tests reach it. */
 export function openRemote(url: string, authToken: string | null): Sql {
-  const client: Client = createClient({ url, concurrency: 1, timeout: 20, ...(authToken === null ? {} : { authToken }) });
+  const client: Client = createClient({
+    url,
+    concurrency: 1,
+    timeout: 20,
+    ...(authToken === null ? {} : { authToken }),
+  });
   return {
     async read(statement) {
       try {

@@ -69,6 +69,7 @@ export const actions = sqliteTable(
     index("actions_by_dedupe").on(table.accountId, table.dedupe, table.id),
     index("actions_pending").on(table.accountId, table.host, table.dueAt),
     index("actions_active").on(table.leaseUntil),
+    index("actions_held").on(table.id),
   ],
 );
 

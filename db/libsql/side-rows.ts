@@ -2,6 +2,7 @@ import type { Action } from "../../src/domain/action.ts";
 import type { Happening } from "../../src/domain/timeline.ts";
 import type { OutboxRow } from "../../src/ports/store.ts";
 import type { SqlValue, Statement } from "./sql.ts";
+import { textOnce } from "./texts.ts";
 
 /**
  * The timeline and outbox rows of a change. They are inserted *before* the row of the action changes and under the same
@@ -33,10 +34,14 @@ export function sideRows({ after, at, happenings, outbox }: SideRows, guard: Gua
   ];
 }
 
+const INSERT_TIMELINE = textOnce(
+  (guard) => `INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)
+    SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${guard}`,
+);
+
 function timelineRow(after: Action, at: Date, { type, ...detail }: Happening, guard: Guard): Statement {
   return {
-    sql: `INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)
-      SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${guard.sql}`,
+    sql: INSERT_TIMELINE(guard.sql),
     args: [
       after.id,
       after.accountId,

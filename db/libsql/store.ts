@@ -8,6 +8,7 @@ import { createAction } from "./create.ts";
 import { findAction, findLanes, findOrphans, findPending, holderOf, readTimeline } from "./find.ts";
 import type { Hands } from "./hands.ts";
 import { listActions } from "./list.ts";
+import { Recent } from "./recent.ts";
 import type { HeaderSeal } from "./rows.ts";
 import type { Sql } from "./sql.ts";
 import { Writer } from "./writer.ts";
@@ -24,7 +25,13 @@ export interface StoreParts {
 /** The store port over SQLite's dialect, whoever speaks it. The tables are there. */
 export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts): Store {
   const writer = new Writer(sql, onFatal);
-  const hands: Hands = { sql, writer, seal };
+  const hands: Hands = { sql, writer, seal, recent: new Recent() };
+  let closing: Promise<void> | null = null;
+  const close = async () => {
+    await writer.drain();
+    await sql.close();
+    release();
+  };
   return {
     actions: createActionStore(hands),
     accounts: createAccountStore(sql, writer),
@@ -34,11 +41,8 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
       // A write, since a full disk still reads; of one row that is always there.
       await writer.write([{ sql: "INSERT OR REPLACE INTO facts (name, value) VALUES ('probe', 'ok')", args: [] }]);
     },
-    async close() {
-      await writer.drain();
-      sql.close();
-      release();
-    },
+    // Closed once, however many ask.
+    close: () => (closing ??= close()),
   };
 }
 
@@ -46,7 +50,7 @@ function createActionStore(hands: Hands): ActionStore {
   const { sql, writer } = hands;
   return {
     create: (creation) => createAction(hands, creation),
-    apply: (write) => applyChange(writer, write),
+    apply: (write) => applyChange(hands, write),
     claim: (due, at) => claimActions(hands, due, at),
     find: (accountId, id) => findAction(hands, accountId, id),
     holderOf: (accountId, kind, key, now) => holderOf(hands, { accountId, kind, key }, now),
@@ -84,14 +88,17 @@ async function pruneKeys(writer: Writer, now: Date): Promise<boolean> {
 
 /** Counted up to here: a metric of a longer queue says "at least". */
 const COUNTED_MAX = 100_000;
+/** The statuses that are not final. Each has a partial index of its own, so that nothing else is looked at. */
+const COUNTED = ["pending", "active", "awaiting_approval"] as const satisfies readonly ActionStatus[];
 
 async function countWaiting(sql: Sql): Promise<Partial<Record<ActionStatus, number>>> {
-  const count = (status: "pending" | "active") =>
-    `SELECT '${status}' AS status, count(*) AS n FROM (SELECT 1 FROM actions WHERE status = '${status}' LIMIT ?)`;
   const rows = await sql.read({
-    sql: `${count("pending")} UNION ALL ${count("active")}`,
-    args: [COUNTED_MAX, COUNTED_MAX],
+    sql: COUNTED.map(
+      (status) =>
+        `SELECT '${status}' AS status, count(*) AS n FROM (SELECT 1 FROM actions WHERE status = '${status}' LIMIT ?)`,
+    ).join(" UNION ALL "),
+    args: COUNTED.map(() => COUNTED_MAX),
   });
   const counts = new Map(rows.map((row) => [row["status"], Number(row["n"])]));
-  return { pending: counts.get("pending") ?? 0, active: counts.get("active") ?? 0 };
+  return Object.fromEntries(COUNTED.map((status) => [status, counts.get(status) ?? 0]));
 }

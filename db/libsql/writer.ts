@@ -21,7 +21,7 @@ interface Write {
 export class Writer {
   readonly #sql: Sql;
   readonly #onFatal: (cause: unknown) => void;
-  #waiting: Write[] = [];
+  readonly #waiting: Write[] = [];
   #flushing: Promise<void> | null = null;
 
   /** `onFatal` hears of a commit that was accepted and could not be made durable; the process must not go on. */
@@ -82,16 +82,19 @@ export class Writer {
     } catch (error) {
       const fault = faultOf(error);
       if (fault === "fatal") this.#onFatal(error);
-      if (fault === "rejected") await this.#commitSingly(writes, error);
+      if (fault === "rejected") await this.#commitHalves(writes, error);
       else for (const write of writes) write.reject(unavailable(error));
     }
   }
 
-  /** One write that the database refuses must not take the others of its turn along. */
-  async #commitSingly(writes: readonly Write[], error: unknown): Promise<void> {
+  /** One write that the database refuses must not take the others of its turn along: the half without it is committed. */
+  async #commitHalves(writes: readonly Write[], error: unknown): Promise<void> {
     const [only] = writes;
     if (writes.length === 1) return only?.reject(error);
-    for (const write of writes) await this.#commit([write]);
+    const middle = Math.ceil(writes.length / 2);
+    await this.#commit(writes.slice(0, middle));
+    await nextTurn();
+    await this.#commit(writes.slice(middle));
   }
 
   async #batch(statements: readonly Statement[]): Promise<readonly Done[]> {

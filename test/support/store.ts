@@ -13,7 +13,7 @@ import { createSecrets } from "../../src/secrets/secrets.ts";
 import { NOON } from "./factory.ts";
 
 /** Seals headers as the service does, under a key that is the same in every test and process. */
-export const testSecrets = createSecrets(new Uint8Array(32).fill(7), systemIds.bytes);
+export const testSecrets = createSecrets(new Uint8Array(32).fill(7), (count) => systemIds.bytes(count));
 
 /** A row of the outbox, as far as tests look at it. */
 export interface OutboxSeen {
@@ -56,6 +56,8 @@ export async function openClientStore(): Promise<TestStore> {
   const folder = await temporaryFolder();
   const url = `file:${join(folder.path, "outgate.db")}`;
   const sql = openRemote(url, null);
+  // As the servers behind `libsql://` have it.
+  await sql.read({ sql: "PRAGMA journal_mode = WAL", args: [] });
   await migrate(sql, NOON);
   const store = createStore({ sql, seal: testSecrets, isAlone: false, onFatal: failTest, release: () => {} });
   return testStore(store, openRemote(url, null), folder);

@@ -1,12 +1,12 @@
 CREATE TABLE accounts (
-  id TEXT PRIMARY KEY,
+  id TEXT PRIMARY KEY NOT NULL,
   email TEXT,
   sealed_root_secret TEXT NOT NULL,
   created_at INTEGER NOT NULL
 );
 
 CREATE TABLE api_keys (
-  id TEXT PRIMARY KEY,
+  id TEXT PRIMARY KEY NOT NULL,
   account_id TEXT NOT NULL,
   name TEXT NOT NULL,
   role TEXT NOT NULL,
@@ -20,7 +20,7 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
 
 CREATE TABLE actions (
-  id TEXT PRIMARY KEY,
+  id TEXT PRIMARY KEY NOT NULL,
   account_id TEXT NOT NULL,
   revision INTEGER NOT NULL,
   status TEXT NOT NULL,
@@ -62,6 +62,8 @@ CREATE INDEX actions_by_dedupe ON actions (account_id, dedupe, id) WHERE dedupe 
 -- Dispatch: the queue of each lane, and the leases that may have been left behind.
 CREATE INDEX actions_pending ON actions (account_id, host, due_at) WHERE status = 'pending';
 CREATE INDEX actions_active ON actions (lease_until) WHERE status = 'active';
+-- What waits for a person: counted, and cancelled when it has waited too long.
+CREATE INDEX actions_held ON actions (id) WHERE status = 'awaiting_approval';
 
 -- Which action a dedupe or idempotency key means. A 24 h window is no unique index on actions.
 CREATE TABLE action_keys (
@@ -76,7 +78,7 @@ CREATE INDEX action_keys_by_age ON action_keys (created_at);
 
 -- `seq` is the position in the event stream. Whoever prunes keeps the newest row, so that no number comes twice.
 CREATE TABLE timeline (
-  seq INTEGER PRIMARY KEY,
+  seq INTEGER PRIMARY KEY NOT NULL,
   action_id TEXT NOT NULL,
   account_id TEXT NOT NULL,
   at INTEGER NOT NULL,
@@ -91,7 +93,7 @@ CREATE TABLE timeline (
 CREATE UNIQUE INDEX timeline_once ON timeline (action_id, revision, type, subject);
 
 CREATE TABLE outbox (
-  id TEXT PRIMARY KEY,
+  id TEXT PRIMARY KEY NOT NULL,
   action_id TEXT NOT NULL,
   account_id TEXT NOT NULL,
   run INTEGER NOT NULL,

@@ -1,0 +1,240 @@
+/**
+ * What one operation of the store costs as the table grows: microseconds each at 10,000 and at 1,000,000 rows, and their
+ * ratio, on files with `synchronous=FULL`, singly and in groups of 64. All sizes are open at once and take turns; the
+ * first round is dropped, the figure is the median of the others. Absolute figures are this machine's.
+ *
+ *   bun bench/store.ts [--rounds 8] [--large] [--indexes]
+ *
+ * `--large` adds 2,000,000 rows. `--indexes` measures instead what each index adds to the life of an action, in CPU time,
+ * on copies of one file of 200,000 rows that lack one index each.
+ */
+import { copyFileSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { openFile } from "../db/libsql/file.ts";
+import { openStore } from "../db/store.ts";
+import type { Action } from "../src/domain/action.ts";
+import { systemIds } from "../src/ids.ts";
+import type { ActionQuery, Creation, Store } from "../src/ports/store.ts";
+import { createSecrets } from "../src/secrets/secrets.ts";
+import { ACCOUNT, aCreation, answered, aQuery, later, settled } from "../test/support/factory.ts";
+import { quantile } from "./parts/time.ts";
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "8" },
+    large: { type: "boolean", default: false },
+    indexes: { type: "boolean", default: false },
+  },
+});
+const ROUNDS = Number(values.rounds);
+/** Actions that go through their life in a round, and times that each list is read. */
+const LIVES = 256;
+const READS = 32;
+/** Rows of the rare status and of the rare method, the same number in every size. */
+const RARE = 60;
+
+/** Microseconds an operation, by name. */
+type Figures = ReadonlyMap<string, number>;
+
+interface Subject {
+  readonly name: string;
+  readonly path: string;
+  readonly store: Store;
+  /** Ids all over the table. */
+  readonly sample: readonly string[];
+}
+
+const folder = mkdtempSync(join(tmpdir(), "outgate-bench-"));
+const seal = createSecrets(new Uint8Array(32), (count) => systemIds.bytes(count));
+/** Milliseconds after noon: every action of the bench is younger than those before it. */
+let ageMs = 0;
+
+try {
+  await (values.indexes
+    ? compareIndexes(200_000)
+    : compareSizes([10_000, 1_000_000, ...(values.large ? [2_000_000] : [])]));
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function compareSizes(sizes: readonly number[]): Promise<void> {
+  const subjects: Subject[] = [];
+  for (const rows of sizes) subjects.push(await seeded(rows));
+  const [small, ...larger] = await takeTurns(subjects, measureAll);
+  print("us an operation", [...subjects.map(({ name }) => name), ...larger.map(() => "ratio")]);
+  for (const [operation, us] of small ?? []) {
+    const others = larger.map((figures) => figures.get(operation) ?? Number.NaN);
+    print(operation, [us, ...others, ...others.map((other) => (other / us).toFixed(2))]);
+  }
+  for (const { store } of subjects) await store.close();
+}
+
+/** One file for each index, without it: what is saved is what the index costs. */
+async function compareIndexes(rows: number): Promise<void> {
+  const whole = await seeded(rows);
+  await whole.store.close();
+  const sql = openFile(whole.path);
+  const text =
+    "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND tbl_name <> 'api_keys' ORDER BY name";
+  const names = (await sql.read({ sql: text, args: [] })).map(({ name }) => String(name));
+  sql.close();
+  const subjects: Subject[] = [];
+  for (const name of ["none", ...names]) {
+    const path = join(folder, `without-${name}.db`);
+    copyFileSync(whole.path, path);
+    const copy = openFile(path);
+    await copy.batch([{ sql: `DROP INDEX IF EXISTS ${name}`, args: [] }]);
+    copy.close();
+    subjects.push({ ...whole, name, path, store: await open(path) });
+  }
+  const [all, ...without] = await takeTurns(subjects, ({ store }) => live(store, 64, cpuMs));
+  print("CPU us an operation", [...(all?.keys() ?? [])]);
+  print("with all indexes", [...(all?.values() ?? [])]);
+  console.log("of which it is for");
+  for (const [at, figures] of without.entries()) {
+    print(
+      `  ${names[at]}`,
+      [...(all ?? [])].map(([life, us]) => us - (figures.get(life) ?? Number.NaN)),
+    );
+  }
+  for (const { store } of subjects) await store.close();
+}
+
+/** The median of each operation over the rounds, for each subject; in every round each of them has its turn. */
+async function takeTurns(
+  subjects: readonly Subject[],
+  measure: (subject: Subject) => Promise<Figures>,
+): Promise<readonly Figures[]> {
+  const rounds: Figures[][] = subjects.map(() => []);
+  for (let round = 0; round <= ROUNDS; round += 1) {
+    for (const [at, subject] of subjects.entries()) {
+      const figures = await measure(subject);
+      if (round > 0) rounds[at]?.push(figures);
+    }
+  }
+  return rounds.map((measured) => {
+    const median = (name: string) =>
+      quantile(
+        measured.map((figures) => figures.get(name) ?? Number.NaN),
+        0.5,
+      );
+    return new Map([...(measured[0]?.keys() ?? [])].map((name) => [name, median(name)]));
+  });
+}
+
+async function measureAll({ store, sample }: Subject): Promise<Figures> {
+  const figures = new Map([...(await live(store, 1, wallMs)), ...(await live(store, 64, wallMs))]);
+  const find = (at: number) => store.actions.find(ACCOUNT, sample[(at * 7_919) % sample.length] ?? "");
+  figures.set("get", await reading(1_024, find));
+  const lists: Readonly<Record<string, Partial<ActionQuery>>> = {
+    "list 50 newest": {},
+    "list 50 behind a cursor in the middle": { before: sample[Math.floor(sample.length / 2)] ?? null },
+    "list 50 by host": { host: "host7.example.com" },
+    "list 50 by rare status": { statuses: ["failed"] },
+    "list 50 by common status": { statuses: ["completed"] },
+    "list 50 by rare method (bounded look)": { method: "PUT" },
+  };
+  for (const [name, filter] of Object.entries(lists)) {
+    figures.set(name, await reading(READS, () => store.actions.list(aQuery({ limit: 50, ...filter }))));
+  }
+  const timeline = (at: number) => store.actions.timeline(ACCOUNT, sample[at % sample.length] ?? "");
+  return figures.set("timeline", await reading(256, timeline));
+}
+
+/** Creates actions, claims them and settles them, so many in one commit. */
+async function live(store: Store, group: number, clock: () => number): Promise<Map<string, number>> {
+  const now = later((ageMs += 1));
+  const at = { now, leaseUntil: later(ageMs + 45_000) };
+  const plain = Array.from({ length: LIVES }, () => aCreation({ createdAt: now, retries: 1 }));
+  const keyed = Array.from({ length: LIVES }, () => aCreation({ createdAt: now, idempotencyKey: systemIds.request() }));
+  const active: Action[] = [];
+  const create = (some: readonly Creation[]) => Promise.all(some.map((creation) => store.actions.create(creation)));
+  const claim = async (some: readonly Creation[]) => {
+    const due = some.map(({ action }) => ({ id: action.id, revision: 1, dueAt: now }));
+    active.push(...(await store.actions.claim(due, at)));
+  };
+  const settle = (some: readonly Action[]) =>
+    Promise.all(some.map((action) => store.actions.apply(settled(action, answered(200, '{"ok":true}'), { now }))));
+
+  /** Every commit waits for a turn of the loop, so that nothing native piles up. */
+  const inGroups = async <T>(items: readonly T[], work: (some: readonly T[]) => Promise<unknown>): Promise<number> => {
+    const began = clock();
+    for (let from = 0; from < items.length; from += group) await work(items.slice(from, from + group));
+    return ((clock() - began) * 1_000) / items.length;
+  };
+  const label = group === 1 ? "one a commit" : `${group} a commit`;
+  return new Map([
+    [`insert, ${label}`, await inGroups(plain, create)],
+    [`insert with key, ${label}`, await inGroups(keyed, create)],
+    [`claim, ${label}`, await inGroups([...plain, ...keyed], claim)],
+    [`settle, ${label}`, await inGroups(active, settle)],
+  ]);
+}
+
+/** Microseconds a read; the loop turns between them, outside the time. */
+async function reading(count: number, work: (at: number) => Promise<unknown>): Promise<number> {
+  let totalMs = 0;
+  for (let at = 0; at < count; at += 1) {
+    const began = wallMs();
+    await work(at);
+    totalMs += wallMs() - began;
+    if (at % 16 === 15) await nextTurn();
+  }
+  return (totalMs * 1_000) / count;
+}
+
+function wallMs(): number {
+  return performance.now();
+}
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
+/** A file of finished actions with their timelines, as a busy year leaves it. */
+async function seeded(rows: number): Promise<Subject> {
+  const path = join(folder, `${rows}.db`);
+  const store = await open(path);
+  const sample: string[] = [];
+  const began = wallMs();
+  for (let from = 0; from < rows; from += 1_000) {
+    const creations = Array.from({ length: 1_000 }, (_, at) => finished(from + at, rows));
+    await Promise.all(creations.map((creation) => store.actions.create(creation)));
+    sample.push(...creations.filter((_, at) => (from + at) % (rows / 5_000) === 0).map(({ action }) => action.id));
+  }
+  const megabytes = statSync(path).size / 1e6;
+  console.log(`${rows} rows: ${megabytes.toFixed(0)} MB, written in ${((wallMs() - began) / 1_000).toFixed(0)} s`);
+  return { name: `${rows} rows`, path, store, sample };
+}
+
+function finished(at: number, rows: number): Creation {
+  const isRare = at % Math.floor(rows / RARE) === 0;
+  const createdAt = later((ageMs += 1));
+  const { action, outbox } = aCreation({
+    createdAt,
+    url: `https://host${at % 100}.example.com/orders/${at}`,
+    method: isRare ? "PUT" : "POST",
+    body: JSON.stringify({ order: at, note: "x".repeat(120) }),
+    dedupe: at % 10 === 0 ? `order ${at} of ${rows}` : null,
+    status: isRare ? "failed" : "completed",
+    attempts: 1,
+    revision: 3,
+    dueAt: null,
+    finishedAt: createdAt,
+  });
+  const created = { type: "created", actor: action.createdBy } as const;
+  return { action, outbox, happenings: [created, { type: "started" }, { type: "completed" }] };
+}
+
+function open(path: string): Promise<Store> {
+  return openStore({ url: `file:${path}`, authToken: null, seal, now: later(0), onFatal: console.error });
+}
+
+function print(name: string, cells: readonly (string | number)[]): void {
+  const texts = cells.map((cell) => (typeof cell === "number" ? cell.toFixed(1) : cell));
+  console.log(name.padEnd(40) + texts.map((text) => text.padStart(30)).join(""));
+}

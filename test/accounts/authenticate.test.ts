@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createAuthenticate } from "../../src/accounts/authenticate.ts";
+import { type Role, ROLES } from "../../src/domain/roles.ts";
+import { type AccountStore, type ApiKey, StoreUnavailable } from "../../src/ports/store.ts";
+import { refusalOf } from "../actions/callers.ts";
+import { verifies } from "../spec/verifies.ts";
+import { FakeClock } from "../support/clock.ts";
+import { ACCOUNT, anAccount, anApiKey, later, NOON } from "../support/factory.ts";
+import { openFileStore, testSecrets } from "../support/store.ts";
+
+const KEY = testSecrets.newApiKey();
+
+/** A door before a real store that knows some keys, and what passed between the two. */
+async function openDoor(keys: readonly Partial<ApiKey>[] = [{}], wrap = (accounts: AccountStore) => accounts) {
+  const db = await openFileStore();
+  const rows = keys.map((key) => anApiKey({ hash: testSecrets.hash(KEY), ...key }));
+  await db.store.accounts.create(anAccount({ id: ACCOUNT }), rows);
+  const asked: string[] = [];
+  const used: (readonly [string, Date])[] = [];
+  const accounts = wrap({
+    ...db.store.accounts,
+    keyByHash: (hash) => (asked.push(hash), db.store.accounts.keyByHash(hash)),
+    keyUsed: (id, at) => (used.push([id, at]), db.store.accounts.keyUsed(id, at)),
+  });
+  const clock = new FakeClock(NOON);
+  const authenticate = createAuthenticate({ accounts, secrets: testSecrets, clock });
+  const [key] = rows;
+  return { authenticate, key, asked, used, clock, db, [Symbol.asyncDispose]: () => db[Symbol.asyncDispose]() };
+}
+
+const UNAUTHORIZED = {
+  code: "unauthorized",
+  message:
+    "Send an API key as `Authorization: Bearer <key>`. The first start of Outgate prints one; an owner key makes more.",
+};
+
+describe("a key", () => {
+  test.each(ROLES)("with the role %s is its caller, by its own name", async (role: Role) => {
+    verifies("spec.auth.account-scope");
+    await using door = await openDoor([{ role, name: "billing", hold: "writes" }]);
+    expect(await door.authenticate(`Bearer ${KEY}`)).toEqual({
+      accountId: ACCOUNT,
+      keyId: door.key?.id ?? "",
+      keyName: "billing",
+      role,
+      hold: "writes",
+      actor: "key:billing",
+    });
+  });
+
+  test.each([`bearer ${KEY}`, `BEARER ${KEY}`, `bEaReR ${KEY}`, `Bearer  ${KEY}`])("is taken as %p", async (header) => {
+    verifies("hostile.b9");
+    await using door = await openDoor();
+    expect((await door.authenticate(header)).keyId).toBe(door.key?.id ?? "");
+  });
+
+  test("of 20 or 200 printable characters is one, whoever made it", async () => {
+    verifies("decision.10.bootstrap-api-key");
+    const given = ["!".repeat(20), "~".repeat(200)];
+    await using door = await openDoor(given.map((key) => ({ hash: testSecrets.hash(key), name: key.slice(0, 1) })));
+    for (const key of given) expect((await door.authenticate(`Bearer ${key}`)).keyName).toBe(key.slice(0, 1));
+  });
+});
+
+describe("anything else is the same unauthorized", () => {
+  let door: Awaited<ReturnType<typeof openDoor>>;
+
+  beforeAll(async () => {
+    door = await openDoor();
+  });
+
+  afterAll(() => door[Symbol.asyncDispose]());
+
+  test.each([
+    ["no header", null],
+    ["an empty one", ""],
+    ["the scheme alone", "Bearer"],
+    ["the scheme and a space", "Bearer "],
+    ["the key alone", KEY],
+    ["no space", `Bearer${KEY}`],
+    ["a tab", `Bearer\t${KEY}`],
+    ["something before it", ` Bearer ${KEY}`],
+    ["something behind it", `Bearer ${KEY} `],
+    ["a line break behind it", `Bearer ${KEY}\n`],
+    ["two of them", `Bearer ${KEY}, Bearer ${KEY}`],
+    ["another scheme", `Basic ${KEY}`],
+    ["19 characters", `Bearer ${"a".repeat(19)}`],
+    ["201 characters", `Bearer ${"a".repeat(201)}`],
+    ["a character that is not ASCII", `Bearer ${KEY}é`],
+    ["a megabyte", `Bearer ${"a".repeat(1_000_000)}`],
+  ])("%s, which is not even looked up", async (_name, header) => {
+    verifies("decision.2.how-to-get-a-key");
+    const before = door.asked.length;
+    expect(await refusalOf(door.authenticate(header))).toEqual(UNAUTHORIZED);
+    expect(door.asked).toHaveLength(before);
+  });
+
+  test.each([
+    ["an unknown key", testSecrets.newApiKey()],
+    ["a key cut short", KEY.slice(0, -1)],
+    ["a key in other case", KEY.toLowerCase()],
+  ])("%s, which leaves no trace", async (_name, key) => {
+    verifies("decision.2.how-to-get-a-key");
+    expect(await refusalOf(door.authenticate(`Bearer ${key}`))).toEqual(UNAUTHORIZED);
+    expect(door.used).toEqual([]);
+  });
+
+  test("a revoked key", async () => {
+    await using revoked = await openDoor([{ revokedAt: NOON }]);
+    expect(await refusalOf(revoked.authenticate(`Bearer ${KEY}`))).toEqual(UNAUTHORIZED);
+  });
+});
+
+describe("a known key", () => {
+  test("is remembered: the store is asked once, and by the hash alone", async () => {
+    await using door = await openDoor();
+    for (let request = 0; request < 5; request += 1) await door.authenticate(`Bearer ${KEY}`);
+    expect(door.asked).toEqual([testSecrets.hash(KEY)]);
+  });
+
+  test("is asked for again once it is forgotten, and refused when it is revoked by then", async () => {
+    let revokedAt: Date | null = null;
+    const revocable = (accounts: AccountStore): AccountStore => ({
+      ...accounts,
+      async keyByHash(hash) {
+        const key = await accounts.keyByHash(hash);
+        return key === null ? null : { ...key, revokedAt };
+      },
+    });
+    await using door = await openDoor([{}], revocable);
+    await door.authenticate(`Bearer ${KEY}`);
+    revokedAt = NOON;
+    door.authenticate.forget(testSecrets.hash(KEY));
+    expect(await refusalOf(door.authenticate(`Bearer ${KEY}`))).toMatchObject({ code: "unauthorized" });
+    // Nor is a refused key remembered.
+    expect(await refusalOf(door.authenticate(`Bearer ${KEY}`))).toMatchObject({ code: "unauthorized" });
+    expect(door.asked).toHaveLength(3);
+  });
+
+  test("that is forgotten while it is being read is not remembered as it was", async () => {
+    const read = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    const slow = (accounts: AccountStore): AccountStore => ({
+      ...accounts,
+      async keyByHash(hash) {
+        const key = await accounts.keyByHash(hash);
+        read.resolve();
+        await answer.promise;
+        return key;
+      },
+    });
+    await using door = await openDoor([{}], slow);
+    const first = door.authenticate(`Bearer ${KEY}`);
+    await read.promise;
+    door.authenticate.forget(testSecrets.hash(KEY));
+    answer.resolve();
+    await first;
+    await door.authenticate(`Bearer ${KEY}`);
+    expect(door.asked).toHaveLength(2);
+  });
+
+  test("is noted as used once a minute", async () => {
+    await using door = await openDoor();
+    const { authenticate, clock, used, key } = door;
+    const id = key?.id ?? "";
+    await authenticate(`Bearer ${KEY}`);
+    clock.advance(59_999);
+    await authenticate(`Bearer ${KEY}`);
+    expect(used).toEqual([[id, NOON]]);
+    clock.advance(1);
+    await authenticate(`Bearer ${KEY}`);
+    expect(used).toEqual([
+      [id, NOON],
+      [id, later(60_000)],
+    ]);
+    expect((await door.db.store.accounts.keyByHash(testSecrets.hash(KEY)))?.lastUsedAt).toEqual(later(60_000));
+  });
+
+  test("lets its caller in although the disk is full: only the note of its use is lost", async () => {
+    const full = (accounts: AccountStore): AccountStore => ({
+      ...accounts,
+      keyUsed: () => Promise.reject(new StoreUnavailable("The disk is full.")),
+    });
+    await using door = await openDoor([{}], full);
+    expect((await door.authenticate(`Bearer ${KEY}`)).accountId).toBe(ACCOUNT);
+  });
+});

@@ -1,0 +1,179 @@
+import { describe, expect, test } from "bun:test";
+import type { ListQuery } from "../../src/actions/list.ts";
+import { verifies } from "../spec/verifies.ts";
+import { openEngine, requestFor } from "../support/engine.ts";
+import { answered } from "../support/factory.ts";
+import { anotherOwner, refusalOf } from "./callers.ts";
+import { answering } from "./senders.ts";
+
+const EVERYTHING: ListQuery = {
+  statuses: [],
+  method: null,
+  host: null,
+  dedupe: null,
+  createdAfter: null,
+  createdBefore: null,
+  before: null,
+  limit: 100,
+};
+
+describe("reading", () => {
+  test("shows an account its own actions, and of others nothing: not by id, not in a list, not in a timeline", async () => {
+    verifies("spec.auth.account-scope", "spec.account.owns", "spec.get.retrieve");
+    await using engine = await openEngine({ starts: false });
+    const { desk, owner } = engine;
+    const other = await anotherOwner(engine);
+    const mine = await engine.create({ url: "https://a.example.com/" });
+    const theirs = (await desk.create(other, requestFor({ url: "https://a.example.com/" }))).action;
+    expect(await desk.get(owner, mine.id)).toEqual(mine);
+    expect(await desk.get(other, theirs.id)).toEqual(theirs);
+    expect((await desk.list(owner, EVERYTHING)).actions).toEqual([mine]);
+    expect((await desk.list(other, { ...EVERYTHING, host: "a.example.com" })).actions).toEqual([theirs]);
+    for (const read of [desk.get, desk.timeline]) {
+      expect(await refusalOf(read(other, mine.id))).toEqual({
+        code: "not_found",
+        message: `There is no action ${mine.id}.`,
+      });
+      expect(await refusalOf(read(owner, "act_0"))).toEqual({
+        code: "not_found",
+        message: "There is no action act_0.",
+      });
+    }
+  });
+
+  test("a list shows the newest first, page by page, whatever is created in between", async () => {
+    verifies("decision.1.list-keyset");
+    await using engine = await openEngine({ starts: false });
+    const ids: string[] = [];
+    for (let at = 0; at < 5; at += 1) {
+      engine.clock.advance(1);
+      ids.push((await engine.create({})).id);
+    }
+    const seen: string[] = [];
+    let before: string | null = null;
+    do {
+      const page = await engine.desk.list(engine.owner, { ...EVERYTHING, limit: 2, before });
+      seen.push(...page.actions.map(({ id }) => id));
+      before = page.before;
+      await engine.create({});
+    } while (before !== null);
+    expect(seen).toEqual(ids.toReversed());
+  });
+
+  test("a list by host takes any port unless one is named", async () => {
+    verifies("decision.3.list-host");
+    await using engine = await openEngine({ starts: false });
+    const urls = ["https://a.example.com/", "https://a.example.com:8443/", "https://b.example.com/"];
+    for (const url of urls) await engine.create({ url });
+    const urlsAt = async (host: string) =>
+      (await engine.desk.list(engine.owner, { ...EVERYTHING, host })).actions.map(({ url }) => url).toSorted();
+    expect(await urlsAt("a.example.com")).toEqual(urls.slice(0, 2));
+    expect(await urlsAt("a.example.com:8443")).toEqual(urls.slice(1, 2));
+    expect(await urlsAt("b.example.com")).toEqual(urls.slice(2));
+    expect(await urlsAt("c.example.com")).toEqual([]);
+  });
+});
+
+describe("a timeline", () => {
+  test("tells everything that happened, oldest first, with run, time and the status after it", async () => {
+    verifies(
+      "decision.12.timeline",
+      "decision.12.timeline-created",
+      "decision.12.timeline-held",
+      "decision.12.timeline-approved",
+      "decision.12.timeline-started",
+      "decision.12.timeline-attempt",
+      "decision.12.timeline-failed",
+      "decision.12.timeline-retried",
+      "decision.12.timeline-rejected",
+      "decision.12.timeline-completed",
+      "decision.12.timeline-actor",
+      "decision.3.retry-history",
+    );
+    const redirect = { ...answered(302), location: "/elsewhere" };
+    const sender = answering(redirect, { kind: "unknown", fault: "closed" }, answered(204));
+    await using engine = await openEngine({ sender });
+    const { desk, owner, clock } = engine;
+    const { id } = await engine.create({ approve: true, retries: 2 });
+    clock.advance(1_000);
+    await desk.approve(owner, id, "go\non");
+    await engine.saw(id, { status: "pending", attempts: 1 });
+    clock.advance(2_000);
+    await engine.saw(id, { status: "failed", attempts: 2 });
+    clock.advance(1_000);
+    await desk.retry(owner, id, "again");
+    await desk.cancel(owner, id, null);
+    await desk.retry(owner, id, null);
+    await desk.approve(owner, id, null);
+    await engine.saw(id, { status: "completed", run: 3 });
+
+    const entries = await desk.timeline(owner, id);
+    expect(entries.map(({ run, at, status, happening }) => [run, secondsOf(at), status, happening])).toEqual([
+      [1, 0, "awaiting_approval", { type: "created", actor: "key:owner" }],
+      [1, 0, "awaiting_approval", { type: "held" }],
+      [1, 1, "pending", { type: "approved", actor: "key:owner", reason: "go\non" }],
+      [1, 1, "active", { type: "started" }],
+      [
+        1,
+        1,
+        "pending",
+        {
+          type: "attempt",
+          attempt: 1,
+          outcome: "answered",
+          response_code: 302,
+          error: "The target answered with a redirect (302); redirects are never followed.",
+          duration_ms: 0,
+          next_retry_at: "2026-01-01T00:00:03.000Z",
+          location: "/elsewhere",
+        },
+      ],
+      [1, 3, "active", { type: "started" }],
+      [
+        1,
+        3,
+        "failed",
+        {
+          type: "attempt",
+          attempt: 2,
+          outcome: "unknown",
+          response_code: null,
+          error: "The target closed the connection before the whole answer came.",
+          duration_ms: 0,
+          next_retry_at: null,
+          location: null,
+        },
+      ],
+      [1, 3, "failed", { type: "failed" }],
+      [2, 4, "awaiting_approval", { type: "retried", actor: "key:owner", reason: "again" }],
+      [2, 4, "awaiting_approval", { type: "held" }],
+      [2, 4, "cancelled", { type: "rejected", actor: "key:owner", reason: null }],
+      [3, 4, "awaiting_approval", { type: "retried", actor: "key:owner", reason: null }],
+      [3, 4, "awaiting_approval", { type: "held" }],
+      [3, 4, "pending", { type: "approved", actor: "key:owner", reason: null }],
+      [3, 4, "active", { type: "started" }],
+      [
+        3,
+        4,
+        "completed",
+        {
+          type: "attempt",
+          attempt: 1,
+          outcome: "answered",
+          response_code: 204,
+          error: null,
+          duration_ms: 0,
+          next_retry_at: null,
+          location: null,
+        },
+      ],
+      [3, 4, "completed", { type: "completed" }],
+    ]);
+    const places = entries.map(({ seq }) => seq);
+    expect(places).toEqual([...new Set(places)].toSorted((a, b) => a - b));
+  });
+});
+
+function secondsOf(at: Date): number {
+  return (at.getTime() - Date.parse("2026-01-01T00:00:00.000Z")) / 1_000;
+}

@@ -1,0 +1,218 @@
+import { describe, expect, test } from "bun:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { verifies } from "../spec/verifies.ts";
+import { openEngine, requestFor } from "../support/engine.ts";
+import { answered } from "../support/factory.ts";
+import { Target } from "../support/target.ts";
+import { refusalOf } from "./callers.ts";
+import { answering } from "./senders.ts";
+
+describe("a retry", () => {
+  test("of a failed action is a new run: counted anew, nothing left of the last one, the same key at the target", async () => {
+    verifies(
+      "spec.retry.moves",
+      "decision.3.retry-new-run",
+      "decision.3.retry-history",
+      "decision.4.retry-same-key",
+      "decision.3.started-at",
+    );
+    await using target = new Target(500, 500, 200);
+    await using engine = await openEngine();
+    const { id, createdAt } = await engine.create({ url: target.url, retries: 2 });
+    await engine.saw(id, { status: "pending", attempts: 1 });
+    engine.clock.advance(2_000);
+    const failed = await engine.saw(id, { status: "failed", attempts: 2 });
+    expect(failed.startedAt).toEqual(createdAt);
+    engine.clock.advance(60_000);
+    const retried = await engine.desk.retry(engine.owner, id, "it is up again");
+    expect(retried).toMatchObject({
+      status: "pending",
+      run: 2,
+      attempts: 0,
+      dueAt: engine.clock.now(),
+      startedAt: null,
+      finishedAt: null,
+      result: null,
+      createdAt,
+    });
+    const done = await engine.saw(id, { status: "completed" });
+    expect(done).toMatchObject({ run: 2, attempts: 1, startedAt: engine.clock.now(), result: { responseCode: 200 } });
+    const told = (await engine.desk.timeline(engine.owner, id)).map(({ run, happening }) => `${run} ${happening.type}`);
+    expect(told).toEqual([
+      "1 created",
+      "1 started",
+      "1 attempt",
+      "1 started",
+      "1 attempt",
+      "1 failed",
+      "2 retried",
+      "2 started",
+      "2 attempt",
+      "2 completed",
+    ]);
+    const keys = target.received.map(({ headers }) => headers.get("idempotency-key"));
+    expect(keys).toEqual([id, id, id]);
+    expect(target.received.map(({ headers }) => headers.get("x-outgate-attempt"))).toEqual(["1", "2", "1"]);
+  });
+
+  test("of a cancelled action sends what was not sent", async () => {
+    verifies("spec.retry.moves", "decision.3.retry-new-run");
+    const sender = answering(answered(200));
+    await using engine = await openEngine({ sender, starts: false });
+    const { id } = await engine.create({});
+    await engine.desk.cancel(engine.owner, id, null);
+    expect(await engine.desk.retry(engine.owner, id, null)).toMatchObject({
+      status: "pending",
+      run: 2,
+      finishedAt: null,
+    });
+    await engine.loop.start();
+    await engine.saw(id, { status: "completed", run: 2, attempts: 1 });
+    expect(sender.sent).toHaveLength(1);
+  });
+
+  test("has all its attempts again, and no more", async () => {
+    verifies("decision.11.at-most-retries", "decision.3.attempts-at-claim", "hostile.5.sends", "spec.service.retry");
+    const sender = answering(answered(500));
+    await using engine = await openEngine({ sender });
+    const { id } = await engine.create({ retries: 3 });
+    for (const run of [1, 2]) {
+      for (const attempts of [1, 2]) {
+        await engine.saw(id, { status: "pending", attempts, run });
+        engine.clock.advance(60_000);
+      }
+      await engine.saw(id, { status: "failed", attempts: 3, run });
+      expect(sender.sent).toHaveLength(3 * run);
+      if (run === 1) await engine.desk.retry(engine.owner, id, null);
+    }
+    engine.clock.advance(86_400_000);
+    await turn();
+    expect(sender.sent).toHaveLength(6);
+  });
+
+  test("of what needs a yes is held again, whatever happened before: one yes releases one run", async () => {
+    verifies("decision.3.retry-held", "decision.3.retry-clears-approval");
+    const sender = answering(answered(500), answered(200));
+    await using engine = await openEngine({ sender });
+    const { desk, owner, clock } = engine;
+    const { id } = await engine.create({ approve: true, retries: 1 });
+    await desk.approve(owner, id, null);
+    await engine.saw(id, { status: "failed" });
+
+    const held = await desk.retry(owner, id, null);
+    expect(held).toMatchObject({
+      status: "awaiting_approval",
+      run: 2,
+      attempts: 0,
+      dueAt: null,
+      approvedAt: null,
+      approvedBy: null,
+      result: null,
+    });
+    clock.advance(86_400_000);
+    await turn();
+    expect(sender.sent).toHaveLength(1);
+
+    // After a person's no a retry sends nothing either.
+    await desk.cancel(owner, id, "no");
+    expect(await desk.retry(owner, id, null)).toMatchObject({ status: "awaiting_approval", run: 3 });
+    clock.advance(86_400_000);
+    await turn();
+    expect(sender.sent).toHaveLength(1);
+
+    await desk.approve(owner, id, null);
+    await engine.saw(id, { status: "completed", run: 3, attempts: 1 });
+    expect(sender.sent).toHaveLength(2);
+  });
+
+  test("twice at once begins one run", async () => {
+    verifies("spec.retry.not-retryable");
+    const sender = answering(answered(500), answered(200));
+    await using engine = await openEngine({ sender });
+    const { id } = await engine.create({ retries: 1 });
+    await engine.saw(id, { status: "failed" });
+    const refusals = await Promise.all([1, 2, 3].map(() => refusalOf(engine.desk.retry(engine.owner, id, null))));
+    expect(refusals.filter((refusal) => refusal?.code === "not_retryable")).toHaveLength(2);
+    expect(refusals.filter((refusal) => refusal === null)).toHaveLength(1);
+    await engine.saw(id, { status: "completed", run: 2 });
+    expect(sender.sent).toHaveLength(2);
+  });
+});
+
+describe("a retry while its dedupe key", () => {
+  test("is held by another action is refused and names it, until the day of that one is over", async () => {
+    verifies("decision.3.retry-dedupe-taken");
+    await using engine = await openEngine({ sender: answering(answered(500), answered(200)) });
+    const { desk, owner } = engine;
+    const first = await engine.create({ dedupe: "d", retries: 1 });
+    await engine.saw(first.id, { status: "failed" });
+    const second = await engine.create({ dedupe: "d", retries: 1 });
+    await engine.saw(second.id, { status: "completed" });
+    const before = await engine.happenings(first.id);
+    expect(await refusalOf(desk.retry(owner, first.id, null))).toEqual({
+      code: "not_retryable",
+      message: `Action ${first.id} cannot be retried: action ${second.id} holds its dedupe key by now and is completed.`,
+    });
+    expect(await engine.happenings(first.id)).toEqual(before);
+    engine.clock.jump(86_400_000);
+    expect(await desk.retry(owner, first.id, null)).toMatchObject({ status: "pending", run: 2 });
+  });
+
+  test("is its own again answers for it: a create with the key finds it", async () => {
+    verifies("decision.3.retry-dedupe-taken", "spec.dedupe.match");
+    const sender = answering(answered(500));
+    await using engine = await openEngine({ sender });
+    const { desk, owner } = engine;
+    const first = await engine.create({ dedupe: "d", retries: 1 });
+    await engine.saw(first.id, { status: "failed" });
+    const second = await engine.create({ dedupe: "d", retries: 1 });
+    await engine.saw(second.id, { status: "failed" });
+    // Nothing is sent from here on.
+    await engine.loop.drain(1_000);
+    await desk.retry(owner, first.id, null);
+    expect((await engine.create({ dedupe: "d" })).id).toBe(first.id);
+    expect(await refusalOf(desk.retry(owner, second.id, null))).toMatchObject({ code: "not_retryable" });
+  });
+
+  test("was its own all along, cancelled, begins a new run", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { id } = await engine.create({ dedupe: "d", idempotencyKey: "k" });
+    await engine.desk.cancel(engine.owner, id, null);
+    expect(await engine.desk.retry(engine.owner, id, null)).toMatchObject({ status: "pending", run: 2 });
+  });
+
+  test("is taken by a create at the same moment leaves one of the two alive, fifty times", async () => {
+    verifies("decision.3.retry-dedupe-taken", "spec.dedupe.no-new-action");
+    await using engine = await openEngine({ sender: answering(answered(500)) });
+    const { desk, owner } = engine;
+    const keys = Array.from({ length: 50 }, (_, at) => `d${at}`);
+    const failed = await Promise.all(keys.map((dedupe) => engine.create({ dedupe, retries: 1 })));
+    await Promise.all(failed.map(({ id }) => engine.saw(id, { status: "failed" })));
+    // From here on nothing is sent, so that whoever lives stays alive.
+    await engine.loop.drain(1_000);
+    const ends = await Promise.all(
+      failed.map(async ({ id, dedupe }, at) => {
+        const retrying = async () => refusalOf(desk.retry(owner, id, null));
+        // The retry looks twice before it writes: only with a start can it be first.
+        const creating = async () => {
+          for (let turns = 0; turns < at % 10; turns += 1) await turn();
+          return desk.create(owner, requestFor({ dedupe }));
+        };
+        const [refusal, created] = await Promise.all([retrying(), creating()]);
+        if (refusal === null) {
+          expect(created).toMatchObject({ action: { id }, differs: ["retries"] });
+          return "retried";
+        }
+        expect(created.differs).toBeUndefined();
+        expect(refusal).toMatchObject({ code: "not_retryable" });
+        expect(refusal.message).toContain(created.action.id);
+        expect((await desk.get(owner, id)).status).toBe("failed");
+        return "created";
+      }),
+    );
+    const count = (end: string) => ends.filter((other) => other === end).length;
+    console.log(`retry against create: ${count("retried")} retried, ${count("created")} created`);
+    expect(count("retried")).toBeGreaterThan(0);
+    expect(count("created")).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, test } from "bun:test";
+import { anAccount, anApiKey, later } from "../../support/factory.ts";
+import type { OpenTestStore } from "../../support/store.ts";
+
+/** Accounts, their keys, and what the store says of itself. */
+export function testAccounts(open: OpenTestStore): void {
+  describe("accounts", () => {
+    test("the first one is the oldest, and there is none before it", async () => {
+      await using db = await open();
+      const { accounts } = db.store;
+      expect(await accounts.first()).toBeNull();
+      const [young, old] = [anAccount({ createdAt: later(5) }), anAccount({ email: "a@example.com" })];
+      await accounts.create(young, []);
+      await accounts.create(old, []);
+      expect(await accounts.first()).toEqual(old);
+      expect(await accounts.find(young.id)).toEqual(young);
+      expect(await accounts.find("acc_nowhere")).toBeNull();
+    });
+
+    test("come with their keys or not at all", async () => {
+      await using db = await open();
+      const { accounts } = db.store;
+      const account = anAccount();
+      const keys = [anApiKey({ hash: "same" }), anApiKey({ hash: "same" })];
+      expect(await accounts.create(account, keys).then(Boolean, () => "refused")).toBe("refused");
+      expect(await accounts.find(account.id)).toBeNull();
+      expect(await accounts.keyByHash("same")).toBeNull();
+      await accounts.create(account, keys.slice(0, 1));
+      expect(await accounts.find(account.id)).toEqual(account);
+    });
+  });
+
+  describe("keys", () => {
+    test("are found by their hash, as they were written, revoked ones too", async () => {
+      await using db = await open();
+      const { accounts } = db.store;
+      const key = anApiKey({ name: `it's "x" \u{1f600} $1`, role: "agent", hold: "writes", lastUsedAt: later(1) });
+      const revoked = anApiKey({ revokedAt: later(2) });
+      await accounts.create(anAccount(), [key]);
+      await accounts.addKey(revoked);
+      expect(await accounts.keyByHash(key.hash)).toEqual(key);
+      expect(await accounts.keyByHash(revoked.hash)).toEqual(revoked);
+      expect(await accounts.keyByHash("unknown")).toBeNull();
+    });
+
+    test("remember when they were used last", async () => {
+      await using db = await open();
+      const { accounts } = db.store;
+      const [used, other] = [anApiKey(), anApiKey()];
+      await accounts.create(anAccount(), [used, other]);
+      await accounts.keyUsed(used.id, later(7));
+      expect(await accounts.keyByHash(used.hash)).toEqual({ ...used, lastUsedAt: later(7) });
+      expect(await accounts.keyByHash(other.hash)).toEqual(other);
+    });
+  });
+
+  test("facts are kept by name, the newest value of each", async () => {
+    await using db = await open();
+    const { facts } = db.store;
+    expect(await facts.read("master_key")).toBeNull();
+    await facts.write("master_key", "one");
+    await facts.write("master_key", "two");
+    await facts.write("other", "x");
+    expect(await facts.read("master_key")).toBe("two");
+  });
+
+  test("a store that can be written says so", async () => {
+    await using db = await open();
+    await db.store.probe();
+    await db.store.probe();
+  });
+}

@@ -1,0 +1,230 @@
+import { describe, expect, test } from "bun:test";
+import { approve, cancel, isRefusal, retry } from "../../../src/domain/change.ts";
+import { verifies } from "../../spec/verifies.ts";
+import { ACCOUNT, aCreation, aDecision, anAction, answered, later, settled, writeOf } from "../../support/factory.ts";
+import type { OpenTestStore } from "../../support/store.ts";
+import {
+  actionInStatus,
+  attempted,
+  claimed,
+  createdAction,
+  decided,
+  failedAction,
+  happeningsOf,
+  LEASE,
+  nextTurns,
+  stored,
+} from "./steps.ts";
+
+const HELD = { approve: true, callback: "https://hooks.example.com/a", notifyEmail: "boss@example.com" };
+
+/** Every write names the revision that it was decided on: one wins, and what lost leaves nothing behind. */
+export function testGuards(open: OpenTestStore): void {
+  describe("an approval and a rejection of one action", () => {
+    test.each([
+      ["in one flush, yes first", [approve, cancel], 0],
+      ["in one flush, no first", [cancel, approve], 0],
+      ["in two flushes, yes first", [approve, cancel], 3],
+      ["in two flushes, no first", [cancel, approve], 3],
+    ] as const)("%s: one decision row, one callback at most", async (_, [first, second], turns) => {
+      await using db = await open();
+      const action = await createdAction(db.actions, HELD);
+      const one = decided(db.actions, first, action);
+      await nextTurns(turns);
+      const other = decided(db.actions, second, action);
+      expect([await one, await other]).toEqual([true, false]);
+      const isApproved = first === approve;
+      expect(await stored(db.actions, action)).toMatchObject({
+        status: isApproved ? "pending" : "cancelled",
+        revision: 2,
+      });
+      expect(await happeningsOf(db.actions, action)).toEqual(["created", "held", isApproved ? "approved" : "rejected"]);
+      const events = (await db.outbox(action.id)).map(({ event }) => event);
+      expect(events).toEqual(["action.awaiting_approval", "approval", ...(isApproved ? [] : ["action.cancelled"])]);
+    });
+
+    test("twenty of each at once: one decision row, one callback at most", async () => {
+      await using db = await open();
+      const action = await createdAction(db.actions, HELD);
+      const decisions = Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? approve : cancel));
+      const won = await Promise.all(decisions.map((decide) => decided(db.actions, decide, action)));
+      expect(won.filter(Boolean)).toHaveLength(1);
+      expect(await happeningsOf(db.actions, action)).toHaveLength(3);
+    });
+  });
+
+  describe("a change that lost its race", () => {
+    test("leaves no row, no notification and no key", async () => {
+      await using db = await open();
+      const before = await failedAction(db.actions, { dedupe: "k", callback: "https://hooks.example.com/a" });
+      const [keys, rows, owed] = [
+        await db.keyCount(),
+        await happeningsOf(db.actions, before),
+        await db.outbox(before.id),
+      ];
+      const stale = { ...before, revision: before.revision - 1 };
+      expect(await db.actions.apply(writeOf(retry(stale, aDecision())))).toBe(false);
+      expect(await stored(db.actions, before)).toEqual(before);
+      expect(await db.keyCount()).toBe(keys);
+      expect(await happeningsOf(db.actions, before)).toEqual(rows);
+      expect(await db.outbox(before.id)).toEqual(owed);
+    });
+
+    test("does not take the changes of other actions in its flush along", async () => {
+      await using db = await open();
+      const [one, other] = [await createdAction(db.actions), await createdAction(db.actions)];
+      const won = await Promise.all([
+        decided(db.actions, cancel, { ...one, revision: 9 }),
+        decided(db.actions, cancel, other),
+      ]);
+      expect(won).toEqual([false, true]);
+      expect((await stored(db.actions, one)).status).toBe("pending");
+    });
+
+    test("of an action that is not there writes nothing", async () => {
+      await using db = await open();
+      const nowhere = anAction({ callback: "https://hooks.example.com/a" });
+      expect(await decided(db.actions, cancel, nowhere)).toBe(false);
+      expect(await db.actions.timeline(ACCOUNT, nowhere.id)).toEqual([]);
+      expect(await db.outbox(nowhere.id)).toEqual([]);
+    });
+  });
+
+  test("a final action stays: the law allows only a retry, and no older decision gets through", async () => {
+    verifies("decision.11.final-state", "hostile.5.final");
+    await using db = await open();
+    for (const status of ["completed", "failed", "cancelled"] as const) {
+      const final = await actionInStatus(db.actions, status);
+      expect([approve, cancel].map((decide) => isRefusal(decide(final, aDecision())))).toEqual([true, true]);
+      expect(isRefusal(retry(final, aDecision()))).toBe(status === "completed");
+      for (let revision = 1; revision < final.revision; revision += 1) {
+        const pending = { ...final, status: "pending", revision } as const;
+        const active = { ...final, status: "active", attempts: 1, revision } as const;
+        expect(await decided(db.actions, cancel, pending)).toBe(false);
+        expect(await db.actions.apply(settled(active, answered(500)))).toBe(false);
+        expect(await db.actions.claim([{ id: final.id, revision, dueAt: LEASE.now }], LEASE)).toEqual([]);
+      }
+      expect(await db.actions.claim([{ id: final.id, revision: final.revision, dueAt: LEASE.now }], LEASE)).toEqual([]);
+      expect(await stored(db.actions, final)).toEqual(final);
+    }
+  });
+
+  describe("a retry", () => {
+    test("is a new run: attempts, result and stamps are gone, the history stays", async () => {
+      verifies("decision.3.retry-new-run", "decision.3.retry-clears-approval", "decision.3.retry-history");
+      await using db = await open();
+      const held = await createdAction(db.actions, { approve: true, retries: 1 });
+      await decided(db.actions, approve, held);
+      const failed = await attempted(db.actions, await stored(db.actions, held), answered(500, '"no"'));
+      expect(failed).toMatchObject({
+        status: "failed",
+        attempts: 1,
+        result: { responseCode: 500 },
+        approvedBy: "key:boss",
+      });
+
+      await db.actions.apply(writeOf(retry(failed, aDecision(later(5), "again"))));
+
+      const again = { run: 2, attempts: 0, startedAt: null, finishedAt: null, result: null };
+      expect(await stored(db.actions, held)).toMatchObject({
+        ...again,
+        status: "awaiting_approval",
+        approvedAt: null,
+        approvedBy: null,
+      });
+      const entries = await db.actions.timeline(ACCOUNT, held.id);
+      expect(entries.map(({ run, happening }) => `${run} ${happening.type}`)).toEqual([
+        ...["created", "held", "approved", "started", "attempt", "failed"].map((type) => `1 ${type}`),
+        ...["retried", "held"].map((type) => `2 ${type}`),
+      ]);
+    });
+
+    test("that holds again owes a new mail and a new callback", async () => {
+      verifies("decision.3.retry-owes", "decision.3.retry-held");
+      await using db = await open();
+      const held = await createdAction(db.actions, HELD);
+      await decided(db.actions, cancel, held);
+      await db.actions.apply(writeOf(retry(await stored(db.actions, held), aDecision())));
+      const events = (await db.outbox(held.id)).map(({ event, run }) => `${run} ${event}`);
+      expect(events).toEqual([
+        "1 action.awaiting_approval",
+        "1 approval",
+        "1 action.cancelled",
+        "2 action.awaiting_approval",
+        "2 approval",
+      ]);
+    });
+
+    test("takes its dedupe key again", async () => {
+      await using db = await open();
+      const failed = await failedAction(db.actions, { dedupe: "k" });
+      expect(await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now)).toBeNull();
+      expect(await db.actions.apply(writeOf(retry(failed, aDecision())))).toBe(true);
+      expect((await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(failed.id);
+      expect((await db.actions.create(aCreation({ dedupe: "k" }))).kind).toBe("matched");
+    });
+
+    test("keeps the dedupe key that a cancelled action still holds", async () => {
+      await using db = await open();
+      const cancelled = await actionInStatus(db.actions, "cancelled", { dedupe: "k" });
+      expect(await db.actions.apply(writeOf(retry(cancelled, aDecision())))).toBe(true);
+      expect((await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(cancelled.id);
+      expect(await db.keyCount()).toBe(1);
+    });
+
+    test("loses when another live action holds its dedupe key, and leaves nothing behind", async () => {
+      await using db = await open();
+      const failed = await failedAction(db.actions, { dedupe: "k", callback: "https://hooks.example.com/a" });
+      const holder = await createdAction(db.actions, { dedupe: "k" });
+      const [rows, owed] = [await happeningsOf(db.actions, failed), await db.outbox(failed.id)];
+      expect(await db.actions.apply(writeOf(retry(failed, aDecision())))).toBe(false);
+      expect(await stored(db.actions, failed)).toEqual(failed);
+      expect(await happeningsOf(db.actions, failed)).toEqual(rows);
+      expect(await db.outbox(failed.id)).toEqual(owed);
+      expect((await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(holder.id);
+    });
+
+    test("of two failed actions with one key: the first holds it, the second loses", async () => {
+      await using db = await open();
+      const failed = [await failedAction(db.actions, { dedupe: "k" }), await failedAction(db.actions, { dedupe: "k" })];
+      const won = await Promise.all(failed.map((action) => db.actions.apply(writeOf(retry(action, aDecision())))));
+      expect(won).toEqual([true, false]);
+      expect((await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(failed[0]?.id);
+    });
+
+    test.each([0, 1])("and a create in one flush: whoever came first holds the key (%d)", async (retryComes) => {
+      await using db = await open();
+      const failed = await failedAction(db.actions, { dedupe: "k" });
+      const creation = aCreation({ dedupe: "k" });
+      const again = () => db.actions.apply(writeOf(retry(failed, aDecision())));
+      const fresh = () => db.actions.create(creation);
+      const [retried, created] =
+        retryComes === 0
+          ? await Promise.all([again(), fresh()])
+          : await Promise.all([fresh(), again()]).then(([a, b]) => [b, a] as const);
+      expect(retried).toBe(retryComes === 0);
+      expect(created.kind).toBe(retryComes === 0 ? "matched" : "created");
+      const holder = await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now);
+      expect(holder?.id).toBe(retryComes === 0 ? failed.id : creation.action.id);
+    });
+
+    test("a day later takes a key that nobody holds any more, and answers for it no longer", async () => {
+      await using db = await open();
+      const failed = await failedAction(db.actions, { dedupe: "k" });
+      const nextDay = later(25 * 3_600_000);
+      expect(await db.actions.apply(writeOf(retry(failed, aDecision(nextDay)), nextDay))).toBe(true);
+      expect(await db.actions.create(aCreation({ dedupe: "k", createdAt: nextDay }))).toEqual({ kind: "created" });
+    });
+  });
+
+  test("what a run has left behind can't settle the next one", async () => {
+    await using db = await open();
+    const slow = await claimed(db.actions, await createdAction(db.actions, { retries: 1 }));
+    await db.actions.apply(settled(slow, { kind: "unknown", fault: "interrupted" }));
+    const failed = await stored(db.actions, slow);
+    await db.actions.apply(writeOf(retry(failed, aDecision())));
+    await claimed(db.actions, await stored(db.actions, slow));
+    expect(await db.actions.apply(settled(slow, answered(200)))).toBe(false);
+    expect(await stored(db.actions, slow)).toMatchObject({ status: "active", run: 2, attempts: 1 });
+  });
+}

@@ -1,0 +1,178 @@
+import { describe, expect, test } from "bun:test";
+import { type Action, ACTION_STATUSES, HTTP_METHODS } from "../../../src/domain/action.ts";
+import { LIST_SCAN_ROWS_MAX } from "../../../src/domain/limits.ts";
+import type { ActionQuery, ActionStore } from "../../../src/ports/store.ts";
+import { verifies } from "../../spec/verifies.ts";
+import { aCreation, aQuery, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import type { OpenTestStore } from "../../support/store.ts";
+import { actionInStatus, createdAction } from "./steps.ts";
+
+/** Lists: newest first, by keyset, each filter, and never more than a bounded look a page. */
+export function testPaging(open: OpenTestStore): void {
+  test("a list is the account's, newest first, and whole", async () => {
+    await using db = await open();
+    const old = await actionInStatus(db.actions, "failed", { createdAt: later(-5), headers: { "X-A": "1" } });
+    const young = await createdAction(db.actions, { createdAt: later(5) });
+    const middle = await createdAction(db.actions);
+    await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
+    expect(await db.actions.list(aQuery())).toEqual({ actions: [young, middle, old], before: null });
+  });
+
+  test("an account without actions has an empty list that ends", async () => {
+    await using db = await open();
+    expect(await db.actions.list(aQuery())).toEqual({ actions: [], before: null });
+  });
+
+  test.each([4, 5, 6, 7])("12 actions in pages of %d: each once, and the last page ends", async (limit) => {
+    verifies("decision.1.list-keyset");
+    await using db = await open();
+    const ids = await many(db.actions, 12);
+    const pages = await allPages(db.actions, aQuery({ limit }));
+    expect(pages.flat()).toEqual(ids.toReversed());
+    expect(pages).toHaveLength(Math.ceil(12 / limit));
+  });
+
+  test("pages neither skip nor repeat while others create and change", async () => {
+    verifies("decision.1.list-keyset");
+    await using db = await open();
+    const ids = await many(db.actions, 40);
+    const pages = await allPages(db.actions, aQuery({ limit: 7 }), async (page) => {
+      await Promise.all([many(db.actions, 9, { createdAt: later(1) }), many(db.actions, 9)]);
+      for (const id of page)
+        await db.actions.claim([{ id, revision: 1, dueAt: NOON }], { now: NOON, leaseUntil: NOON });
+    });
+    const seen = pages.flat();
+    expect(new Set(seen).size).toBe(seen.length);
+    // Of those that came in the same millisecond some stand behind the cursor.
+    expect(seen.filter((id) => ids.includes(id))).toEqual(ids.toReversed());
+  });
+
+  describe("a filter", () => {
+    test.each(ACTION_STATUSES)("by the status %s", async (status) => {
+      await using db = await open();
+      const all = [];
+      for (const each of ACTION_STATUSES) all.push(await actionInStatus(db.actions, each));
+      const expected = all.filter((action) => action.status === status);
+      expect((await db.actions.list(aQuery({ statuses: [status] }))).actions).toEqual(expected);
+    });
+
+    test("by several statuses takes them all, newest first", async () => {
+      await using db = await open();
+      const failed = await actionInStatus(db.actions, "failed");
+      await actionInStatus(db.actions, "completed");
+      const pending = await actionInStatus(db.actions, "pending");
+      const { actions } = await db.actions.list(aQuery({ statuses: ["failed", "pending"] }));
+      expect(actions).toEqual([pending, failed]);
+    });
+
+    test.each(HTTP_METHODS)("by the method %s", async (method) => {
+      await using db = await open();
+      for (const each of HTTP_METHODS) await createdAction(db.actions, { method: each });
+      const { actions } = await db.actions.list(aQuery({ method }));
+      expect(actions.map((action) => action.method)).toEqual([method]);
+    });
+
+    test.each([
+      ["a.example", ["http://a.example:8080/x", "https://a.example/x"]],
+      ["a.example:8080", ["http://a.example:8080/x"]],
+      ["a.example:9", []],
+      ["b.example", ["http://b.example/x"]],
+      ["example", []],
+      ["[::1]", ["http://[::1]:3000/x"]],
+      ["[::1]:3000", ["http://[::1]:3000/x"]],
+      ["[::1]:30", []],
+    ])("by the host %s", async (host, urls) => {
+      verifies("decision.3.list-host");
+      await using db = await open();
+      const targets = ["http://[::1]:3000/x", "http://b.example/x", "http://sub.a.example/x", "https://a.example/x"];
+      for (const url of [...targets, "http://a.example:8080/x"]) await createdAction(db.actions, { url });
+      const { actions } = await db.actions.list(aQuery({ host }));
+      expect(actions.map(({ url }) => url)).toEqual(urls);
+    });
+
+    test("by the dedupe key finds every action that was created with it", async () => {
+      await using db = await open();
+      const old = await actionInStatus(db.actions, "failed", { dedupe: "k" });
+      await createdAction(db.actions, { dedupe: "K" });
+      await createdAction(db.actions);
+      const young = await createdAction(db.actions, { dedupe: "k" });
+      expect((await db.actions.list(aQuery({ dedupe: "k" }))).actions).toEqual([young, old]);
+    });
+
+    test.each([
+      [{ createdAfter: NOON }, [1, 2]],
+      [{ createdBefore: NOON }, [-2, -1]],
+      [{ createdAfter: later(-2), createdBefore: later(2) }, [-1, 0, 1]],
+      [{ createdAfter: later(0), createdBefore: later(1) }, []],
+      [{ createdAfter: later(2) }, []],
+      [{ createdAfter: new Date(0), createdBefore: new Date(8.64e15) }, [-2, -1, 0, 1, 2]],
+      [{ createdAfter: new Date(8.64e15) }, []],
+      [{ createdAfter: new Date(-8.64e15), createdBefore: new Date(-1) }, []],
+    ])("by times leaves out the times themselves (%#)", async (bounds: Partial<ActionQuery>, expected) => {
+      await using db = await open();
+      for (const ms of [-2, -1, 0, 1, 2]) await createdAction(db.actions, { createdAt: later(ms) });
+      const { actions } = await db.actions.list(aQuery(bounds));
+      expect(actions.map(({ createdAt }) => createdAt.getTime() - NOON.getTime())).toEqual(expected.toReversed());
+    });
+
+    test("goes with every other one, and with pages", async () => {
+      await using db = await open();
+      const match = { url: "https://a.example/x", dedupe: "k", method: "PUT" } as const;
+      const old = await actionInStatus(db.actions, "failed", { ...match, createdAt: later(3) });
+      const other = [{ url: "https://b.example/x" }, { dedupe: "j" }, { method: "POST" }, { createdAt: NOON }] as const;
+      for (const each of other) await actionInStatus(db.actions, "failed", { ...match, createdAt: later(3), ...each });
+      const young = await createdAction(db.actions, { ...match, createdAt: later(4) });
+      const query = aQuery({
+        method: "PUT",
+        host: "a.example",
+        dedupe: "k",
+        createdAfter: NOON,
+        createdBefore: later(9),
+      });
+      expect(await allPages(db.actions, { ...query, limit: 1 })).toEqual([[young.id], [old.id]]);
+      expect((await db.actions.list({ ...query, statuses: ["failed"] })).actions).toEqual([old]);
+    });
+  });
+
+  test("a page looks at a bounded number of rows, and says where the next one goes on", async () => {
+    await using db = await open();
+    const rare = { url: "https://rare.example/", method: "PUT", dedupe: "rare" } as const;
+    const action = await actionInStatus(db.actions, "failed", rare);
+    await many(db.actions, LIST_SCAN_ROWS_MAX);
+
+    const unindexed = await db.actions.list(aQuery({ method: "PUT" }));
+    expect(unindexed.actions).toEqual([]);
+    expect(unindexed.before).not.toBeNull();
+    const rest = await db.actions.list(aQuery({ method: "PUT", before: unindexed.before }));
+    expect(rest).toEqual({ actions: [action], before: null });
+
+    for (const filter of [{ statuses: ["failed"] }, { host: "rare.example" }, { dedupe: "rare" }] as const) {
+      expect(await db.actions.list(aQuery(filter))).toEqual({ actions: [action], before: null });
+    }
+  });
+}
+
+/** Ids in the order in which they were made. */
+async function many(actions: ActionStore, count: number, overrides: Partial<Action> = {}): Promise<readonly string[]> {
+  const creations = Array.from({ length: count }, () => aCreation(overrides));
+  await Promise.all(creations.map((creation) => actions.create(creation)));
+  return creations.map(({ action }) => action.id);
+}
+
+/** Follows the cursor to its end; `between` may disturb. */
+async function allPages(
+  actions: ActionStore,
+  query: ActionQuery,
+  between: (page: readonly string[]) => Promise<void> = async () => {},
+): Promise<readonly (readonly string[])[]> {
+  const pages: (readonly string[])[] = [];
+  let before = query.before;
+  do {
+    const page = await actions.list({ ...query, before });
+    const ids = page.actions.map(({ id }) => id);
+    pages.push(ids);
+    await between(ids);
+    before = page.before;
+  } while (before !== null && pages.length < 100);
+  return pages;
+}

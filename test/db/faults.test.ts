@@ -1,0 +1,208 @@
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, readdirSync, statSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseUnreadable } from "../../db/libsql/inspect.ts";
+import { openFile } from "../../db/libsql/file.ts";
+import { type Store, StoreUnavailable } from "../../src/ports/store.ts";
+import { verifies } from "../spec/verifies.ts";
+import { ACCOUNT, aCreation } from "../support/factory.ts";
+import { openStoreAt, temporaryFolder } from "../support/store.ts";
+import { maxGapMs } from "./event-loop.ts";
+import { canMount, startChild, startChildOnSmallDisk } from "./processes.ts";
+
+describe("a file that is no database any more", () => {
+  test.each([
+    ["a byte", () => 1],
+    ["99 bytes", () => 99],
+    ["its head", () => 100],
+    ["512 bytes", () => 512],
+    ["a page less a byte", () => 4_095],
+    ["a page", () => 4_096],
+    ["some pages", () => 20_000],
+    ["half", (whole: number) => whole / 2],
+    ["all but a page", (whole: number) => whole - 4_096],
+    ["all but a byte", (whole: number) => whole - 1],
+  ])("cut to %s: the start is refused with a sentence, and the file is left as it is", async (_, sizeOf) => {
+    await using folder = await temporaryFolder();
+    const path = await aDatabase(folder.path, 100);
+    truncateSync(path, sizeOf(statSync(path).size));
+    await expectRefused(path);
+  });
+
+  test.each([
+    ["text", () => Buffer.from("What is this? ".repeat(1_000))],
+    ["zeros", () => Buffer.alloc(16_384)],
+    ["noise", () => Buffer.from(crypto.getRandomValues(new Uint8Array(16_384)))],
+    ["a database's head and nothing sensible behind it", (whole: Buffer) => whole.subarray().fill(0x5a, 100)],
+    ["a database whose list of tables is overwritten", (whole: Buffer) => whole.subarray().fill(0x5a, 2_000, 4_096)],
+    ["a database with a page of noise in the middle", (whole: Buffer) => whole.subarray().fill(0x5a, 40_960, 45_056)],
+    ["a database with the first byte flipped", (whole: Buffer) => whole.subarray().fill(0x54, 0, 1)],
+  ])("%s: the same", async (_, damage) => {
+    await using folder = await temporaryFolder();
+    const path = await aDatabase(folder.path, 100);
+    await Bun.write(path, damage(Buffer.from(await Bun.file(path).bytes())));
+    await expectRefused(path);
+  });
+
+  test("cut short beside a log that goes on: the same, and the log is left as it is", async () => {
+    await using folder = await temporaryFolder();
+    const path = await aDatabaseWithLog(folder.path);
+    const log = await Bun.file(`${path}-wal`).bytes();
+    for (const size of [statSync(path).size / 2, 8_192, 100, 0]) {
+      truncateSync(path, size);
+      await expectRefused(path);
+      expect(Buffer.compare(log, await Bun.file(`${path}-wal`).bytes())).toBe(0);
+    }
+  });
+
+  test("what a crash leaves, a file and its log, is opened with everything that was acknowledged", async () => {
+    await using folder = await temporaryFolder();
+    const path = await aDatabaseWithLog(folder.path);
+    const store = await openStoreAt(path);
+    expect(await countActions(path)).toBe(110);
+    await store.close();
+  });
+
+  test("an empty file becomes a new database", async () => {
+    await using folder = await temporaryFolder();
+    const path = join(folder.path, "outgate.db");
+    await Bun.write(path, "");
+    const store = await openStoreAt(path);
+    await store.probe();
+    await store.close();
+  });
+});
+
+test("the database and everything beside it is for its owner alone", async () => {
+  verifies("hostile.6.file-mode");
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, "new", "outgate.db");
+  const store = await openStoreAt(path);
+  await Promise.all(Array.from({ length: 50 }, () => store.actions.create(aCreation())));
+  const modes = readdirSync(join(folder.path, "new")).map((name) => {
+    return `${name} ${(statSync(join(folder.path, "new", name)).mode & 0o777).toString(8)}`;
+  });
+  expect(modes.toSorted()).toEqual(
+    ["outgate.db 600", "outgate.db-shm 600", "outgate.db-wal 600", "outgate.db.lock 600"].toSorted(),
+  );
+  expect(statSync(join(folder.path, "new")).mode & 0o777).toBe(0o700);
+  await store.close();
+});
+
+test("a file that others could read is closed to them", async () => {
+  await using folder = await temporaryFolder();
+  const path = await aDatabase(folder.path, 1);
+  Bun.spawnSync(["chmod", "644", path]);
+  const store = await openStoreAt(path);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  await store.close();
+});
+
+test("header values are not in the file in clear", async () => {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, "outgate.db");
+  const store = await openStoreAt(path);
+  await store.actions.create(
+    aCreation({ headers: { Authorization: "Bearer canary-4711" }, body: '{"a":"open-4711"}' }),
+  );
+  await store.close();
+  const bytes = Buffer.from(await Bun.file(path).bytes());
+  expect(bytes.includes("open-4711")).toBe(true);
+  expect(bytes.includes("canary-4711")).toBe(false);
+});
+
+test("a commit is durable before it is told: a write-ahead log, synchronous FULL", async () => {
+  verifies("decision.11.sync-full");
+  await using folder = await temporaryFolder();
+  const sql = openFile(join(folder.path, "outgate.db"));
+  expect(await sql.read({ sql: "PRAGMA journal_mode", args: [] })).toEqual([{ journal_mode: "wal" }]);
+  expect(await sql.read({ sql: "PRAGMA synchronous", args: [] })).toEqual([{ synchronous: 2 }]);
+  sql.close();
+});
+
+test("locked by another process for a second: nothing is lost, and the event loop goes on", async () => {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, "outgate.db");
+  const store = await openStoreAt(path);
+  await using child = startChild("lock", path, "1000");
+  expect(await child.line()).toBe("locked");
+  const began = performance.now();
+  const work = writeWhile(store, child.line());
+  const gap = await maxGapMs(() => work);
+  const { ids, answers } = await work;
+  expect(ids.length).toBeGreaterThan(20);
+  // Never a create without an answer, nor one that is told and lost.
+  expect(answers).toEqual(ids.map(() => "created"));
+  const found = await Promise.all(ids.map((id) => store.actions.find(ACCOUNT, id)));
+  expect(found.filter((action) => action === null)).toEqual([]);
+  expect(performance.now() - began).toBeLessThan(1_000 + 1_000);
+  expect(gap).toBeLessThan(300);
+  await store.close();
+});
+
+test.skipIf(!canMount())(
+  "a full disk: StoreUnavailable while it is full, everything works when there is room",
+  async () => {
+    await using folder = await temporaryFolder();
+    await using child = startChildOnSmallDisk("fill", folder.path, 8 * 1_048_576);
+    const { before, whenFull, readsWhenFull, afterwards, lost, check } = JSON.parse(await child.line());
+    expect(before).toBeGreaterThan(10);
+    expect(whenFull).toEqual([true, true]);
+    expect(readsWhenFull).toBe(true);
+    expect(afterwards).toEqual([false, false, false]);
+    expect({ lost, check }).toEqual({ lost: 0, check: [["ok"]] });
+  },
+);
+
+/** A closed database with so many actions. */
+async function aDatabase(folder: string, actions: number): Promise<string> {
+  const path = join(folder, "outgate.db");
+  const store = await openStoreAt(path);
+  await Promise.all(Array.from({ length: actions }, () => store.actions.create(aCreation())));
+  await store.close();
+  return path;
+}
+
+/** What is on the disk when the process is killed: of 110 actions the last ten are in the log alone. */
+async function aDatabaseWithLog(folder: string): Promise<string> {
+  const path = await aDatabase(folder, 100);
+  const store = await openStoreAt(path);
+  await Promise.all(Array.from({ length: 10 }, () => store.actions.create(aCreation())));
+  const copy = join(folder, "copy.db");
+  for (const suffix of ["", "-wal"]) copyFileSync(path + suffix, copy + suffix);
+  await store.close();
+  return copy;
+}
+
+async function expectRefused(path: string): Promise<void> {
+  const before = await Bun.file(path).bytes();
+  const refused = await openStoreAt(path).then(String, (error: unknown) => error);
+  expect(refused).toBeInstanceOf(DatabaseUnreadable);
+  expect(String(refused)).toBe(
+    `DatabaseUnreadable: The database ${path} can't be read: it is damaged, cut short or no database. ` +
+      "Nothing was written to it. Put a backup in its place, or set DATABASE_URL to another file.",
+  );
+  expect(Buffer.compare(before, await Bun.file(path).bytes())).toBe(0);
+}
+
+async function countActions(path: string): Promise<number> {
+  const sql = openFile(path);
+  const [row] = await sql.read({ sql: "SELECT count(*) AS n FROM actions", args: [] });
+  sql.close();
+  return Number(row?.["n"]);
+}
+
+/** Creates an action every few milliseconds until the end comes, and waits for every answer. */
+async function writeWhile(store: Store, end: Promise<unknown>) {
+  const ids: string[] = [];
+  const answers: Promise<string>[] = [];
+  const timer = setInterval(() => {
+    const creation = aCreation();
+    ids.push(creation.action.id);
+    const told = store.actions.create(creation).then(({ kind }) => kind);
+    answers.push(told.catch((error: unknown) => (error instanceof StoreUnavailable ? "unavailable" : String(error))));
+  }, 4);
+  await end;
+  clearInterval(timer);
+  return { ids, answers: await Promise.all(answers) };
+}

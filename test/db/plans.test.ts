@@ -1,0 +1,133 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { openFile } from "../../db/libsql/file.ts";
+import { migrate } from "../../db/libsql/migrate.ts";
+import type { Sql, Statement } from "../../db/libsql/sql.ts";
+import { cancel, retry } from "../../src/domain/change.ts";
+import type { ActionQuery, ActionStore, Store } from "../../src/ports/store.ts";
+import { ACCOUNT, aCreation, aDecision, answered, aQuery, later, NOON, settled, writeOf } from "../support/factory.ts";
+import { storeOver, temporaryFolder } from "../support/store.ts";
+import { claimed, createdAction, decided, failedAction, LEASE, stored } from "./conformance/steps.ts";
+
+/** Only what is small in itself may be walked through: one row of values, a bounded page, what waits. */
+const SCANS =
+  /^SCAN (CONSTANT ROW|s|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held))$/;
+
+const LANE = { accountId: ACCOUNT, host: "api.example.com" };
+const KEYS = { dedupe: "d", idempotencyKey: "i", approve: true, callback: "https://hooks.example.com/" };
+
+/** Every operation of a working day, and the indexes by which its statements find their rows. */
+const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: readonly string[]])[] = [
+  ["create", on((actions) => actions.create(aCreation())), []],
+  ["create with keys", on((actions) => actions.create(aCreation(KEYS))), ["action_keys", "actions"]],
+  ["create that matches", on(createTwice), ["action_keys", "actions"]],
+  ["find", on((actions) => actions.find(ACCOUNT, "act_x")), ["actions"]],
+  ["holder of a key", on((actions) => actions.holderOf(ACCOUNT, "dedupe", "d", NOON)), ["action_keys", "actions"]],
+  ["claim", on(async (actions) => claimed(actions, await createdAction(actions))), ["actions"]],
+  ["settle", on(settleOne), ["actions"]],
+  ["cancel", on(async (actions) => decided(actions, cancel, await createdAction(actions))), ["actions"]],
+  ["retry with a key", on(retryOne), ["action_keys", "actions"]],
+  ["timeline", on((actions) => actions.timeline(ACCOUNT, "act_x")), ["timeline_once"]],
+  ["lanes", on((actions) => actions.lanes(null, 3)), ["actions_pending"]],
+  ["pending", on((actions) => actions.pending(LANE, 9)), ["actions_pending"]],
+  ["orphans of a time", on((actions) => actions.orphans(NOON, 9)), ["actions_active"]],
+  ["orphans", on((actions) => actions.orphans(null, 9)), ["actions_active"]],
+  ["prune", on((actions) => actions.pruneKeys(NOON)), ["action_keys", "action_keys_by_age"]],
+  ["count what waits", on((actions) => actions.waiting()), ["actions_active", "actions_held", "actions_pending"]],
+  ["list", listing({}), ["actions_by_account"]],
+  ["list after a cursor", listing({ before: "act_x" }), ["actions_by_account"]],
+  ["list by times", listing({ createdAfter: NOON, createdBefore: later(9) }), ["actions_by_account"]],
+  ["list by host", listing({ host: "api.example.com" }), ["actions_by_hostname"]],
+  ["list by host and times", listing({ host: "a.example", createdAfter: NOON }), ["actions_by_hostname"]],
+  ["list by dedupe", listing({ dedupe: "d" }), ["actions_by_dedupe"]],
+  ["list by status", listing({ statuses: ["failed"] }), ["actions_by_status"]],
+  ["list by status and cursor", listing({ statuses: ["pending"], before: "act_x" }), ["actions_by_status"]],
+  ["list by method", listing({ method: "PUT" }), ["actions_by_account"]],
+  ["key by hash", (store) => store.accounts.keyByHash("x"), ["api_keys_hash"]],
+  ["key used", (store) => store.accounts.keyUsed("key_x", NOON), ["api_keys"]],
+  ["account", (store) => store.accounts.find("acc_x"), ["accounts"]],
+  ["fact", (store) => store.facts.read("x"), ["facts"]],
+];
+
+test.each(OPERATIONS)("%s finds its rows by index", async (name, run, indexes) => {
+  await using db = await openExplained();
+  await run(db.store);
+  const plan = db.plan();
+  expect(plan.filter((step) => step.startsWith("SCAN") && !SCANS.test(step))).toEqual([]);
+  // A timeline is put in order after it was found: it is one action's, and bounded.
+  if (name !== "timeline") expect(plan.filter((step) => step.includes("TEMP B-TREE"))).toEqual([]);
+  const used = new Set(plan.flatMap(indexOf));
+  // Pages are joined to their rows by id.
+  const joined = name.startsWith("list") ? ["actions"] : [];
+  expect([...used].toSorted()).toEqual([...indexes, ...joined].toSorted());
+});
+
+type Operation = (store: Store) => Promise<unknown>;
+
+function on(run: (actions: ActionStore) => Promise<unknown>): Operation {
+  return (store) => run(store.actions);
+}
+
+function listing(filter: Partial<ActionQuery>): Operation {
+  return ({ actions }) => actions.list(aQuery(filter));
+}
+
+async function createTwice(actions: ActionStore): Promise<void> {
+  await actions.create(aCreation(KEYS));
+  await actions.create(aCreation(KEYS));
+}
+
+async function settleOne(actions: ActionStore): Promise<void> {
+  const [active] = await actions.claim([{ ...(await createdAction(actions)), dueAt: NOON }], LEASE);
+  if (active !== undefined) await actions.apply(settled(active, answered(500)));
+}
+
+async function retryOne(actions: ActionStore): Promise<void> {
+  const failed = await failedAction(actions, { dedupe: "d" });
+  await actions.apply(writeOf(retry(await stored(actions, failed), aDecision())));
+}
+
+/** A store that asks for the plan of every statement before it runs it. */
+async function openExplained() {
+  const folder = await temporaryFolder();
+  const path = join(folder.path, "outgate.db");
+  const real = openFile(path);
+  await migrate(real, NOON);
+  // On a connection of its own: an explained write counts as one that is under way, and nothing could be committed.
+  const planner = openFile(path);
+  const steps: string[] = [];
+  const explain = async ({ sql, args }: Statement) => {
+    const rows = await planner.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args });
+    steps.push(...rows.map((row) => String(row["detail"])));
+  };
+  const explained: Sql = {
+    ...real,
+    async read(statement) {
+      await explain(statement);
+      return real.read(statement);
+    },
+    async batch(statements) {
+      for (const statement of statements) await explain(statement);
+      return real.batch(statements);
+    },
+  };
+  return {
+    store: storeOver(explained),
+    plan: (): readonly string[] => steps,
+    async [Symbol.asyncDispose]() {
+      real.close();
+      planner.close();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The index that a step names; a primary key has the name of its table. */
+function indexOf(step: string): readonly string[] {
+  const [, table = ""] = /^SEARCH (\w+)/.exec(step) ?? [];
+  if (step.includes("USING PRIMARY KEY")) return [table === "k" ? "action_keys" : table];
+  const [, index] = /INDEX (\w+)/.exec(step) ?? [];
+  if (index === undefined) return [];
+  if (index === "sqlite_autoindex_api_keys_2") return ["api_keys_hash"];
+  return [index.replace(/^sqlite_autoindex_(\w+)_1$/, "$1")];
+}

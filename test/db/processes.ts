@@ -1,0 +1,70 @@
+const PROGRAM = new URL("child.ts", import.meta.url).pathname;
+
+/** A second process; it is killed with the test that started it. */
+export interface Child extends AsyncDisposable {
+  /** The next line that it prints; throws with its errors when it ends before. */
+  line(): Promise<string>;
+  /** Every line that it has printed since, once it has ended. */
+  rest(): Promise<readonly string[]>;
+  errors(): Promise<string>;
+  /** Its exit code, when it has one. */
+  readonly exited: Promise<number>;
+  readonly isRunning: boolean;
+  /** By SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
+}
+
+/** Starts one of the commands of `child.ts`. */
+export function startChild(...command: readonly string[]): Child {
+  return start([process.execPath, PROGRAM, ...command]);
+}
+
+/** The same in a folder that is a small disk of its own, in a mount namespace that goes with the process. */
+export function startChildOnSmallDisk(command: string, folder: string, bytes: number): Child {
+  const mount = `mount -t tmpfs -o size=${bytes} tmpfs "$0" && exec "$@"`;
+  return start(["unshare", "-m", "sh", "-c", mount, folder, process.execPath, PROGRAM, command, folder]);
+}
+
+/** Whether this machine lets us mount in a namespace of our own. */
+export function canMount(): boolean {
+  try {
+    return Bun.spawnSync(["unshare", "-m", "true"]).success;
+  } catch {
+    return false;
+  }
+}
+
+function start(command: readonly string[]): Child {
+  const child = Bun.spawn([...command], { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
+  const lines = linesOf(child.stdout);
+  const errors = new Response(child.stderr).text();
+  const kill = async () => {
+    child.kill("SIGKILL");
+    await child.exited;
+  };
+  return {
+    async line() {
+      const { value, done } = await lines.next();
+      if (done !== true) return value;
+      throw new Error(`The child process ended: ${await errors}`);
+    },
+    rest: () => Array.fromAsync(lines),
+    errors: () => errors,
+    exited: child.exited,
+    get isRunning() {
+      return child.exitCode === null && child.signalCode === null;
+    },
+    kill,
+    [Symbol.asyncDispose]: kill,
+  };
+}
+
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const piece of stream) {
+    const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}

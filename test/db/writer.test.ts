@@ -1,0 +1,214 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import Database from "libsql";
+import { openFile } from "../../db/libsql/file.ts";
+import type { Done, Sql, Statement } from "../../db/libsql/sql.ts";
+import { Writer } from "../../db/libsql/writer.ts";
+import { FLUSH_BYTES_MAX, FLUSH_ROWS_MAX, WRITES_WAITING_MAX } from "../../src/domain/limits.ts";
+import { StoreUnavailable } from "../../src/ports/store.ts";
+import { verifies } from "../spec/verifies.ts";
+import { temporaryFolder } from "../support/store.ts";
+import { maxGapMs, until } from "./event-loop.ts";
+
+const insert = (name: string, note = ""): Statement => ({
+  sql: "INSERT INTO notes (name, note) VALUES (?, ?)",
+  args: [name, note],
+});
+
+describe("group commit", () => {
+  test("all writes of a turn go into one transaction, and each hears of its own after the commit", async () => {
+    verifies("decision.11.group-commit");
+    await using db = await openNotes();
+    const writes = Array.from({ length: 64 }, (_, at) => db.writer.write([insert(`n${at}`), insert(`m${at}`)]));
+    expect(await db.names()).toEqual([]);
+    const first = await Promise.race(writes);
+    expect(first.map(({ changes }) => changes)).toEqual([1, 1]);
+    expect(await db.names()).toHaveLength(128);
+    await Promise.all(writes);
+    expect(db.batches).toEqual([128]);
+  });
+
+  test("what comes while a commit runs goes into the next one", async () => {
+    const gate = Promise.withResolvers<void>();
+    await using db = await openNotes({ before: () => gate.promise });
+    const first = db.writer.write([insert("a")]);
+    await until(() => db.batches.length === 1);
+    const others = ["b", "c", "d"].map((name) => db.writer.write([insert(name)]));
+    gate.resolve();
+    await Promise.all([first, ...others]);
+    expect(db.batches).toEqual([1, 3]);
+  });
+
+  test("keeps the order in which writes came, over many commits", async () => {
+    await using db = await openNotes();
+    const names = Array.from({ length: 2 * FLUSH_ROWS_MAX + 7 }, (_, at) => `n${at}`);
+    const settled: string[] = [];
+    await Promise.all(names.map((name) => db.writer.write([insert(name)]).then(() => settled.push(name))));
+    expect(await db.names()).toEqual(names);
+    expect(settled).toEqual(names);
+    expect(db.batches).toEqual([FLUSH_ROWS_MAX, FLUSH_ROWS_MAX, 7]);
+  });
+
+  test("takes a bounded number of bytes, and a write that is larger alone", async () => {
+    await using db = await openNotes();
+    const third = "x".repeat(FLUSH_BYTES_MAX / 3);
+    const notes = [third, third, third, "x".repeat(FLUSH_BYTES_MAX + 1), "small"];
+    await Promise.all(notes.map((note, at) => db.writer.write([insert(`n${at}`, note)])));
+    expect(db.batches).toEqual([2, 1, 1, 1]);
+  });
+
+  test("a write of nothing does nothing", async () => {
+    await using db = await openNotes();
+    expect(await db.writer.write([])).toEqual([]);
+  });
+});
+
+describe("a write that the database refuses", () => {
+  test("is rejected with the database's error, and takes no other write of its turn along", async () => {
+    await using db = await openNotes();
+    const names = Array.from({ length: 100 }, (_, at) => (at === 37 || at === 90 ? "n0" : `n${at}`));
+    const ends = await Promise.allSettled(names.map((name) => db.writer.write([insert(name)])));
+    const rejected = ends.flatMap((end, at) => (end.status === "rejected" ? [at] : []));
+    expect(rejected).toEqual([37, 90]);
+    expect(await db.names()).toEqual(names.filter((_, at) => !rejected.includes(at)));
+    expect(ends[37]).toMatchObject({ reason: { code: "SQLITE_CONSTRAINT_PRIMARYKEY" } });
+  });
+
+  test("leaves none of its own statements behind", async () => {
+    await using db = await openNotes();
+    const ends = await Promise.allSettled([
+      db.writer.write([insert("a")]),
+      db.writer.write([insert("b"), insert("a"), insert("c")]),
+      db.writer.write([{ sql: "INSERT INTO nowhere (x) VALUES (1)", args: [] }]),
+      db.writer.write([insert("d")]),
+    ]);
+    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
+    expect(await db.names()).toEqual(["a", "d"]);
+  });
+});
+
+describe("a database that is locked by another connection", () => {
+  test("is waited for, and the event loop goes on meanwhile", async () => {
+    await using db = await openNotes();
+    const other = new Database(db.path);
+    other.exec("BEGIN IMMEDIATE");
+    let isDone = false;
+    const write = db.writer.write([insert("a")]).finally(() => (isDone = true));
+    const gap = await maxGapMs(() => until(() => db.batches.length >= 4));
+    expect(isDone).toBe(false);
+    other.exec("COMMIT");
+    await write;
+    expect(await db.names()).toEqual(["a"]);
+    expect(gap).toBeLessThan(300);
+    other.close();
+  });
+
+  test("for good ends in StoreUnavailable, and the next write works", async () => {
+    let isBusy = true;
+    await using db = await openNotes({ before: () => (isBusy ? Promise.reject(failure("SQLITE_BUSY")) : null) });
+    const end = await db.writer.write([insert("a")]).catch((error: unknown) => error);
+    expect(end).toBeInstanceOf(StoreUnavailable);
+    isBusy = false;
+    await db.writer.write([insert("b")]);
+    expect(await db.names()).toEqual(["b"]);
+  });
+});
+
+describe("a disk that fails", () => {
+  test.each(["SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR"])(
+    "%s: every write of the turn is told StoreUnavailable, and the next one may work",
+    async (code) => {
+      const failures = [failure(code)];
+      await using db = await openNotes({ before: () => rejection(failures.shift() ?? null) });
+      const ends = await Promise.allSettled(["a", "b"].map((name) => db.writer.write([insert(name)])));
+      expect(ends.map((end) => end.status === "rejected" && end.reason instanceof StoreUnavailable)).toEqual([
+        true,
+        true,
+      ]);
+      expect(db.fatal).toEqual([]);
+      await db.writer.write([insert("c")]);
+      expect(await db.names()).toEqual(["c"]);
+    },
+  );
+
+  test.each(["SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC"])("%s ends the process", async (code) => {
+    const error = failure(code);
+    await using db = await openNotes({ before: () => rejection(error) });
+    const end = await db.writer.write([insert("a")]).catch((reason: unknown) => reason);
+    expect(end).toBeInstanceOf(StoreUnavailable);
+    expect(db.fatal).toEqual([error]);
+  });
+});
+
+describe("the queue", () => {
+  test("is bounded: one write too many is told StoreUnavailable at once, and the others are written", async () => {
+    await using db = await openNotes({ before: () => null, commits: false });
+    const writes = Array.from({ length: WRITES_WAITING_MAX }, () => db.writer.write([insert("a")]));
+    const end = await db.writer.write([insert("b")]).catch((error: unknown) => error);
+    expect(end).toBeInstanceOf(StoreUnavailable);
+    await Promise.all(writes);
+    expect(db.batches.reduce((sum, count) => sum + count, 0)).toBe(WRITES_WAITING_MAX);
+    await db.writer.write([insert("c")]);
+  });
+
+  test("is drained when everything is written, what came meanwhile too", async () => {
+    await using db = await openNotes();
+    await db.writer.drain();
+    const late: Promise<unknown>[] = [];
+    const first = db.writer.write([insert("a")]).then(() => late.push(db.writer.write([insert("b")])));
+    await db.writer.drain();
+    expect(await db.names()).toEqual(["a", "b"]);
+    await Promise.all([first, ...late]);
+  });
+});
+
+interface NotesOptions {
+  /** Comes before each batch; a rejection stands for a failure of the database. */
+  readonly before?: () => Promise<void> | null;
+  /** False: nothing is written, and each statement says that it was. */
+  readonly commits?: boolean;
+}
+
+/** A writer on a real file, and a list of what it committed: statements a batch, failed tries too. */
+async function openNotes({ before = () => null, commits = true }: NotesOptions = {}) {
+  const folder = await temporaryFolder();
+  const path = join(folder.path, "notes.db");
+  const real = openFile(path);
+  await real.batch([{ sql: "CREATE TABLE notes (name TEXT PRIMARY KEY, note TEXT NOT NULL)", args: [] }]);
+  const look = openFile(path);
+  const batches: number[] = [];
+  const fatal: unknown[] = [];
+  const sql: Sql = {
+    ...real,
+    async batch(statements) {
+      batches.push(statements.length);
+      await before();
+      return commits ? real.batch(statements) : statements.map((): Done => ({ changes: 1, rows: [] }));
+    },
+  };
+  const writer = new Writer(sql, (cause) => fatal.push(cause));
+  return {
+    path,
+    writer,
+    batches,
+    fatal,
+    async names(): Promise<readonly unknown[]> {
+      return (await look.read({ sql: "SELECT name FROM notes ORDER BY rowid", args: [] })).map((row) => row["name"]);
+    },
+    async [Symbol.asyncDispose]() {
+      await writer.drain();
+      real.close();
+      look.close();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** An error as the binding throws it. */
+function failure(code: string): Error {
+  return Object.assign(new Error(`failed with ${code}`), { code });
+}
+
+function rejection(reason: Error | null): Promise<never> | null {
+  return reason === null ? null : Promise.reject(reason);
+}

@@ -1,0 +1,191 @@
+import { describe, expect, test } from "bun:test";
+import { type Action, ACTION_STATUSES, type ActionStatus, firstState, nextRetryAt } from "../../src/domain/action.ts";
+import {
+  applied,
+  approve,
+  cancel,
+  type Change,
+  type DecisionInput,
+  isRefusal,
+  type Refusal,
+  retry,
+  stateOf,
+} from "../../src/domain/change.ts";
+import type { Operation } from "../../src/domain/transition.ts";
+import { verifies } from "../spec/verifies.ts";
+import { anAction, aDecision, later, NOON } from "../support/factory.ts";
+
+const RESULT = {
+  lastError: "The target answered with status 500.",
+  errorSource: "target",
+  responseCode: 500,
+  responseBody: '{"n":1.0}',
+  responseTruncated: true,
+  durationMs: 40,
+} as const;
+
+/** An action that has been through a lot, in the status given; whatever a law may touch is set. */
+function worn(status: ActionStatus, overrides: Partial<Action> = {}): Action {
+  return Object.freeze(
+    anAction({
+      status,
+      run: 4,
+      attempts: 2,
+      revision: 9,
+      dueAt: status === "pending" ? later(500) : null,
+      leaseUntil: null,
+      startedAt: later(-9_000),
+      finishedAt: status === "failed" || status === "cancelled" ? later(-1_000) : null,
+      approvedAt: later(-10_000),
+      approvedBy: "key:earlier",
+      result: RESULT,
+      ...overrides,
+    }),
+  );
+}
+
+const LAWS = { approve, cancel, retry } as const satisfies Record<Operation, unknown>;
+
+function allowed(step: Change | Refusal): Change {
+  if (isRefusal(step)) throw new Error(step.message);
+  return step;
+}
+
+describe("a new action", () => {
+  test("is due at once, or held with nothing due", () => {
+    verifies("spec.state.create-pending", "spec.state.create-held");
+    const blank = {
+      run: 1,
+      attempts: 0,
+      leaseUntil: null,
+      startedAt: null,
+      finishedAt: null,
+      approvedAt: null,
+      approvedBy: null,
+      result: null,
+    };
+    expect(firstState(false, NOON)).toEqual({ ...blank, status: "pending", dueAt: NOON });
+    expect(firstState(true, NOON)).toEqual({ ...blank, status: "awaiting_approval", dueAt: null });
+  });
+
+  test("has a next retry only while it waits between two attempts", () => {
+    verifies("spec.action.next-retry-at");
+    const dueAt = later(2_000);
+    expect(nextRetryAt(anAction({ status: "pending", attempts: 1, dueAt }))).toEqual(dueAt);
+    expect(nextRetryAt(anAction({ status: "pending", attempts: 0, dueAt }))).toBeNull();
+    for (const status of ACTION_STATUSES.filter((other) => other !== "pending")) {
+      expect(nextRetryAt(anAction({ status, attempts: 1 }))).toBeNull();
+    }
+  });
+});
+
+describe("a yes", () => {
+  test("makes the held action due at once, says by whom, and touches nothing else", () => {
+    verifies("spec.approve.moves", "spec.state.approval-approved", "spec.action.approved-at", "decision.3.approved-by");
+    const held = worn("awaiting_approval");
+    const input: DecisionInput = { actor: "key:boss", reason: "fine", now: NOON };
+    expect(approve(held, input)).toEqual({
+      before: held,
+      after: { ...stateOf(held), status: "pending", dueAt: NOON, approvedAt: NOON, approvedBy: "key:boss" },
+      happenings: [{ type: "approved", actor: "key:boss", reason: "fine" }],
+    });
+  });
+});
+
+describe("a cancel", () => {
+  test.each([
+    ["awaiting_approval", "rejected"],
+    ["pending", "cancelled"],
+  ] as const)("of what is %s is told as %s and keeps what has happened so far", (status, type) => {
+    verifies("spec.cancel.moves", "spec.state.pending-cancel", "spec.state.approval-rejected", "spec.approval.reject");
+    const action = worn(status);
+    const input: DecisionInput = { actor: "email:a@example.com", reason: null, now: NOON };
+    expect(cancel(action, input)).toEqual({
+      before: action,
+      after: { ...stateOf(action), status: "cancelled", dueAt: null, finishedAt: NOON },
+      happenings: [{ type, actor: "email:a@example.com", reason: null }],
+    });
+  });
+});
+
+describe("a retry", () => {
+  test.each(["failed", "cancelled"] as const)(
+    "of what has %s begins a new run with nothing left of the last",
+    (status) => {
+      verifies("spec.retry.moves", "decision.3.retry-new-run", "decision.3.retry-clears-approval");
+      const action = worn(status);
+      expect(retry(action, { actor: "key:boss", reason: "again", now: NOON })).toEqual({
+        before: action,
+        after: { ...firstState(false, NOON), run: 5 },
+        happenings: [{ type: "retried", actor: "key:boss", reason: "again" }],
+      });
+    },
+  );
+
+  test.each(["failed", "cancelled"] as const)("of what needs a yes and has %s is held again", (status) => {
+    verifies("decision.3.retry-held", "decision.3.retry-clears-approval");
+    const action = worn(status, { approve: true });
+    expect(retry(action, { actor: "key:boss", reason: null, now: NOON })).toEqual({
+      before: action,
+      after: { ...firstState(true, NOON), run: 5 },
+      happenings: [{ type: "retried", actor: "key:boss", reason: null }, { type: "held" }],
+    });
+  });
+
+  test("of what was approved releases nothing: one yes, one run", () => {
+    verifies("decision.3.retry-held");
+    let action = anAction({ approve: true });
+    for (const run of [1, 2, 3]) {
+      expect(action).toMatchObject({
+        status: "awaiting_approval",
+        run,
+        approvedAt: null,
+        approvedBy: null,
+        dueAt: null,
+      });
+      action = applied(allowed(approve(action, aDecision())));
+      expect(action).toMatchObject({ status: "pending", run, approvedBy: "key:boss" });
+      action = applied(allowed(cancel(action, aDecision())));
+      action = applied(allowed(retry(action, aDecision())));
+    }
+  });
+});
+
+const NOT_ALLOWED = (["approve", "cancel", "retry"] as const).flatMap((operation) => {
+  const sources: Readonly<Record<Operation, readonly ActionStatus[]>> = {
+    approve: ["awaiting_approval"],
+    cancel: ["pending", "awaiting_approval"],
+    retry: ["failed", "cancelled"],
+  };
+  const statuses = ACTION_STATUSES.filter((status) => !sources[operation].includes(status));
+  return statuses.map((status) => [operation, status] as const);
+});
+
+describe("what is not allowed", () => {
+  test.each(NOT_ALLOWED)(
+    "%s of what is %s is refused, and the sentence says which, what and why",
+    (operation, status) => {
+      verifies("spec.approve.not-approvable", "spec.cancel.not-cancellable", "spec.retry.not-retryable");
+      const action = worn(status);
+      const refusal = LAWS[operation](action, aDecision());
+      const told = {
+        approve: ["not_approvable", "approved; only an action that is awaiting_approval can."],
+        cancel: ["not_cancellable", "cancelled; only an action that is pending or awaiting_approval can."],
+        retry: ["not_retryable", "retried; only an action that is failed or cancelled can."],
+      } as const;
+      const [refused, end] = told[operation];
+      expect(refusal).toEqual({ refused, message: `Action ${action.id} is ${status} and cannot be ${end}` });
+    },
+  );
+
+  test("is refused alike when the action needs a yes", () => {
+    const action = worn("completed", { approve: true });
+    expect(retry(action, aDecision())).toMatchObject({ refused: "not_retryable" });
+  });
+});
+
+test("a written change has the next revision and the request that was made", () => {
+  const held = worn("awaiting_approval", { body: '{"a":1}', headers: { "X-A": "b" } });
+  const change = allowed(approve(held, aDecision()));
+  expect(applied(change)).toEqual({ ...held, ...change.after, revision: 10 });
+});
