@@ -79,7 +79,7 @@ console.log(
   ].join("\n"),
 );
 rmSync(folder, { recursive: true, force: true });
-process.exit(lost.length + oversent.length + stuck + untold.length === 0 ? 0 : 1);
+process.exitCode = lost.length + oversent.length + stuck + untold.length === 0 ? 0 : 1;
 
 /** Creates one action after another until the service dies; only what was answered with 201 counts as acknowledged. */
 async function creator(name: string, isAlive: () => boolean): Promise<void> {

@@ -80,14 +80,14 @@ async function compareIndexes(rows: number): Promise<void> {
   const text =
     "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND tbl_name <> 'api_keys' ORDER BY name";
   const names = (await sql.read({ sql: text, args: [] })).map(({ name }) => String(name));
-  sql.close();
+  await sql.close();
   const subjects: Subject[] = [];
   for (const name of ["none", ...names]) {
     const path = join(folder, `without-${name}.db`);
     copyFileSync(whole.path, path);
     const copy = openFile(path);
     await copy.batch([{ sql: `DROP INDEX IF EXISTS ${name}`, args: [] }]);
-    copy.close();
+    await copy.close();
     subjects.push({ ...whole, name, path, store: await open(path) });
   }
   const [all, ...without] = await takeTurns(subjects, ({ store }) => live(store, 64, cpuMs));

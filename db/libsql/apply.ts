@@ -1,5 +1,4 @@
 import type { Action } from "../../src/domain/action.ts";
-import { applied } from "../../src/domain/change.ts";
 import type { ChangeWrite } from "../../src/ports/store.ts";
 import type { Hands } from "./hands.ts";
 import { all, either, free, heldBy, type KeyOf, take } from "./keys.ts";
@@ -22,13 +21,12 @@ const ALWAYS: Guard = { sql: "1", args: [] };
 export async function applyChange({ writer, recent }: Hands, write: ChangeWrite): Promise<boolean> {
   const done = await writer.write(statements(write));
   const isWritten = done.at(-1)?.changes === 1;
-  if (isWritten) recent.keep(applied(write.change));
+  if (isWritten) recent.keep(write.change.after);
   return isWritten;
 }
 
 function statements({ change, at, outbox }: ChangeWrite): readonly Statement[] {
-  const { before, happenings } = change;
-  const after = applied(change);
+  const { before, after, happenings } = change;
   const unmoved = unchanged(before.id, before.revision);
   const key = retakenKey(before, after);
   if (key === null) return [...sideRows({ after, at, happenings, outbox }, unmoved), update(before, after, ALWAYS)];

@@ -10,8 +10,7 @@ import { textOnce } from "./texts.ts";
 
 const COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS];
 const INSERT = textOnce(
-  (guard) =>
-    `INSERT INTO actions (${COLUMNS.join(", ")}) SELECT ${COLUMNS.map(() => "?").join(", ")} WHERE ${guard}`,
+  (guard) => `INSERT INTO actions (${COLUMNS.join(", ")}) SELECT ${COLUMNS.map(() => "?").join(", ")} WHERE ${guard}`,
 );
 
 /**

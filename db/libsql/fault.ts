@@ -12,7 +12,7 @@ export type FaultKind =
   | "rejected";
 
 const UNAVAILABLE =
-  /SQLITE_(FULL|IOERR|CANTOPEN|READONLY|NOTADB|CORRUPT|PROTOCOL)|HRANA|SERVER_ERROR|ECONN|ENOTFOUND|fetch/i;
+  /SQLITE_(FULL|IOERR|CANTOPEN|READONLY|NOTADB|CORRUPT|PROTOCOL)|HRANA|SERVER_ERROR|CLIENT_CLOSED|connection is not open|ECONN|ENOTFOUND|fetch/i;
 
 /** Reads a database error by its code, and by its text where libSQL gives no better. */
 export function faultOf(error: unknown): FaultKind {

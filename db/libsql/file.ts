@@ -63,7 +63,7 @@ export function openFile(path: string, mode: "write" | "read" = "write"): Sql {
         throw error;
       }
     },
-    close() {
+    async close() {
       if (mode === "write") checkpoint(database);
       // Statements that are still prepared would keep the file open.
       prepared.clear();

@@ -11,10 +11,10 @@ const BODY_CHARS_MAX = 16_384;
 export class Recent {
   readonly #actions = new Map<string, Action>();
 
-  /** Keeps a pending action as it was written. */
+  /** Keeps a pending action as it was written, but for its last result: a claim does not show it, and it may be large. */
   keep(action: Action): void {
     if (action.dueAt === null || (action.body?.length ?? 0) > BODY_CHARS_MAX) return;
-    this.#actions.set(action.id, action);
+    this.#actions.set(action.id, { ...action, result: null });
     if (this.#actions.size <= ACTIONS_MAX) return;
     for (const oldest of this.#actions.keys()) {
       this.#actions.delete(oldest);

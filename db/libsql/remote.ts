@@ -21,7 +21,9 @@ export function openRemote(url: string, authToken: string | null): Sql {
     async batch(statements) {
       return (await client.batch(statements.map(inStatement), "write")).map(doneOf);
     },
-    close: () => client.close(),
+    async close() {
+      client.close();
+    },
   };
 }
 

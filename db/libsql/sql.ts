@@ -22,5 +22,5 @@ export interface Sql {
   read(statement: Statement): Promise<readonly Row[]>;
   /** All or nothing, durable when it resolves; one `Done` a statement. */
   batch(statements: readonly Statement[]): Promise<readonly Done[]>;
-  close(): void | Promise<void>;
+  close(): Promise<void>;
 }

@@ -2,16 +2,44 @@ import { openFile } from "./file.ts";
 import type { Done, Sql, SqlValue, Statement } from "./sql.ts";
 
 /** A statement as it crosses to the thread: its number, its arguments and, the first time, its text. */
-type Sent = readonly [number: number, args: readonly SqlValue[], text?: string];
+export type Sent = readonly [number: number, args: readonly SqlValue[], text?: string];
 
-export type ToWorker =
-  | { readonly call: number; readonly kind: "open"; readonly path: string }
-  | { readonly call: number; readonly kind: "batch"; readonly statements: readonly Sent[] }
-  | { readonly call: number; readonly kind: "close" };
+export type Order =
+  | { readonly kind: "open"; readonly path: string }
+  | { readonly kind: "batch"; readonly statements: readonly Sent[] }
+  | { readonly kind: "close" };
+
+export type ToWorker = { readonly call: number } & Order;
 
 export type FromWorker =
   | { readonly call: number; readonly done: readonly Done[] }
   | { readonly call: number; readonly failed: { readonly code: string; readonly message: string } };
+
+/**
+ * A database file whose writes are another thread's: while one commit waits for the disk, the event loop goes on and
+ * gathers the next. Reads stay here, on a connection that can't write; WAL shows them whatever was committed before they
+ * begin. `onDeath` hears when the thread has died: what it was doing is unknown, so the process can't go on.
+ */
+export async function openThreaded(path: string, onDeath: (cause: unknown) => void): Promise<Sql> {
+  const thread = new Thread(onDeath);
+  const sent = numbering();
+  try {
+    await thread.order({ kind: "open", path });
+  } catch (error) {
+    thread.end();
+    throw error;
+  }
+  const reader = openFile(path, "read");
+  return {
+    read: (statement) => reader.read(statement),
+    batch: (statements) => thread.order({ kind: "batch", statements: statements.map(sent) }),
+    async close() {
+      await reader.close();
+      await thread.order({ kind: "close" });
+      thread.end();
+    },
+  };
+}
 
 /** An error of the database, brought over from the thread that met it. */
 class DatabaseError extends Error {
@@ -29,60 +57,67 @@ interface Call {
   reject(error: unknown): void;
 }
 
+/** The thread that writes, as this side sees it: every order has one end, also when the thread has none. */
+class Thread {
+  readonly #worker = new Worker(new URL("./worker.ts", import.meta.url).href);
+  readonly #calls = new Map<number, Call>();
+  #last = 0;
+  #isOpen = true;
+
+  constructor(onDeath: (cause: unknown) => void) {
+    this.#worker.addEventListener("message", ({ data }: MessageEvent<string>) => this.#answered(data));
+    this.#worker.addEventListener("error", ({ message }) => {
+      this.end();
+      onDeath(message);
+    });
+    // A process that has nothing else to do may end.
+    this.#worker.unref();
+  }
+
+  order(order: Order): Promise<readonly Done[]> {
+    if (!this.#isOpen) return Promise.reject(notOpen());
+    this.#last += 1;
+    const message: ToWorker = { call: this.#last, ...order };
+    const { promise, resolve, reject } = Promise.withResolvers<readonly Done[]>();
+    this.#calls.set(this.#last, { resolve, reject });
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
+    this.#worker.postMessage(JSON.stringify(message));
+    return promise;
+  }
+
+  /** Whoever waits for an answer, or asks from now on, is refused: a call without an end would hold up every stop. */
+  end(): void {
+    this.#isOpen = false;
+    for (const call of this.#calls.values()) call.reject(notOpen());
+    this.#calls.clear();
+    this.#worker.terminate();
+  }
+
+  #answered(data: string): void {
+    // Safe: only `worker.ts` answers.
+    const message = JSON.parse(data) as FromWorker;
+    const call = this.#calls.get(message.call);
+    this.#calls.delete(message.call);
+    if ("done" in message) call?.resolve(message.done);
+    else call?.reject(new DatabaseError(message.failed));
+  }
+}
+
+/** In the words of the binding, so that `faultOf` reads both alike. */
+function notOpen(): DatabaseError {
+  return new DatabaseError({ code: "", message: "The database connection is not open" });
+}
+
 /** Texts that have a number; the hot ones are some twenty, and beyond this a text is sent each time. */
 const NUMBERED_MAX = 1_000;
 
-/**
- * A database file whose writes are another thread's: while one commit waits for the disk, the event loop goes on and
- * gathers the next. Reads stay here, on a connection that can't write; WAL shows them whatever was committed before they
- * begin. `onDeath` hears when the thread has died: what it was doing is unknown, so the process can't go on.
- */
-export async function openThreaded(path: string, onDeath: (cause: unknown) => void): Promise<Sql> {
-  const worker = new Worker(new URL("./worker.ts", import.meta.url).href);
-  const calls = new Map<number, Call>();
+/** Sends a statement's text once and its number from then on. */
+function numbering(): (statement: Statement) => Sent {
   const numbers = new Map<string, number>();
-  let last = 0;
-
-  worker.onmessage = ({ data }: MessageEvent<string>) => {
-    // Safe: only `worker.ts` answers.
-    const message = JSON.parse(data) as FromWorker;
-    const call = calls.get(message.call);
-    calls.delete(message.call);
-    if ("done" in message) call?.resolve(message.done);
-    else call?.reject(new DatabaseError(message.failed));
-  };
-  worker.onerror = (event) => onDeath(event.message);
-  // A process that has nothing else to do may end.
-  worker.unref();
-
-  const post = (message: (call: number) => ToWorker): Promise<readonly Done[]> => {
-    last += 1;
-    const { promise, resolve, reject } = Promise.withResolvers<readonly Done[]>();
-    calls.set(last, { resolve, reject });
-    worker.postMessage(JSON.stringify(message(last)));
-    return promise;
-  };
-  const sent = ({ sql, args }: Statement): Sent => {
+  return ({ sql, args }) => {
     const number = numbers.get(sql);
     if (number !== undefined) return [number, args];
     if (numbers.size < NUMBERED_MAX) numbers.set(sql, numbers.size);
     return [numbers.get(sql) ?? NUMBERED_MAX, args, sql];
-  };
-
-  try {
-    await post((call) => ({ call, kind: "open", path }));
-  } catch (error) {
-    worker.terminate();
-    throw error;
-  }
-  const reader = openFile(path, "read");
-  return {
-    read: (statement) => reader.read(statement),
-    batch: (statements) => post((call) => ({ call, kind: "batch", statements: statements.map(sent) })),
-    async close() {
-      await reader.close();
-      await post((call) => ({ call, kind: "close" }));
-      worker.terminate();
-    },
   };
 }

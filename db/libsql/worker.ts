@@ -3,8 +3,8 @@
  * Messages are JSON text, since a structured clone of the same rows costs four times as much.
  */
 import { openFile } from "./file.ts";
-import type { Sql, SqlValue, Statement } from "./sql.ts";
-import type { FromWorker, ToWorker } from "./threaded.ts";
+import type { Sql, Statement } from "./sql.ts";
+import type { FromWorker, Sent, ToWorker } from "./threaded.ts";
 
 declare const self: Worker;
 
@@ -12,24 +12,24 @@ let sql: Sql | null = null;
 /** Statements by number: a text is sent with its first use only. */
 const texts = new Map<number, string>();
 
-self.onmessage = ({ data }: MessageEvent<string>) => {
+self.addEventListener("message", ({ data }: MessageEvent<string>) => {
   // Safe: only `threaded.ts` writes to this thread.
-  answer(JSON.parse(data) as ToWorker).then(
-    (message) => self.postMessage(JSON.stringify(message)),
-    (error: unknown) => self.postMessage(JSON.stringify(refusal(JSON.parse(data) as ToWorker, error))),
-  );
-};
+  const message = JSON.parse(data) as ToWorker;
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
+  const reply = (answer: FromWorker) => self.postMessage(JSON.stringify(answer));
+  obey(message).then(reply, (error: unknown) => reply(refusal(message, error)));
+});
 
-async function answer(message: ToWorker): Promise<FromWorker> {
+async function obey(message: ToWorker): Promise<FromWorker> {
   const { call } = message;
   if (message.kind === "open") sql = openFile(message.path);
-  if (message.kind === "close") sql?.close();
+  if (message.kind === "close") await sql?.close();
   if (message.kind !== "batch") return { call, done: [] };
   if (sql === null) throw new Error("The database is not open.");
   return { call, done: await sql.batch(message.statements.map(statementOf)) };
 }
 
-function statementOf([number, args, text]: readonly [number, readonly SqlValue[], string?]): Statement {
+function statementOf([number, args, text]: Sent): Statement {
   if (text !== undefined) texts.set(number, text);
   return { sql: texts.get(number) ?? "", args };
 }

@@ -1,6 +1,6 @@
 import type { Action } from "../domain/action.ts";
 import { authorize, type Caller } from "../domain/caller.ts";
-import { applied, type Change, type DecisionInput, isRefusal, type Refusal } from "../domain/change.ts";
+import { type Change, type DecisionInput, isRefusal, type Refusal } from "../domain/change.ts";
 import { DomainError } from "../domain/errors.ts";
 import { DECIDE_TRIES_MAX } from "../domain/limits.ts";
 import type { Operation } from "../domain/transition.ts";
@@ -33,11 +33,11 @@ export function createDecide(deps: DecideDeps, operation: Operation, law: Law): 
     authorize(caller, operation);
     for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
       const action = await actions.find(caller.accountId, id);
-      if (action === null) throw new DomainError("not_found", `There is no action ${id}.`);
+      if (action === null) throw new DomainError("not_found", "There is no such action.");
       const now = clock.now();
       const change = await law(action, { actor: caller.actor, reason, now });
       if (isRefusal(change)) throw new DomainError(change.refused, change.message);
-      const after = applied(change);
+      const { after } = change;
       if (await actions.apply({ change, at: now, outbox: owe(after, now) })) {
         metrics.decided(operation);
         bus.publish(after);

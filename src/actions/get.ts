@@ -8,7 +8,7 @@ export function createGet(actions: ActionStore) {
   return async (caller: Caller, id: string): Promise<Action> => {
     authorize(caller, "read");
     const action = await actions.find(caller.accountId, id);
-    if (action === null) throw new DomainError("not_found", `There is no action ${id}.`);
+    if (action === null) throw new DomainError("not_found", "There is no such action.");
     return action;
   };
 }

@@ -9,7 +9,7 @@ export function createTimeline(actions: ActionStore) {
     authorize(caller, "read");
     const entries = await actions.timeline(caller.accountId, id);
     // Every action has the row of its creation.
-    if (entries.length === 0) throw new DomainError("not_found", `There is no action ${id}.`);
+    if (entries.length === 0) throw new DomainError("not_found", "There is no such action.");
     return entries;
   };
 }

@@ -30,7 +30,7 @@ export function createWait({ actions, clock, bus }: WaitDeps) {
     const { accountId } = caller;
     const read = async (): Promise<Action> => {
       const action = await actions.find(accountId, id);
-      if (action === null) throw new DomainError("not_found", `There is no action ${id}.`);
+      if (action === null) throw new DomainError("not_found", "There is no such action.");
       return action;
     };
     const others = waiting.get(accountId) ?? 0;

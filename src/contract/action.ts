@@ -16,7 +16,9 @@ const retries = (extra: { default?: number }) =>
 export const CreateAction = Type.Object(
   {
     url: url("Where the call goes: http or https."),
-    method: Type.Optional(Type.Enum([...HTTP_METHODS], { type: "string", default: "POST", description: "HTTP method." })),
+    method: Type.Optional(
+      Type.Enum([...HTTP_METHODS], { type: "string", default: "POST", description: "HTTP method." }),
+    ),
     body: Type.Optional(anyObject("JSON body of the call, sent as written. Not with GET.")),
     headers: Type.Optional(stringMap("Headers of the call.")),
     dedupe: Type.Optional(key("Actions of one account with the same value within 24 hours are the same action.")),
@@ -28,12 +30,17 @@ export const CreateAction = Type.Object(
         description: "After an attempt that the target may or may not have received: try again, or end as failed.",
       }),
     ),
-    approve: Type.Optional(Type.Boolean({ default: false, description: "Hold the action until a person approves it." })),
+    approve: Type.Optional(
+      Type.Boolean({ default: false, description: "Hold the action until a person approves it." }),
+    ),
     sync: Type.Optional(
       Type.Boolean({ default: false, description: "Answer when the action has ended. Not with approve." }),
     ),
     notify: Type.Optional(
-      Type.Object({ email: email("Who is asked for approval.") }, { additionalProperties: false, description: "Approval mail." }),
+      Type.Object(
+        { email: email("Who is asked for approval.") },
+        { additionalProperties: false, description: "Approval mail." },
+      ),
     ),
     callback: Type.Optional(url("Where news of this action is sent.")),
   },

@@ -41,7 +41,7 @@ const CREATE = compile(CreateAction);
  */
 export function createCheckCreate({ judge, approvers }: CreateRules) {
   return (input: CreateInput): CheckedCreate => {
-    const given = fieldsOf(input.value);
+    const given = withoutNulls(input.value, CreateAction.properties);
     const key = input.idempotencyKey === null ? null : readIdempotencyKey(input.idempotencyKey);
     const target = isJsonObject(given) && typeof given["url"] === "string" ? judge(given["url"]) : null;
     const callback = isJsonObject(given) && typeof given["callback"] === "string" ? judge(given["callback"]) : null;
@@ -59,13 +59,6 @@ export function createCheckCreate({ judge, approvers }: CreateRules) {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** Our own two levels without what is null. */
-function fieldsOf(value: unknown): unknown {
-  const given = withoutNulls(value);
-  if (!isJsonObject(given) || given["notify"] === undefined) return given;
-  return { ...given, notify: withoutNulls(given["notify"]) };
-}
 
 /** The headers are checked by the law, which names each: here they would cost as much again. */
 function withoutHeaders(given: unknown): unknown {
@@ -124,7 +117,9 @@ function approverIssues(given: Fields, approvers: readonly string[]): readonly I
   const email = isJsonObject(given["notify"]) ? given["notify"]["email"] : undefined;
   if (approvers.length === 0 || typeof email !== "string") return [];
   const address = email.toLowerCase();
-  const isApprover = approvers.some((one) => address === one.toLowerCase() || (one.startsWith("@") && address.endsWith(one.toLowerCase())));
+  const isApprover = approvers.some(
+    (one) => address === one.toLowerCase() || (one.startsWith("@") && address.endsWith(one.toLowerCase())),
+  );
   return isApprover ? [] : [{ field: "notify.email", message: "Is none of the APPROVERS that this service allows." }];
 }
 

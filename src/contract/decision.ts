@@ -15,7 +15,7 @@ const DECISION = compile(Decision);
 /** The reason that a decision gives, if any; no body at all is fine. Throws `validation_error`. */
 export function checkDecision(value: unknown): string | null {
   if (value === undefined) return null;
-  const given = withoutNulls(value);
+  const given = withoutNulls(value, Decision.properties);
   if (DECISION.accepts(given)) return given.reason ?? null;
   throw new DomainError("validation_error", "The request has fields that are not valid.", DECISION.issues(given));
 }

@@ -77,6 +77,8 @@ class Copier {
     do {
       const code = this.#code();
       if (code === QUOTE) this.#string();
+      // Members are bounded, empty objects are not.
+      else if (code === OPEN_OBJECT && this.#text.startsWith("{}", this.#at)) this.#at += 2;
       else if (code === OPEN_OBJECT || code <= SPACE) {
         runs.push(this.#text.slice(start, this.#at));
         if (code === OPEN_OBJECT) runs.push(this.#object());

@@ -20,7 +20,12 @@ export const ListQuery = Type.Object(
     created_after: Type.Optional(Type.String({ format: "date-time", description: "Created later than this." })),
     created_before: Type.Optional(Type.String({ format: "date-time", description: "Created earlier than this." })),
     limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: LIST_LIMIT_MAX, default: LIST_LIMIT_DEFAULT, description: "Most actions of a page." }),
+      Type.Integer({
+        minimum: 1,
+        maximum: LIST_LIMIT_MAX,
+        default: LIST_LIMIT_DEFAULT,
+        description: "Most actions of a page.",
+      }),
     ),
     cursor: Type.Optional(Type.String({ description: "The next_cursor of the page before." })),
   },

@@ -11,7 +11,7 @@ export function compileQuery<S extends TObject>(schema: S): QueryCheck<Static<S>
   const check = compile(schema);
   const kinds = new Map(Object.entries(schema.properties).map(([name, property]) => [name, kindOf(property)]));
   return {
-    accepts: check.accepts,
+    accepts: (value): value is Static<S> => check.accepts(value),
     issues: (value) => onePerField(check.issues(value).map(byParameter)),
     kindOf: (name) => kinds.get(name) ?? "text",
   };

@@ -1,20 +1,29 @@
 import Type from "typebox";
-import type { TimelineEntry } from "../domain/timeline.ts";
+import type { HappeningType, TimelineEntry } from "../domain/timeline.ts";
 import { Status } from "./action.ts";
 import { dateTime, nullable } from "./kinds.ts";
+
+const TYPES = [
+  "created",
+  "held",
+  "started",
+  "approved",
+  "rejected",
+  "cancelled",
+  "retried",
+  "attempt",
+  "completed",
+  "failed",
+  "mail",
+  "callback",
+] as const satisfies readonly HappeningType[];
 
 /** One thing that happened to an action (decisions 12). Which members it has depends on its type. */
 export const TimelineItem = Type.Object({
   seq: Type.Integer({ minimum: 0, description: "Grows; not without gaps." }),
   at: dateTime("When it happened."),
   run: Type.Integer({ minimum: 1, description: "A manual retry begins the next run." }),
-  type: Type.Enum(
-    [
-      ...["created", "held", "started", "approved", "rejected", "cancelled", "retried"],
-      ...["attempt", "completed", "failed", "mail", "callback"],
-    ],
-    { type: "string" },
-  ),
+  type: Type.Enum([...TYPES], { type: "string" }),
   status: Status,
   actor: Type.Optional(Type.String({ description: "Who decided." })),
   reason: Type.Optional(nullable(Type.String())),

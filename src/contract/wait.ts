@@ -5,7 +5,12 @@ import { WAIT_SECONDS_DEFAULT, WAIT_SECONDS_MAX } from "../domain/limits.ts";
 export const WaitQuery = Type.Object(
   {
     wait: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: WAIT_SECONDS_MAX, default: WAIT_SECONDS_DEFAULT, description: "Seconds to wait." }),
+      Type.Integer({
+        minimum: 1,
+        maximum: WAIT_SECONDS_MAX,
+        default: WAIT_SECONDS_DEFAULT,
+        description: "Seconds to wait.",
+      }),
     ),
   },
   { additionalProperties: false },

@@ -11,15 +11,25 @@ export interface AttemptDeps {
   readonly attemptTimeoutMs: number;
 }
 
-/** One attempt of an action that was claimed for it. `stop` ends it early, as interrupted. */
-export type Attempt = (action: Action, stop: AbortSignal) => Promise<void>;
+/** How the loop and an attempt of it speak to each other. */
+export interface Flight {
+  /** Ends the attempt early, as interrupted. */
+  readonly stop: AbortSignal;
+  /** Called once, when nothing is with the target any more; the end may still have to be written down. */
+  readonly landed: () => void;
+}
+
+/** One attempt of an action that was claimed for it. */
+export type Attempt = (action: Action, flight: Flight) => Promise<void>;
 
 /** Prepare, send, settle. The claim is on disk before this begins; the end is on disk before this resolves. */
 export function createAttempt({ sender, clock, requestOf, settle, attemptTimeoutMs }: AttemptDeps): Attempt {
-  return async (action, stop) => {
+  return async (action, { stop, landed }) => {
     const request = await requestOf(action, clock.now());
     const startedMs = clock.monotonicMs();
     const outcome = await sender.send(request, { timeoutMs: attemptTimeoutMs, stop });
-    await settle(action, { outcome, durationMs: Math.round(clock.monotonicMs() - startedMs) });
+    const durationMs = Math.round(clock.monotonicMs() - startedMs);
+    landed();
+    await settle(action, { outcome, durationMs });
   };
 }

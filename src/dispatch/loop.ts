@@ -126,14 +126,21 @@ export class Loop {
 
   async #fly(action: Action, candidate: Candidate): Promise<void> {
     this.#inFlight.add(action.id);
+    let isLanded = false;
+    // The slot is the target's: the commit that follows does not keep the next call from it.
+    const landed = () => {
+      if (isLanded) return;
+      isLanded = true;
+      this.#lanes.release(candidate);
+      this.#turn();
+    };
     try {
-      await this.#deps.attempt(action, this.#interrupt.signal);
+      await this.#deps.attempt(action, { stop: this.#interrupt.signal, landed });
     } catch (error) {
       this.#stumble(error);
     } finally {
       this.#inFlight.delete(action.id);
-      this.#lanes.release(candidate);
-      this.#turn();
+      landed();
     }
   }
 

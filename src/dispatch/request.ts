@@ -25,10 +25,11 @@ export function createRequestOf({ secrets, signingSecretOf, userAgent }: Request
       ["webhook-signature", secrets.sign(secret, { id: action.id, timestampSeconds, body })],
       ["X-Outgate-Attempt", String(action.attempts)],
     ];
-    const theirs = Object.entries(action.headers ?? {}).map(([name, value]): Header => [
-      name,
-      name.toLowerCase() === "user-agent" ? `${value} ${userAgent}` : value,
-    ]);
+    const isOurs = (name: string) => ours.some(([our]) => our.toLowerCase() === name.toLowerCase());
+    // Refused at the door already; a name that slipped through would make the target read two values of it.
+    const theirs = Object.entries(action.headers ?? {})
+      .filter(([name]) => !isOurs(name))
+      .map(([name, value]): Header => [name, name.toLowerCase() === "user-agent" ? `${value} ${userAgent}` : value]);
     const has = (name: string) => theirs.some(([their]) => their.toLowerCase() === name);
     const defaults: readonly Header[] = [
       ["User-Agent", userAgent],

@@ -1,6 +1,5 @@
 import type { Action } from "../domain/action.ts";
 import type { Backoff } from "../domain/backoff.ts";
-import { applied } from "../domain/change.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import { nextStep, settle } from "../domain/settle.ts";
 import type { Bus } from "../ports/bus.ts";
@@ -43,7 +42,7 @@ export function createSettle(deps: SettlementDeps): Settle {
     const now = clock.now();
     const ended = { outcome, now, durationMs, timeoutMs: attemptTimeoutMs, backoff, chance: ids.chance() };
     const change = settle(action, ended);
-    const after = applied(change);
+    const { after } = change;
     const write = { change, at: now, outbox: owe(after, now) };
     const written = await untilLeaseEnds(deps, action, () => actions.apply(write));
     if (written !== "yes") {

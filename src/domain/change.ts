@@ -5,13 +5,19 @@ import type { Happening } from "./timeline.ts";
 import { next, type Operation, sources } from "./transition.ts";
 
 /**
- * One legal step of an action: the whole state after it and what is told of it. The store writes it only while the
+ * One legal step of an action: the whole action after it and what is told of it. The store writes it only while the
  * action still has the revision that the step was decided on.
  */
 export interface Change {
   readonly before: Action;
-  readonly after: ActionState;
+  /** One revision further. */
+  readonly after: Action;
   readonly happenings: readonly Happening[];
+}
+
+/** The step that moves these parts of an action's state and leaves the others as they are. */
+export function step(before: Action, moved: Partial<ActionState>, happenings: readonly Happening[]): Change {
+  return { before, after: { ...before, ...moved, revision: before.revision + 1 }, happenings };
 }
 
 /** Why a step is not allowed from where the action is now. */
@@ -31,11 +37,7 @@ export interface DecisionInput {
 export function approve(action: Action, { actor, reason, now }: DecisionInput): Change | Refusal {
   const status = next(action.status, "approve");
   if (status === null) return refuse("approve", action);
-  return {
-    before: action,
-    after: { ...stateOf(action), status, dueAt: now, approvedAt: now, approvedBy: actor },
-    happenings: [{ type: "approved", actor, reason }],
-  };
+  return step(action, { status, dueAt: now, approvedAt: now, approvedBy: actor }, [{ type: "approved", actor, reason }]);
 }
 
 /** A no to what waits for a person, or the end of what waits to be sent. */
@@ -43,11 +45,7 @@ export function cancel(action: Action, { actor, reason, now }: DecisionInput): C
   const status = next(action.status, "cancel");
   if (status === null) return refuse("cancel", action);
   const type = action.status === "awaiting_approval" ? "rejected" : "cancelled";
-  return {
-    before: action,
-    after: { ...stateOf(action), status, dueAt: null, finishedAt: now },
-    happenings: [{ type, actor, reason }],
-  };
+  return step(action, { status, dueAt: null, finishedAt: now }, [{ type, actor, reason }]);
 }
 
 /** A new run of the same action. One yes releases one run: what needed a person's yes needs another one. */
@@ -55,32 +53,8 @@ export function retry(action: Action, { actor, reason, now }: DecisionInput): Ch
   const status = next(action.status, action.approve ? "hold" : "retry");
   if (status === null) return refuse("retry", action);
   const retried: Happening = { type: "retried", actor, reason };
-  return {
-    before: action,
-    after: { ...firstState(action.approve, now), status, run: action.run + 1 },
-    happenings: action.approve ? [retried, { type: "held" }] : [retried],
-  };
-}
-
-/** The part of an action that the state machine moves. */
-export function stateOf(action: Action): ActionState {
-  return {
-    status: action.status,
-    run: action.run,
-    attempts: action.attempts,
-    dueAt: action.dueAt,
-    leaseUntil: action.leaseUntil,
-    startedAt: action.startedAt,
-    finishedAt: action.finishedAt,
-    approvedAt: action.approvedAt,
-    approvedBy: action.approvedBy,
-    result: action.result,
-  };
-}
-
-/** The action as it is once the change is written. */
-export function applied({ before, after }: Change): Action {
-  return { ...before, ...after, revision: before.revision + 1 };
+  const moved = { ...firstState(action.approve, now), status, run: action.run + 1 };
+  return step(action, moved, action.approve ? [retried, { type: "held" }] : [retried]);
 }
 
 export function isRefusal(value: Change | Refusal): value is Refusal {

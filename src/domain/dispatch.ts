@@ -1,5 +1,4 @@
 import type { Action } from "./action.ts";
-import { applied, stateOf } from "./change.ts";
 import { next } from "./transition.ts";
 
 /** When an action was claimed, and until when the claim holds. */
@@ -12,14 +11,14 @@ export interface Claimed {
 export function dispatched(action: Action, { now, leaseUntil }: Claimed): Action {
   const status = next(action.status, "dispatch");
   if (status === null) throw new Error(`Action ${action.id} is ${action.status} and can't be dispatched.`);
-  const after = {
-    ...stateOf(action),
+  return {
+    ...action,
     status,
+    revision: action.revision + 1,
     attempts: action.attempts + 1,
     dueAt: null,
     leaseUntil,
     startedAt: action.startedAt ?? now,
     result: null,
   };
-  return applied({ before: action, after, happenings: [] });
 }

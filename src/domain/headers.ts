@@ -59,9 +59,9 @@ function problemOf(name: string, value: string, hasBody: boolean): string | null
 }
 
 function repeated(names: readonly string[]): readonly Issue[] {
-  const lower = names.map((name) => name.toLowerCase());
+  const seen = new Set<string>();
   return names
-    .filter((_, at) => lower.indexOf(lower[at] ?? "") < at)
+    .filter((name) => seen.size === seen.add(name.toLowerCase()).size)
     .map((name) => ({ field: `headers.${name}`, message: "Is there twice: header names are equal without case." }));
 }
 

@@ -1,6 +1,6 @@
 import type { Action, Result } from "./action.ts";
 import { type Backoff, backoffMs, retryAfterMs } from "./backoff.ts";
-import { type Change, stateOf } from "./change.ts";
+import { type Change, step } from "./change.ts";
 import { describe, errorSource, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import type { Happening } from "./timeline.ts";
 
@@ -20,25 +20,17 @@ export interface AttemptEnd {
 export function settle(action: Action, end: AttemptEnd): Change {
   const { outcome, now } = end;
   const result = resultOf(action, end);
-  const ended = { ...stateOf(action), leaseUntil: null, dueAt: null, finishedAt: now, result };
+  const ended = { leaseUntil: null, dueAt: null, finishedAt: now, result };
   const attempt = (nextRetryAt: Date | null) => attemptMade(action, end, result, nextRetryAt);
 
   if (isSuccess(outcome, action.method)) {
-    return {
-      before: action,
-      after: { ...ended, status: "completed" },
-      happenings: [attempt(null), { type: "completed" }],
-    };
+    return step(action, { ...ended, status: "completed" }, [attempt(null), { type: "completed" }]);
   }
   if (action.attempts >= action.retries || isFinal(action, outcome)) {
-    return { before: action, after: { ...ended, status: "failed" }, happenings: [attempt(null), { type: "failed" }] };
+    return step(action, { ...ended, status: "failed" }, [attempt(null), { type: "failed" }]);
   }
   const dueAt = new Date(now.getTime() + delayMs(action, end));
-  return {
-    before: action,
-    after: { ...ended, status: "pending", dueAt, finishedAt: null },
-    happenings: [attempt(dueAt)],
-  };
+  return step(action, { ...ended, status: "pending", dueAt, finishedAt: null }, [attempt(dueAt)]);
 }
 
 /** What follows an attempt, in the words of logs and metrics. */

@@ -1,6 +1,6 @@
-const JSON_TYPE = "application/json";
+const JSON_TYPE = { "content-type": "application/json" } as const;
 
 /** An answer of JSON text. */
 export function json(text: string, status = 200, headers?: Readonly<Record<string, string>>): Response {
-  return new Response(text, { status, headers: { "content-type": JSON_TYPE, ...headers } });
+  return new Response(text, { status, headers: headers === undefined ? JSON_TYPE : { ...JSON_TYPE, ...headers } });
 }

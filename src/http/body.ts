@@ -2,7 +2,7 @@ import type { ParsedJson } from "../contract/json-text.ts";
 import { DomainError } from "../domain/errors.ts";
 import { REQUEST_BODY_BYTES_MAX } from "../domain/limits.ts";
 import { parseJson } from "./parse-json.ts";
-import { hasBody, type Visit } from "./visit.ts";
+import type { Visit } from "./visit.ts";
 
 /**
  * The JSON body of a request, judged in the order of hostile 1: content type, size, JSON. Throws `missing_body` when
@@ -19,7 +19,7 @@ export async function readJson(visit: Visit): Promise<ParsedJson> {
 /** The same where a body may be left out: null when nothing was sent. */
 export async function readOptionalJson(visit: Visit): Promise<ParsedJson | null> {
   const { headers } = visit.request;
-  if (!hasBody(visit.request)) return null;
+  if (!visit.isBodyUnread) return null;
   checkType(headers);
   const length = headers.get("content-length");
   if (length !== null && Number(length) > REQUEST_BODY_BYTES_MAX) throw tooLarge();
@@ -43,8 +43,9 @@ function checkType(headers: Headers): void {
   if (encoding.toLowerCase() !== "identity") throw wrongType("Send the body without Content-Encoding.");
 }
 
-async function readCounted(request: Request): Promise<Uint8Array> {
-  const reader = request.body?.getReader();
+async function readCounted({ body }: Request): Promise<Uint8Array> {
+  const stream: ReadableStream<Uint8Array> | null = body;
+  const reader = stream?.getReader();
   if (reader === undefined) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let size = 0;

@@ -13,12 +13,21 @@ const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string
   unavailable: { "retry-after": "1" },
 };
 
+/** The client left before it was answered. Nobody sees this status but the log (nginx has the same). */
+const GONE = 499;
+
 /** Any error as the envelope. What is no broken rule is a bug: it is logged, and the caller gets no word of it. */
 export function refuse(visit: Visit, error: unknown, log: Log): Response {
   const broken = asDomainError(error);
+  if (broken.code === "internal_error" && visit.request.signal.aborted) return new Response(null, { status: GONE });
   const requestId = visit.name.envelopeId();
   if (broken.code === "internal_error") {
-    log.error("http.failed", { request_id: visit.name.id, error_id: requestId, route: visit.route, error: traceOf(error) });
+    log.error("http.failed", {
+      request_id: visit.name.id,
+      error_id: requestId,
+      route: visit.route,
+      error: traceOf(error),
+    });
   }
   visit.errorCode = broken.code;
   const text = errorJson({ code: broken.code, message: broken.message, requestId, issues: broken.issues });

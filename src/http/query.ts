@@ -22,14 +22,19 @@ const NOTHING: Given = { value: {}, repeated: [] };
 const DIGITS = /^\d{1,15}$/;
 
 function collect(search: string, check: QueryCheck<unknown>): Given {
-  const value = new Map<string, unknown>();
-  const repeated = new Set<string>();
+  const texts = new Map<string, string[]>();
   for (const [name, text] of new URLSearchParams(search)) {
-    const kind = check.kindOf(name);
-    const before = value.get(name);
-    if (kind === "array") value.set(name, Array.isArray(before) ? [...before, text] : [text]);
-    else if (before !== undefined) repeated.add(name);
-    else value.set(name, kind === "integer" && DIGITS.test(text) ? Number(text) : text);
+    const before = texts.get(name);
+    if (before === undefined) texts.set(name, [text]);
+    else before.push(text);
   }
-  return { value: Object.fromEntries(value), repeated: [...repeated] };
+  const value = [...texts].map(([name, all]) => [name, valueOf(check.kindOf(name), all)] as const);
+  const repeated = [...texts].filter(([name, all]) => all.length > 1 && check.kindOf(name) !== "array");
+  return { value: Object.fromEntries(value), repeated: repeated.map(([name]) => name) };
+}
+
+function valueOf(kind: "integer" | "array" | "text", all: readonly string[]): unknown {
+  if (kind === "array") return all;
+  const text = all[0] ?? "";
+  return kind === "integer" && DIGITS.test(text) ? Number(text) : text;
 }

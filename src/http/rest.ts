@@ -28,12 +28,13 @@ export async function closing(visit: Visit, response: Response, clock: Clock): P
 
 /** Reads what is left of a body and drops it: up to 4 MiB or 2 s of it. Never throws. */
 export async function dropRest({ body }: Request, clock: Clock): Promise<void> {
-  if (body === null || body.locked) return;
-  const reader = body.getReader();
+  const stream: ReadableStream<Uint8Array> | null = body;
+  if (stream === null || stream.locked) return;
+  const reader = stream.getReader();
   const isLate = Promise.withResolvers<{ done: true; value?: undefined }>();
   const unring = clock.after(REFUSED_BODY_MS_MAX, () => isLate.resolve({ done: true }));
   try {
-    for (let dropped = 0; dropped < REFUSED_BODY_BYTES_DROPPED_MAX; ) {
+    for (let dropped = 0; dropped < REFUSED_BODY_BYTES_DROPPED_MAX;) {
       const { done, value } = await Promise.race([reader.read(), isLate.promise]);
       if (done) return;
       dropped += value.byteLength;

@@ -1,4 +1,4 @@
-import { Elysia } from "elysia";
+import { Elysia, NotFoundError } from "elysia";
 import { createUnrouted } from "./allow.ts";
 import type { Route } from "./route.ts";
 import type { Visit } from "./visit.ts";
@@ -17,9 +17,9 @@ export function createRouter(routes: readonly Route[], refuse: Refuse): Router {
   // `standardHostname: false`, or a short host name would shift the path (elysia#748).
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } });
   // Before the routes: one that stands before it does not see it.
-  app.onError(({ code, error, request }) => {
+  app.onError(({ error, request }) => {
     const visit = visitOf(request);
-    if (code !== "NOT_FOUND") return refuse(visit, error);
+    if (!(error instanceof NotFoundError)) return refuse(visit, error);
     const answer = unrouted(visit.request.method, visit.path);
     return answer instanceof Response ? answer : refuse(visit, answer);
   });

@@ -298,7 +298,7 @@ describe("what a role may not do", () => {
         if (permission === "create" || !mayDo(role, permission)) continue;
         expect(await refusalOf(use(engine, role, UNKNOWN_ID))).toEqual({
           code: "not_found",
-          message: `There is no action ${UNKNOWN_ID}.`,
+          message: "There is no such action.",
         });
       }
     }
@@ -321,7 +321,7 @@ test("nobody decides on another account's action: it does not exist for them, an
   ] as const) {
     expect(await refusalOf(decide(other, id, null))).toEqual({
       code: "not_found",
-      message: `There is no action ${id}.`,
+      message: "There is no such action.",
     });
   }
   expect((await engine.desk.get(engine.owner, held.id)).status).toBe("awaiting_approval");

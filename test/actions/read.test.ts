@@ -32,11 +32,11 @@ describe("reading", () => {
     for (const read of [desk.get, desk.timeline]) {
       expect(await refusalOf(read(other, mine.id))).toEqual({
         code: "not_found",
-        message: `There is no action ${mine.id}.`,
+        message: "There is no such action.",
       });
       expect(await refusalOf(read(owner, "act_0"))).toEqual({
         code: "not_found",
-        message: "There is no action act_0.",
+        message: "There is no such action.",
       });
     }
   });

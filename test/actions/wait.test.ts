@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { applied, cancel, isRefusal } from "../../src/domain/change.ts";
+import { cancel, isRefusal } from "../../src/domain/change.ts";
 import { WAITERS_PER_ACCOUNT_MAX } from "../../src/domain/limits.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { verifies } from "../spec/verifies.ts";
@@ -142,7 +142,7 @@ describe("a wait", () => {
     await turn();
     expect(isPending(waiting)).toBe(true);
     engine.clock.advance(30_000);
-    expect(await waiting).toEqual(applied(step));
+    expect(await waiting).toEqual(step.after);
   });
 
   test("ends with the stop signal, and the action goes on", async () => {
@@ -168,7 +168,7 @@ describe("a wait", () => {
     const other = await anotherOwner(engine);
     expect(await refusalOf(engine.desk.wait(other, id, WAIT))).toEqual({
       code: "not_found",
-      message: `There is no action ${id}.`,
+      message: "There is no such action.",
     });
     expect(await refusalOf(engine.desk.wait(engine.owner, "act_0", WAIT))).toMatchObject({ code: "not_found" });
     expect(engine.clock.timers).toBe(0);

@@ -117,7 +117,7 @@ test("a commit is durable before it is told: a write-ahead log, synchronous FULL
   const sql = openFile(join(folder.path, "outgate.db"));
   expect(await sql.read({ sql: "PRAGMA journal_mode", args: [] })).toEqual([{ journal_mode: "wal" }]);
   expect(await sql.read({ sql: "PRAGMA synchronous", args: [] })).toEqual([{ synchronous: 2 }]);
-  sql.close();
+  await sql.close();
 });
 
 test("locked by another process for a second: nothing is lost, and the event loop goes on", async () => {
@@ -188,7 +188,7 @@ async function expectRefused(path: string): Promise<void> {
 async function countActions(path: string): Promise<number> {
   const sql = openFile(path);
   const [row] = await sql.read({ sql: "SELECT count(*) AS n FROM actions", args: [] });
-  sql.close();
+  await sql.close();
   return Number(row?.["n"]);
 }
 

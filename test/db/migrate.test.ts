@@ -55,7 +55,7 @@ describe("migrations", () => {
     const newer = openFile(path);
     await migrate(newer, NOON);
     await newer.batch([{ sql: "INSERT INTO migrations (name, ran_at) VALUES ('0099-later', 0)", args: [] }]);
-    newer.close();
+    await newer.close();
     const before = await Bun.file(path).bytes();
     const refused = await openStoreAt(path).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(NewerDatabase);
@@ -116,7 +116,7 @@ async function openEmpty() {
   return {
     sql,
     async [Symbol.asyncDispose]() {
-      sql.close();
+      await sql.close();
       await folder[Symbol.asyncDispose]();
     },
   };

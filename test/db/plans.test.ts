@@ -115,8 +115,8 @@ async function openExplained() {
     store: storeOver(explained),
     plan: (): readonly string[] => steps,
     async [Symbol.asyncDispose]() {
-      real.close();
-      planner.close();
+      await real.close();
+      await planner.close();
       await folder[Symbol.asyncDispose]();
     },
   };

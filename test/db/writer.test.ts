@@ -197,8 +197,8 @@ async function openNotes({ before = () => null, commits = true }: NotesOptions =
     },
     async [Symbol.asyncDispose]() {
       await writer.drain();
-      real.close();
-      look.close();
+      await real.close();
+      await look.close();
       await folder[Symbol.asyncDispose]();
     },
   };

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Outcome } from "../../src/domain/outcome.ts";
+import { step } from "../../src/domain/change.ts";
 import { settle } from "../../src/domain/settle.ts";
 import type { Sender } from "../../src/ports/sender.ts";
 import type { Store } from "../../src/ports/store.ts";
@@ -144,6 +145,6 @@ async function leaveBehind(store: Store, id: string, accountId: string, now: Dat
   const before = await store.actions.find(accountId, id);
   if (before === null) throw new Error("no such action");
   const leaseUntil = new Date(now.getTime() + 1_000);
-  const after = { ...before, status: "active" as const, attempts: 1, leaseUntil, startedAt: now };
-  await store.actions.apply({ change: { before, after, happenings: [] }, at: now, outbox: [] });
+  const change = step(before, { status: "active", attempts: 1, leaseUntil, startedAt: now }, []);
+  await store.actions.apply({ change, at: now, outbox: [] });
 }

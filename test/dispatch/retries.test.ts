@@ -124,3 +124,17 @@ test("ten thousand sleeping retries hold one timer each for alarm, sweep and res
   await Promise.all(created.map(({ id }) => engine.saw(id, { status: "pending", attempts: 1 })));
   expect(engine.clock.timers).toBeLessThanOrEqual(before + 1);
 });
+
+test("what is ours is set over whatever a caller sent under the same name", async () => {
+  verifies("hostile.2.ours-last");
+  const sender = scripted({ kind: "not_sent", fault: "refused" });
+  await using engine = await openEngine({ sender });
+  const headers = { "Webhook-Id": "forged", "webhook-signature": "v1,forged", "x-outgate-attempt": "9" };
+  const { id } = await engine.create({ headers });
+  await engine.saw(id, { status: "pending", attempts: 1 });
+  const sent = sender.sent[0]?.headers ?? [];
+  const valuesOf = (name: string) => sent.filter(([sentName]) => sentName.toLowerCase() === name).map(([, value]) => value);
+  expect(valuesOf("webhook-id")).toEqual([id]);
+  expect(valuesOf("x-outgate-attempt")).toEqual(["1"]);
+  expect(valuesOf("webhook-signature")).toEqual([expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/)]);
+});

@@ -28,6 +28,8 @@ export interface TestStore extends AsyncDisposable {
   readonly store: Store;
   /** `store.actions`, which most tests are about. */
   readonly actions: ActionStore;
+  /** Closes the store and opens it again on what it has written: whatever was in memory only is gone. */
+  restart(): Promise<void>;
   /** What an action owes, in the order in which it was written. */
   outbox(actionId: string): Promise<readonly OutboxSeen[]>;
   /** How many dedupe and idempotency keys are remembered. */
@@ -48,19 +50,22 @@ export async function openFileStore(): Promise<TestStore> {
   const folder = await temporaryFolder();
   const path = join(folder.path, "outgate.db");
   const store = await openStoreAt(path);
-  return testStore(store, openFile(path), folder);
+  return testStore(store, { folder, look: openFile(path), open: () => openStoreAt(path) });
 }
 
 /** The store behind `@libsql/client`, as for `libsql://`, on a file. */
 export async function openClientStore(): Promise<TestStore> {
   const folder = await temporaryFolder();
   const url = `file:${join(folder.path, "outgate.db")}`;
-  const sql = openRemote(url, null);
+  const look = openRemote(url, null);
   // As the servers behind `libsql://` have it.
-  await sql.read({ sql: "PRAGMA journal_mode = WAL", args: [] });
-  await migrate(sql, NOON);
-  const store = createStore({ sql, seal: testSecrets, isAlone: false, onFatal: failTest, release: () => {} });
-  return testStore(store, openRemote(url, null), folder);
+  await look.read({ sql: "PRAGMA journal_mode = WAL", args: [] });
+  const open = async () => {
+    const sql = openRemote(url, null);
+    await migrate(sql, NOON);
+    return createStore({ sql, seal: testSecrets, isAlone: false, onFatal: failTest, release: () => {} });
+  };
+  return testStore(await open(), { folder, look, open });
 }
 
 /** Opens the file as the service does; whoever opens it closes it. */
@@ -77,10 +82,25 @@ function failTest(cause: unknown): never {
   throw new Error("A commit could not be made durable.", { cause });
 }
 
-function testStore(store: Store, look: Sql, folder: AsyncDisposable): TestStore {
+interface Place {
+  readonly folder: AsyncDisposable;
+  readonly look: Sql;
+  readonly open: () => Promise<Store>;
+}
+
+function testStore(first: Store, { folder, look, open }: Place): TestStore {
+  let store = first;
   return {
-    store,
-    actions: store.actions,
+    get store() {
+      return store;
+    },
+    get actions() {
+      return store.actions;
+    },
+    async restart() {
+      await store.close();
+      store = await open();
+    },
     async outbox(actionId) {
       const text = "SELECT event, target, payload, run FROM outbox WHERE action_id = ? ORDER BY revision, kind";
       const rows = await look.read({ sql: text, args: [actionId] });
@@ -97,7 +117,7 @@ function testStore(store: Store, look: Sql, folder: AsyncDisposable): TestStore 
     },
     async [Symbol.asyncDispose]() {
       await store.close();
-      look.close();
+      await look.close();
       await folder[Symbol.asyncDispose]();
     },
   };

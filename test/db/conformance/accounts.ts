@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { anAccount, anApiKey, later } from "../../support/factory.ts";
+import { StoreUnavailable } from "../../../src/ports/store.ts";
+import { ACCOUNT, aCreation, anAccount, anApiKey, aQuery, later } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 
 /** Accounts, their keys, and what the store says of itself. */
@@ -68,5 +69,28 @@ export function testAccounts(open: OpenTestStore): void {
     await using db = await open();
     await db.store.probe();
     await db.store.probe();
+  });
+
+  test("a store that is closed has written everything, and refuses what comes later", async () => {
+    await using db = await open();
+    const creations = Array.from({ length: 20 }, () => aCreation());
+    const created = creations.map((creation) => db.actions.create(creation));
+    await db.store.close();
+    expect(await Promise.all(created)).toEqual(creations.map(() => ({ kind: "created" })));
+    const { actions } = db;
+    const late = [
+      actions.create(aCreation()),
+      actions.find(ACCOUNT, "act_x"),
+      actions.list(aQuery()),
+      db.store.probe(),
+    ];
+    const ends = await Promise.allSettled(late);
+    expect(ends.map((end) => end.status === "rejected" && end.reason instanceof StoreUnavailable)).toEqual(
+      late.map(() => true),
+    );
+    await db.store.close();
+    await db.restart();
+    const found = await Promise.all(creations.map(({ action }) => db.actions.find(ACCOUNT, action.id)));
+    expect(found).toEqual(creations.map(({ action }) => action));
   });
 }

@@ -66,15 +66,16 @@ export function testKeys(open: OpenTestStore): void {
       expect(created).toEqual(keys.map(() => ({ kind: "created" })));
     });
 
-    test.each(ACTION_STATUSES)("means an action that is %s as the law says", async (status) => {
+    test("means an action of each status as the law says", async () => {
       verifies("decision.3.idempotency-first", "decision.3.dedupe-ignores-failed", "spec.dedupe.ignores-failed");
       await using db = await open();
-      const action = await actionInStatus(db.actions, status, { [member]: "k" });
-      const answers = answersFor(kind, status) && isInWindow(NOON, NOON);
-      expect((await db.actions.holderOf(ACCOUNT, kind, "k", NOON))?.id).toBe(answers ? action.id : undefined);
-      const created = await db.actions.create(aCreation({ [member]: "k" }));
-      expect(created.kind).toBe(answers ? "matched" : "created");
-      if (created.kind === "matched") expect(created.action).toEqual(action);
+      for (const status of ACTION_STATUSES) {
+        const action = await actionInStatus(db.actions, status, { [member]: status });
+        const answers = answersFor(kind, status) && isInWindow(NOON, NOON);
+        expect((await db.actions.holderOf(ACCOUNT, kind, status, NOON))?.id).toBe(answers ? action.id : undefined);
+        const created = await db.actions.create(aCreation({ [member]: status }));
+        expect(created).toEqual(answers ? { kind: "matched", by: kind, action } : { kind: "created" });
+      }
     });
 
     test("that nobody has used means nothing", async () => {

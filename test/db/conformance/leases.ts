@@ -8,12 +8,16 @@ import { attempted, claimed, createdAction, decided, happeningsOf, LEASE, nextTu
 
 const due = ({ id, revision }: Action) => ({ id, revision, dueAt: NOON });
 
+/** A store may remember what it has just written; a restart makes it read. */
+const MEMORIES = ["at once", "after a restart"] as const;
+
 /** One claim an attempt, counted before a byte leaves; its revision is the only key to the end of the attempt. */
 export function testLeases(open: OpenTestStore): void {
-  test("a claim makes the action active, leases it and counts the attempt, in one write", async () => {
+  test.each(MEMORIES)("a claim makes the action active, leases it and counts the attempt, %s", async (memory) => {
     verifies("decision.3.attempts-at-claim", "spec.state.pending-dispatch");
     await using db = await open();
-    const action = await createdAction(db.actions, { headers: { "X-A": "1" } });
+    const action = await createdAction(db.actions, { headers: { "X-A": "1" }, onUnknown: "stop", dedupe: "k" });
+    if (memory === "after a restart") await db.restart();
     const at = { now: later(40), leaseUntil: later(45_040) };
     const [active] = await db.actions.claim([due(action)], at);
     const expected: Action = {
@@ -32,25 +36,29 @@ export function testLeases(open: OpenTestStore): void {
     expect(started?.at).toEqual(at.now);
   });
 
-  test("started_at is the first attempt's, and a new attempt keeps the last result until it has its own", async () => {
-    verifies("decision.3.started-at");
-    await using db = await open();
-    const action = await createdAction(db.actions);
-    const failed = await attempted(db.actions, action, answered(503, '"busy"'));
-    const again = await claimed(db.actions, failed, { now: later(9_000), leaseUntil: later(54_000) });
-    expect(again).toMatchObject({ attempts: 2, result: null });
-    expect(again.startedAt).toEqual(NOON);
-    expect((await stored(db.actions, action)).result).toEqual(failed.result);
-    await db.actions.apply(settled(again, answered(200, '"done"'), { durationMs: 7 }));
-    expect((await stored(db.actions, action)).result).toEqual({
-      lastError: null,
-      errorSource: null,
-      responseCode: 200,
-      responseBody: '"done"',
-      responseTruncated: false,
-      durationMs: 7,
-    });
-  });
+  test.each(MEMORIES)(
+    "started_at is the first attempt's, and the last result stays until the next, %s",
+    async (memory) => {
+      verifies("decision.3.started-at");
+      await using db = await open();
+      const action = await createdAction(db.actions);
+      const failed = await attempted(db.actions, action, answered(503, '"busy"'));
+      if (memory === "after a restart") await db.restart();
+      const again = await claimed(db.actions, failed, { now: later(9_000), leaseUntil: later(54_000) });
+      expect(again).toMatchObject({ attempts: 2, result: null });
+      expect(again.startedAt).toEqual(NOON);
+      expect((await stored(db.actions, action)).result).toEqual(failed.result);
+      await db.actions.apply(settled(again, answered(200, '"done"'), { durationMs: 7 }));
+      expect((await stored(db.actions, action)).result).toEqual({
+        lastError: null,
+        errorSource: null,
+        responseCode: 200,
+        responseBody: '"done"',
+        responseTruncated: false,
+        durationMs: 7,
+      });
+    },
+  );
 
   test("an end without an answer or a duration is a result too", async () => {
     await using db = await open();

@@ -5,7 +5,7 @@ import { REQUEST_BODY_BYTES_MAX, RESPONSE_BODY_BYTES_MAX } from "../../../src/do
 import { verifies } from "../../spec/verifies.ts";
 import { ACCOUNT, aCreation, aDecision, answered, aQuery, later, NOON, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
-import { attempted, claimed, createdAction, stored } from "./steps.ts";
+import { attempted, claimed, createdAction } from "./steps.ts";
 
 /** Texts that have gone wrong in some store, some driver or some statement. */
 const ODD = [
@@ -59,16 +59,23 @@ export function testTexts(open: OpenTestStore): void {
     expect(action).toMatchObject({ body: null, headers: null, callback: null, notifyEmail: null, result: null });
   });
 
-  test.each(BODIES)("a body keeps %s, by whatever way it is read", async (_, body) => {
+  test("a body keeps every byte, by whatever way it is read", async () => {
     verifies("hostile.4.trap-nul");
     await using db = await open();
-    const creation = aCreation({ body, dedupe: "k" });
-    await db.actions.create(creation);
-    expect((await stored(db.actions, creation.action)).body).toBe(body);
-    expect((await db.actions.list(aQuery())).actions[0]?.body).toBe(body);
-    expect((await db.actions.holderOf(ACCOUNT, "dedupe", "k", NOON))?.body).toBe(body);
-    expect((await claimed(db.actions, creation.action)).body).toBe(body);
-    expect((await db.actions.orphans(null, 1))[0]?.body).toBe(body);
+    const created = new Map<string, Action>();
+    for (const [name, body] of BODIES) {
+      const action = await createdAction(db.actions, { body, dedupe: name });
+      expect(action.body).toBe(body);
+      expect((await db.actions.list(aQuery({ limit: 1 }))).actions[0]?.body).toBe(body);
+      expect((await db.actions.holderOf(ACCOUNT, "dedupe", name, NOON))?.body).toBe(body);
+      expect((await claimed(db.actions, await createdAction(db.actions, { body }))).body).toBe(body);
+      created.set(body, action);
+    }
+    // What the store may remember of a create is gone, and the claim reads it.
+    await db.restart();
+    for (const [body, action] of created) expect((await claimed(db.actions, action)).body).toBe(body);
+    const orphans = (await db.actions.orphans(null, 100)).map((action) => String(action.body));
+    expect(orphans.toSorted()).toEqual([...created.keys(), ...created.keys()].toSorted());
   });
 
   test("an answer keeps all of this too", async () => {
@@ -79,26 +86,28 @@ export function testTexts(open: OpenTestStore): void {
     }
   });
 
-  test.each(ODD)("texts of people and machines keep %s", async (_, text) => {
+  test("texts of people and machines come back as they were", async () => {
     await using db = await open();
-    const odd: Partial<Action> = {
-      url: `https://api.example.com/${text}`,
-      dedupe: text,
-      idempotencyKey: text,
-      headers: { "X-A": text, [text]: "x" },
-      callback: `https://hooks.example.com/${text}`,
-      notifyEmail: text,
-      createdBy: `key:${text}`,
-    };
-    const action = await createdAction(db.actions, odd);
-    expect(action).toMatchObject(odd);
-    expect((await db.actions.holderOf(ACCOUNT, "dedupe", text, NOON))?.id).toBe(action.id);
-    expect((await db.actions.list(aQuery({ dedupe: text }))).actions).toEqual([action]);
+    for (const [, text] of ODD) {
+      const odd: Partial<Action> = {
+        url: `https://api.example.com/${text}`,
+        dedupe: text,
+        idempotencyKey: text,
+        headers: { "X-A": text, [text]: "x" },
+        callback: `https://hooks.example.com/${text}`,
+        notifyEmail: text,
+        createdBy: `key:${text}`,
+      };
+      const action = await createdAction(db.actions, odd);
+      expect(action).toMatchObject(odd);
+      expect((await db.actions.holderOf(ACCOUNT, "dedupe", text, NOON))?.id).toBe(action.id);
+      expect((await db.actions.list(aQuery({ dedupe: text }))).actions).toEqual([action]);
 
-    await db.actions.apply(writeOf(cancel(action, { ...aDecision(), actor: `user:${text}`, reason: text })));
-    const entry = (await db.actions.timeline(ACCOUNT, action.id)).at(-1);
-    expect(entry?.happening).toEqual({ type: "cancelled", actor: `user:${text}`, reason: text });
-    expect((await db.outbox(action.id))[0]?.target).toBe(`https://hooks.example.com/${text}`);
+      await db.actions.apply(writeOf(cancel(action, { ...aDecision(), actor: `user:${text}`, reason: text })));
+      const entry = (await db.actions.timeline(ACCOUNT, action.id)).at(-1);
+      expect(entry?.happening).toEqual({ type: "cancelled", actor: `user:${text}`, reason: text });
+      expect((await db.outbox(action.id))[0]?.target).toBe(`https://hooks.example.com/${text}`);
+    }
   });
 
   describe("the largest", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Action } from "../../../src/domain/action.ts";
-import { applied, cancel, isRefusal, retry } from "../../../src/domain/change.ts";
+import { cancel, isRefusal, retry } from "../../../src/domain/change.ts";
 import { DEDUPE_WINDOW_MS, TIMELINE_ROWS_MAX } from "../../../src/domain/limits.ts";
 import { owedOn } from "../../../src/domain/owed.ts";
 import type { ChangeWrite } from "../../../src/ports/store.ts";
@@ -138,7 +138,7 @@ function backAndForth(action: Action, count: number): readonly ChangeWrite[] {
     const change = (step % 2 === 0 ? cancel : retry)(before, aDecision());
     if (isRefusal(change)) throw new Error(change.message);
     writes.push(writeOf(change));
-    before = applied(change);
+    before = change.after;
   }
   return writes;
 }

@@ -1,0 +1,93 @@
+import type { Server } from "bun";
+import type { Authenticate } from "../accounts/authenticate.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { Log } from "../ports/log.ts";
+import type { Metrics } from "../ports/metrics.ts";
+import { refuse } from "./errors.ts";
+import { createRateLimit } from "./rate-limit.ts";
+import { nameRequest } from "./request-id.ts";
+import { closing } from "./rest.ts";
+import type { Route } from "./route.ts";
+import { createRouter } from "./router.ts";
+import { hasBody, targetOf, type Visit } from "./visit.ts";
+
+export interface DoorDeps {
+  readonly authenticate: Authenticate;
+  readonly clock: Clock;
+  readonly ids: Pick<Ids, "request">;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "requested">;
+  readonly limits: { readonly rateLimitPerSecond: number };
+}
+
+/** Answers every request, whatever it is: never rejects. */
+export type Door = (request: Request, server: Server<unknown> | null) => Promise<Response>;
+
+/**
+ * Every request comes through here, and the order of the lines is the order of judgement (hostile 1): name it, ask who
+ * calls, count it, route it. What leaves carries the request's id and is one line of the log.
+ */
+export function createDoor(deps: DoorDeps, routes: readonly Route[]): Door {
+  const { authenticate, clock, ids, log } = deps;
+  const countIn = createRateLimit(clock, deps.limits.rateLimitPerSecond);
+  const route = createRouter(routes, (visit, error) => refuse(visit, error, log));
+
+  const admit = async (visit: Visit): Promise<void> => {
+    visit.caller = await authenticate(visit.request.headers.get("authorization"));
+    countIn(visit.caller.accountId);
+  };
+
+  const answer = async (visit: Visit): Promise<Response> => {
+    try {
+      if (isGuarded(visit.path)) await admit(visit);
+      return await route(visit);
+    } catch (error) {
+      return refuse(visit, error, log);
+    }
+  };
+
+  return async (request, server) => {
+    const visit: Visit = {
+      request,
+      server,
+      ...targetOf(request.url),
+      name: nameRequest(request.headers.get("x-request-id"), ids),
+      startedMs: clock.monotonicMs(),
+      caller: null,
+      route: null,
+      actionId: null,
+      errorCode: null,
+      isBodyUnread: hasBody(request),
+    };
+    const answered = await answer(visit);
+    const response = visit.isBodyUnread ? await closing(visit, answered, clock) : answered;
+    response.headers.set("x-request-id", visit.name.id);
+    writeDown(visit, response.status, deps);
+    return response;
+  };
+}
+
+/** Every /v1 path asks for a key, also one that does not exist. */
+function isGuarded(path: string): boolean {
+  return path.startsWith("/v1/") || path === "/v1";
+}
+
+/** One line for each request. Of the URL only the pattern: a path may hold a token, a query anything. */
+function writeDown(visit: Visit, status: number, { clock, log, metrics }: DoorDeps): void {
+  const { request, name, caller, errorCode } = visit;
+  const durationMs = clock.monotonicMs() - visit.startedMs;
+  metrics.requested(request.method, status, durationMs);
+  log.info("http.requested", {
+    request_id: name.id,
+    error_id: errorCode === null ? undefined : name.envelopeId(),
+    method: request.method,
+    route: visit.route,
+    action_id: visit.actionId ?? undefined,
+    status,
+    code: errorCode ?? undefined,
+    duration_ms: Math.round(durationMs * 10) / 10,
+    account_id: caller?.accountId,
+    key_id: caller?.keyId,
+  });
+}

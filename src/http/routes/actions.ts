@@ -1,0 +1,77 @@
+import type { ActionDesk } from "../../actions/desk.ts";
+import { createCheckCreate, type CreateRules } from "../../contract/create.ts";
+import { memberText } from "../../contract/json-text.ts";
+import { API } from "../../contract/operations.ts";
+import { checkList, ListQuery, pageJson } from "../../contract/page.ts";
+import { compileQuery } from "../../contract/query.ts";
+import { timelineJson } from "../../contract/timeline.ts";
+import { NoQuery, WaitQuery } from "../../contract/wait.ts";
+import { type Action, isTerminal } from "../../domain/action.ts";
+import { WAIT_SECONDS_DEFAULT } from "../../domain/limits.ts";
+import { json } from "../answer.ts";
+import { readJson } from "../body.ts";
+import { readQuery } from "../query.ts";
+import { type Route, routeOf } from "../route.ts";
+import { callerOf, type Visit } from "../visit.ts";
+import { type WaitingDeps, whileWaiting } from "../waiting.ts";
+import { actionIdOf } from "./action-id.ts";
+import type { Show } from "./show.ts";
+
+export interface ActionRouteDeps extends CreateRules, WaitingDeps {
+  readonly desk: Pick<ActionDesk, "create" | "get" | "list" | "timeline" | "wait">;
+  readonly show: Show;
+}
+
+const WAIT = compileQuery(WaitQuery);
+const LIST = compileQuery(ListQuery);
+const NONE = compileQuery(NoQuery);
+
+/** Making actions and reading them (decisions 1). */
+export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
+  const { desk, show } = deps;
+  const checkCreate = createCheckCreate(deps);
+
+  const waitFor = (visit: Visit, id: string, seconds: number): Promise<Action> =>
+    whileWaiting(visit, deps, (stop) => desk.wait(callerOf(visit), id, { waitMs: seconds * 1_000, stop }));
+
+  const create = async (visit: Visit): Promise<Response> => {
+    const caller = callerOf(visit);
+    const { wait = WAIT_SECONDS_DEFAULT } = readQuery(visit.search, WAIT);
+    const body = await readJson(visit);
+    const { request, sync } = checkCreate({
+      value: body.value,
+      bodyText: () => memberText(body, "body"),
+      idempotencyKey: visit.request.headers.get("idempotency-key"),
+      hold: caller.hold,
+    });
+    const { action, differs } = await desk.create(caller, request);
+    visit.actionId = action.id;
+    const shown = sync && !isTerminal(action.status) ? await waitFor(visit, action.id, wait) : action;
+    if (differs !== undefined) return json(show(shown, differs));
+    return json(show(shown), 201, { location: `/v1/actions/${action.id}` });
+  };
+
+  return [
+    routeOf(API.createAction, create),
+    routeOf(API.listActions, async (visit) => {
+      const { actions, before } = await desk.list(callerOf(visit), checkList(readQuery(visit.search, LIST)));
+      return json(
+        pageJson(
+          actions.map((action) => show(action)),
+          before,
+        ),
+      );
+    }),
+    routeOf(API.getAction, async (visit, params) => {
+      const { wait } = readQuery(visit.search, WAIT);
+      const id = actionIdOf(visit, params);
+      const action = await desk.get(callerOf(visit), id);
+      const isOver = wait === undefined || isTerminal(action.status);
+      return json(show(isOver ? action : await waitFor(visit, id, wait)));
+    }),
+    routeOf(API.getTimeline, async (visit, params) => {
+      readQuery(visit.search, NONE);
+      return json(timelineJson(await desk.timeline(callerOf(visit), actionIdOf(visit, params))));
+    }),
+  ];
+}

@@ -1,0 +1,32 @@
+import type { ActionDesk } from "../../actions/desk.ts";
+import { checkDecision } from "../../contract/decision.ts";
+import { API, type ApiOperation } from "../../contract/operations.ts";
+import { compileQuery } from "../../contract/query.ts";
+import { NoQuery } from "../../contract/wait.ts";
+import type { Operation } from "../../domain/transition.ts";
+import { json } from "../answer.ts";
+import { readOptionalJson } from "../body.ts";
+import { readQuery } from "../query.ts";
+import { type Route, routeOf } from "../route.ts";
+import { callerOf } from "../visit.ts";
+import { actionIdOf } from "./action-id.ts";
+import type { Show } from "./show.ts";
+
+export interface DecisionRouteDeps {
+  readonly desk: Pick<ActionDesk, Operation>;
+  readonly show: Show;
+}
+
+const NONE = compileQuery(NoQuery);
+
+/** Approve, cancel and retry: 200 with the whole action; a reason may come along (decisions 1). */
+export function decisionRoutes({ desk, show }: DecisionRouteDeps): readonly Route[] {
+  const route = (operation: ApiOperation, verb: Operation): Route =>
+    routeOf(operation, async (visit, params) => {
+      readQuery(visit.search, NONE);
+      const body = await readOptionalJson(visit);
+      const reason = checkDecision(body?.value);
+      return json(show(await desk[verb](callerOf(visit), actionIdOf(visit, params), reason)));
+    });
+  return [route(API.approveAction, "approve"), route(API.cancelAction, "cancel"), route(API.retryAction, "retry")];
+}

@@ -1,0 +1,87 @@
+import type { Server } from "bun";
+import type { ActionDesk } from "../actions/desk.ts";
+import type { Authenticate } from "../accounts/authenticate.ts";
+import { DRAIN_MS_MAX } from "../domain/limits.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { Log } from "../ports/log.ts";
+import type { Metrics } from "../ports/metrics.ts";
+import type { Targets } from "../ports/targets.ts";
+import { createDoor } from "./door.ts";
+import type { Route } from "./route.ts";
+import { actionRoutes } from "./routes/actions.ts";
+import { decisionRoutes } from "./routes/decisions.ts";
+import { createShow } from "./routes/show.ts";
+import { signingSecretRoutes, type SigningSecretRouteDeps } from "./routes/signing-secret.ts";
+import { systemRoutes, type SystemRouteDeps } from "./routes/system.ts";
+import { IDLE_SECONDS } from "./waiting.ts";
+
+export interface HttpDeps extends SystemRouteDeps, SigningSecretRouteDeps {
+  readonly desk: ActionDesk;
+  readonly authenticate: Authenticate;
+  readonly targets: Targets;
+  readonly clock: Clock;
+  readonly ids: Pick<Ids, "request">;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "requested">;
+  /** Path of an action's receipt page. */
+  readonly receiptUrl: (actionId: string) => string;
+  readonly limits: { readonly rateLimitPerSecond: number };
+  /** Who may be asked for approval; empty: anyone. */
+  readonly approvers: readonly string[];
+  /** Aborted when the service stops: whoever waits is answered. */
+  readonly draining: AbortSignal;
+  /** Ways in that other rooms bring along. */
+  readonly routes?: readonly Route[];
+}
+
+export interface Http {
+  /** Answers one request; what `listen` does with each, and a test without a socket. */
+  handle(request: Request): Promise<Response>;
+  /** Port 0 takes any free one. */
+  listen(port: number, host: string): { readonly port: number; readonly host: string };
+  /** Takes no new connection, lets what is under way end, and cuts what is not done after the grace. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/** The REST door. */
+export function createHttp(deps: HttpDeps): Http {
+  const show = createShow(deps.clock, deps.receiptUrl);
+  const judge = (url: string) => deps.targets.judge(url);
+  const routes = [
+    ...actionRoutes({ ...deps, show, judge }),
+    ...decisionRoutes({ ...deps, show }),
+    ...signingSecretRoutes(deps),
+    ...systemRoutes(deps),
+    ...(deps.routes ?? []),
+  ];
+  const door = createDoor(deps, routes);
+  let server: Server<unknown> | null = null;
+
+  return {
+    handle: (request) => door(request, null),
+    listen(port, host) {
+      server = Bun.serve({
+        port,
+        hostname: host,
+        idleTimeout: IDLE_SECONDS,
+        // Bun's own 413 has neither envelope nor request id; `body.ts` counts.
+        maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+        development: false,
+        // With `development: false` Bun shares a port with whoever else listens on it, another Outgate above all.
+        reusePort: false,
+        fetch: door,
+      });
+      return { port: server.port ?? port, host };
+    },
+    async stop(graceMs = DRAIN_MS_MAX) {
+      if (server === null) return;
+      const isOver = Promise.withResolvers<void>();
+      const unring = deps.clock.after(graceMs, isOver.resolve);
+      await Promise.race([server.stop(), isOver.promise]);
+      unring();
+      await server.stop(true);
+      server = null;
+    },
+  };
+}

@@ -1,0 +1,105 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Sql, Statement } from "../../db/libsql/sql.ts";
+import { openThreaded } from "../../db/libsql/threaded.ts";
+import { StoreUnavailable } from "../../src/ports/store.ts";
+import { temporaryFolder } from "../support/store.ts";
+import { maxGapMs } from "./event-loop.ts";
+
+const insert = (name: string): Statement => ({ sql: "INSERT INTO notes (name) VALUES (?)", args: [name] });
+const names: Statement = { sql: "SELECT name FROM notes ORDER BY rowid", args: [] };
+
+test("a commit that takes long does not stop the event loop", async () => {
+  await using db = await openNotes();
+  const long = `INSERT INTO notes (name)
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000) SELECT max(i) FROM n`;
+  const began = performance.now();
+  const gap = await maxGapMs(() => db.sql.batch([{ sql: long, args: [] }]));
+  const took = performance.now() - began;
+  expect(await db.sql.read(names)).toEqual([{ name: "2000000" }]);
+  expect(gap).toBeLessThan(took / 2);
+});
+
+test("what was committed is read at once, and what runs is not read yet", async () => {
+  await using db = await openNotes();
+  const writing = db.sql.batch([insert("a"), insert("b")]);
+  expect(await db.sql.read(names)).toEqual([]);
+  expect((await writing).map(({ changes }) => changes)).toEqual([1, 1]);
+  expect(await db.sql.read(names)).toEqual([{ name: "a" }, { name: "b" }]);
+});
+
+test("rows come back over the thread, empty ones too", async () => {
+  await using db = await openNotes();
+  const update = { sql: "UPDATE notes SET name = name || ? RETURNING name, 1 AS one, NULL AS none", args: ["!"] };
+  const [none, written, one] = await db.sql.batch([update, insert("a"), update]);
+  expect([none, written]).toEqual([
+    { changes: 0, rows: [] },
+    { changes: 1, rows: [] },
+  ]);
+  expect(one).toEqual({ changes: 1, rows: [{ name: "a!", one: 1, none: null }] });
+});
+
+test("an error of the database comes over with its code, and the batch leaves nothing behind", async () => {
+  await using db = await openNotes();
+  const failed = await db.sql.batch([insert("a"), insert("a")]).catch((error: unknown) => error);
+  expect(failed).toMatchObject({ code: "SQLITE_CONSTRAINT_UNIQUE" });
+  expect(await db.sql.read(names)).toEqual([]);
+  await db.sql.batch([insert("b")]);
+  expect(await db.sql.read(names)).toEqual([{ name: "b" }]);
+});
+
+test("more texts than have a number are written all the same, and again", async () => {
+  await using db = await openNotes();
+  const texts = Array.from({ length: 1_200 }, (_, at) => ({
+    sql: `INSERT INTO notes (name) VALUES ('${at}' || ?)`,
+    args: ["x"],
+  }));
+  await db.sql.batch(texts);
+  await db.sql.batch(texts.map(({ sql }) => ({ sql, args: ["y"] })));
+  const rows = await db.sql.read(names);
+  expect(rows.map((row) => row["name"])).toEqual(["x", "y"].flatMap((end) => texts.map((_, at) => `${at}${end}`)));
+});
+
+test("half a character is replaced before it is stored, since reading it back would end the process", async () => {
+  await using db = await openNotes();
+  await db.sql.batch([insert("a\ud800b"), insert("\udc00")]);
+  expect(await db.sql.read(names)).toEqual([{ name: "a\ufffdb" }, { name: "\ufffd" }]);
+});
+
+test("the connection that reads can't write", async () => {
+  await using db = await openNotes();
+  expect(await db.sql.read(insert("a")).then(Boolean, () => "refused")).toBe("refused");
+  expect(await db.sql.read(names)).toEqual([]);
+});
+
+test("a file that can't be opened is refused with the database's code", async () => {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, "notes.db");
+  await Bun.write(path, "no database ".repeat(1_000));
+  expect(await openThreaded(path, () => {}).catch((error: unknown) => error)).toMatchObject({ code: "SQLITE_NOTADB" });
+});
+
+test("what was under way at the end has its answer, and what comes later is refused", async () => {
+  await using db = await openNotes();
+  const writing = db.sql.batch([insert("a")]);
+  await db.sql.close();
+  expect(await writing).toHaveLength(1);
+  const late = await Promise.allSettled([db.sql.batch([insert("b")]), db.sql.read(names)]);
+  expect(late.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(late[1]).toMatchObject({ reason: expect.any(StoreUnavailable) });
+});
+
+async function openNotes(): Promise<AsyncDisposable & { readonly sql: Sql }> {
+  const folder = await temporaryFolder();
+  const sql = await openThreaded(join(folder.path, "notes.db"), (cause) => {
+    throw new Error("The thread died.", { cause });
+  });
+  await sql.batch([{ sql: "CREATE TABLE notes (name TEXT NOT NULL UNIQUE)", args: [] }]);
+  return {
+    sql,
+    async [Symbol.asyncDispose]() {
+      await sql.close().catch(() => {});
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,164 @@
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { verifies } from "../spec/verifies.ts";
+import { KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+import { exchange, readAnswer, request } from "./wire.ts";
+
+const door = openDoor();
+afterAll(() => door[Symbol.asyncDispose]());
+beforeEach(() => void door.calls.splice(0));
+
+const KEY = `Authorization: Bearer ${KEYS.owner}`;
+const TYPE = "Content-Type: application/json";
+const URL = `"url":"https://api.example.com/"`;
+const BYTES_MAX = 1_048_576;
+
+interface Sent {
+  readonly headers?: readonly string[];
+  readonly body?: string | Uint8Array;
+  readonly path?: string;
+}
+
+/** Sends a POST byte by byte as said, and waits for the whole answer. */
+async function post({ headers = [TYPE], body = "", path = "/v1/actions" }: Sent) {
+  const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+  const length = bytes.length === 0 ? [] : [`Content-Length: ${bytes.length}`];
+  const head = request(`POST ${path}`, [KEY, "Connection: close", ...headers, ...length]);
+  const { text } = await exchange(door.port, [head, bytes]);
+  const answer = readAnswer(text);
+  const code = /"code":"([a-z_]+)"/.exec(answer.body)?.[1] ?? null;
+  return { status: answer.status, code, requestId: answer.headers.get("x-request-id") };
+}
+
+/** A create of exactly so many bytes. */
+function createOf(bytes: number): string {
+  const [before, after] = [`{${URL},"body":{"a":"`, `"}}`];
+  return before + "x".repeat(bytes - before.length - after.length) + after;
+}
+
+const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+/** `depth` counts the whole request: the create, its body and what is in it. */
+const deep = (depth: number) => `{${URL},"body":{"a":${nested(depth - 2)}}}`;
+const members = (count: number) => Array.from({ length: count }, (_, at) => `"k${at}":1`).join(",");
+
+describe("a body that is refused before its fields are looked at", () => {
+  test.each<[string, Sent, string]>([
+    ["B29", { headers: [TYPE, "Content-Length: 0"] }, "missing_body"],
+    ["B29 no length", { headers: [TYPE] }, "missing_body"],
+    ["B29 empty chunks", { headers: [TYPE, "Transfer-Encoding: chunked", "\r\n0"] }, "missing_body"],
+    ["B30", { headers: [] }, "missing_body"],
+  ])("%s", async (_name, sent, code) => {
+    verifies("hostile.b29", "hostile.b30", "spec.error.missing-body", "decision.2.missing-body");
+    expect(await post(sent)).toMatchObject({ status: 400, code });
+    expect(door.calls).toEqual([]);
+  });
+
+  const body = `{${URL}}`;
+  test.each<[string, Sent]>([
+    ["B33", { headers: [], body }],
+    ["B34", { headers: ["Content-Type: text/plain"], body }],
+    ["B35", { headers: ["Content-Type: application/jsonx"], body }],
+    ["B36", { headers: ["Content-Type: multipart/form-data; boundary=x"], body }],
+    ["B37", { headers: ["Content-Type: application/json; charset=utf-16"], body }],
+    ["B37 quoted", { headers: ['Content-Type: application/json; a=b; charset="latin1"'], body }],
+    ["B38", { headers: [TYPE, "Content-Encoding: gzip"], body }],
+    ["two types", { headers: [TYPE, "Content-Type: text/plain"], body }],
+    ["a form", { headers: ["Content-Type: application/x-www-form-urlencoded"], body: "url=x" }],
+    ["no body, but a wrong type", { headers: ["Content-Type: text/plain"] }],
+  ])("%s is invalid_content_type", async (_name, sent) => {
+    verifies("hostile.b33", "hostile.b34", "spec.create.content-type", "spec.error.invalid-content-type");
+    verifies("decision.2.invalid-content-type");
+    expect(await post(sent)).toMatchObject({ status: 400, code: "invalid_content_type" });
+    expect(door.calls).toEqual([]);
+  });
+
+  test.each<[string, string | Uint8Array]>([
+    ["B41", `{"url":`],
+    ["B42", " \r\n\t "],
+    ["B43 in a string", new Uint8Array([...new TextEncoder().encode(`{"url":"http://a/`), 0xff, 0x22, 0x7d])],
+    ["B43 outside", new Uint8Array([0x7b, 0x80, 0x7d])],
+    ["B43 half a pair in UTF-8", new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22])],
+    ["B44", deep(65)],
+    ["B45", nested(100_000)],
+    ["B45 open only", "[".repeat(100_000)],
+    ["B46", `{${URL},"body":{${members(9_999)}}}`],
+    ["two texts", `{${URL}}{}`],
+    ["a comma too many", `{${URL},}`],
+    ["a comment", `{${URL}/* x */}`],
+    ["NaN", `{${URL},"retries":NaN}`],
+    ["a NUL behind it", `{${URL}}\0`],
+  ])("%s is invalid_request", async (_name, body_) => {
+    verifies("hostile.b41", "spec.error.invalid-request", "decision.2.invalid-request");
+    verifies("decision.2.invalid-request-depth", "decision.2.json-depth", "decision.2.json-members", "spec.create.400");
+    expect(await post({ body: body_ })).toMatchObject({ status: 400, code: "invalid_request" });
+    expect(door.calls).toEqual([]);
+  });
+
+  test("B24 one byte too many is 413 with the envelope, by length and by count", async () => {
+    verifies("hostile.b24", "spec.create.413", "spec.limit.body-size", "spec.error.payload-too-large");
+    verifies("decision.2.payload-too-large", "decision.2.body-limit");
+    const tooLarge = createOf(BYTES_MAX + 1);
+    expect(await post({ body: tooLarge })).toMatchObject({ status: 413, code: "payload_too_large" });
+    const chunked = [KEY, TYPE, "Transfer-Encoding: chunked", "Connection: close"];
+    const { text } = await exchange(door.port, [request("POST /v1/actions", chunked), chunk(tooLarge), "0\r\n\r\n"]);
+    const answer = readAnswer(text);
+    expect(answer.status).toBe(413);
+    expect(answer.body).toContain(`"code":"payload_too_large"`);
+    expect(answer.body).toContain(`"request_id":"${answer.headers.get("x-request-id")}"`);
+    expect(door.calls).toEqual([]);
+  });
+});
+
+describe("a body that is accepted", () => {
+  test.each<[string, Sent]>([
+    ["B39", { headers: ["Content-Type: application/json; charset=utf-8"], body: `{${URL}}` }],
+    ["B39 quoted, in capitals", { headers: ['Content-Type: application/json;charset="UTF-8"; x=y'], body: `{${URL}}` }],
+    ["B40", { headers: ["Content-Type: APPLICATION/JSON"], body: `{${URL}}` }],
+    ["identity", { headers: [TYPE, "Content-Encoding: Identity"], body: `{${URL}}` }],
+    ["B47", { body: `\ufeff{${URL}}` }],
+    ["B48", { body: deep(64) }],
+    ["B46 one less", { body: `{${URL},"body":{${members(9_998)}}}` }],
+    ["B49", { body: `{"url":"nonsense",${URL}}` }],
+    ["white space around it", { body: `\r\n {${URL}}\n` }],
+  ])("%s", async (_name, sent) => {
+    verifies("hostile.b39", "spec.create.content-type", "decision.2.json-depth", "decision.2.json-members");
+    expect(await post(sent)).toMatchObject({ status: 201, code: null });
+  });
+
+  test("B27 exactly 1,048,576 bytes, by length and in chunks", async () => {
+    verifies("hostile.b27", "spec.limit.body-size", "decision.2.body-limit");
+    const largest = createOf(BYTES_MAX);
+    expect((await post({ body: largest })).status).toBe(201);
+    const half = BYTES_MAX / 2;
+    const chunked = [KEY, TYPE, "Transfer-Encoding: chunked", "Connection: close"];
+    const parts = [request("POST /v1/actions", chunked), chunk(largest.slice(0, half)), chunk(largest.slice(half))];
+    const { text } = await exchange(door.port, [...parts, "0\r\n\r\n"]);
+    expect(readAnswer(text).status).toBe(201);
+  });
+
+  test.each<[string, Sent]>([
+    ["no body", { headers: [] }],
+    [
+      "no body, whatever its type",
+      { headers: ["Content-Type: application/x-www-form-urlencoded", "Content-Length: 0"] },
+    ],
+    ["an empty object", { body: "{}" }],
+    ["a reason", { body: `{"reason":"no longer needed"}` }],
+  ])("a decision takes %s", async (_name, sent) => {
+    verifies("decision.1.verbs-reason", "spec.cancel.no-payload", "spec.approve.no-payload");
+    for (const verb of ["approve", "cancel", "retry"]) {
+      expect((await post({ ...sent, path: `/v1/actions/${KNOWN_ID}/${verb}` })).status).toBe(200);
+    }
+  });
+
+  test("a decision's body is judged like any other", async () => {
+    const path = `/v1/actions/${KNOWN_ID}/cancel`;
+    expect((await post({ path, headers: ["Content-Type: text/plain"], body: "x" })).code).toBe("invalid_content_type");
+    expect((await post({ path, body: "null" })).code).toBe("validation_error");
+    expect((await post({ path, body: `{"reason":"${"x".repeat(1_001)}"}` })).code).toBe("validation_error");
+    expect(door.calls).toEqual([]);
+  });
+});
+
+function chunk(text: string): string {
+  return `${text.length.toString(16)}\r\n${text}\r\n`;
+}

@@ -1,0 +1,190 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { HttpDeps } from "../../src/http/server.ts";
+import type { Caller } from "../../src/domain/caller.ts";
+import { DomainError } from "../../src/domain/errors.ts";
+import { StoreUnavailable } from "../../src/ports/store.ts";
+import { verifies } from "../spec/verifies.ts";
+import { cardboardDesk, KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+import { exchange, request } from "./wire.ts";
+
+const open: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const door of open.splice(0)) await door[Symbol.asyncDispose]();
+});
+
+/** A door at whose desk every get goes wrong in this way. */
+function doorThatThrows(error: unknown, overrides: Partial<HttpDeps> = {}) {
+  const get = async () => {
+    throw error;
+  };
+  const door = openDoor({ desk: { ...cardboardDesk([]), get }, ...overrides });
+  open.push(door);
+  return door;
+}
+
+const CALLER: Caller = {
+  accountId: "acc_one",
+  keyId: "key_one",
+  keyName: "one",
+  role: "owner",
+  hold: "none",
+  actor: "key:one",
+};
+const GET = `/v1/actions/${KNOWN_ID}`;
+
+describe("a fault of ours", () => {
+  test("is 500 without a word of what it was; the log has the place and the same id", async () => {
+    verifies("decision.2.internal-error");
+    const door = doorThatThrows(new Error("s3cr3t: insert into keys values ('og_s3cr3t')"));
+    const response = await door.ask(GET, { headers: { "x-request-id": "mine" } });
+    const text = await response.text();
+    expect(response.status).toBe(500);
+    expect(JSON.parse(text)).toMatchObject({
+      error: { code: "internal_error", request_id: expect.stringMatching(/^req_/) },
+    });
+    expect(text + JSON.stringify(door.lines)).not.toContain("s3cr3t");
+    const failed = door.lines.find(({ event }) => event === "http.failed");
+    expect(failed?.fields).toMatchObject({ request_id: "mine", route: "/v1/actions/{id}" });
+    expect(String(failed?.fields["error"])).toContain("faults.test.ts");
+    expect(text).toContain(String(failed?.fields["error_id"]));
+  });
+
+  test.each([
+    ["a thrown string", "nonsense"],
+    ["undefined", undefined],
+    ["a TypeError", new TypeError("x is not a function")],
+    ["an error that claims a status", Object.assign(new Error("x"), { status: 200, code: "NOT_FOUND" })],
+    ["an error that answers for itself", Object.assign(new Error("x"), { toResponse: () => new Response("inside") })],
+  ])("is 500 in the envelope whatever was thrown: %s", async (_name, thrown) => {
+    verifies("decision.2.internal-error", "decision.2.envelope");
+    const response = await doorThatThrows(thrown).ask(GET);
+    expect(response.status).toBe(500);
+    expect(await response.json()).toMatchObject({ error: { code: "internal_error" } });
+  });
+
+  test.each([
+    ["the store", new StoreUnavailable("disk full: /data/x")],
+    ["a decision that never wins", new DomainError("unavailable", "Try again.")],
+  ])("that heals is 503 with Retry-After: %s", async (_name, error) => {
+    verifies("decision.2.unavailable");
+    const response = await doorThatThrows(error).ask(GET);
+    const text = await response.text();
+    expect({ status: response.status, wait: response.headers.get("retry-after") }).toEqual({ status: 503, wait: "1" });
+    expect(text).toContain(`"code":"unavailable"`);
+    expect(text).not.toContain("/data");
+  });
+
+  test("is 503 too where it is the keys that can't be read", async () => {
+    verifies("decision.2.unavailable");
+    const broken = () => Promise.reject(new StoreUnavailable("away"));
+    const door = openDoor({ authenticate: Object.assign(broken, { forget: () => {} }) });
+    open.push(door);
+    expect((await door.ask(GET)).status).toBe(503);
+    expect((await door.ask("/health")).status).toBe(200);
+  });
+});
+
+test.each([
+  ["not_approvable", 409],
+  ["not_cancellable", 409],
+  ["not_retryable", 409],
+  ["not_found", 404],
+] as const)("what the desk refuses as %s is %i", async (code, status) => {
+  verifies("decision.2.not-approvable", "decision.2.not-cancellable", "decision.2.not-retryable");
+  const response = await doorThatThrows(new DomainError(code, "No.")).ask(GET);
+  expect(response.status).toBe(status);
+  expect(await response.json()).toMatchObject({ error: { code, message: "No." } });
+});
+
+describe("readiness", () => {
+  test("follows the store; health does not", async () => {
+    verifies("decision.1.ready", "decision.12.ready", "decision.1.health", "decision.12.health");
+    const state = { isUp: true };
+    const probe = () => (state.isUp ? Promise.resolve() : Promise.reject(new StoreUnavailable("disk full")));
+    const door = openDoor({ probe });
+    open.push(door);
+    const ready = async () => {
+      const response = await fetch(`${door.url}/ready`);
+      return [response.status, await response.json()] as const;
+    };
+    expect(await ready()).toEqual([200, { status: "ok", version: "0.0.0-test" }]);
+    state.isUp = false;
+    expect(await ready()).toEqual([503, { status: "unavailable", version: "0.0.0-test" }]);
+    expect(await (await fetch(`${door.url}/health`)).json()).toEqual({ status: "ok", version: "0.0.0-test" });
+    state.isUp = true;
+    door.drain.abort();
+    expect((await ready())[0]).toBe(503);
+  });
+
+  test("metrics are Prometheus text, and none without the store is an error of ours", async () => {
+    verifies("decision.1.metrics");
+    const door = openDoor();
+    open.push(door);
+    const response = await fetch(`${door.url}/metrics`);
+    expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    expect(await response.text()).toBe("outgate_up 1\n");
+  });
+});
+
+describe("the log", () => {
+  test("has one line for each request: route and ids, never a query, a key or a body", async () => {
+    const door = openDoor();
+    open.push(door);
+    const body = `{"url":"https://s3cr3t.example/","headers":{"authorization":"s3cr3t"},"body":{"a":"s3cr3t"}}`;
+    await door.ask("/v1/actions", { method: "POST", body, headers: { "content-type": "application/json" } });
+    await door.ask(GET);
+    await door.ask(`${GET}?token=s3cr3t`);
+    await door.ask("/r/s3cr3t");
+    await fetch(`${door.url}/v1/actions?key=s3cr3t`, { headers: { cookie: "s3cr3t", authorization: "Bearer s3cr3t" } });
+    const lines = door.lines.filter(({ event }) => event === "http.requested").map(({ fields }) => fields);
+    const who = { account_id: "acc_one", key_id: "key_owner" };
+    expect(lines).toEqual([
+      expect.objectContaining({ method: "POST", route: "/v1/actions", status: 201, action_id: KNOWN_ID, ...who }),
+      expect.objectContaining({ method: "GET", route: "/v1/actions/{id}", status: 200, action_id: KNOWN_ID, ...who }),
+      expect.objectContaining({ method: "GET", route: "/v1/actions/{id}", status: 400, code: "invalid_query", ...who }),
+      expect.objectContaining({ method: "GET", route: null, status: 404, code: "not_found" }),
+      expect.objectContaining({ method: "GET", route: null, status: 401, code: "unauthorized" }),
+    ]);
+    expect(JSON.stringify(door.lines)).not.toContain("s3cr3t");
+    expect(JSON.stringify(door.lines)).not.toContain(KEYS.owner);
+    for (const line of lines) expect(line["duration_ms"]).toBeNumber();
+  });
+
+  test("says that a client left before its body was there, as no fault of ours", async () => {
+    const asked = Promise.withResolvers<void>();
+    const authenticate = async () => {
+      asked.resolve();
+      return CALLER;
+    };
+    const door = openDoor({ authenticate: Object.assign(authenticate, { forget: () => {} }) });
+    open.push(door);
+    const head = [`Authorization: Bearer ${KEYS.owner}`, "Content-Type: application/json", "Content-Length: 100"];
+    await exchange(door.port, [request("POST /v1/actions", head, `{"url"`), () => asked.promise], { leaves: true });
+    while (door.lines.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(door.lines.map(({ event, fields }) => [event, fields["status"]])).toEqual([["http.requested", 499]]);
+  });
+});
+
+describe("the rate of an account", () => {
+  test("B28 counts whatever it asked for, refused or not; one more is 429 with Retry-After", async () => {
+    const seconds = { now: 0 };
+    const door = openDoor({
+      limits: { rateLimitPerSecond: 5 },
+      clock: { now: () => new Date(), monotonicMs: () => seconds.now, after: () => () => {} },
+    });
+    open.push(door);
+    const asks = ["/v1/actions", "/v1/nothing", "/v1/actions?x=1", GET, "/v1/actions/act_nobody"];
+    for (const path of asks) expect((await door.ask(path)).status).not.toBe(429);
+    const other = { headers: { authorization: `Bearer ${KEYS.agent}` } };
+    for (const init of [{}, other]) {
+      const refused = await door.ask("/v1/actions", init);
+      expect({ status: refused.status, wait: refused.headers.get("retry-after") }).toEqual({ status: 429, wait: "1" });
+      expect(await refused.json()).toMatchObject({ error: { code: "rate_limited" } });
+    }
+    // Neither strangers nor the system's own routes count.
+    expect((await fetch(`${door.url}/v1/actions`)).status).toBe(401);
+    expect((await fetch(`${door.url}/health`)).status).toBe(200);
+    seconds.now = 1_000;
+    expect((await door.ask("/v1/actions")).status).toBe(200);
+  });
+});

@@ -1,0 +1,104 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { cursorOf } from "../../src/contract/page.ts";
+import { verifies } from "../spec/verifies.ts";
+import { KNOWN_ID, openDoor } from "./stub-house.ts";
+
+const door = openDoor();
+afterAll(() => door[Symbol.asyncDispose]());
+
+interface Envelope {
+  readonly error: { readonly code: string; readonly details?: readonly { readonly field: string }[] };
+}
+
+async function refusal(path: string, method = "GET") {
+  const response = await door.ask(path, { method });
+  const { error } = (await response.json()) as Envelope;
+  return { status: response.status, code: error.code, fields: error.details?.map(({ field }) => field) ?? [] };
+}
+
+describe("a query that is refused", () => {
+  test.each(["0", "121", "abc", "1.5", "-1", "+1", "1e1", " 1", "", "0x1", "99999999999999999999"])(
+    "wait=%s",
+    async (wait) => {
+      verifies("hostile.b100", "decision.3.wait-range", "spec.limit.sync-wait");
+      const expected = { status: 400, code: "invalid_query", fields: ["wait"] };
+      expect(await refusal(`/v1/actions/${KNOWN_ID}?wait=${encodeURIComponent(wait)}`)).toEqual(expected);
+      expect(await refusal(`/v1/actions?wait=${encodeURIComponent(wait)}`, "POST")).toEqual(expected);
+    },
+  );
+
+  test.each([
+    ["B101", "limit=0", ["limit"]],
+    ["B101", "limit=101", ["limit"]],
+    ["B101 no number", "limit=ten", ["limit"]],
+    ["B102", "status=done", ["status"]],
+    ["B102 one of two", "status=failed&status=done", ["status"]],
+    ["B103", "created_after=yesterday", ["created_after"]],
+    ["B103 no such day", "created_before=2026-02-30T00:00:00Z", ["created_before"]],
+    ["B103 no zone", "created_before=2026-02-03T00:00:00", ["created_before"]],
+    ["B103 no time", "created_before=2026-02-03", ["created_before"]],
+    ["B103 a number", "created_after=1700000000", ["created_after"]],
+    ["B104", "cursor=garbage", ["cursor"]],
+    ["B104 an id", `cursor=${KNOWN_ID}`, ["cursor"]],
+    ["B105", "colour=red", ["colour"]],
+    ["B105 a prototype's", "__proto__=1", ["__proto__"]],
+    ["B105 case", "Limit=5", ["Limit"]],
+    ["twice", "limit=5&limit=5", ["limit"]],
+    ["method", "method=get", ["method"]],
+    ["host", "host=a/b", ["host"]],
+    ["dedupe", "dedupe=", ["dedupe"]],
+    ["all at once", "limit=0&colour=red&status=x&host=", ["colour", "status", "host", "limit"]],
+  ])("of a list: %s %s", async (_name, query, fields) => {
+    verifies("hostile.b101", "hostile.b102", "hostile.b104", "hostile.b105", "decision.1.list-invalid-query");
+    verifies("spec.error.invalid-query", "decision.2.invalid-query", "decision.1.list-limit");
+    const refused = await refusal(`/v1/actions?${query}`);
+    expect({ ...refused, fields: refused.fields.toSorted() }).toEqual({
+      status: 400,
+      code: "invalid_query",
+      fields: fields.toSorted(),
+    });
+  });
+
+  test.each(["", "?origin=https://a.example/x", "?origin=", "?origin=https://a.example&origin=https://b.example"])(
+    "of a signing secret: %s",
+    async (query) => {
+      verifies("hostile.b106");
+      expect(await refusal(`/v1/signing-secret${query}`)).toEqual({
+        status: 400,
+        code: "invalid_query",
+        fields: ["origin"],
+      });
+    },
+  );
+
+  test.each([`/v1/actions/${KNOWN_ID}/timeline?limit=5`, `/v1/actions/${KNOWN_ID}/approve?reason=x`])(
+    "where no parameter is known: %s",
+    async (path) => {
+      expect(await refusal(path, path.includes("approve") ? "POST" : "GET")).toMatchObject({ code: "invalid_query" });
+    },
+  );
+});
+
+describe("a query that is accepted", () => {
+  test.each([
+    "",
+    "?",
+    "limit=1",
+    "limit=100",
+    "limit=007",
+    "status=failed&status=completed",
+    "method=GET&host=api.example.com&dedupe=a%20b",
+    "host=%5B%3A%3A1%5D:8080",
+    "created_after=2026-01-01T00:00:00Z&created_before=2026-01-01T00:00:00.5%2B02:00",
+    `cursor=${cursorOf(KNOWN_ID)}`,
+    "limit=5#fragment?x=1",
+  ])("of a list: %s", async (query) => {
+    verifies("decision.1.list-limit");
+    expect((await door.ask(`/v1/actions?${query}`)).status).toBe(200);
+  });
+
+  test.each(["1", "120"])("wait=%s", async (wait) => {
+    verifies("decision.3.wait-range");
+    expect((await door.ask(`/v1/actions/${KNOWN_ID}?wait=${wait}`)).status).toBe(200);
+  });
+});

@@ -1,0 +1,70 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { verifies } from "../spec/verifies.ts";
+import { openDoor } from "./stub-house.ts";
+
+const door = openDoor();
+afterAll(() => door[Symbol.asyncDispose]());
+
+const OURS = /^req_[A-Za-z0-9_-]+$/;
+
+/** The id in the head of the answer, that of the envelope, and what the log says. */
+async function ids(given: string | null, path = "/nothing") {
+  door.lines.length = 0;
+  const response = await door.ask(path, given === null ? {} : { headers: { "x-request-id": given } });
+  const text = await response.text();
+  const envelope = /"request_id":"([^"]*)"/.exec(text)?.[1] ?? null;
+  return { head: response.headers.get("x-request-id"), envelope, log: door.lines[0]?.fields };
+}
+
+describe("a request id", () => {
+  test("that nobody gave is made, and stands everywhere", async () => {
+    verifies("hostile.b110", "spec.error.request-id");
+    const { head, envelope, log } = await ids(null);
+    expect(head).toMatch(OURS);
+    expect(envelope).toBe(head);
+    expect(log?.["request_id"]).toBe(head ?? "");
+  });
+
+  test("that the client gave is echoed; one of ours stands in the envelope, and the log has both", async () => {
+    verifies("hostile.b111", "spec.create.x-request-id", "decision.2.request-id");
+    const { head, envelope, log } = await ids("my-id.7");
+    expect(head).toBe("my-id.7");
+    expect(envelope).toMatch(OURS);
+    expect(log).toMatchObject({ request_id: "my-id.7", error_id: envelope });
+  });
+
+  test("that has our form stands in both", async () => {
+    verifies("hostile.b112", "decision.2.request-id");
+    expect(await ids("req_abc")).toMatchObject({ head: "req_abc", envelope: "req_abc" });
+  });
+
+  test.each(["a".repeat(129), "a".repeat(300), "two words", "req_<script>", 'quote"', "é", "a, b"])(
+    "that may not be echoed is replaced, also in the log: %s",
+    async (given) => {
+      verifies("hostile.b113", "decision.2.request-id");
+      const { head, envelope, log } = await ids(given);
+      expect(head).toMatch(OURS);
+      expect(envelope).toBe(head);
+      expect(JSON.stringify(log)).not.toContain(given);
+    },
+  );
+
+  test("of 128 characters is echoed", async () => {
+    verifies("decision.2.request-id");
+    const longest = "a".repeat(128);
+    expect((await ids(longest)).head).toBe(longest);
+  });
+
+  test.each([
+    ["/health", "GET", 200],
+    ["/health", "HEAD", 200],
+    ["/v1/actions", "GET", 200],
+    ["/v1/actions", "OPTIONS", 204],
+    ["/v1/actions", "DELETE", 405],
+    ["/nothing", "GET", 404],
+  ])("is on every answer: %s %s %i", async (path, method, status) => {
+    verifies("spec.endpoint.request-id", "decision.2.envelope");
+    const response = await door.ask(path, { method, headers: { "x-request-id": "req_mine" } });
+    expect({ status: response.status, id: response.headers.get("x-request-id") }).toEqual({ status, id: "req_mine" });
+  });
+});

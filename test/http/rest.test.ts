@@ -1,0 +1,141 @@
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { verifies } from "../spec/verifies.ts";
+import { KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+import { exchange, readAnswer, request } from "./wire.ts";
+
+const door = openDoor();
+afterAll(() => door[Symbol.asyncDispose]());
+beforeEach(() => void door.calls.splice(0));
+
+const KEY = `Authorization: Bearer ${KEYS.owner}`;
+const TYPE = "Content-Type: application/json";
+const NEXT = request("GET /v1/actions", [KEY]);
+const MEBIBYTE = 1_048_576;
+
+/** Bodies that nobody will read, and why. */
+const REFUSED: readonly (readonly [string, number, string, readonly string[]])[] = [
+  ["no key", 401, "POST /v1/actions", [TYPE]],
+  ["unknown path", 404, "POST /v1/nothing", [KEY, TYPE]],
+  ["wrong method", 405, "PUT /v1/actions", [KEY, TYPE]],
+  ["wrong role", 403, "POST /v1/actions", [`Authorization: Bearer ${KEYS.reader}`, TYPE]],
+  ["unknown parameter", 400, "POST /v1/actions?x=1", [KEY, TYPE]],
+  ["wrong type", 400, "POST /v1/actions", [KEY, "Content-Type: text/plain"]],
+  ["a body with GET, though answered", 200, `GET /v1/actions/${KNOWN_ID}`, [KEY]],
+];
+
+describe("what follows on a connection whose body was not read", () => {
+  test.each(REFUSED)("is not executed, and the connection closes: %s", async (_name, status, line, headers) => {
+    const whole = request(line, [...headers, "Content-Length: 5"], "hello");
+    const { text, isClosed } = await exchange(door.port, [whole + NEXT]);
+    const answer = readAnswer(text);
+    expect({ status: answer.status, connection: answer.headers.get("connection"), isClosed }).toEqual({
+      status,
+      connection: "close",
+      isClosed: true,
+    });
+    expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+    expect(door.calls).not.toContain("list");
+  });
+
+  test.each(REFUSED)("is not executed when it comes later: %s", async (_name, status, line, headers) => {
+    const half = request(line, [...headers, "Content-Length: 10"], "hello");
+    const seen = Promise.withResolvers<void>();
+    const parts = [half, () => seen.promise, `world${NEXT}`];
+    const { text, firstByteMs } = await exchange(door.port, parts, {
+      until: (soFar) => {
+        // The answer is there before the rest of the body was sent.
+        if (soFar.includes("\r\n\r\n")) seen.resolve();
+        return false;
+      },
+    });
+    expect(readAnswer(text).status).toBe(status);
+    expect(firstByteMs).toBeLessThan(1_000);
+    expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+    expect(door.calls).not.toContain("list");
+  });
+
+  test("is executed when the body was read, also a refused one", async () => {
+    const broken = request("POST /v1/actions", [KEY, TYPE, "Content-Length: 2"], `{"`);
+    const { text } = await exchange(door.port, [broken + NEXT], { until: (soFar) => soFar.includes("next_cursor") });
+    expect(readAnswer(text).status).toBe(400);
+    expect(door.calls).toEqual(["list"]);
+  });
+});
+
+describe("a body without end", () => {
+  test("B25 a length of 10 GB and no body is 413 at once, and the connection closes after 2 seconds", async () => {
+    verifies("spec.create.413");
+    const head = request("POST /v1/actions", [KEY, TYPE, "Content-Length: 10000000000"]);
+    const { text, firstByteMs, closedMs } = await exchange(door.port, [head]);
+    const answer = readAnswer(text);
+    expect(answer.status).toBe(413);
+    expect(answer.body).toContain("payload_too_large");
+    expect(firstByteMs).toBeLessThan(500);
+    expect(closedMs).toBeGreaterThan(1_500);
+    expect(closedMs).toBeLessThan(4_000);
+  });
+
+  test("B26 endless chunks are 413, and no more than about 5 MiB of them are taken", async () => {
+    verifies("spec.limit.body-size");
+    const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`;
+    let sent = 0;
+    const endless = Array.from({ length: 640 }, () => [
+      chunk,
+      async () => {
+        sent += 65_536;
+        await new Promise((resolve) => setImmediate(resolve));
+      },
+    ]).flat();
+    const head = request("POST /v1/actions", [KEY, TYPE, "Transfer-Encoding: chunked"]);
+    const before = process.memoryUsage.rss();
+    const { text, isClosed } = await exchange(door.port, [head, ...endless]);
+    expect({ status: readAnswer(text).status, isClosed }).toEqual({ status: 413, isClosed: true });
+    expect(sent).toBeGreaterThan(5 * MEBIBYTE);
+    // The sender is in this process too, with the 40 MiB that it could not get rid of.
+    expect(process.memoryUsage.rss() - before).toBeLessThan(120 * MEBIBYTE);
+    expect(door.calls).toEqual([]);
+  });
+
+  test("real clients see the 413 and not a reset, with 20 MB behind it", async () => {
+    const body = new Uint8Array(20_000_000);
+    const statuses: number[] = [];
+    for (let time = 0; time < 5; time += 1) {
+      const response = await door.ask("/v1/actions", {
+        method: "POST",
+        body,
+        headers: { "content-type": "application/json" },
+      });
+      statuses.push(response.status);
+      expect(await response.text()).toContain("payload_too_large");
+    }
+    expect(statuses).toEqual([413, 413, 413, 413, 413]);
+  });
+});
+
+describe("routing", () => {
+  test.each(["x", "a b", "a/v1/actions", "a/v1/actions?", "a#", "a@b", "", "[::1", "a:99999"])(
+    "B18 looks at the path only, never at the host: %j",
+    async (host) => {
+      const ask = async (path: string, headers: readonly string[] = []) => {
+        const head = [`GET ${path} HTTP/1.1`, `Host: ${host}`, "Connection: close", ...headers, "", ""].join("\r\n");
+        return readAnswer((await exchange(door.port, [head])).text).status;
+      };
+      expect(await ask("/health")).toBe(200);
+      expect(await ask("/ab/v1/actions")).toBe(404);
+      // Eight characters: where a fixed offset into a URL without a host would begin to read.
+      expect(await ask("/abcdefg/v1/actions")).toBe(404);
+      expect(await ask("/v1/actions")).toBe(401);
+      expect(await ask("/v1/actions", [KEY])).toBe(200);
+    },
+  );
+
+  test("ends at a fragment, and takes the path of a whole URL", async () => {
+    const status = async (target: string) => {
+      const { text } = await exchange(door.port, [request(`GET ${target}`, [KEY, "Connection: close"])]);
+      return readAnswer(text).status;
+    };
+    expect(await status("/v1/actions#/../../health")).toBe(200);
+    expect(await status("http://elsewhere.example/v1/actions")).toBe(200);
+    expect(await status("//v1/actions")).toBe(404);
+  });
+});

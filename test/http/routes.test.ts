@@ -1,0 +1,164 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { Action } from "../../src/contract/action.ts";
+import { compile } from "../../src/contract/check.ts";
+import { API, type ApiOperation } from "../../src/contract/operations.ts";
+import { ActionPage } from "../../src/contract/page.ts";
+import { createUnrouted } from "../../src/http/allow.ts";
+import { verifies } from "../spec/verifies.ts";
+import { anAction } from "../support/factory.ts";
+import { cardboardDesk, KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+
+const door = openDoor();
+afterAll(() => door[Symbol.asyncDispose]());
+
+const action = compile(Action);
+const page = compile(ActionPage);
+const operations: readonly ApiOperation[] = Object.values(API);
+const CREATE = { method: "POST", headers: { "content-type": "application/json" } };
+
+describe("the operations table and the routes", () => {
+  test.each(operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
+    "agree on %s",
+    async (_name, { method, path, permission, success }) => {
+      const body = path === "/v1/actions" && method === "POST" ? `{"url":"https://a.example/"}` : undefined;
+      const query = path.endsWith("signing-secret") ? "?origin=https://a.example" : "";
+      const address = `${path.replace("{id}", KNOWN_ID)}${query}`;
+      const init: RequestInit = body === undefined ? { method } : { ...CREATE, body };
+      expect(success).toContain((await door.ask(address, init)).status);
+      // Whoever holds no key is let in only where nobody is asked.
+      expect((await fetch(`${door.url}${address}`, { method })).status === 401).toBe(permission !== null);
+    },
+  );
+
+  test("know of no other route", async () => {
+    for (const path of new Set(operations.map((operation) => operation.path))) {
+      const methods = operations.filter((operation) => operation.path === path).map<string>(({ method }) => method);
+      const allowed = [...methods, ...(methods.includes("GET") ? ["HEAD"] : [])].toSorted().join(", ");
+      const response = await door.ask(path.replace("{id}", KNOWN_ID), { method: "OPTIONS" });
+      expect(response.headers.get("allow")).toBe(allowed);
+    }
+  });
+
+  test.each(operations.filter(({ permission }) => permission !== null).map(({ id }) => [id]))(
+    "let in exactly the roles that may: %s",
+    async (id) => {
+      const operation = operations.find((one) => one.id === id);
+      const may: Readonly<Record<string, readonly string[]>> = {
+        read: ["owner", "approver", "agent", "reader"],
+        create: ["owner", "agent"],
+        approve: ["owner", "approver"],
+        cancel: ["owner", "approver", "agent"],
+        retry: ["owner", "agent"],
+        manage: ["owner"],
+      };
+      for (const role of ["owner", "approver", "agent", "reader"] as const) {
+        const { method = "GET", path = "", permission } = operation ?? {};
+        const headers = { authorization: `Bearer ${KEYS[role]}` };
+        const { status } = await fetch(`${door.url}${path.replace("{id}", KNOWN_ID)}`, { method, headers });
+        expect({ role, isLetIn: status !== 403 }).toEqual({
+          role,
+          isLetIn: may[permission ?? ""]?.includes(role) ?? false,
+        });
+      }
+    },
+  );
+});
+
+describe("an answer", () => {
+  test("to a create is 201 with the whole action, and Location says where it is", async () => {
+    verifies("spec.create.201", "spec.create.full-action", "decision.3.location", "spec.convention.json");
+    const response = await door.ask("/v1/actions", {
+      ...CREATE,
+      body: `{"url":"https://a.example/","body":{"n":1.0}}`,
+    });
+    expect({ status: response.status, at: response.headers.get("location") }).toEqual({
+      status: 201,
+      at: `/v1/actions/${KNOWN_ID}`,
+    });
+    expect(response.headers.get("content-type")).toBe("application/json");
+    const text = await response.text();
+    expect(text).toContain(`"body":{"n":1.0}`);
+    expect(action.issues(JSON.parse(text))).toEqual([]);
+  });
+
+  test("to a create that matches is 200, deduplicated, with what differs and without Location", async () => {
+    verifies("spec.create.200", "spec.dedupe.match", "decision.3.differs", "decision.12.action-differs");
+    for (const differs of [[], ["url", "retries"]]) {
+      const desk = { ...cardboardDesk([]), create: () => Promise.resolve({ action: anAction(), differs }) };
+      await using other = openDoor({ desk });
+      const response = await other.ask("/v1/actions", { ...CREATE, body: `{"url":"https://a.example/"}` });
+      expect({ status: response.status, at: response.headers.get("location") }).toEqual({ status: 200, at: null });
+      const shown: unknown = await response.json();
+      expect(shown).toMatchObject({ deduplicated: true, differs });
+      expect(action.issues(shown)).toEqual([]);
+    }
+  });
+
+  test("to a list is a page of actions and the cursor of the next", async () => {
+    verifies("decision.1.list-shape", "decision.1.list");
+    const shown: unknown = await (await door.ask("/v1/actions")).json();
+    expect(page.issues(shown)).toEqual([]);
+    expect(shown).toMatchObject({ data: [{ id: KNOWN_ID }], next_cursor: expect.any(String) });
+  });
+
+  test.each(["approve", "cancel", "retry"])("to %s is 200 with the whole action", async (verb) => {
+    verifies("decision.1.verbs");
+    const response = await door.ask(`/v1/actions/${KNOWN_ID}/${verb}`, { method: "POST" });
+    expect(response.status).toBe(200);
+    expect(action.issues(await response.json())).toEqual([]);
+  });
+
+  test("with a secret in it is stored nowhere on its way", async () => {
+    verifies("decision.1.signing-secret", "decision.12.signing-secret");
+    const response = await door.ask("/v1/signing-secret?origin=HTTPS://API.example.com:443");
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(await response.json()).toEqual({ origin: "https://api.example.com", secret: "whsec_test", previous: null });
+  });
+
+  test("says the same of an id that is malformed and of one that nobody has, but for what the desk calls it", async () => {
+    const malformed = await door.ask("/v1/actions/nonsense");
+    expect(malformed.status).toBe(404);
+    expect(await malformed.text()).not.toContain("nonsense");
+  });
+});
+
+describe("a route that another room brings along", () => {
+  test("answers behind the same door: request id, log line, 405", async () => {
+    const route = {
+      method: "GET",
+      path: "/r/{token}",
+      operationId: null,
+      answer: (_visit: unknown, params: Readonly<Record<string, string>>) => new Response(`<p>${params["token"]}</p>`),
+    } as const;
+    await using other = openDoor({ routes: [route] });
+    const response = await fetch(`${other.url}/r/abc`);
+    expect(await response.text()).toBe("<p>abc</p>");
+    expect(response.headers.get("x-request-id")).toMatch(/^req_/);
+    expect(other.lines[0]?.fields).toMatchObject({ route: "/r/{token}", status: 200 });
+    expect((await fetch(`${other.url}/r/abc`, { method: "POST" })).headers.get("allow")).toBe("GET, HEAD");
+  });
+
+  test("that needs a caller and stands outside of /v1 lets nobody in", async () => {
+    const { routeOf } = await import("../../src/http/route.ts");
+    const open = routeOf({ ...API.getAction, path: "/elsewhere" }, () => new Response("in"));
+    await using other = openDoor({ routes: [open] });
+    expect((await other.ask("/elsewhere")).status).toBe(401);
+  });
+});
+
+test("a pattern is text but for its parameters", () => {
+  const unrouted = createUnrouted([
+    { method: "GET", path: "/openapi.json" },
+    { method: "POST", path: "/" },
+  ]);
+  const status = (path: string) => {
+    const answer = unrouted("OPTIONS", path);
+    return answer instanceof Response ? answer.status : answer.code;
+  };
+  expect([status("/openapi.json"), status("/openapiXjson"), status("/"), status("//")]).toEqual([
+    204,
+    "not_found",
+    204,
+    "not_found",
+  ]);
+});

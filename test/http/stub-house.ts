@@ -1,0 +1,121 @@
+import { createAuthenticate } from "../../src/accounts/authenticate.ts";
+import type { ActionDesk } from "../../src/actions/desk.ts";
+import { systemClock } from "../../src/clock.ts";
+import { DomainError } from "../../src/domain/errors.ts";
+import type { Role } from "../../src/domain/roles.ts";
+import { createHttp, type HttpDeps } from "../../src/http/server.ts";
+import { systemIds } from "../../src/ids.ts";
+import type { LogFields } from "../../src/ports/log.ts";
+import type { AccountStore, ApiKey } from "../../src/ports/store.ts";
+import { ACCOUNT, anAction, anApiKey } from "../support/factory.ts";
+
+/** A key for each role, and one that was revoked. */
+export const KEYS = {
+  owner: "og_owner_0123456789abcdefghijklm",
+  approver: "og_approver_0123456789abcdefghij",
+  agent: "og_agent_0123456789abcdefghijklm",
+  reader: "og_reader_0123456789abcdefghijkl",
+  revoked: "og_revoked_0123456789abcdefghijk",
+} as const;
+
+/** An id that the stub desk knows. */
+export const KNOWN_ID = "act_01known";
+
+export interface Line {
+  readonly event: string;
+  readonly fields: LogFields;
+}
+
+/**
+ * The real door on a real socket over a desk made of cardboard: for what is judged before a desk is asked. Whatever the
+ * desk is asked for is written down in `calls`.
+ */
+export function openDoor(overrides: Partial<HttpDeps> = {}) {
+  const calls: string[] = [];
+  const lines: Line[] = [];
+  const write = (event: string, fields: LogFields = {}) => void lines.push({ event, fields });
+  const drain = new AbortController();
+  const http = createHttp({
+    desk: cardboardDesk(calls),
+    authenticate: createAuthenticate({ accounts: accountsOf(), secrets: { hash: (text) => text }, clock: systemClock }),
+    readSigningSecret: (_caller, origin) => Promise.resolve({ origin, secret: "whsec_test", previous: null }),
+    targets: { judge: (url) => (url.startsWith("http") ? { hostname: "h", host: "h" } : { refused: "Is no URL." }) },
+    clock: systemClock,
+    ids: systemIds,
+    log: { debug: write, info: write, warn: write, error: write },
+    metrics: { requested: () => {} },
+    renderMetrics: () => "outgate_up 1\n",
+    receiptUrl: (id) => `/r/${id}`,
+    probe: () => Promise.resolve(),
+    version: "0.0.0-test",
+    limits: { rateLimitPerSecond: 0 },
+    approvers: [],
+    draining: drain.signal,
+    ...overrides,
+  });
+  const { port } = http.listen(0, "127.0.0.1");
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    http,
+    port,
+    url,
+    calls,
+    lines,
+    drain,
+    /** With the owner's key unless `headers` says otherwise. */
+    ask(path: string, init: RequestInit = {}) {
+      const headers = new Headers(init.headers);
+      if (!headers.has("authorization")) headers.set("authorization", `Bearer ${KEYS.owner}`);
+      return fetch(`${url}${path}`, { ...init, headers });
+    },
+    async [Symbol.asyncDispose]() {
+      drain.abort();
+      await http.stop(0);
+    },
+  };
+}
+
+/** The desk of one known action. */
+export function cardboardDesk(calls: string[]): ActionDesk {
+  const find = (verb: string) => (_caller: unknown, id: string) => {
+    calls.push(`${verb} ${id}`);
+    if (id !== KNOWN_ID) throw new DomainError("not_found", `There is no action ${id}.`);
+    return Promise.resolve(anAction({ id }));
+  };
+  return {
+    create(_caller, request) {
+      calls.push(`create ${JSON.stringify(request)}`);
+      return Promise.resolve({ action: anAction({ ...request, id: KNOWN_ID }) });
+    },
+    get: find("get"),
+    wait: find("wait"),
+    list() {
+      calls.push("list");
+      return Promise.resolve({ actions: [anAction({ id: KNOWN_ID })], before: KNOWN_ID });
+    },
+    timeline(_caller, id) {
+      calls.push(`timeline ${id}`);
+      return Promise.resolve([]);
+    },
+    approve: find("approve"),
+    cancel: find("cancel"),
+    retry: find("retry"),
+  };
+}
+
+function accountsOf(): AccountStore {
+  const roles: readonly Role[] = ["owner", "approver", "agent", "reader"];
+  const keys = new Map<string, ApiKey>(
+    roles.map((role) => [KEYS[role], anApiKey({ id: `key_${role}`, name: role, role, accountId: ACCOUNT })]),
+  );
+  keys.set(KEYS.revoked, anApiKey({ id: "key_revoked", revokedAt: new Date() }));
+  const notAsked = () => Promise.reject(new Error("A door asks for keys only."));
+  return {
+    keyByHash: (hash) => Promise.resolve(keys.get(hash) ?? null),
+    keyUsed: () => Promise.resolve(),
+    first: notAsked,
+    find: notAsked,
+    create: notAsked,
+    addKey: notAsked,
+  };
+}

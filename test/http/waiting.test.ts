@@ -1,0 +1,185 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { ActionDesk } from "../../src/actions/desk.ts";
+import { systemClock } from "../../src/clock.ts";
+import type { Action } from "../../src/domain/action.ts";
+import { nameRequest } from "../../src/http/request-id.ts";
+import type { Visit } from "../../src/http/visit.ts";
+import { whileWaiting } from "../../src/http/waiting.ts";
+import { systemIds } from "../../src/ids.ts";
+import { verifies } from "../spec/verifies.ts";
+import { anAction } from "../support/factory.ts";
+import { cardboardDesk, KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+import { exchange, readAnswer, request } from "./wire.ts";
+
+type Wait = ActionDesk["wait"];
+
+/** A desk at which every wait hangs until it is stopped or `finish` is called. */
+function hangingDesk() {
+  const begun = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<Action>();
+  const waits: { id: string; waitMs: number; wasStopped: boolean }[] = [];
+  const wait: Wait = async (_caller, id, { waitMs, stop }) => {
+    const seen = { id, waitMs, wasStopped: false };
+    waits.push(seen);
+    const stopped = new Promise<Action>((resolve) => {
+      const end = () => {
+        seen.wasStopped = true;
+        resolve(anAction({ id, status: "active", attempts: 1 }));
+      };
+      if (stop?.aborted === true) end();
+      else stop?.addEventListener("abort", end);
+    });
+    begun.resolve();
+    return await Promise.race([stopped, over.promise]);
+  };
+  const finish = () => over.resolve(anAction({ id: KNOWN_ID, status: "completed", attempts: 1 }));
+  return { desk: { ...cardboardDesk([]), wait }, waits, begun: begun.promise, finish };
+}
+
+const open: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const door of open.splice(0)) await door[Symbol.asyncDispose]();
+});
+
+function openHanging() {
+  const hanging = hangingDesk();
+  const door = openDoor({ desk: hanging.desk });
+  open.push(door);
+  return { ...hanging, door };
+}
+
+const SYNC = {
+  method: "POST",
+  body: `{"url":"https://api.example.com/","sync":true}`,
+  headers: { "content-type": "application/json" },
+};
+
+describe("a wait", () => {
+  test.each([
+    ["/v1/actions", SYNC, 30_000],
+    ["/v1/actions?wait=120", SYNC, 120_000],
+    [`/v1/actions/${KNOWN_ID}?wait=7`, {}, 7_000],
+  ])("lasts as long as it was asked for, and answers with the end: %s", async (path, init, waitMs) => {
+    verifies("decision.1.create", "decision.1.get-wait", "spec.sync.blocks", "spec.limit.sync-wait");
+    const { door, waits, begun, finish } = openHanging();
+    const asked = door.ask(path, init);
+    await begun;
+    finish();
+    const response = await asked;
+    expect(response.ok).toBe(true);
+    expect(await response.json()).toMatchObject({ id: KNOWN_ID, status: "completed" });
+    expect(waits).toEqual([{ id: KNOWN_ID, waitMs, wasStopped: false }]);
+  });
+
+  test("does not happen without sync, nor when the action has ended", async () => {
+    verifies("decision.3.wait-without-sync");
+    const { door, waits } = openHanging();
+    const body = `{"url":"https://api.example.com/"}`;
+    expect((await door.ask("/v1/actions?wait=60", { ...SYNC, body })).status).toBe(201);
+    expect((await door.ask(`/v1/actions/${KNOWN_ID}`)).status).toBe(200);
+    const ended = { ...cardboardDesk([]), get: () => Promise.resolve(anAction({ id: KNOWN_ID, status: "failed" })) };
+    const other = openDoor({ desk: ended });
+    open.push(other);
+    expect(await (await other.ask(`/v1/actions/${KNOWN_ID}?wait=60`)).json()).toMatchObject({ status: "failed" });
+    expect(waits).toEqual([]);
+  });
+
+  test("ends when the service stops, with what there is", async () => {
+    verifies("spec.sync.limit");
+    const { door, waits, begun } = openHanging();
+    const [create, get] = [door.ask("/v1/actions", SYNC), door.ask(`/v1/actions/${KNOWN_ID}?wait=100`)];
+    await begun;
+    while (waits.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    door.drain.abort();
+    expect(await (await create).json()).toMatchObject({ status: "active" });
+    expect(await (await get).json()).toMatchObject({ status: "active" });
+    // One that comes while it stops does not begin to wait.
+    expect(await (await door.ask(`/v1/actions/${KNOWN_ID}?wait=100`)).json()).toMatchObject({ status: "active" });
+  });
+
+  test("ends when the client goes away", async () => {
+    const { door, waits, begun } = openHanging();
+    const key = `Authorization: Bearer ${KEYS.owner}`;
+    await exchange(door.port, [request(`GET /v1/actions/${KNOWN_ID}?wait=100`, [key]), () => begun], { leaves: true });
+    while (waits[0]?.wasStopped !== true) await new Promise((resolve) => setImmediate(resolve));
+    expect(waits).toHaveLength(1);
+  });
+
+  test("leaves the connection as it was: what follows on it is answered", async () => {
+    const { door, begun, finish } = openHanging();
+    const key = `Authorization: Bearer ${KEYS.owner}`;
+    const get = request(`GET /v1/actions/${KNOWN_ID}?wait=100`, [key]);
+    const end = async () => {
+      await begun;
+      finish();
+    };
+    const { text } = await exchange(door.port, [get, end, request("GET /v1/actions", [key])], {
+      until: (soFar) => soFar.includes("next_cursor"),
+    });
+    expect(readAnswer(text).body).toContain(`"status":"completed"`);
+  });
+});
+
+test("stopping lets what is under way end, takes nothing new, and cuts what is not done after the grace", async () => {
+  const { door, begun, finish } = openHanging();
+  const asked = door.ask("/v1/actions", SYNC);
+  await begun;
+  const stopped = door.http.stop(20_000);
+  expect(
+    await fetch(`${door.url}/health`).then(
+      () => "answered",
+      () => "refused",
+    ),
+  ).toBe("refused");
+  finish();
+  expect((await asked).status).toBe(201);
+  await stopped;
+
+  const stubborn = openHanging();
+  const never = stubborn.door.ask("/v1/actions", SYNC).then(
+    () => "answered",
+    () => "cut",
+  );
+  await stubborn.begun;
+  await stubborn.door.http.stop(10);
+  expect(await never).toBe("cut");
+});
+
+describe("the time limit of a request", () => {
+  const visitOf = (limits: number[], isBodyUnread: boolean): Visit => {
+    const body = isBodyUnread ? new ReadableStream({ start: (controller) => controller.close() }) : null;
+    return {
+      request: new Request("http://localhost/", { method: "POST", body }),
+      // Safe: of a server a wait only sets the time limit.
+      server: {
+        timeout: (_request: Request, seconds: number) => void limits.push(seconds),
+      } as unknown as Visit["server"],
+      path: "/",
+      search: "",
+      name: nameRequest(null, systemIds),
+      startedMs: 0,
+      caller: null,
+      route: null,
+      actionId: null,
+      errorCode: null,
+      isBodyUnread,
+    };
+  };
+  const deps = { clock: systemClock, draining: new AbortController().signal };
+
+  test("is lifted only while it waits: without it a connection would stay open for good", async () => {
+    const limits: number[] = [];
+    const work = () => Promise.resolve(void limits.push(-1));
+    await whileWaiting(visitOf(limits, false), deps, work);
+    expect(limits).toEqual([0, -1, 30]);
+  });
+
+  test("comes back when the work fails, and is lifted only when the body is in", async () => {
+    const limits: number[] = [];
+    const visit = visitOf(limits, true);
+    const failing = whileWaiting(visit, deps, () => Promise.reject(new Error("x")));
+    expect(await failing.catch((error: unknown) => String(error))).toBe("Error: x");
+    expect(limits).toEqual([0, 30]);
+    expect(visit.request.bodyUsed).toBe(true);
+  });
+});
