@@ -1,9 +1,10 @@
 import type { Action } from "../../src/domain/action.ts";
 import type { ChangeWrite } from "../../src/ports/store.ts";
+import { ALWAYS, either, type Guard } from "./guard.ts";
 import type { Hands } from "./hands.ts";
-import { all, either, free, heldBy, type KeyOf, take } from "./keys.ts";
+import { free, heldBy, type KeyOf, take } from "./keys.ts";
 import { RESULT_COLUMNS, resultValues, STATE_COLUMNS, stateValues } from "./rows.ts";
-import { type Guard, sideRows, unchanged } from "./side-rows.ts";
+import { sideRows } from "./side-rows.ts";
 import type { Statement } from "./sql.ts";
 import { textOnce } from "./texts.ts";
 
@@ -15,27 +16,22 @@ const UPDATE_ALL = textOnce(
   (guard) =>
     `UPDATE actions SET ${set([...STATE_COLUMNS, ...RESULT_COLUMNS])} WHERE id = ? AND revision = ? AND ${guard}`,
 );
-const ALWAYS: Guard = { sql: "1", args: [] };
 
 /** Writes a change with its side rows if the action still has the revision that it was decided on; tells whether. */
 export async function applyChange({ writer, recent }: Hands, write: ChangeWrite): Promise<boolean> {
-  const done = await writer.write(statements(write));
-  const isWritten = done.at(-1)?.changes === 1;
+  const [updated] = await writer.write(statements(write));
+  const isWritten = updated?.changes === 1;
   if (isWritten) recent.keep(write.change.after);
   return isWritten;
 }
 
 function statements({ change, at, outbox }: ChangeWrite): readonly Statement[] {
   const { before, after, happenings } = change;
-  const unmoved = unchanged(before.id, before.revision);
+  const side = sideRows({ after, at, happenings, outbox });
   const key = retakenKey(before, after);
-  if (key === null) return [...sideRows({ after, at, happenings, outbox }, unmoved), update(before, after, ALWAYS)];
-  const mine = heldBy(key, before.id);
-  return [
-    take(key, before, all([unmoved, either(free(key, at), mine)])),
-    ...sideRows({ after, at, happenings, outbox }, all([unmoved, mine])),
-    update(before, after, mine),
-  ];
+  if (key === null) return [update(before, after, ALWAYS), ...side];
+  const isOurs = either(free(key, at), heldBy(key, before.id));
+  return [update(before, after, isOurs), take(key, before), ...side];
 }
 
 /** A new run makes the action answer for its dedupe key again, unless another live action does by now. */

@@ -1,10 +1,11 @@
 import { DECIDE_TRIES_MAX } from "../../src/domain/limits.ts";
 import { type Created, type Creation, StoreUnavailable } from "../../src/ports/store.ts";
 import { holderOf } from "./find.ts";
+import { all, ALWAYS } from "./guard.ts";
 import type { Hands } from "./hands.ts";
-import { all, free, keysOf, take } from "./keys.ts";
+import { free, keysOf, take } from "./keys.ts";
 import { type HeaderSeal, REQUEST_COLUMNS, requestValues, STATE_COLUMNS, stateValues } from "./rows.ts";
-import { type Guard, sideRows, unchanged } from "./side-rows.ts";
+import { sideRows } from "./side-rows.ts";
 import type { Statement } from "./sql.ts";
 import { textOnce } from "./texts.ts";
 
@@ -39,12 +40,11 @@ export async function createAction({ sql, writer, seal, recent }: Hands, creatio
 function statements(creation: Creation, seal: HeaderSeal): readonly Statement[] {
   const { action, happenings, outbox } = creation;
   const keys = keysOf(action);
-  const guard: Guard = keys.length === 0 ? { sql: "1", args: [] } : all(keys.map((key) => free(key, action.createdAt)));
-  const inserted = keys.length === 0 ? guard : unchanged(action.id, action.revision);
+  const guard = keys.length === 0 ? ALWAYS : all(keys.map((key) => free(key, action.createdAt)));
   const insert = {
     sql: INSERT(guard.sql),
     args: [...requestValues(action, seal), ...stateValues(action), ...guard.args],
   };
-  const side = sideRows({ after: action, at: action.createdAt, happenings, outbox }, inserted);
-  return [insert, ...keys.map((key) => take(key, action, inserted)), ...side];
+  const side = sideRows({ after: action, at: action.createdAt, happenings, outbox });
+  return [insert, ...keys.map((key) => take(key, action)), ...side];
 }

@@ -1,7 +1,7 @@
 import type { Action } from "../../src/domain/action.ts";
 import type { KeyKind } from "../../src/domain/dedupe.ts";
 import { DEDUPE_WINDOW_MS } from "../../src/domain/limits.ts";
-import type { Guard } from "./side-rows.ts";
+import { CHANGED, type Guard } from "./guard.ts";
 import type { Statement } from "./sql.ts";
 
 /** One key of one action. */
@@ -47,22 +47,11 @@ export function heldBy({ accountId, kind, key }: KeyOf, actionId: string): Guard
   };
 }
 
-/** Makes the key name the action, where the guard holds. */
-export function take({ accountId, kind, key }: KeyOf, action: Action, guard: Guard): Statement {
-  return {
-    sql: `INSERT INTO action_keys (account_id, kind, key, action_id, created_at)
-      SELECT ?, ?, ?, ?, ? WHERE ${guard.sql}
-      ON CONFLICT (account_id, kind, key) DO UPDATE SET action_id = excluded.action_id, created_at = excluded.created_at`,
-    args: [accountId, kind, key, action.id, action.createdAt.getTime(), ...guard.args],
-  };
-}
+const TAKE = `INSERT INTO action_keys (account_id, kind, key, action_id, created_at)
+  SELECT ?, ?, ?, ?, ? WHERE ${CHANGED.sql}
+  ON CONFLICT (account_id, kind, key) DO UPDATE SET action_id = excluded.action_id, created_at = excluded.created_at`;
 
-/** All of several conditions. */
-export function all(guards: readonly Guard[]): Guard {
-  return { sql: guards.map(({ sql }) => sql).join(" AND "), args: guards.flatMap(({ args }) => args) };
-}
-
-/** One of two conditions. */
-export function either(one: Guard, other: Guard): Guard {
-  return { sql: `(${one.sql} OR ${other.sql})`, args: [...one.args, ...other.args] };
+/** Makes the key name the action, where the statement before wrote the action's row. */
+export function take({ accountId, kind, key }: KeyOf, action: Action): Statement {
+  return { sql: TAKE, args: [accountId, kind, key, action.id, action.createdAt.getTime()] };
 }

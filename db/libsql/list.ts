@@ -3,7 +3,7 @@ import { LIST_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
 import type { ActionPage, ActionQuery } from "../../src/ports/store.ts";
 import type { Hands } from "./hands.ts";
 import { ACTION_COLUMNS } from "./find.ts";
-import type { Guard } from "./side-rows.ts";
+import type { Guard } from "./guard.ts";
 import { actionOf } from "./rows.ts";
 import type { SqlValue } from "./sql.ts";
 

@@ -1,13 +1,10 @@
 import type { Action } from "../../src/domain/action.ts";
 import type { Happening } from "../../src/domain/timeline.ts";
 import type { OutboxRow } from "../../src/ports/store.ts";
+import { CHANGED } from "./guard.ts";
 import type { SqlValue, Statement } from "./sql.ts";
-import { textOnce } from "./texts.ts";
 
-/**
- * The timeline and outbox rows of a change. They are inserted *before* the row of the action changes and under the same
- * guard, so that a change that lost leaves nothing behind: the other way round a losing reject still wrote its row.
- */
+/** The timeline and outbox rows of a change. */
 export interface SideRows {
   /** The action as it is after the change. */
   readonly after: Action;
@@ -16,51 +13,40 @@ export interface SideRows {
   readonly outbox: readonly OutboxRow[];
 }
 
-/** A condition on the row of the action, and its arguments. */
-export interface Guard {
-  readonly sql: string;
-  readonly args: readonly SqlValue[];
+/** The statements that must follow, at once, the one that writes the row of the action: they write only where it did. */
+export function sideRows({ after, at, happenings, outbox }: SideRows): readonly Statement[] {
+  const told = happenings.length === 0 ? [] : [timelineRows(after, at, happenings)];
+  return outbox.length === 0 ? told : [...told, ...outbox.map((row) => outboxRow(after, at, row))];
 }
 
-/** True while the action has the revision that the change was decided on. */
-export function unchanged(id: string, revision: number): Guard {
-  return { sql: "EXISTS (SELECT 1 FROM actions WHERE id = ? AND revision = ?)", args: [id, revision] };
+const TIMELINE = "INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)";
+const TIMELINE_ROW = `SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
+const ONE_ROW = `${TIMELINE} ${TIMELINE_ROW}`;
+const TWO_ROWS = `${ONE_ROW} UNION ALL ${TIMELINE_ROW}`;
+
+/** No change tells more than two things; `changes()` is the same for both rows, since they are one statement. */
+function timelineRows(after: Action, at: Date, happenings: readonly Happening[]): Statement {
+  if (happenings.length > 2) throw new Error("A change tells two things at most.");
+  const args = happenings.flatMap(({ type, ...detail }): readonly SqlValue[] => [
+    after.id,
+    after.accountId,
+    at.getTime(),
+    after.run,
+    after.revision,
+    type,
+    after.status,
+    JSON.stringify(detail),
+  ]);
+  return { sql: happenings.length === 1 ? ONE_ROW : TWO_ROWS, args };
 }
 
-export function sideRows({ after, at, happenings, outbox }: SideRows, guard: Guard): readonly Statement[] {
-  return [
-    ...happenings.map((happening) => timelineRow(after, at, happening, guard)),
-    ...outbox.map((row) => outboxRow(after, at, row, guard)),
-  ];
-}
+const OUTBOX_ROW = `INSERT INTO outbox
+  (id, action_id, account_id, run, revision, kind, event, target, payload, status, attempts, due_at, created_at)
+  SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, ? WHERE ${CHANGED.sql}`;
 
-const INSERT_TIMELINE = textOnce(
-  (guard) => `INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)
-    SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${guard}`,
-);
-
-function timelineRow(after: Action, at: Date, { type, ...detail }: Happening, guard: Guard): Statement {
+function outboxRow(after: Action, at: Date, { id, owed, payload }: OutboxRow): Statement {
   return {
-    sql: INSERT_TIMELINE(guard.sql),
-    args: [
-      after.id,
-      after.accountId,
-      at.getTime(),
-      after.run,
-      after.revision,
-      type,
-      after.status,
-      JSON.stringify(detail),
-      ...guard.args,
-    ],
-  };
-}
-
-function outboxRow(after: Action, at: Date, { id, owed, payload }: OutboxRow, guard: Guard): Statement {
-  return {
-    sql: `INSERT INTO outbox
-      (id, action_id, account_id, run, revision, kind, event, target, payload, status, attempts, due_at, created_at)
-      SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, ? WHERE ${guard.sql}`,
+    sql: OUTBOX_ROW,
     args: [
       id,
       after.id,
@@ -73,7 +59,6 @@ function outboxRow(after: Action, at: Date, { id, owed, payload }: OutboxRow, gu
       payload,
       at.getTime(),
       at.getTime(),
-      ...guard.args,
     ],
   };
 }
