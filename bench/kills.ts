@@ -122,7 +122,7 @@ async function settle(): Promise<number> {
 
 async function everyAction(): Promise<Map<string, { status: string }>> {
   const found = new Map<string, { status: string }>();
-  for (let cursor: string | null = ""; cursor !== null; ) {
+  for (let cursor: string | null = ""; cursor !== null;) {
     const { data, next_cursor }: Page = await page(cursor === "" ? "" : `cursor=${encodeURIComponent(cursor)}`);
     for (const action of data) found.set(action.id, action);
     cursor = next_cursor;

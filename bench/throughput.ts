@@ -37,7 +37,9 @@ await using relay = await serve("relay.ts", { TARGET: targetUrl });
 await using service = await outgate({ port: await freePort(), wrapper: slowDisk });
 const serviceUrl = `http://127.0.0.1:${service.port}`;
 
-console.log(`fsync p50 of this disk: ${fsyncMs(service.folder).toFixed(2)} ms${delayMs === null ? "" : ` (+${delayMs} ms injected)`}`);
+console.log(
+  `fsync p50 of this disk: ${fsyncMs(service.folder).toFixed(2)} ms${delayMs === null ? "" : ` (+${delayMs} ms injected)`}`,
+);
 const shares: number[] = [];
 for (let round = 0; round < rounds; round += 1) {
   const relayed = await load(`http://127.0.0.1:${relay.port}/`);

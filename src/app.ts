@@ -3,9 +3,9 @@ import { bootstrap, type FirstKeys } from "./accounts/bootstrap.ts";
 import { createReadSigningSecret } from "./accounts/signing-secret.ts";
 import { type Config, listeningOn } from "./config.ts";
 import { DRAIN_MS_MAX } from "./domain/limits.ts";
-import { createEngine } from "./engine.ts";
-import { createHttp } from "./http/server.ts";
-import { createMetrics } from "./metrics/metrics.ts";
+import { createEngine, type Engine } from "./engine.ts";
+import { createHttp, type Http } from "./http/server.ts";
+import { createMetrics, type MetricsBook } from "./metrics/metrics.ts";
 import { LoopLag, residentBytes } from "./metrics/runtime.ts";
 import { describePolicy, parsePolicy, type TargetPolicy } from "./outbound/policy.ts";
 import { createSender } from "./outbound/send.ts";
@@ -76,32 +76,13 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
     clock,
     givenOwnerKey: config.bootstrapApiKey,
   });
-  const http = createHttp({
-    ...deps,
-    desk: engine.desk,
-    authenticate: createAuthenticate({ accounts: store.accounts, secrets, clock }),
-    targets: createTargets(policy),
-    metrics: book.metrics,
-    receiptUrl: engine.receiptUrl,
-    limits: { rateLimitPerSecond: config.rateLimitPerSecond ?? 0 },
-    approvers: config.approvers,
-    draining: draining.signal,
-    readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
-    probe: () => store.probe(),
-    renderMetrics: () => book.render(),
-    version: VERSION,
-  });
+  const http = createRestDoor({ config, policy, vault, engine, book, draining: draining.signal }, deps);
 
   book.show({ waiting: () => store.actions.waiting(), inFlight: () => engine.loop.inFlight });
   book.show({ loopLagMaxMs: () => lag.takeMaxMs(), residentBytes });
   // What a dead process left behind is ended before the doors open.
   await engine.loop.start();
-  try {
-    http.listen(config.port, config.host);
-  } catch (cause) {
-    await engine.loop.drain(0);
-    throw new Error(`Port ${config.port} of ${config.host} can't be listened on: it is taken, or not allowed.`, { cause });
-  }
+  await listen(http, engine, config);
   lag.start();
   const takeBellsDown = hangBells(housekeeping(vault, clock), log);
 
@@ -119,6 +100,40 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
   };
 }
 
+interface RestDoorParts extends Opened {
+  readonly engine: Engine;
+  readonly book: MetricsBook;
+  readonly draining: AbortSignal;
+}
+
+function createRestDoor({ config, policy, vault, engine, book, draining }: RestDoorParts, deps: AppDeps): Http {
+  const { store, secrets } = vault;
+  return createHttp({
+    ...deps,
+    desk: engine.desk,
+    authenticate: createAuthenticate({ accounts: store.accounts, secrets, clock: deps.clock }),
+    targets: createTargets(policy),
+    metrics: book.metrics,
+    receiptUrl: engine.receiptUrl,
+    limits: { rateLimitPerSecond: config.rateLimitPerSecond ?? 0 },
+    approvers: config.approvers,
+    draining,
+    readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
+    probe: () => store.probe(),
+    renderMetrics: () => book.render(),
+    version: VERSION,
+  });
+}
+
+async function listen(http: Http, engine: Engine, { host, port }: Config): Promise<void> {
+  try {
+    http.listen(port, host);
+  } catch (cause) {
+    await engine.loop.drain(0);
+    throw new Error(`Port ${port} of ${host} can't be listened on: it is taken, or not allowed.`, { cause });
+  }
+}
+
 function housekeeping({ store }: Vault, clock: Clock): readonly Bell[] {
   const forgetKeys = async () => {
     while (await store.actions.pruneKeys(clock.now()));
@@ -133,7 +148,11 @@ function policyOf(config: Config): TargetPolicy {
     ownOrigins: [config.baseUrl, ...listeningOrigins(config)],
   });
   if ("problems" in policy) {
-    throw new Error(["The settings can't be used:", ...policy.problems.map((problem) => `ALLOWED_PRIVATE_TARGETS: ${problem}`)].join("\n- "));
+    throw new Error(
+      ["The settings can't be used:", ...policy.problems.map((problem) => `ALLOWED_PRIVATE_TARGETS: ${problem}`)].join(
+        "\n- ",
+      ),
+    );
   }
   return policy;
 }

@@ -33,6 +33,8 @@ type EngineSettings = Pick<
   "attemptTimeoutMs" | "retryBaseMs" | "retryCapMs" | "dispatchConcurrency" | "dispatchPerHost"
 >;
 
+export type Engine = ReturnType<typeof createEngine>;
+
 /** The service without its doors: what a door calls, and the loop that delivers. Everything in it runs on the ports. */
 export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const { store, secrets, sender, clock } = parts;

@@ -41,10 +41,11 @@ export function createAuthenticate({ accounts, secrets, clock }: AuthenticateDep
     // Forgotten while it was read: this request came before that, the next one asks again.
     if (forgotten !== before) return fresh;
     // The oldest goes: a map keeps the order in which it was filled.
-    if (remembered.size >= KEYS_REMEMBERED_MAX) for (const oldest of remembered.keys()) {
-      remembered.delete(oldest);
-      break;
-    }
+    if (remembered.size >= KEYS_REMEMBERED_MAX)
+      for (const oldest of remembered.keys()) {
+        remembered.delete(oldest);
+        break;
+      }
     remembered.set(hash, fresh);
     return fresh;
   };

@@ -30,7 +30,9 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
   const first = await accounts.first();
   if (first !== null) {
     if (givenOwnerKey !== null && (await accounts.keyByHash(secrets.hash(givenOwnerKey))) === null) {
-      await accounts.addKey(keyRow(deps, { accountId: first.id, key: givenOwnerKey, name: "owner", role: "owner", now }));
+      await accounts.addKey(
+        keyRow(deps, { accountId: first.id, key: givenOwnerKey, name: "owner", role: "owner", now }),
+      );
     }
     return null;
   }

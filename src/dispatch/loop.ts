@@ -109,7 +109,10 @@ export class Loop {
     try {
       const now = this.#deps.clock.now();
       const leaseUntil = new Date(now.getTime() + this.#deps.attemptTimeoutMs + LEASE_GRACE_MS);
-      const won = await this.#actions.claim([...byId.values()].map(({ due }) => due), { now, leaseUntil });
+      const won = await this.#actions.claim(
+        [...byId.values()].map(({ due }) => due),
+        { now, leaseUntil },
+      );
       for (const action of won) {
         const candidate = byId.get(action.id);
         if (candidate === undefined || !byId.delete(action.id)) continue;

@@ -34,7 +34,9 @@ export function createRescue({ actions, clock, log, metrics, settle }: RescueDep
       // A pass that finds only our own would find them again for ever.
       if (orphans.length === 0) break;
       await Promise.all(
-        orphans.map((action) => settle(action, { outcome: { kind: "unknown", fault: "interrupted" }, durationMs: null })),
+        orphans.map((action) =>
+          settle(action, { outcome: { kind: "unknown", fault: "interrupted" }, durationMs: null }),
+        ),
       );
       rescued += orphans.length;
       if (found.length < RESCUE_ROWS_MAX) break;

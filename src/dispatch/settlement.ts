@@ -47,7 +47,10 @@ export function createSettle(deps: SettlementDeps): Settle {
     const written = await untilLeaseEnds(deps, action, () => actions.apply(write));
     if (written !== "yes") {
       metrics.fenced();
-      log.warn(written === "no" ? "action.fenced" : "action.unrecorded", { action_id: action.id, attempt: action.attempts });
+      log.warn(written === "no" ? "action.fenced" : "action.unrecorded", {
+        action_id: action.id,
+        attempt: action.attempts,
+      });
       return;
     }
     const next = nextStep(change);

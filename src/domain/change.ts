@@ -37,7 +37,9 @@ export interface DecisionInput {
 export function approve(action: Action, { actor, reason, now }: DecisionInput): Change | Refusal {
   const status = next(action.status, "approve");
   if (status === null) return refuse("approve", action);
-  return step(action, { status, dueAt: now, approvedAt: now, approvedBy: actor }, [{ type: "approved", actor, reason }]);
+  return step(action, { status, dueAt: now, approvedAt: now, approvedBy: actor }, [
+    { type: "approved", actor, reason },
+  ]);
 }
 
 /** A no to what waits for a person, or the end of what waits to be sent. */
@@ -61,11 +63,15 @@ export function isRefusal(value: Change | Refusal): value is Refusal {
   return "refused" in value;
 }
 
-const REFUSED = { approve: "not_approvable", cancel: "not_cancellable", retry: "not_retryable" } as const satisfies Record<
+const REFUSED = {
+  approve: "not_approvable",
+  cancel: "not_cancellable",
+  retry: "not_retryable",
+} as const satisfies Record<Operation, ErrorCode>;
+const VERBS = { approve: "approved", cancel: "cancelled", retry: "retried" } as const satisfies Record<
   Operation,
-  ErrorCode
+  string
 >;
-const VERBS = { approve: "approved", cancel: "cancelled", retry: "retried" } as const satisfies Record<Operation, string>;
 
 function refuse(operation: Operation, action: Action): Refusal {
   const allowed = sources(operation).join(" or ");

@@ -64,7 +64,9 @@ function endOfString(bytes: Uint8Array, start: number): number {
 export function parseExactly(text: string): unknown {
   return JSON.parse(text, (_name: string, value: unknown, context?: { source?: string }) => {
     const source = context?.source;
-    return typeof value === "number" && source !== undefined && String(value) !== source ? JSON_RAW.rawJSON(source) : value;
+    return typeof value === "number" && source !== undefined && String(value) !== source
+      ? JSON_RAW.rawJSON(source)
+      : value;
   });
 }
 

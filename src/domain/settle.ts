@@ -64,7 +64,12 @@ function resultOf(action: Action, { outcome, durationMs, timeoutMs }: AttemptEnd
   };
 }
 
-function attemptMade(action: Action, { outcome, durationMs }: AttemptEnd, result: Result, next: Date | null): Happening {
+function attemptMade(
+  action: Action,
+  { outcome, durationMs }: AttemptEnd,
+  result: Result,
+  next: Date | null,
+): Happening {
   return {
     type: "attempt",
     attempt: action.attempts,

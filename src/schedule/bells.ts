@@ -14,7 +14,11 @@ export function hangBells(bells: readonly Bell[], log: Log): () => void {
   // Not named to croner: two jobs of one name throw, across the whole process.
   const jobs = bells.map(
     ({ name, pattern, ring }) =>
-      new Cron(pattern, { timezone: "UTC", protect: true, catch: () => log.error("bell.failed", { bell: name }) }, ring),
+      new Cron(
+        pattern,
+        { timezone: "UTC", protect: true, catch: () => log.error("bell.failed", { bell: name }) },
+        ring,
+      ),
   );
   return () => jobs.forEach((job) => job.stop());
 }

@@ -83,7 +83,11 @@ test("a refusal by policy ends the action at once", async () => {
 });
 
 test("every attempt carries the same ids, its own number and a signature over its own time", async () => {
-  verifies("decision.4.header-webhook-id", "decision.4.header-webhook-timestamp", "decision.4.header-webhook-signature");
+  verifies(
+    "decision.4.header-webhook-id",
+    "decision.4.header-webhook-timestamp",
+    "decision.4.header-webhook-signature",
+  );
   verifies("decision.4.idempotency-key", "decision.4.header-attempt", "decision.4.header-user-agent");
   const sender = scripted({ kind: "not_sent", fault: "refused" });
   await using engine = await openEngine({ sender });
@@ -133,7 +137,8 @@ test("what is ours is set over whatever a caller sent under the same name", asyn
   const { id } = await engine.create({ headers });
   await engine.saw(id, { status: "pending", attempts: 1 });
   const sent = sender.sent[0]?.headers ?? [];
-  const valuesOf = (name: string) => sent.filter(([sentName]) => sentName.toLowerCase() === name).map(([, value]) => value);
+  const valuesOf = (name: string) =>
+    sent.filter(([sentName]) => sentName.toLowerCase() === name).map(([, value]) => value);
   expect(valuesOf("webhook-id")).toEqual([id]);
   expect(valuesOf("x-outgate-attempt")).toEqual(["1"]);
   expect(valuesOf("webhook-signature")).toEqual([expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/)]);

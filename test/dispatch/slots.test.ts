@@ -100,17 +100,30 @@ test("never more in flight than the settings allow, in all and to one host", asy
       const count = (flying.get(url) ?? 0) + 1;
       flying.set(url, count);
       mostOfOne = Math.max(mostOfOne, count);
-      most = Math.max(most, [...flying.values()].reduce((sum, one) => sum + one, 0));
+      most = Math.max(
+        most,
+        [...flying.values()].reduce((sum, one) => sum + one, 0),
+      );
       await new Promise<void>((resolve) => void ends.push(resolve));
       flying.set(url, (flying.get(url) ?? 1) - 1);
-      return { kind: "answered", code: 200, body: null, truncated: false, brokenBy: null, retryAfter: null, location: null };
+      return {
+        kind: "answered",
+        code: 200,
+        body: null,
+        truncated: false,
+        brokenBy: null,
+        retryAfter: null,
+        location: null,
+      };
     },
   };
   await using engine = await openEngine({ sender, env: { DISPATCH_CONCURRENCY: "8", DISPATCH_PER_HOST: "3" } });
   const urls = ["http://127.0.0.1:1001/", "http://127.0.0.1:1002/"];
   const created = await Promise.all(Array.from({ length: 60 }, (_, n) => engine.create({ url: urls[n % 2] ?? "" })));
   let done = false;
-  const allDone = Promise.all(created.map(({ id }) => engine.saw(id, { status: "completed" }))).then(() => (done = true));
+  const allDone = Promise.all(created.map(({ id }) => engine.saw(id, { status: "completed" }))).then(
+    () => (done = true),
+  );
   while (!done) {
     ends.shift()?.();
     await new Promise((resolve) => setImmediate(resolve));

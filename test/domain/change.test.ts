@@ -84,7 +84,14 @@ describe("a yes", () => {
     const input: DecisionInput = { actor: "key:boss", reason: "fine", now: NOON };
     expect(approve(held, input)).toEqual({
       before: held,
-      after: { ...held, revision: held.revision + 1, status: "pending", dueAt: NOON, approvedAt: NOON, approvedBy: "key:boss" },
+      after: {
+        ...held,
+        revision: held.revision + 1,
+        status: "pending",
+        dueAt: NOON,
+        approvedAt: NOON,
+        approvedBy: "key:boss",
+      },
       happenings: [{ type: "approved", actor: "key:boss", reason: "fine" }],
     });
   });

@@ -141,7 +141,8 @@ describe("what an attempt leaves behind", () => {
     expect(settle(action, ended(answer({ code: 201, truncated: true, location: "/orders/7" })))).toEqual({
       before: action,
       after: {
-        ...action, revision: action.revision + 1,
+        ...action,
+        revision: action.revision + 1,
         status: "completed",
         leaseUntil: null,
         dueAt: null,
@@ -178,7 +179,8 @@ describe("what an attempt leaves behind", () => {
     expect(settle(action, ended(answer({ code: 503 })))).toEqual({
       before: action,
       after: {
-        ...action, revision: action.revision + 1,
+        ...action,
+        revision: action.revision + 1,
         status: "pending",
         leaseUntil: null,
         dueAt: later(4_000),
@@ -214,7 +216,8 @@ describe("what an attempt leaves behind", () => {
     expect(settle(action, ended(unknown("timed_out")))).toEqual({
       before: action,
       after: {
-        ...action, revision: action.revision + 1,
+        ...action,
+        revision: action.revision + 1,
         status: "failed",
         leaseUntil: null,
         dueAt: null,

@@ -21,8 +21,12 @@ test("the first start needs no settings, shows two keys and a line that works wh
   const answer = await pasted(curl);
   expect(answer).toMatchObject({ status: "completed", response_code: 200, attempts: 1 });
 
-  expect((await service.request("/v1/signing-secret?origin=https://a.example", { key: ownerKey ?? "" })).status).toBe(200);
-  expect((await service.request("/v1/signing-secret?origin=https://a.example", { key: agentKey ?? "" })).status).toBe(403);
+  expect((await service.request("/v1/signing-secret?origin=https://a.example", { key: ownerKey ?? "" })).status).toBe(
+    200,
+  );
+  expect((await service.request("/v1/signing-secret?origin=https://a.example", { key: agentKey ?? "" })).status).toBe(
+    403,
+  );
   expect(url).toContain("127.0.0.1");
   expect(await service.end()).toBe(0);
 });
@@ -65,7 +69,9 @@ test("a port that is taken is a clear sentence, also when another Outgate has it
 
 test("all that is wrong with the settings is told at once, and nothing is made", async () => {
   verifies("decision.10.all-problems");
-  await using service = new Service({ env: { PORT: "http", RETRY_BASE_MS: "0", ALLOWED_PRIVATE_TARGETS: "10.0.0.0/8" } });
+  await using service = new Service({
+    env: { PORT: "http", RETRY_BASE_MS: "0", ALLOWED_PRIVATE_TARGETS: "10.0.0.0/8" },
+  });
   expect(await service.process.exited).toBe(1);
   const complaint = await service.complaint();
   expect(complaint).toContain("PORT");

@@ -10,7 +10,9 @@ test("three hundred silent calls in flight do not hold up one to a healthy targe
   const silent = Promise.withResolvers<void>();
   await using slow = new Target(() => silent.promise.then(() => new Response("late")));
   await using healthy = new Target();
-  await using service = new Service({ env: { DISPATCH_CONCURRENCY: "600", DISPATCH_PER_HOST: "400", RATE_LIMIT_PER_SECOND: "0" } });
+  await using service = new Service({
+    env: { DISPATCH_CONCURRENCY: "600", DISPATCH_PER_HOST: "400", RATE_LIMIT_PER_SECOND: "0" },
+  });
   await service.ready();
   await Promise.all(Array.from({ length: SLOW }, () => service.create({ url: slow.url })));
   await slow.saw(SLOW);

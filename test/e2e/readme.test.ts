@@ -19,7 +19,11 @@ test("the README's walk: a target that fails twice, a signature that its package
     const hello = new TextDecoder().decode((await lines.read()).value);
     expect(hello).toContain(`Listening on http://127.0.0.1:${port}`);
 
-    const action = await service.create({ url: `http://127.0.0.1:${port}/hello`, body: { hello: "world" }, sync: true });
+    const action = await service.create({
+      url: `http://127.0.0.1:${port}/hello`,
+      body: { hello: "world" },
+      sync: true,
+    });
     expect(action).toMatchObject({
       status: "completed",
       attempts: 3,

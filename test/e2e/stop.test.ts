@@ -20,7 +20,12 @@ test("SIGTERM with fifty in flight loses and doubles nothing, answers who waits,
 
   const exited = service.end("SIGTERM");
   expect(((await (await waiting).json()) as { status: string }).status).toBe("awaiting_approval");
-  expect(await fetch(`${url}/health`).then((answer) => answer.status, () => "refused")).toBe("refused");
+  expect(
+    await fetch(`${url}/health`).then(
+      (answer) => answer.status,
+      () => "refused",
+    ),
+  ).toBe("refused");
   expect(await exited).toBe(0);
   expect(target.received).toHaveLength(50);
 

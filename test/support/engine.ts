@@ -35,7 +35,11 @@ export async function openEngine(options: EngineOptions = {}) {
   const config: Config = readConfig({ DATABASE_URL: `file:${folder}/outgate.db`, ...options.env });
   const ids: Ids = { ...systemIds, chance: () => 0.5 };
   const lines: { level: string; event: string; fields: LogFields }[] = [];
-  const vault = await openVault(config, { clock, ids, onFatal: (cause) => lines.push({ level: "error", event: String(cause), fields: {} }) });
+  const vault = await openVault(config, {
+    clock,
+    ids,
+    onFatal: (cause) => lines.push({ level: "error", event: String(cause), fields: {} }),
+  });
   const store = options.wrapStore?.(vault.store) ?? vault.store;
   await bootstrap({ accounts: store.accounts, secrets: vault.secrets, ids, clock, givenOwnerKey: null });
   const account = await store.accounts.first();
@@ -51,7 +55,14 @@ export async function openEngine(options: EngineOptions = {}) {
   });
   if (options.starts !== false) await engine.loop.start();
   const accountId = account?.id ?? "";
-  const owner: Caller = { accountId, keyId: "key_owner", keyName: "owner", role: "owner", hold: "none", actor: "key:owner" };
+  const owner: Caller = {
+    accountId,
+    keyId: "key_owner",
+    keyName: "owner",
+    role: "owner",
+    hold: "none",
+    actor: "key:owner",
+  };
 
   return {
     ...engine,
@@ -65,7 +76,8 @@ export async function openEngine(options: EngineOptions = {}) {
       (await engine.desk.create(owner, requestFor(request))).action,
     /** Resolves with the action as soon as it looks like this; what it is now counts. */
     saw: async (id: string, like: { status?: ActionStatus; attempts?: number; run?: number }): Promise<Action> => {
-      const fits = (action: Action) => Object.entries(like).every(([name, value]) => Reflect.get(action, name) === value);
+      const fits = (action: Action) =>
+        Object.entries(like).every(([name, value]) => Reflect.get(action, name) === value);
       const { promise, resolve } = Promise.withResolvers<Action>();
       const unwatch = engine.bus.watch(id, (action) => fits(action) && resolve(action));
       const now = await engine.desk.get(owner, id);
@@ -116,6 +128,7 @@ function policyOf() {
 }
 
 function collect(lines: { level: string; event: string; fields: LogFields }[]): Log {
-  const at = (level: string) => (event: string, fields?: LogFields) => void lines.push({ level, event, fields: fields ?? {} });
+  const at = (level: string) => (event: string, fields?: LogFields) =>
+    void lines.push({ level, event, fields: fields ?? {} });
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }

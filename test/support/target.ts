@@ -18,7 +18,12 @@ export class Target implements AsyncDisposable {
 
   constructor(...script: readonly Script[]) {
     this.#script = script.length === 0 ? [200] : script;
-    this.#server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: 60, fetch: (request) => this.#answer(request) });
+    this.#server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      idleTimeout: 60,
+      fetch: (request) => this.#answer(request),
+    });
   }
 
   get url(): string {
