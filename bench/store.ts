@@ -227,7 +227,7 @@ function finished(at: number, rows: number): Creation {
     finishedAt: createdAt,
   });
   const created = { type: "created", actor: action.createdBy } as const;
-  return { action, outbox, happenings: [created, { type: "started" }, { type: "completed" }] };
+  return { action, outbox, claim: null, happenings: [created, { type: isRare ? "failed" : "completed" }] };
 }
 
 function open(path: string): Promise<Store> {

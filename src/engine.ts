@@ -53,5 +53,5 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     rescue: createRescue({ ...deps, settle }),
     limits: { total: settings.dispatchConcurrency, perLane: settings.dispatchPerHost },
   });
-  return { desk: createActionDesk(deps), loop, bus, signingSecretOf, receiptUrl };
+  return { desk: createActionDesk({ ...deps, dispatcher: loop }), loop, bus, signingSecretOf, receiptUrl };
 }

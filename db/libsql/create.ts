@@ -1,5 +1,7 @@
+import { dispatched } from "../../src/domain/dispatch.ts";
 import { DECIDE_TRIES_MAX } from "../../src/domain/limits.ts";
 import { type Created, type Creation, StoreUnavailable } from "../../src/ports/store.ts";
+import { claimOf } from "./claim.ts";
 import { holderOf } from "./find.ts";
 import { all, ALWAYS } from "./guard.ts";
 import type { Hands } from "./hands.ts";
@@ -19,14 +21,15 @@ const INSERT = textOnce(
  * equals, in one commit or in many, the first inserts and the others read its row.
  */
 export async function createAction({ sql, writer, seal, recent }: Hands, creation: Creation): Promise<Created> {
-  const { action } = creation;
+  const { action, claim } = creation;
   const keys = keysOf(action);
   const now = action.createdAt;
   for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
-    const [inserted] = await writer.write(statements(creation, seal));
-    if (inserted?.changes === 1) {
+    const done = await writer.write(statements(creation, seal));
+    if (done[0]?.changes === 1) {
+      if (claim !== null) return { kind: "created", claimed: dispatched(action, claim) };
       recent.keep(action);
-      return { kind: "created" };
+      return { kind: "created", claimed: null };
     }
     for (const { accountId, kind, key } of keys) {
       const holder = await holderOf({ sql, seal }, { accountId, kind, key }, now);
@@ -38,7 +41,7 @@ export async function createAction({ sql, writer, seal, recent }: Hands, creatio
 }
 
 function statements(creation: Creation, seal: HeaderSeal): readonly Statement[] {
-  const { action, happenings, outbox } = creation;
+  const { action, happenings, outbox, claim } = creation;
   const keys = keysOf(action);
   const guard = keys.length === 0 ? ALWAYS : all(keys.map((key) => free(key, action.createdAt)));
   const insert = {
@@ -46,5 +49,5 @@ function statements(creation: Creation, seal: HeaderSeal): readonly Statement[] 
     args: [...requestValues(action, seal), ...stateValues(action), ...guard.args],
   };
   const side = sideRows({ after: action, at: action.createdAt, happenings, outbox });
-  return [insert, ...keys.map((key) => take(key, action)), ...side];
+  return [insert, ...keys.map((key) => take(key, action)), ...side, ...(claim === null ? [] : claimOf(action, claim))];
 }

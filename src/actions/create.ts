@@ -4,6 +4,7 @@ import { differs } from "../domain/dedupe.ts";
 import type { Happening } from "../domain/timeline.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Dispatcher } from "../ports/dispatcher.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { ActionStore } from "../ports/store.ts";
@@ -16,6 +17,7 @@ export interface CreateDeps {
   readonly bus: Bus;
   readonly metrics: Metrics;
   readonly owe: Owe;
+  readonly dispatcher: Dispatcher;
 }
 
 /** The action that a create made or found. `differs` is there only when it was found (decisions 3). */
@@ -26,9 +28,10 @@ export interface CreateAnswer {
 
 /**
  * Stores an action that has passed every check, or finds the one that its key means (spec "POST /v1/actions"). It is
- * durable when this resolves, and the answer shows it as it was created, whatever has happened by then.
+ * durable when this resolves, and the answer shows it as it was created, whatever has happened by then: where a slot is
+ * free the commit that creates it claims it too, so that it is sent one commit sooner.
  */
-export function createCreate({ actions, clock, ids, bus, metrics, owe }: CreateDeps) {
+export function createCreate({ actions, clock, ids, bus, metrics, owe, dispatcher }: CreateDeps) {
   return async (caller: Caller, request: ActionRequest): Promise<CreateAnswer> => {
     authorize(caller, "create");
     const now = clock.now();
@@ -41,10 +44,24 @@ export function createCreate({ actions, clock, ids, bus, metrics, owe }: CreateD
       createdAt: now,
       createdBy: caller.actor,
     };
-    const created = await actions.create({ action, happenings: firstHappenings(action), outbox: owe(action, now) });
+    const seat = action.approve ? null : dispatcher.reserve(action);
+    const creation = {
+      action,
+      happenings: firstHappenings(action),
+      outbox: owe(action, now),
+      claim: seat?.claim ?? null,
+    };
+    const created = await actions.create(creation).catch((error: unknown) => {
+      seat?.leave();
+      throw error;
+    });
     metrics.created(created.kind);
-    if (created.kind === "matched") return { action: created.action, differs: differs(created.action, request) };
-    bus.publish(action);
+    if (created.kind === "matched") {
+      seat?.leave();
+      return { action: created.action, differs: differs(created.action, request) };
+    }
+    if (seat !== null && created.claimed !== null) seat.board(action, created.claimed);
+    else bus.publish(action);
     return { action };
   };
 }

@@ -25,6 +25,8 @@ export type Attempt = (action: Action, flight: Flight) => Promise<void>;
 /** Prepare, send, settle. The claim is on disk before this begins; the end is on disk before this resolves. */
 export function createAttempt({ sender, clock, requestOf, settle, attemptTimeoutMs }: AttemptDeps): Attempt {
   return async (action, { stop, landed }) => {
+    // After a pause as long as the lease somebody else may have taken the action over; the rescue ends what is left.
+    if (action.leaseUntil === null || clock.now() >= action.leaseUntil) return;
     const request = await requestOf(action, clock.now());
     const startedMs = clock.monotonicMs();
     const outcome = await sender.send(request, { timeoutMs: attemptTimeoutMs, stop });

@@ -15,9 +15,13 @@ export interface Lane extends LaneName {
   isLoading: boolean;
 }
 
-/** A due action and the lane whose slot it takes. */
-export interface Candidate {
+/** A slot that is taken in a lane. */
+export interface TakenSlot {
   readonly lane: Lane;
+}
+
+/** A due action and the lane whose slot it takes. */
+export interface Candidate extends TakenSlot {
   readonly due: DueAction;
 }
 
@@ -117,8 +121,17 @@ export class Lanes {
     this.#rotate(lane);
   }
 
-  /** Gives the slot of a candidate back. */
-  release({ lane }: Candidate): void {
+  /** Takes a slot for an action that the store does not have yet, unless others of its lane are before it. */
+  reserve(name: LaneName): TakenSlot | null {
+    const lane = this.#laneOf(name);
+    if (lane === null || lane.ready.length > 0 || lane.hasMore || lane.isLoading) return null;
+    if (!this.#slots.laneHasRoom(lane.name) || !this.#slots.accountHasRoom(lane.accountId)) return null;
+    this.#slots.take(lane.accountId, lane.name);
+    return { lane };
+  }
+
+  /** Gives a slot back. */
+  release({ lane }: TakenSlot): void {
     this.#slots.give(lane.accountId, lane.name);
     this.#rotate(lane);
   }

@@ -1,13 +1,17 @@
 import type { Action } from "../domain/action.ts";
+import type { Claimed } from "../domain/dispatch.ts";
 import { CLAIM_ROWS_MAX, LANE_READY_MAX, LEASE_GRACE_MS, RESCUE_EVERY_MS, SLEEP_MS_MAX } from "../domain/limits.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Dispatcher, Seat } from "../ports/dispatcher.ts";
 import type { Log } from "../ports/log.ts";
 import { type ActionStore, type LaneName, type Store, StoreUnavailable } from "../ports/store.ts";
 import type { Attempt } from "./attempt.ts";
-import { type Candidate, type Lane, Lanes } from "./lanes.ts";
+import { Flights } from "./flights.ts";
+import { type Candidate, type Lane, Lanes, type TakenSlot } from "./lanes.ts";
 import type { Orphaned } from "./rescue.ts";
 import { type SlotLimits, Slots } from "./slots.ts";
+import { Timers } from "./timers.ts";
 
 export interface LoopDeps {
   readonly store: Pick<Store, "actions" | "probe" | "isAlone">;
@@ -20,6 +24,8 @@ export interface LoopDeps {
   readonly attemptTimeoutMs: number;
 }
 
+type TimerName = "alarm" | "sweep" | "rescue" | "probe";
+
 /** Lanes that one step of the sweep reads, and how long it rests between two steps of a long one. */
 const SWEEP_LANES = 128;
 const SWEEP_REST_MS = 5;
@@ -31,16 +37,15 @@ const PROBE_EVERY_MS = 1_000;
  *
  * new -> `start` -> running <-> paused (the store is away: nothing is claimed that could not be recorded) -> `drain`.
  */
-export class Loop {
+export class Loop implements Dispatcher {
   readonly #deps: LoopDeps;
   readonly #actions: ActionStore;
   readonly #slots: Slots;
   readonly #lanes: Lanes;
-  /** What is being worked on; `drain` waits for all of it. */
-  readonly #work = new Set<Promise<unknown>>();
-  readonly #inFlight = new Set<string>();
-  readonly #interrupt = new AbortController();
-  readonly #timers = new Map<"alarm" | "sweep" | "rescue" | "probe", () => void>();
+  readonly #flights: Flights;
+  readonly #timers: Timers<TimerName>;
+  /** The action that is being told of as it was created, although it is claimed by now. */
+  #boarding: string | null = null;
   #alarmAtMs = Number.POSITIVE_INFINITY;
   #isRunning = false;
   #isPaused = false;
@@ -51,11 +56,13 @@ export class Loop {
     this.#actions = deps.store.actions;
     this.#slots = new Slots(deps.limits);
     this.#lanes = new Lanes(this.#slots);
+    this.#flights = new Flights(deps.clock, deps.attempt);
+    this.#timers = new Timers(deps.clock);
   }
 
   /** Attempts in flight, for the metrics. */
   get inFlight(): number {
-    return this.#inFlight.size;
+    return this.#flights.count;
   }
 
   /** Ends what a dead process left active, then begins to claim. Resolves when the rescue is done. */
@@ -63,7 +70,7 @@ export class Loop {
     await this.#deps.rescue({ everything: this.#deps.store.isAlone, isOurs: () => false });
     this.#isRunning = true;
     this.#unsubscribe = this.#deps.bus.subscribe((action) => this.#hear(action));
-    this.#keep(this.#sweep(null));
+    this.#flights.keep(this.#sweep(null));
     this.#rescueLater();
   }
 
@@ -74,16 +81,34 @@ export class Loop {
   async drain(limitMs: number): Promise<void> {
     this.#isRunning = false;
     this.#unsubscribe();
-    for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
-    const cancel = this.#deps.clock.after(limitMs, () => this.#interrupt.abort());
-    while (this.#work.size > 0) await Promise.allSettled(this.#work);
-    cancel();
+    await this.#flights.drain(limitMs);
+  }
+
+  reserve(name: LaneName): Seat | null {
+    if (!this.#isRunning || this.#isPaused) return null;
+    const slot = this.#lanes.reserve(name);
+    if (slot === null) return null;
+    const { bus } = this.#deps;
+    return {
+      claim: this.#claimNow(),
+      board: (created, claimed) => {
+        this.#boarding = created.id;
+        bus.publish(created);
+        this.#boarding = null;
+        bus.publish(claimed);
+        this.#fly(claimed, slot);
+      },
+      leave: () => {
+        this.#lanes.release(slot);
+        this.#turn();
+      },
+    };
   }
 
   #hear(action: Action): void {
     const { id, revision, dueAt, status } = action;
-    if (status !== "pending" || dueAt === null) return;
+    if (status !== "pending" || dueAt === null || id === this.#boarding) return;
     this.#lanes.add(action, { id, revision, dueAt }, this.#nowMs());
     this.#turn();
   }
@@ -99,52 +124,42 @@ export class Loop {
       if (candidate === null) break;
       candidates.push(candidate);
     }
-    if (candidates.length > 0) this.#keep(this.#claim(candidates));
-    for (const lane of this.#lanes.takeHungry(this.#slots.free)) this.#keep(this.#load(lane));
+    if (candidates.length > 0) this.#flights.keep(this.#claim(candidates));
+    for (const lane of this.#lanes.takeHungry(this.#slots.free)) this.#flights.keep(this.#load(lane));
     this.#setAlarm();
   }
 
   async #claim(candidates: readonly Candidate[]): Promise<void> {
+    // A hint may have come twice: the slots of what is not won, and of the second, are given back.
     const byId = new Map(candidates.map((candidate) => [candidate.due.id, candidate]));
+    const leftOver = new Set(candidates);
     try {
-      const now = this.#deps.clock.now();
-      const leaseUntil = new Date(now.getTime() + this.#deps.attemptTimeoutMs + LEASE_GRACE_MS);
-      const won = await this.#actions.claim(
-        [...byId.values()].map(({ due }) => due),
-        { now, leaseUntil },
-      );
-      for (const action of won) {
+      const due = [...byId.values()].map((candidate) => candidate.due);
+      for (const action of await this.#actions.claim(due, this.#claimNow())) {
         const candidate = byId.get(action.id);
-        if (candidate === undefined || !byId.delete(action.id)) continue;
+        if (candidate === undefined || !leftOver.delete(candidate)) continue;
         this.#deps.bus.publish(action);
-        this.#keep(this.#fly(action, candidate));
+        this.#fly(action, candidate);
       }
     } catch (error) {
       this.#stumble(error);
     } finally {
-      // Those not won have moved on, or wait in the store for the sweep that follows a pause.
-      for (const candidate of candidates) if (byId.get(candidate.due.id) === candidate) this.#lanes.release(candidate);
+      for (const candidate of leftOver) this.#lanes.release(candidate);
     }
   }
 
-  async #fly(action: Action, candidate: Candidate): Promise<void> {
-    this.#inFlight.add(action.id);
-    let isLanded = false;
-    // The slot is the target's: the commit that follows does not keep the next call from it.
+  #claimNow(): Claimed {
+    const now = this.#deps.clock.now();
+    return { now, leaseUntil: new Date(now.getTime() + this.#deps.attemptTimeoutMs + LEASE_GRACE_MS) };
+  }
+
+  /** The slot is the target's: the commit that follows the answer does not keep the next call from it. */
+  #fly(action: Action, slot: TakenSlot): void {
     const landed = () => {
-      if (isLanded) return;
-      isLanded = true;
-      this.#lanes.release(candidate);
+      this.#lanes.release(slot);
       this.#turn();
     };
-    try {
-      await this.#deps.attempt(action, { stop: this.#interrupt.signal, landed });
-    } catch (error) {
-      this.#stumble(error);
-    } finally {
-      this.#inFlight.delete(action.id);
-      landed();
-    }
+    this.#flights.start(action, landed, (error) => this.#stumble(error));
   }
 
   async #load(lane: Lane): Promise<void> {
@@ -170,13 +185,13 @@ export class Loop {
     } catch (error) {
       this.#stumble(error);
     }
-    this.#ring("sweep", next === null ? SLEEP_MS_MAX : SWEEP_REST_MS, () => this.#keep(this.#sweep(next)));
+    this.#ring("sweep", next === null ? SLEEP_MS_MAX : SWEEP_REST_MS, () => this.#flights.keep(this.#sweep(next)));
   }
 
   #rescueLater(): void {
     this.#ring("rescue", RESCUE_EVERY_MS, () => {
-      const pass = this.#deps.rescue({ everything: false, isOurs: (id) => this.#inFlight.has(id) });
-      this.#keep(pass.catch((error: unknown) => this.#stumble(error)).finally(() => this.#rescueLater()));
+      const pass = this.#deps.rescue({ everything: false, isOurs: (id) => this.#flights.has(id) });
+      this.#flights.keep(pass.catch((error: unknown) => this.#stumble(error)).finally(() => this.#rescueLater()));
     });
   }
 
@@ -202,7 +217,7 @@ export class Loop {
         },
         () => this.#probeLater(),
       );
-      this.#keep(probe);
+      this.#flights.keep(probe);
     });
   }
 
@@ -217,16 +232,8 @@ export class Loop {
     });
   }
 
-  /** Sets the one timer of a name, in place of the one that was set before. */
-  #ring(name: "alarm" | "sweep" | "rescue" | "probe", delayMs: number, ring: () => void): void {
-    if (!this.#isRunning) return;
-    this.#timers.get(name)?.();
-    this.#timers.set(name, this.#deps.clock.after(delayMs, ring));
-  }
-
-  #keep(work: Promise<unknown>): void {
-    const kept = work.finally(() => this.#work.delete(kept));
-    this.#work.add(kept);
+  #ring(name: TimerName, delayMs: number, ring: () => void): void {
+    if (this.#isRunning) this.#timers.set(name, delayMs, ring);
   }
 
   #nowMs(): number {

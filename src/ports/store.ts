@@ -1,5 +1,6 @@
 import type { Action, ActionStatus, HttpMethod } from "../domain/action.ts";
 import type { Change } from "../domain/change.ts";
+import type { Claimed } from "../domain/dispatch.ts";
 import type { KeyKind } from "../domain/dedupe.ts";
 import type { Owed } from "../domain/owed.ts";
 import type { Hold, Role } from "../domain/roles.ts";
@@ -23,11 +24,13 @@ export interface Creation {
   readonly action: Action;
   readonly happenings: readonly Happening[];
   readonly outbox: readonly OutboxRow[];
+  /** Claims it in the same commit, when it is a new and pending one: the caller holds the slot for it. */
+  readonly claim: Claimed | null;
 }
 
-/** What became of a create: a new row, or the older action that its key means. */
+/** What became of a create: a new row, claimed or not, or the older action that its key means. */
 export type Created =
-  | { readonly kind: "created" }
+  | { readonly kind: "created"; readonly claimed: Action | null }
   | { readonly kind: "matched"; readonly by: KeyKind; readonly action: Action };
 
 /** A change with what it owes. `at` is the time that its timeline rows carry. */
@@ -85,7 +88,7 @@ export interface ActionStore {
    * Makes due actions active, one attempt counted and leased, and returns those won (without their last result).
    * A claim is durable when it resolves: only then may a byte leave.
    */
-  claim(due: readonly DueAction[], at: { now: Date; leaseUntil: Date }): Promise<readonly Action[]>;
+  claim(due: readonly DueAction[], at: Claimed): Promise<readonly Action[]>;
   find(accountId: string, id: string): Promise<Action | null>;
   /** The action that a key means now, by the rules of `domain/dedupe.ts`. */
   holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Action | null>;

@@ -16,7 +16,7 @@ describe("a create", () => {
     const ended = Promise.withResolvers<void>();
     const late = (store: Store): Store => {
       const create: ActionStore["create"] = async (creation) => {
-        const created = await store.actions.create(creation);
+        const created = await store.actions.create({ ...creation, claim: null });
         engine.clock.advance(30_000);
         await ended.promise;
         return created;

@@ -140,6 +140,45 @@ test("while serving, a lease that ran out is rescued, and those of this process 
   expect((await engine.desk.get(engine.owner, ours.id)).status).toBe("active");
 });
 
+test("a claim that comes back after its lease is over is not sent, and is ended as unknown", async () => {
+  verifies("hostile.5.sends");
+  const sender = answering();
+  const late = Promise.withResolvers<void>();
+  const wrapStore = (store: Store): Store => {
+    const create: Store["actions"]["create"] = async (creation) => {
+      const created = await store.actions.create(creation);
+      await late.promise;
+      return created;
+    };
+    return { ...store, actions: { ...store.actions, create } };
+  };
+  await using engine = await openEngine({ sender, wrapStore });
+  const creating = engine.create({ retries: 1 });
+  // The commit is on disk; the process stands still for longer than its lease before it hears of that.
+  while ((await engine.store.actions.orphans(null, 1)).length === 0)
+    await new Promise((resolve) => setImmediate(resolve));
+  engine.clock.advance(46_000);
+  late.resolve();
+  const { id } = await creating;
+  engine.clock.advance(5_000);
+  await engine.saw(id, { status: "failed", attempts: 1 });
+  expect(sender.count).toBe(0);
+});
+
+test("an action that finds a free slot is created and claimed in one commit, and told of as both", async () => {
+  verifies("decision.12.timeline-started");
+  const sender = answering();
+  await using engine = await openEngine({ sender });
+  const told: string[] = [];
+  engine.bus.subscribe(({ status, revision }) => void told.push(`${revision} ${status}`));
+  const { id, revision, status } = await engine.create({});
+  expect({ revision, status }).toEqual({ revision: 1, status: "pending" });
+  await engine.saw(id, { status: "completed" });
+  expect(told).toEqual(["1 pending", "2 active", "3 completed"]);
+  expect((await engine.happenings(id)).map(({ type }) => type)).toEqual(["created", "started", "attempt", "completed"]);
+  expect(sender.count).toBe(1);
+});
+
 /** Makes an action look as another process left it: claimed, leased, and nobody there. */
 async function leaveBehind(store: Store, id: string, accountId: string, now: Date): Promise<void> {
   const before = await store.actions.find(accountId, id);

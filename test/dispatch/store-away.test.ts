@@ -26,6 +26,8 @@ function breakable(write: "claim" | "apply") {
   const wrapStore = (store: Store): Store => {
     const actions: ActionStore = {
       ...store.actions,
+      // Here a claim is a write of its own.
+      create: (creation) => store.actions.create({ ...creation, claim: null }),
       claim: (due, at) => (write === "claim" && state.away ? refuse() : store.actions.claim(due, at)),
       apply: (change) => (write === "apply" && state.away ? refuse() : store.actions.apply(change)),
     };

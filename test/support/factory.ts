@@ -69,6 +69,7 @@ export function creationOf(action: Action): Creation {
     action,
     happenings: action.approve ? [created, { type: "held" }] : [created],
     outbox: owe(action, action.createdAt),
+    claim: null,
   };
 }
 

@@ -76,7 +76,7 @@ export function testAccounts(open: OpenTestStore): void {
     const creations = Array.from({ length: 20 }, () => aCreation());
     const created = creations.map((creation) => db.actions.create(creation));
     await db.store.close();
-    expect(await Promise.all(created)).toEqual(creations.map(() => ({ kind: "created" })));
+    expect(await Promise.all(created)).toEqual(creations.map(() => ({ kind: "created", claimed: null })));
     const { actions } = db;
     const late = [
       actions.create(aCreation()),

@@ -213,7 +213,10 @@ export function testGuards(open: OpenTestStore): void {
       const failed = await failedAction(db.actions, { dedupe: "k" });
       const nextDay = later(25 * 3_600_000);
       expect(await db.actions.apply(writeOf(retry(failed, aDecision(nextDay)), nextDay))).toBe(true);
-      expect(await db.actions.create(aCreation({ dedupe: "k", createdAt: nextDay }))).toEqual({ kind: "created" });
+      expect(await db.actions.create(aCreation({ dedupe: "k", createdAt: nextDay }))).toEqual({
+        kind: "created",
+        claimed: null,
+      });
     });
   });
 

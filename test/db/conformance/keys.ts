@@ -45,7 +45,7 @@ export function testKeys(open: OpenTestStore): void {
       const inside = await db.actions.create(aCreation({ [member]: "k", createdAt: later(DEDUPE_WINDOW_MS - 1) }));
       expect(inside).toMatchObject({ kind: "matched", by: kind, action: { id: first.action.id } });
       const outside = await db.actions.create(aCreation({ [member]: "k", createdAt: later(DEDUPE_WINDOW_MS) }));
-      expect(outside).toEqual({ kind: "created" });
+      expect(outside).toEqual({ kind: "created", claimed: null });
     });
 
     test("belongs to an account", async () => {
@@ -53,7 +53,10 @@ export function testKeys(open: OpenTestStore): void {
       await using db = await open();
       const accounts = [OTHER_ACCOUNT, ACCOUNT, `${OTHER_ACCOUNT}x`, ACCOUNT.toUpperCase()];
       for (const accountId of accounts) {
-        expect(await db.actions.create(aCreation({ [member]: "k", accountId }))).toEqual({ kind: "created" });
+        expect(await db.actions.create(aCreation({ [member]: "k", accountId }))).toEqual({
+          kind: "created",
+          claimed: null,
+        });
       }
       const holders = await Promise.all(accounts.map((account) => db.actions.holderOf(account, kind, "k", NOON)));
       expect(holders.map((holder) => holder?.accountId)).toEqual(accounts);
@@ -63,7 +66,7 @@ export function testKeys(open: OpenTestStore): void {
       await using db = await open();
       const keys = ["k", "K", "k ", " k", "k'", 'k"', "k%", "k_", "k\\", "k$1", "k?"];
       const created = await Promise.all(keys.map((key) => db.actions.create(aCreation({ [member]: key }))));
-      expect(created).toEqual(keys.map(() => ({ kind: "created" })));
+      expect(created).toEqual(keys.map(() => ({ kind: "created", claimed: null })));
     });
 
     test("means an action of each status as the law says", async () => {
@@ -74,7 +77,7 @@ export function testKeys(open: OpenTestStore): void {
         const answers = answersFor(kind, status) && isInWindow(NOON, NOON);
         expect((await db.actions.holderOf(ACCOUNT, kind, status, NOON))?.id).toBe(answers ? action.id : undefined);
         const created = await db.actions.create(aCreation({ [member]: status }));
-        expect(created).toEqual(answers ? { kind: "matched", by: kind, action } : { kind: "created" });
+        expect(created).toEqual(answers ? { kind: "matched", by: kind, action } : { kind: "created", claimed: null });
       }
     });
 
@@ -106,7 +109,7 @@ export function testKeys(open: OpenTestStore): void {
     test("of one text are two keys", async () => {
       await using db = await open();
       await db.actions.create(aCreation({ dedupe: "k" }));
-      expect(await db.actions.create(aCreation({ idempotencyKey: "k" }))).toEqual({ kind: "created" });
+      expect(await db.actions.create(aCreation({ idempotencyKey: "k" }))).toEqual({ kind: "created", claimed: null });
       expect(await db.keyCount()).toBe(2);
     });
 
@@ -123,7 +126,7 @@ export function testKeys(open: OpenTestStore): void {
       const failed = await failedAction(db.actions, { dedupe: "d", idempotencyKey: "i" });
       const again = await db.actions.create(aCreation({ dedupe: "d", idempotencyKey: "i" }));
       expect(again).toMatchObject({ kind: "matched", by: "idempotency", action: { id: failed.id } });
-      expect(await db.actions.create(aCreation({ dedupe: "d" }))).toEqual({ kind: "created" });
+      expect(await db.actions.create(aCreation({ dedupe: "d" }))).toEqual({ kind: "created", claimed: null });
     });
   });
 

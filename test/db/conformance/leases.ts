@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { cancel } from "../../../src/domain/change.ts";
+import { approve, cancel } from "../../../src/domain/change.ts";
 import type { Action } from "../../../src/domain/action.ts";
 import { verifies } from "../../spec/verifies.ts";
-import { answered, later, NOON, settled } from "../../support/factory.ts";
+import { aCreation, aDecision, answered, later, NOON, settled, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { attempted, claimed, createdAction, decided, happeningsOf, LEASE, nextTurns, stored } from "./steps.ts";
 
@@ -34,6 +34,30 @@ export function testLeases(open: OpenTestStore): void {
     const [, started] = await db.actions.timeline(action.accountId, action.id);
     expect(started).toMatchObject({ run: 1, status: "active", happening: { type: "started" } });
     expect(started?.at).toEqual(at.now);
+  });
+
+  test("a create that brings a claim is created and claimed in one commit", async () => {
+    verifies("decision.3.attempts-at-claim");
+    await using db = await open();
+    const creation = aCreation({ idempotencyKey: "k" });
+    const claim = { now: later(1), leaseUntil: later(45_001) };
+    const created = await db.actions.create({ ...creation, claim });
+    const active = { ...creation.action, status: "active", revision: 2, attempts: 1, dueAt: null } as const;
+    const expected = { ...active, leaseUntil: claim.leaseUntil, startedAt: claim.now };
+    expect(created).toEqual({ kind: "created", claimed: expected });
+    expect(await stored(db.actions, creation.action)).toEqual(expected);
+    expect(await happeningsOf(db.actions, creation.action)).toEqual(["created", "started"]);
+  });
+
+  test("a create that matches claims nothing, whatever claim it brings", async () => {
+    verifies("decision.3.race");
+    await using db = await open();
+    const first = await createdAction(db.actions, { idempotencyKey: "k" });
+    const claim = { now: later(1), leaseUntil: later(45_001) };
+    const again = await db.actions.create({ ...aCreation({ idempotencyKey: "k" }), claim });
+    expect(again).toEqual({ kind: "matched", by: "idempotency", action: first });
+    expect(await stored(db.actions, first)).toEqual(first);
+    expect(await db.actions.orphans(null, 10)).toEqual([]);
   });
 
   test.each(MEMORIES)(
@@ -89,6 +113,20 @@ export function testLeases(open: OpenTestStore): void {
       expect(await stored(db.actions, action)).toMatchObject({ status: "active", attempts: 1, revision: 2 });
       expect(await happeningsOf(db.actions, action)).toEqual(["created", "started"]);
     }
+  });
+
+  test.each(MEMORIES)("a claim gives the change that won, never one that lost, %s", async (memory) => {
+    await using db = await open();
+    const held = await createdAction(db.actions, { approve: true });
+    const decisions = ["key:first", "key:second", "key:third"] as const;
+    const won = await Promise.all(
+      decisions.map((actor) => db.actions.apply(writeOf(approve(held, { ...aDecision(), actor })))),
+    );
+    expect(won).toEqual([true, false, false]);
+    if (memory === "after a restart") await db.restart();
+    const active = await claimed(db.actions, { ...held, revision: 2 });
+    expect(active.approvedBy).toBe("key:first");
+    expect(active).toEqual(await stored(db.actions, held));
   });
 
   test("one claim that names an id twice gets it once", async () => {

@@ -49,7 +49,7 @@ export function testTexts(open: OpenTestStore): void {
       createdAt: later(123),
       createdBy: "mcp:agent 7",
     });
-    expect(await db.actions.create(creation)).toEqual({ kind: "created" });
+    expect(await db.actions.create(creation)).toEqual({ kind: "created", claimed: null });
     expect(await db.actions.find(ACCOUNT, creation.action.id)).toEqual(creation.action);
   });
 

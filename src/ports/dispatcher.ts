@@ -1,0 +1,18 @@
+import type { Action } from "../domain/action.ts";
+import type { Claimed } from "../domain/dispatch.ts";
+import type { LaneName } from "./store.ts";
+
+/** A slot held for an action that is about to be stored: it is claimed in the commit that creates it. */
+export interface Seat {
+  readonly claim: Claimed;
+  /** The action was stored and claimed: tells the bus of both and sends it. */
+  board(created: Action, claimed: Action): void;
+  /** Nothing was claimed; the slot is free again. */
+  leave(): void;
+}
+
+/** What a create may ask of the engine. */
+export interface Dispatcher {
+  /** A slot in this lane, or null when others are before it, it is full, or nothing is being claimed now. */
+  reserve(lane: LaneName): Seat | null;
+}
