@@ -1,9 +1,10 @@
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Store } from "../src/ports/store.ts";
+import { faultOf, unavailable } from "./libsql/fault.ts";
 import { inspectFile } from "./libsql/inspect.ts";
 import { lockFile } from "./libsql/lock.ts";
-import { migrate } from "./libsql/migrate.ts";
+import { migrate, NewerDatabase } from "./libsql/migrate.ts";
 import { openRemote } from "./libsql/remote.ts";
 import type { HeaderSeal } from "./libsql/rows.ts";
 import type { Sql } from "./libsql/sql.ts";
@@ -32,7 +33,7 @@ export async function openStore({ url, authToken, seal, now, onFatal }: StoreSet
   } catch (error) {
     await sql.close();
     release();
-    throw error;
+    throw error instanceof NewerDatabase || faultOf(error) === "rejected" ? error : unavailable(error);
   }
   return createStore({ sql, seal, isAlone: path !== null, onFatal, release });
 }

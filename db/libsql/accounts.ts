@@ -1,4 +1,4 @@
-import { asc, eq, type Query } from "drizzle-orm";
+import { and, asc, eq, isNull, type Query } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 import type { AccountStore } from "../../src/ports/store.ts";
 import { accounts, apiKeys } from "./schema.ts";
@@ -34,6 +34,20 @@ export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
     },
     async keyUsed(keyId, at) {
       await writer.write([statementOf(database.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, keyId)))]);
+    },
+    async keys(accountId, limit) {
+      const ofAccount = database.select().from(apiKeys).where(eq(apiKeys.accountId, accountId));
+      return ofAccount.orderBy(asc(apiKeys.revokedAt), asc(apiKeys.createdAt), asc(apiKeys.id)).limit(limit);
+    },
+    async revokeKey(accountId, keyId, at) {
+      const itsOwn = and(eq(apiKeys.id, keyId), eq(apiKeys.accountId, accountId));
+      const revoke = database
+        .update(apiKeys)
+        .set({ revokedAt: at })
+        .where(and(itsOwn, isNull(apiKeys.revokedAt)));
+      await writer.write([statementOf(revoke)]);
+      const [key] = await database.select().from(apiKeys).where(itsOwn).limit(1);
+      return key ?? null;
     },
   };
 }

@@ -22,7 +22,7 @@ export const apiKeys = sqliteTable(
     lastUsedAt: integer("last_used_at", { mode: "timestamp_ms" }),
     revokedAt: integer("revoked_at", { mode: "timestamp_ms" }),
   },
-  (table) => [index("api_keys_by_account").on(table.accountId, table.id)],
+  (table) => [index("api_keys_by_account").on(table.accountId, table.revokedAt, table.createdAt, table.id)],
 );
 
 export const actions = sqliteTable(

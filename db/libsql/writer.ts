@@ -23,6 +23,8 @@ export class Writer {
   readonly #onFatal: (cause: unknown) => void;
   readonly #waiting: Write[] = [];
   #flushing: Promise<void> | null = null;
+  /** What a failed fsync has left on the disk nobody knows: until the process has ended nothing is written behind it. */
+  #deathCause: unknown = null;
 
   /** `onFatal` hears of a commit that was accepted and could not be made durable; the process must not go on. */
   constructor(sql: Sql, onFatal: (cause: unknown) => void) {
@@ -72,6 +74,7 @@ export class Writer {
   }
 
   async #commit(writes: readonly Write[]): Promise<void> {
+    if (this.#deathCause !== null) return refuse(writes, this.#deathCause);
     try {
       const done = await this.#batch(writes.flatMap((write) => write.statements));
       let from = 0;
@@ -81,9 +84,10 @@ export class Writer {
       }
     } catch (error) {
       const fault = faultOf(error);
+      if (fault === "rejected") return this.#commitHalves(writes, error);
+      if (fault === "fatal") this.#deathCause = error;
+      refuse(writes, error);
       if (fault === "fatal") this.#onFatal(error);
-      if (fault === "rejected") await this.#commitHalves(writes, error);
-      else for (const write of writes) write.reject(unavailable(error));
     }
   }
 
@@ -108,6 +112,10 @@ export class Writer {
     }
     return this.#sql.batch(statements);
   }
+}
+
+function refuse(writes: readonly Write[], cause: unknown): void {
+  for (const write of writes) write.reject(unavailable(cause));
 }
 
 function bytesOf(statements: readonly Statement[]): number {

@@ -24,7 +24,7 @@ describe("a file that is no database any more", () => {
     ["all but a byte", (whole: number) => whole - 1],
   ])("cut to %s: the start is refused with a sentence, and the file is left as it is", async (_, sizeOf) => {
     await using folder = await temporaryFolder();
-    const path = await aDatabase(folder.path, 100);
+    const path = await aDatabase(folder.path);
     truncateSync(path, sizeOf(statSync(path).size));
     await expectRefused(path);
   });
@@ -39,7 +39,7 @@ describe("a file that is no database any more", () => {
     ["a database with the first byte flipped", (whole: Buffer) => whole.subarray().fill(0x54, 0, 1)],
   ])("%s: the same", async (_, damage) => {
     await using folder = await temporaryFolder();
-    const path = await aDatabase(folder.path, 100);
+    const path = await aDatabase(folder.path);
     await Bun.write(path, damage(Buffer.from(await Bun.file(path).bytes())));
     await expectRefused(path);
   });
@@ -91,7 +91,7 @@ test("the database and everything beside it is for its owner alone", async () =>
 
 test("a file that others could read is closed to them", async () => {
   await using folder = await temporaryFolder();
-  const path = await aDatabase(folder.path, 1);
+  const path = await aDatabase(folder.path);
   Bun.spawnSync(["chmod", "644", path]);
   const store = await openStoreAt(path);
   expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -154,18 +154,24 @@ test.skipIf(!canMount())(
   },
 );
 
-/** A closed database with so many actions. */
-async function aDatabase(folder: string, actions: number): Promise<string> {
+/** A closed database with a hundred actions; made once, and copied for each test. */
+async function aDatabase(folder: string): Promise<string> {
   const path = join(folder, "outgate.db");
+  if (template !== null) {
+    await Bun.write(path, template);
+    return path;
+  }
   const store = await openStoreAt(path);
-  await Promise.all(Array.from({ length: actions }, () => store.actions.create(aCreation())));
+  await Promise.all(Array.from({ length: 100 }, () => store.actions.create(aCreation())));
   await store.close();
+  template = await Bun.file(path).bytes();
   return path;
 }
+let template: Uint8Array | null = null;
 
 /** What is on the disk when the process is killed: of 110 actions the last ten are in the log alone. */
 async function aDatabaseWithLog(folder: string): Promise<string> {
-  const path = await aDatabase(folder, 100);
+  const path = await aDatabase(folder);
   const store = await openStoreAt(path);
   await Promise.all(Array.from({ length: 10 }, () => store.actions.create(aCreation())));
   const copy = join(folder, "copy.db");

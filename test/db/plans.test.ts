@@ -45,6 +45,8 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["list by method", listing({ method: "PUT" }), ["actions_by_account"]],
   ["key by hash", (store) => store.accounts.keyByHash("x"), ["api_keys_hash"]],
   ["key used", (store) => store.accounts.keyUsed("key_x", NOON), ["api_keys"]],
+  ["keys of an account", (store) => store.accounts.keys("acc_x", 9), ["api_keys_by_account"]],
+  ["revoke a key", (store) => store.accounts.revokeKey("acc_x", "key_x", NOON), ["api_keys"]],
   ["account", (store) => store.accounts.find("acc_x"), ["accounts"]],
   ["fact", (store) => store.facts.read("x"), ["facts"]],
 ];

@@ -20,12 +20,13 @@ test("a commit that takes long does not stop the event loop", async () => {
   expect(gap).toBeLessThan(took / 2);
 });
 
-test("what was committed is read at once, and what runs is not read yet", async () => {
+test("what was committed is read at once", async () => {
   await using db = await openNotes();
-  const writing = db.sql.batch([insert("a"), insert("b")]);
-  expect(await db.sql.read(names)).toEqual([]);
-  expect((await writing).map(({ changes }) => changes)).toEqual([1, 1]);
-  expect(await db.sql.read(names)).toEqual([{ name: "a" }, { name: "b" }]);
+  for (const name of ["a", "b", "c"]) {
+    const [done] = await db.sql.batch([insert(name)]);
+    expect(done?.changes).toBe(1);
+    expect((await db.sql.read(names)).at(-1)).toEqual({ name });
+  }
 });
 
 test("rows come back over the thread, empty ones too", async () => {

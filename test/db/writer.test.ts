@@ -131,13 +131,23 @@ describe("a disk that fails", () => {
     },
   );
 
-  test.each(["SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC"])("%s ends the process", async (code) => {
-    const error = failure(code);
-    await using db = await openNotes({ before: () => rejection(error) });
-    const end = await db.writer.write([insert("a")]).catch((reason: unknown) => reason);
-    expect(end).toBeInstanceOf(StoreUnavailable);
-    expect(db.fatal).toEqual([error]);
-  });
+  test.each(["SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC"])(
+    "%s ends the process, and nothing is written behind it",
+    async (code) => {
+      const failures = [failure(code)];
+      await using db = await openNotes({ before: () => rejection(failures.shift() ?? null) });
+      const [first, second] = await Promise.allSettled([
+        db.writer.write([insert("a")]),
+        db.writer.write([insert("b")]),
+      ]);
+      const later = await Promise.allSettled([db.writer.write([insert("c")])]);
+      for (const end of [first, second, ...later]) {
+        expect(end).toMatchObject({ status: "rejected", reason: expect.any(StoreUnavailable) });
+      }
+      expect(db.fatal).toMatchObject([{ code }]);
+      expect(await db.names()).toEqual([]);
+    },
+  );
 });
 
 describe("the queue", () => {

@@ -17,7 +17,8 @@ CREATE TABLE api_keys (
   last_used_at INTEGER,
   revoked_at INTEGER
 );
-CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
+-- The list: live keys first, since NULL comes before every time.
+CREATE INDEX api_keys_by_account ON api_keys (account_id, revoked_at, created_at, id);
 
 CREATE TABLE actions (
   id TEXT PRIMARY KEY NOT NULL,

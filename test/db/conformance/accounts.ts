@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { StoreUnavailable } from "../../../src/ports/store.ts";
-import { ACCOUNT, aCreation, anAccount, anApiKey, aQuery, later } from "../../support/factory.ts";
+import { ACCOUNT, aCreation, anAccount, anApiKey, aQuery, later, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 
 /** Accounts, their keys, and what the store says of itself. */
@@ -52,6 +52,55 @@ export function testAccounts(open: OpenTestStore): void {
       await accounts.keyUsed(used.id, later(7));
       expect(await accounts.keyByHash(used.hash)).toEqual({ ...used, lastUsedAt: later(7) });
       expect(await accounts.keyByHash(other.hash)).toEqual(other);
+    });
+  });
+
+  describe("the keys of an account", () => {
+    test("are listed as they were written: the live ones first, then the revoked, each in the order of time", async () => {
+      await using db = await open();
+      const { accounts } = db.store;
+      const old = anApiKey({ name: `it's "x" \u{1f600} $1`, role: "reader", hold: "all", lastUsedAt: later(3) });
+      const young = anApiKey({ createdAt: later(2) });
+      const revokedLast = anApiKey({ createdAt: later(-9), revokedAt: later(5) });
+      const revokedFirst = anApiKey({ createdAt: later(-1), revokedAt: later(4) });
+      for (const key of [revokedLast, young, old, revokedFirst]) await accounts.addKey(key);
+      await accounts.addKey(anApiKey({ accountId: OTHER_ACCOUNT }));
+      expect(await accounts.keys(ACCOUNT, 10)).toEqual([old, young, revokedFirst, revokedLast]);
+      expect(await accounts.keys(ACCOUNT, 3)).toEqual([old, young, revokedFirst]);
+      expect(await accounts.keys("acc_nowhere", 10)).toEqual([]);
+    });
+
+    test("of one moment are listed in the same order each time", async () => {
+      await using db = await open();
+      const { accounts } = db.store;
+      const same = Array.from({ length: 9 }, () => anApiKey());
+      for (const key of same) await accounts.addKey(key);
+      const listed = await accounts.keys(ACCOUNT, 10);
+      expect(listed).toEqual(same.toSorted((a, b) => (a.id < b.id ? -1 : 1)));
+    });
+
+    test("are revoked for good, one at a time, and the first time counts", async () => {
+      await using db = await open();
+      const { accounts } = db.store;
+      const [key, other] = [anApiKey(), anApiKey()];
+      await accounts.create(anAccount({ id: ACCOUNT }), [key, other]);
+      const revoked = { ...key, revokedAt: later(7) };
+      expect(await accounts.revokeKey(ACCOUNT, key.id, later(7))).toEqual(revoked);
+      expect(await accounts.revokeKey(ACCOUNT, key.id, later(9))).toEqual(revoked);
+      expect(await accounts.keyByHash(key.hash)).toEqual(revoked);
+      expect(await accounts.keyByHash(other.hash)).toEqual(other);
+      await db.restart();
+      expect(await db.store.accounts.keyByHash(key.hash)).toEqual(revoked);
+    });
+
+    test("of another account are neither revoked nor returned", async () => {
+      await using db = await open();
+      const { accounts } = db.store;
+      const key = anApiKey({ accountId: OTHER_ACCOUNT });
+      await accounts.addKey(key);
+      expect(await accounts.revokeKey(ACCOUNT, key.id, later(7))).toBeNull();
+      expect(await accounts.revokeKey(ACCOUNT, "key_nobody", later(7))).toBeNull();
+      expect(await accounts.keyByHash(key.hash)).toEqual(key);
     });
   });
 
