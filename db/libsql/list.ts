@@ -3,7 +3,7 @@ import { LIST_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
 import type { ActionPage, ActionQuery } from "../../src/ports/store.ts";
 import type { Hands } from "./hands.ts";
 import { ACTION_COLUMNS } from "./find.ts";
-import type { Guard } from "./guard.ts";
+import { all, ALWAYS, type Guard } from "./guard.ts";
 import { actionOf } from "./rows.ts";
 import type { SqlValue } from "./sql.ts";
 
@@ -30,11 +30,12 @@ export async function listActions({ sql, seal }: Pick<Hands, "sql" | "seal">, qu
 
 /** The ids to look at, newest first, by the index that narrows most; its last argument is the number of rows. */
 function scanOf(query: ActionQuery): Guard {
-  const conditions = [within(query), narrowest(query)];
-  const where = conditions.map((condition) => condition.sql).join(" AND ");
+  const branches = narrowest(query).map((branch) => all([within(query), branch]));
+  // Each branch comes in the order of its index, so that SQLite merges them and sorts nothing.
+  const sql = branches.map((branch) => `SELECT id FROM actions WHERE ${branch.sql}`).join(" UNION ALL ");
   return {
-    sql: `SELECT id FROM actions ${where === "" ? "" : `WHERE ${where}`} ORDER BY id DESC LIMIT ?`,
-    args: [...conditions.flatMap(({ args }) => args), LIST_SCAN_ROWS_MAX],
+    sql: `${sql} ORDER BY id DESC LIMIT ?`,
+    args: [...branches.flatMap(({ args }) => args), LIST_SCAN_ROWS_MAX],
   };
 }
 
@@ -58,15 +59,13 @@ function firstIdAt(ms: number): string {
   return firstActionId(new Date(Math.min(ms, LAST_MS)));
 }
 
-function narrowest({ dedupe, host, statuses }: ActionQuery): Guard {
-  if (dedupe !== null) return { sql: "dedupe = ?", args: [dedupe] };
-  if (host !== null) return { sql: "hostname = ?", args: [hostnameOf(host)] };
-  const [status] = statuses;
-  if (statuses.length === 1 && status !== undefined && status !== "completed") {
-    // The second term lets SQLite see that the partial index serves.
-    return { sql: "status = ? AND status <> 'completed'", args: [status] };
-  }
-  return { sql: "1", args: [] };
+/** One condition, or several of which an action fulfils one at most. */
+function narrowest({ dedupe, host, statuses }: ActionQuery): readonly Guard[] {
+  if (dedupe !== null) return [{ sql: "dedupe = ?", args: [dedupe] }];
+  if (host !== null) return [{ sql: "hostname = ?", args: [hostnameOf(host)] }];
+  if (statuses.length === 0 || statuses.includes("completed")) return [ALWAYS];
+  // The second term lets SQLite see that the partial index serves.
+  return [...new Set(statuses)].map((status) => ({ sql: "status = ? AND status <> 'completed'", args: [status] }));
 }
 
 function filters({ statuses, method, host }: ActionQuery): Guard {

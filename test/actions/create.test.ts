@@ -120,7 +120,7 @@ describe("a create", () => {
     engine.clock.advance(250);
     end(answered(204));
     const done = await engine.saw(id, { status: "completed" });
-    expect(done).toMatchObject({ startedAt: createdAt, finishedAt: engine.clock.now(), leaseUntil: null });
+    expect([done.startedAt, done.finishedAt, done.leaseUntil]).toEqual([createdAt, engine.clock.now(), null]);
     expect(done.result?.durationMs).toBe(250);
   });
 

@@ -36,7 +36,7 @@ describe("an approve", () => {
       approvedBy: "key:approver",
     });
     const done = await engine.saw(id, { status: "completed" });
-    expect(done).toMatchObject({ approvedAt: approved.approvedAt, approvedBy: "key:approver" });
+    expect([done.approvedAt, done.approvedBy]).toEqual([approved.approvedAt, "key:approver"]);
     expect(sender.sent).toHaveLength(1);
     expect(await engine.happenings(id)).toContainEqual({
       type: "approved",

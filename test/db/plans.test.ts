@@ -42,6 +42,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["list by dedupe", listing({ dedupe: "d" }), ["actions_by_dedupe"]],
   ["list by status", listing({ statuses: ["failed"] }), ["actions_by_status"]],
   ["list by status and cursor", listing({ statuses: ["pending"], before: "act_x" }), ["actions_by_status"]],
+  ["list by several statuses", listing({ statuses: ["pending", "active"] }), ["actions_by_status"]],
   ["list by method", listing({ method: "PUT" }), ["actions_by_account"]],
   ["key by hash", (store) => store.accounts.keyByHash("x"), ["api_keys_hash"]],
   ["key used", (store) => store.accounts.keyUsed("key_x", NOON), ["api_keys"]],

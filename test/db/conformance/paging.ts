@@ -158,7 +158,12 @@ export function testPaging(open: OpenTestStore): void {
     const rest = await db.actions.list(aQuery({ method: "PUT", before: unindexed.before }));
     expect(rest).toEqual({ actions: [action], before: null });
 
-    for (const filter of [{ statuses: ["failed"] }, { host: "rare.example" }, { dedupe: "rare" }] as const) {
+    for (const filter of [
+      { statuses: ["failed"] },
+      { statuses: ["failed", "cancelled"] },
+      { host: "rare.example" },
+      { dedupe: "rare" },
+    ] as const) {
       expect(await db.actions.list(aQuery(filter))).toEqual({ actions: [action], before: null });
     }
   });
