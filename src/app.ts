@@ -1,5 +1,7 @@
+import { createReadAccount } from "./accounts/account.ts";
 import { createAuthenticate } from "./accounts/authenticate.ts";
 import { bootstrap, type FirstKeys } from "./accounts/bootstrap.ts";
+import { createKeyDesk } from "./accounts/keys.ts";
 import { createReadSigningSecret } from "./accounts/signing-secret.ts";
 import { type Config, listeningOn } from "./config.ts";
 import { DRAIN_MS_MAX } from "./domain/limits.ts";
@@ -108,11 +110,16 @@ interface RestDoorParts extends Opened {
 
 function createRestDoor({ config, policy, vault, engine, book, draining }: RestDoorParts, deps: AppDeps): Http {
   const { store, secrets } = vault;
+  const { accounts } = store;
+  const authenticate = createAuthenticate({ accounts, secrets, clock: deps.clock });
   return createHttp({
     ...deps,
     desk: engine.desk,
-    authenticate: createAuthenticate({ accounts: store.accounts, secrets, clock: deps.clock }),
+    authenticate,
+    keyDesk: createKeyDesk({ ...deps, accounts, secrets, forget: authenticate.forget }),
+    readAccount: createReadAccount(accounts),
     targets: createTargets(policy),
+    baseUrl: config.baseUrl,
     metrics: book.metrics,
     receiptUrl: engine.receiptUrl,
     limits: { rateLimitPerSecond: config.rateLimitPerSecond ?? 0 },

@@ -1,5 +1,4 @@
-import type { Caller } from "../domain/caller.ts";
-import { DomainError } from "../domain/errors.ts";
+import { type Caller, unauthorized } from "../domain/caller.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import { type AccountStore, type ApiKey, StoreUnavailable } from "../ports/store.ts";
@@ -10,10 +9,17 @@ export interface AuthenticateDeps {
   readonly clock: Clock;
 }
 
-/** Whose key a request carries. `forget` makes a revocation count at once. */
+/** Whose key a request carries. `forget` makes a revocation count at once, also for whoever came in by it and waits. */
 export interface Authenticate {
   (authorization: string | null): Promise<Caller>;
-  forget(keyHash: string): void;
+  readonly forget: (keyHash: string) => void;
+}
+
+interface Remembered {
+  readonly key: ApiKey;
+  readonly caller: Caller;
+  readonly revoke: () => void;
+  usedAtMs: number;
 }
 
 /** One header, the scheme in any case, a token of printable characters (RFC 6750; spec "Authentication"). */
@@ -27,19 +33,23 @@ const USED_EVERY_MS = 60_000;
  * get a key. Keys are looked up by hash and remembered, since the process that revokes one forgets it in the same turn.
  */
 export function createAuthenticate({ accounts, secrets, clock }: AuthenticateDeps): Authenticate {
-  const remembered = new Map<string, { readonly key: ApiKey; readonly caller: Caller; usedAtMs: number }>();
+  const remembered = new Map<string, Remembered>();
   let forgotten = 0;
 
-  const recall = async (token: string) => {
-    const hash = secrets.hash(token);
+  const recall = async (hash: string): Promise<Remembered> => {
     const known = remembered.get(hash);
     if (known !== undefined) return known;
     const before = forgotten;
     const key = await accounts.keyByHash(hash);
     if (key === null || key.revokedAt !== null) throw unauthorized();
-    const fresh = { key, caller: callerOf(key), usedAtMs: Number.NEGATIVE_INFINITY };
-    // Forgotten while it was read: this request came before that, the next one asks again.
-    if (forgotten !== before) return fresh;
+    // Something was forgotten while this was read, perhaps this: what was read may be of the time before.
+    if (forgotten !== before) return recall(hash);
+    // Another request has asked for the same key meanwhile; both have to hear of its end.
+    const same = remembered.get(hash);
+    if (same !== undefined) return same;
+    const end = new AbortController();
+    const caller = callerOf(key, end.signal);
+    const fresh: Remembered = { key, caller, revoke: () => end.abort(), usedAtMs: Number.NEGATIVE_INFINITY };
     // The oldest goes: a map keeps the order in which it was filled.
     if (remembered.size >= KEYS_REMEMBERED_MAX)
       for (const oldest of remembered.keys()) {
@@ -53,7 +63,7 @@ export function createAuthenticate({ accounts, secrets, clock }: AuthenticateDep
   const authenticate = async (authorization: string | null): Promise<Caller> => {
     const token = BEARER.exec(authorization ?? "")?.[1];
     if (token === undefined) throw unauthorized();
-    const known = await recall(token);
+    const known = await recall(secrets.hash(token));
     const nowMs = clock.monotonicMs();
     if (nowMs - known.usedAtMs >= USED_EVERY_MS) {
       known.usedAtMs = nowMs;
@@ -63,6 +73,7 @@ export function createAuthenticate({ accounts, secrets, clock }: AuthenticateDep
   };
   const forget = (keyHash: string) => {
     forgotten += 1;
+    remembered.get(keyHash)?.revoke();
     remembered.delete(keyHash);
   };
   return Object.assign(authenticate, { forget });
@@ -73,7 +84,7 @@ function unlessUnavailable(error: unknown): void {
   if (!(error instanceof StoreUnavailable)) throw error;
 }
 
-function callerOf(key: ApiKey): Caller {
+function callerOf(key: ApiKey, revoked: AbortSignal): Caller {
   return {
     accountId: key.accountId,
     keyId: key.id,
@@ -81,12 +92,6 @@ function callerOf(key: ApiKey): Caller {
     role: key.role,
     hold: key.hold,
     actor: `key:${key.name}`,
+    revoked,
   };
-}
-
-function unauthorized(): DomainError {
-  return new DomainError(
-    "unauthorized",
-    "Send an API key as `Authorization: Bearer <key>`. The first start of Outgate prints one; an owner key makes more.",
-  );
 }

@@ -1,8 +1,8 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Secrets } from "../ports/secrets.ts";
-import type { Account, AccountStore, ApiKey } from "../ports/store.ts";
-import type { Hold, Role } from "../domain/roles.ts";
+import type { Account, AccountStore } from "../ports/store.ts";
+import { keyRow } from "./key-row.ts";
 
 export interface BootstrapDeps {
   readonly accounts: AccountStore;
@@ -31,7 +31,7 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
   if (first !== null) {
     if (givenOwnerKey !== null && (await accounts.keyByHash(secrets.hash(givenOwnerKey))) === null) {
       await accounts.addKey(
-        keyRow(deps, { accountId: first.id, key: givenOwnerKey, name: "owner", role: "owner", now }),
+        keyRow(deps, { accountId: first.id, key: givenOwnerKey, name: "owner", role: "owner", hold: "none", now }),
       );
     }
     return null;
@@ -40,8 +40,8 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
   const ownerKey = givenOwnerKey ?? secrets.newApiKey();
   const agentKey = secrets.newApiKey();
   await accounts.create(account, [
-    keyRow(deps, { accountId: account.id, key: ownerKey, name: "owner", role: "owner", now }),
-    keyRow(deps, { accountId: account.id, key: agentKey, name: "agent", role: "agent", now }),
+    keyRow(deps, { accountId: account.id, key: ownerKey, name: "owner", role: "owner", hold: "none", now }),
+    keyRow(deps, { accountId: account.id, key: agentKey, name: "agent", role: "agent", hold: "none", now }),
   ]);
   return { ownerKey: givenOwnerKey === null ? ownerKey : null, agentKey };
 }
@@ -49,28 +49,4 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
 function newAccount(id: string, secrets: Secrets, now: Date): Account {
   const place = { table: "accounts", row: id, column: "sealed_root_secret" };
   return { id, email: null, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place), createdAt: now };
-}
-
-interface NewKey {
-  readonly accountId: string;
-  readonly key: string;
-  readonly name: string;
-  readonly role: Role;
-  readonly hold?: Hold;
-  readonly now: Date;
-}
-
-function keyRow({ secrets, ids }: BootstrapDeps, { accountId, key, name, role, hold = "none", now }: NewKey): ApiKey {
-  return {
-    id: ids.key(),
-    accountId,
-    name,
-    role,
-    hold,
-    hash: secrets.hash(key),
-    last4: key.slice(-4),
-    createdAt: now,
-    lastUsedAt: null,
-    revokedAt: null,
-  };
 }

@@ -20,7 +20,8 @@ export interface Waiting {
 
 /**
  * Resolves when the action is final, or with what it is when the wait is over. It subscribes first and reads second, so
- * that no change falls between; at the deadline it reads again, because memory is only a hint.
+ * that no change falls between; at the deadline it reads again, because memory is only a hint. Throws `unauthorized` as
+ * soon as the caller's key is revoked.
  */
 export function createWait({ actions, clock, bus }: WaitDeps) {
   const waiting = new Map<string, number>();
@@ -42,14 +43,19 @@ export function createWait({ actions, clock, bus }: WaitDeps) {
     const unring = clock.after(waitMs, () => end.resolve(null));
     const onStop = () => end.resolve(null);
     stop?.addEventListener("abort", onStop);
+    caller.revoked?.addEventListener("abort", onStop);
     try {
       const now = await read();
       if (isTerminal(now.status) || stop?.aborted === true) return now;
-      return (await end.promise) ?? (await read());
+      const ended = await end.promise;
+      // By now the key may be worth nothing, and then it is shown nothing.
+      authorize(caller, "read");
+      return ended ?? (await read());
     } finally {
       unwatch();
       unring();
       stop?.removeEventListener("abort", onStop);
+      caller.revoked?.removeEventListener("abort", onStop);
       const left = (waiting.get(accountId) ?? 1) - 1;
       if (left === 0) waiting.delete(accountId);
       else waiting.set(accountId, left);

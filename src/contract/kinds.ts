@@ -1,38 +1,50 @@
 import Type from "typebox";
-import { EMAIL_CHARS_MAX, KEY_CHARS_MAX, REASON_CHARS_MAX } from "../domain/limits.ts";
+import { EMAIL_CHARS_MAX, KEY_CHARS_MAX, NAME_CHARS_MAX, REASON_CHARS_MAX } from "../domain/limits.ts";
 import { isStorableText } from "../domain/json.ts";
 
 /** Text of ours: no control character gets into it (hostile 1). */
-const PRINTABLE = /^[ -~]*$/;
-/** A key of a caller's own: `dedupe`, `Idempotency-Key` (decisions 3). */
-export const key = (description: string) =>
-  Type.Refine(
-    Type.String({ minLength: 1, maxLength: KEY_CHARS_MAX, description }),
-    (text) => PRINTABLE.test(text),
-    () => "May hold only printable ASCII characters.",
-  );
+const PRINTABLE = "^[ -~]*$";
+const printable = (maxLength: number, description: string, example: string) =>
+  Type.String({ minLength: 1, maxLength, pattern: PRINTABLE, description, examples: [example] });
 
-export const email = (description: string) => Type.String({ format: "email", maxLength: EMAIL_CHARS_MAX, description });
+/** What a text of a pattern must be, in words: an expression is no message. */
+export const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
+  [PRINTABLE, "May hold only printable ASCII characters."],
+]);
+
+/** A key of a caller's own: `dedupe`, `Idempotency-Key` (decisions 3). */
+export const key = (description: string) => printable(KEY_CHARS_MAX, description, "order-4711");
+
+/** What people call a thing of theirs. */
+export const name = (description: string) => printable(NAME_CHARS_MAX, description, "ci");
+
+export const email = (description: string) =>
+  Type.String({ format: "email", maxLength: EMAIL_CHARS_MAX, description, examples: ["ann@example.com"] });
 
 /** Free text of people and agents: any Unicode that can be stored and shown. */
 export const reason = (description: string) =>
   Type.Refine(
-    Type.String({ maxLength: REASON_CHARS_MAX, description }),
+    Type.String({ maxLength: REASON_CHARS_MAX, description, examples: ["Agreed with Ann."] }),
     isStorableText,
     () => "Must be well-formed Unicode without NUL.",
   );
 
 /** Where calls go; judged by `Targets`, which knows more than a format. */
-export const url = (description: string) => Type.String({ format: "uri", description });
+export const url = (description: string, example = "https://api.example.com/orders") =>
+  Type.String({ format: "uri", description, examples: [example] });
 
-export const dateTime = (description: string) => Type.String({ format: "date-time", description });
+/** Text that an answer holds. */
+export const plainText = (description: string, example: string) => Type.String({ description, examples: [example] });
+
+export const dateTime = (description: string) =>
+  Type.String({ format: "date-time", description, examples: ["2026-03-04T12:00:00.000Z"] });
 
 /** Null where there is no value: in answers, which always have the member. */
 export const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 /** A JSON object of which nothing is ours. */
 export const anyObject = (description: string) =>
-  Type.Unsafe<Readonly<Record<string, unknown>>>({ type: "object", description });
+  Type.Unsafe<Readonly<Record<string, unknown>>>({ type: "object", description, examples: [{ order: 7 }] });
 
 export const stringMap = (description: string) =>
   // Not `Type.Record`: its pattern `^.*$` lets a name with a newline in it go unchecked.
@@ -40,4 +52,5 @@ export const stringMap = (description: string) =>
     type: "object",
     additionalProperties: { type: "string" },
     description,
+    examples: [{ "X-Order": "7" }],
   });

@@ -11,13 +11,25 @@ export interface Caller {
   readonly hold: Hold;
   /** As which the caller's decisions are written down. */
   readonly actor: Actor;
+  /** Aborted when the key is revoked while its caller is still here; a caller that has none can't be revoked. */
+  readonly revoked?: AbortSignal;
+}
+
+/** The same refusal whatever is missing or wrong, so that it tells nothing about keys (hostile 1). */
+export function unauthorized(): DomainError {
+  return new DomainError(
+    "unauthorized",
+    "Send an API key as `Authorization: Bearer <key>`. The first start of Outgate prints one; an owner key makes more.",
+  );
 }
 
 /**
- * Lets the caller pass or throws `forbidden`. Asked before anything is looked up, so that a refusal tells nothing about
+ * Lets the caller pass or throws `forbidden`; `unauthorized` when the key was revoked since it came in, for a body may
+ * take its time to arrive. Asked before anything is looked up, so that a refusal tells nothing about
  * what exists (hostile 1).
  */
 export function authorize(caller: Caller, permission: Permission): void {
+  if (caller.revoked?.aborted === true) throw unauthorized();
   if (mayDo(caller.role, permission)) return;
   throw new DomainError(
     "forbidden",

@@ -39,10 +39,16 @@ export const WAITERS_PER_ACCOUNT_MAX = 1_000;
 
 export const LIST_LIMIT_DEFAULT = 20;
 export const LIST_LIMIT_MAX = 100;
+/** Bytes of bodies and headers that one page holds; the rest is found on the following pages, and one action always fits. */
+export const LIST_BYTES_MAX = 2 * 1_048_576;
 /** Rows that one page may look at; a rarer match than that is found on the following pages (its cursor goes on). */
 export const LIST_SCAN_ROWS_MAX = 10_000;
 /** Rows of a timeline that one answer shows: 100 attempts a run, and the oldest are dropped beyond many runs. */
 export const TIMELINE_ROWS_MAX = 2_000;
+
+/** Keys of an account that are live at a time, and how many one list shows, those that are live first. */
+export const LIVE_KEYS_MAX = 500;
+export const KEYS_LISTED_MAX = 1_000;
 
 /** Both kinds of deduplication look this far back from now (spec "Limits"). */
 export const DEDUPE_WINDOW_MS = DAY_MS;

@@ -1,6 +1,6 @@
 import type { Server } from "bun";
-import type { Caller } from "../domain/caller.ts";
-import { DomainError, type ErrorCode } from "../domain/errors.ts";
+import { type Caller, unauthorized } from "../domain/caller.ts";
+import type { ErrorCode } from "../domain/errors.ts";
 import type { RequestName } from "./request-id.ts";
 
 /** One request on its way through the door. What is found out about it on the way is written down here, for its log line. */
@@ -26,7 +26,7 @@ export interface Visit {
 /** Whoever calls; a route that asks for it without a door before it that let somebody in fails closed. */
 export function callerOf(visit: Visit): Caller {
   if (visit.caller !== null) return visit.caller;
-  throw new DomainError("unauthorized", "Send an API key as `Authorization: Bearer <key>`.");
+  throw unauthorized();
 }
 
 /**

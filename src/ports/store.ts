@@ -140,6 +140,10 @@ export interface AccountStore {
   /** Revoked keys too; the caller judges. */
   keyByHash(hash: string): Promise<ApiKey | null>;
   keyUsed(keyId: string, at: Date): Promise<void>;
+  /** Keys of an account: the live ones first, then the revoked, each in the order of time; at most so many. */
+  keys(accountId: string, limit: number): Promise<readonly ApiKey[]>;
+  /** Revokes a key of this account, for good, and returns it; one that was revoked keeps its time. Null: no such key. */
+  revokeKey(accountId: string, keyId: string, at: Date): Promise<ApiKey | null>;
 }
 
 /** What the store says of itself: the check value of the master key. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
+import { authorize } from "../../src/domain/caller.ts";
 import { type Role, ROLES } from "../../src/domain/roles.ts";
 import { type AccountStore, type ApiKey, StoreUnavailable } from "../../src/ports/store.ts";
 import { refusalOf } from "../actions/callers.ts";
@@ -45,6 +46,7 @@ describe("a key", () => {
       role,
       hold: "writes",
       actor: "key:billing",
+      revoked: expect.any(AbortSignal),
     });
   });
 
@@ -157,6 +159,38 @@ describe("a known key", () => {
     await first;
     await door.authenticate(`Bearer ${KEY}`);
     expect(door.asked).toHaveLength(2);
+  });
+
+  test("is one caller to all who came in by it at a time, and forgotten it is none of them", async () => {
+    await using door = await openDoor();
+    const [one, other] = await Promise.all([door.authenticate(`Bearer ${KEY}`), door.authenticate(`Bearer ${KEY}`)]);
+    for (const caller of [one, other]) authorize(caller, "read");
+    door.authenticate.forget(testSecrets.hash(KEY));
+    for (const caller of [one, other]) {
+      const refused = Promise.try(() => authorize(caller, "read"));
+      expect(await refusalOf(refused)).toEqual(UNAUTHORIZED);
+    }
+    authorize(await door.authenticate(`Bearer ${KEY}`), "read");
+  });
+
+  test("forgotten while it was read is read again, and every caller hears of its end from then on", async () => {
+    const [read, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow = (accounts: AccountStore): AccountStore => ({
+      ...accounts,
+      async keyByHash(hash) {
+        const key = await accounts.keyByHash(hash);
+        read.resolve();
+        await answer.promise;
+        return key;
+      },
+    });
+    await using door = await openDoor([{}], slow);
+    const late = door.authenticate(`Bearer ${KEY}`);
+    await read.promise;
+    await door.db.store.accounts.revokeKey(ACCOUNT, door.key?.id ?? "", NOON);
+    door.authenticate.forget(testSecrets.hash(KEY));
+    answer.resolve();
+    expect(await refusalOf(late)).toEqual(UNAUTHORIZED);
   });
 
   test("is noted as used once a minute", async () => {

@@ -1,0 +1,29 @@
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { Secrets } from "../ports/secrets.ts";
+import type { AccountStore } from "../ports/store.ts";
+import type { Authenticate } from "./authenticate.ts";
+import { createCreateKey } from "./create-key.ts";
+import { createListKeys } from "./list-keys.ts";
+import { createRevokeKey } from "./revoke-key.ts";
+
+export interface KeyDeskDeps {
+  readonly accounts: Pick<AccountStore, "addKey" | "keys" | "revokeKey">;
+  readonly secrets: Pick<Secrets, "hash" | "newApiKey">;
+  readonly ids: Pick<Ids, "key">;
+  readonly clock: Pick<Clock, "now">;
+  /** Lets a revoked key in no more, and ends what came in by it and waits. */
+  readonly forget: Authenticate["forget"];
+}
+
+/** Every use case of keys, all of them for owners; what REST and the pages call. */
+export type KeyDesk = ReturnType<typeof createKeyDesk>;
+
+/** Puts the verbs on one desk. */
+export function createKeyDesk(deps: KeyDeskDeps) {
+  return {
+    list: createListKeys(deps.accounts),
+    create: createCreateKey(deps),
+    revoke: createRevokeKey(deps),
+  };
+}

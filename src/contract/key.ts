@@ -1,0 +1,110 @@
+import Type, { type Static } from "typebox";
+import { DomainError } from "../domain/errors.ts";
+import { type Hold, HOLDS, type Role, ROLES } from "../domain/roles.ts";
+import { compile, withoutNulls } from "./check.ts";
+import { dateTime, name, nullable, plainText } from "./kinds.ts";
+
+export const KeyId = Type.String({
+  title: "KeyId",
+  pattern: "^key_[A-Za-z0-9_-]{1,64}$",
+  description: "Id of a key.",
+  examples: ["key_01kjwa5v00e7v8c9x2m4n6p8qr"],
+});
+
+const role = Type.Enum([...ROLES], {
+  type: "string",
+  description:
+    "What the key may do. owner: everything; approver: read, approve, cancel; agent: create, read, cancel, retry; reader: read.",
+  examples: ["agent"],
+});
+const hold = (extra: { default?: Hold }) =>
+  Type.Enum([...HOLDS], {
+    type: "string",
+    description:
+      "Which creates of the key wait for a person whatever their approve says: none, writes (all but GET), or all.",
+    examples: ["writes"],
+    ...extra,
+  });
+
+/** What a new key is made of. The role has to be said: nobody gets an owner key by leaving something out. */
+export const CreateKey = Type.Object(
+  {
+    name: name("How people tell it from others; decisions are written down under it."),
+    role,
+    hold: Type.Optional(hold({ default: "none" })),
+  },
+  { title: "CreateKey", additionalProperties: false, description: "What a new key is made of." },
+);
+type CreateKey = Static<typeof CreateKey>;
+
+const members = {
+  id: KeyId,
+  name: plainText("How people tell it from others.", "ci"),
+  role,
+  hold: hold({}),
+  last4: plainText("The last four characters of the key.", "kL0x"),
+  created_at: dateTime("When it was made."),
+  last_used_at: nullable(dateTime("When it was used last, to the minute.")),
+  revoked_at: nullable(dateTime("When it was revoked; null: it is live.")),
+};
+
+/** A key as the list shows it (decisions 12): never the key itself. */
+export const Key = Type.Object(members, { title: "Key", description: "A key, without the key itself." });
+
+/** The answer to its creation: the only time that the key is shown. */
+export const CreatedKey = Type.Object(
+  {
+    ...members,
+    key: plainText("The key. It is not stored and never shown again.", "og_7Qm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi3kL0x"),
+  },
+  { title: "CreatedKey", description: "A new key: the only answer that shows it." },
+);
+
+export const KeyList = Type.Object(
+  { data: Type.Array(Key, { description: "The keys, those that are live first." }) },
+  { title: "KeyList", description: "The keys of the account." },
+);
+
+/** A key as far as it is shown; `ports/store.ts` keeps more of it. */
+interface KeyRow {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly hold: Hold;
+  readonly last4: string;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | null;
+  readonly revokedAt: Date | null;
+}
+
+const CREATE_KEY = compile(CreateKey);
+
+/** What a new key is made of, from a body. Throws `validation_error` with every issue. */
+export function checkCreateKey(value: unknown): { readonly name: string; readonly role: Role; readonly hold: Hold } {
+  const given = withoutNulls(value, CreateKey.properties);
+  if (CREATE_KEY.accepts(given)) return { name: given.name, role: given.role, hold: given.hold ?? "none" };
+  throw new DomainError("validation_error", "The request has fields that are not valid.", CREATE_KEY.issues(given));
+}
+
+/** The list as JSON text. */
+export function keyListJson(keys: readonly KeyRow[]): string {
+  return JSON.stringify({ data: keys.map(shown) });
+}
+
+/** A new key as JSON text, with the key itself. */
+export function createdKeyJson(row: KeyRow, key: string): string {
+  return JSON.stringify({ ...shown(row), key });
+}
+
+function shown(row: KeyRow): Static<typeof Key> {
+  return {
+    id: row.id,
+    name: row.name,
+    role: row.role,
+    hold: row.hold,
+    last4: row.last4,
+    created_at: row.createdAt.toISOString(),
+    last_used_at: row.lastUsedAt?.toISOString() ?? null,
+    revoked_at: row.revokedAt?.toISOString() ?? null,
+  };
+}

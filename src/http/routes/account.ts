@@ -1,0 +1,27 @@
+import type { createReadAccount } from "../../accounts/account.ts";
+import { accountJson } from "../../contract/account.ts";
+import { API } from "../../contract/operations.ts";
+import { compileQuery } from "../../contract/query.ts";
+import { NoQuery } from "../../contract/wait.ts";
+import { json } from "../answer.ts";
+import { readQuery } from "../query.ts";
+import { type Route, routeOf } from "../route.ts";
+import { callerOf } from "../visit.ts";
+
+export interface AccountRouteDeps {
+  readonly readAccount: ReturnType<typeof createReadAccount>;
+  readonly limits: { readonly rateLimitPerSecond: number };
+}
+
+const NONE = compileQuery(NoQuery);
+
+/** Who am I (decisions 1). */
+export function accountRoutes({ readAccount, limits }: AccountRouteDeps): readonly Route[] {
+  return [
+    routeOf(API.getAccount, async (visit) => {
+      readQuery(visit.search, NONE);
+      const caller = callerOf(visit);
+      return json(accountJson(await readAccount(caller), caller, limits.rateLimitPerSecond));
+    }),
+  ];
+}

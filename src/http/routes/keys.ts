@@ -1,0 +1,42 @@
+import type { KeyDesk } from "../../accounts/keys.ts";
+import { checkCreateKey, createdKeyJson, keyListJson } from "../../contract/key.ts";
+import { API } from "../../contract/operations.ts";
+import { compileQuery } from "../../contract/query.ts";
+import { NoQuery } from "../../contract/wait.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { KEY_ID } from "../../domain/id.ts";
+import { json } from "../answer.ts";
+import { readJson } from "../body.ts";
+import { readQuery } from "../query.ts";
+import { type Route, routeOf } from "../route.ts";
+import { callerOf } from "../visit.ts";
+
+export interface KeyRouteDeps {
+  readonly keyDesk: KeyDesk;
+}
+
+const NONE = compileQuery(NoQuery);
+
+/** Keys of the account, for its owners (decisions 1). */
+export function keyRoutes({ keyDesk }: KeyRouteDeps): readonly Route[] {
+  return [
+    routeOf(API.listKeys, async (visit) => {
+      readQuery(visit.search, NONE);
+      return json(keyListJson(await keyDesk.list(callerOf(visit))));
+    }),
+    routeOf(API.createKey, async (visit) => {
+      readQuery(visit.search, NONE);
+      const request = checkCreateKey((await readJson(visit)).value);
+      const { row, key } = await keyDesk.create(callerOf(visit), request);
+      return json(createdKeyJson(row, key), 201, { "cache-control": "no-store" });
+    }),
+    routeOf(API.revokeKey, async (visit, params) => {
+      readQuery(visit.search, NONE);
+      const id = params["id"] ?? "";
+      // What can't be an id is as unknown as one that nobody has, in the same words (hostile 1).
+      if (!KEY_ID.test(id)) throw new DomainError("not_found", "There is no such key.");
+      await keyDesk.revoke(callerOf(visit), id);
+      return new Response(null, { status: 204 });
+    }),
+  ];
+}

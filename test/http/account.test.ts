@@ -1,0 +1,64 @@
+import { describe, expect, test } from "bun:test";
+import { Account } from "../../src/contract/account.ts";
+import { compile } from "../../src/contract/check.ts";
+import { ROLES } from "../../src/domain/roles.ts";
+import { verifies } from "../spec/verifies.ts";
+import { anAccount, anApiKey } from "../support/factory.ts";
+import { openRealDoor, STRANGER } from "./real-house.ts";
+import { KEYS } from "./stub-house.ts";
+
+const account = compile(Account);
+
+/** The limits of spec and decisions, as their pages give them. */
+const LIMITS = {
+  requests_per_second: 100,
+  request_body_bytes_max: 1_048_576,
+  json_depth_max: 64,
+  json_members_max: 10_000,
+  url_chars_max: 8_192,
+  headers_max: 64,
+  headers_bytes_max: 16_384,
+  retries_default: 3,
+  retries_max: 100,
+  wait_seconds_default: 30,
+  wait_seconds_max: 120,
+  dedupe_seconds: 86_400,
+  list_limit_max: 100,
+  response_body_bytes_max: 262_144,
+};
+
+describe("GET /v1/account", () => {
+  test.each(ROLES)("tells a key of role %s whose it is and what it has to keep to", async (role) => {
+    verifies("decision.1.account", "decision.12.account");
+    await using door = await openRealDoor({ starts: false, rateLimitPerSecond: 100 });
+    const { status, json } = await door.call("GET", "/v1/account", undefined, {
+      authorization: `Bearer ${KEYS[role]}`,
+    });
+    expect(status).toBe(200);
+    expect(account.issues(json)).toEqual([]);
+    expect(Object(json)).toEqual({
+      id: door.engine.owner.accountId,
+      email: null,
+      key: { id: expect.stringMatching(/^key_/), name: role, role },
+      limits: LIMITS,
+    });
+  });
+
+  test("is each account's own, with the address of its person", async () => {
+    verifies("decision.12.account");
+    await using door = await openRealDoor({ starts: false });
+    const { store, secrets } = door.engine;
+    const theirs = anAccount({ email: "ann@example.com" });
+    const key = "og_ann_0123456789abcdefghijklmnop";
+    await store.accounts.create(theirs, [anApiKey({ accountId: theirs.id, hash: secrets.hash(key), name: "ann" })]);
+    const ask = async (token: string) =>
+      (await door.call("GET", "/v1/account", undefined, { authorization: `Bearer ${token}` })).json;
+    expect(await ask(key)).toMatchObject({ id: theirs.id, email: "ann@example.com", key: { name: "ann" } });
+    expect(await ask(STRANGER)).toMatchObject({ id: door.strangerId, email: null });
+  });
+
+  test("says null where no rate is set", async () => {
+    await using door = await openRealDoor({ starts: false });
+    expect((await door.call("GET", "/v1/account")).json).toMatchObject({ limits: { requests_per_second: null } });
+  });
+});

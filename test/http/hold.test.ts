@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { HTTP_METHODS } from "../../src/domain/action.ts";
+import { HOLDS, type Hold } from "../../src/domain/roles.ts";
+import { answering, type KeepingSender } from "../actions/senders.ts";
+import { verifies } from "../spec/verifies.ts";
+import { answered } from "../support/factory.ts";
+import { openRealDoor, type RealDoor } from "./real-house.ts";
+
+const CREATORS = ["owner", "agent"] as const;
+const APPROVES = [undefined, false, true] as const;
+
+const cases = CREATORS.flatMap((role) =>
+  HOLDS.flatMap((hold) =>
+    HTTP_METHODS.flatMap((method) =>
+      APPROVES.flatMap((approve) => [false, true].map((sync) => ({ role, hold, method, approve, sync }))),
+    ),
+  ),
+);
+
+/** What decisions 3 says, in the words of its table and not of the code. */
+const HELD: Readonly<Record<Hold, readonly string[]>> = {
+  none: [],
+  writes: ["POST", "PUT", "PATCH", "DELETE"],
+  all: ["GET", "POST", "PUT", "PATCH", "DELETE"],
+};
+
+const keys = new Map<string, string>();
+let sender: KeepingSender;
+let door: RealDoor;
+
+beforeAll(async () => {
+  sender = answering(answered(200));
+  door = await openRealDoor({ sender });
+  for (const role of CREATORS) {
+    for (const hold of HOLDS) {
+      const made = await door.call("POST", "/v1/keys", JSON.stringify({ name: `${role} ${hold}`, role, hold }));
+      keys.set(`${role} ${hold}`, made.json.key);
+    }
+  }
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+const as = (role: string, hold: Hold) => ({ authorization: `Bearer ${keys.get(`${role} ${hold}`) ?? ""}` });
+
+describe("what a key creates is held as the key says", () => {
+  test.each(cases)("$role, hold $hold: $method, approve $approve, sync $sync", async (one) => {
+    const { role, hold, method, approve, sync } = one;
+    verifies("decision.3.hold", "decision.3.hold-stored", "decision.3.hold-sync", "spec.sync.invalid");
+    const isHeld = approve === true || HELD[hold].includes(method);
+    const newest = await newestId();
+    const sent = sender.sent.length;
+    const request = { url: "http://127.0.0.1:9/", method, approve, sync };
+    const { status, json } = await door.call("POST", "/v1/actions", JSON.stringify(request), as(role, hold));
+
+    if (sync && isHeld) {
+      expect({ status, code: json.error.code }).toEqual({ status: 400, code: "invalid_sync" });
+      expect(await newestId()).toBe(newest);
+      return;
+    }
+    expect(status).toBe(201);
+    expect(json).toMatchObject({ approve: isHeld, approved_by: null });
+    const unheld = sync ? "completed" : "pending";
+    expect(json.status).toBe(isHeld ? "awaiting_approval" : unheld);
+    expect((await door.call("GET", `/v1/actions/${json.id}`)).json).toMatchObject({ approve: isHeld });
+    if (!isHeld) {
+      await door.engine.saw(json.id, { status: "completed" });
+      expect(sender.sent).toHaveLength(sent + 1);
+      return;
+    }
+    // As long as nobody says yes nothing leaves, and every later run needs a yes of its own.
+    door.engine.clock.advance(3_600_000);
+    await door.call("POST", `/v1/actions/${json.id}/cancel`);
+    const retried = await door.call("POST", `/v1/actions/${json.id}/retry`, undefined, as(role, hold));
+    expect(retried.json.status).toBe("awaiting_approval");
+    expect(sender.sent).toHaveLength(sent);
+  });
+});
+
+async function newestId(): Promise<string> {
+  return (await door.call("GET", "/v1/actions?limit=1")).json.data[0]?.id ?? "";
+}

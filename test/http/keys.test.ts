@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { compile } from "../../src/contract/check.ts";
+import { CreatedKey, KeyList } from "../../src/contract/key.ts";
+import { LIVE_KEYS_MAX } from "../../src/domain/limits.ts";
+import { HOLDS, ROLES } from "../../src/domain/roles.ts";
+import { isWellFormedApiKey } from "../../src/secrets/api-keys.ts";
+import { verifies } from "../spec/verifies.ts";
+import { anApiKey, later, NOON } from "../support/factory.ts";
+import { openRealDoor, type RealDoor } from "./real-house.ts";
+
+const created = compile(CreatedKey);
+const list = compile(KeyList);
+
+let door: RealDoor;
+beforeAll(async () => {
+  door = await openRealDoor({ starts: false });
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+const make = async (body: object) =>
+  door.call("POST", "/v1/keys", JSON.stringify({ name: "ci", role: "agent", ...body }));
+
+async function listed() {
+  const { json } = await door.call("GET", "/v1/keys");
+  if (!list.accepts(json)) throw new Error(JSON.stringify(list.issues(json)));
+  return json.data;
+}
+
+describe("POST /v1/keys", () => {
+  const kinds = ROLES.flatMap((role) => HOLDS.map((hold) => [role, hold] as const));
+
+  test.each(kinds)("makes a key of role %s and hold %s, and shows it this once", async (role, hold) => {
+    verifies("decision.1.keys-create", "decision.12.key");
+    const { status, text, json } = await make({ name: 'billing, "it\'s" <b>', role, hold });
+    expect(status).toBe(201);
+    const shown: unknown = json;
+    if (!created.accepts(shown)) throw new Error(JSON.stringify(created.issues(shown)));
+    const { key, id, ...rest } = shown;
+    expect(isWellFormedApiKey(key)).toBe(true);
+    expect(rest).toEqual({
+      name: 'billing, "it\'s" <b>',
+      role,
+      hold,
+      last4: key.slice(-4),
+      created_at: door.engine.clock.now().toISOString(),
+      last_used_at: null,
+      revoked_at: null,
+    });
+    expect(text.split(key)).toHaveLength(2);
+    // Nowhere else: neither in a list nor in a line of the log, nor its hash.
+    const everywhere = (await door.call("GET", "/v1/keys")).text + JSON.stringify([door.lines, door.engine.lines]);
+    expect(everywhere).not.toContain(key);
+    expect(everywhere).not.toContain(door.engine.secrets.hash(key));
+    const whoAmI = await door.call("GET", "/v1/account", undefined, bearer(key));
+    expect(whoAmI.json).toMatchObject({ key: { id, name: rest.name, role } });
+  });
+
+  test("answers with what no cache may keep", async () => {
+    const init = {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: `{"name":"a","role":"agent"}`,
+    };
+    expect((await door.ask("/v1/keys", init)).headers.get("cache-control")).toBe("no-store");
+  });
+
+  test.each([
+    ["a name of one character", { name: "a" }],
+    ["of a hundred", { name: "~".repeat(100) }],
+    ["no hold", {}],
+    ["hold null", { hold: null }],
+  ])("takes %s", async (_name, body) => {
+    verifies("decision.1.keys-create");
+    const { status, json } = await make(body);
+    expect({ status, hold: "hold" in json ? json.hold : "" }).toEqual({ status: 201, hold: "none" });
+  });
+
+  test.each([
+    ["B95 an empty name", { name: "" }, ["name"]],
+    ["B95 a name of 101 characters", { name: "a".repeat(101) }, ["name"]],
+    ["B95 an unknown role", { role: "admin" }, ["role"]],
+    ["a role in other case", { role: "Owner" }, ["role"]],
+    ["no name", { name: undefined }, ["name"]],
+    ["name null", { name: null }, ["name"]],
+    ["no role", { role: undefined }, ["role"]],
+    ["role null", { role: null }, ["role"]],
+    ["a number as name", { name: 7 }, ["name"]],
+    ["a line break in the name", { name: "a\nb" }, ["name"]],
+    ["NUL in the name", { name: "a\u0000" }, ["name"]],
+    ["a name that is not ASCII", { name: "é" }, ["name"]],
+    ["an unknown hold", { hold: "some" }, ["hold"]],
+    ["hold true", { hold: true }, ["hold"]],
+    ["roles in a list", { role: ["owner"] }, ["role"]],
+    ["an unknown member", { key: "og_mine" }, ["key"]],
+    ["everything at once", { name: "", role: "x", hold: "y", id: "key_1" }, ["hold", "id", "name", "role"]],
+  ])("refuses %s, and no key comes of it", async (_name, body, fields) => {
+    verifies("hostile.b95");
+    const before = await listed();
+    const { status, json } = await make(body);
+    const { code, details } = json.error;
+    expect({ status, code }).toEqual({ status: 400, code: "validation_error" });
+    expect((details ?? []).map(({ field }) => field).toSorted()).toEqual(fields);
+    expect(await listed()).toEqual(before);
+  });
+
+  test.each([
+    ["nothing", undefined, "missing_body"],
+    ["null", "null", "validation_error"],
+    ["a list", "[]", "validation_error"],
+    ["no JSON", "{", "invalid_request"],
+  ])("refuses %s", async (_name, body, code) => {
+    const answer = await door.call("POST", "/v1/keys", body);
+    expect({ status: answer.status, code: answer.json.error.code }).toEqual({ status: 400, code });
+  });
+
+  test("refuses one key too many, and takes it when another is revoked", async () => {
+    await using full = await openRealDoor({ starts: false });
+    const { accounts } = full.engine.store;
+    const { accountId } = full.engine.owner;
+    const more = LIVE_KEYS_MAX - (await accounts.keys(accountId, LIVE_KEYS_MAX)).length;
+    const keys = Array.from({ length: more }, () => anApiKey({ accountId }));
+    await Promise.all(keys.map((key) => accounts.addKey(key)));
+    const one = () => full.call("POST", "/v1/keys", `{"name":"a","role":"agent"}`);
+    expect(await one()).toMatchObject({ status: 400, json: { error: { code: "validation_error" } } });
+    await full.call("DELETE", `/v1/keys/${keys[0]?.id ?? ""}`);
+    expect((await one()).status).toBe(201);
+  });
+});
+
+describe("GET /v1/keys", () => {
+  test("lists the account's keys, live ones first, with when they were used and revoked", async () => {
+    verifies("decision.1.keys-list", "decision.12.key-list", "decision.12.key");
+    await using other = await openRealDoor({ starts: false });
+    const { store, owner, clock } = other.engine;
+    const made = { accountId: owner.accountId, createdAt: later(1), revokedAt: later(2), lastUsedAt: NOON };
+    const revoked = anApiKey({ ...made, name: "gone", role: "reader", hold: "all", last4: "wxyz" });
+    await store.accounts.addKey(revoked);
+    const { json } = await other.call("GET", "/v1/keys");
+    expect(list.issues(json)).toEqual([]);
+    // Two that the first start made, four of the test's own, and the revoked one; none of the stranger.
+    expect(json.data).toHaveLength(7);
+    expect(json.data.at(-1)).toEqual(
+      expect.objectContaining({
+        id: revoked.id,
+        name: "gone",
+        role: "reader",
+        hold: "all",
+        last4: "wxyz",
+        created_at: later(1).toISOString(),
+        last_used_at: NOON.toISOString(),
+        revoked_at: later(2).toISOString(),
+      }),
+    );
+    expect(Object.keys(json.data.at(-1) ?? {})).toHaveLength(8);
+    expect(json.data).toContainEqual(
+      expect.objectContaining({ role: "owner", last_used_at: clock.now().toISOString() }),
+    );
+  });
+
+  test.each(["/v1/keys", "/v1/keys/key_x", "/v1/account"])("%s knows no parameter", async (path) => {
+    const method = path === "/v1/keys/key_x" ? "DELETE" : "GET";
+    const { status, json } = await door.call(method, `${path}?limit=1`);
+    expect({ status, code: json.error.code }).toEqual({ status: 400, code: "invalid_query" });
+  });
+});

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { bootstrap } from "../../src/accounts/bootstrap.ts";
+import { createAuthenticate } from "../../src/accounts/authenticate.ts";
+import { Account } from "../../src/contract/account.ts";
+import { compile } from "../../src/contract/check.ts";
+import { systemIds } from "../../src/ids.ts";
+import { refusalOf } from "../actions/callers.ts";
+import { verifies } from "../spec/verifies.ts";
+import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { KEYS } from "./stub-house.ts";
+import { exchange, readAnswer, request } from "./wire.ts";
+
+const account = compile(Account);
+
+let door: RealDoor;
+beforeAll(async () => {
+  // Nothing is dispatched and the clock stands still: whoever waits waits until something ends it.
+  door = await openRealDoor({ starts: false });
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+const bytesOf = (text: string) => text.replace(/"req_[^"]+"/, '"req"');
+const read = (key: string) => door.call("GET", "/v1/account", undefined, bearer(key));
+const revoke = (id: string) => door.call("DELETE", `/v1/keys/${id}`);
+
+async function newKey(role = "agent") {
+  const { json } = await door.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role }));
+  return { id: json.id, key: json.key };
+}
+
+/** Lets requests come to where they wait: each has a timer on the clock from then on. */
+async function untilTimers(count: number): Promise<void> {
+  while (door.engine.clock.timers < count) await Bun.sleep(1);
+}
+
+describe("DELETE /v1/keys/{id}", () => {
+  test("answers 204 with nothing, and the key is the same 401 as an unknown one at once", async () => {
+    verifies("decision.1.keys-revoke", "decision.12.key-list", "hostile.b4");
+    const { id, key } = await newKey();
+    // In use, and so remembered.
+    expect((await read(key)).status).toBe(200);
+    const { status, text } = await revoke(id);
+    expect({ status, text }).toEqual({ status: 204, text: "" });
+    const [refused, unknown] = [await read(key), await read("og_unknown_0123456789abcdefghij")];
+    expect({ status: refused.status, text: bytesOf(refused.text) }).toEqual({
+      status: 401,
+      text: bytesOf(unknown.text),
+    });
+    const shown = (await door.call("GET", "/v1/keys")).json.data.find((one) => one.id === id);
+    expect(shown).toMatchObject({ revoked_at: door.engine.clock.now().toISOString() });
+  });
+
+  test("twice is the same as once, and the first time counts", async () => {
+    const { id } = await newKey();
+    await revoke(id);
+    const first = (await door.call("GET", "/v1/keys")).json.data.find((one) => one.id === id);
+    door.engine.clock.advance(5_000);
+    expect((await revoke(id)).status).toBe(204);
+    expect((await door.call("GET", "/v1/keys")).json.data).toContainEqual(first ?? { id, type: "", status: "" });
+  });
+
+  test("leaves what the key has created as it is", async () => {
+    const { id, key } = await newKey();
+    const body = `{"url":"http://127.0.0.1:9/","approve":true}`;
+    const action = (await door.call("POST", "/v1/actions", body, bearer(key))).json;
+    await revoke(id);
+    expect((await door.call("GET", `/v1/actions/${action.id}`)).json.status).toBe("awaiting_approval");
+  });
+
+  test("ends what waits by the key: it is told no more, and the action goes on", async () => {
+    verifies("decision.1.keys-revoke", "hostile.b4");
+    const { id, key } = await newKey();
+    const held = await door.engine.create({ approve: true });
+    const timers = door.engine.clock.timers;
+    const body = `{"url":"http://127.0.0.1:9/","sync":true}`;
+    const waiting = [
+      door.call("GET", `/v1/actions/${held.id}?wait=120`, undefined, bearer(key)),
+      door.call("POST", "/v1/actions?wait=120", body, bearer(key)),
+    ];
+    const others = door.call("GET", `/v1/actions/${held.id}?wait=120`);
+    await untilTimers(timers + 3);
+    await revoke(id);
+    for (const answer of await Promise.all(waiting)) {
+      expect({ status: answer.status, code: answer.json.error.code }).toEqual({ status: 401, code: "unauthorized" });
+    }
+    // Nobody else's wait has ended.
+    expect(door.engine.clock.timers).toBe(timers + 1);
+    await door.engine.desk.cancel(door.engine.owner, held.id, null);
+    expect((await others).json.status).toBe("cancelled");
+  });
+
+  test("refuses a create whose body was still on its way: no row", async () => {
+    verifies("decision.1.keys-revoke", "hostile.b4");
+    const { id, key } = await newKey();
+    const newest = async () => (await door.call("GET", "/v1/actions?limit=1")).json.data[0]?.id;
+    const before = await newest();
+    const body = `{"url":"http://127.0.0.1:9/","approve":true}`;
+    const headers = [
+      `Authorization: Bearer ${key}`,
+      "Content-Type: application/json",
+      `Content-Length: ${body.length}`,
+      "Connection: close",
+    ];
+    // In use before, so that the half request is let in on what is remembered.
+    await read(key);
+    const head = request("POST /v1/actions", headers, body.slice(0, 10));
+    const letIn = async () => Bun.sleep(50);
+    const revoked = async () => void (await revoke(id));
+    const { text } = await exchange(door.port, [head, letIn, revoked, body.slice(10)]);
+    expect(readAnswer(text).status).toBe(401);
+    expect(await newest()).toBe(before);
+  });
+
+  test("may end its own key, and the account's last: only the first account's way back is left", async () => {
+    await using lonely = await openRealDoor({ starts: false });
+    const { store, secrets, clock } = lonely.engine;
+    const keys = (await lonely.call("GET", "/v1/keys")).json.data;
+    const me: unknown = (await lonely.call("GET", "/v1/account")).json;
+    if (!account.accepts(me)) throw new Error("not an account");
+    const own = me.key.id;
+    for (const { id } of keys.filter((key) => key.id !== own)) await lonely.call("DELETE", `/v1/keys/${id}`);
+    expect((await lonely.call("DELETE", `/v1/keys/${own}`)).status).toBe(204);
+    expect((await lonely.call("GET", "/v1/account")).status).toBe(401);
+
+    // The next start with the same key does not bring it back; a new one is let in.
+    const deps = { accounts: store.accounts, secrets, ids: systemIds, clock };
+    const authenticate = createAuthenticate(deps);
+    await bootstrap({ ...deps, givenOwnerKey: KEYS.owner });
+    expect(await refusalOf(authenticate(`Bearer ${KEYS.owner}`))).toMatchObject({ code: "unauthorized" });
+    await bootstrap({ ...deps, givenOwnerKey: "a-new-key-of-the-operator" });
+    expect(await authenticate("Bearer a-new-key-of-the-operator")).toMatchObject({ role: "owner" });
+  });
+});

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { API, type ApiOperation } from "../../src/contract/operations.ts";
+import { type Role, ROLES } from "../../src/domain/roles.ts";
+import { verifies } from "../spec/verifies.ts";
+import { anApiKey } from "../support/factory.ts";
+import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { KEYS } from "./stub-house.ts";
+
+type OperationId = keyof typeof API;
+
+/** Who may do what over REST (decisions 7), written out: every operation that asks for a key stands here. */
+const MAY: Readonly<Partial<Record<OperationId, readonly Role[]>>> = {
+  createAction: ["owner", "agent"],
+  listActions: ["owner", "approver", "agent", "reader"],
+  getAction: ["owner", "approver", "agent", "reader"],
+  getTimeline: ["owner", "approver", "agent", "reader"],
+  approveAction: ["owner", "approver"],
+  cancelAction: ["owner", "approver", "agent"],
+  retryAction: ["owner", "agent"],
+  getSigningSecret: ["owner"],
+  listKeys: ["owner"],
+  createKey: ["owner"],
+  revokeKey: ["owner"],
+  getAccount: ["owner", "approver", "agent", "reader"],
+};
+
+const guarded = Object.values<ApiOperation>(API).filter(({ permission }) => permission !== null);
+const cases = guarded.flatMap((operation) =>
+  ROLES.map((role) => [role, `${operation.method} ${operation.path}`, operation] as const),
+);
+const isOperation = (id: string): id is OperationId => id in API;
+const rolesOf = ({ id }: ApiOperation): readonly Role[] => (isOperation(id) ? (MAY[id] ?? []) : []);
+
+let door: RealDoor;
+beforeAll(async () => {
+  // Nothing is dispatched: what is looked at stays as it was made.
+  door = await openRealDoor({ starts: false });
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+const as = (role: Role) => ({ authorization: `Bearer ${KEYS[role]}` });
+const bytesOf = (text: string) => text.replace(/"req_[^"]+"/, '"req"');
+
+/** A request that the owner would have answered well, on a thing of its own. */
+async function goodRequest({ id, method, path }: ApiOperation) {
+  const { engine } = door;
+  const body: Readonly<Record<string, string>> = {
+    createAction: `{"url":"https://a.example/","approve":true}`,
+    createKey: `{"name":"ci","role":"reader"}`,
+  };
+  const query = id === "getSigningSecret" ? "?origin=https://a.example" : "";
+  if (!path.includes("{id}")) return { method, path: path + query, body: body[id], thing: null };
+  if (path.startsWith("/v1/keys/")) {
+    const key = anApiKey({ accountId: engine.owner.accountId });
+    await engine.store.accounts.addKey(key);
+    return { method, path: path.replace("{id}", key.id), body: undefined, thing: null };
+  }
+  const action = await engine.create({ approve: true });
+  if (id === "retryAction") await engine.desk.cancel(engine.owner, action.id, null);
+  return { method, path: path.replace("{id}", action.id), body: undefined, thing: action.id };
+}
+
+/** Everything of the account that a request could have changed. */
+async function stateOf(thing: string | null) {
+  const { desk, owner, store } = door.engine;
+  const keys = await store.accounts.keys(owner.accountId, 1_000);
+  return {
+    action: thing === null ? null : await desk.get(owner, thing),
+    told: thing === null ? [] : await desk.timeline(owner, thing),
+    keys: keys.map((key) => ({ ...key, lastUsedAt: null })),
+    newest: (await door.call("GET", "/v1/actions?limit=100")).json.data,
+  };
+}
+
+test("every operation that asks for a key is in the table", () => {
+  expect(guarded.map(({ id }) => id).toSorted()).toEqual(Object.keys(MAY).toSorted());
+});
+
+describe("by role, route and method", () => {
+  test.each(cases)("%s: %s", async (role, _name, operation) => {
+    verifies("decision.7.role-owner", "decision.7.role-approver", "decision.7.role-agent", "decision.7.role-reader");
+    verifies("hostile.b10", "hostile.b12", "hostile.b13", "decision.2.forbidden");
+    const { method, path, body, thing } = await goodRequest(operation);
+    const before = await stateOf(thing);
+    const answer = await door.call(method, path, body, as(role));
+    if (rolesOf(operation).includes(role)) {
+      expect(operation.success).toContain(answer.status);
+      return;
+    }
+    expect({ status: answer.status, code: answer.json.error.code }).toEqual({ status: 403, code: "forbidden" });
+    expect(await stateOf(thing)).toEqual(before);
+  });
+
+  const refused = cases.filter(([role, , operation]) => !rolesOf(operation).includes(role));
+
+  test.each(refused)("%s: %s is refused before id, query and body are looked at", async (role, _name, operation) => {
+    verifies("hostile.1.role-before-lookup", "hostile.b11", "decision.2.forbidden");
+    const { method, path } = await goodRequest(operation);
+    const bytes = async (address: string, body?: string, type?: string) => {
+      const headers = { ...as(role), ...(type === undefined ? {} : { "content-type": type }) };
+      const response = await door.ask(address, { method, headers, ...(body === undefined ? {} : { body }) });
+      return `${response.status} ${bytesOf(await response.text())}`;
+    };
+    const ids = ["act_nobody", "key_nobody", "nonsense", "%00", "act_a%2Fb", "x".repeat(500)];
+    const addresses = [
+      ...(operation.path.includes("{id}") ? ids.map((id) => operation.path.replace("{id}", id)) : []),
+      `${path}${path.includes("?") ? "&" : "?"}unknown=1&wait=0`,
+    ];
+    const bodies = method === "GET" ? [] : ["", "{", `{"unknown":1}`, `{"url":7}`, "x".repeat(1_048_577)];
+    const expected = await bytes(path);
+    expect(expected).toStartWith("403 ");
+    for (const address of addresses) expect(await bytes(address)).toBe(expected);
+    for (const body of bodies) {
+      for (const type of ["application/json", "text/plain"]) {
+        expect(await bytes(path, body, type)).toBe(expected);
+      }
+    }
+  });
+});
