@@ -4,7 +4,6 @@ import { memberText } from "../../contract/json-text.ts";
 import { API } from "../../contract/operations.ts";
 import { checkList, ListQuery, pageJson } from "../../contract/page.ts";
 import { compileQuery } from "../../contract/query.ts";
-import { timelineJson } from "../../contract/timeline.ts";
 import { NoQuery, WaitQuery } from "../../contract/wait.ts";
 import { type Action, isTerminal } from "../../domain/action.ts";
 import { WAIT_SECONDS_DEFAULT } from "../../domain/limits.ts";
@@ -15,7 +14,7 @@ import { type Route, routeOf } from "../route.ts";
 import { callerOf, type Visit } from "../visit.ts";
 import { type WaitingDeps, whileWaiting } from "../waiting.ts";
 import { actionIdOf } from "./action-id.ts";
-import type { Show } from "./show.ts";
+import { type Show, showTimeline } from "./show.ts";
 
 export interface ActionRouteDeps extends CreateRules, WaitingDeps {
   readonly desk: Pick<ActionDesk, "create" | "get" | "list" | "timeline" | "wait">;
@@ -47,17 +46,18 @@ export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
     const { action, differs } = await desk.create(caller, request);
     visit.actionId = action.id;
     const shown = sync && !isTerminal(action.status) ? await waitFor(visit, action.id, wait) : action;
-    if (differs !== undefined) return json(show(shown, differs));
-    return json(show(shown), 201, { location: `/v1/actions/${action.id}` });
+    if (differs !== undefined) return json(show(caller, shown, differs));
+    return json(show(caller, shown), 201, { location: `/v1/actions/${action.id}` });
   };
 
   return [
     routeOf(API.createAction, create),
     routeOf(API.listActions, async (visit) => {
-      const { actions, before } = await desk.list(callerOf(visit), checkList(readQuery(visit.search, LIST)));
+      const caller = callerOf(visit);
+      const { actions, before } = await desk.list(caller, checkList(readQuery(visit.search, LIST)));
       return json(
         pageJson(
-          actions.map((action) => show(action)),
+          actions.map((action) => show(caller, action)),
           before,
         ),
       );
@@ -65,13 +65,15 @@ export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
     routeOf(API.getAction, async (visit, params) => {
       const { wait } = readQuery(visit.search, WAIT);
       const id = actionIdOf(visit, params);
-      const action = await desk.get(callerOf(visit), id);
+      const caller = callerOf(visit);
+      const action = await desk.get(caller, id);
       const isOver = wait === undefined || isTerminal(action.status);
-      return json(show(isOver ? action : await waitFor(visit, id, wait)));
+      return json(show(caller, isOver ? action : await waitFor(visit, id, wait)));
     }),
     routeOf(API.getTimeline, async (visit, params) => {
       readQuery(visit.search, NONE);
-      return json(timelineJson(await desk.timeline(callerOf(visit), actionIdOf(visit, params))));
+      const caller = callerOf(visit);
+      return json(showTimeline(caller, await desk.timeline(caller, actionIdOf(visit, params))));
     }),
   ];
 }

@@ -26,7 +26,8 @@ export function decisionRoutes({ desk, show }: DecisionRouteDeps): readonly Rout
       readQuery(visit.search, NONE);
       const body = await readOptionalJson(visit);
       const reason = checkDecision(body?.value);
-      return json(show(await desk[verb](callerOf(visit), actionIdOf(visit, params), reason)));
+      const caller = callerOf(visit);
+      return json(show(caller, await desk[verb](caller, actionIdOf(visit, params), reason)));
     });
   return [route(API.approveAction, "approve"), route(API.cancelAction, "cancel"), route(API.retryAction, "retry")];
 }

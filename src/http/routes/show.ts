@@ -1,13 +1,24 @@
+import { maskedAction, maskedEntry } from "../../contract/masked.ts";
+import { timelineJson } from "../../contract/timeline.ts";
 import { actionJson } from "../../contract/view.ts";
 import type { Action } from "../../domain/action.ts";
+import type { Caller } from "../../domain/caller.ts";
+import { seesSecrets } from "../../domain/roles.ts";
+import type { TimelineEntry } from "../../domain/timeline.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** An action as JSON text. `differs` is there when a create found it. */
-export type Show = (action: Action, differs?: readonly string[]) => string;
+/** An action as JSON text, with as much of it as the caller may see. `differs` is there when a create found it. */
+export type Show = (caller: Caller, action: Action, differs?: readonly string[]) => string;
 
 export function createShow(clock: Clock, receiptUrl: (actionId: string) => string): Show {
-  return (action, differs) => {
+  return ({ role }, action, differs) => {
     const options = { now: clock.now(), receiptUrl: receiptUrl(action.id) };
-    return actionJson(action, differs === undefined ? options : { ...options, differs });
+    const seen = seesSecrets(role) ? action : maskedAction(action);
+    return actionJson(seen, differs === undefined ? options : { ...options, differs });
   };
+}
+
+/** A timeline as JSON text, with as much of it as the caller may see. */
+export function showTimeline({ role }: Caller, entries: readonly TimelineEntry[]): string {
+  return timelineJson(seesSecrets(role) ? entries : entries.map(maskedEntry));
 }

@@ -1,8 +1,11 @@
+import { openApiJson } from "../../contract/openapi.ts";
 import { API } from "../../contract/operations.ts";
 import { json } from "../answer.ts";
 import { type Route, routeOf } from "../route.ts";
 
 export interface SystemRouteDeps {
+  /** Where people reach the service, for the API description. */
+  readonly baseUrl: string;
   readonly version: string;
   /** Rejects while the store can't be written. */
   readonly probe: () => Promise<void>;
@@ -11,9 +14,10 @@ export interface SystemRouteDeps {
 }
 
 /** For load balancers, supervisors and Prometheus; nobody asks them for a key, and they are told nothing of accounts. */
-export function systemRoutes({ version, probe, renderMetrics, draining }: SystemRouteDeps): readonly Route[] {
+export function systemRoutes({ baseUrl, version, probe, renderMetrics, draining }: SystemRouteDeps): readonly Route[] {
   const ok = JSON.stringify({ status: "ok", version });
   const unavailable = JSON.stringify({ status: "unavailable", version });
+  const description = openApiJson(baseUrl);
   const isReady = async (): Promise<boolean> => {
     if (draining.aborted) return false;
     try {
@@ -25,6 +29,7 @@ export function systemRoutes({ version, probe, renderMetrics, draining }: System
     }
   };
   return [
+    routeOf(API.getOpenApi, () => json(description)),
     routeOf(API.getHealth, () => json(ok)),
     routeOf(API.getReady, async () => ((await isReady()) ? json(ok) : json(unavailable, 503, { "retry-after": "1" }))),
     routeOf(API.getMetrics, async () => {
