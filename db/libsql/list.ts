@@ -1,31 +1,61 @@
+import type { Action } from "../../src/domain/action.ts";
 import { firstActionId } from "../../src/domain/id.ts";
-import { LIST_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
+import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
 import type { ActionPage, ActionQuery } from "../../src/ports/store.ts";
 import type { Hands } from "./hands.ts";
 import { ACTION_COLUMNS } from "./find.ts";
 import { all, ALWAYS, type Guard } from "./guard.ts";
 import { actionOf } from "./rows.ts";
-import type { SqlValue } from "./sql.ts";
+import type { Row, SqlValue } from "./sql.ts";
 
 /**
  * One page, newest first. Keyset: the cursor is the last id seen, so that inserts neither shift nor repeat anything. One
  * filter narrows by an index; the others look at rows, at most `LIST_SCAN_ROWS_MAX` a page, and a page that came to that
- * bound says where the next one goes on.
+ * bound says where the next one goes on. So does one that is full before its limit: a hundred actions may hold 100 MB,
+ * which held the event loop for a second and took a gigabyte.
  */
 export async function listActions({ sql, seal }: Pick<Hands, "sql" | "seal">, query: ActionQuery): Promise<ActionPage> {
   const scan = scanOf(query);
-  const rows = await sql.read({
-    sql: `SELECT ${ACTION_COLUMNS} FROM (${scan.sql}) s CROSS JOIN actions a ON a.id = s.id
+  const found = await sql.read({
+    sql: `SELECT a.id, ${BYTES} AS bytes FROM (${scan.sql}) s CROSS JOIN actions a ON a.id = s.id
       WHERE ${filters(query).sql} LIMIT ?`,
     args: [...scan.args, ...filters(query).args, query.limit + 1],
   });
-  const actions = rows.slice(0, query.limit).map((row) => actionOf(row, seal));
-  if (rows.length > query.limit) return { actions, before: actions.at(-1)?.id ?? null };
+  const ids = pageOf(found, query.limit);
+  const actions = await actionsOf({ sql, seal }, ids);
+  if (found.length > ids.length) return { actions, before: ids.at(-1) ?? null };
   const [last] = await sql.read({
     sql: `${scan.sql} OFFSET ?`,
     args: [...scan.args.slice(0, -1), 1, LIST_SCAN_ROWS_MAX - 1],
   });
   return { actions, before: last === undefined ? null : String(last["id"]) };
+}
+
+async function actionsOf(
+  { sql, seal }: Pick<Hands, "sql" | "seal">,
+  ids: readonly string[],
+): Promise<readonly Action[]> {
+  if (ids.length === 0) return [];
+  const places = ids.map(() => "?").join(", ");
+  const rows = await sql.read({ sql: `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.id IN (${places})`, args: ids });
+  return rows.map((row) => actionOf(row, seal)).toSorted((a, b) => (a.id < b.id ? 1 : -1));
+}
+
+/** Of the columns that can be long. It reads the lengths alone: SQLite keeps them before the values. */
+const BYTES = ["body", "sealed_headers", "response_body"]
+  .map((column) => `ifnull(octet_length(a.${column}), 0)`)
+  .join(" + ");
+
+/** As many as fit into a page, and one in any case. */
+function pageOf(found: readonly Row[], limit: number): readonly string[] {
+  const ids: string[] = [];
+  let bytes = 0;
+  for (const row of found.slice(0, limit)) {
+    bytes += Number(row["bytes"]);
+    if (bytes > LIST_BYTES_MAX && ids.length > 0) break;
+    ids.push(String(row["id"]));
+  }
+  return ids;
 }
 
 /** The ids to look at, newest first, by the index that narrows most; its last argument is the number of rows. */

@@ -2,23 +2,43 @@ import Type, { type Static } from "typebox";
 import { ACTION_STATUSES, HTTP_METHODS } from "../domain/action.ts";
 import { RETRIES_DEFAULT, RETRIES_MAX } from "../domain/limits.ts";
 import { OPERATIONS } from "../domain/transition.ts";
-import { anyObject, dateTime, email, key, nullable, stringMap, url } from "./kinds.ts";
+import { anyObject, dateTime, email, key, nullable, stringMap, plainText, url } from "./kinds.ts";
 
-export const ActionId = Type.String({ pattern: "^act_[A-Za-z0-9_-]{1,64}$", description: "Id of an action." });
+// A title is the name that the API description knows a schema by.
+export const ActionId = Type.String({
+  title: "ActionId",
+  pattern: "^act_[A-Za-z0-9_-]{1,64}$",
+  description: "Id of an action.",
+  examples: ["act_01kjwa5v00e7v8c9x2m4n6p8qr"],
+});
 // `type` beside `enum`: clients that make forms of a schema want it.
-export const Status = Type.Enum([...ACTION_STATUSES], { type: "string", description: "Where the action is." });
-export const Method = Type.Enum([...HTTP_METHODS], { type: "string", description: "HTTP method of the call." });
+export const Status = Type.Enum([...ACTION_STATUSES], {
+  title: "ActionStatus",
+  type: "string",
+  description:
+    "Where the action is. pending: waits to be sent; active: being sent; awaiting_approval: held for a person; " +
+    "completed, failed and cancelled: it has ended.",
+  examples: ["completed"],
+});
+const methods = (extra: { title?: string; default?: "POST"; description: string }) =>
+  Type.Enum([...HTTP_METHODS], { type: "string", examples: ["POST"], ...extra });
+export const Method = methods({ title: "HttpMethod", description: "HTTP method of the call." });
 
 const retries = (extra: { default?: number }) =>
-  Type.Integer({ minimum: 1, maximum: RETRIES_MAX, description: "Most delivery attempts in one run.", ...extra });
+  Type.Integer({
+    minimum: 1,
+    maximum: RETRIES_MAX,
+    description: "Most delivery attempts in one run.",
+    examples: [3],
+    ...extra,
+  });
+const switchedOff = (description: string) => Type.Boolean({ default: false, description, examples: [true] });
 
 /** What a create may say (spec "POST /v1/actions"). Members that are null count as absent, which is not shown here. */
 export const CreateAction = Type.Object(
   {
     url: url("Where the call goes: http or https."),
-    method: Type.Optional(
-      Type.Enum([...HTTP_METHODS], { type: "string", default: "POST", description: "HTTP method." }),
-    ),
+    method: Type.Optional(methods({ default: "POST", description: "HTTP method of the call." })),
     body: Type.Optional(anyObject("JSON body of the call, sent as written. Not with GET.")),
     headers: Type.Optional(stringMap("Headers of the call.")),
     dedupe: Type.Optional(key("Actions of one account with the same value within 24 hours are the same action.")),
@@ -28,64 +48,117 @@ export const CreateAction = Type.Object(
         type: "string",
         default: "retry",
         description: "After an attempt that the target may or may not have received: try again, or end as failed.",
+        examples: ["stop"],
       }),
     ),
-    approve: Type.Optional(
-      Type.Boolean({ default: false, description: "Hold the action until a person approves it." }),
-    ),
-    sync: Type.Optional(
-      Type.Boolean({ default: false, description: "Answer when the action has ended. Not with approve." }),
-    ),
+    approve: Type.Optional(switchedOff("Hold the action until a person approves it.")),
+    sync: Type.Optional(switchedOff("Answer when the action has ended. Not with approve.")),
     notify: Type.Optional(
       Type.Object(
         { email: email("Who is asked for approval.") },
-        { additionalProperties: false, description: "Approval mail." },
+        { additionalProperties: false, description: "Approval mail.", examples: [{ email: "ann@example.com" }] },
       ),
     ),
-    callback: Type.Optional(url("Where news of this action is sent.")),
+    callback: Type.Optional(url("Where news of this action is sent.", "https://app.example.com/outgate")),
   },
-  { additionalProperties: false },
+  {
+    title: "CreateAction",
+    additionalProperties: false,
+    description: "The call to make. A member that is null counts as absent.",
+    examples: [{ url: "https://api.example.com/orders", body: { order: 7 }, dedupe: "order-7" }],
+  },
 );
 export type CreateAction = Static<typeof CreateAction>;
 
-const ActionError = Type.Object({
-  source: Type.Enum(["target", "dispatch"], { type: "string" }),
-  message: Type.String({ description: "The same text as last_error." }),
-  response_code: nullable(Type.Integer()),
-  response_body: Type.Unknown(),
+const lastError = "The target answered with status 503.";
+const responseCode = (example: number) =>
+  nullable(Type.Integer({ description: "HTTP status of the target; null: it gave none.", examples: [example] }));
+const responseBody = (example: unknown) =>
+  Type.Unknown({
+    description: "What the target answered: a JSON value, text, or `{ encoding: base64, data }`; null: nothing.",
+    examples: [example],
+  });
+
+const ActionError = Type.Object(
+  {
+    source: Type.Enum(["target", "dispatch"], {
+      type: "string",
+      description: "target: it answered with something else than 2xx; dispatch: no answer was had of it.",
+      examples: ["target"],
+    }),
+    message: plainText("The same text as last_error.", lastError),
+    response_code: responseCode(503),
+    response_body: responseBody("Service Unavailable"),
+  },
+  { title: "ActionError", description: "Why the action failed: there when it has, and only then." },
+);
+
+const found = Type.Literal(true, { description: "A create found this older action.", examples: [true] });
+const differing = Type.Array(Type.String(), {
+  description: "Fields of the request that differ from this older action.",
+  examples: [["body"]],
 });
 
 /** An action as every answer shows it (spec "Action", decisions 12). `view.ts` writes it. */
-export const Action = Type.Object({
-  id: ActionId,
-  status: Status,
-  url: url("The target."),
-  method: Method,
-  body: nullable(anyObject("JSON body sent to the target.")),
-  headers: nullable(stringMap("Headers of the call.")),
-  dedupe: nullable(Type.String()),
-  attempts: Type.Integer({ minimum: 0, description: "Delivery attempts used in this run." }),
-  retries: retries({}),
-  created_at: dateTime("When it was created."),
-  started_at: nullable(dateTime("The first attempt of this run.")),
-  finished_at: nullable(dateTime("When it ended.")),
-  next_retry_at: nullable(dateTime("The next attempt, between two attempts.")),
-  last_error: nullable(Type.String({ description: "How the last attempt failed." })),
-  response_code: nullable(Type.Integer({ description: "HTTP status of the target." })),
-  response_body: Type.Unknown({ description: "What the target answered: a JSON value, text, or base64." }),
-  response_truncated: Type.Optional(Type.Literal(true, { description: "The answer was cut." })),
-  duration_ms: nullable(Type.Integer({ minimum: 0, description: "How long the last attempt took." })),
-  approve: Type.Boolean({ description: "Whether the action was held for approval." }),
-  approved_at: nullable(dateTime("When it was approved.")),
-  approved_by: nullable(Type.String({ description: "Who approved it." })),
-  callback: nullable(url("Where news of this action is sent.")),
-  idempotency_key: nullable(Type.String({ description: "Idempotency-Key of its creation." })),
-  on_unknown: Type.Optional(Type.Literal("stop")),
-  retries_remaining: Type.Optional(Type.Integer({ minimum: 0 })),
-  next_retry_in_seconds: Type.Optional(Type.Integer({ minimum: 0 })),
-  actions: Type.Array(Type.Enum([...OPERATIONS], { type: "string" }), { description: "What may be done with it now." }),
-  error: Type.Optional(ActionError),
-  receipt_url: nullable(Type.String({ format: "uri-reference", description: "Its receipt page." })),
-  deduplicated: Type.Optional(Type.Literal(true, { description: "A create found this older action." })),
-  differs: Type.Optional(Type.Array(Type.String(), { description: "Request fields that differ from it." })),
+export const Action = Type.Object(
+  {
+    id: ActionId,
+    status: Status,
+    url: url("The target."),
+    method: Method,
+    body: nullable(anyObject("JSON body sent to the target.")),
+    headers: nullable(stringMap("Headers of the call.")),
+    dedupe: nullable(plainText("Semantic key of deduplication.", "order-7")),
+    attempts: Type.Integer({ minimum: 0, description: "Delivery attempts used in this run.", examples: [1] }),
+    retries: retries({}),
+    created_at: dateTime("When it was created."),
+    started_at: nullable(dateTime("The first attempt of this run.")),
+    finished_at: nullable(dateTime("When it ended.")),
+    next_retry_at: nullable(dateTime("The next attempt, between two attempts.")),
+    last_error: nullable(plainText("How the last attempt failed.", lastError)),
+    response_code: responseCode(200),
+    response_body: responseBody({ ok: true }),
+    response_truncated: Type.Optional(
+      Type.Literal(true, { description: "The target's answer was longer than what is kept.", examples: [true] }),
+    ),
+    duration_ms: nullable(Type.Integer({ minimum: 0, description: "How long the last attempt took.", examples: [41] })),
+    approve: Type.Boolean({ description: "Whether the action was held for approval.", examples: [false] }),
+    approved_at: nullable(dateTime("When it was approved.")),
+    approved_by: nullable(plainText("Who approved it.", "key:ann")),
+    callback: nullable(url("Where news of this action is sent.", "https://app.example.com/outgate")),
+    idempotency_key: nullable(plainText("Idempotency-Key of its creation.", "order-4711")),
+    on_unknown: Type.Optional(
+      Type.Literal("stop", {
+        description: "It ends as failed after an attempt that the target may have received.",
+        examples: ["stop"],
+      }),
+    ),
+    retries_remaining: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Attempts left in this run, once one was made.", examples: [2] }),
+    ),
+    next_retry_in_seconds: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Seconds until next_retry_at.", examples: [2] }),
+    ),
+    actions: Type.Array(Type.Enum([...OPERATIONS], { type: "string" }), {
+      description: "What may be done with it now.",
+      examples: [["cancel"]],
+    }),
+    error: Type.Optional(ActionError),
+    receipt_url: nullable(
+      Type.String({
+        format: "uri-reference",
+        description: "Its receipt page: whoever has the link can see it.",
+        examples: ["/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi"],
+      }),
+    ),
+    deduplicated: Type.Optional(found),
+    differs: Type.Optional(differing),
+  },
+  { title: "Action", description: "One HTTP call: what was asked for, where it is, and how it ended." },
+);
+
+/** The answer of a create that found an older action (spec "Deduplication rules", decisions 3). */
+export const FoundAction = Type.Intersect([Action, Type.Object({ deduplicated: found, differs: differing })], {
+  title: "FoundAction",
+  description: "An older action that a create found, and how the request differs from it.",
 });

@@ -5,6 +5,7 @@ import Format from "typebox/format";
 import { Settings } from "typebox/system";
 import type { Issue } from "../domain/errors.ts";
 import { EMAIL_CHARS_MAX, JSON_MEMBERS_MAX } from "../domain/limits.ts";
+import { PATTERN_MESSAGES } from "./kinds.ts";
 
 const EMAIL = /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
@@ -26,9 +27,35 @@ export interface Check<T> {
 /** Compiles a schema of the contract. */
 export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
   const validator = Compile(schema);
+  const known = knownOf(schema);
   return {
     accepts: (value): value is Static<S> => validator.Check(value),
-    issues: (value) => (validator.Check(value) ? [] : onePerField(validator.Errors(value).flatMap(issuesOf))),
+    issues(value) {
+      if (validator.Check(value)) return [];
+      const { unknown, rest } = split(value, known);
+      const others = unknown.map((field) => ({ field, message: UNKNOWN }));
+      return onePerField([...validator.Errors(rest).flatMap(issuesOf), ...others]);
+    },
+  };
+}
+
+const UNKNOWN = "Is not known.";
+
+/** The members of an object that takes no others; null: it takes any, or is none. */
+function knownOf(schema: object): ReadonlySet<string> | null {
+  const isClosed = "additionalProperties" in schema && schema.additionalProperties === false;
+  return isClosed && "properties" in schema && isJsonObject(schema.properties)
+    ? new Set(Object.keys(schema.properties))
+    : null;
+}
+
+/** Unknown members are told apart here: typebox, which speaks of each twice, took 30 ms for ten thousand. */
+function split(value: unknown, known: ReadonlySet<string> | null) {
+  if (known === null || !isJsonObject(value)) return { unknown: [], rest: value };
+  const members = Map.groupBy(Object.entries(value), ([name]) => known.has(name));
+  return {
+    unknown: (members.get(false) ?? []).map(([name]) => name),
+    rest: Object.fromEntries(members.get(true) ?? []),
   };
 }
 
@@ -60,7 +87,7 @@ function issuesOf(error: TLocalizedValidationError): readonly Issue[] {
   const each = (names: readonly string[], message: string) =>
     names.map((name) => ({ field: field === "" ? name : `${field}.${name}`, message }));
   if (error.keyword === "required") return each(error.params.requiredProperties, "Is required.");
-  if (error.keyword === "additionalProperties") return each(error.params.additionalProperties, "Is not known.");
+  if (error.keyword === "additionalProperties") return each(error.params.additionalProperties, UNKNOWN);
   // Said of each unknown member, which the summary names too.
   if (error.keyword === "boolean") return [];
   return [{ field, message: messageOf(error) }];
@@ -71,6 +98,8 @@ function messageOf(error: TLocalizedValidationError): string {
   if (error.keyword === "type") return `Must be ${named(error.params.type)}.`;
   if (error.keyword === "format") return `Must be ${named(error.params.format)}.`;
   if (error.keyword === "~refine") return error.params.message;
+  const inWords = error.keyword === "pattern" ? PATTERN_MESSAGES.get(String(error.params.pattern)) : undefined;
+  if (inWords !== undefined) return inWords;
   return `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`;
 }
 

@@ -6,7 +6,7 @@ import { reason } from "./kinds.ts";
 /** What may come with approve, cancel and retry (decisions 1). */
 export const Decision = Type.Object(
   { reason: Type.Optional(reason("Why; shown in the timeline.")) },
-  { additionalProperties: false },
+  { title: "Decision", additionalProperties: false, description: "What may be said with a decision." },
 );
 export type Decision = Static<typeof Decision>;
 

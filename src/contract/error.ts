@@ -1,21 +1,44 @@
 import Type from "typebox";
 import { ERROR_CODES, type ErrorCode, type Issue } from "../domain/errors.ts";
+import { plainText } from "./kinds.ts";
 
-export const ValidationIssue = Type.Object({
-  field: Type.String(),
-  message: Type.String(),
-  code: Type.Literal("invalid"),
+export const ValidationIssue = Type.Object(
+  {
+    field: plainText("The member, header or query parameter; empty: the whole body.", "retries"),
+    message: plainText("What is wrong with it.", "Must be an integer."),
+    code: Type.Literal("invalid", { description: "Always invalid.", examples: ["invalid"] }),
+  },
+  { title: "ValidationIssue", description: "One thing that is wrong with a request." },
+);
+
+const Code = Type.Enum([...ERROR_CODES], {
+  title: "ErrorCode",
+  type: "string",
+  description: "What went wrong, for programs.",
+  examples: ["validation_error"],
 });
 
 /** The body of every error (spec "Errors"). */
-export const ErrorEnvelope = Type.Object({
-  error: Type.Object({
-    code: Type.Enum([...ERROR_CODES], { type: "string" }),
-    message: Type.String(),
-    request_id: Type.String({ pattern: "^req_[A-Za-z0-9_-]+$" }),
-    details: Type.Optional(Type.Array(ValidationIssue)),
-  }),
-});
+export const ErrorEnvelope = Type.Object(
+  {
+    error: Type.Object(
+      {
+        code: Code,
+        message: plainText("What went wrong, for people.", "The request has fields that are not valid."),
+        request_id: Type.String({
+          pattern: "^req_[A-Za-z0-9_-]+$",
+          description: "Finds this request in the service's log.",
+          examples: ["req_01kjwa5v00e7v8c9x2m4n6p8qr"],
+        }),
+        details: Type.Optional(
+          Type.Array(ValidationIssue, { description: "Everything that is wrong with the request at once." }),
+        ),
+      },
+      { description: "The error." },
+    ),
+  },
+  { title: "ErrorEnvelope", description: "The body of every error." },
+);
 
 /** The one place that knows which status an error has (decisions 2). */
 export const HTTP_STATUS = {
@@ -41,6 +64,31 @@ export const HTTP_STATUS = {
   internal_error: 500,
   unavailable: 503,
 } as const satisfies Record<ErrorCode, number>;
+
+/** When each is given; for the API description. */
+export const ERROR_MEANING = {
+  missing_body: "Nothing was sent where a body is needed.",
+  validation_error: "Fields are not valid; details names them all.",
+  missing_field: "The field url is missing.",
+  invalid_request: "The body is not JSON, not UTF-8, nested too deep, or has too many members.",
+  invalid_query: "Query parameters are unknown, repeated or not valid.",
+  invalid_content_type: "The body is not application/json in UTF-8.",
+  invalid_url: "No call may go to this url or callback.",
+  invalid_sync: "The action would wait for a person, so it can't be answered in sync.",
+  unauthorized: "No valid API key was sent.",
+  invalid_credentials: "E-mail and password do not belong together.",
+  forbidden: "The role of the key does not allow it.",
+  not_found: "The account has no such thing, or nothing is at this path.",
+  method_not_allowed: "The path does not take this method.",
+  not_cancellable: "The action can't be cancelled in its state.",
+  not_approvable: "The action does not wait for approval.",
+  not_retryable: "The action can't be sent again in its state.",
+  email_taken: "Somebody has signed up with this address.",
+  payload_too_large: "The body is over 1 MB.",
+  rate_limited: "The account makes too many requests.",
+  internal_error: "Something went wrong in the service.",
+  unavailable: "The service can't store or read just now.",
+} as const satisfies Record<ErrorCode, string>;
 
 export interface ErrorParts {
   readonly code: ErrorCode;

@@ -9,7 +9,7 @@ export interface ApiOperation {
   readonly path: string;
   /** What the caller's role must hold; null: nobody asks who calls. */
   readonly permission: Permission | null;
-  readonly tag: "Actions" | "Account" | "System";
+  readonly tag: "Actions" | "Auth" | "System";
   readonly summary: string;
   readonly success: readonly number[];
   readonly errors: readonly ErrorCode[];
@@ -94,8 +94,48 @@ export const API = {
     method: "GET",
     path: "/v1/signing-secret",
     permission: "manage",
-    tag: "Account",
+    tag: "Auth",
     summary: "Read the secret that signs calls to an origin",
+    success: [200],
+    errors: ALWAYS,
+  },
+  listKeys: {
+    id: "listKeys",
+    method: "GET",
+    path: "/v1/keys",
+    permission: "manage",
+    tag: "Auth",
+    summary: "List the account's keys",
+    success: [200],
+    errors: ALWAYS,
+  },
+  createKey: {
+    id: "createKey",
+    method: "POST",
+    path: "/v1/keys",
+    permission: "manage",
+    tag: "Auth",
+    summary: "Make a key; it is shown once",
+    success: [201],
+    errors: [...ALWAYS, ...READING, "missing_body"],
+  },
+  revokeKey: {
+    id: "revokeKey",
+    method: "DELETE",
+    path: "/v1/keys/{id}",
+    permission: "manage",
+    tag: "Auth",
+    summary: "Revoke a key, at once",
+    success: [204],
+    errors: [...ALWAYS, "not_found"],
+  },
+  getAccount: {
+    id: "getAccount",
+    method: "GET",
+    path: "/v1/account",
+    permission: "read",
+    tag: "Auth",
+    summary: "Who am I: account, key, role and limits",
     success: [200],
     errors: ALWAYS,
   },
@@ -128,5 +168,15 @@ export const API = {
     summary: "Numbers in the Prometheus text format",
     success: [200],
     errors: ["internal_error"],
+  },
+  getOpenApi: {
+    id: "getOpenApi",
+    method: "GET",
+    path: "/openapi.json",
+    permission: null,
+    tag: "System",
+    summary: "This description, as OpenAPI 3.1",
+    success: [200],
+    errors: [],
   },
 } as const satisfies Readonly<Record<string, ApiOperation>>;

@@ -4,39 +4,54 @@ import { DomainError, type Issue } from "../domain/errors.ts";
 import { ACTION_ID } from "../domain/id.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../domain/limits.ts";
 import { Action } from "./action.ts";
-import { key, nullable } from "./kinds.ts";
+import { dateTime, key, nullable, plainText } from "./kinds.ts";
+
+const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
 /** What a list may be asked for (decisions 1). */
 export const ListQuery = Type.Object(
   {
     status: Type.Optional(
-      Type.Array(Type.Enum([...ACTION_STATUSES], { type: "string" }), { description: "Any of these; may repeat." }),
+      Type.Array(Type.Enum([...ACTION_STATUSES], { type: "string" }), {
+        description: "Any of these; may repeat.",
+        examples: [["pending", "active"]],
+      }),
     ),
-    method: Type.Optional(Type.Enum([...HTTP_METHODS], { type: "string" })),
+    method: Type.Optional(
+      Type.Enum([...HTTP_METHODS], { type: "string", description: "HTTP method of the call.", examples: ["POST"] }),
+    ),
     host: Type.Optional(
-      Type.String({ pattern: "^[!-.0-~]{1,260}$", description: "Host name, with a port or for any port." }),
+      Type.String({
+        pattern: "^[!-.0-~]{1,260}$",
+        description: "Host name, with a port or for any port.",
+        examples: ["api.example.com"],
+      }),
     ),
     dedupe: Type.Optional(key("The dedupe key of the create.")),
-    created_after: Type.Optional(Type.String({ format: "date-time", description: "Created later than this." })),
-    created_before: Type.Optional(Type.String({ format: "date-time", description: "Created earlier than this." })),
+    created_after: Type.Optional(dateTime("Created later than this.")),
+    created_before: Type.Optional(dateTime("Created earlier than this.")),
     limit: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: LIST_LIMIT_MAX,
         default: LIST_LIMIT_DEFAULT,
-        description: "Most actions of a page.",
+        description: "Most actions of a page; large ones make it shorter.",
+        examples: [50],
       }),
     ),
-    cursor: Type.Optional(Type.String({ description: "The next_cursor of the page before." })),
+    cursor: Type.Optional(plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
   },
   { additionalProperties: false },
 );
 export type ListQuery = Static<typeof ListQuery>;
 
-export const ActionPage = Type.Object({
-  data: Type.Array(Action),
-  next_cursor: nullable(Type.String({ description: "Asks for the next page; null: there is none." })),
-});
+export const ActionPage = Type.Object(
+  {
+    data: Type.Array(Action, { description: "The actions, newest first." }),
+    next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
+  },
+  { title: "ActionPage", description: "One page of a list." },
+);
 
 /** What the desk is asked for a page. Throws `invalid_query` for dates that do not exist and cursors that are not ours. */
 export function checkList(query: ListQuery) {

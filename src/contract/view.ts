@@ -1,4 +1,5 @@
 import { type Action, nextRetryAt } from "../domain/action.ts";
+import { MASK } from "../domain/mask-secret.ts";
 import { operationsIn } from "../domain/transition.ts";
 
 /** What an answer says beside the action itself. */
@@ -12,12 +13,11 @@ export interface ViewOptions {
   readonly hidesHeaderValues?: boolean;
 }
 
-const HIDDEN = "••••";
-
 /**
- * An action as JSON text (spec "Action"). Text, because `body` and `response_body` are put in as they are stored: parsed
- * and printed again, 12345678901234567890 and 1.0 would come back as other numbers. Written out member by member: it is
- * on the way of every answer, and a loop over a list of members took six times as long.
+ * An action as JSON text (spec "Action"), whole: for who may not see it whole, `maskedAction` comes first. Text, because
+ * `body` and `response_body` are put in as they are stored: parsed and printed again, 12345678901234567890 and 1.0 would
+ * come back as other numbers. Written out member by member: it is on the way of every answer, and a loop over a list of
+ * members took six times as long.
  */
 export function actionJson(action: Action, options: ViewOptions): string {
   const { now, receiptUrl, differs } = options;
@@ -53,7 +53,7 @@ function time(at: Date | null): string {
 
 function headersJson({ headers }: Action, { hidesHeaderValues }: ViewOptions): string {
   if (headers === null || hidesHeaderValues !== true) return JSON.stringify(headers);
-  return JSON.stringify(Object.fromEntries(Object.keys(headers).map((name) => [name, HIDDEN])));
+  return JSON.stringify(Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])));
 }
 
 /** Shown while an action that has been tried is not done (spec `retries_remaining`). */

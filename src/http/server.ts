@@ -9,14 +9,16 @@ import type { Metrics } from "../ports/metrics.ts";
 import type { Targets } from "../ports/targets.ts";
 import { createDoor } from "./door.ts";
 import type { Route } from "./route.ts";
+import { accountRoutes, type AccountRouteDeps } from "./routes/account.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { decisionRoutes } from "./routes/decisions.ts";
+import { keyRoutes, type KeyRouteDeps } from "./routes/keys.ts";
 import { createShow } from "./routes/show.ts";
 import { signingSecretRoutes, type SigningSecretRouteDeps } from "./routes/signing-secret.ts";
 import { systemRoutes, type SystemRouteDeps } from "./routes/system.ts";
 import { IDLE_SECONDS } from "./waiting.ts";
 
-export interface HttpDeps extends SystemRouteDeps, SigningSecretRouteDeps {
+export interface HttpDeps extends SystemRouteDeps, SigningSecretRouteDeps, KeyRouteDeps, AccountRouteDeps {
   readonly desk: ActionDesk;
   readonly authenticate: Authenticate;
   readonly targets: Targets;
@@ -26,7 +28,6 @@ export interface HttpDeps extends SystemRouteDeps, SigningSecretRouteDeps {
   readonly metrics: Pick<Metrics, "requested">;
   /** Path of an action's receipt page. */
   readonly receiptUrl: (actionId: string) => string;
-  readonly limits: { readonly rateLimitPerSecond: number };
   /** Who may be asked for approval; empty: anyone. */
   readonly approvers: readonly string[];
   /** Aborted when the service stops: whoever waits is answered. */
@@ -52,6 +53,8 @@ export function createHttp(deps: HttpDeps): Http {
     ...actionRoutes({ ...deps, show, judge }),
     ...decisionRoutes({ ...deps, show }),
     ...signingSecretRoutes(deps),
+    ...keyRoutes(deps),
+    ...accountRoutes(deps),
     ...systemRoutes(deps),
     ...(deps.routes ?? []),
   ];

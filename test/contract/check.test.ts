@@ -23,10 +23,10 @@ describe("a check", () => {
     verifies("spec.error.issue");
     expect(check.issues({ size: "5", inner: { "a/b~c": 1 }, more: 1 })).toEqual([
       { field: "kind", message: "Is required." },
-      { field: "more", message: "Is not known." },
       { field: "size", message: "Must be an integer." },
       { field: "inner.name", message: "Is required." },
       { field: "inner.a/b~c", message: "Is not known." },
+      { field: "more", message: "Is not known." },
     ]);
     expect(check.issues({ kind: "c" })).toEqual([{ field: "kind", message: "Must be one of a, b." }]);
     expect(check.issues([])).toEqual([{ field: "", message: "Must be an object." }]);

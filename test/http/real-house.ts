@@ -1,18 +1,29 @@
+import { createReadAccount } from "../../src/accounts/account.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
+import { createKeyDesk } from "../../src/accounts/keys.ts";
 import { createReadSigningSecret } from "../../src/accounts/signing-secret.ts";
 import type { Role } from "../../src/domain/roles.ts";
+import { systemIds } from "../../src/ids.ts";
 import { parsePolicy } from "../../src/outbound/policy.ts";
 import { createTargets } from "../../src/outbound/target.ts";
-import { openEngine } from "../support/engine.ts";
+import { type EngineOptions, openEngine } from "../support/engine.ts";
 import { anAccount, anApiKey } from "../support/factory.ts";
+import { broken } from "../support/promised.ts";
 import { KEYS, openDoor } from "./stub-house.ts";
 
 /** The key of somebody in another account. */
 export const STRANGER = "og_stranger_0123456789abcdefghij";
 
+export interface RealDoorOptions extends EngineOptions {
+  /** Of an account; none unless it is given. */
+  readonly rateLimitPerSecond?: number;
+}
+
+export type RealDoor = Awaited<ReturnType<typeof openRealDoor>>;
+
 /** The real door before the real desk and store, with the keys of the cardboard one and a stranger's. */
-export async function openRealDoor() {
-  const engine = await openEngine();
+export async function openRealDoor(options: RealDoorOptions = {}) {
+  const engine = await openEngine(options);
   const { accounts } = engine.store;
   const addKey = (accountId: string, token: string, role: Role) =>
     accounts.addKey(anApiKey({ accountId, name: role, role, hash: engine.secrets.hash(token) }));
@@ -20,22 +31,30 @@ export async function openRealDoor() {
     await addKey(engine.owner.accountId, KEYS[role], role);
   }
   const stranger = anAccount();
-  await accounts.create(stranger, []);
+  const place = { table: "accounts", row: stranger.id, column: "sealed_root_secret" };
+  const { secrets, clock } = engine;
+  await accounts.create({ ...stranger, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place) }, []);
   await addKey(stranger.id, STRANGER, "owner");
 
   const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: true, ownOrigins: ["http://127.0.0.1:1"] });
   if ("problems" in policy) throw new Error(policy.problems.join(" "));
+  const authenticate = createAuthenticate({ accounts, secrets, clock });
   const door = openDoor({
     desk: engine.desk,
-    authenticate: createAuthenticate({ accounts, secrets: engine.secrets, clock: engine.clock }),
+    authenticate,
+    keyDesk: createKeyDesk({ accounts, secrets, clock, ids: systemIds, forget: authenticate.forget }),
+    readAccount: createReadAccount(accounts),
     readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
     targets: createTargets(policy),
     receiptUrl: engine.receiptUrl,
-    clock: engine.clock,
+    clock,
+    limits: { rateLimitPerSecond: options.rateLimitPerSecond ?? 0 },
   });
   return {
     ...door,
     engine,
+    /** The account of the stranger. */
+    strangerId: stranger.id,
     /** Sends JSON text, or nothing, and reads JSON. */
     async call(method: string, path: string, body?: string, headers: Readonly<Record<string, string>> = {}) {
       const type: Readonly<Record<string, string>> = body === undefined ? {} : { "content-type": "application/json" };
@@ -45,7 +64,10 @@ export async function openRealDoor() {
         ...(body === undefined ? {} : { body }),
       });
       const text = await response.text();
-      const json = JSON.parse(text) as Shown;
+      // Whatever a test is about, its answers are those of the API description.
+      const problems = broken({ method, path, status: response.status, headers: response.headers, text });
+      if (problems.length > 0) throw new Error(`${method} ${path}: ${problems.join("; ")}`);
+      const json = JSON.parse(text === "" ? "null" : text) as Shown;
       return { status: response.status, text, json };
     },
     async [Symbol.asyncDispose]() {
@@ -63,5 +85,10 @@ export interface Shown {
   readonly data: readonly { readonly id: string; readonly type: string; readonly status: string }[];
   readonly next_cursor: string | null;
   readonly secret: string;
-  readonly error: { readonly code: string; readonly message: string };
+  readonly key: string;
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly details?: readonly { readonly field: string; readonly message: string }[];
+  };
 }

@@ -6,7 +6,7 @@ import { ActionPage } from "../../src/contract/page.ts";
 import { createUnrouted } from "../../src/http/allow.ts";
 import { verifies } from "../spec/verifies.ts";
 import { anAction } from "../support/factory.ts";
-import { cardboardDesk, KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+import { cardboardDesk, KEYS, KNOWN_ID, KNOWN_KEY_ID, openDoor } from "./stub-house.ts";
 
 const door = openDoor();
 afterAll(() => door[Symbol.asyncDispose]());
@@ -16,13 +16,19 @@ const page = compile(ActionPage);
 const operations: readonly ApiOperation[] = Object.values(API);
 const CREATE = { method: "POST", headers: { "content-type": "application/json" } };
 
+const BODIES: Readonly<Record<string, string>> = {
+  "POST /v1/actions": `{"url":"https://a.example/"}`,
+  "POST /v1/keys": `{"name":"ci","role":"agent"}`,
+};
+const withId = (path: string) => path.replace("{id}", path.startsWith("/v1/keys/") ? KNOWN_KEY_ID : KNOWN_ID);
+
 describe("the operations table and the routes", () => {
   test.each(operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
     "agree on %s",
     async (_name, { method, path, permission, success }) => {
-      const body = path === "/v1/actions" && method === "POST" ? `{"url":"https://a.example/"}` : undefined;
+      const body = BODIES[`${method} ${path}`];
       const query = path.endsWith("signing-secret") ? "?origin=https://a.example" : "";
-      const address = `${path.replace("{id}", KNOWN_ID)}${query}`;
+      const address = `${withId(path)}${query}`;
       const init: RequestInit = body === undefined ? { method } : { ...CREATE, body };
       expect(success).toContain((await door.ask(address, init)).status);
       // Whoever holds no key is let in only where nobody is asked.
@@ -34,7 +40,7 @@ describe("the operations table and the routes", () => {
     for (const path of new Set(operations.map((operation) => operation.path))) {
       const methods = operations.filter((operation) => operation.path === path).map<string>(({ method }) => method);
       const allowed = [...methods, ...(methods.includes("GET") ? ["HEAD"] : [])].toSorted().join(", ");
-      const response = await door.ask(path.replace("{id}", KNOWN_ID), { method: "OPTIONS" });
+      const response = await door.ask(withId(path), { method: "OPTIONS" });
       expect(response.headers.get("allow")).toBe(allowed);
     }
   });
@@ -54,7 +60,7 @@ describe("the operations table and the routes", () => {
       for (const role of ["owner", "approver", "agent", "reader"] as const) {
         const { method = "GET", path = "", permission } = operation ?? {};
         const headers = { authorization: `Bearer ${KEYS[role]}` };
-        const { status } = await fetch(`${door.url}${path.replace("{id}", KNOWN_ID)}`, { method, headers });
+        const { status } = await fetch(`${door.url}${withId(path)}`, { method, headers });
         expect({ role, isLetIn: status !== 403 }).toEqual({
           role,
           isLetIn: may[permission ?? ""]?.includes(role) ?? false,

@@ -1,4 +1,5 @@
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
+import type { KeyDesk } from "../../src/accounts/keys.ts";
 import type { ActionDesk } from "../../src/actions/desk.ts";
 import { systemClock } from "../../src/clock.ts";
 import { DomainError } from "../../src/domain/errors.ts";
@@ -7,7 +8,7 @@ import { createHttp, type HttpDeps } from "../../src/http/server.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { LogFields } from "../../src/ports/log.ts";
 import type { AccountStore, ApiKey } from "../../src/ports/store.ts";
-import { ACCOUNT, anAction, anApiKey } from "../support/factory.ts";
+import { ACCOUNT, anAccount, anAction, anApiKey } from "../support/factory.ts";
 
 /** A key for each role, and one that was revoked. */
 export const KEYS = {
@@ -18,8 +19,9 @@ export const KEYS = {
   revoked: "og_revoked_0123456789abcdefghijk",
 } as const;
 
-/** An id that the stub desk knows. */
+/** Ids that the stub desks know. */
 export const KNOWN_ID = "act_01known";
+export const KNOWN_KEY_ID = "key_01known";
 
 export interface Line {
   readonly event: string;
@@ -38,6 +40,8 @@ export function openDoor(overrides: Partial<HttpDeps> = {}) {
   const http = createHttp({
     desk: cardboardDesk(calls),
     authenticate: createAuthenticate({ accounts: accountsOf(), secrets: { hash: (text) => text }, clock: systemClock }),
+    keyDesk: cardboardKeyDesk(calls),
+    readAccount: () => Promise.resolve(anAccount({ id: ACCOUNT })),
     readSigningSecret: (_caller, origin) => Promise.resolve({ origin, secret: "whsec_test", previous: null }),
     targets: { judge: (url) => (url.startsWith("http") ? { hostname: "h", host: "h" } : { refused: "Is no URL." }) },
     clock: systemClock,
@@ -48,6 +52,7 @@ export function openDoor(overrides: Partial<HttpDeps> = {}) {
     receiptUrl: (id) => `/r/${id}`,
     probe: () => Promise.resolve(),
     version: "0.0.0-test",
+    baseUrl: "http://127.0.0.1:3000",
     limits: { rateLimitPerSecond: 0 },
     approvers: [],
     draining: drain.signal,
@@ -103,6 +108,24 @@ export function cardboardDesk(calls: string[]): ActionDesk {
   };
 }
 
+/** The desk of one known key. */
+function cardboardKeyDesk(calls: string[]): KeyDesk {
+  return {
+    list() {
+      calls.push("list keys");
+      return Promise.resolve([anApiKey({ id: KNOWN_KEY_ID })]);
+    },
+    create(_caller, request) {
+      calls.push(`create key ${JSON.stringify(request)}`);
+      return Promise.resolve({ row: anApiKey({ ...request, id: KNOWN_KEY_ID }), key: "og_new" });
+    },
+    revoke(_caller, id) {
+      calls.push(`revoke ${id}`);
+      return Promise.resolve();
+    },
+  };
+}
+
 function accountsOf(): AccountStore {
   const roles: readonly Role[] = ["owner", "approver", "agent", "reader"];
   const keys = new Map<string, ApiKey>(
@@ -117,5 +140,7 @@ function accountsOf(): AccountStore {
     find: notAsked,
     create: notAsked,
     addKey: notAsked,
+    keys: notAsked,
+    revokeKey: notAsked,
   };
 }

@@ -247,6 +247,6 @@ export const SPEC: readonly Requirement[] = [
 
   ...section("Versioning", {
     "spec.version.prefix": "Routes are prefixed with `/v1`.",
-    "spec.version.description": "later 3: The interface description's version is 0.1.0.",
+    "spec.version.description": "The interface description's version is 0.1.0.",
   }),
 ];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Action, ACTION_STATUSES, HTTP_METHODS } from "../../../src/domain/action.ts";
-import { LIST_SCAN_ROWS_MAX } from "../../../src/domain/limits.ts";
+import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../../src/domain/limits.ts";
 import type { ActionQuery, ActionStore } from "../../../src/ports/store.ts";
 import { verifies } from "../../spec/verifies.ts";
 import { aCreation, aQuery, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
@@ -144,6 +144,18 @@ export function testPaging(open: OpenTestStore): void {
       expect(await allPages(db.actions, { ...query, limit: 1 })).toEqual([[young.id], [old.id]]);
       expect((await db.actions.list({ ...query, statuses: ["failed"] })).actions).toEqual([old]);
     });
+  });
+
+  test("a page holds a bounded number of bytes, one action at least, and the next one goes on behind it", async () => {
+    await using db = await open();
+    const big = JSON.stringify({ text: "y".repeat(LIST_BYTES_MAX / 2 - 100) });
+    const ids = (await many(db.actions, 3, { body: big })).toSorted().toReversed();
+    expect(await allPages(db.actions, aQuery({ limit: 100 }))).toEqual([ids.slice(0, 2), ids.slice(2)]);
+
+    const huge = await createdAction(db.actions, { body: JSON.stringify("z".repeat(LIST_BYTES_MAX + 1)) });
+    const page = await db.actions.list(aQuery({ limit: 100 }));
+    expect(page.actions.map(({ id }) => id)).toEqual([huge.id]);
+    expect(page.before).toBe(huge.id);
   });
 
   test("a page looks at a bounded number of rows, and says where the next one goes on", async () => {

@@ -1,0 +1,44 @@
+import Type, { type TSchema } from "typebox";
+import type { ErrorCode } from "../domain/errors.ts";
+import { key } from "./kinds.ts";
+
+const requestId = (description: string) =>
+  Type.String({ pattern: "^[A-Za-z0-9._:-]{1,128}$", description, examples: ["my-id.7"] });
+
+/** Headers of requests that say more than HTTP itself does. */
+export const REQUEST_HEADERS = {
+  "Idempotency-Key": key(
+    "Creates of one account with the same value within 24 hours are the same create. Quotes around it, as the draft RFC has them, do not count.",
+  ),
+  "X-Request-Id": requestId("Echoed back. What is not of this form is replaced by an id of ours."),
+} as const satisfies Readonly<Record<string, TSchema>>;
+
+/** Headers of answers. */
+export const ANSWER_HEADERS = {
+  "X-Request-Id": requestId("Finds this request in the service's log: the request's own id, or one of ours."),
+  Location: Type.String({
+    format: "uri-reference",
+    description: "Where the new action is.",
+    examples: ["/v1/actions/act_01kjwa5v00e7v8c9x2m4n6p8qr"],
+  }),
+  "Retry-After": Type.Integer({ minimum: 1, description: "Seconds to wait before the next request.", examples: [1] }),
+  Allow: Type.String({
+    pattern: "^[A-Z]+(, [A-Z]+)*$",
+    description: "Methods that the path takes.",
+    examples: ["GET, HEAD, POST"],
+  }),
+  "WWW-Authenticate": Type.Literal("Bearer", { description: "How to authenticate.", examples: ["Bearer"] }),
+  "Cache-Control": Type.Literal("no-store", {
+    description: "The answer holds a secret: nobody on its way may keep it.",
+    examples: ["no-store"],
+  }),
+} as const satisfies Readonly<Record<string, TSchema>>;
+export type AnswerHeader = keyof typeof ANSWER_HEADERS;
+
+/** What an error of this kind says in its head beside its id (decisions 2). */
+export const ERROR_HEADERS: Readonly<Partial<Record<ErrorCode, AnswerHeader>>> = {
+  unauthorized: "WWW-Authenticate",
+  rate_limited: "Retry-After",
+  unavailable: "Retry-After",
+  method_not_allowed: "Allow",
+};

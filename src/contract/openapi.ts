@@ -1,0 +1,116 @@
+import type { TSchema } from "typebox";
+import { ERROR_CODES } from "../domain/errors.ts";
+import { ANSWER_HEADERS, REQUEST_HEADERS } from "./headers.ts";
+import { errorResponse, errorResponses, headerRefs } from "./openapi-errors.ts";
+import { createSchemaPrinter, type Json, mapValues, type SchemaPrinter } from "./openapi-schemas.ts";
+import { API, type ApiOperation } from "./operations.ts";
+import { type Answer, type Shape, SHAPES } from "./shapes.ts";
+
+/** Version of the interface (spec "Versioning"), whatever that of the service is. */
+export const INTERFACE_VERSION = "0.1.0";
+
+const ABOUT = `Outgate is the gate that everything an agent sends goes out through: it stores a call, holds it for a
+person where that is wanted, makes it, signs it, repeats it when it fails, and shows how it ended.
+
+Every path under /v1 needs an API key, also one that does not exist: without a valid one the answer is 401. HEAD is
+answered wherever GET is, without a body; OPTIONS is answered with 204 and Allow. Every answer carries X-Request-Id.
+Members that are null in a request count as absent. Answers may get further members: ignore those that you do not know.`;
+
+const TAGS: Readonly<Record<ApiOperation["tag"], string>> = {
+  Actions: "Calls: making them, seeing them, deciding on them.",
+  Auth: "The account, its keys and its secrets.",
+  System: "For those who run the service.",
+};
+
+/** The API as an OpenAPI 3.1 document, printed from the operations table and its schemas. */
+export function openApiJson(baseUrl: string): string {
+  const schemas = createSchemaPrinter();
+  const operations = Object.entries(API);
+  const paths = Map.groupBy(operations, ([, { path }]) => path);
+  const document = {
+    openapi: "3.1.1",
+    info: { title: "Outgate", version: INTERFACE_VERSION, description: ABOUT },
+    servers: [{ url: baseUrl, description: "This service." }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    security: [{ apiKey: [] }],
+    paths: Object.fromEntries(
+      [...paths].map(([path, rows]) => [
+        path,
+        Object.fromEntries(
+          rows.map(([, row]) => [row.method.toLowerCase(), operationOf(row, SHAPES[row.id], schemas)]),
+        ),
+      ]),
+    ),
+  };
+  return JSON.stringify({ ...document, components: componentsOf(schemas) });
+}
+
+function operationOf(row: ApiOperation, shape: Shape, schemas: SchemaPrinter): Json {
+  const { id, tag, summary, permission, errors } = row;
+  const answers = Object.entries(shape.answers).map(([status, answer]) => [status, answerOf(answer, schemas)] as const);
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(permission === null ? { security: [] } : {}),
+    parameters: parametersOf(shape, schemas),
+    ...(shape.body === undefined ? {} : { requestBody: bodyOf(shape.body, schemas) }),
+    responses: {
+      ...errorResponses([...errors, "method_not_allowed"], schemas),
+      ...Object.fromEntries(answers),
+    },
+  };
+}
+
+function bodyOf({ schema, isRequired }: NonNullable<Shape["body"]>, schemas: SchemaPrinter): Json {
+  return { required: isRequired, content: { "application/json": { schema: schemas.print(schema) } } };
+}
+
+function answerOf(
+  { description, schema, mediaType = "application/json", headers = [] }: Answer,
+  schemas: SchemaPrinter,
+) {
+  const content = schema === null ? {} : { content: { [mediaType]: { schema: schemas.print(schema) } } };
+  return { description, headers: headerRefs(headers), ...content };
+}
+
+function parametersOf({ id, query, takesIdempotencyKey }: Shape, schemas: SchemaPrinter): readonly Json[] {
+  const asked = Object.entries(query?.properties ?? {}).map(([name, schema]) =>
+    parameter({ name, in: "query", required: query?.required?.includes(name) ?? false }, schema, schemas),
+  );
+  return [
+    ...(id === undefined ? [] : [parameter({ name: "id", in: "path", required: true }, id, schemas)]),
+    ...asked,
+    ...(takesIdempotencyKey === true ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : []),
+    { $ref: "#/components/parameters/X-Request-Id" },
+  ];
+}
+
+/** The description stands beside the schema, where readers of parameters look for it. */
+function parameter(head: Json, schema: TSchema, schemas: SchemaPrinter): Json {
+  const { description } = schema as { description?: string };
+  return { ...head, description, schema: schemas.print(schema) };
+}
+
+function componentsOf(schemas: SchemaPrinter): Json {
+  const responses = ERROR_CODES.map((code) => [code, errorResponse([code], schemas)] as const);
+  const parts = {
+    securitySchemes: {
+      apiKey: { type: "http", scheme: "bearer", description: "An API key (og_…) of the account." },
+    },
+    parameters: Object.fromEntries(
+      Object.entries(REQUEST_HEADERS).map(([name, schema]) => [
+        name,
+        parameter({ name, in: "header", required: false }, schema, schemas),
+      ]),
+    ),
+    headers: mapValues(ANSWER_HEADERS, (schema) => headerOf(schema as TSchema, schemas)),
+    responses: Object.fromEntries(responses),
+  };
+  return { ...parts, schemas: schemas.components() };
+}
+
+function headerOf(schema: TSchema, schemas: SchemaPrinter): Json {
+  const { description } = schema as { description?: string };
+  return { description, required: true, schema: schemas.print(schema) };
+}

@@ -1,0 +1,97 @@
+import Type, { type TObject, type TSchema } from "typebox";
+import { Account } from "./account.ts";
+import { Action, ActionId, CreateAction, FoundAction } from "./action.ts";
+import { Decision } from "./decision.ts";
+import type { AnswerHeader } from "./headers.ts";
+import { Health } from "./health.ts";
+import { CreatedKey, CreateKey, KeyId, KeyList } from "./key.ts";
+import type { API } from "./operations.ts";
+import { ActionPage, ListQuery } from "./page.ts";
+import { SigningSecret, SigningSecretQuery } from "./signing-secret.ts";
+import { Timeline } from "./timeline.ts";
+import { WaitQuery } from "./wait.ts";
+
+/** One answer of an operation that is no error. */
+export interface Answer {
+  readonly description: string;
+  /** Null: it has no body. */
+  readonly schema: TSchema | null;
+  /** JSON unless it says otherwise. */
+  readonly mediaType?: string;
+  readonly headers?: readonly AnswerHeader[];
+}
+
+/** What goes into an operation, and what comes out of it when nothing is wrong. */
+export interface Shape {
+  /** The `{id}` of its path. */
+  readonly id?: TSchema;
+  readonly query?: TObject;
+  readonly takesIdempotencyKey?: true;
+  readonly body?: { readonly schema: TSchema; readonly isRequired: boolean };
+  /** By status; the ones that the operations table has under `success`. */
+  readonly answers: Readonly<Record<number, Answer>>;
+}
+
+const decision = (description: string): Shape => ({
+  id: ActionId,
+  body: { schema: Decision, isRequired: false },
+  answers: { 200: { description, schema: Action } },
+});
+
+/** The schemas of the operations table, row by row: a row without its shape does not compile. */
+export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
+  createAction: {
+    query: WaitQuery,
+    takesIdempotencyKey: true,
+    body: { schema: CreateAction, isRequired: true },
+    answers: {
+      201: { description: "The new action.", schema: Action, headers: ["Location"] },
+      200: { description: "The older action that dedupe or Idempotency-Key found.", schema: FoundAction },
+    },
+  },
+  listActions: { query: ListQuery, answers: { 200: { description: "A page of actions.", schema: ActionPage } } },
+  getAction: { id: ActionId, query: WaitQuery, answers: { 200: { description: "The action.", schema: Action } } },
+  getTimeline: { id: ActionId, answers: { 200: { description: "Its timeline.", schema: Timeline } } },
+  approveAction: decision("The action, approved."),
+  cancelAction: decision("The action, cancelled."),
+  retryAction: decision("The action, about to be sent again or held again."),
+  getSigningSecret: {
+    query: SigningSecretQuery,
+    answers: { 200: { description: "The secret.", schema: SigningSecret, headers: ["Cache-Control"] } },
+  },
+  listKeys: { answers: { 200: { description: "The keys.", schema: KeyList } } },
+  createKey: {
+    body: { schema: CreateKey, isRequired: true },
+    answers: { 201: { description: "The new key.", schema: CreatedKey, headers: ["Cache-Control"] } },
+  },
+  revokeKey: { id: KeyId, answers: { 204: { description: "The key is revoked.", schema: null } } },
+  getAccount: { answers: { 200: { description: "The account, and the key that asks.", schema: Account } } },
+  getHealth: { answers: { 200: { description: "It lives.", schema: Health } } },
+  getReady: {
+    answers: {
+      200: { description: "It can work.", schema: Health },
+      503: { description: "It can't store just now, or stops.", schema: Health, headers: ["Retry-After"] },
+    },
+  },
+  getMetrics: {
+    answers: {
+      200: {
+        description: "The numbers.",
+        schema: Type.String({ description: "Prometheus text.", examples: ["outgate_actions_created_total 7\n"] }),
+        mediaType: "text/plain; version=0.0.4; charset=utf-8",
+      },
+    },
+  },
+  getOpenApi: {
+    answers: {
+      200: {
+        description: "The description.",
+        schema: Type.Unsafe<object>({
+          type: "object",
+          required: ["openapi", "info", "paths"],
+          description: "An OpenAPI 3.1 document.",
+        }),
+      },
+    },
+  },
+};

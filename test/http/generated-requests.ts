@@ -1,0 +1,122 @@
+import * as fc from "fast-check";
+import { fitting, nearlyFitting, printable } from "../support/arbitrary.ts";
+import { at, type Node, type Operation, OPERATIONS } from "../support/openapi.ts";
+import { type Draft, JSON_TYPE, known, OWNER, searchOf, someKey } from "./draft.ts";
+import { hostile } from "./hostile-requests.ts";
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required: boolean;
+  readonly schema: Node;
+}
+
+function parametersOf({ node }: Operation, where: string): readonly Parameter[] {
+  const { parameters } = node;
+  // Safe: what `openapi.test.ts` has found sound.
+  return (Array.isArray(parameters) ? (parameters as Parameter[]) : []).filter((one) => one.in === where);
+}
+
+function bodySchemaOf({ node }: Operation): Node | null {
+  const schema = at(node, "requestBody", "content", "application/json", "schema");
+  return Object.keys(schema).length === 0 ? null : schema;
+}
+
+function idOf({ path }: Operation): fc.Arbitrary<string> {
+  return known(path.startsWith("/v1/keys") ? "key" : "action").map((token) => path.replace("{id}", token));
+}
+
+function queryOf(operation: Operation): fc.Arbitrary<string> {
+  const members = parametersOf(operation, "query").map(({ name, required, schema }) => {
+    const value = name === "origin" ? fc.constantFrom("https://a.example", "http://b.example:81") : fitting(schema);
+    return required
+      ? value.map((one) => [name, one] as const)
+      : fc.option(
+          value.map((one) => [name, one] as const),
+          { freq: 2 },
+        );
+  });
+  return fc.tuple(...members).map((given) => searchOf(given.filter((one) => one !== null)));
+}
+
+/** What the fields of a create must not say together. */
+function reconciled(value: unknown): unknown {
+  const { approve, body, ...rest } = at(value);
+  const method = rest["method"];
+  return {
+    ...rest,
+    ...(approve === undefined || rest["sync"] === true ? {} : { approve }),
+    ...(body === undefined || method === "GET" ? {} : { body }),
+  };
+}
+
+function valid(operation: Operation): fc.Arbitrary<Draft> {
+  const schema = bodySchemaOf(operation);
+  const fits = schema === null ? fc.constant(null) : fitting(schema);
+  const body = operation.id === "createAction" ? fits.map(reconciled) : fits;
+  const key = parametersOf(operation, "header").some(({ name }) => name === "Idempotency-Key");
+  const headers = key ? fc.record({ "idempotency-key": printable(1, 20) }, { requiredKeys: [] }) : fc.constant({});
+  return fc
+    .record({ path: idOf(operation), query: queryOf(operation), body, headers, authorization: someKey })
+    .map((it) => ({
+      kind: "valid",
+      method: operation.method,
+      path: it.path + it.query,
+      headers: { ...trimmed(it.headers), authorization: it.authorization, ...(it.body === null ? {} : JSON_TYPE) },
+      body: it.body === null ? null : JSON.stringify(it.body),
+      wrong: null,
+    }));
+}
+
+/** Header values lose the blanks around them on every wire. */
+function trimmed(headers: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, (value ?? "").trim() || "x"]));
+}
+
+function nearlyValid(operation: Operation): readonly fc.Arbitrary<Draft>[] {
+  const base = { kind: "nearly valid", method: operation.method } as const;
+  const schema = bodySchemaOf(operation);
+  const headers = { authorization: OWNER };
+  const bodies =
+    schema === null
+      ? []
+      : [
+          fc.tuple(idOf(operation), nearlyFitting(schema)).map(([path, { value, field }]) => ({
+            ...base,
+            path,
+            headers: { ...headers, ...JSON_TYPE },
+            body: JSON.stringify(value),
+            wrong: field,
+          })),
+        ];
+  const wrong = [
+    ["surprise", "1"] as const,
+    ...parametersOf(operation, "query").flatMap(({ name, schema: { type } }) =>
+      type === "integer" ? ["0", "121", "abc", "1.5", "+5", "", "1e1", "٥"].map((text) => [name, text] as const) : [],
+    ),
+  ];
+  const query = fc.tuple(idOf(operation), fc.constantFrom(...wrong)).map(([path, [name, text]]) => ({
+    ...base,
+    path: path + searchOf([[name, text]]),
+    headers,
+    body: null,
+    wrong: name,
+  }));
+  return operation.path.startsWith("/v1/") ? [...bodies, query] : [];
+}
+
+/** Requests of every kind over every operation of the API description. */
+export const drafts: fc.Arbitrary<Draft> = fc.oneof(
+  { weight: 3, arbitrary: fc.oneof(...OPERATIONS.map(valid)) },
+  { weight: 2, arbitrary: valid(operationOf("createAction")) },
+  { weight: 3, arbitrary: fc.oneof(...OPERATIONS.flatMap(nearlyValid)) },
+  { weight: 2, arbitrary: fc.oneof(...nearlyValid(operationOf("createAction"))) },
+  { weight: 4, arbitrary: fc.oneof(...OPERATIONS.map(hostile)) },
+  { weight: 2, arbitrary: hostile(operationOf("createAction")) },
+);
+
+function operationOf(id: string): Operation {
+  const found = OPERATIONS.find((operation) => operation.id === id);
+  if (found === undefined) throw new Error(`There is no operation ${id}.`);
+  return found;
+}

@@ -1,0 +1,181 @@
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { URL_CHARS_MAX } from "../../src/domain/limits.ts";
+import type { Sender } from "../../src/ports/sender.ts";
+import { maxGapMs } from "../db/event-loop.ts";
+import { answered } from "../support/factory.ts";
+import type { Draft } from "./draft.ts";
+import { openRealDoor, type RealDoor } from "./real-house.ts";
+
+export interface Answered {
+  readonly draft: Draft;
+  /** With ids in place of its tokens. */
+  readonly path: string;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+const ORIGIN = "http://localhost";
+/** How long a batch may wait for nothing but the clock. */
+const IDLE_MS = 15;
+const WAIT_MS_MAX = 121_000;
+
+/** A real door, and what was answered so far: later requests go by it, and so do the rows at the end. */
+export class Rig {
+  readonly door: RealDoor;
+  readonly actions: string[] = [];
+  readonly keys: string[] = [];
+  readonly byKind = new Map<string, number>();
+  /** `GET /v1/actions/{id}` of those that were answered with 2xx. */
+  readonly succeeded = new Set<string>();
+  readonly decided = { approve: 0, cancel: 0, retry: 0 };
+  requests = 0;
+
+  private constructor(door: RealDoor) {
+    this.door = door;
+  }
+
+  static async open(): Promise<Rig> {
+    return new Rig(await openRealDoor({ sender: target() }));
+  }
+
+  /**
+   * Sends the drafts without a socket, a turn of the event loop each as a socket would take, and tells how long the event
+   * loop stood still meanwhile. Requests that wait are waited for by the clock of the test.
+   */
+  async send(drafts: readonly Draft[]): Promise<{ readonly answers: readonly Answered[]; readonly gapMs: number }> {
+    let answers: readonly Answered[] = [];
+    const requests = drafts.flatMap((draft) => {
+      const request = requestOf(draft, this.#filled(draft.path));
+      // The parser of URLs takes `..` away.
+      return request === null ? [] : [{ draft, path: request.url.replace(ORIGIN, ""), request }];
+    });
+    const gapMs = await maxGapMs(async () => {
+      const pending: Promise<Answered>[] = [];
+      for (const { draft, path, request } of requests) {
+        const answer = async (): Promise<Answered> => {
+          const { status, headers, body } = await this.door.http.handle(request);
+          return { draft, path, status, headers, text: await new Response(body).text() };
+        };
+        pending.push(answer());
+        await nextTurn();
+      }
+      answers = await this.#allOf(pending);
+    });
+    for (const answer of answers) this.#count(answer);
+    return { answers, gapMs };
+  }
+
+  /** One draft over a socket, as a client sends it; null where the client won't, or the engine refuses the head by itself. */
+  async fetch(draft: Draft): Promise<Answered | null> {
+    const { method, headers, body } = draft;
+    const path = this.#filled(draft.path);
+    if (requestOf(draft, path) === null || path.length > URL_CHARS_MAX) return null;
+    const asked = fetch(this.door.url + path, { method, headers, body, redirect: "manual" });
+    const { clock } = this.door.engine;
+    const ticking = setInterval(() => clock.advance(WAIT_MS_MAX), IDLE_MS);
+    try {
+      const response = await asked;
+      const sent = new URL(this.door.url + path);
+      const { status, headers: given } = response;
+      return { draft, path: sent.pathname + sent.search, status, headers: given, text: await response.text() };
+    } finally {
+      clearInterval(ticking);
+    }
+  }
+
+  /** Rows of the tables, counted from the file: what the service itself can't leave out. */
+  rows(): Readonly<Record<string, number>> {
+    const db = new Database(join(this.door.engine.folder, "outgate.db"), { readonly: true });
+    const count = (sql: string) => Number(db.query(`select count(*) as n ${sql}`).values()[0]?.[0]);
+    const happened = (type: string) => count(`from timeline where type = '${type}'`);
+    const counted = {
+      actions: count("from actions"),
+      created: happened("created"),
+      approved: happened("approved"),
+      cancelled: happened("cancelled") + happened("rejected"),
+      retried: happened("retried"),
+      keys: count("from api_keys"),
+      ofNobody: count("from outbox where action_id not in (select id from actions)"),
+    };
+    db.close();
+    return counted;
+  }
+
+  /** Errors that were logged: bugs, whatever the answer was. */
+  errors(): readonly unknown[] {
+    return this.door.lines.filter(({ event }) => event === "http.failed");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.door[Symbol.asyncDispose]();
+  }
+
+  async #allOf(pending: readonly Promise<Answered>[]): Promise<readonly Answered[]> {
+    const all = Promise.all(pending);
+    for (;;) {
+      const answers = await Promise.race([all, Bun.sleep(IDLE_MS)]);
+      if (answers !== undefined) return answers;
+      this.door.engine.clock.advance(WAIT_MS_MAX);
+    }
+  }
+
+  #filled(path: string): string {
+    return path.replace(/\{(action|key) (\d+)\}/, (_token, what: string, index: string) => {
+      const ids = what === "key" ? this.keys : this.actions;
+      return ids[Number(index) % Math.max(1, ids.length)] ?? "act_none";
+    });
+  }
+
+  #count({ draft: { kind, method }, status, text, path }: Answered): void {
+    this.requests += 1;
+    this.byKind.set(`${kind} ${status}`, (this.byKind.get(`${kind} ${status}`) ?? 0) + 1);
+    if (status >= 300) return;
+    const route =
+      path
+        .split(/[?#]/)[0]
+        ?.replace(/(act|key)_[\w-]+/, "{id}")
+        .replace(/(.)\/$/, "$1") ?? "";
+    this.succeeded.add(`${method} ${route}`);
+    const decision = /\{id\}\/(approve|cancel|retry)$/.exec(route)?.[1];
+    if (decision !== undefined && method === "POST") this.decided[decision as keyof typeof this.decided] += 1;
+    if (status !== 201) return;
+    const { id }: { id: string } = JSON.parse(text);
+    (route === "/v1/keys" ? this.keys : this.actions).push(id);
+  }
+}
+
+/** Nothing leaves the process: most calls are answered, some are refused, of some nobody knows what became. */
+function target(): Sender {
+  const outcomes = [
+    answered(200, `{"ok":1.0}`),
+    answered(204),
+    answered(200, `"text"`),
+    answered(503, `{"e":[]}`),
+    answered(200),
+    { kind: "not_sent", fault: "refused" },
+    { kind: "unknown", fault: "closed" },
+    answered(201),
+  ] as const;
+  let sent = 0;
+  return {
+    send: async () => {
+      sent += 1;
+      return outcomes[sent % outcomes.length] ?? answered(200);
+    },
+  };
+}
+
+/** Null where the engine would not let such a request be made. */
+function requestOf({ method, headers, body }: Draft, path: string): Request | null {
+  try {
+    const request = new Request(`${ORIGIN}${path}`, { method, headers, body });
+    // What a socket would bring along.
+    if (body !== null) request.headers.set("content-length", String(Buffer.byteLength(body)));
+    return request;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,79 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { StoreUnavailable } from "../../src/ports/store.ts";
+import { verifies } from "../spec/verifies.ts";
+import { DOCUMENT } from "../support/openapi.ts";
+import { broken } from "../support/promised.ts";
+import { cardboardDesk, openDoor } from "./stub-house.ts";
+
+const door = openDoor();
+afterAll(() => door[Symbol.asyncDispose]());
+
+test("GET /openapi.json is the API description, whoever asks", async () => {
+  verifies("decision.1.openapi");
+  const response = await fetch(`${door.url}/openapi.json`);
+  expect(response.status).toBe(200);
+  expect(response.headers.get("content-type")).toBe("application/json");
+  expect(await response.json()).toEqual(DOCUMENT);
+});
+
+describe("the API description allows what no input brings about:", () => {
+  const desk = (error: Error) => ({ ...cardboardDesk([]), list: () => Promise.reject(error) });
+  const unready = { probe: () => Promise.reject(new Error("no")) };
+
+  test.each([
+    ["429", "/v1/actions", 429, { limits: { rateLimitPerSecond: 0.5 } }],
+    ["500", "/v1/actions", 500, { desk: desk(new TypeError("bug")) }],
+    ["503", "/v1/actions", 503, { desk: desk(new StoreUnavailable("away")) }],
+    ["503 of readiness", "/ready", 503, unready],
+  ])("%s", async (_what, path, status, overrides) => {
+    await using other = openDoor(overrides);
+    const response = await other.ask(path);
+    expect(response.status).toBe(status);
+    const { headers } = response;
+    expect(broken({ method: "GET", path, status, headers, text: await response.text() })).toEqual([]);
+  });
+});
+
+describe("an answer is held against the API description: it is broken by", () => {
+  const sound = {
+    method: "GET",
+    path: "/health",
+    status: 200,
+    headers: new Headers({ "x-request-id": "req_a", "content-type": "application/json" }),
+    text: `{"status":"ok","version":"1"}`,
+  };
+  const headers = (more: Readonly<Record<string, string>>) =>
+    new Headers({ ...Object.fromEntries(sound.headers), ...more });
+  const error = (code: string, more = "") => `{"error":{"code":"${code}","message":"m","request_id":"req_a"${more}}}`;
+
+  test("nothing, when it is sound", () => {
+    expect(broken(sound)).toEqual([]);
+    expect(broken({ ...sound, method: "HEAD", text: null })).toEqual([]);
+    expect(broken({ ...sound, path: "/nowhere", status: 404, text: error("not_found") })).toEqual([]);
+  });
+
+  test.each([
+    ["a status that is not promised", { status: 500, text: error("internal_error") }, "500 is none of 200, 405"],
+    ["a member that is not promised", { text: `{"status":"ok","version":"1","more":1}` }, `"more"`],
+    ["a member that is missing", { text: `{"status":"ok"}` }, `"version"`],
+    ["a member of another type", { text: `{"status":"ok","version":1}` }, `"version"`],
+    ["a header that is not promised", { headers: headers({ "x-powered-by": "x" }) }, "x-powered-by is not promised"],
+    ["a header that is missing", { headers: new Headers({ "content-type": "application/json" }) }, "x-request-id"],
+    ["another content type", { headers: headers({ "content-type": "text/html" }) }, "text/html"],
+    ["the code of another status", { path: "/x", status: 404, text: error("validation_error") }, `"error.code"`],
+    ["a member of an error", { path: "/x", status: 404, text: error("not_found", `,"stack":"x"`) }, `"error.stack"`],
+    ["405 without Allow", { method: "POST", status: 405, text: error("method_not_allowed") }, "header allow"],
+    ["a key that nobody asked for", { path: "/x", status: 401, text: error("unauthorized") }, "401 is none of 404"],
+  ])("%s", (_what, change, problem) => {
+    const problems = broken({ ...sound, ...change });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(problem);
+  });
+
+  test("an older action that does not say how the request differs", () => {
+    const found = { method: "POST", path: "/v1/actions", status: 200, headers: sound.headers };
+    const problems = broken({ ...found, text: "{}" }).join(" ");
+    expect(problems).toContain(`"differs"`);
+    expect(problems).toContain(`"status"`);
+  });
+});
