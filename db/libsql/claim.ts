@@ -13,14 +13,6 @@ const CLAIM_AND_READ = `${CLAIM} RETURNING ${[...REQUEST_COLUMNS, ...STATE_COLUM
 const STARTED = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)
   SELECT id, account_id, ?, run, revision, 'started', 'active', '{}' FROM actions WHERE id = ? AND ${CHANGED.sql}`;
 
-/** The statements that claim an action which the ones before them in the same commit have inserted. */
-export function claimOf({ id, revision }: Action, { now, leaseUntil }: Claimed): readonly Statement[] {
-  return [
-    { sql: CLAIM, args: [leaseUntil.getTime(), now.getTime(), id, revision] },
-    { sql: STARTED, args: [now.getTime(), id] },
-  ];
-}
-
 /**
  * Makes pending actions active and counts the attempt, in one commit before a byte leaves. The new revision is the
  * fencing token: only its holder can settle. An action that moved on meanwhile is simply not among those returned.

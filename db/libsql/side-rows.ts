@@ -15,8 +15,24 @@ export interface SideRows {
 
 /** The statements that must follow, at once, the one that writes the row of the action: they write only where it did. */
 export function sideRows({ after, at, happenings, outbox }: SideRows): readonly Statement[] {
-  const told = happenings.length === 0 ? [] : [timelineRows(after, at, happenings)];
+  const told = timelineRows(happenings.map((happening) => ({ after, at, happening })));
   return outbox.length === 0 ? told : [...told, ...outbox.map((row) => outboxRow(after, at, row))];
+}
+
+/** The same for an action that is claimed as it is created: its first two changes are one commit. */
+export function claimedSideRows(created: SideRows, claimed: Action): readonly Statement[] {
+  const { after, at, happenings, outbox } = created;
+  const told = timelineRows([
+    ...happenings.map((happening) => ({ after, at, happening })),
+    { after: claimed, at: claimed.startedAt ?? at, happening: { type: "started" } },
+  ]);
+  return [...told, ...outbox.map((row) => outboxRow(after, at, row))];
+}
+
+interface Told {
+  readonly after: Action;
+  readonly at: Date;
+  readonly happening: Happening;
 }
 
 const TIMELINE = "INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)";
@@ -24,10 +40,11 @@ const TIMELINE_ROW = `SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
 const ONE_ROW = `${TIMELINE} ${TIMELINE_ROW}`;
 const TWO_ROWS = `${ONE_ROW} UNION ALL ${TIMELINE_ROW}`;
 
-/** No change tells more than two things; `changes()` is the same for both rows, since they are one statement. */
-function timelineRows(after: Action, at: Date, happenings: readonly Happening[]): Statement {
-  if (happenings.length > 2) throw new Error("A change tells two things at most.");
-  const args = happenings.flatMap(({ type, ...detail }): readonly SqlValue[] => [
+/** No commit tells more than two things; `changes()` is the same for both rows, since they are one statement. */
+function timelineRows(told: readonly Told[]): readonly Statement[] {
+  if (told.length === 0) return [];
+  if (told.length > 2) throw new Error("A change tells two things at most.");
+  const args = told.flatMap(({ after, at, happening: { type, ...detail } }): readonly SqlValue[] => [
     after.id,
     after.accountId,
     at.getTime(),
@@ -37,7 +54,7 @@ function timelineRows(after: Action, at: Date, happenings: readonly Happening[])
     after.status,
     JSON.stringify(detail),
   ]);
-  return { sql: happenings.length === 1 ? ONE_ROW : TWO_ROWS, args };
+  return [{ sql: told.length === 1 ? ONE_ROW : TWO_ROWS, args }];
 }
 
 const OUTBOX_ROW = `INSERT INTO outbox

@@ -42,7 +42,7 @@ export function openApiJson(baseUrl: string): string {
       ]),
     ),
   };
-  return JSON.stringify({ ...document, components: componentsOf(schemas) });
+  return JSON.stringify({ ...document, components: componentsOf(schemas, JSON.stringify(document)) });
 }
 
 function operationOf(row: ApiOperation, shape: Shape, schemas: SchemaPrinter): Json {
@@ -92,8 +92,10 @@ function parameter(head: Json, schema: TSchema, schemas: SchemaPrinter): Json {
   return { ...head, description, schema: schemas.print(schema) };
 }
 
-function componentsOf(schemas: SchemaPrinter): Json {
-  const responses = ERROR_CODES.map((code) => [code, errorResponse([code], schemas)] as const);
+/** Of the errors those that the document refers to: an error among others of its status stands where it belongs. */
+function componentsOf(schemas: SchemaPrinter, document: string): Json {
+  const codes = ERROR_CODES.filter((code) => document.includes(`"#/components/responses/${code}"`));
+  const responses = codes.map((code) => [code, errorResponse([code], schemas)] as const);
   const parts = {
     securitySchemes: {
       apiKey: { type: "http", scheme: "bearer", description: "An API key (og_…) of the account." },

@@ -66,23 +66,32 @@ test("the same over sockets", async () => {
 });
 
 test.each(Object.entries(hugeBodies()))("big or deep JSON does not hold the event loop: %s", async (_what, body) => {
+  // A house of its own: what else is due in it would count too.
+  await using other = await Rig.open();
   const ask = draft("POST", "/v1/actions", body);
-  // The best of five: what it costs, and not what else the machine does.
-  const gaps: number[] = [];
-  for (let count = 0; count < 5; count += 1) gaps.push((await rig.send([ask])).gapMs);
-  expect(Math.min(...gaps)).toBeLessThanOrEqual(JSON_GAP_MS_MAX);
+  expect(await leastGap(other, ask, JSON_GAP_MS_MAX)).toBeLessThanOrEqual(JSON_GAP_MS_MAX);
 });
 
 test("a page of large actions does not hold the event loop: it ends early, and the next one goes on", async () => {
+  await using other = await Rig.open();
   const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, body: { a: "y".repeat(1_000_000) } });
-  for (let count = 0; count < 40; count += 1) await rig.send([draft("POST", "/v1/actions", body)]);
+  for (let count = 0; count < 40; count += 1) await other.send([draft("POST", "/v1/actions", body)]);
   const list = draft("GET", "/v1/actions?limit=100", null);
-  const pages = [await rig.send([list]), await rig.send([list]), await rig.send([list])];
-  expect(Math.min(...pages.map(({ gapMs }) => gapMs))).toBeLessThanOrEqual(GAP_MS_MAX);
-  const text = pages[0]?.answers[0]?.text ?? "";
+  const { answers } = await other.send([list]);
+  const text = answers[0]?.text ?? "";
   expect(text.length).toBeLessThan(3 * 1_048_576);
   expect(JSON.parse(text)).toMatchObject({ next_cursor: expect.any(String) });
+  expect(await leastGap(other, list, GAP_MS_MAX)).toBeLessThanOrEqual(GAP_MS_MAX);
 });
+
+/** The least of ten tries: what a request costs, and not what else the machine does. */
+async function leastGap(house: Rig, ask: Draft, enoughMs: number): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let count = 0; count < 10 && least > enoughMs; count += 1) {
+    least = Math.min(least, (await house.send([ask])).gapMs);
+  }
+  return least;
+}
 
 function draft(method: string, path: string, body: string | null): Draft {
   return { kind: "hostile", method, path, headers: { authorization: OWNER, ...JSON_TYPE }, body, wrong: null };

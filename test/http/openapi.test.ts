@@ -17,7 +17,7 @@ test("GET /openapi.json is the API description, whoever asks", async () => {
 });
 
 describe("the API description allows what no input brings about:", () => {
-  const desk = (error: Error) => ({ ...cardboardDesk([]), list: () => Promise.reject(error) });
+  const desk = (thrown: Error) => ({ ...cardboardDesk([]), list: () => Promise.reject(thrown) });
   const unready = { probe: () => Promise.reject(new Error("no")) };
 
   test.each([
