@@ -46,7 +46,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 test("one yes releases one run, whoever decides in whatever order, and whenever the process dies", async () => {
   verifies("decision.3.retry-held", "decision.11.at-most-retries", "decision.7.one-winner", "hostile.5.sends");
   const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-  const runs = Number(process.env["RUNS"] ?? 60);
+  const runs = Number(process.env["RUNS"] ?? 40);
   const total = { sends: 0, yes: 0, no: 0, crashes: 0 };
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40, size: "max" }), async (steps) => {
