@@ -10,7 +10,7 @@ const server = Bun.serve({
     const reply = await session.fetch(target, {
       method: "POST",
       body: JSON.stringify(body),
-      headers: { "Content-Type": "application/json" },
+      headers: { "Content-Type": "application/json", "Accept-Encoding": "identity", Connection: "close" },
       redirect: "manual",
       decompress: false,
     });
