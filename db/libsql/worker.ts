@@ -1,6 +1,6 @@
 /**
  * The thread that writes. An fsync stops a thread for as long as the disk takes: here that is nobody's event loop.
- * Messages are JSON text, since a structured clone of the same rows costs four times as much.
+ * Messages are JSON text, since a structured clone of the same rows costs about twice as much.
  */
 import { openFile } from "./file.ts";
 import type { Sql, Statement } from "./sql.ts";
