@@ -1,23 +1,19 @@
-import { createReadAccount } from "./accounts/account.ts";
-import { createAuthenticate } from "./accounts/authenticate.ts";
 import { bootstrap, type FirstKeys } from "./accounts/bootstrap.ts";
-import { createKeyDesk } from "./accounts/keys.ts";
-import { createReadSigningSecret } from "./accounts/signing-secret.ts";
 import { type Config, listeningOn } from "./config.ts";
 import { DRAIN_MS_MAX } from "./domain/limits.ts";
+import { createDoors } from "./doors.ts";
 import { createEngine, type Engine } from "./engine.ts";
-import { createHttp, type Http } from "./http/server.ts";
-import { createMetrics, type MetricsBook } from "./metrics/metrics.ts";
+import type { Http } from "./http/server.ts";
+import { createMetrics } from "./metrics/metrics.ts";
 import { LoopLag, residentBytes } from "./metrics/runtime.ts";
-import { describePolicy, parsePolicy, type TargetPolicy } from "./outbound/policy.ts";
+import { describePolicy, type TargetPolicy } from "./outbound/policy.ts";
 import { createSender } from "./outbound/send.ts";
-import { createTargets } from "./outbound/target.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Log } from "./ports/log.ts";
+import { policyOf } from "./policy.ts";
 import { type Bell, hangBells } from "./schedule/bells.ts";
 import { openVault, type Vault } from "./vault.ts";
-import { VERSION } from "./version.ts";
 
 export interface AppDeps {
   readonly clock: Clock;
@@ -78,7 +74,7 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
     clock,
     givenOwnerKey: config.bootstrapApiKey,
   });
-  const http = createRestDoor({ config, policy, vault, engine, book, draining: draining.signal }, deps);
+  const http = createDoors({ config, policy, vault, engine, book, draining: draining.signal }, deps);
 
   book.show({ waiting: () => store.actions.waiting(), inFlight: () => engine.loop.inFlight });
   book.show({ loopLagMaxMs: () => lag.takeMaxMs(), residentBytes });
@@ -102,36 +98,6 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
   };
 }
 
-interface RestDoorParts extends Opened {
-  readonly engine: Engine;
-  readonly book: MetricsBook;
-  readonly draining: AbortSignal;
-}
-
-function createRestDoor({ config, policy, vault, engine, book, draining }: RestDoorParts, deps: AppDeps): Http {
-  const { store, secrets } = vault;
-  const { accounts } = store;
-  const authenticate = createAuthenticate({ accounts, secrets, clock: deps.clock });
-  return createHttp({
-    ...deps,
-    desk: engine.desk,
-    authenticate,
-    keyDesk: createKeyDesk({ ...deps, accounts, secrets, forget: authenticate.forget }),
-    readAccount: createReadAccount(accounts),
-    targets: createTargets(policy),
-    baseUrl: config.baseUrl,
-    metrics: book.metrics,
-    receiptUrl: engine.receiptUrl,
-    limits: { rateLimitPerSecond: config.rateLimitPerSecond ?? 0 },
-    approvers: config.approvers,
-    draining,
-    readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
-    probe: () => store.probe(),
-    renderMetrics: () => book.render(),
-    version: VERSION,
-  });
-}
-
 async function listen(http: Http, engine: Engine, { host, port }: Config): Promise<void> {
   try {
     http.listen(port, host);
@@ -146,28 +112,6 @@ function housekeeping({ store }: Vault, clock: Clock): readonly Bell[] {
     while (await store.actions.pruneKeys(clock.now()));
   };
   return [{ name: "keys whose 24 h are over", pattern: "17 * * * *", ring: forgetKeys }];
-}
-
-function policyOf(config: Config): TargetPolicy {
-  const policy = parsePolicy({
-    allowedPrivateTargets: config.allowedPrivateTargets,
-    loopbackAllowed: config.isOnLoopback,
-    ownOrigins: [config.baseUrl, ...listeningOrigins(config)],
-  });
-  if ("problems" in policy) {
-    throw new Error(
-      ["The settings can't be used:", ...policy.problems.map((problem) => `ALLOWED_PRIVATE_TARGETS: ${problem}`)].join(
-        "\n- ",
-      ),
-    );
-  }
-  return policy;
-}
-
-/** The address and port listened on, by every name that leads there from this machine. */
-function listeningOrigins({ host, port }: Config): readonly string[] {
-  const hosts = ["127.0.0.1", "[::1]", "localhost", host.includes(":") ? `[${host}]` : host];
-  return hosts.map((name) => `http://${name}:${port}`);
 }
 
 /** Found beforehand, because the guard that keeps actions off our own doors has to know the port. */

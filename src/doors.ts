@@ -1,0 +1,58 @@
+import { createReadAccount } from "./accounts/account.ts";
+import { createAuthenticate } from "./accounts/authenticate.ts";
+import { createKeyDesk } from "./accounts/keys.ts";
+import { createReadSigningSecret } from "./accounts/signing-secret.ts";
+import type { Config } from "./config.ts";
+import type { Engine } from "./engine.ts";
+import { createHttp, type Http } from "./http/server.ts";
+import type { MetricsBook } from "./metrics/metrics.ts";
+import type { TargetPolicy } from "./outbound/policy.ts";
+import { createTargets } from "./outbound/target.ts";
+import type { Clock } from "./ports/clock.ts";
+import type { Ids } from "./ports/ids.ts";
+import type { Log } from "./ports/log.ts";
+import type { Vault } from "./vault.ts";
+import { VERSION } from "./version.ts";
+
+/** What the doors open on: every room below them, built. */
+export interface DoorParts {
+  readonly config: Config;
+  readonly policy: TargetPolicy;
+  readonly vault: Vault;
+  readonly engine: Engine;
+  readonly book: MetricsBook;
+  /** Aborted when the service stops: whoever waits is answered. */
+  readonly draining: AbortSignal;
+}
+
+export interface DoorDeps {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+}
+
+/** Builds the HTTP door with all its routes; `listen` opens it. */
+export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
+  const { config, policy, vault, engine, book, draining } = parts;
+  const { store, secrets } = vault;
+  const { accounts } = store;
+  const authenticate = createAuthenticate({ accounts, secrets, clock: deps.clock });
+  return createHttp({
+    ...deps,
+    desk: engine.desk,
+    authenticate,
+    keyDesk: createKeyDesk({ ...deps, accounts, secrets, forget: authenticate.forget }),
+    readAccount: createReadAccount(accounts),
+    targets: createTargets(policy),
+    baseUrl: config.baseUrl,
+    metrics: book.metrics,
+    receiptUrl: engine.receiptUrl,
+    limits: { rateLimitPerSecond: config.rateLimitPerSecond ?? 0 },
+    approvers: config.approvers,
+    draining,
+    readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
+    probe: () => store.probe(),
+    renderMetrics: () => book.render(),
+    version: VERSION,
+  });
+}
