@@ -31,6 +31,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/mail": ["src/domain", "src/ports", "src/web"],
   "src/secrets": ["src/domain", "src/ports"],
   "src/metrics": ["src/ports"],
+  "src/version.ts": [],
   "src/clock.ts": ["src/domain", "src/ports"],
   "src/ids.ts": ["src/domain", "src/ports"],
   "src/log.ts": ["src/domain", "src/ports"],
@@ -43,10 +44,11 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "mcp/bridge.ts": ["src/client"],
   "src/schedule": ["src/ports"],
   "src/client": ["src/contract"],
-  "src/cli": ["src/contract", "src/client"],
+  "src/cli": ["src/contract", "src/client", "src/version.ts"],
 };
-/** Beside the hands above: what stands right under `src`, its settings, and the commands that start the whole. */
-const ROOF = /^src\/(?:[^/]+\.ts$|config\/|cli\/commands\/(?:serve|mcp)\.ts$)/;
+/** Beside the hands above: what stands right under `src`, its settings, and the commands that open the whole house. */
+const ROOF =
+  /^src\/(?:[^/]+\.ts$|config\/|cli\/(?:main|commands)\.ts$|cli\/commands\/(?:serve|mcp|reset-owner-key|reset-password|welcome-link|rotate-secret-key|backup)\.ts$)/;
 
 /** One library, one room. The names are imports, or globals and members of `Bun`. The roof has typebox, for its settings. */
 const LIBRARIES: Readonly<Record<string, readonly string[]>> = {

@@ -1,0 +1,35 @@
+/** What a command may touch of the process that runs it. */
+export interface Io {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Standard output: what was asked for, and nothing else. */
+  readonly out: (text: string) => void;
+  /** Standard error: what went wrong, or is going on. */
+  readonly err: (text: string) => void;
+  /** Whether a person looks at the output. */
+  readonly isTty: boolean;
+}
+
+/** How a command ends, for scripts. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, timeout: 3, awaitingApproval: 4 } as const;
+
+/** One verb of the command line. Its file is loaded only when it is called, so that each costs only what it needs. */
+export interface Command {
+  /** How it is called, after `outgate`. */
+  readonly usage: string;
+  /** Resolves with the exit code. What it throws is a sentence for whoever called. */
+  run(args: readonly string[], io: Io): Promise<number>;
+}
+
+/** A command as the list shows it, before it is loaded. */
+export interface Listed {
+  readonly summary: string;
+  load(): Promise<Command>;
+}
+
+/** Every command by its name, in the order of the help. */
+export type Commands = Readonly<Record<string, Listed>>;
+
+/** Thrown where a command was called in a way that it does not know; the caller is shown its usage. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}

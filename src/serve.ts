@@ -1,0 +1,67 @@
+import { type App, startApp } from "./app.ts";
+import { systemClock } from "./clock.ts";
+import { type Config, readConfig } from "./config.ts";
+import { DRAIN_MS_MAX } from "./domain/limits.ts";
+import { systemIds } from "./ids.ts";
+import { createLog, type LineLog, writerTo } from "./log.ts";
+import { VERSION } from "./version.ts";
+import { welcome } from "./welcome.ts";
+
+/** A stop takes as long as the drain may, and this much more for the rest; then the process ends whatever hangs. */
+const STOP_GRACE_MS = 1_000;
+
+/**
+ * Runs the service of this process until a signal ends it. Resolves when the doors are open. A start that can't be is one
+ * sentence on standard error and the exit code 1.
+ */
+export async function serve(env: Readonly<Record<string, string | undefined>>): Promise<void> {
+  // Whatever is made beside the database is for this user alone.
+  process.umask(0o077);
+  const config = settings(env);
+  const log = createLog(writerTo(1), systemClock, config.logLevel);
+  const onFatal = () => {
+    log.error("store.not_durable", { message: "A commit could not be made durable. Ending; start again." });
+    process.exit(1);
+  };
+  const app = await startApp(config, { clock: systemClock, ids: systemIds, log, onFatal }).catch(refuse);
+  for (const notice of app.notices) log.info("service.notice", { message: notice });
+  log.info("service.started", { version: VERSION, url: app.config.baseUrl });
+  log.flush();
+  if (app.firstKeys !== null) writerTo(1)(welcome(app.config, app.firstKeys));
+  stopOnSignal(app, log);
+}
+
+function settings(env: Readonly<Record<string, string | undefined>>): Config {
+  try {
+    return readConfig(env);
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+/** A start that can't be is one clear sentence and the code 1; never a stack for the operator to read. */
+function refuse(error: unknown): never {
+  writerTo(2)(`Outgate can't start. ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+}
+
+/** The first signal stops in order, a second one at once. */
+function stopOnSignal(app: App, log: LineLog): void {
+  let isStopping = false;
+  const onSignal = (signal: string) => {
+    if (isStopping) process.exit(1);
+    isStopping = true;
+    log.info("service.stopping", { signal });
+    setTimeout(() => process.exit(1), DRAIN_MS_MAX + STOP_GRACE_MS).unref();
+    app.stop().then(
+      () => {
+        log.info("service.stopped");
+        log.flush();
+        process.exit(0);
+      },
+      () => process.exit(1),
+    );
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+}
