@@ -43,7 +43,7 @@ export async function readTimeline(sql: Sql, accountId: string, id: string): Pro
 export async function findOrphans({ sql, seal }: Reader, leaseBefore: Date | null, limit: number) {
   const rows = await sql.read({
     sql: `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.status = 'active' ${leaseBefore === null ? "" : "AND a.lease_until < ?"}
-      ORDER BY a.lease_until LIMIT ?`,
+      LIMIT ?`,
     args: leaseBefore === null ? [limit] : [leaseBefore.getTime(), limit],
   });
   return rows.map((row) => actionOf(row, seal));

@@ -94,8 +94,12 @@ function narrowest({ dedupe, host, statuses }: ActionQuery): readonly Guard[] {
   if (dedupe !== null) return [{ sql: "dedupe = ?", args: [dedupe] }];
   if (host !== null) return [{ sql: "hostname = ?", args: [hostnameOf(host)] }];
   if (statuses.length === 0 || statuses.includes("completed")) return [ALWAYS];
-  // The second term lets SQLite see that the partial index serves.
-  return [...new Set(statuses)].map((status) => ({ sql: "status = ? AND status <> 'completed'", args: [status] }));
+  return [...new Set(statuses)].map((status) =>
+    // The terms behind the first let SQLite see that the partial index serves.
+    status === "active"
+      ? { sql: "status = 'active'", args: [] }
+      : { sql: "status = ? AND status <> 'completed' AND status <> 'active'", args: [status] },
+  );
 }
 
 function filters({ statuses, method, host }: ActionQuery): Guard {

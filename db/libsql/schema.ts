@@ -68,7 +68,7 @@ export const actions = sqliteTable(
     index("actions_by_status").on(table.accountId, table.status, table.id),
     index("actions_by_dedupe").on(table.accountId, table.dedupe, table.id),
     index("actions_pending").on(table.accountId, table.host, table.dueAt),
-    index("actions_active").on(table.leaseUntil),
+    index("actions_active").on(table.accountId, table.id, table.leaseUntil),
     index("actions_held").on(table.id),
   ],
 );

@@ -99,7 +99,7 @@ export interface ActionStore {
   lanes(after: LaneName | null, limit: number): Promise<readonly LaneHead[]>;
   /** The earliest pending actions of a lane, due or not yet due, in order of due time. */
   pending(lane: LaneName, limit: number): Promise<readonly DueAction[]>;
-  /** Active actions whose lease ended before the time given; null: all of them, whoever holds the lease. */
+  /** Active actions whose lease ended before the time given, in no order; null: all of them, whoever holds the lease. */
   orphans(leaseBefore: Date | null, limit: number): Promise<readonly Action[]>;
   /** Forgets keys of a window that is over; true when there are more. */
   pruneKeys(now: Date): Promise<boolean>;

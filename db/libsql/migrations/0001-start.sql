@@ -55,14 +55,15 @@ CREATE TABLE actions (
   response_truncated INTEGER,
   duration_ms INTEGER
 );
--- Lists: everything newest first; by host; what is not simply done, by status.
+-- Lists: everything newest first; by host; by status what neither is done nor in flight. Nearly every action is one or the
+-- other of these, and each entry costs its insert and its delete.
 CREATE INDEX actions_by_account ON actions (account_id, id);
 CREATE INDEX actions_by_hostname ON actions (account_id, hostname, id);
-CREATE INDEX actions_by_status ON actions (account_id, status, id) WHERE status <> 'completed';
+CREATE INDEX actions_by_status ON actions (account_id, status, id) WHERE status <> 'completed' AND status <> 'active';
 CREATE INDEX actions_by_dedupe ON actions (account_id, dedupe, id) WHERE dedupe IS NOT NULL;
--- Dispatch: the queue of each lane, and the leases that may have been left behind.
+-- Dispatch: the queue of each lane; what is in flight, which the slots keep few, for lists and for leases left behind.
 CREATE INDEX actions_pending ON actions (account_id, host, due_at) WHERE status = 'pending';
-CREATE INDEX actions_active ON actions (lease_until) WHERE status = 'active';
+CREATE INDEX actions_active ON actions (account_id, id, lease_until) WHERE status = 'active';
 -- What waits for a person: counted, and cancelled when it has waited too long.
 CREATE INDEX actions_held ON actions (id) WHERE status = 'awaiting_approval';
 
