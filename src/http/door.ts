@@ -58,6 +58,7 @@ export function createDoor(deps: DoorDeps, routes: readonly Route[]): Door {
       route: null,
       actionId: null,
       errorCode: null,
+      page: null,
       isBodyUnread: hasBody(request),
     };
     const answered = await answer(visit);

@@ -2,8 +2,10 @@ import { errorJson, HTTP_STATUS } from "../contract/error.ts";
 import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import type { Log } from "../ports/log.ts";
 import { StoreUnavailable } from "../ports/store.ts";
+import { problemPage } from "../web/problem.tsx";
 import { MethodNotAllowed } from "./allow.ts";
 import { json } from "./answer.ts";
+import { page } from "./page.ts";
 import type { Visit } from "./visit.ts";
 
 /** What a refusal of this kind also says in its head (decisions 2). */
@@ -16,7 +18,7 @@ const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string
 /** The client left before it was answered. Nobody sees this status but the log (nginx has the same). */
 const GONE = 499;
 
-/** Any error as the envelope. What is no broken rule is a bug: it is logged, and the caller gets no word of it. */
+/** Any error as the envelope, or as a page for people. What is no broken rule is a bug: it is logged, and the caller gets no word of it. */
 export function refuse(visit: Visit, error: unknown, log: Log): Response {
   const broken = asDomainError(error);
   if (broken.code === "internal_error" && visit.request.signal.aborted) return new Response(null, { status: GONE });
@@ -30,9 +32,22 @@ export function refuse(visit: Visit, error: unknown, log: Log): Response {
     });
   }
   visit.errorCode = broken.code;
+  const kind = visit.page ?? (prefersPage(visit) ? "own" : null);
+  const status = HTTP_STATUS[broken.code];
+  const headers = broken instanceof MethodNotAllowed ? { allow: broken.allow } : (HEADERS[broken.code] ?? {});
+  if (kind !== null) {
+    const isAlone = kind !== "own";
+    const html = problemPage({ status, message: broken.message, requestId: visit.name.id, isAlone });
+    return page(isAlone ? "notice" : kind, html, { status, headers });
+  }
   const text = errorJson({ code: broken.code, message: broken.message, requestId, issues: broken.issues });
-  const headers = broken instanceof MethodNotAllowed ? { allow: broken.allow } : HEADERS[broken.code];
-  return json(text, HTTP_STATUS[broken.code], headers);
+  return json(text, status, headers);
+}
+
+/** A browser that has lost its way; programs ask for no HTML, and what is under /v1 and /mcp is theirs. */
+function prefersPage({ path, request }: Visit): boolean {
+  if (/^\/(v1|mcp)(\/|$)/.test(path)) return false;
+  return /\btext\/html\b/i.test(request.headers.get("accept") ?? "");
 }
 
 function asDomainError(error: unknown): DomainError {

@@ -1,5 +1,6 @@
 import type { ApiOperation } from "../contract/operations.ts";
 import { authorize } from "../domain/caller.ts";
+import type { PageKind } from "./page.ts";
 import { callerOf, type Visit } from "./visit.ts";
 
 /** Path parameters, percent-decoded. */
@@ -28,6 +29,19 @@ export function routeOf(operation: ApiOperation, answer: Route["answer"]): Route
     operationId: id,
     answer(visit, params) {
       authorize(callerOf(visit), permission);
+      return answer(visit, params);
+    },
+  };
+}
+
+/** A way in for people: whatever goes wrong there is told them as a page. */
+export function pageRoute(kind: PageKind, method: Route["method"], path: string, answer: Route["answer"]): Route {
+  return {
+    method,
+    path,
+    operationId: null,
+    answer(visit, params) {
+      visit.page = kind;
       return answer(visit, params);
     },
   };

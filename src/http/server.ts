@@ -11,6 +11,7 @@ import { createDoor } from "./door.ts";
 import type { Route } from "./route.ts";
 import { accountRoutes, type AccountRouteDeps } from "./routes/account.ts";
 import { actionRoutes } from "./routes/actions.ts";
+import { assetRoutes } from "./routes/assets.ts";
 import { decisionRoutes } from "./routes/decisions.ts";
 import { keyRoutes, type KeyRouteDeps } from "./routes/keys.ts";
 import { createShow } from "./routes/show.ts";
@@ -56,6 +57,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...keyRoutes(deps),
     ...accountRoutes(deps),
     ...systemRoutes(deps),
+    ...assetRoutes(),
     ...(deps.routes ?? []),
   ];
   const door = createDoor(deps, routes);

@@ -1,6 +1,7 @@
 import type { Server } from "bun";
 import { type Caller, unauthorized } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
+import type { PageKind } from "./page.ts";
 import type { RequestName } from "./request-id.ts";
 
 /** One request on its way through the door. What is found out about it on the way is written down here, for its log line. */
@@ -19,6 +20,8 @@ export interface Visit {
   route: string | null;
   actionId: string | null;
   errorCode: ErrorCode | null;
+  /** What a route for people answers with, also when it fails; null: JSON. */
+  page: PageKind | null;
   /** Whether body bytes may still be on their way. */
   isBodyUnread: boolean;
 }

@@ -162,6 +162,7 @@ describe("the time limit of a request", () => {
       route: null,
       actionId: null,
       errorCode: null,
+      page: null,
       isBodyUnread,
     };
   };

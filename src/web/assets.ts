@@ -1,0 +1,25 @@
+import icon from "./assets/icon.svg" with { type: "text" };
+import style from "./assets/style.css" with { type: "text" };
+
+/** A file that pages load. Its path names its content, so that a browser may keep it for good. */
+export interface Asset {
+  readonly path: string;
+  readonly type: string;
+  readonly text: string;
+  /** SHA-256 of the text, base64. */
+  readonly sha256: string;
+}
+
+/** The one stylesheet of all pages. */
+export const STYLE = assetOf("style", "css", "text/css; charset=utf-8", style);
+/** What a tab shows. */
+export const ICON = assetOf("icon", "svg", "image/svg+xml", icon.trim());
+
+/** Everything that a page may load. */
+export const ASSETS: readonly Asset[] = [STYLE, ICON];
+
+function assetOf(name: string, extension: string, type: string, text: string): Asset {
+  const digest = new Bun.CryptoHasher("sha256").update(text).digest();
+  const path = `/assets/${name}-${digest.toString("hex").slice(0, 16)}.${extension}`;
+  return { path, type, text, sha256: digest.toString("base64") };
+}

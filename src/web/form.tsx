@@ -1,0 +1,84 @@
+import type { Child } from "hono/jsx";
+import type { Visitor } from "./visitor.ts";
+
+/** The hidden field that every form of a signed-in person carries. */
+export const FORM_TOKEN_FIELD = "form_token";
+
+/** Stands in every form that changes something by the session's cookie (hostile 7). */
+export function FormToken({ visitor }: { readonly visitor: Pick<Visitor, "formToken"> }) {
+  return <input type="hidden" name={FORM_TOKEN_FIELD} value={visitor.formToken} />;
+}
+
+export interface FieldProps {
+  readonly name: string;
+  readonly label: string;
+  readonly type?: "text" | "email" | "password" | "lines";
+  readonly value?: string;
+  /** Below the label, before there is a problem. */
+  readonly hint?: string;
+  /** What is wrong with what was typed; null or left out: nothing. */
+  readonly problem?: string | null;
+  readonly isRequired?: boolean;
+  readonly charsMin?: number;
+  readonly charsMax?: number;
+  /** What a password manager puts in (HTML, "autocomplete"). */
+  readonly autocomplete?: string;
+  /** Where one page has several forms with the same fields. */
+  readonly idSuffix?: string;
+}
+
+/** A labelled input with its hint and its problem, tied together for whoever hears the page. */
+export function Field(props: FieldProps) {
+  const { name, label, type = "text", value = "", hint, problem = null, idSuffix = "" } = props;
+  const id = `${name}${idSuffix}`;
+  const about = [...(hint === undefined ? [] : [`${id}-hint`]), ...(problem === null ? [] : [`${id}-problem`])];
+  const shared = {
+    id,
+    name,
+    required: props.isRequired,
+    minlength: props.charsMin,
+    maxlength: props.charsMax,
+    autocomplete: props.autocomplete,
+    "aria-invalid": problem === null ? undefined : "true",
+    "aria-describedby": about.length === 0 ? undefined : about.join(" "),
+  };
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {hint === undefined ? null : (
+        <p id={`${id}-hint`} class="quiet small">
+          {hint}
+        </p>
+      )}
+      {type === "lines" ? (
+        <textarea {...shared} rows={3}>
+          {value}
+        </textarea>
+      ) : (
+        <input {...shared} type={type} value={type === "password" ? undefined : value} />
+      )}
+      {problem === null ? null : (
+        <p id={`${id}-problem`} class="problem small">
+          {problem}
+        </p>
+      )}
+    </div>
+  );
+}
+
+export interface ButtonProps {
+  readonly look?: "main" | "plain" | "bad" | "link";
+  /** What the form says when this button sends it. */
+  readonly name?: string;
+  readonly value?: string;
+  readonly children?: Child;
+}
+
+/** Sends its form. */
+export function Button({ look = "main", name, value, children }: ButtonProps) {
+  return (
+    <button type="submit" class={look === "main" ? undefined : `button-${look}`} name={name} value={value}>
+      {children}
+    </button>
+  );
+}

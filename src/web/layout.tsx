@@ -1,0 +1,76 @@
+import { raw } from "hono/html";
+import type { Child } from "hono/jsx";
+import { ICON, STYLE } from "./assets.ts";
+import { Button, FormToken } from "./form.tsx";
+import { NAVIGATION, type Place } from "./navigation.ts";
+import type { Visitor } from "./visitor.ts";
+
+export interface LayoutProps {
+  readonly title: string;
+  /** Null or left out: nobody is signed in, and there is nothing to go to. */
+  readonly visitor?: Visitor | null;
+  /** The page of the navigation that this is. */
+  readonly place?: Place;
+  /** How much of a wide screen is used; "text" unless it is said. */
+  readonly width?: "narrow" | "text" | "wide";
+  /** A token page stands alone, with its style in it: its sandbox may load nothing (hostile 7). */
+  readonly isAlone?: boolean;
+  readonly children?: Child;
+}
+
+/** The frame of every page: head, brand, navigation, and the one `main`. */
+export function Layout({ title, visitor = null, place, width = "text", isAlone = false, children }: LayoutProps) {
+  return (
+    <html lang="en" class={width}>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{`${title} · Outgate`}</title>
+        {isAlone ? <style>{raw(STYLE.text)}</style> : <link rel="stylesheet" href={STYLE.path} />}
+        <link rel="icon" type={ICON.type} href={isAlone ? ICON_IN_PAGE : ICON.path} />
+      </head>
+      <body>
+        <header class="top">
+          <div class="top-row">
+            {isAlone ? (
+              <span class="brand">Outgate</span>
+            ) : (
+              <a class="brand" href="/">
+                Outgate
+              </a>
+            )}
+            {visitor === null ? null : <Navigation place={place} visitor={visitor} />}
+          </div>
+        </header>
+        <main>{children}</main>
+      </body>
+    </html>
+  );
+}
+
+/** A token page may load nothing. */
+const ICON_IN_PAGE = `data:${ICON.type},${encodeURIComponent(ICON.text)}`;
+
+function Navigation({ place, visitor }: { readonly place: Place | undefined; readonly visitor: Visitor }) {
+  return (
+    <>
+      <nav aria-label="Main">
+        <ul>
+          {NAVIGATION.map(({ name, path }) => (
+            <li>
+              <a href={path} aria-current={name === place ? "page" : undefined}>
+                {name}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <form class="person" method="post" action="/auth/logout">
+        <FormToken visitor={visitor} />
+        <span>{visitor.email}</span>
+        <Button look="link">Log out</Button>
+      </form>
+    </>
+  );
+}

@@ -1,0 +1,4 @@
+/** The pages that somebody who is signed in gets to from every other one, in this order. A new page is a row here. */
+export const NAVIGATION = [{ name: "Approvals", path: "/approvals" }] as const;
+
+export type Place = (typeof NAVIGATION)[number]["name"];

@@ -1,0 +1,97 @@
+import type { Child } from "hono/jsx";
+import type { ActionStatus } from "../domain/action.ts";
+
+/** Every status in a colour and in a word, since not everybody sees the colour. */
+const CHIPS: Readonly<Record<ActionStatus, { readonly tone: Tone; readonly word: string }>> = {
+  pending: { tone: "busy", word: "Pending" },
+  active: { tone: "busy", word: "Sending" },
+  awaiting_approval: { tone: "wait", word: "Awaiting approval" },
+  completed: { tone: "good", word: "Completed" },
+  failed: { tone: "bad", word: "Failed" },
+  cancelled: { tone: "still", word: "Cancelled" },
+};
+
+export type Tone = "good" | "wait" | "bad" | "busy" | "still";
+
+/** Where an action is. */
+export function StatusChip({ status }: { readonly status: ActionStatus }) {
+  const { tone, word } = CHIPS[status];
+  return <Chip tone={tone}>{word}</Chip>;
+}
+
+/** A short word in a colour. */
+export function Chip({ tone, children }: { readonly tone: Tone; readonly children?: Child }) {
+  return <span class={`chip chip-${tone}`}>{children}</span>;
+}
+
+const DATE_AND_TIME = new Intl.DateTimeFormat("en-GB", {
+  timeZone: "UTC",
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
+
+/** A moment in UTC, since a page without script can't know where its reader is; the exact one is its tooltip. */
+export function Time({ at }: { readonly at: Date }) {
+  const iso = at.toISOString();
+  return (
+    <time datetime={iso} title={iso}>
+      {`${DATE_AND_TIME.format(at)} UTC`}
+    </time>
+  );
+}
+
+export interface TableProps {
+  /** Read out before the table; not seen. */
+  readonly caption: string;
+  readonly heads: readonly string[];
+  /** Rows of `<tr>`. */
+  readonly children?: Child;
+}
+
+/** A table that scrolls in itself where the screen is small. */
+export function Table({ caption, heads, children }: TableProps) {
+  return (
+    <div class="table">
+      <table>
+        <caption class="visually-hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {heads.map((head) => (
+              <th scope="col">{head}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}
+
+/** What just happened, or what is wrong. */
+export function Notice({ tone, children }: { readonly tone: "good" | "wait" | "bad"; readonly children?: Child }) {
+  return (
+    <p class={`notice notice-${tone}`} role="status">
+      {children}
+    </p>
+  );
+}
+
+/** Names and values, one below the other. A value that is null leaves its row out. */
+export function Facts({ rows }: { readonly rows: readonly (readonly [name: string, value: Child])[] }) {
+  return (
+    <dl class="facts">
+      {rows.map(([name, value]) =>
+        value === null ? null : (
+          <>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </>
+        ),
+      )}
+    </dl>
+  );
+}

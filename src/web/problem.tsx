@@ -1,0 +1,40 @@
+import { Layout } from "./layout.tsx";
+import { render } from "./render.ts";
+import type { Visitor } from "./visitor.ts";
+
+export interface ProblemProps {
+  /** HTTP status of the answer. */
+  readonly status: number;
+  /** What went wrong and what to do, for people: never what somebody else wrote. */
+  readonly message: string;
+  /** Finds the request in the log. */
+  readonly requestId: string;
+  readonly visitor?: Visitor | null;
+  /** In place of a page that stands alone. */
+  readonly isAlone?: boolean;
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  403: "Not allowed",
+  404: "Page not found",
+  405: "Not this way",
+  409: "Already decided",
+  429: "Too many requests",
+  500: "Something went wrong",
+  503: "Not available just now",
+};
+
+/** Any error, for people. */
+export function problemPage({ status, message, requestId, visitor = null, isAlone = false }: ProblemProps): string {
+  const title = TITLES[status] ?? "That did not work";
+  return render(
+    <Layout title={title} visitor={visitor} isAlone={isAlone}>
+      <div class="head">
+        <p class="quiet small">{`Error ${status}`}</p>
+        <h1>{title}</h1>
+      </div>
+      <p>{message}</p>
+      <p class="foot">{`Request ${requestId}`}</p>
+    </Layout>,
+  );
+}

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { page, pageHeaders, type PageKind } from "../../src/http/page.ts";
+import { ASSETS, STYLE } from "../../src/web/assets.ts";
+import { openDoor } from "./stub-house.ts";
+
+let door: ReturnType<typeof openDoor>;
+beforeAll(() => {
+  door = openDoor();
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+const KINDS = ["own", "receipt", "approval", "notice"] as const satisfies readonly PageKind[];
+
+describe("a page", () => {
+  test("is kept to itself, whatever it is", () => {
+    for (const kind of KINDS) {
+      expect(Object.fromEntries(page(kind, "").headers)).toMatchObject({
+        "content-type": "text/html; charset=utf-8",
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+        "cache-control": "private, no-store",
+        "cross-origin-resource-policy": "same-origin",
+      });
+      const policy = pageHeaders(kind)["cross-origin-opener-policy"];
+      expect({ kind, policy }).toEqual({ kind, policy: kind === "receipt" ? undefined : "same-origin" });
+    }
+  });
+
+  test("that a token opens tells nobody of it", () => {
+    for (const kind of ["receipt", "approval", "notice"] as const) {
+      expect(pageHeaders(kind)).toMatchObject({
+        "referrer-policy": "no-referrer",
+        "x-robots-tag": "noindex, nofollow, noarchive",
+      });
+    }
+    expect(pageHeaders("own")).toMatchObject({ "referrer-policy": "same-origin" });
+    expect(pageHeaders("own")).not.toHaveProperty("x-robots-tag");
+  });
+});
+
+describe("what pages load", () => {
+  test("is served under a path that names its content, and may be kept", async () => {
+    for (const { path, text, type } of ASSETS) {
+      const response = await fetch(door.url + path);
+      expect(await response.text()).toBe(text);
+      expect(response.headers.get("content-type")).toBe(type);
+      expect(response.headers.get("cache-control")).toContain("immutable");
+    }
+    expect((await fetch(`${door.url}/assets/style-0000000000000000.css`)).status).toBe(404);
+  });
+
+  test("is the stylesheet that a token page may hold", () => {
+    expect(page("receipt", "").headers.get("content-security-policy")).toContain(`'sha256-${STYLE.sha256}'`);
+    // What could end the element it stands in, or load something.
+    expect(STYLE.text).not.toMatch(/<|@import|url\(/);
+  });
+});
+
+describe("a path that leads nowhere", () => {
+  const ask = (path: string, accept: string) => fetch(door.url + path, { headers: { accept } });
+
+  test("is a page for a browser and an envelope for a program", async () => {
+    const seen = await ask("/nowhere", "text/html,application/xhtml+xml");
+    expect(seen.status).toBe(404);
+    expect(seen.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const text = await seen.text();
+    expect(text).toContain("Page not found");
+    expect(text).toContain(seen.headers.get("x-request-id") ?? "none");
+    expect((await ask("/nowhere", "*/*")).headers.get("content-type")).toBe("application/json");
+  });
+
+  test("is an envelope under /v1 and /mcp, whoever asks", async () => {
+    for (const path of ["/v1/nowhere", "/v1", "/mcp"]) {
+      expect((await ask(path, "text/html")).headers.get("content-type")).toBe("application/json");
+    }
+  });
+});
