@@ -130,4 +130,16 @@ export const outbox = sqliteTable(
   ],
 );
 
+export const approvalLinks = sqliteTable(
+  "approval_links",
+  {
+    actionId: text("action_id").notNull(),
+    run: integer().notNull(),
+    decision: text({ enum: ["approve", "reject"] }).notNull(),
+    hash: text().notNull(),
+    expiresAt: integer("expires_at", { mode: "timestamp_ms" }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.actionId, table.run, table.decision] })],
+);
+
 export const facts = sqliteTable("facts", { name: text().primaryKey(), value: text().notNull() });

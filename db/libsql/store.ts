@@ -7,6 +7,7 @@ import { claimActions } from "./claim.ts";
 import { createAction } from "./create.ts";
 import { findAction, findLanes, findOrphans, findPending, holderOf, readTimeline } from "./find.ts";
 import type { Hands } from "./hands.ts";
+import { createLinkStore } from "./links.ts";
 import { listActions } from "./list.ts";
 import { Recent } from "./recent.ts";
 import type { HeaderSeal } from "./rows.ts";
@@ -35,6 +36,7 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
   return {
     actions: createActionStore(hands),
     accounts: createAccountStore(sql, writer),
+    links: createLinkStore(hands),
     facts: createFactStore(hands),
     isAlone,
     async probe() {

@@ -18,6 +18,9 @@ export const REFUSED_BODY_MS_MAX = 2 * SECOND_MS;
 export const REQUEST_ARRIVAL_MS_MAX = 30 * SECOND_MS;
 
 export const URL_CHARS_MAX = 8_192;
+/** How long the links of an approval mail decide anything (decisions 7). */
+export const APPROVAL_LINK_MS = 7 * DAY_MS;
+
 export const KEY_CHARS_MAX = 255;
 export const REASON_CHARS_MAX = 1_000;
 export const EMAIL_CHARS_MAX = 254;

@@ -1,3 +1,5 @@
+import type { ApprovalLink } from "../domain/approval-link.ts";
+
 /** Where a sealed text belongs: it opens nowhere else. */
 export interface SealedPlace {
   readonly table: string;
@@ -25,4 +27,10 @@ export interface Secrets {
   receiptToken(actionId: string): string;
   /** The id of the action whose receipt the token opens; null for any other text. */
   readReceiptToken(token: string): string | null;
+  /** The token of an approval link, 256 bits; always the same one for a link. */
+  approvalToken(link: ApprovalLink): string;
+  /** What a token claims to be for; null for what is no token. Only `isOfHash` of the kept hash proves it. */
+  readApprovalToken(token: string): ApprovalLink | null;
+  /** Whether a text is the one with this hash; constant in time. */
+  isOfHash(text: string, hash: string): boolean;
 }

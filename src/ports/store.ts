@@ -1,4 +1,5 @@
 import type { Action, ActionStatus, HttpMethod } from "../domain/action.ts";
+import type { ApprovalLink } from "../domain/approval-link.ts";
 import type { Change } from "../domain/change.ts";
 import type { Claimed } from "../domain/dispatch.ts";
 import type { KeyKind } from "../domain/dedupe.ts";
@@ -146,6 +147,19 @@ export interface AccountStore {
   revokeKey(accountId: string, keyId: string, at: Date): Promise<ApiKey | null>;
 }
 
+/** An approval link as it is kept: never the link itself. */
+export interface KeptLink extends ApprovalLink {
+  /** SHA-256 of its token, hex. */
+  readonly hash: string;
+}
+
+/** Links of approval mails. Old ones are kept as long as their action, for they lead to its receipt. */
+export interface LinkStore {
+  /** Keeps links of one run, and tells until when they decide: as it was said when they were kept first. */
+  keep(links: readonly KeptLink[], expiresAt: Date): Promise<Date>;
+  find(link: ApprovalLink): Promise<(KeptLink & { readonly expiresAt: Date }) | null>;
+}
+
 /** What the store says of itself: the check value of the master key. */
 export interface FactStore {
   read(name: string): Promise<string | null>;
@@ -156,6 +170,7 @@ export interface FactStore {
 export interface Store {
   readonly actions: ActionStore;
   readonly accounts: AccountStore;
+  readonly links: LinkStore;
   readonly facts: FactStore;
   /** True when no other process can hold a lease: everything active at start is an orphan. */
   readonly isAlone: boolean;

@@ -4,7 +4,7 @@ import { newApiKey } from "./api-keys.ts";
 import { fingerprint, KEY_BYTES, subkey } from "./master.ts";
 import { open, seal } from "./seal.ts";
 import { sign, signingSecret } from "./signature.ts";
-import { readReceiptToken, receiptToken } from "./tokens.ts";
+import { approvalToken, isOfHash, readApprovalToken, readReceiptToken, receiptToken } from "./tokens.ts";
 
 /**
  * Everything that is made or checked with a key, from one master key of 32 bytes and the system's generator.
@@ -13,6 +13,7 @@ import { readReceiptToken, receiptToken } from "./tokens.ts";
 export function createSecrets(masterKey: Uint8Array, random: (count: number) => Uint8Array): Secrets {
   const sealKey = { bytes: subkey(masterKey, "seal"), id: fingerprint(masterKey).slice(0, 8) };
   const receiptKey = subkey(masterKey, "receipt");
+  const approvalKey = subkey(masterKey, "approval");
   return {
     newApiKey: () => newApiKey(random),
     hash: (text) => createHash("sha256").update(text).digest("hex"),
@@ -23,5 +24,8 @@ export function createSecrets(masterKey: Uint8Array, random: (count: number) => 
     sign,
     receiptToken: (actionId) => receiptToken(receiptKey, actionId),
     readReceiptToken: (token) => readReceiptToken(receiptKey, token),
+    approvalToken: (link) => approvalToken(approvalKey, link),
+    readApprovalToken,
+    isOfHash,
   };
 }

@@ -1,4 +1,5 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { type ApprovalLink, DECISIONS } from "../domain/approval-link.ts";
 import { ACTION_ID } from "../domain/id.ts";
 
 const ID_PREFIX = "act_";
@@ -21,6 +22,32 @@ export function readReceiptToken(key: Uint8Array, token: string): string | null 
   const given = Buffer.from(token.slice(-MAC_CHARS));
   const right = Buffer.from(macOf(key, actionId).toString("hex"));
   return given.length === right.length && timingSafeEqual(given, right) ? actionId : null;
+}
+
+const LINK_TOKEN = /^([A-Za-z0-9_-]+)-([ar])([1-9]\d{0,8})-[0-9a-f]{64}$/;
+
+/**
+ * The token of an approval link: what it is for, and 256 bits of HMAC-SHA-256 over that. Made again it is the same, so
+ * that a mail can be written again after a crash; only its hash is kept.
+ */
+export function approvalToken(key: Uint8Array, { actionId, run, decision }: ApprovalLink): string {
+  const mac = createHmac("sha256", key).update(`${actionId} ${run} ${decision}`).digest("hex");
+  return `${actionId.slice(ID_PREFIX.length)}-${decision.charAt(0)}${run}-${mac}`;
+}
+
+/** What a token claims to be for, so that its hash can be looked up; null for what is no token. It proves nothing yet. */
+export function readApprovalToken(token: string): ApprovalLink | null {
+  const [, id = "", letter, run] = LINK_TOKEN.exec(token) ?? [];
+  const actionId = ID_PREFIX + id;
+  const decision = DECISIONS.find((name) => name.charAt(0) === letter);
+  return decision === undefined || !ACTION_ID.test(actionId) ? null : { actionId, run: Number(run), decision };
+}
+
+/** Whether a text is the one with this hash (SHA-256, hex). Constant in time. */
+export function isOfHash(text: string, hash: string): boolean {
+  const given = createHash("sha256").update(text).digest();
+  const kept = Buffer.from(hash, "hex");
+  return given.length === kept.length && timingSafeEqual(given, kept);
 }
 
 function macOf(key: Uint8Array, actionId: string): Buffer {

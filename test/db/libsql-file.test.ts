@@ -5,6 +5,7 @@ import { testGuards } from "./conformance/guards.ts";
 import { testKeys } from "./conformance/keys.ts";
 import { testLanes } from "./conformance/lanes.ts";
 import { testLeases } from "./conformance/leases.ts";
+import { testLinks } from "./conformance/links.ts";
 import { testPaging } from "./conformance/paging.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
@@ -18,4 +19,5 @@ describe("the store on a file", () => {
   testTimeline(openFileStore);
   testTexts(openFileStore);
   testAccounts(openFileStore);
+  testLinks(openFileStore);
 });

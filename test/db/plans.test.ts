@@ -14,6 +14,7 @@ const SCANS =
   /^SCAN (CONSTANT ROW|s|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held))$/;
 
 const LANE = { accountId: ACCOUNT, host: "api.example.com" };
+const LINK = { actionId: "act_x", run: 1, decision: "approve" } as const;
 const KEYS = { dedupe: "d", idempotencyKey: "i", approve: true, callback: "https://hooks.example.com/" };
 
 /** Every operation of a working day, and the indexes by which its statements find their rows. */
@@ -49,6 +50,8 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["key used", (store) => store.accounts.keyUsed("key_x", NOON), ["api_keys"]],
   ["keys of an account", (store) => store.accounts.keys("acc_x", 9), ["api_keys_by_account"]],
   ["revoke a key", (store) => store.accounts.revokeKey("acc_x", "key_x", NOON), ["api_keys"]],
+  ["keep links", (store) => store.links.keep([{ ...LINK, hash: "x" }], NOON), []],
+  ["link", (store) => store.links.find(LINK), ["approval_links"]],
   ["account", (store) => store.accounts.find("acc_x"), ["accounts"]],
   ["fact", (store) => store.facts.read("x"), ["facts"]],
 ];

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { systemIds } from "../../src/ids.ts";
 import { createSecrets } from "../../src/secrets/secrets.ts";
@@ -67,4 +67,59 @@ test("a link that was given out works in every version", () => {
   expect(early.receiptToken("act_01jd2zkqy8e9v0w6n3x4b5c7d8")).toBe(
     "01jd2zkqy8e9v0w6n3x4b5c7d8c8c81ddbea9028abe140ca43883aa5fe",
   );
+});
+
+describe("the token of an approval link", () => {
+  const link = { actionId: ID, run: 1, decision: "approve" } as const;
+
+  test("has 256 bits of its own, is made again alike, and says what it is for", () => {
+    const token = secrets.approvalToken(link);
+    expect(token).toMatch(/^[0-9a-z]{26}-a1-[0-9a-f]{64}$/);
+    expect(secrets.approvalToken(link)).toBe(token);
+    expect(secrets.readApprovalToken(token)).toEqual(link);
+  });
+
+  test("is another one for each decision, run, action and master key", () => {
+    const others = createSecrets(new Uint8Array(randomBytes(32)), randomBytes);
+    const tokens = [
+      secrets.approvalToken(link),
+      secrets.approvalToken({ ...link, decision: "reject" }),
+      secrets.approvalToken({ ...link, run: 2 }),
+      secrets.approvalToken({ ...link, run: 12 }),
+      secrets.approvalToken({ ...link, actionId: `${ID}1` }),
+      others.approvalToken(link),
+    ];
+    expect(new Set(tokens.map((token) => token.slice(-64))).size).toBe(tokens.length);
+  });
+
+  test("of any id that an action may have is read", () => {
+    for (const actionId of ["act_1", "act_a-b_c", "act_x-a1-", `act_${"z".repeat(64)}`]) {
+      const other = { actionId, run: 407, decision: "reject" } as const;
+      expect(secrets.readApprovalToken(secrets.approvalToken(other))).toEqual(other);
+    }
+  });
+
+  test.each([
+    [""],
+    [secrets.receiptToken(ID)],
+    [secrets.approvalToken(link).slice(1)],
+    [secrets.approvalToken(link).toUpperCase()],
+    [`${secrets.approvalToken(link)}0`],
+    [secrets.approvalToken(link).replace("-a1-", "-x1-")],
+    [secrets.approvalToken(link).replace("-a1-", "-a0-")],
+    [secrets.approvalToken(link).replace("-a1-", "-a9999999999-")],
+    [`${"a".repeat(100_000)}-a1-${"0".repeat(64)}`],
+    ["../../etc/passwd"],
+  ])("is not garbage (%#)", (text) => {
+    const read = secrets.readApprovalToken(text);
+    expect(read === null || read.actionId !== ID).toBe(true);
+  });
+
+  test("is proven by its hash alone", () => {
+    const token = secrets.approvalToken(link);
+    expect(secrets.isOfHash(token, secrets.hash(token))).toBe(true);
+    expect(secrets.isOfHash(`${token} `, secrets.hash(token))).toBe(false);
+    expect(secrets.isOfHash(token, "")).toBe(false);
+    expect(secrets.isOfHash(token, "not hex")).toBe(false);
+  });
 });

@@ -114,6 +114,16 @@ CREATE TABLE outbox (
 CREATE UNIQUE INDEX outbox_once ON outbox (action_id, revision, kind, event);
 CREATE INDEX outbox_pending ON outbox (due_at) WHERE status = 'pending';
 
+-- Links of approval mails, by their hashes. Old ones lead to the receipt, so they go when their action goes.
+CREATE TABLE approval_links (
+  action_id TEXT NOT NULL,
+  run INTEGER NOT NULL,
+  decision TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (action_id, run, decision)
+) WITHOUT ROWID;
+
 -- What the store says of itself, such as the check value of the master key.
 CREATE TABLE facts (
   name TEXT PRIMARY KEY,
