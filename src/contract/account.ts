@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import type { Caller } from "../domain/caller.ts";
+import { type Caller, unauthorized } from "../domain/caller.ts";
 import {
   DEDUPE_WINDOW_MS,
   HEADERS_BYTES_MAX,
@@ -69,8 +69,12 @@ interface AccountRow {
   readonly email: string | null;
 }
 
-/** The account of a caller as JSON text; `rateLimitPerSecond` 0 is none. */
+/**
+ * The account of a caller as JSON text; `rateLimitPerSecond` 0 is none. Throws `unauthorized` where no key asks: what
+ * stands under /v1 is for keys.
+ */
 export function accountJson({ id, email }: AccountRow, caller: Caller, rateLimitPerSecond: number): string {
+  if (caller.keyId === null) throw unauthorized();
   const shown: Static<typeof Account> = {
     id,
     email,

@@ -2,11 +2,15 @@ import type { Actor } from "./actor.ts";
 import { DomainError } from "./errors.ts";
 import { type Hold, mayDo, type Permission, type Role, rolesThatMay } from "./roles.ts";
 
-/** Whoever stands at a door: a key, and through it an account. */
+/** Whoever stands at a door: a key or a person, and through it an account. */
 export interface Caller {
   readonly accountId: string;
-  readonly keyId: string;
+  /** Null: a person, who has no key. */
+  readonly keyId: string | null;
+  /** What people call it: the name of the key, or the person's address. */
   readonly keyName: string;
+  /** Of a person only. */
+  readonly personId?: string;
   readonly role: Role;
   readonly hold: Hold;
   /** As which the caller's decisions are written down. */

@@ -53,6 +53,27 @@ export const TIMELINE_ROWS_MAX = 2_000;
 export const LIVE_KEYS_MAX = 500;
 export const KEYS_LISTED_MAX = 1_000;
 
+/** People and their sessions (hostile 1 "Accounts", 7). */
+export const PASSWORD_CHARS_MIN = 8;
+export const PASSWORD_CHARS_MAX = 256;
+/** Each takes 64 MiB and a core for 0.1 s: of more than these one waits for another. */
+export const PASSWORD_HASHES_MAX = 2;
+/** Log-ins and sign-ups that may wait for their turn, some 8 s; above it they are told to come back (503). */
+export const PASSWORD_HASHES_WAITING_MAX = 128;
+export const SESSION_MS_MAX = 7 * DAY_MS;
+/** Of one person at a time; a further log-in ends the oldest. */
+export const SESSIONS_PER_PERSON_MAX = 100;
+export const WELCOME_LINK_MS_MAX = 7 * DAY_MS;
+export const PASSWORD_LINK_MS_MAX = DAY_MS;
+/** Wrong log-ins in a window, and how many addresses and clients are remembered in it. */
+export const LOGIN_WINDOW_MS = MINUTE_MS;
+export const WRONG_LOGINS_PER_ADDRESS_MAX = 5;
+export const WRONG_LOGINS_PER_CLIENT_MAX = 100;
+export const LOGINS_REMEMBERED_MAX = 10_000;
+/** Bytes of a form that one of our own pages sends. */
+export const FORM_BYTES_MAX = 65_536;
+export const NEXT_CHARS_MAX = 2_048;
+
 /** Both kinds of deduplication look this far back from now (spec "Limits"). */
 export const DEDUPE_WINDOW_MS = DAY_MS;
 

@@ -21,12 +21,18 @@ export async function readOptionalJson(visit: Visit): Promise<ParsedJson | null>
   const { headers } = visit.request;
   if (!visit.isBodyUnread) return null;
   checkType(headers);
-  const length = headers.get("content-length");
-  if (length !== null && Number(length) > REQUEST_BODY_BYTES_MAX) throw tooLarge();
-  // The engine keeps to a length that is given; without one the bytes are counted as they come.
-  const bytes = length === null ? await readCounted(visit.request) : await visit.request.bytes();
-  visit.isBodyUnread = false;
+  const bytes = await readBytes(visit, REQUEST_BODY_BYTES_MAX);
   return bytes.length === 0 ? null : parseJson(bytes);
+}
+
+/** The bytes of a body as they come; throws `payload_too_large` as soon as there are more. */
+export async function readBytes(visit: Visit, bytesMax: number): Promise<Uint8Array> {
+  const length = visit.request.headers.get("content-length");
+  if (length !== null && Number(length) > bytesMax) throw tooLarge(bytesMax);
+  // The engine keeps to a length that is given; without one the bytes are counted as they come.
+  const bytes = length === null ? await readCounted(visit.request, bytesMax) : await visit.request.bytes();
+  visit.isBodyUnread = false;
+  return bytes;
 }
 
 const JSON_TYPE = /^application\/json(;.*)?$/i;
@@ -43,7 +49,7 @@ function checkType(headers: Headers): void {
   if (encoding.toLowerCase() !== "identity") throw wrongType("Send the body without Content-Encoding.");
 }
 
-async function readCounted({ body }: Request): Promise<Uint8Array> {
+async function readCounted({ body }: Request, bytesMax: number): Promise<Uint8Array> {
   const stream: ReadableStream<Uint8Array> | null = body;
   const reader = stream?.getReader();
   if (reader === undefined) return new Uint8Array();
@@ -53,9 +59,9 @@ async function readCounted({ body }: Request): Promise<Uint8Array> {
     const { done, value } = await reader.read();
     if (done) return Buffer.concat(chunks, size);
     size += value.byteLength;
-    if (size > REQUEST_BODY_BYTES_MAX) {
+    if (size > bytesMax) {
       reader.releaseLock();
-      throw tooLarge();
+      throw tooLarge(bytesMax);
     }
     chunks.push(value);
   }
@@ -65,6 +71,6 @@ function wrongType(message: string): DomainError {
   return new DomainError("invalid_content_type", message);
 }
 
-function tooLarge(): DomainError {
-  return new DomainError("payload_too_large", `The body may have ${REQUEST_BODY_BYTES_MAX} bytes at most.`);
+function tooLarge(bytesMax: number): DomainError {
+  return new DomainError("payload_too_large", `The body may have ${bytesMax} bytes at most.`);
 }

@@ -89,6 +89,7 @@ function writeDown(visit: Visit, status: number, { clock, log, metrics }: DoorDe
     code: errorCode ?? undefined,
     duration_ms: Math.round(durationMs * 10) / 10,
     account_id: caller?.accountId,
-    key_id: caller?.keyId,
+    key_id: caller?.keyId ?? undefined,
+    person_id: caller?.personId,
   });
 }

@@ -1,0 +1,40 @@
+import { DomainError } from "../domain/errors.ts";
+import { FORM_BYTES_MAX } from "../domain/limits.ts";
+import { readBytes } from "./body.ts";
+import type { Visit } from "./visit.ts";
+
+/** The fields of a form that one of our own pages sent; of a name that comes twice the last counts. */
+export type Form = ReadonlyMap<string, string>;
+
+const FORM_TYPE = /^application\/x-www-form-urlencoded(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
+/** As `parse-json.ts` has it: what is not UTF-8 is refused, not replaced. */
+const UTF_8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Whether a page sent this, rather than a program. */
+export function isForm({ headers }: Request): boolean {
+  return FORM_TYPE.test(headers.get("content-type") ?? "");
+}
+
+/**
+ * Reads a form. Throws `invalid_content_type`, `payload_too_large` or `invalid_request`; whether our own page sent it is
+ * to be asked before (`own-origin.ts`).
+ */
+export async function readForm(visit: Visit): Promise<Form> {
+  const { headers } = visit.request;
+  const encoding = headers.get("content-encoding") ?? "identity";
+  if (!isForm(visit.request) || encoding.toLowerCase() !== "identity") {
+    throw new DomainError(
+      "invalid_content_type",
+      "Send the form as `Content-Type: application/x-www-form-urlencoded`.",
+    );
+  }
+  return new Map(new URLSearchParams(decode(await readBytes(visit, FORM_BYTES_MAX))));
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return UTF_8.decode(bytes);
+  } catch {
+    throw new DomainError("invalid_request", "The form is not UTF-8.");
+  }
+}

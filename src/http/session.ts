@@ -1,0 +1,60 @@
+import type { Person, Resume } from "../accounts/resume.ts";
+import { DomainError } from "../domain/errors.ts";
+import type { SessionCookie } from "./cookie.ts";
+import { type Form, readForm } from "./form.ts";
+import type { OwnOrigin } from "./own-origin.ts";
+import type { Visit } from "./visit.ts";
+
+export type { Person };
+
+/** Who visits, by the session's cookie; null: nobody who is signed in. Under /v1 and /mcp nobody asks. */
+export type PersonOf = (visit: Visit) => Promise<Person | null>;
+
+/**
+ * The form of a page that changes something for whoever is signed in. Throws `forbidden` unless our own page sent it
+ * within this very session: it has a field `form_token` with the person's.
+ */
+export type FormOf = (visit: Visit, person: Person) => Promise<Form>;
+
+export interface SessionDeps {
+  readonly resume: Resume;
+  readonly cookie: SessionCookie;
+  readonly ownOrigin: OwnOrigin;
+}
+
+/** What every page for people asks first. Whoever is found is written down in the visit, for its log line. */
+export function createPersonOf({ resume, cookie }: Pick<SessionDeps, "resume" | "cookie">): PersonOf {
+  return async (visit) => {
+    const token = cookie.read(visit.request.headers);
+    const person = token === null ? null : await resume(token);
+    if (person !== null) visit.caller = person.caller;
+    return person;
+  };
+}
+
+export function createFormOf({ ownOrigin }: Pick<SessionDeps, "ownOrigin">): FormOf {
+  return async (visit, person) => {
+    ownOrigin.require(visit.request.headers);
+    const form = await readForm(visit);
+    checkFormToken(form, person);
+    return form;
+  };
+}
+
+/** Throws `forbidden` unless the form was made for this session: a page of before the last log-in is one of another. */
+export function checkFormToken(form: Form, person: Person): void {
+  if (isSame(form.get("form_token") ?? "", person.formToken)) return;
+  throw new DomainError("forbidden", "This page is from before you signed in. Load it again and repeat what you did.");
+}
+
+/** Where a person signs in and comes back from. `next` is a path of ours. */
+export function signInPath(next: string): string {
+  return `/sign-in?${new URLSearchParams({ next }).toString()}`;
+}
+
+/** In the same time wherever they differ. */
+function isSame(given: string, right: string): boolean {
+  let difference = given.length ^ right.length;
+  for (let at = 0; at < right.length; at += 1) difference |= given.charCodeAt(at) ^ right.charCodeAt(at);
+  return difference === 0;
+}

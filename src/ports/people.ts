@@ -1,0 +1,84 @@
+import type { Account, ApiKey } from "./store.ts";
+
+/** Somebody who can sign in, as they are kept: never the password. */
+export interface PersonRow {
+  readonly id: string;
+  /** As it was given; no other person has it in any case. */
+  readonly email: string;
+  /** As `Passwords` makes it. */
+  readonly passwordHash: string;
+  readonly createdAt: Date;
+}
+
+/** A session, known by the hash of the token that its cookie holds. */
+export interface SessionRow {
+  /** SHA-256 of the token, hex. */
+  readonly hash: string;
+  readonly personId: string;
+  readonly accountId: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+}
+
+/** A one-time link that is handed out on the server's machine, known by the hash of its token. */
+export interface LinkRow {
+  /** SHA-256 of the token, hex. */
+  readonly hash: string;
+  /** Null: whoever takes it becomes the account's first person. Else it gives this person a new password. */
+  readonly personId: string | null;
+  readonly accountId: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+}
+
+/** A person and the account that they sign in to: the one that they have been in for the longest time. */
+export interface Member {
+  readonly person: PersonRow;
+  readonly accountId: string;
+}
+
+/** A link that can still be taken. */
+export interface LiveLink {
+  readonly personId: string | null;
+  readonly accountId: string;
+  /** Whose password it renews; null: nobody's yet. */
+  readonly email: string | null;
+}
+
+/** A sign-up: everything of it in one commit. */
+export interface SignUp {
+  readonly account: Account;
+  readonly keys: readonly ApiKey[];
+  readonly person: PersonRow;
+  readonly session: SessionRow;
+}
+
+/** What became of a welcome: `gone` when the link was taken, ran out, or the account has a person by now. */
+export type Welcomed = "taken" | "gone" | "email_taken";
+
+export interface PeopleStore {
+  /** By address, in any case; null: nobody has it, or who has it is in no account. */
+  find(email: string): Promise<Member | null>;
+  /** The address of the account's first person; null while it has none. */
+  emailOf(accountId: string): Promise<string | null>;
+  /** False, and nothing is written: somebody has the address. */
+  signUp(signUp: SignUp): Promise<boolean>;
+  /** Begins a session; beyond `SESSIONS_PER_PERSON_MAX` it ends the person's oldest. */
+  addSession(session: SessionRow): Promise<void>;
+  /** Who has the session; null when there is none, or it ran out by now. */
+  session(hash: string, now: Date): Promise<Member | null>;
+  endSession(hash: string): Promise<void>;
+  /**
+   * Hands out a link; those before it of the same person, or to become the account's first, are void. False, and nothing
+   * is written: it would make a first person, and the account has one.
+   */
+  offer(link: LinkRow): Promise<boolean>;
+  /** A link that can still be taken; null for any other. */
+  link(hash: string, now: Date): Promise<LiveLink | null>;
+  /** Takes a link that makes the account's first person, once, whoever races for it. */
+  welcome(linkHash: string, person: PersonRow, session: SessionRow): Promise<Welcomed>;
+  /** Takes a link that renews a password, and ends the person's other sessions. False: it can't be taken any more. */
+  renewPassword(linkHash: string, passwordHash: string, session: SessionRow): Promise<boolean>;
+  /** Forgets sessions and links that ran out; true when there are more. */
+  prune(now: Date): Promise<boolean>;
+}
