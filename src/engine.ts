@@ -37,19 +37,20 @@ export type Engine = ReturnType<typeof createEngine>;
 
 /** The service without its doors: what a door calls, and the loop that delivers. Everything in it runs on the ports. */
 export function createEngine(settings: EngineSettings, parts: EngineParts) {
-  const { store, secrets, sender, clock } = parts;
+  const { store, secrets } = parts;
   const { attemptTimeoutMs } = settings;
   const bus = createBus();
   const receiptUrl = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
   const signingSecretOf = createSigningSecretOf(createRootSecretOf(store.accounts, secrets), secrets);
   const owe = createOwe({ ids: parts.ids, receiptUrl });
-  const deps = { ...parts, actions: store.actions, bus, owe, attemptTimeoutMs };
+  const hashOf = (text: string) => secrets.hash(text);
+  const deps = { ...parts, hashOf, actions: store.actions, bus, owe, attemptTimeoutMs };
 
   const settle = createSettle({ ...deps, backoff: { baseMs: settings.retryBaseMs, capMs: settings.retryCapMs } });
   const requestOf = createRequestOf({ secrets, signingSecretOf, userAgent: `Outgate/${VERSION}` });
   const loop = new Loop({
     ...deps,
-    attempt: createAttempt({ sender, clock, requestOf, settle, attemptTimeoutMs }),
+    attempt: createAttempt({ ...deps, requestOf, settle }),
     rescue: createRescue({ ...deps, settle }),
     limits: { total: settings.dispatchConcurrency, perLane: settings.dispatchPerHost },
   });

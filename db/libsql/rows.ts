@@ -39,6 +39,7 @@ export const STATE_COLUMNS = [
   "finished_at",
   "approved_at",
   "approved_by",
+  "approved_digest",
 ] as const;
 
 export const RESULT_COLUMNS = [
@@ -86,6 +87,7 @@ export function stateValues(action: Action): readonly SqlValue[] {
     millis(action.finishedAt),
     millis(action.approvedAt),
     action.approvedBy,
+    action.approvedDigest,
   ];
 }
 
@@ -133,6 +135,7 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     finishedAt: date(row["finished_at"]),
     approvedAt: date(row["approved_at"]),
     approvedBy: row["approved_by"] as string | null,
+    approvedDigest: row["approved_digest"] as string | null,
     result: resultOf(row),
   };
 }

@@ -55,6 +55,7 @@ export const actions = sqliteTable(
     finishedAt: integer("finished_at"),
     approvedAt: integer("approved_at"),
     approvedBy: text("approved_by"),
+    approvedDigest: text("approved_digest"),
     lastError: text("last_error"),
     errorSource: text("error_source"),
     responseCode: integer("response_code"),

@@ -1,6 +1,6 @@
 import type { Action } from "../domain/action.ts";
 import { authorize, type Caller } from "../domain/caller.ts";
-import { type Change, type DecisionInput, isRefusal, type Refusal } from "../domain/change.ts";
+import { type Change, type DecisionInput, isHeldIn, isRefusal, type Refusal, tooLate } from "../domain/change.ts";
 import { DomainError } from "../domain/errors.ts";
 import { DECIDE_TRIES_MAX } from "../domain/limits.ts";
 import type { Operation } from "../domain/transition.ts";
@@ -21,7 +21,8 @@ export interface DecideDeps {
 /** What the law says to a decision: a change, or why not. It may look things up. */
 export type Law = (action: Action, input: DecisionInput) => Change | Refusal | Promise<Change | Refusal>;
 
-export type Decide = (caller: Caller, id: string, reason: string | null) => Promise<Action>;
+/** `heldRun`: only while the action still awaits approval in this run, which is the one that was looked at. */
+export type Decide = (caller: Caller, id: string, reason: string | null, heldRun?: number) => Promise<Action>;
 
 /**
  * Read, ask the law, write under the revision that was read; a miss reads and decides again. Whoever loses a race is told
@@ -29,13 +30,16 @@ export type Decide = (caller: Caller, id: string, reason: string | null) => Prom
  */
 export function createDecide(deps: DecideDeps, operation: Operation, law: Law): Decide {
   const { actions, clock, bus, metrics, owe } = deps;
-  return async (caller, id, reason) => {
+  return async (caller, id, reason, heldRun) => {
     authorize(caller, operation);
     for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
       const action = await actions.find(caller.accountId, id);
       if (action === null) throw new DomainError("not_found", "There is no such action.");
       const now = clock.now();
-      const change = await law(action, { actor: caller.actor, reason, now });
+      const isStillAsked = heldRun === undefined || isHeldIn(action, heldRun);
+      const change = isStillAsked
+        ? await law(action, { actor: caller.actor, reason, now })
+        : tooLate(operation, action);
       if (isRefusal(change)) throw new DomainError(change.refused, change.message);
       const { after } = change;
       if (await actions.apply({ change, at: now, outbox: owe(after, now) })) {

@@ -1,4 +1,4 @@
-import { createApprove } from "./approve.ts";
+import { type ApproveDeps, createApprove } from "./approve.ts";
 import { createCancel } from "./cancel.ts";
 import { type CreateDeps, createCreate } from "./create.ts";
 import { createGet } from "./get.ts";
@@ -11,7 +11,7 @@ import { createWait } from "./wait.ts";
 export type ActionDesk = ReturnType<typeof createActionDesk>;
 
 /** Puts the verbs on one desk. */
-export function createActionDesk(deps: CreateDeps) {
+export function createActionDesk(deps: CreateDeps & ApproveDeps) {
   return {
     create: createCreate(deps),
     get: createGet(deps.actions),

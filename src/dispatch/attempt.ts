@@ -1,4 +1,5 @@
 import type { Action } from "../domain/action.ts";
+import { type HashOf, isAsApproved } from "../domain/request-digest.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { OutboundRequest, Sender } from "../ports/sender.ts";
 import type { Settle } from "./settlement.ts";
@@ -8,6 +9,7 @@ export interface AttemptDeps {
   readonly clock: Clock;
   readonly requestOf: (action: Action, now: Date) => Promise<OutboundRequest>;
   readonly settle: Settle;
+  readonly hashOf: HashOf;
   readonly attemptTimeoutMs: number;
 }
 
@@ -23,10 +25,15 @@ export interface Flight {
 export type Attempt = (action: Action, flight: Flight) => Promise<void>;
 
 /** Prepare, send, settle. The claim is on disk before this begins; the end is on disk before this resolves. */
-export function createAttempt({ sender, clock, requestOf, settle, attemptTimeoutMs }: AttemptDeps): Attempt {
+export function createAttempt(deps: AttemptDeps): Attempt {
+  const { sender, clock, requestOf, settle, hashOf, attemptTimeoutMs } = deps;
   return async (action, { stop, landed }) => {
     // After a pause as long as the lease somebody else may have taken the action over; the rescue ends what is left.
     if (action.leaseUntil === null || clock.now() >= action.leaseUntil) return;
+    if (!isAsApproved(action, hashOf)) {
+      landed();
+      return settle(action, { outcome: { kind: "not_sent", fault: "altered" }, durationMs: 0 });
+    }
     const request = await requestOf(action, clock.now());
     const startedMs = clock.monotonicMs();
     const outcome = await sender.send(request, { timeoutMs: attemptTimeoutMs, stop });

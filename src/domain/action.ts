@@ -61,6 +61,8 @@ export interface ActionState {
   readonly finishedAt: Date | null;
   readonly approvedAt: Date | null;
   readonly approvedBy: string | null;
+  /** `requestDigest` of what was approved. */
+  readonly approvedDigest: string | null;
   readonly result: Result | null;
 }
 
@@ -86,6 +88,7 @@ export function firstState(approve: boolean, now: Date): ActionState {
     finishedAt: null,
     approvedAt: null,
     approvedBy: null,
+    approvedDigest: null,
     result: null,
   };
 }

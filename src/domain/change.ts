@@ -33,13 +33,35 @@ export interface DecisionInput {
   readonly now: Date;
 }
 
+/** A yes is given to a request, byte for byte. */
+export interface ApprovalInput extends DecisionInput {
+  /** `requestDigest` of the action. */
+  readonly digest: string;
+}
+
 /** A yes: the held action is due at once. */
-export function approve(action: Action, { actor, reason, now }: DecisionInput): Change | Refusal {
+export function approve(action: Action, { actor, reason, now, digest }: ApprovalInput): Change | Refusal {
   const status = next(action.status, "approve");
   if (status === null) return refuse("approve", action);
-  return step(action, { status, dueAt: now, approvedAt: now, approvedBy: actor }, [
+  return step(action, { status, dueAt: now, approvedAt: now, approvedBy: actor, approvedDigest: digest }, [
     { type: "approved", actor, reason },
   ]);
+}
+
+/**
+ * Whether the action still awaits the decision that somebody was asked for: a no to a held action must not end what
+ * another has approved meanwhile, nor a yes to one run release the next.
+ */
+export function isHeldIn(action: Action, run: number): boolean {
+  return action.status === "awaiting_approval" && action.run === run;
+}
+
+/** Why a decision about a run that is no longer held is not taken. */
+export function tooLate(operation: Operation, { id, status }: Action): Refusal {
+  return {
+    refused: REFUSED[operation],
+    message: `Action ${id} no longer awaits the decision that was asked for; it is ${status} by now.`,
+  };
 }
 
 /** A no to what waits for a person, or the end of what waits to be sent. */

@@ -13,6 +13,7 @@ export type Fault =
   | "headers_too_large"
   | "address_never"
   | "address_private"
+  | "altered"
   | "interrupted";
 
 /** A status came back. `brokenBy` says that the body behind it did not arrive whole. */
@@ -52,10 +53,12 @@ export function isSuccess(outcome: Outcome, method: HttpMethod): boolean {
   return outcome.brokenBy === null || method !== "GET";
 }
 
-/** A refusal by our own policy ends the action at once: another attempt would be refused the same way. */
+/** A refusal of our own ends the action at once: another attempt would be refused the same way. */
 export function isPolicyRefusal(outcome: Outcome): boolean {
-  return outcome.kind === "not_sent" && (outcome.fault === "address_never" || outcome.fault === "address_private");
+  return outcome.kind === "not_sent" && OWN_REFUSALS.has(outcome.fault);
 }
+
+const OWN_REFUSALS: ReadonlySet<Fault> = new Set(["address_never", "address_private", "altered"]);
 
 /** A failed attempt is the target's when its answer says no, and dispatch's when there was no whole answer. */
 export function errorSource(outcome: Outcome): ErrorSource {
@@ -92,6 +95,7 @@ const SENTENCES: Readonly<Record<Exclude<Fault, "timed_out">, string>> = {
   headers_too_large: "The headers of the target's answer were too large.",
   address_never: "The target's address is not allowed.",
   address_private: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS).",
+  altered: "The request is not the one that was approved, so it was not sent.",
   interrupted: "The attempt was interrupted; the target may have received it.",
 };
 

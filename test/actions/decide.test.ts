@@ -130,6 +130,35 @@ describe("a decision that comes at the wrong time", () => {
   );
 });
 
+describe("a decision about a run that was looked at", () => {
+  test("is taken while that run is held", async () => {
+    await using engine = await openEngine({ sender: answering(answered(200)) });
+    const { id } = await engine.create({ approve: true });
+    expect((await engine.desk.approve(engine.owner, id, null, 1)).status).toBe("pending");
+  });
+
+  test("does not cancel what another has approved meanwhile", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { id } = await engine.create({ approve: true });
+    await engine.desk.approve(engine.owner, id, null);
+    const refusal = await refusalOf(engine.desk.cancel(engine.owner, id, "no", 1));
+    expect(refusal).toEqual({
+      code: "not_cancellable",
+      message: `Action ${id} no longer awaits the decision that was asked for; it is pending by now.`,
+    });
+    expect((await engine.desk.get(engine.owner, id)).status).toBe("pending");
+  });
+
+  test("does not release the next run", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { id } = await engine.create({ approve: true });
+    await engine.desk.cancel(engine.owner, id, null);
+    await engine.desk.retry(engine.owner, id, null);
+    expect(await refusalOf(engine.desk.approve(engine.owner, id, null, 1))).toMatchObject({ code: "not_approvable" });
+    expect((await engine.desk.approve(engine.owner, id, null, 2)).status).toBe("pending");
+  });
+});
+
 describe("approve against cancel, a hundred times", () => {
   test("has one winner, whose decision alone is told; after a cancel that won nothing is sent", async () => {
     verifies("hostile.b117", "decision.7.one-winner");

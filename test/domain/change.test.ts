@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type Action, ACTION_STATUSES, type ActionStatus, firstState, nextRetryAt } from "../../src/domain/action.ts";
 import {
+  type ApprovalInput,
   approve,
   cancel,
   type Change,
@@ -36,6 +37,7 @@ function worn(status: ActionStatus, overrides: Partial<Action> = {}): Action {
       finishedAt: status === "failed" || status === "cancelled" ? later(-1_000) : null,
       approvedAt: later(-10_000),
       approvedBy: "key:earlier",
+      approvedDigest: "earlier",
       result: RESULT,
       ...overrides,
     }),
@@ -60,6 +62,7 @@ describe("a new action", () => {
       finishedAt: null,
       approvedAt: null,
       approvedBy: null,
+      approvedDigest: null,
       result: null,
     };
     expect(firstState(false, NOON)).toEqual({ ...blank, status: "pending", dueAt: NOON });
@@ -81,7 +84,7 @@ describe("a yes", () => {
   test("makes the held action due at once, says by whom, and touches nothing else", () => {
     verifies("spec.approve.moves", "spec.state.approval-approved", "spec.action.approved-at", "decision.3.approved-by");
     const held = worn("awaiting_approval");
-    const input: DecisionInput = { actor: "key:boss", reason: "fine", now: NOON };
+    const input: ApprovalInput = { actor: "key:boss", reason: "fine", now: NOON, digest: "of the request" };
     expect(approve(held, input)).toEqual({
       before: held,
       after: {
@@ -91,6 +94,7 @@ describe("a yes", () => {
         dueAt: NOON,
         approvedAt: NOON,
         approvedBy: "key:boss",
+        approvedDigest: "of the request",
       },
       happenings: [{ type: "approved", actor: "key:boss", reason: "fine" }],
     });

@@ -73,7 +73,7 @@ const ANSWERED_NO: readonly Row[] = [300, 301, 304, 307, 399, 400, 404, 408, 413
 const NOT_SENT: readonly Row[] = (["refused", "unreachable", "name_not_resolved", "certificate"] as const).map(
   (fault) => ({ name: `not sent, ${fault}`, outcome: notSent(fault), success: "never", final: "never" }),
 );
-const REFUSALS: readonly Row[] = (["address_never", "address_private"] as const).map((fault) => ({
+const REFUSALS: readonly Row[] = (["address_never", "address_private", "altered"] as const).map((fault) => ({
   name: `not sent, ${fault}`,
   outcome: notSent(fault),
   success: "never",

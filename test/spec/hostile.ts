@@ -420,7 +420,7 @@ export const HOSTILE: readonly Requirement[] = [
       "later 4: `/a/{token}`: the token is the whole authority; a POST needs decision=approve|reject.",
     "hostile.7.approval-origin": "later 4: Its POST is refused when Sec-Fetch-Site or Origin is foreign.",
     "hostile.7.approval-shows": "later 4: It shows method, URL, host, who asked, and masked headers and body.",
-    "hostile.7.approval-bytes": "later 4: The decision holds for the stored bytes: another request digest is refused.",
+    "hostile.7.approval-bytes": "The decision holds for the stored bytes: another request digest is refused.",
     "hostile.7.old-links": "later 4: After a decision, a cancel, 7 days or a retry old links lead to the receipt.",
     "hostile.7.mail-caps": "later 5: At most 100 mails to one recipient and 1,000 of one account an hour.",
     "hostile.7.csp-tokens": "later 4: The CSP of receipt and approval page, without script.",

@@ -75,7 +75,7 @@ export function creationOf(action: Action): Creation {
 
 /** Whoever decides in a test, at noon unless told otherwise. */
 export function aDecision(now: Date = NOON, reason: string | null = null) {
-  return { actor: "key:boss", reason, now } as const;
+  return { actor: "key:boss", reason, now, digest: "digest of what was approved" } as const;
 }
 
 /** What a desk would write for a step that the law allowed; a refusal fails the test. */

@@ -48,6 +48,7 @@ CREATE TABLE actions (
   finished_at INTEGER,
   approved_at INTEGER,
   approved_by TEXT,
+  approved_digest TEXT,
   last_error TEXT,
   error_source TEXT,
   response_code INTEGER,
