@@ -12,6 +12,10 @@ type Reader = Pick<Hands, "sql" | "seal">;
 const COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS, ...RESULT_COLUMNS];
 /** For joins: every column of `actions a`. */
 export const ACTION_COLUMNS = COLUMNS.map((column) => `a.${column}`).join(", ");
+/** Of the columns that can be long. It reads the lengths alone: SQLite keeps them before the values. */
+export const BYTES = ["body", "sealed_headers", "response_body"]
+  .map((column) => `ifnull(octet_length(a.${column}), 0)`)
+  .join(" + ");
 
 export async function findAction({ sql, seal }: Reader, accountId: string, id: string): Promise<Action | null> {
   const text = `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.id = ? AND a.account_id = ?`;

@@ -3,7 +3,7 @@ import { firstActionId } from "../../src/domain/id.ts";
 import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
 import type { ActionPage, ActionQuery } from "../../src/ports/store.ts";
 import type { Hands } from "./hands.ts";
-import { ACTION_COLUMNS } from "./find.ts";
+import { ACTION_COLUMNS, BYTES } from "./find.ts";
 import { all, ALWAYS, type Guard } from "./guard.ts";
 import { actionOf } from "./rows.ts";
 import type { Row, SqlValue } from "./sql.ts";
@@ -40,11 +40,6 @@ async function actionsOf(
   const rows = await sql.read({ sql: `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.id IN (${places})`, args: ids });
   return rows.map((row) => actionOf(row, seal)).toSorted((a, b) => (a.id < b.id ? 1 : -1));
 }
-
-/** Of the columns that can be long. It reads the lengths alone: SQLite keeps them before the values. */
-const BYTES = ["body", "sealed_headers", "response_body"]
-  .map((column) => `ifnull(octet_length(a.${column}), 0)`)
-  .join(" + ");
 
 /** As many as fit into a page, and one in any case. */
 function pageOf(found: readonly Row[], limit: number): readonly string[] {

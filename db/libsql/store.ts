@@ -3,6 +3,7 @@ import type { ActionStatus } from "../../src/domain/action.ts";
 import type { ActionStore, FactStore, Store } from "../../src/ports/store.ts";
 import { createAccountStore } from "./accounts.ts";
 import { applyChange } from "./apply.ts";
+import { hasPosition, readChanges, readPosition } from "./changes.ts";
 import { claimActions } from "./claim.ts";
 import { createAction } from "./create.ts";
 import { findAction, findLanes, findOrphans, findPending, holderOf, readTimeline } from "./find.ts";
@@ -58,6 +59,9 @@ function createActionStore(hands: Hands): ActionStore {
     holderOf: (accountId, kind, key, now) => holderOf(hands, { accountId, kind, key }, now),
     list: (query) => listActions(hands, query),
     timeline: (accountId, id) => readTimeline(sql, accountId, id),
+    changes: (accountId, after) => readChanges(hands, accountId, after),
+    position: () => readPosition(sql),
+    knowsPosition: (position) => hasPosition(sql, position),
     lanes: (after, limit) => findLanes(sql, after, limit),
     pending: (lane, limit) => findPending(sql, lane, limit),
     orphans: (leaseBefore, limit) => findOrphans(hands, leaseBefore, limit),

@@ -49,6 +49,18 @@ export const LIST_SCAN_ROWS_MAX = 10_000;
 /** Rows of a timeline that one answer shows: 100 attempts a run, and the oldest are dropped beyond many runs. */
 export const TIMELINE_ROWS_MAX = 2_000;
 
+/** Open event streams of one account; above it the next is told to come back (hostile 1). */
+export const EVENT_STREAMS_PER_ACCOUNT_MAX = 100;
+/** Bytes that may wait for a reader of events; whoever is told more than that is closed, and may resume (hostile T29). */
+export const EVENT_BACKLOG_BYTES_MAX = 1_048_576;
+/** Silence on a stream that proxies take for its end is longer than this. */
+export const EVENT_HEARTBEAT_MS = 12 * SECOND_MS;
+/** Events that are read at a time, and the bytes of bodies and headers in them; one always fits. */
+export const EVENT_PAGE_MAX = 100;
+export const EVENT_PAGE_BYTES_MAX = 262_144;
+/** Rows of the timeline, of whatever account, that are looked at before others get their turn: about a millisecond. */
+export const EVENT_SCAN_ROWS_MAX = 10_000;
+
 /** Keys of an account that are live at a time, and how many one list shows, those that are live first. */
 export const LIVE_KEYS_MAX = 500;
 export const KEYS_LISTED_MAX = 1_000;

@@ -80,6 +80,24 @@ export interface ActionPage {
   readonly before: string | null;
 }
 
+/** One change of an action's status. */
+export interface ToldChange {
+  /** Its position among all changes of the store. */
+  readonly seq: number;
+  readonly at: Date;
+  /** As it was after the change; without the body of an answer that a later attempt has replaced. */
+  readonly action: Action;
+}
+
+export interface ChangePage {
+  /** In the order of their commits. */
+  readonly changes: readonly ToldChange[];
+  /** Where the next page begins. */
+  readonly position: number;
+  /** Whether the page ends with the newest that the store has. A page may be empty and still go on. */
+  readonly isLast: boolean;
+}
+
 export interface ActionStore {
   /** Durable when it resolves. Of racing creates with one key exactly one is `created`, the others match it. */
   create(creation: Creation): Promise<Created>;
@@ -96,6 +114,15 @@ export interface ActionStore {
   list(query: ActionQuery): Promise<ActionPage>;
   /** Oldest first, at most `TIMELINE_ROWS_MAX`, the newest kept. */
   timeline(accountId: string, id: string): Promise<readonly TimelineEntry[]>;
+  /**
+   * Changes of status of the account's actions behind a position. Whatever is committed later has a later position, so
+   * that pages one behind the other miss nothing and repeat nothing.
+   */
+  changes(accountId: string, after: number): Promise<ChangePage>;
+  /** The newest position; 0 while there is none. */
+  position(): Promise<number>;
+  /** Whether a position was given out and nothing that stood there has been forgotten since. */
+  knowsPosition(position: number): Promise<boolean>;
   /** Lanes that hold pending actions, with the earliest due time of each, in a fixed order after `after`. */
   lanes(after: LaneName | null, limit: number): Promise<readonly LaneHead[]>;
   /** The earliest pending actions of a lane, due or not yet due, in order of due time. */

@@ -1,6 +1,7 @@
 import { describe } from "bun:test";
 import { openClientStore } from "../support/store.ts";
 import { testAccounts } from "./conformance/accounts.ts";
+import { testChanges } from "./conformance/changes.ts";
 import { testGuards } from "./conformance/guards.ts";
 import { testKeys } from "./conformance/keys.ts";
 import { testLanes } from "./conformance/lanes.ts";
@@ -17,6 +18,7 @@ describe("the store behind the client", () => {
   testLanes(openClientStore);
   testPaging(openClientStore);
   testTimeline(openClientStore);
+  testChanges(openClientStore);
   testTexts(openClientStore);
   testAccounts(openClientStore);
   testLinks(openClientStore);

@@ -1,6 +1,7 @@
 import { describe } from "bun:test";
 import { openFileStore } from "../support/store.ts";
 import { testAccounts } from "./conformance/accounts.ts";
+import { testChanges } from "./conformance/changes.ts";
 import { testGuards } from "./conformance/guards.ts";
 import { testKeys } from "./conformance/keys.ts";
 import { testLanes } from "./conformance/lanes.ts";
@@ -17,6 +18,7 @@ describe("the store on a file", () => {
   testLanes(openFileStore);
   testPaging(openFileStore);
   testTimeline(openFileStore);
+  testChanges(openFileStore);
   testTexts(openFileStore);
   testAccounts(openFileStore);
   testLinks(openFileStore);

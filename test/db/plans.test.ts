@@ -29,6 +29,9 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["cancel", on(async (actions) => decided(actions, cancel, await createdAction(actions))), ["actions"]],
   ["retry with a key", on(retryOne), ["action_keys", "actions"]],
   ["timeline", on((actions) => actions.timeline(ACCOUNT, "act_x")), ["timeline_once"]],
+  ["changes", on(changesSince), ["actions", "timeline_once"]],
+  ["position", on((actions) => actions.position()), []],
+  ["known position", on((actions) => actions.knowsPosition(7)), []],
   ["lanes", on((actions) => actions.lanes(null, 3)), ["actions_pending"]],
   ["pending", on((actions) => actions.pending(LANE, 9)), ["actions_pending"]],
   ["orphans of a time", on((actions) => actions.orphans(NOON, 9)), ["actions_active"]],
@@ -61,8 +64,9 @@ test.each(OPERATIONS)("%s finds its rows by index", async (name, run, indexes) =
   await run(db.store);
   const plan = db.plan();
   expect(plan.filter((step) => step.startsWith("SCAN") && !SCANS.test(step))).toEqual([]);
-  // A timeline is put in order after it was found: it is one action's, and bounded.
-  if (name !== "timeline") expect(plan.filter((step) => step.includes("TEMP B-TREE"))).toEqual([]);
+  // A timeline is put in order after it was found: it is one action's, and bounded. So is what a change is told by.
+  if (name !== "timeline" && name !== "changes")
+    expect(plan.filter((step) => step.includes("TEMP B-TREE"))).toEqual([]);
   const used = new Set(plan.flatMap(indexOf));
   // Pages are joined to their rows by id.
   const joined = name.startsWith("list") ? ["actions"] : [];
@@ -82,6 +86,12 @@ function listing(filter: Partial<ActionQuery>): Operation {
 async function createTwice(actions: ActionStore): Promise<void> {
   await actions.create(aCreation(KEYS));
   await actions.create(aCreation(KEYS));
+}
+
+/** Of a change that was overtaken, and of one that was not. */
+async function changesSince(actions: ActionStore): Promise<void> {
+  await claimed(actions, await createdAction(actions));
+  await actions.changes(ACCOUNT, 0);
 }
 
 async function settleOne(actions: ActionStore): Promise<void> {
