@@ -2,7 +2,7 @@ import { type Action, type ActionState, isTerminal, type Result } from "./action
 import type { Happening, TimelineEntry } from "./timeline.ts";
 
 /** What a timeline tells of an action's state; status, run and end are those of its last entry. */
-type Told = Omit<ActionState, "status" | "run" | "finishedAt" | "leaseUntil">;
+type Told = Omit<ActionState, "status" | "run" | "finishedAt" | "leaseUntil" | "approvedDigest">;
 
 const BEGINNING: Told = {
   attempts: 0,
