@@ -13,6 +13,8 @@ export interface Lane extends LaneName {
   /** When the earliest sleeping action wakes, in milliseconds. */
   wakesAtMs: number;
   isLoading: boolean;
+  /** Something came to the store while it was asked, and may not be in its answer. */
+  isStale: boolean;
 }
 
 /** A slot that is taken in a lane. */
@@ -56,9 +58,11 @@ export class Lanes {
     const dueAtMs = due.dueAt.getTime();
     if (dueAtMs > nowMs) return this.#sleep(lane, dueAtMs);
     // Behind what only the store knows, a newcomer waits its turn there.
-    if (lane.hasMore || lane.ready.length >= LANE_READY_MAX) lane.hasMore = true;
-    else lane.ready.push(due);
-    this.#rotate(lane);
+    if (lane.hasMore || lane.ready.length >= LANE_READY_MAX) this.#ask(lane);
+    else {
+      lane.ready.push(due);
+      this.#rotate(lane);
+    }
   }
 
   /** Hears that a lane holds a pending action that is due at this time, or was. */
@@ -66,8 +70,7 @@ export class Lanes {
     const lane = this.#laneOf(name);
     if (lane === null) return;
     if (dueAtMs > nowMs) return this.#sleep(lane, dueAtMs);
-    lane.hasMore = true;
-    this.#rotate(lane);
+    this.#ask(lane);
   }
 
   /** Wakes what was sleeping: the lanes whose time has come have more than memory knows. */
@@ -76,8 +79,7 @@ export class Lanes {
       const lane = this.#lanes.get(name);
       if (lane === undefined || lane.wakesAtMs > nowMs) continue;
       lane.wakesAtMs = NEVER;
-      lane.hasMore = true;
-      this.#rotate(lane);
+      this.#ask(lane);
     }
   }
 
@@ -114,8 +116,9 @@ export class Lanes {
   loaded(lane: Lane, found: readonly DueAction[], asked: number, nowMs: number): void {
     const due = found.filter(({ dueAt }) => dueAt.getTime() <= nowMs);
     const sleeping = found[due.length];
+    lane.hasMore = due.length === asked || lane.isStale;
     lane.isLoading = false;
-    lane.hasMore = due.length === asked;
+    lane.isStale = false;
     lane.ready.push(...due);
     if (sleeping !== undefined) this.#sleep(lane, sleeping.dueAt.getTime());
     this.#rotate(lane);
@@ -136,6 +139,13 @@ export class Lanes {
     this.#rotate(lane);
   }
 
+  /** Has the store asked for what is due, once more if it is being asked already. */
+  #ask(lane: Lane): void {
+    lane.hasMore = true;
+    lane.isStale = lane.isLoading;
+    this.#rotate(lane);
+  }
+
   #sleep(lane: Lane, atMs: number): void {
     if (atMs >= lane.wakesAtMs) return;
     lane.wakesAtMs = atMs;
@@ -147,7 +157,16 @@ export class Lanes {
     const known = this.#lanes.get(name);
     if (known !== undefined) return known;
     if (this.#lanes.size >= LANES_MAX) return null;
-    const lane = { accountId, host, name, ready: [], hasMore: false, wakesAtMs: NEVER, isLoading: false };
+    const lane = {
+      accountId,
+      host,
+      name,
+      ready: [],
+      hasMore: false,
+      wakesAtMs: NEVER,
+      isLoading: false,
+      isStale: false,
+    };
     this.#lanes.set(name, lane);
     return lane;
   }

@@ -60,6 +60,25 @@ test("what memory can't hold is asked of the store, oldest first", () => {
   expect(lanes.earliestMs).toBe(NOW + 500);
 });
 
+test("what comes while the store is asked is asked for again: it may not be in the answer", () => {
+  for (const hear of ["add", "hint", "wake"] as const) {
+    const lanes = new Lanes(new Slots({ total: 10, perLane: 10 }));
+    if (hear === "wake") lanes.add(lane("a", "x"), due("late", NOW + 500), NOW);
+    lanes.hint(lane("a", "x"), NOW, NOW);
+    const [asked] = lanes.takeHungry(1);
+    if (hear === "add") lanes.add(lane("a", "x"), due("late"), NOW);
+    if (hear === "hint") lanes.hint(lane("a", "x"), NOW, NOW);
+    if (hear === "wake") lanes.wake(NOW + 500);
+    if (asked !== undefined) lanes.loaded(asked, [due("early")], 256, NOW);
+    expect(takeAll(lanes)).toEqual(["early"]);
+    const [again] = lanes.takeHungry(1);
+    expect(again?.host).toBe("x");
+    if (again !== undefined) lanes.loaded(again, [due("late")], 256, NOW + 500);
+    expect(takeAll(lanes)).toEqual(["late"]);
+    expect(lanes.takeHungry(1)).toEqual([]);
+  }
+});
+
 test("a sleeping action wakes its lane at its time", () => {
   const lanes = new Lanes(new Slots({ total: 10, perLane: 10 }));
   lanes.add(lane("a", "x"), due("later", NOW + 500), NOW);
