@@ -1,7 +1,7 @@
 /**
  * Kills the service with SIGKILL under load, again and again, and then asks: was an acknowledged action lost, was one sent
- * more often than its `retries`, is one stuck? The target and the load are processes of their own, and what was sent is
- * counted from the target's own log.
+ * more often than its `retries`, is one stuck, and has the callback of each end arrived? The target, the receiver of
+ * callbacks and the load are processes of their own, and what was sent is counted from their logs.
  *
  *   bun bench/kills.ts [--kills 50] [--seed 1]
  */
@@ -32,6 +32,9 @@ interface Acknowledged {
 const folder = mkdtempSync(join(tmpdir(), "outgate-kills-"));
 const logFile = join(folder, "target.log");
 await using target = await serve("target.ts", { FILE: logFile, DELAY_MS: String(TARGET_DELAY_MS) });
+const receivedFile = join(folder, "receiver.log");
+await using receiver = await serve("receiver.ts", { FILE: receivedFile });
+const callback = `http://127.0.0.1:${receiver.port}/`;
 const targetUrl = `http://127.0.0.1:${target.port}/`;
 const port = await freePort();
 const url = `http://127.0.0.1:${port}/v1/actions`;
@@ -40,6 +43,7 @@ const acknowledged: Acknowledged[] = [];
 const inFlight: number[] = [];
 const startsMs: number[] = [];
 let unanswered = 0;
+let receivedLines: ReadonlyMap<string, readonly Arrival[]> | null = null;
 
 console.log(`seed ${seed}`);
 for (let round = 0; round < kills; round += 1) {
@@ -58,7 +62,9 @@ for (let round = 0; round < kills; round += 1) {
 
 const last = await outgate({ port, folder, env });
 const stuck = await settle();
+const owed = await delivered();
 const actions = await everyAction();
+const fates = await Promise.all([...actions.values()].filter(isFinal).map(fateOf));
 await last[Symbol.asyncDispose]();
 
 const sends = Map.groupBy(readFileSync(logFile, "utf8").trim().split("\n"), (line) => line.split(" ")[0] ?? "");
@@ -75,11 +81,13 @@ console.log(
     `actions stuck: ${stuck}`,
     `completed without a send in the target's log: ${untold.length}`,
     `actions sent more than once (a kill after the send): ${repeated.length}`,
+    ...callbackLines(),
     `start after a kill: median ${quantile(startsMs, 0.5).toFixed(0)} ms, max ${Math.max(...startsMs).toFixed(0)} ms`,
   ].join("\n"),
 );
 rmSync(folder, { recursive: true, force: true });
-process.exitCode = lost.length + oversent.length + stuck + untold.length === 0 ? 0 : 1;
+const unheard = fates.filter((fate) => fate === "missing" || fate === "under two ids").length;
+process.exitCode = lost.length + oversent.length + stuck + untold.length + owed + unheard === 0 ? 0 : 1;
 
 /** Creates one action after another until the service dies; only what was answered with 201 counts as acknowledged. */
 async function creator(name: string, isAlive: () => boolean): Promise<void> {
@@ -89,7 +97,7 @@ async function creator(name: string, isAlive: () => boolean): Promise<void> {
       const answer = await fetch(url, {
         method: "POST",
         headers: { Authorization: `Bearer ${API_KEY}`, "Content-Type": "application/json", "Idempotency-Key": key },
-        body: JSON.stringify({ url: targetUrl, retries: RETRIES, body: { key } }),
+        body: JSON.stringify({ url: targetUrl, retries: RETRIES, callback, body: { key } }),
       });
       const { id } = (await answer.json()) as { id: string };
       if (answer.status === 201) acknowledged.push({ id, key });
@@ -120,8 +128,74 @@ async function settle(): Promise<number> {
   return (await page("status=pending")).data.length + (await page("status=active")).data.length;
 }
 
-async function everyAction(): Promise<Map<string, { status: string }>> {
-  const found = new Map<string, { status: string }>();
+/** Waits until no callback is owed any more, a minute at most; how many are left then. */
+async function delivered(): Promise<number> {
+  for (let tries = 0; ; tries += 1) {
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const left = Number(/^outgate_outbox\{kind="callback"\} (\d+)$/m.exec(text)?.[1]);
+    if (left === 0 || tries >= 600) return left;
+    await Bun.sleep(100);
+  }
+}
+
+type Fate = "arrived" | "arrived again" | "under two ids" | "given up" | "missing";
+
+/** What became of the callback of an action's end. */
+async function fateOf({ id, status }: Listed): Promise<Fate> {
+  const lines = received().get(`action.${status} ${id}`) ?? [];
+  if (new Set(lines.map(({ webhookId }) => webhookId)).size > 1) return "under two ids";
+  const accepted = lines.filter((line) => line.status === "200").length;
+  if (accepted > 0) return accepted === 1 ? "arrived" : "arrived again";
+  const answer = await fetch(`${url}/${id}/timeline`, { headers: { Authorization: `Bearer ${API_KEY}` } });
+  const { data } = (await answer.json()) as { data: readonly Told[] };
+  const newest = data.findLast(({ event }) => event === `action.${status}`);
+  return newest?.delivered === false && newest.next_retry_at === null ? "given up" : "missing";
+}
+
+function callbackLines(): readonly string[] {
+  const count = (fate: Fate) => fates.filter((one) => one === fate).length;
+  const arrivals = [...received().values()].flat().length;
+  return [
+    `ends of actions ${fates.length}, callbacks received ${arrivals}, still owed ${owed}`,
+    `ends whose callback arrived once: ${count("arrived")}, more than once: ${count("arrived again")}`,
+    `ends whose callback was given up, and says so: ${count("given up")}`,
+    `ends whose callback is missing: ${count("missing")}, under two webhook-ids: ${count("under two ids")}`,
+  ];
+}
+
+/** The receiver's log, by event and action. */
+function received(): ReadonlyMap<string, readonly Arrival[]> {
+  receivedLines ??= Map.groupBy(
+    readFileSync(receivedFile, "utf8")
+      .trim()
+      .split("\n")
+      .map((line): Arrival => {
+        const [webhookId = "", event = "", action = "", status = ""] = line.split(" ");
+        return { webhookId, status, of: `${event} ${action}` };
+      }),
+    ({ of }) => of,
+  );
+  return receivedLines;
+}
+
+interface Arrival {
+  readonly webhookId: string;
+  readonly status: string;
+  readonly of: string;
+}
+
+interface Told {
+  readonly event?: string;
+  readonly delivered?: boolean;
+  readonly next_retry_at?: string | null;
+}
+
+function isFinal({ status }: Listed): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}
+
+async function everyAction(): Promise<Map<string, Listed>> {
+  const found = new Map<string, Listed>();
   for (let cursor: string | null = ""; cursor !== null;) {
     const { data, next_cursor }: Page = await page(cursor === "" ? "" : `cursor=${encodeURIComponent(cursor)}`);
     for (const action of data) found.set(action.id, action);
@@ -130,8 +204,13 @@ async function everyAction(): Promise<Map<string, { status: string }>> {
   return found;
 }
 
+interface Listed {
+  readonly id: string;
+  readonly status: string;
+}
+
 interface Page {
-  readonly data: readonly { readonly id: string; readonly status: string }[];
+  readonly data: readonly Listed[];
   readonly next_cursor: string | null;
 }
 

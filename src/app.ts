@@ -76,10 +76,11 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
   });
   const http = createDoors({ config, policy, vault, engine, book, draining: draining.signal }, deps);
 
-  book.show({ waiting: () => store.actions.waiting(), inFlight: () => engine.loop.inFlight });
+  book.show({ waiting: () => store.actions.waiting(), owed: () => store.outbox.waiting() });
+  book.show({ inFlight: () => engine.loop.inFlight });
   book.show({ loopLagMaxMs: () => lag.takeMaxMs(), residentBytes });
   // What a dead process left behind is ended before the doors open.
-  await engine.loop.start();
+  await engine.start();
   await listen(http, engine, config);
   lag.start();
   const takeBellsDown = hangBells(housekeeping(vault, clock), log);
@@ -91,7 +92,7 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
     async stop() {
       takeBellsDown();
       draining.abort();
-      await Promise.all([http.stop(DRAIN_MS_MAX), engine.loop.drain(DRAIN_MS_MAX)]);
+      await Promise.all([http.stop(DRAIN_MS_MAX), engine.drain(DRAIN_MS_MAX)]);
       lag.stop();
       await store.close();
     },
@@ -102,7 +103,7 @@ async function listen(http: Http, engine: Engine, { host, port }: Config): Promi
   try {
     http.listen(port, host);
   } catch (cause) {
-    await engine.loop.drain(0);
+    await engine.drain(0);
     throw new Error(`Port ${port} of ${host} can't be listened on: it is taken, or not allowed.`, { cause });
   }
 }

@@ -1,4 +1,10 @@
-import { concurrencyOf, concurrencyProblems, concurrencyWarnings, fetchesMaxOf } from "./config/concurrency.ts";
+import {
+  concurrencyOf,
+  concurrencyProblems,
+  concurrencyWarnings,
+  fetchesMaxOf,
+  notificationsOf,
+} from "./config/concurrency.ts";
 import { type Database, isRemote, readDatabase } from "./config/database.ts";
 import { isLoopbackAddress, isLoopbackUrl, listenAddress, localUrl } from "./config/listen.ts";
 import { type MailSettings, mailOf, mailProblems, mailWarnings } from "./config/mail.ts";
@@ -31,6 +37,9 @@ export interface Config {
   /** Attempts under way at a time, always fewer than the calls that Bun makes at a time. */
   readonly dispatchConcurrency: number;
   readonly dispatchPerHost: number;
+  /** Callbacks and mails under way at a time: with the attempts, never more than the calls that Bun makes at a time. */
+  readonly callbackConcurrency: number;
+  readonly mailConcurrency: number;
   /** null: finished actions are kept. */
   readonly retentionDays: number | null;
   /** CIDRs and host names as they were written. */
@@ -97,6 +106,7 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number): Config 
     retryCapMs: settings.RETRY_CAP_MS,
     dispatchConcurrency,
     dispatchPerHost: settings.DISPATCH_PER_HOST,
+    ...notificationsOf(dispatchConcurrency, fetchesMax),
     retentionDays: settings.RETENTION_DAYS ?? null,
     allowedPrivateTargets: settings.ALLOWED_PRIVATE_TARGETS,
     approvalLinks: settings.APPROVAL_LINKS,

@@ -3,11 +3,16 @@ import { createActionDesk } from "./actions/desk.ts";
 import { createRootSecretOf } from "./accounts/root-secret.ts";
 import { createSigningSecretOf } from "./accounts/signing-secret.ts";
 import type { Config } from "./config.ts";
+import type { Action } from "./domain/action.ts";
+import { ActionLoop } from "./dispatch/action-loop.ts";
 import { createAttempt } from "./dispatch/attempt.ts";
-import { Loop } from "./dispatch/loop.ts";
+import { createCallback } from "./dispatch/callback.ts";
+import { Outbox } from "./dispatch/outbox.ts";
 import { createRequestOf } from "./dispatch/request.ts";
 import { createRescue } from "./dispatch/rescue.ts";
 import { createSettle } from "./dispatch/settlement.ts";
+import { createSignedHeaders } from "./dispatch/signed-headers.ts";
+import { CALLBACKS_PER_HOST_MAX } from "./domain/limits.ts";
 import { createBus } from "./events/bus.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
@@ -30,29 +35,61 @@ export interface EngineParts {
 
 type EngineSettings = Pick<
   Config,
-  "attemptTimeoutMs" | "retryBaseMs" | "retryCapMs" | "dispatchConcurrency" | "dispatchPerHost"
+  "attemptTimeoutMs" | "retryBaseMs" | "retryCapMs" | "dispatchConcurrency" | "dispatchPerHost" | "callbackConcurrency"
 >;
 
 export type Engine = ReturnType<typeof createEngine>;
 
-/** The service without its doors: what a door calls, and the loop that delivers. Everything in it runs on the ports. */
+/** The service without its doors: what a door calls, and the loops that deliver. Everything in it runs on the ports. */
 export function createEngine(settings: EngineSettings, parts: EngineParts) {
-  const { store, secrets } = parts;
+  const { store, secrets, clock, log, metrics } = parts;
   const { attemptTimeoutMs } = settings;
   const bus = createBus();
   const receiptUrl = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
   const signingSecretOf = createSigningSecretOf(createRootSecretOf(store.accounts, secrets), secrets);
   const owe = createOwe({ ids: parts.ids, receiptUrl });
+  const signedHeaders = createSignedHeaders({ secrets, signingSecretOf });
   const hashOf = (text: string) => secrets.hash(text);
-  const deps = { ...parts, hashOf, actions: store.actions, bus, owe, attemptTimeoutMs };
+  const { actions, outbox } = store;
+  const userAgent = `Outgate/${VERSION}`;
+  const deps = { ...parts, hashOf, actions, outbox, bus, owe, attemptTimeoutMs, signedHeaders, userAgent };
 
   const settle = createSettle({ ...deps, backoff: { baseMs: settings.retryBaseMs, capMs: settings.retryCapMs } });
-  const requestOf = createRequestOf({ secrets, signingSecretOf, userAgent: `Outgate/${VERSION}` });
-  const loop = new Loop({
+  const loop = new ActionLoop({
     ...deps,
-    attempt: createAttempt({ ...deps, requestOf, settle }),
-    rescue: createRescue({ ...deps, settle }),
+    attempt: createAttempt({ ...deps, requestOf: createRequestOf(deps), settle }),
+    rescue: createRescue<Action>({
+      queue: actions,
+      clock,
+      end: (action) => settle(action, { outcome: { kind: "unknown", fault: "interrupted" }, durationMs: null }),
+      onRescued(count) {
+        metrics.rescued(count);
+        log.warn("actions.rescued", { count });
+      },
+    }),
     limits: { total: settings.dispatchConcurrency, perLane: settings.dispatchPerHost },
   });
-  return { desk: createActionDesk({ ...deps, dispatcher: loop }), loop, bus, signingSecretOf, receiptUrl };
+  const callbacks = new Outbox({
+    ...deps,
+    kind: "callback",
+    queue: outbox.callbacks,
+    deliver: createCallback(deps),
+    limits: { total: settings.callbackConcurrency, perLane: CALLBACKS_PER_HOST_MAX },
+  });
+  return {
+    desk: createActionDesk({ ...deps, dispatcher: loop }),
+    loop,
+    bus,
+    signingSecretOf,
+    receiptUrl,
+    /** Ends what a dead process left behind, then begins to deliver. */
+    async start(): Promise<void> {
+      await loop.start();
+      await callbacks.start();
+    },
+    /** Claims nothing more and lets what is in flight end, for so long at most. */
+    async drain(limitMs: number): Promise<void> {
+      await Promise.all([loop.drain(limitMs), callbacks.drain(limitMs)]);
+    },
+  };
 }

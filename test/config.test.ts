@@ -51,6 +51,8 @@ test("nothing has to be set", () => {
     retryCapMs: 3_600_000,
     dispatchConcurrency: 256,
     dispatchPerHost: 64,
+    callbackConcurrency: 64,
+    mailConcurrency: 8,
     retentionDays: null,
     allowedPrivateTargets: [],
     approvalLinks: "confirm",
@@ -126,6 +128,8 @@ test("everything can be set", () => {
     retryCapMs: 20,
     dispatchConcurrency: 500,
     dispatchPerHost: 5,
+    callbackConcurrency: 64,
+    mailConcurrency: 8,
     retentionDays: 30,
     allowedPrivateTargets: ["10.0.0.0/8", "billing.internal"],
     approvalLinks: "one_click",
@@ -419,13 +423,27 @@ describe("mail", () => {
 });
 
 describe("calls at a time", () => {
-  test("an own number has to be below what Bun makes", () => {
+  test("an own number has to leave a call to callbacks and one to mails", () => {
     verifies("decision.10.dispatch-concurrency");
-    expect(problemsOf({ DISPATCH_CONCURRENCY: "1023" })).toEqual([]);
-    expect(problemsOf({ DISPATCH_CONCURRENCY: "1024" })).toEqual([expect.stringContaining("is not below 1024")]);
-    expect(problemsOf({ DISPATCH_CONCURRENCY: "256", BUN_CONFIG_MAX_HTTP_REQUESTS: "" })).toEqual([
-      expect.stringContaining("is not below 256"),
+    expect(problemsOf({ DISPATCH_CONCURRENCY: "1022" })).toEqual([]);
+    expect(problemsOf({ DISPATCH_CONCURRENCY: "1023" })).toEqual([expect.stringContaining("is above 1022")]);
+    expect(problemsOf({ DISPATCH_CONCURRENCY: "255", BUN_CONFIG_MAX_HTTP_REQUESTS: "" })).toEqual([
+      expect.stringContaining("is above 254"),
     ]);
+  });
+
+  test.each([
+    [{}, 64, 8],
+    [{ BUN_CONFIG_MAX_HTTP_REQUESTS: "256" }, 56, 8],
+    [{ DISPATCH_CONCURRENCY: "1000" }, 21, 3],
+    [{ DISPATCH_CONCURRENCY: "1022" }, 1, 1],
+  ])("%j leaves so many callbacks and mails, and no more calls than Bun makes", (env, callbacks, mails) => {
+    verifies("hostile.5.notifications");
+    const settings = { BUN_CONFIG_MAX_HTTP_REQUESTS: "1024", ...env };
+    const { dispatchConcurrency, callbackConcurrency, mailConcurrency } = readConfig(settings);
+    expect([callbackConcurrency, mailConcurrency]).toEqual([callbacks, mails]);
+    const most = Number(settings.BUN_CONFIG_MAX_HTTP_REQUESTS);
+    expect(dispatchConcurrency + callbackConcurrency + mailConcurrency).toBeLessThanOrEqual(most);
   });
 
   test.each(["", "abc", "0", "70000", "-5"])(

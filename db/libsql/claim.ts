@@ -1,6 +1,6 @@
 import type { Action } from "../../src/domain/action.ts";
 import { type Claimed, dispatched } from "../../src/domain/dispatch.ts";
-import type { DueAction } from "../../src/ports/store.ts";
+import type { DueRow } from "../../src/ports/store.ts";
 import { CHANGED } from "./guard.ts";
 import type { Hands } from "./hands.ts";
 import { actionOf, REQUEST_COLUMNS, STATE_COLUMNS } from "./rows.ts";
@@ -19,7 +19,7 @@ const STARTED = `INSERT INTO timeline (action_id, account_id, at, run, revision,
  */
 export async function claimActions(
   { writer, seal, recent }: Hands,
-  due: readonly DueAction[],
+  due: readonly DueRow[],
   at: Claimed,
 ): Promise<readonly Action[]> {
   const nowMs = at.now.getTime();

@@ -1,7 +1,7 @@
 import type { Action } from "../../src/domain/action.ts";
 import { TIMELINE_ROWS_MAX } from "../../src/domain/limits.ts";
 import type { TimelineEntry } from "../../src/domain/timeline.ts";
-import type { DueAction, LaneHead, LaneName } from "../../src/ports/store.ts";
+import type { DueRow, LaneHead, LaneName } from "../../src/ports/store.ts";
 import type { Hands } from "./hands.ts";
 import { type KeyOf, LIVE, windowStart } from "./keys.ts";
 import { actionOf, RESULT_COLUMNS, REQUEST_COLUMNS, STATE_COLUMNS, timelineEntryOf } from "./rows.ts";
@@ -70,11 +70,7 @@ export async function findLanes(sql: Sql, after: LaneName | null, limit: number)
   return heads;
 }
 
-export async function findPending(
-  sql: Sql,
-  { accountId, host }: LaneName,
-  limit: number,
-): Promise<readonly DueAction[]> {
+export async function findPending(sql: Sql, { accountId, host }: LaneName, limit: number): Promise<readonly DueRow[]> {
   const rows = await sql.read({
     sql: `SELECT id, revision, due_at FROM actions WHERE account_id = ? AND host = ? AND status = 'pending'
       ORDER BY due_at LIMIT ?`,

@@ -117,6 +117,7 @@ export const outbox = sqliteTable(
     kind: text().notNull(),
     event: text().notNull(),
     target: text().notNull(),
+    host: text().notNull(),
     payload: text(),
     status: text().notNull(),
     attempts: integer().notNull(),
@@ -127,7 +128,9 @@ export const outbox = sqliteTable(
   },
   (table) => [
     uniqueIndex("outbox_once").on(table.actionId, table.revision, table.kind, table.event),
-    index("outbox_pending").on(table.dueAt),
+    index("outbox_by_account").on(table.accountId, table.id),
+    index("outbox_pending").on(table.kind, table.accountId, table.host, table.dueAt),
+    index("outbox_active").on(table.kind, table.leaseUntil),
   ],
 );
 

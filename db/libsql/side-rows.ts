@@ -58,10 +58,10 @@ function timelineRows(told: readonly Told[]): readonly Statement[] {
 }
 
 const OUTBOX_ROW = `INSERT INTO outbox
-  (id, action_id, account_id, run, revision, kind, event, target, payload, status, attempts, due_at, created_at)
-  SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, ? WHERE ${CHANGED.sql}`;
+  (id, action_id, account_id, run, revision, kind, event, target, host, payload, status, attempts, due_at, created_at)
+  SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, ? WHERE ${CHANGED.sql}`;
 
-function outboxRow(after: Action, at: Date, { id, owed, payload }: OutboxRow): Statement {
+function outboxRow(after: Action, at: Date, { id, owed, host, payload }: OutboxRow): Statement {
   return {
     sql: OUTBOX_ROW,
     args: [
@@ -73,6 +73,7 @@ function outboxRow(after: Action, at: Date, { id, owed, payload }: OutboxRow): S
       owed.kind,
       owed.event,
       owed.target,
+      host,
       payload,
       at.getTime(),
       at.getTime(),

@@ -1,5 +1,4 @@
 import { DEDUPE_WINDOW_MS } from "../../src/domain/limits.ts";
-import type { ActionStatus } from "../../src/domain/action.ts";
 import type { ActionStore, FactStore, Store } from "../../src/ports/store.ts";
 import { createAccountStore } from "./accounts.ts";
 import { applyChange } from "./apply.ts";
@@ -10,9 +9,11 @@ import { findAction, findLanes, findOrphans, findPending, holderOf, readTimeline
 import type { Hands } from "./hands.ts";
 import { createLinkStore } from "./links.ts";
 import { listActions } from "./list.ts";
+import { createOutboxStore } from "./outbox.ts";
 import { Recent } from "./recent.ts";
 import type { HeaderSeal } from "./rows.ts";
 import type { Sql } from "./sql.ts";
+import { countActions } from "./waiting.ts";
 import { Writer } from "./writer.ts";
 
 export interface StoreParts {
@@ -36,6 +37,7 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
   };
   return {
     actions: createActionStore(hands),
+    outbox: createOutboxStore(hands),
     accounts: createAccountStore(sql, writer),
     links: createLinkStore(hands),
     facts: createFactStore(hands),
@@ -66,7 +68,7 @@ function createActionStore(hands: Hands): ActionStore {
     pending: (lane, limit) => findPending(sql, lane, limit),
     orphans: (leaseBefore, limit) => findOrphans(hands, leaseBefore, limit),
     pruneKeys: (now) => pruneKeys(writer, now),
-    waiting: () => countWaiting(sql),
+    waiting: () => countActions(sql),
   };
 }
 
@@ -90,21 +92,4 @@ async function pruneKeys(writer: Writer, now: Date): Promise<boolean> {
     (SELECT account_id, kind, key FROM action_keys WHERE created_at <= ? LIMIT ?)`;
   const [deleted] = await writer.write([{ sql: text, args: [now.getTime() - DEDUPE_WINDOW_MS, PRUNE_ROWS] }]);
   return deleted?.changes === PRUNE_ROWS;
-}
-
-/** Counted up to here: a metric of a longer queue says "at least". */
-const COUNTED_MAX = 100_000;
-/** The statuses that are not final. Each has a partial index of its own, so that nothing else is looked at. */
-const COUNTED = ["pending", "active", "awaiting_approval"] as const satisfies readonly ActionStatus[];
-
-async function countWaiting(sql: Sql): Promise<Partial<Record<ActionStatus, number>>> {
-  const rows = await sql.read({
-    sql: COUNTED.map(
-      (status) =>
-        `SELECT '${status}' AS status, count(*) AS n FROM (SELECT 1 FROM actions WHERE status = '${status}' LIMIT ?)`,
-    ).join(" UNION ALL "),
-    args: COUNTED.map(() => COUNTED_MAX),
-  });
-  const counts = new Map(rows.map((row) => [row["status"], Number(row["n"])]));
-  return Object.fromEntries(COUNTED.map((status) => [status, counts.get(status) ?? 0]));
 }

@@ -1,6 +1,6 @@
 import { callbackJson } from "../contract/callback.ts";
 import type { Action } from "../domain/action.ts";
-import { owedOn } from "../domain/owed.ts";
+import { hostOf, owedOn } from "../domain/owed.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { OutboxRow } from "../ports/store.ts";
 
@@ -18,6 +18,7 @@ export function createOwe({ ids, receiptUrl }: OweDeps): Owe {
     owedOn(action).map((owed) => ({
       id: ids.row(at),
       owed,
+      host: hostOf(owed),
       payload: owed.kind === "callback" ? callbackJson(owed.event, action, at, receiptUrl(action.id)) : null,
     }));
 }

@@ -65,7 +65,7 @@ export const Settings = Type.Object({
   }),
   DISPATCH_CONCURRENCY: whole(1, 65_534, {
     default: 256,
-    description: "Attempts under way at a time; must be below BUN_CONFIG_MAX_HTTP_REQUESTS.",
+    description: "Attempts under way at a time; at least two below BUN_CONFIG_MAX_HTTP_REQUESTS.",
   }),
   DISPATCH_PER_HOST: whole(1, 65_534, {
     default: 64,

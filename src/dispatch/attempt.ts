@@ -2,6 +2,7 @@ import type { Action } from "../domain/action.ts";
 import { type HashOf, isAsApproved } from "../domain/request-digest.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { OutboundRequest, Sender } from "../ports/sender.ts";
+import type { Attempt } from "./flights.ts";
 import type { Settle } from "./settlement.ts";
 
 export interface AttemptDeps {
@@ -13,19 +14,8 @@ export interface AttemptDeps {
   readonly attemptTimeoutMs: number;
 }
 
-/** How the loop and an attempt of it speak to each other. */
-export interface Flight {
-  /** Ends the attempt early, as interrupted. */
-  readonly stop: AbortSignal;
-  /** Called once, when nothing is with the target any more; the end may still have to be written down. */
-  readonly landed: () => void;
-}
-
-/** One attempt of an action that was claimed for it. */
-export type Attempt = (action: Action, flight: Flight) => Promise<void>;
-
 /** Prepare, send, settle. The claim is on disk before this begins; the end is on disk before this resolves. */
-export function createAttempt(deps: AttemptDeps): Attempt {
+export function createAttempt(deps: AttemptDeps): Attempt<Action> {
   const { sender, clock, requestOf, settle, hashOf, attemptTimeoutMs } = deps;
   return async (action, { stop, landed }) => {
     // After a pause as long as the lease somebody else may have taken the action over; the rescue ends what is left.

@@ -1,16 +1,25 @@
-import type { Action } from "../domain/action.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Attempt } from "./attempt.ts";
 
-/** Everything that the loop has set going: attempts by their action, and whatever else a stop must wait for. */
-export class Flights {
+/** How the loop and an attempt of it speak to each other. */
+export interface Flight {
+  /** Ends the attempt early, as interrupted. */
+  readonly stop: AbortSignal;
+  /** Called once, when nothing is with the target any more; the end may still have to be written down. */
+  readonly landed: () => void;
+}
+
+/** One attempt of a row that was claimed for it. */
+export type Attempt<Row> = (row: Row, flight: Flight) => Promise<void>;
+
+/** Everything that the loop has set going: attempts by their row, and whatever else a stop must wait for. */
+export class Flights<Row extends { readonly id: string }> {
   readonly #clock: Clock;
-  readonly #attempt: Attempt;
+  readonly #attempt: Attempt<Row>;
   readonly #inFlight = new Set<string>();
   readonly #work = new Set<Promise<unknown>>();
   readonly #interrupt = new AbortController();
 
-  constructor(clock: Clock, attempt: Attempt) {
+  constructor(clock: Clock, attempt: Attempt<Row>) {
     this.#clock = clock;
     this.#attempt = attempt;
   }
@@ -20,23 +29,23 @@ export class Flights {
     return this.#inFlight.size;
   }
 
-  has(actionId: string): boolean {
-    return this.#inFlight.has(actionId);
+  has(id: string): boolean {
+    return this.#inFlight.has(id);
   }
 
   /** Lets an attempt run; `landed` is called once, as soon as nothing is with the target any more. */
-  start(action: Action, landed: () => void, onError: (error: unknown) => void): void {
+  start(row: Row, landed: () => void, onError: (error: unknown) => void): void {
     let isLanded = false;
     const landOnce = () => {
       if (isLanded) return;
       isLanded = true;
       landed();
     };
-    this.#inFlight.add(action.id);
-    const attempt = this.#attempt(action, { stop: this.#interrupt.signal, landed: landOnce });
+    this.#inFlight.add(row.id);
+    const attempt = this.#attempt(row, { stop: this.#interrupt.signal, landed: landOnce });
     this.keep(
       attempt.catch(onError).finally(() => {
-        this.#inFlight.delete(action.id);
+        this.#inFlight.delete(row.id);
         landOnce();
       }),
     );

@@ -1,13 +1,13 @@
 import { LANE_READY_MAX, LANES_MAX } from "../domain/limits.ts";
-import type { DueAction, LaneName } from "../ports/store.ts";
+import type { DueRow, LaneName } from "../ports/store.ts";
 import { Alarms } from "./alarms.ts";
 import type { Slots } from "./slots.ts";
 
 /** The queue of one account for one host, as far as memory knows it. The store has the whole. */
 export interface Lane extends LaneName {
   readonly name: string;
-  /** Due actions by id, oldest first. */
-  readonly ready: DueAction[];
+  /** Due rows by id, oldest first. */
+  readonly ready: DueRow[];
   /** The store may hold due actions that are not in `ready`. */
   hasMore: boolean;
   /** When the earliest sleeping action wakes, in milliseconds. */
@@ -24,7 +24,7 @@ export interface TakenSlot {
 
 /** A due action and the lane whose slot it takes. */
 export interface Candidate extends TakenSlot {
-  readonly due: DueAction;
+  readonly due: DueRow;
 }
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -52,7 +52,7 @@ export class Lanes {
   }
 
   /** Hears of a pending action. */
-  add(name: LaneName, due: DueAction, nowMs: number): void {
+  add(name: LaneName, due: DueRow, nowMs: number): void {
     const lane = this.#laneOf(name);
     if (lane === null) return;
     const dueAtMs = due.dueAt.getTime();
@@ -113,7 +113,7 @@ export class Lanes {
   }
 
   /** Takes in what the store had of a lane: its earliest pending actions, `asked` at most. */
-  loaded(lane: Lane, found: readonly DueAction[], asked: number, nowMs: number): void {
+  loaded(lane: Lane, found: readonly DueRow[], asked: number, nowMs: number): void {
     const due = found.filter(({ dueAt }) => dueAt.getTime() <= nowMs);
     const sleeping = found[due.length];
     lane.hasMore = due.length === asked || lane.isStale;

@@ -1,24 +1,22 @@
-import type { Action } from "../domain/action.ts";
 import type { Claimed } from "../domain/dispatch.ts";
 import { CLAIM_ROWS_MAX, LANE_READY_MAX, LEASE_GRACE_MS, RESCUE_EVERY_MS, SLEEP_MS_MAX } from "../domain/limits.ts";
-import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Dispatcher, Seat } from "../ports/dispatcher.ts";
 import type { Log } from "../ports/log.ts";
-import { type ActionStore, type LaneName, type Store, StoreUnavailable } from "../ports/store.ts";
-import type { Attempt } from "./attempt.ts";
-import { Flights } from "./flights.ts";
+import { type DueRow, type LaneName, type Queue, type Store, StoreUnavailable } from "../ports/store.ts";
+import { type Attempt, Flights } from "./flights.ts";
 import { type Candidate, type Lane, Lanes, type TakenSlot } from "./lanes.ts";
 import type { Orphaned } from "./rescue.ts";
 import { type SlotLimits, Slots } from "./slots.ts";
 import { Timers } from "./timers.ts";
 
-export interface LoopDeps {
-  readonly store: Pick<Store, "actions" | "probe" | "isAlone">;
+export interface LoopDeps<Row extends { readonly id: string }> {
+  /** What it delivers, in the log. */
+  readonly name: "actions" | "callbacks" | "mails";
+  readonly store: Pick<Store, "probe" | "isAlone">;
+  readonly queue: Queue<Row>;
   readonly clock: Clock;
-  readonly bus: Bus;
   readonly log: Log;
-  readonly attempt: Attempt;
+  readonly attempt: Attempt<Row>;
   readonly rescue: (orphaned: Orphaned) => Promise<number>;
   readonly limits: SlotLimits;
   readonly attemptTimeoutMs: number;
@@ -32,28 +30,24 @@ const SWEEP_REST_MS = 5;
 const PROBE_EVERY_MS = 1_000;
 
 /**
- * The engine's wheel: hears of pending actions, takes those that are due within the slots, claims them, and lets each be
- * attempted. One timer sleeps to the earliest that is not yet due; a sweep finds whatever memory missed.
+ * The engine's wheel, one for each kind of row: hears of pending rows, takes those that are due within its slots, claims
+ * them, and lets each be attempted. One timer sleeps to the earliest that is not yet due; a sweep finds whatever memory
+ * missed.
  *
  * new -> `start` -> running <-> paused (the store is away: nothing is claimed that could not be recorded) -> `drain`.
  */
-export class Loop implements Dispatcher {
-  readonly #deps: LoopDeps;
-  readonly #actions: ActionStore;
+export class Loop<Row extends { readonly id: string }> {
+  readonly #deps: LoopDeps<Row>;
   readonly #slots: Slots;
   readonly #lanes: Lanes;
-  readonly #flights: Flights;
+  readonly #flights: Flights<Row>;
   readonly #timers: Timers<TimerName>;
-  /** The action that is being told of as it was created, although it is claimed by now. */
-  #boarding: string | null = null;
   #alarmAtMs = Number.POSITIVE_INFINITY;
   #isRunning = false;
   #isPaused = false;
-  #unsubscribe: () => void = () => {};
 
-  constructor(deps: LoopDeps) {
+  constructor(deps: LoopDeps<Row>) {
     this.#deps = deps;
-    this.#actions = deps.store.actions;
     this.#slots = new Slots(deps.limits);
     this.#lanes = new Lanes(this.#slots);
     this.#flights = new Flights(deps.clock, deps.attempt);
@@ -69,48 +63,54 @@ export class Loop implements Dispatcher {
   async start(): Promise<void> {
     await this.#deps.rescue({ everything: this.#deps.store.isAlone, isOurs: () => false });
     this.#isRunning = true;
-    this.#unsubscribe = this.#deps.bus.subscribe((action) => this.#hear(action));
     this.#flights.keep(this.#sweep(null));
     this.#rescueLater();
   }
 
   /**
-   * Stops claiming and lets what is in flight end. What has not ended after `limitMs` is interrupted: recorded as
-   * `unknown`, and sent again only as the action allows. Resolves when everything is recorded.
+   * Stops claiming and lets what is in flight end. What has not ended after `limitMs` is interrupted: recorded as such,
+   * and sent again only as its kind allows. Resolves when everything is recorded.
    */
   async drain(limitMs: number): Promise<void> {
     this.#isRunning = false;
-    this.#unsubscribe();
     this.#timers.clear();
     await this.#flights.drain(limitMs);
   }
 
-  reserve(name: LaneName): Seat | null {
-    if (!this.#isRunning || this.#isPaused) return null;
-    const slot = this.#lanes.reserve(name);
-    if (slot === null) return null;
-    const { bus } = this.#deps;
-    return {
-      claim: this.#claimNow(),
-      board: (created, claimed) => {
-        this.#boarding = created.id;
-        bus.publish(created);
-        this.#boarding = null;
-        bus.publish(claimed);
-        this.#fly(claimed, slot);
-      },
-      leave: () => {
-        this.#lanes.release(slot);
-        this.#turn();
-      },
-    };
+  /** Hears of a pending row. */
+  add(name: LaneName, due: DueRow): void {
+    this.#lanes.add(name, due, this.#nowMs());
+    this.#turn();
   }
 
-  #hear(action: Action): void {
-    const { id, revision, dueAt, status } = action;
-    if (status !== "pending" || dueAt === null || id === this.#boarding) return;
-    this.#lanes.add(action, { id, revision, dueAt }, this.#nowMs());
+  /** Hears that a lane holds a row that is due now. */
+  hint(name: LaneName): void {
+    const nowMs = this.#nowMs();
+    this.#lanes.hint(name, nowMs, nowMs);
     this.#turn();
+  }
+
+  /** Takes a slot for a row that the store does not have yet; null when others of its lane are before it. */
+  reserve(name: LaneName): TakenSlot | null {
+    return this.#isRunning && !this.#isPaused ? this.#lanes.reserve(name) : null;
+  }
+
+  /** Gives a slot back. */
+  release(slot: TakenSlot): void {
+    this.#lanes.release(slot);
+    this.#turn();
+  }
+
+  /** Lets a claimed row be attempted. The slot is the target's: the commit after the answer holds up no other call. */
+  fly(row: Row, slot: TakenSlot): void {
+    const landed = () => this.release(slot);
+    this.#flights.start(row, landed, (error) => this.#stumble(error));
+  }
+
+  /** A claim from now on. */
+  claimNow(): Claimed {
+    const now = this.#deps.clock.now();
+    return { now, leaseUntil: new Date(now.getTime() + this.#deps.attemptTimeoutMs + LEASE_GRACE_MS) };
   }
 
   /** One turn of the wheel: wake, load, take, claim; then sleep to the next. */
@@ -135,11 +135,9 @@ export class Loop implements Dispatcher {
     const leftOver = new Set(candidates);
     try {
       const due = [...byId.values()].map((candidate) => candidate.due);
-      for (const action of await this.#actions.claim(due, this.#claimNow())) {
-        const candidate = byId.get(action.id);
-        if (candidate === undefined || !leftOver.delete(candidate)) continue;
-        this.#deps.bus.publish(action);
-        this.#fly(action, candidate);
+      for (const row of await this.#deps.queue.claim(due, this.claimNow())) {
+        const candidate = byId.get(row.id);
+        if (candidate !== undefined && leftOver.delete(candidate)) this.fly(row, candidate);
       }
     } catch (error) {
       this.#stumble(error);
@@ -148,23 +146,9 @@ export class Loop implements Dispatcher {
     }
   }
 
-  #claimNow(): Claimed {
-    const now = this.#deps.clock.now();
-    return { now, leaseUntil: new Date(now.getTime() + this.#deps.attemptTimeoutMs + LEASE_GRACE_MS) };
-  }
-
-  /** The slot is the target's: the commit that follows the answer does not keep the next call from it. */
-  #fly(action: Action, slot: TakenSlot): void {
-    const landed = () => {
-      this.#lanes.release(slot);
-      this.#turn();
-    };
-    this.#flights.start(action, landed, (error) => this.#stumble(error));
-  }
-
   async #load(lane: Lane): Promise<void> {
     try {
-      const found = await this.#actions.pending(lane, LANE_READY_MAX);
+      const found = await this.#deps.queue.pending(lane, LANE_READY_MAX);
       this.#lanes.loaded(lane, found, LANE_READY_MAX, this.#nowMs());
       this.#turn();
     } catch (error) {
@@ -177,7 +161,7 @@ export class Loop implements Dispatcher {
   async #sweep(after: LaneName | null): Promise<void> {
     let next: LaneName | null = null;
     try {
-      const heads = await this.#actions.lanes(after, SWEEP_LANES);
+      const heads = await this.#deps.queue.lanes(after, SWEEP_LANES);
       const nowMs = this.#nowMs();
       for (const head of heads) this.#lanes.hint(head, head.dueAt.getTime(), nowMs);
       next = heads.length === SWEEP_LANES ? (heads.at(-1) ?? null) : null;
@@ -197,13 +181,14 @@ export class Loop implements Dispatcher {
 
   /** What can't be recorded is not sent: claiming rests until the store can be written again. */
   #stumble(error: unknown): void {
+    const { log, name } = this.#deps;
     if (!(error instanceof StoreUnavailable)) {
-      this.#deps.log.error("dispatch.failed", { error: error instanceof Error ? error.name : "unknown" });
+      log.error("dispatch.failed", { of: name, error: error instanceof Error ? error.name : "unknown" });
       return;
     }
     if (this.#isPaused || !this.#isRunning) return;
     this.#isPaused = true;
-    this.#deps.log.error("dispatch.paused", { reason: "the store cannot be used" });
+    log.error("dispatch.paused", { of: name, reason: "the store cannot be used" });
     this.#probeLater();
   }
 
@@ -212,7 +197,7 @@ export class Loop implements Dispatcher {
       const probe = this.#deps.store.probe().then(
         () => {
           this.#isPaused = false;
-          this.#deps.log.info("dispatch.resumed");
+          this.#deps.log.info("dispatch.resumed", { of: this.#deps.name });
           return this.#sweep(null);
         },
         () => this.#probeLater(),

@@ -1,10 +1,9 @@
 import type { Action } from "../domain/action.ts";
-import type { Secrets } from "../ports/secrets.ts";
 import type { OutboundRequest } from "../ports/sender.ts";
+import type { Header, SignedHeaders } from "./signed-headers.ts";
 
 export interface RequestDeps {
-  readonly secrets: Pick<Secrets, "sign">;
-  readonly signingSecretOf: (accountId: string, origin: string) => Promise<string>;
+  readonly signedHeaders: SignedHeaders;
   /** `Outgate/<version>`. */
   readonly userAgent: string;
 }
@@ -14,17 +13,11 @@ export interface RequestDeps {
  * secret of the account and the target's origin; `webhook-id` and `Idempotency-Key` stay the same over all attempts, so
  * that the target can tell a repeat (decisions 4 and 6).
  */
-export function createRequestOf({ secrets, signingSecretOf, userAgent }: RequestDeps) {
+export function createRequestOf({ signedHeaders, userAgent }: RequestDeps) {
   return async (action: Action, now: Date): Promise<OutboundRequest> => {
-    const body = action.body ?? "";
-    const timestampSeconds = Math.floor(now.getTime() / 1_000);
-    const secret = await signingSecretOf(action.accountId, new URL(action.url).origin);
-    const ours: readonly Header[] = [
-      ["webhook-id", action.id],
-      ["webhook-timestamp", String(timestampSeconds)],
-      ["webhook-signature", secrets.sign(secret, { id: action.id, timestampSeconds, body })],
-      ["X-Outgate-Attempt", String(action.attempts)],
-    ];
+    const { id, accountId, url } = action;
+    const signed = await signedHeaders({ accountId, url, id, body: action.body ?? "" }, now);
+    const ours: readonly Header[] = [...signed, ["X-Outgate-Attempt", String(action.attempts)]];
     const isOurs = (name: string) => ours.some(([our]) => our.toLowerCase() === name.toLowerCase());
     // Refused at the door already; a name that slipped through would make the target read two values of it.
     const theirs = Object.entries(action.headers ?? {})
@@ -41,5 +34,3 @@ export function createRequestOf({ secrets, signingSecretOf, userAgent }: Request
     return { url: action.url, method: action.method, headers, body: action.body };
   };
 }
-
-type Header = readonly [name: string, value: string];

@@ -7,7 +7,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
-import { type ActionStore, type OutboxRow, StoreUnavailable } from "../ports/store.ts";
+import type { ActionStore, OutboxRow } from "../ports/store.ts";
+import { untilWritten } from "./until-written.ts";
 
 export interface SettlementDeps {
   readonly actions: ActionStore;
@@ -30,8 +31,6 @@ export interface Ended {
 /** Writes down how an attempt ended. Never rejects because of the store: it tries until the lease is over. */
 export type Settle = (action: Action, ended: Ended) => Promise<void>;
 
-const WRITE_AGAIN_MS = 250;
-
 /**
  * The end of every attempt, whoever saw it: the law decides, the store writes it under the claim's own revision, the bus,
  * the log and the metrics hear of it. A write that lost is dropped: another process had taken the action over.
@@ -44,7 +43,7 @@ export function createSettle(deps: SettlementDeps): Settle {
     const change = settle(action, ended);
     const { after } = change;
     const write = { change, at: now, outbox: owe(after, now) };
-    const written = await untilLeaseEnds(deps, action, () => actions.apply(write));
+    const written = await untilWritten(clock, action.leaseUntil, () => actions.apply(write));
     if (written !== "yes") {
       metrics.fenced();
       log.warn(written === "no" ? "action.fenced" : "action.unrecorded", {
@@ -72,22 +71,4 @@ export function createSettle(deps: SettlementDeps): Settle {
     });
     bus.publish(after);
   };
-}
-
-/** A result that can't be recorded would be sent again: so it is offered to the store for as long as it is ours. */
-async function untilLeaseEnds(
-  { clock }: SettlementDeps,
-  action: Action,
-  apply: () => Promise<boolean>,
-): Promise<"yes" | "no" | "never"> {
-  const until = action.leaseUntil?.getTime() ?? 0;
-  while (true) {
-    try {
-      return (await apply()) ? "yes" : "no";
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error;
-      if (clock.now().getTime() >= until) return "never";
-      await new Promise<void>((resolve) => void clock.after(WRITE_AGAIN_MS, resolve));
-    }
-  }
 }

@@ -102,6 +102,15 @@ export const RETRY_BASE_MS_DEFAULT = 2 * SECOND_MS;
 export const RETRY_CAP_MS_DEFAULT = HOUR_MS;
 export const RETRY_JITTER = 0.2;
 
+/** After how long a callback or mail that failed is tried again, ± `RETRY_JITTER`; after the last it is given up. */
+export const NOTIFY_DELAYS_MS = [5 * SECOND_MS, 30 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 2 * HOUR_MS] as const;
+/** Callbacks under way at a time: in all, and from one account to one host. */
+export const CALLBACKS_IN_FLIGHT_MAX = 64;
+export const CALLBACKS_PER_HOST_MAX = 16;
+/** Mails under way at a time: in all, and of one account. */
+export const MAILS_IN_FLIGHT_MAX = 8;
+export const MAILS_PER_ACCOUNT_MAX = 4;
+
 /** A claim is the claimant's for the attempt's deadline and this much more to write the result down. */
 export const LEASE_GRACE_MS = 15 * SECOND_MS;
 export const RESCUE_EVERY_MS = 5 * SECOND_MS;

@@ -8,6 +8,16 @@ export type Owed =
   | { readonly kind: "callback"; readonly event: CallbackEvent; readonly target: string }
   | { readonly kind: "mail"; readonly event: "approval"; readonly target: string };
 
+export type OwedKind = Owed["kind"];
+
+/** All mails of an account wait in one lane; no host of a URL is empty. */
+const MAIL_HOST = "";
+
+/** Where a notification goes to: with the account, the lane that it waits in. */
+export function hostOf({ kind, target }: Owed): string {
+  return kind === "callback" ? new URL(target).host : MAIL_HOST;
+}
+
 const CALLBACK_EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
   awaiting_approval: "action.awaiting_approval",
   completed: "action.completed",

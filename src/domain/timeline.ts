@@ -19,12 +19,15 @@ interface AttemptMade {
   readonly location: string | null;
 }
 
-/** The fate of a notification that an action owed. */
+/** The fate of one attempt of a notification that an action owed. */
 interface Notified {
   readonly event: string;
   readonly delivered: boolean;
+  /** Attempts made by then. */
   readonly attempts: number;
   readonly error: string | null;
+  /** Null when no attempt follows: it was delivered or given up. */
+  readonly next_retry_at: string | null;
 }
 
 /** Something that happened to an action, and what is told of it (decisions 12). The members are as users read them. */

@@ -30,6 +30,10 @@ export function createMetrics(): MetricsBook {
         families.attempts.add([outcome, next]);
         families.attemptSeconds.observe([outcome], durationMs / 1_000);
       },
+      notified(kind, next, durationMs) {
+        families.notifications.add([kind, next]);
+        families.notificationSeconds.observe([kind], durationMs / 1_000);
+      },
       decided: (operation) => families.decisions.add([operation]),
       rescued: (count) => families.rescued.add([], count),
       fenced: () => families.fenced.add([]),
@@ -53,6 +57,7 @@ function createFamilies() {
   const outcomes = ["answered", "not_sent", "unknown"];
   const ends = outcomes.flatMap((outcome) => ["completed", "retry", "failed"].map((next) => [outcome, next]));
   return {
+    ...createNotificationFamilies(),
     creates: createCounter(
       { name: "outgate_creates_total", help: "Creates answered, by what they found.", labels: ["kind"] },
       [["created"], ["matched"]],
@@ -84,6 +89,28 @@ function createFamilies() {
     }),
     requestSeconds: createHistogram(
       { name: "outgate_http_request_duration_seconds", help: "Time to the answer, by method.", labels: ["method"] },
+      DURATIONS,
+    ),
+  };
+}
+
+function createNotificationFamilies() {
+  const kinds = ["callback", "mail"];
+  return {
+    notifications: createCounter(
+      {
+        name: "outgate_notifications_total",
+        help: "Attempts of callbacks and mails, by what came next.",
+        labels: ["kind", "next"],
+      },
+      kinds.flatMap((kind) => ["delivered", "retry", "given_up"].map((next) => [kind, next])),
+    ),
+    notificationSeconds: createHistogram(
+      {
+        name: "outgate_notification_duration_seconds",
+        help: "Duration of attempts of callbacks and mails.",
+        labels: ["kind"],
+      },
       DURATIONS,
     ),
   };

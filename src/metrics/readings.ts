@@ -1,9 +1,11 @@
-import { gaugeText, type Sample } from "./families.ts";
+import { type Definition, gaugeText, type Sample } from "./families.ts";
 
 /** What is read when somebody looks, by functions that the other rooms hand in. What is absent is not shown. */
 export interface Readings {
   /** Actions that are not final, by status. */
   readonly waiting?: () => Promise<Readonly<Record<string, number>>>;
+  /** Callbacks and mails that are neither delivered nor given up, by kind. */
+  readonly owed?: () => Promise<Readonly<Record<string, number>>>;
   /** Attempts that are on their way now. */
   readonly inFlight?: () => number;
   /** Milliseconds of the longest delay of the event loop since the last reading. */
@@ -13,12 +15,19 @@ export interface Readings {
 }
 
 /** Without what the store counts when it can't be read: the other numbers are wanted most just then. */
-export async function readingsText({ waiting, inFlight, loopLagMaxMs, residentBytes }: Readings): Promise<string> {
+export async function readingsText({
+  waiting,
+  owed,
+  inFlight,
+  loopLagMaxMs,
+  residentBytes,
+}: Readings): Promise<string> {
   const texts: string[] = [];
   const single = (name: string, help: string, value: number) => {
     texts.push(gaugeText({ name, help, labels: [] }, [{ labels: [], value }]));
   };
-  if (waiting) texts.push(await waitingText(waiting));
+  if (waiting) texts.push(await countedText(WAITING, waiting));
+  if (owed) texts.push(await countedText(OWED, owed));
   if (inFlight) single("outgate_attempts_in_flight", "Attempts that are on their way now.", inFlight());
   if (loopLagMaxMs) {
     const help = "Longest delay of the event loop since the last reading.";
@@ -28,10 +37,16 @@ export async function readingsText({ waiting, inFlight, loopLagMaxMs, residentBy
   return texts.join("");
 }
 
-async function waitingText(read: () => Promise<Readonly<Record<string, number>>>): Promise<string> {
-  const definition = { name: "outgate_actions", help: "Actions that are not final, by status.", labels: ["status"] };
+const WAITING = { name: "outgate_actions", help: "Actions that are not final, by status.", labels: ["status"] };
+const OWED = {
+  name: "outgate_outbox",
+  help: "Callbacks and mails that are neither delivered nor given up.",
+  labels: ["kind"],
+};
+
+async function countedText(definition: Definition, read: () => Promise<Readonly<Record<string, number>>>) {
   try {
-    const samples = Object.entries(await read()).map(([status, value]): Sample => ({ labels: [status], value }));
+    const samples = Object.entries(await read()).map(([label, value]): Sample => ({ labels: [label], value }));
     return gaugeText(definition, samples);
   } catch {
     return "";

@@ -1,9 +1,11 @@
 import type { OutcomeKind } from "../domain/outcome.ts";
+import type { OwedKind } from "../domain/owed.ts";
 
 /** The numbers that the service keeps of itself; names and labels are fixed here so that they stay few. */
 export interface Metrics {
   created(kind: "created" | "matched"): void;
   attempted(outcome: OutcomeKind, next: "completed" | "retry" | "failed", durationMs: number): void;
+  notified(kind: OwedKind, next: "delivered" | "retry" | "given_up", durationMs: number): void;
   decided(operation: "approve" | "cancel" | "retry"): void;
   rescued(count: number): void;
   fenced(): void;

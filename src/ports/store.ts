@@ -3,7 +3,8 @@ import type { ApprovalLink } from "../domain/approval-link.ts";
 import type { Change } from "../domain/change.ts";
 import type { Claimed } from "../domain/dispatch.ts";
 import type { KeyKind } from "../domain/dedupe.ts";
-import type { Owed } from "../domain/owed.ts";
+import type { Notification, NotificationChange, NotificationStatus } from "../domain/notification.ts";
+import type { Owed, OwedKind } from "../domain/owed.ts";
 import type { Hold, Role } from "../domain/roles.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
 
@@ -16,6 +17,8 @@ export class StoreUnavailable extends Error {
 export interface OutboxRow {
   readonly id: string;
   readonly owed: Owed;
+  /** With the account the lane that it waits in. */
+  readonly host: string;
   /** A callback's whole body, fixed at the moment of the change; null for a mail, which is written when it is sent. */
   readonly payload: string | null;
 }
@@ -41,9 +44,10 @@ export interface ChangeWrite {
   readonly outbox: readonly OutboxRow[];
 }
 
-/** A due action by name and fencing token: all that memory has to remember of it. */
-export interface DueAction {
+/** A due row by name and fencing token: all that memory has to remember of it. */
+export interface DueRow {
   readonly id: string;
+  /** The action's revision; of a notification, the attempts it has had. */
   readonly revision: number;
   readonly dueAt: Date;
 }
@@ -56,6 +60,21 @@ export interface LaneName {
 
 export interface LaneHead extends LaneName {
   readonly dueAt: Date;
+}
+
+/** Rows that wait to be attempted, in lanes. A loop turns over one such queue. */
+export interface Queue<Row> {
+  /** Lanes that hold pending rows, with the earliest due time of each, in a fixed order after `after`. */
+  lanes(after: LaneName | null, limit: number): Promise<readonly LaneHead[]>;
+  /** The earliest pending rows of a lane, due or not yet due, in order of due time. */
+  pending(lane: LaneName, limit: number): Promise<readonly DueRow[]>;
+  /**
+   * Makes due rows active, one attempt counted and leased, and returns those won (an action without its last result).
+   * A claim is durable when it resolves: only then may a byte leave.
+   */
+  claim(due: readonly DueRow[], at: Claimed): Promise<readonly Row[]>;
+  /** Active rows whose lease ended before the time given, in no order; null: all of them, whoever holds the lease. */
+  orphans(leaseBefore: Date | null, limit: number): Promise<readonly Row[]>;
 }
 
 export interface ActionQuery {
@@ -98,16 +117,11 @@ export interface ChangePage {
   readonly isLast: boolean;
 }
 
-export interface ActionStore {
+export interface ActionStore extends Queue<Action> {
   /** Durable when it resolves. Of racing creates with one key exactly one is `created`, the others match it. */
   create(creation: Creation): Promise<Created>;
   /** Writes the change, its timeline and what it owes, or nothing at all. False: another change came first. */
   apply(write: ChangeWrite): Promise<boolean>;
-  /**
-   * Makes due actions active, one attempt counted and leased, and returns those won (without their last result).
-   * A claim is durable when it resolves: only then may a byte leave.
-   */
-  claim(due: readonly DueAction[], at: Claimed): Promise<readonly Action[]>;
   find(accountId: string, id: string): Promise<Action | null>;
   /** The action that a key means now, by the rules of `domain/dedupe.ts`. */
   holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Action | null>;
@@ -123,16 +137,33 @@ export interface ActionStore {
   position(): Promise<number>;
   /** Whether a position was given out and nothing that stood there has been forgotten since. */
   knowsPosition(position: number): Promise<boolean>;
-  /** Lanes that hold pending actions, with the earliest due time of each, in a fixed order after `after`. */
-  lanes(after: LaneName | null, limit: number): Promise<readonly LaneHead[]>;
-  /** The earliest pending actions of a lane, due or not yet due, in order of due time. */
-  pending(lane: LaneName, limit: number): Promise<readonly DueAction[]>;
-  /** Active actions whose lease ended before the time given, in no order; null: all of them, whoever holds the lease. */
-  orphans(leaseBefore: Date | null, limit: number): Promise<readonly Action[]>;
   /** Forgets keys of a window that is over; true when there are more. */
   pruneKeys(now: Date): Promise<boolean>;
   /** How many actions are in each status that is not final: what the metrics show. */
   waiting(): Promise<Readonly<Partial<Record<ActionStatus, number>>>>;
+}
+
+/** A row of the outbox as it is told of to its account. */
+export interface OutboxEntry extends Notification {
+  readonly status: NotificationStatus;
+  readonly createdAt: Date;
+  /** When it is tried next; null when it is under way or over. */
+  readonly dueAt: Date | null;
+  readonly lastError: string | null;
+}
+
+/** The callbacks and mails that actions owe. Nothing in here touches the state of an action. */
+export interface OutboxStore {
+  readonly callbacks: Queue<Notification>;
+  readonly mails: Queue<Notification>;
+  /** The body of a callback; null once it was delivered, and for a mail. */
+  payload(id: string): Promise<string | null>;
+  /** Writes how an attempt ended, and what its action's timeline tells of it. False: the row has moved on since. */
+  settle(change: NotificationChange, at: Date): Promise<boolean>;
+  /** What an account is or was owed, newest first, older than the row named by `before`. */
+  list(accountId: string, before: string | null, limit: number): Promise<readonly OutboxEntry[]>;
+  /** How many are neither delivered nor given up: what the metrics show. */
+  waiting(): Promise<Readonly<Record<OwedKind, number>>>;
 }
 
 export interface Account {
@@ -196,6 +227,7 @@ export interface FactStore {
 /** Where everything is kept. `test/db/conformance` is the judge of every implementation. */
 export interface Store {
   readonly actions: ActionStore;
+  readonly outbox: OutboxStore;
   readonly accounts: AccountStore;
   readonly links: LinkStore;
   readonly facts: FactStore;

@@ -223,8 +223,10 @@ describe("what an action owes", () => {
 
   test("is stored with each change, as the action was at that moment", async () => {
     verifies("decision.8.body-owed", "decision.8.types", "decision.3.retry-owes");
-    await using engine = await openEngine({ sender: answering(answered(500), answered(200)) });
+    await using engine = await openEngine({ sender: answering(answered(500), answered(200)), starts: false });
     const { desk, owner, folder } = engine;
+    // Actions are sent, and what they owe is left where it is.
+    await engine.loop.start();
     const { id } = await engine.create({ ...named, approve: true, retries: 1 });
     expect(await outboxOf(folder, id)).toEqual([callback("awaiting_approval", 1, 0), mail(1)]);
     await desk.approve(owner, id, null);

@@ -33,6 +33,8 @@ const SECRETS = anAction({
 const shownOf = (action: typeof SECRETS, options = {}) =>
   JSON.parse(actionJson(action, { now: NOON, receiptUrl: RECEIPT, ...options }));
 
+const NOTIFIED = { event: "action.failed", delivered: false, attempts: 6, error: "Gave up.", next_retry_at: null };
+
 describe("a masked action", () => {
   test("shows all that it shows whole, but for its secrets", () => {
     verifies("hostile.6.response-bodies", "hostile.6.members", "hostile.6.headers", "hostile.6.query");
@@ -94,7 +96,7 @@ describe("a masked row of a timeline", () => {
     [{ type: "retried", actor: "key:boss", reason: null }, {}],
     [{ type: "created", actor: "key:boss" }, {}],
     [{ type: "held" }, {}],
-    [{ type: "callback", event: "action.failed", delivered: false, attempts: 6, error: "Gave up." }, {}],
+    [{ ...NOTIFIED, type: "callback" }, {}],
   ])("%j differs only by its secrets", (happening, masked) => {
     const entry = { seq: 7, at: NOON, run: 1, status: "failed", happening } as const;
     const [whole] = JSON.parse(timelineJson([entry])).data;

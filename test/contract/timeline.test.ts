@@ -34,7 +34,10 @@ test.each<[Happening, ActionStatus]>([
   [{ type: "cancelled", actor: "system", reason: null }, "cancelled"],
   [{ type: "completed" }, "completed"],
   [{ type: "failed" }, "failed"],
-  [{ type: "callback", event: "action.completed", delivered: true, attempts: 1, error: null }, "completed"],
+  [
+    { type: "callback", event: "action.completed", delivered: true, attempts: 1, error: null, next_retry_at: null },
+    "completed",
+  ],
 ])("a timeline shows %o with its place, time and run", (happening, status) => {
   verifies("decision.12.timeline", "spec.convention.timestamps");
   const shown: unknown = JSON.parse(timelineJson([{ seq: 7, at: NOON, run: 2, status, happening }]));

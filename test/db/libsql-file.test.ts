@@ -7,6 +7,7 @@ import { testKeys } from "./conformance/keys.ts";
 import { testLanes } from "./conformance/lanes.ts";
 import { testLeases } from "./conformance/leases.ts";
 import { testLinks } from "./conformance/links.ts";
+import { testOutbox } from "./conformance/outbox.ts";
 import { testPaging } from "./conformance/paging.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
@@ -16,6 +17,7 @@ describe("the store on a file", () => {
   testGuards(openFileStore);
   testLeases(openFileStore);
   testLanes(openFileStore);
+  testOutbox(openFileStore);
   testPaging(openFileStore);
   testTimeline(openFileStore);
   testChanges(openFileStore);

@@ -4,6 +4,7 @@ import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import type { Sql, Statement } from "../../db/libsql/sql.ts";
 import { cancel, retry } from "../../src/domain/change.ts";
+import { settleNotification } from "../../src/domain/notification.ts";
 import type { ActionQuery, ActionStore, Store } from "../../src/ports/store.ts";
 import { ACCOUNT, aCreation, aDecision, answered, aQuery, later, NOON, settled, writeOf } from "../support/factory.ts";
 import { storeOver, temporaryFolder } from "../support/store.ts";
@@ -38,6 +39,14 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["orphans", on((actions) => actions.orphans(null, 9)), ["actions_active"]],
   ["prune", on((actions) => actions.pruneKeys(NOON)), ["action_keys", "action_keys_by_age"]],
   ["count what waits", on((actions) => actions.waiting()), ["actions_active", "actions_held", "actions_pending"]],
+  ["lanes of callbacks", ({ outbox }) => outbox.callbacks.lanes(null, 3), ["outbox_pending"]],
+  ["pending callbacks", ({ outbox }) => outbox.callbacks.pending(LANE, 9), ["outbox_pending"]],
+  ["claim and settle a callback", notifyOne, ["actions", "outbox", "outbox_pending"]],
+  ["body of a callback", ({ outbox }) => outbox.payload("x"), ["outbox"]],
+  ["orphaned callbacks of a time", ({ outbox }) => outbox.callbacks.orphans(NOON, 9), ["outbox_active"]],
+  ["orphaned callbacks", ({ outbox }) => outbox.callbacks.orphans(null, 9), ["outbox_active"]],
+  ["what an account was owed", ({ outbox }) => outbox.list(ACCOUNT, "x", 9), ["outbox_by_account"]],
+  ["count what is owed", ({ outbox }) => outbox.waiting(), ["outbox_active", "outbox_pending"]],
   ["list", listing({}), ["actions_by_account"]],
   ["list after a cursor", listing({ before: "act_x" }), ["actions_by_account"]],
   ["list by times", listing({ createdAfter: NOON, createdBefore: later(9) }), ["actions_by_account"]],
@@ -102,6 +111,13 @@ async function settleOne(actions: ActionStore): Promise<void> {
 async function retryOne(actions: ActionStore): Promise<void> {
   const failed = await failedAction(actions, { dedupe: "d" });
   await actions.apply(writeOf(retry(await stored(actions, failed), aDecision())));
+}
+
+async function notifyOne({ actions, outbox }: Store): Promise<void> {
+  await actions.create(aCreation({ approve: true, callback: "https://api.example.com/" }));
+  const [before] = await outbox.callbacks.claim(await outbox.callbacks.pending(LANE, 1), LEASE);
+  if (before === undefined) throw new Error("There was nothing to be claimed.");
+  await outbox.settle(settleNotification(before, { delivery: { kind: "delivered" }, now: NOON, chance: 0.5 }), NOON);
 }
 
 /** A store that asks for the plan of every statement before it runs it. */

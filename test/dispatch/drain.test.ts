@@ -15,7 +15,7 @@ test("a stop lets what is in flight end and claims nothing more", async () => {
   await using engine = await openEngine();
   const first = await engine.create({ url: target.url });
   await target.saw(1);
-  const drained = engine.loop.drain(30_000);
+  const drained = engine.drain(30_000);
   const second = await engine.create({ url: target.url });
   gate.resolve();
   await drained;
@@ -39,7 +39,7 @@ test("what outlasts the drain limit is interrupted and recorded as unknown", asy
   await using engine = await openEngine({ sender });
   const { id } = await engine.create({});
   await arrived.promise;
-  const drained = engine.loop.drain(30_000);
+  const drained = engine.drain(30_000);
   engine.clock.advance(30_000);
   await drained;
   expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 1 });

@@ -26,7 +26,7 @@ test("a decision is told with whoever made it, and a no ends the run", () => {
 });
 
 test("what is told beside the changes of state changes nothing", () => {
-  const told = { event: "action.awaiting_approval", delivered: true, attempts: 1, error: null };
+  const told = { event: "action.awaiting_approval", delivered: true, attempts: 1, error: null, next_retry_at: null };
   const held = entry("awaiting_approval", decided("retried"));
   const more = (["mail", "callback"] as const).map((type) => entry("awaiting_approval", { type, ...told }, 5));
   expect(pastOf(now, [held, entry("awaiting_approval", { type: "held" }), ...more])).toEqual(pastOf(now, [held]));

@@ -12,6 +12,8 @@ test("what happens is counted under its name and labels", async () => {
   metrics.created("matched");
   metrics.attempted("answered", "completed", 41);
   metrics.attempted("unknown", "retry", 30_000);
+  metrics.notified("callback", "delivered", 12);
+  metrics.notified("mail", "given_up", 0);
   metrics.decided("approve");
   metrics.rescued(3);
   metrics.fenced();
@@ -24,6 +26,10 @@ test("what happens is counted under its name and labels", async () => {
   expect(lines).toContain('outgate_attempts_total{outcome="not_sent",next="failed"} 0');
   expect(lines).toContain('outgate_attempt_duration_seconds_sum{outcome="answered"} 0.041');
   expect(lines).toContain('outgate_attempt_duration_seconds_bucket{outcome="unknown",le="30"} 1');
+  expect(lines).toContain('outgate_notifications_total{kind="callback",next="delivered"} 1');
+  expect(lines).toContain('outgate_notifications_total{kind="callback",next="retry"} 0');
+  expect(lines).toContain('outgate_notifications_total{kind="mail",next="given_up"} 1');
+  expect(lines).toContain('outgate_notification_duration_seconds_sum{kind="callback"} 0.012');
   expect(lines).toContain('outgate_decisions_total{operation="approve"} 1');
   expect(lines).toContain("outgate_rescued_total 3");
   expect(lines).toContain("outgate_fenced_total 1");
@@ -36,11 +42,13 @@ test("readings are taken when somebody looks", async () => {
   let inFlight = 1;
   show({ inFlight: () => inFlight, loopLagMaxMs: () => 250 });
   show({ waiting: async () => ({ pending: 12, awaiting_approval: 2 }), residentBytes });
+  show({ owed: async () => ({ callback: 7, mail: 0 }) });
   inFlight = 5;
   const text = await render();
   const lines = text.split("\n");
   expect(lines).toContain("outgate_attempts_in_flight 5");
   expect(lines).toContain("outgate_event_loop_lag_max_seconds 0.25");
+  expect(lines).toContain('outgate_outbox{kind="callback"} 7');
   expect(lines).toContain('outgate_actions{status="pending"} 12');
   expect(lines).toContain('outgate_actions{status="awaiting_approval"} 2');
   expect(Number(/^outgate_resident_memory_bytes (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(10_000_000);
@@ -48,10 +56,11 @@ test("readings are taken when somebody looks", async () => {
 
 test("while the store is away the other numbers are shown", async () => {
   const { show, render } = createMetrics();
-  show({ waiting: () => Promise.reject(new Error("away")), inFlight: () => 1 });
+  const away = () => Promise.reject(new Error("away"));
+  show({ waiting: away, owed: away, inFlight: () => 1 });
   const text = await render();
   expect(text).toContain("outgate_attempts_in_flight 1\n");
-  expect(text).not.toContain("outgate_actions");
+  expect(text).not.toMatch(/outgate_(actions|outbox)/);
 });
 
 test("every line is of the format, every family is named once, and the text ends its last line", async () => {

@@ -189,7 +189,7 @@ export const DECISIONS: readonly Requirement[] = [
       "The secret (`whsec_...`) is derived per account and origin, so that one target can't forge calls to another.",
     "decision.6.read-secret": "An owner reads it at /v1/signing-secret?origin=https://api.example.com.",
     "decision.6.rotation": "later 5: Rotation, of one origin or of all: both signatures for 24 h.",
-    "decision.6.callbacks": "later 4: Callbacks are signed the same way.",
+    "decision.6.callbacks": "Callbacks are signed the same way.",
   }),
 
   ...section("7. Approval", {
@@ -220,13 +220,13 @@ export const DECISIONS: readonly Requirement[] = [
   }),
 
   ...section("8. Callbacks", {
-    "decision.8.request": "later 4: POST, signed, `{ type, timestamp, data: Action }`.",
+    "decision.8.request": "POST, signed, `{ type, timestamp, data: Action }`.",
     "decision.8.body-owed": "The body of a callback is fixed and stored in the commit of the change that owes it.",
     "decision.8.types":
       "Callbacks are owed of action.awaiting_approval, action.completed, action.failed, action.cancelled.",
-    "decision.8.schedule": "later 4: Own schedule: 5 s, 30 s, 5 min, 30 min, 2 h.",
-    "decision.8.give-up": "later 4: Then a callback is given up and shown in the timeline.",
-    "decision.8.never-touches": "later 4: A callback never touches the action's own state.",
+    "decision.8.schedule": "Own schedule: 5 s, 30 s, 5 min, 30 min, 2 h.",
+    "decision.8.give-up": "Then a callback is given up and shown in the timeline.",
+    "decision.8.never-touches": "A callback never touches the action's own state.",
   }),
 
   ...section("9. MCP", {
@@ -295,7 +295,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.12.timeline-completed": "Timeline type `completed`.",
     "decision.12.timeline-failed": "Timeline type `failed`.",
     "decision.12.timeline-mail": "later 5: Timeline type `mail`.",
-    "decision.12.timeline-callback": "later 4: Timeline type `callback`: event, delivered, attempts, error.",
+    "decision.12.timeline-callback": "Timeline type `callback`: event, delivered, attempts, error.",
     "decision.12.timeline-actor": "Decisions in a timeline carry `actor` and `reason`.",
     "decision.12.stream": "later 7: Stream: `id:` opaque, `event:` action.<status>, `data:` the event, one per change.",
     "decision.12.key":

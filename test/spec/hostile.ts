@@ -343,7 +343,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.5.clock":
       "later 4: No jump of the clock and no pause ends an action early, loses it, sends it twice unsaid, or sends all at once.",
     "hostile.5.stop-bounded": "A stop ends within the drain limit (30 s) + 1 s; a second signal ends it at once.",
-    "hostile.5.notifications": "later 4: Mail and callbacks never delay or fail an action.",
+    "hostile.5.notifications": "Mail and callbacks never delay or fail an action.",
     "hostile.5.packets": "later 4: Packets may be lost anywhere.",
     "hostile.5.legal-start": "later 4: Whatever state the rows are in, a start brings each to a legal one within 5 s.",
   }),
@@ -369,7 +369,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.f16": "Rebinding: 0 forbidden connections.",
     "hostile.f17": "later 5: Mail provider refuses, 500, 30 s slow: create p99 as without; mail goes out later.",
     "hostile.f18": "later 5: No mail settings: 201, no mail, the timeline says so.",
-    "hostile.f19": "later 4: Callback target down 10 min: state untouched; retried, given up, visible.",
+    "hostile.f19": "Callback target down 10 min: state untouched; retried, given up, visible.",
     "hostile.f20":
       "SIGTERM with 50 in flight: 0 lost, 0 duplicates, waiting answered, exit 0, new connections refused at once.",
     "hostile.f21": "later 4: Start with 100,000 due: ready <= 2 s, caps kept, API p99 <= 2x idle, < 300 MB.",

@@ -113,7 +113,7 @@ export const SPEC: readonly Requirement[] = [
       "later 5: Without an email-provider key the action is still created, but no email is sent.",
     "spec.approval.tool": "later 6: An agent tool named `approve`, called after explicit human confirmation.",
     "spec.approval.callback":
-      "later 4: The client gets action events at `callback`, asks a reviewer, then calls approve or cancel.",
+      "The client gets action events at `callback`, asks a reviewer, then calls approve or cancel.",
     "spec.approval.endpoint": "Direct call to the approve endpoint.",
     "spec.approval.reject": "Rejection is done by cancelling while in awaiting_approval.",
   }),
@@ -202,8 +202,8 @@ export const SPEC: readonly Requirement[] = [
   }),
 
   ...section("Events", {
-    "spec.events.callback": "later 4: The service notifies `callback` when the action completes or fails.",
-    "spec.events.callback-held": "later 4: `callback` is also notified of an action that awaits approval.",
+    "spec.events.callback": "The service notifies `callback` when the action completes or fails.",
+    "spec.events.callback-held": "`callback` is also notified of an action that awaits approval.",
     "spec.events.mail": "later 5: With `notify.email` and `approve: true` an approval email is sent.",
     "spec.events.signed": "Outbound requests to targets are signed with HMAC signatures.",
   }),

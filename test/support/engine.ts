@@ -16,6 +16,7 @@ import type { Sender } from "../../src/ports/sender.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { openVault } from "../../src/vault.ts";
 import { FakeClock } from "./clock.ts";
+import { eventually } from "./eventually.ts";
 
 export interface EngineOptions {
   readonly env?: Readonly<Record<string, string>>;
@@ -24,7 +25,7 @@ export interface EngineOptions {
   /** Stands between the engine and its store, to let a write fail at a chosen point. */
   readonly wrapStore?: (store: Store) => Store;
   readonly folder?: string;
-  /** False: nothing is dispatched until `engine.loop.start()`. */
+  /** False: nothing is dispatched until `engine.start()`. */
   readonly starts?: boolean;
 }
 
@@ -53,7 +54,7 @@ export async function openEngine(options: EngineOptions = {}) {
     log: collect(lines),
     metrics: createMetrics().metrics,
   });
-  if (options.starts !== false) await engine.loop.start();
+  if (options.starts !== false) await engine.start();
   const accountId = account?.id ?? "";
   const owner: Caller = {
     accountId,
@@ -85,13 +86,20 @@ export async function openEngine(options: EngineOptions = {}) {
       unwatch();
       return seen;
     },
+    /** What the timeline tells of callbacks or mails, as soon as it tells of so many attempts. */
+    told: (id: string, type: "callback" | "mail", count: number) =>
+      eventually(async () => {
+        const entries = await engine.desk.timeline(owner, id);
+        const told = entries.flatMap(({ happening }) => (happening.type === type ? [happening] : []));
+        return told.length >= count ? told : null;
+      }, `${count} of ${type} in the timeline of ${id}`),
     happenings: async (id: string) => (await engine.desk.timeline(owner, id)).map(({ happening }) => happening),
     /** As a kill would leave the files: nothing is drained or settled. */
     async abandon(): Promise<void> {
       await vault.store.close();
     },
     async [Symbol.asyncDispose](): Promise<void> {
-      const drained = engine.loop.drain(1_000);
+      const drained = engine.drain(1_000);
       clock.advance(1_000);
       await drained;
       await vault.store.close();

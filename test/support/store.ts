@@ -8,7 +8,7 @@ import type { Sql } from "../../db/libsql/sql.ts";
 import { createStore } from "../../db/libsql/store.ts";
 import { openStore } from "../../db/store.ts";
 import { systemIds } from "../../src/ids.ts";
-import type { ActionStore, Store } from "../../src/ports/store.ts";
+import type { ActionStore, OutboxStore, Store } from "../../src/ports/store.ts";
 import { createSecrets } from "../../src/secrets/secrets.ts";
 import { NOON } from "./factory.ts";
 
@@ -28,6 +28,7 @@ export interface TestStore extends AsyncDisposable {
   readonly store: Store;
   /** `store.actions`, which most tests are about. */
   readonly actions: ActionStore;
+  readonly owed: OutboxStore;
   /** Closes the store and opens it again on what it has written: whatever was in memory only is gone. */
   restart(): Promise<void>;
   /** What an action owes, in the order in which it was written. */
@@ -96,6 +97,9 @@ function testStore(first: Store, { folder, look, open }: Place): TestStore {
     },
     get actions() {
       return store.actions;
+    },
+    get owed() {
+      return store.outbox;
     },
     async restart() {
       await store.close();

@@ -104,6 +104,7 @@ CREATE TABLE outbox (
   kind TEXT NOT NULL,
   event TEXT NOT NULL,
   target TEXT NOT NULL,
+  host TEXT NOT NULL,
   payload TEXT,
   status TEXT NOT NULL,
   attempts INTEGER NOT NULL,
@@ -113,7 +114,10 @@ CREATE TABLE outbox (
   last_error TEXT
 );
 CREATE UNIQUE INDEX outbox_once ON outbox (action_id, revision, kind, event);
-CREATE INDEX outbox_pending ON outbox (due_at) WHERE status = 'pending';
+CREATE INDEX outbox_by_account ON outbox (account_id, id);
+-- Delivery: the queue of each lane, and the leases that may have been left behind.
+CREATE INDEX outbox_pending ON outbox (kind, account_id, host, due_at) WHERE status = 'pending';
+CREATE INDEX outbox_active ON outbox (kind, lease_until) WHERE status = 'active';
 
 -- Links of approval mails, by their hashes. Old ones lead to the receipt, so they go when their action goes.
 CREATE TABLE approval_links (

@@ -206,7 +206,7 @@ export function testLeases(open: OpenTestStore): void {
       const ids = async (before: Date | null, limit = 10) =>
         (await db.actions.orphans(before, limit))
           .map(({ id }) => actions.findIndex((action) => action.id === id))
-          .toSorted();
+          .toSorted((a, b) => a - b);
       expect(await ids(later(3_000))).toEqual([1, 2]);
       expect(await ids(later(3_001))).toEqual([0, 1, 2]);
       expect(await ids(later(3_001), 2)).toHaveLength(2);

@@ -1,0 +1,120 @@
+import type { Claimed } from "../../src/domain/dispatch.ts";
+import type { Notification, NotificationChange } from "../../src/domain/notification.ts";
+import type { OwedKind } from "../../src/domain/owed.ts";
+import type { DueRow, LaneHead, LaneName, OutboxEntry, OutboxStore, Queue } from "../../src/ports/store.ts";
+import { CHANGED } from "./guard.ts";
+import type { Hands } from "./hands.ts";
+import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
+import { millis } from "./rows.ts";
+import type { Sql, Statement } from "./sql.ts";
+import { countOwed } from "./waiting.ts";
+
+/** The callbacks and mails that actions owe. The attempts that a row has had are its fencing token. */
+export function createOutboxStore({ sql, writer }: Pick<Hands, "sql" | "writer">): OutboxStore {
+  const queue = (kind: OwedKind): Queue<Notification> => ({
+    lanes: (after, limit) => findLanes(sql, kind, after, limit),
+    pending: (lane, limit) => findPending(sql, kind, lane, limit),
+    orphans: (leaseBefore, limit) => findOrphans(sql, kind, leaseBefore, limit),
+    async claim(due, at) {
+      const done = await writer.write(due.map((row) => claim(row, at)));
+      return done.flatMap(({ rows }) => rows.map(notificationOf));
+    },
+  });
+  return {
+    callbacks: queue("callback"),
+    mails: queue("mail"),
+    async payload(id) {
+      const [row] = await sql.read({ sql: "SELECT payload FROM outbox WHERE id = ?", args: [id] });
+      return typeof row?.["payload"] === "string" ? row["payload"] : null;
+    },
+    async settle(change, at) {
+      const [updated] = await writer.write(settle(change, at));
+      return updated?.changes === 1;
+    },
+    list: (accountId, before, limit) => listEntries(sql, accountId, before, limit),
+    waiting: () => countOwed(sql),
+  };
+}
+
+const CLAIM = `UPDATE outbox SET status = 'active', attempts = attempts + 1, due_at = NULL, lease_until = ?
+  WHERE id = ? AND attempts = ? AND status = 'pending' RETURNING ${NOTIFICATION_COLUMNS}`;
+
+function claim({ id, revision }: DueRow, { leaseUntil }: Claimed): Statement {
+  return { sql: CLAIM, args: [leaseUntil.getTime(), id, revision] };
+}
+
+/** What was delivered needs its body no more: it may be a megabyte. */
+const SETTLE = `UPDATE outbox SET status = ?1, due_at = ?2, lease_until = NULL, last_error = ?3,
+    payload = CASE ?1 WHEN 'delivered' THEN NULL ELSE payload END
+  WHERE id = ?4 AND attempts = ?5 AND status = 'active'`;
+const TOLD = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, subject, status, detail)
+  SELECT o.action_id, o.account_id, ?, o.run, o.revision, o.kind, o.id || ' ' || o.attempts, a.status, ?
+  FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ? AND ${CHANGED.sql}`;
+
+function settle({ before, status, dueAt, lastError, happening }: NotificationChange, at: Date): readonly Statement[] {
+  const { type: _, ...detail } = happening;
+  return [
+    { sql: SETTLE, args: [status, millis(dueAt), lastError, before.id, before.attempts] },
+    { sql: TOLD, args: [at.getTime(), JSON.stringify(detail), before.id] },
+  ];
+}
+
+/** The head of each lane, one step of the index a lane. */
+async function findLanes(
+  sql: Sql,
+  kind: OwedKind,
+  after: LaneName | null,
+  limit: number,
+): Promise<readonly LaneHead[]> {
+  const heads: LaneHead[] = [];
+  let last = after;
+  while (heads.length < limit) {
+    const [row] = await sql.read({
+      sql: `SELECT account_id, host, due_at FROM outbox
+        WHERE status = 'pending' AND kind = ? AND (account_id, host) > (?, ?)
+        ORDER BY account_id, host, due_at LIMIT 1`,
+      args: [kind, last?.accountId ?? "", last?.host ?? ""],
+    });
+    if (row === undefined) break;
+    last = { accountId: String(row["account_id"]), host: String(row["host"]) };
+    heads.push({ ...last, dueAt: new Date(Number(row["due_at"])) });
+  }
+  return heads;
+}
+
+async function findPending(sql: Sql, kind: OwedKind, { accountId, host }: LaneName, limit: number) {
+  const rows = await sql.read({
+    sql: `SELECT id, attempts, due_at FROM outbox
+      WHERE status = 'pending' AND kind = ? AND account_id = ? AND host = ? ORDER BY due_at LIMIT ?`,
+    args: [kind, accountId, host, limit],
+  });
+  return rows.map((row) => ({
+    id: String(row["id"]),
+    revision: Number(row["attempts"]),
+    dueAt: new Date(Number(row["due_at"])),
+  }));
+}
+
+async function findOrphans(sql: Sql, kind: OwedKind, leaseBefore: Date | null, limit: number) {
+  const rows = await sql.read({
+    sql: `SELECT ${NOTIFICATION_COLUMNS} FROM outbox
+      WHERE status = 'active' AND kind = ? ${leaseBefore === null ? "" : "AND lease_until < ?"}
+      ORDER BY lease_until LIMIT ?`,
+    args: leaseBefore === null ? [kind, limit] : [kind, leaseBefore.getTime(), limit],
+  });
+  return rows.map(notificationOf);
+}
+
+async function listEntries(
+  sql: Sql,
+  accountId: string,
+  before: string | null,
+  limit: number,
+): Promise<readonly OutboxEntry[]> {
+  const rows = await sql.read({
+    sql: `SELECT ${ENTRY_COLUMNS} FROM outbox WHERE account_id = ? ${before === null ? "" : "AND id < ?"}
+      ORDER BY id DESC LIMIT ?`,
+    args: before === null ? [accountId, limit] : [accountId, before, limit],
+  });
+  return rows.map(entryOf);
+}

@@ -1,0 +1,80 @@
+import type { Action } from "../domain/action.ts";
+import type { Delivery, Notification } from "../domain/notification.ts";
+import { hostOf, type OwedKind, owedOn } from "../domain/owed.ts";
+import { describe } from "../domain/outcome.ts";
+import type { Bus } from "../ports/bus.ts";
+import type { Queue } from "../ports/store.ts";
+import { Loop, type LoopDeps } from "./loop.ts";
+import { createNotify, createSettleNotification, type NotifyDeps } from "./notify.ts";
+import { createRescue } from "./rescue.ts";
+
+type Built = "name" | "queue" | "attempt" | "rescue";
+
+export interface OutboxDeps extends Omit<LoopDeps<Notification>, Built>, Omit<NotifyDeps, "again" | "outbox"> {
+  readonly kind: OwedKind;
+  readonly store: LoopDeps<Notification>["store"] & { readonly outbox: NotifyDeps["outbox"] };
+  readonly queue: Queue<Notification>;
+  readonly bus: Bus;
+}
+
+const NAMES = { callback: "callbacks", mail: "mails" } as const satisfies Record<OwedKind, string>;
+
+/**
+ * Delivers what actions owe of one kind, on a wheel of its own with its own slots and schedule: whatever a receiver does,
+ * no action waits for it, and nothing here changes one (decisions 8).
+ */
+export class Outbox {
+  readonly #kind: OwedKind;
+  readonly #bus: Bus;
+  readonly #loop: Loop<Notification>;
+  #unsubscribe: () => void = () => {};
+
+  constructor(deps: OutboxDeps) {
+    const { kind, bus, queue, clock, log, store } = deps;
+    this.#kind = kind;
+    this.#bus = bus;
+    const notifying: NotifyDeps = {
+      ...deps,
+      outbox: store.outbox,
+      again: (notification, due) => this.#loop.add(notification, due),
+    };
+    const settle = createSettleNotification(notifying);
+    const name = NAMES[kind];
+    this.#loop = new Loop({
+      ...deps,
+      name,
+      attempt: createNotify(notifying, settle),
+      rescue: createRescue({
+        queue,
+        clock,
+        end: (notification) => settle(notification, { delivery: INTERRUPTED, durationMs: null }),
+        onRescued: (count) => log.warn(`${name}.rescued`, { count }),
+      }),
+    });
+  }
+
+  /** Makes due again what a dead process had under way, then begins to claim. */
+  async start(): Promise<void> {
+    this.#unsubscribe = this.#bus.subscribe((action) => this.#hear(action));
+    await this.#loop.start();
+  }
+
+  /** Stops claiming and lets what is under way end; after `limitMs` it is interrupted and due again at the next start. */
+  async drain(limitMs: number): Promise<void> {
+    this.#unsubscribe();
+    await this.#loop.drain(limitMs);
+  }
+
+  /** The row is in the store since the change's own commit: only its lane has to be told. */
+  #hear(action: Action): void {
+    if (action.callback === null && action.notifyEmail === null) return;
+    for (const owed of owedOn(action)) {
+      if (owed.kind === this.#kind) this.#loop.hint({ accountId: action.accountId, host: hostOf(owed) });
+    }
+  }
+}
+
+const INTERRUPTED: Delivery = {
+  kind: "interrupted",
+  error: describe({ kind: "unknown", fault: "interrupted" }, 0),
+};

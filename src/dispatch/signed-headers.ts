@@ -1,0 +1,35 @@
+import type { Secrets } from "../ports/secrets.ts";
+
+export interface SigningDeps {
+  readonly secrets: Pick<Secrets, "sign">;
+  readonly signingSecretOf: (accountId: string, origin: string) => Promise<string>;
+}
+
+/** What leaves for a target. */
+export interface Signable {
+  readonly accountId: string;
+  readonly url: string;
+  /** `webhook-id`: the same over all attempts. */
+  readonly id: string;
+  /** The exact text that is sent; empty when there is none. */
+  readonly body: string;
+}
+
+export type Header = readonly [name: string, value: string];
+export type SignedHeaders = (message: Signable, now: Date) => Promise<readonly Header[]>;
+
+/**
+ * The three headers of Standard Webhooks 1.0.0, with the secret of the account and the target's origin (decisions 6): for
+ * actions and callbacks alike.
+ */
+export function createSignedHeaders({ secrets, signingSecretOf }: SigningDeps): SignedHeaders {
+  return async ({ accountId, url, id, body }, now) => {
+    const timestampSeconds = Math.floor(now.getTime() / 1_000);
+    const secret = await signingSecretOf(accountId, new URL(url).origin);
+    return [
+      ["webhook-id", id],
+      ["webhook-timestamp", String(timestampSeconds)],
+      ["webhook-signature", secrets.sign(secret, { id, timestampSeconds, body })],
+    ];
+  };
+}

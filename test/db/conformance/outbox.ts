@@ -1,0 +1,221 @@
+import { describe, expect, test } from "bun:test";
+import { cancel, retry } from "../../../src/domain/change.ts";
+import type { Action } from "../../../src/domain/action.ts";
+import { type Delivery, type Notification, settleNotification } from "../../../src/domain/notification.ts";
+import type { Queue } from "../../../src/ports/store.ts";
+import { verifies } from "../../spec/verifies.ts";
+import { ACCOUNT, aDecision, creationOf, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import type { OpenTestStore, TestStore } from "../../support/store.ts";
+import { createdAction, decided, LEASE, nextTurns, stored } from "./steps.ts";
+
+const HELD = { approve: true, callback: "https://hooks.example.com/a", notifyEmail: "boss@example.com" };
+const LANE = { accountId: ACCOUNT, host: "hooks.example.com" };
+const FAILED: Delivery = { kind: "failed", error: "The target answered with status 500.", notBeforeMs: null };
+
+/** Callbacks and mails: claimed once an attempt, settled by whoever holds the claim, and never a change of the action. */
+export function testOutbox(open: OpenTestStore): void {
+  test("what an action owes waits by kind, in the lane of its account and host", async () => {
+    await using db = await open();
+    await createdAction(db.actions, HELD);
+    await createdAction(db.actions, { ...HELD, callback: "http://b.example:8080/x", createdAt: later(5) });
+    await createdAction(db.actions, { ...HELD, accountId: OTHER_ACCOUNT, createdAt: later(9) });
+    expect(await db.owed.callbacks.lanes(null, 10)).toEqual([
+      { accountId: ACCOUNT, host: "b.example:8080", dueAt: later(5) },
+      { ...LANE, dueAt: NOON },
+      { accountId: OTHER_ACCOUNT, host: "hooks.example.com", dueAt: later(9) },
+    ]);
+    expect(await db.owed.mails.lanes(null, 10)).toEqual([
+      { accountId: ACCOUNT, host: "", dueAt: NOON },
+      { accountId: OTHER_ACCOUNT, host: "", dueAt: later(9) },
+    ]);
+    const [first] = await db.owed.callbacks.lanes(null, 1);
+    expect(await db.owed.callbacks.lanes(first ?? null, 1)).toEqual([{ ...LANE, dueAt: NOON }]);
+    expect(await db.owed.waiting()).toEqual({ callback: 3, mail: 3 });
+  });
+
+  test("a claim counts the attempt and leases the row; its body is there until it is delivered", async () => {
+    await using db = await open();
+    const action = await createdAction(db.actions, HELD);
+    const [due] = await db.owed.callbacks.pending(LANE, 10);
+    expect(due).toMatchObject({ revision: 0, dueAt: NOON });
+    const notification = await claimOne(db.owed.callbacks);
+    expect(notification).toEqual({
+      id: due?.id ?? "",
+      actionId: action.id,
+      accountId: ACCOUNT,
+      run: 1,
+      owed: { kind: "callback", event: "action.awaiting_approval", target: HELD.callback },
+      host: "hooks.example.com",
+      attempts: 1,
+      leaseUntil: LEASE.leaseUntil,
+    });
+    expect(await db.owed.callbacks.pending(LANE, 10)).toEqual([]);
+    expect(await db.owed.waiting()).toEqual({ callback: 1, mail: 1 });
+    const body = await db.owed.payload(notification.id);
+    expect(JSON.parse(body ?? "")).toMatchObject({ type: "action.awaiting_approval", data: { id: action.id } });
+    await settle(db, notification, FAILED);
+    expect(await db.owed.payload(notification.id)).toBe(body);
+    await settle(db, await claimOne(db.owed.callbacks, later(5_000)), { kind: "delivered" });
+    expect(await db.owed.payload(notification.id)).toBeNull();
+    expect(await db.owed.waiting()).toEqual({ callback: 0, mail: 1 });
+  });
+
+  test.each([0, 5])("200 concurrent claims of the same rows give each once (%d turns apart)", async (turns) => {
+    verifies("decision.8.never-touches");
+    await using db = await open();
+    const actions = await Promise.all(Array.from({ length: 5 }, () => createdAction(db.actions, HELD)));
+    const due = await db.owed.callbacks.pending(LANE, 10);
+    const claims = await Promise.all(
+      Array.from({ length: 200 }, async (_, at) => {
+        await nextTurns(turns === 0 ? 0 : at % turns);
+        return db.owed.callbacks.claim([...due.slice(at % 5), ...due.slice(0, at % 5)], LEASE);
+      }),
+    );
+    expect(claims.flat().map(({ attempts }) => attempts)).toEqual([1, 1, 1, 1, 1]);
+    expect(claims.flat().map(ownerOf).toSorted()).toEqual(actions.map(({ id }) => id).toSorted());
+    for (const action of actions) expect(await stored(db.actions, action)).toEqual(action);
+  });
+
+  test("an attempt settles once, with one row in the timeline, and leaves the action as it is", async () => {
+    verifies("decision.8.never-touches", "decision.12.timeline-callback");
+    await using db = await open();
+    const action = await createdAction(db.actions, HELD);
+    const notification = await claimOne(db.owed.callbacks);
+    const settled = await Promise.all(Array.from({ length: 20 }, () => settle(db, notification, FAILED)));
+    expect(settled.filter(Boolean)).toHaveLength(1);
+    expect(await stored(db.actions, action)).toEqual(action);
+    expect(await told(db, action)).toEqual([
+      {
+        at: NOON,
+        run: 1,
+        status: "awaiting_approval",
+        happening: {
+          type: "callback",
+          event: "action.awaiting_approval",
+          delivered: false,
+          attempts: 1,
+          error: "The target answered with status 500.",
+          next_retry_at: later(5_000).toISOString(),
+        },
+      },
+    ]);
+    const [next] = await db.owed.callbacks.pending(LANE, 1);
+    expect(next).toEqual({ id: notification.id, revision: 1, dueAt: later(5_000) });
+  });
+
+  test("an attempt that was given up settles nothing: the row is somebody else's by then", async () => {
+    await using db = await open();
+    const action = await createdAction(db.actions, HELD);
+    const frozen = await claimOne(db.owed.callbacks);
+    await settle(db, frozen, { kind: "interrupted", error: "Interrupted." });
+    expect(await settle(db, frozen, { kind: "delivered" })).toBe(false);
+    const again = await claimOne(db.owed.callbacks);
+    expect(again.attempts).toBe(2);
+    expect(await settle(db, frozen, { kind: "delivered" })).toBe(false);
+    expect(await settle(db, again, { kind: "delivered" })).toBe(true);
+    expect((await told(db, action)).map(({ happening }) => happening)).toMatchObject([
+      { delivered: false, attempts: 1 },
+      { delivered: true, attempts: 2, error: null, next_retry_at: null },
+    ]);
+  });
+
+  test("a stale attempt and an unknown id are not claimed", async () => {
+    await using db = await open();
+    await createdAction(db.actions, HELD);
+    const [due] = await db.owed.callbacks.pending(LANE, 1);
+    if (due === undefined) throw new Error("Nothing is owed.");
+    const names = [
+      { ...due, revision: 1 },
+      { ...due, id: "nowhere" },
+    ];
+    expect(await db.owed.callbacks.claim(names, LEASE)).toEqual([]);
+    expect(await db.owed.callbacks.claim([], LEASE)).toEqual([]);
+    expect(await db.owed.callbacks.pending(LANE, 1)).toEqual([due]);
+  });
+
+  test("of an older run it is told under that run, with the status that the action has by then", async () => {
+    verifies("decision.3.retry-owes");
+    await using db = await open();
+    const action = await createdAction(db.actions, HELD);
+    const notification = await claimOne(db.owed.callbacks);
+    await decided(db.actions, cancel, action);
+    const change = retry(await stored(db.actions, action), aDecision());
+    if ("refused" in change) throw new Error(change.message);
+    await db.actions.apply({ change, at: NOON, outbox: creationOf(change.after).outbox });
+    await settle(db, notification, { kind: "delivered" });
+    expect(await told(db, action)).toMatchObject([{ run: 1, status: "awaiting_approval" }]);
+    expect((await db.outbox(action.id)).filter(({ event }) => event === "action.awaiting_approval")).toMatchObject([
+      { run: 1 },
+      { run: 2 },
+    ]);
+  });
+
+  describe("orphans", () => {
+    test("are the rows under way whose lease ended before the time, by kind, the earliest first", async () => {
+      await using db = await open();
+      for (const ms of [3_000, 1_000, 2_000]) {
+        await createdAction(db.actions, HELD);
+        await claimOne(db.owed.callbacks, NOON, later(ms));
+      }
+      const leases = async (before: Date | null, limit = 10) =>
+        (await db.owed.callbacks.orphans(before, limit)).map(
+          ({ leaseUntil }) => (leaseUntil?.getTime() ?? 0) - NOON.getTime(),
+        );
+      expect(await leases(later(3_000))).toEqual([1_000, 2_000]);
+      expect(await leases(later(3_001), 2)).toEqual([1_000, 2_000]);
+      expect(await leases(later(500))).toEqual([]);
+      expect(await leases(null)).toEqual([1_000, 2_000, 3_000]);
+      expect(await db.owed.mails.orphans(null, 10)).toEqual([]);
+    });
+
+    test("survive a restart, ready to be settled", async () => {
+      await using db = await open();
+      await createdAction(db.actions, HELD);
+      const notification = await claimOne(db.owed.callbacks);
+      await db.restart();
+      expect(await db.owed.callbacks.orphans(null, 10)).toEqual([notification]);
+      expect(await settle(db, notification, { kind: "delivered" })).toBe(true);
+      expect(await db.owed.callbacks.orphans(null, 10)).toEqual([]);
+    });
+  });
+
+  test("an account reads what it was owed, newest first, page by page, and nobody else's", async () => {
+    await using db = await open();
+    await createdAction(db.actions, { ...HELD, accountId: OTHER_ACCOUNT });
+    for (const ms of [0, 1, 2]) await createdAction(db.actions, { ...HELD, notifyEmail: null, createdAt: later(ms) });
+    const [due] = await db.owed.callbacks.pending(LANE, 1);
+    const [first] = await db.owed.callbacks.claim(due === undefined ? [] : [due], LEASE);
+    if (first !== undefined) await settle(db, first, { kind: "refused", error: "No." });
+    const page = await db.owed.list(ACCOUNT, null, 2);
+    expect(page.map(({ createdAt, status }) => [createdAt, status])).toEqual([
+      [later(2), "pending"],
+      [later(1), "pending"],
+    ]);
+    expect(await db.owed.list(ACCOUNT, page[1]?.id ?? null, 2)).toMatchObject([
+      { status: "given_up", attempts: 1, lastError: "No. Given up after 1 attempt.", dueAt: null, createdAt: NOON },
+    ]);
+  });
+}
+
+/** Claims the earliest row of the lane, whenever it is due. */
+async function claimOne(queue: Queue<Notification>, now = NOON, leaseUntil = LEASE.leaseUntil): Promise<Notification> {
+  const [due] = await queue.pending(LANE, 1);
+  const [won] = await queue.claim(due === undefined ? [] : [due], { now, leaseUntil });
+  if (won === undefined) throw new Error("There was nothing to be claimed.");
+  return won;
+}
+
+function settle(db: TestStore, notification: Notification, delivery: Delivery): Promise<boolean> {
+  return db.owed.settle(settleNotification(notification, { delivery, now: NOON, chance: 0.5 }), NOON);
+}
+
+/** What the timeline tells of the callbacks of an action. */
+async function told(db: TestStore, action: Action) {
+  const entries = await db.actions.timeline(action.accountId, action.id);
+  const callbacks = entries.filter(({ happening }) => happening.type === "callback");
+  return callbacks.map(({ at, run, status, happening }) => ({ at, run, status, happening }));
+}
+
+function ownerOf({ actionId }: Notification): string {
+  return actionId;
+}
