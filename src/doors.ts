@@ -42,7 +42,7 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
     desk: engine.desk,
     authenticate,
     keyDesk: createKeyDesk({ ...deps, accounts, secrets, forget: authenticate.forget }),
-    readAccount: createReadAccount(accounts),
+    readAccount: createReadAccount(store.people),
     targets: createTargets(policy),
     baseUrl: config.baseUrl,
     metrics: book.metrics,

@@ -1,8 +1,8 @@
-import { and, asc, eq, isNull, type Query } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/sqlite-proxy";
+import { and, asc, eq, isNull } from "drizzle-orm";
 import type { AccountStore } from "../../src/ports/store.ts";
+import { drizzleOver, statementOf } from "./builder.ts";
 import { accounts, apiKeys } from "./schema.ts";
-import type { Sql, SqlValue, Statement } from "./sql.ts";
+import type { Sql } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 
 /** Accounts and keys: read and written rarely, so through drizzle; writes take the common road of the writer. */
@@ -50,19 +50,4 @@ export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
       return key ?? null;
     },
   };
-}
-
-/** Only reads are ever run by it: what it would write is handed to the writer as a statement. */
-function drizzleOver(sql: Sql) {
-  return drizzle(async (text, params) => {
-    // Safe: the columns of these tables bind to text, integers and null only.
-    const rows = await sql.read({ sql: text, args: params as SqlValue[] });
-    return { rows: rows.map((row) => Object.values(row)) };
-  });
-}
-
-function statementOf(builder: { toSQL(): Query }): Statement {
-  const { sql, params } = builder.toSQL();
-  // Safe: as above.
-  return { sql, args: params as SqlValue[] };
 }

@@ -3,7 +3,6 @@ import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "driz
 /** The tables as drizzle sees them; a test holds them against the migrations, which are the truth. */
 export const accounts = sqliteTable("accounts", {
   id: text().primaryKey(),
-  email: text(),
   sealedRootSecret: text("sealed_root_secret").notNull(),
   createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
 });
@@ -23,6 +22,57 @@ export const apiKeys = sqliteTable(
     revokedAt: integer("revoked_at", { mode: "timestamp_ms" }),
   },
   (table) => [index("api_keys_by_account").on(table.accountId, table.revokedAt, table.createdAt, table.id)],
+);
+
+export const people = sqliteTable("people", {
+  id: text().primaryKey(),
+  email: text().notNull(),
+  emailKey: text("email_key").notNull().unique(),
+  passwordHash: text("password_hash").notNull(),
+  createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
+});
+
+export const members = sqliteTable(
+  "members",
+  {
+    accountId: text("account_id").notNull(),
+    personId: text("person_id").notNull(),
+    joinedAt: integer("joined_at", { mode: "timestamp_ms" }).notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.accountId, table.personId] }),
+    index("members_by_person").on(table.personId, table.joinedAt),
+  ],
+);
+
+export const sessions = sqliteTable(
+  "sessions",
+  {
+    hash: text().primaryKey(),
+    personId: text("person_id").notNull(),
+    accountId: text("account_id").notNull(),
+    createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
+    expiresAt: integer("expires_at", { mode: "timestamp_ms" }).notNull(),
+  },
+  (table) => [
+    index("sessions_by_person").on(table.personId, table.createdAt),
+    index("sessions_by_end").on(table.expiresAt),
+  ],
+);
+
+export const welcomeLinks = sqliteTable(
+  "welcome_links",
+  {
+    hash: text().primaryKey(),
+    personId: text("person_id"),
+    accountId: text("account_id").notNull(),
+    createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
+    expiresAt: integer("expires_at", { mode: "timestamp_ms" }).notNull(),
+  },
+  (table) => [
+    index("welcome_links_by_account").on(table.accountId, table.personId),
+    index("welcome_links_by_end").on(table.expiresAt),
+  ],
 );
 
 export const actions = sqliteTable(

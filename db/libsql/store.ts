@@ -10,6 +10,7 @@ import type { Hands } from "./hands.ts";
 import { createLinkStore } from "./links.ts";
 import { listActions } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
+import { createPeopleStore } from "./people.ts";
 import { Recent } from "./recent.ts";
 import type { HeaderSeal } from "./rows.ts";
 import type { Sql } from "./sql.ts";
@@ -40,6 +41,7 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
     outbox: createOutboxStore(hands),
     accounts: createAccountStore(sql, writer),
     links: createLinkStore(hands),
+    people: createPeopleStore(sql, writer),
     facts: createFactStore(hands),
     isAlone,
     async probe() {

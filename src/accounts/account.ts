@@ -1,12 +1,17 @@
 import { authorize, type Caller } from "../domain/caller.ts";
-import type { Account, AccountStore } from "../ports/store.ts";
+import type { PeopleStore } from "../ports/people.ts";
+
+/** Of the caller's own account what there is to tell. */
+export interface ReadAccount {
+  readonly id: string;
+  /** Of its first person; null while it has none (decisions 12). */
+  readonly email: string | null;
+}
 
 /** Reads the caller's own account; every role may. */
-export function createReadAccount(accounts: Pick<AccountStore, "find">) {
-  return async (caller: Caller): Promise<Account> => {
+export function createReadAccount(people: Pick<PeopleStore, "emailOf">) {
+  return async (caller: Caller): Promise<ReadAccount> => {
     authorize(caller, "read");
-    const account = await accounts.find(caller.accountId);
-    if (account === null) throw new Error(`Account ${caller.accountId} has no row.`);
-    return account;
+    return { id: caller.accountId, email: await people.emailOf(caller.accountId) };
   };
 }

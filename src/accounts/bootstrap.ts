@@ -1,8 +1,9 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Secrets } from "../ports/secrets.ts";
-import type { Account, AccountStore } from "../ports/store.ts";
+import type { AccountStore } from "../ports/store.ts";
 import { keyRow } from "./key-row.ts";
+import { newAccount } from "./new-account.ts";
 
 export interface BootstrapDeps {
   readonly accounts: AccountStore;
@@ -25,7 +26,7 @@ export interface FirstKeys {
  * `BOOTSTRAP_API_KEY` that the store does not know yet is added, so that a script can change it.
  */
 export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> {
-  const { accounts, secrets, ids, clock, givenOwnerKey } = deps;
+  const { accounts, secrets, clock, givenOwnerKey } = deps;
   const now = clock.now();
   const first = await accounts.first();
   if (first !== null) {
@@ -36,7 +37,7 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
     }
     return null;
   }
-  const account = newAccount(ids.account(), secrets, now);
+  const account = newAccount(deps, now);
   const ownerKey = givenOwnerKey ?? secrets.newApiKey();
   const agentKey = secrets.newApiKey();
   await accounts.create(account, [
@@ -44,9 +45,4 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
     keyRow(deps, { accountId: account.id, key: agentKey, name: "agent", role: "agent", hold: "none", now }),
   ]);
   return { ownerKey: givenOwnerKey === null ? ownerKey : null, agentKey };
-}
-
-function newAccount(id: string, secrets: Secrets, now: Date): Account {
-  const place = { table: "accounts", row: id, column: "sealed_root_secret" };
-  return { id, email: null, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place), createdAt: now };
 }

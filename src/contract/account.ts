@@ -42,15 +42,17 @@ const Limits = Type.Object(
   { description: "What the caller has to keep to." },
 );
 
+export const AccountId = Type.String({
+  pattern: "^acc_[A-Za-z0-9_-]+$",
+  description: "Id of the account.",
+  examples: ["acc_01kjwa5v00e7v8c9x2m4n6p8qr"],
+});
+
 /** Who a caller is (decisions 12). */
 export const Account = Type.Object(
   {
-    id: Type.String({
-      pattern: "^acc_[A-Za-z0-9_-]+$",
-      description: "Id of the account.",
-      examples: ["acc_01kjwa5v00e7v8c9x2m4n6p8qr"],
-    }),
-    email: nullable(plainText("Of the account's person; null: it has none yet.", "ann@example.com")),
+    id: AccountId,
+    email: nullable(plainText("Of the account's first person; null: it has none yet.", "ann@example.com")),
     key: Type.Object(
       {
         id: KeyId,

@@ -77,7 +77,7 @@ export const ERROR_MEANING = {
   invalid_sync: "The action would wait for a person, so it can't be answered in sync.",
   unauthorized: "No valid API key was sent.",
   invalid_credentials: "E-mail and password do not belong together.",
-  forbidden: "The role of the key does not allow it.",
+  forbidden: "The role of the key does not allow it, sign-ups are closed, or a foreign page sent it.",
   not_found: "The account has no such thing, or nothing is at this path.",
   method_not_allowed: "The path does not take this method.",
   not_cancellable: "The action can't be cancelled in its state.",
@@ -85,7 +85,7 @@ export const ERROR_MEANING = {
   not_retryable: "The action can't be sent again in its state.",
   email_taken: "Somebody has signed up with this address.",
   payload_too_large: "The body is over 1 MB.",
-  rate_limited: "The account makes too many requests.",
+  rate_limited: "The account makes too many requests, or too many log-ins failed.",
   internal_error: "Something went wrong in the service.",
   unavailable: "The service can't store or read just now.",
 } as const satisfies Record<ErrorCode, string>;

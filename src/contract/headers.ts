@@ -28,6 +28,10 @@ export const ANSWER_HEADERS = {
     examples: ["GET, HEAD, POST"],
   }),
   "WWW-Authenticate": Type.Literal("Bearer", { description: "How to authenticate.", examples: ["Bearer"] }),
+  "Set-Cookie": Type.String({
+    description: "The session of the pages for people: where it begins, or its end. Under /v1 it is worth nothing.",
+    examples: ["outgate_session=0123456789abcdef; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800"],
+  }),
   "Cache-Control": Type.Literal("no-store", {
     description: "The answer holds a secret: nobody on its way may keep it.",
     examples: ["no-store"],

@@ -18,7 +18,7 @@ Members that are null in a request count as absent. Answers may get further memb
 
 const TAGS: Readonly<Record<ApiOperation["tag"], string>> = {
   Actions: "Calls: making them, seeing them, deciding on them.",
-  Auth: "The account, its keys and its secrets.",
+  Auth: "The account, its people, its keys and its secrets.",
   System: "For those who run the service.",
 };
 

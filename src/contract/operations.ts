@@ -20,7 +20,11 @@ const ALWAYS = ["unauthorized", "rate_limited", "forbidden", "invalid_query", "i
 const READING = ["invalid_content_type", "payload_too_large", "invalid_request", "validation_error"] as const;
 const DECIDING = { tag: "Actions", success: [200] } as const;
 
-/** Every operation under /v1 and the system's own, by `operationId`. */
+/** People come in with a password and not with a key; browsers say from where, and a foreign page is refused. */
+const ENTERING = { method: "POST", permission: null, tag: "Auth" } as const;
+const ENTERED = ["forbidden", "invalid_query", ...READING, "missing_body", "internal_error", "unavailable"] as const;
+
+/** Every operation under /v1, those of people, and the system's own, by `operationId`. */
 export const API = {
   createAction: {
     id: "createAction",
@@ -138,6 +142,30 @@ export const API = {
     summary: "Who am I: account, key, role and limits",
     success: [200],
     errors: ALWAYS,
+  },
+  signUp: {
+    ...ENTERING,
+    id: "signUp",
+    path: "/auth/signup",
+    summary: "Sign up: a new account with an owner key",
+    success: [201],
+    errors: [...ENTERED, "email_taken"],
+  },
+  logIn: {
+    ...ENTERING,
+    id: "logIn",
+    path: "/auth/login",
+    summary: "Log in on the pages for people",
+    success: [200],
+    errors: [...ENTERED, "invalid_credentials", "rate_limited"],
+  },
+  logOut: {
+    ...ENTERING,
+    id: "logOut",
+    path: "/auth/logout",
+    summary: "Log out; only pages of this service can",
+    success: [204],
+    errors: ["forbidden", "invalid_query", "internal_error", "unavailable"],
   },
   getHealth: {
     id: "getHealth",

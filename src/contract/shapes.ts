@@ -1,6 +1,7 @@
 import Type, { type TObject, type TSchema } from "typebox";
 import { Account } from "./account.ts";
 import { Action, ActionId, CreateAction, FoundAction } from "./action.ts";
+import { Credentials, LoggedIn, SignedUp } from "./credentials.ts";
 import { Decision } from "./decision.ts";
 import type { AnswerHeader } from "./headers.ts";
 import { Health } from "./health.ts";
@@ -66,6 +67,17 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
   },
   revokeKey: { id: KeyId, answers: { 204: { description: "The key is revoked.", schema: null } } },
   getAccount: { answers: { 200: { description: "The account, and the key that asks.", schema: Account } } },
+  signUp: {
+    body: { schema: Credentials, isRequired: true },
+    answers: { 201: { description: "The new account.", schema: SignedUp, headers: ["Set-Cookie", "Cache-Control"] } },
+  },
+  logIn: {
+    body: { schema: Credentials, isRequired: true },
+    answers: { 200: { description: "Who logged in.", schema: LoggedIn, headers: ["Set-Cookie", "Cache-Control"] } },
+  },
+  logOut: {
+    answers: { 204: { description: "The session has ended.", schema: null, headers: ["Set-Cookie", "Cache-Control"] } },
+  },
   getHealth: { answers: { 200: { description: "It lives.", schema: Health } } },
   getReady: {
     answers: {

@@ -1,4 +1,5 @@
-import type { Person, Resume } from "../accounts/resume.ts";
+import type { Person } from "../accounts/person.ts";
+import type { Resume } from "../accounts/resume.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { SessionCookie } from "./cookie.ts";
 import { type Form, readForm } from "./form.ts";
@@ -7,11 +8,11 @@ import type { Visit } from "./visit.ts";
 
 export type { Person };
 
-/** Who visits, by the session's cookie; null: nobody who is signed in. Under /v1 and /mcp nobody asks. */
+/** Who visits, by the session's cookie; null: nobody who is logged in. Under /v1 and /mcp nobody asks. */
 export type PersonOf = (visit: Visit) => Promise<Person | null>;
 
 /**
- * The form of a page that changes something for whoever is signed in. Throws `forbidden` unless our own page sent it
+ * The form of a page that changes something for whoever is logged in. Throws `forbidden` unless our own page sent it
  * within this very session: it has a field `form_token` with the person's.
  */
 export type FormOf = (visit: Visit, person: Person) => Promise<Form>;
@@ -44,12 +45,12 @@ export function createFormOf({ ownOrigin }: Pick<SessionDeps, "ownOrigin">): For
 /** Throws `forbidden` unless the form was made for this session: a page of before the last log-in is one of another. */
 export function checkFormToken(form: Form, person: Person): void {
   if (isSame(form.get("form_token") ?? "", person.formToken)) return;
-  throw new DomainError("forbidden", "This page is from before you signed in. Load it again and repeat what you did.");
+  throw new DomainError("forbidden", "This page is from before you logged in. Load it again and repeat what you did.");
 }
 
-/** Where a person signs in and comes back from. `next` is a path of ours. */
-export function signInPath(next: string): string {
-  return `/sign-in?${new URLSearchParams({ next }).toString()}`;
+/** Where a person logs in and comes back from. `next` is a path of ours. */
+export function logInPath(next: string): string {
+  return `/login?${new URLSearchParams({ next }).toString()}`;
 }
 
 /** In the same time wherever they differ. */

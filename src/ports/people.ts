@@ -1,6 +1,6 @@
 import type { Account, ApiKey } from "./store.ts";
 
-/** Somebody who can sign in, as they are kept: never the password. */
+/** Somebody who can log in, as they are kept: never the password. */
 export interface PersonRow {
   readonly id: string;
   /** As it was given; no other person has it in any case. */
@@ -21,7 +21,7 @@ export interface SessionRow {
 }
 
 /** A one-time link that is handed out on the server's machine, known by the hash of its token. */
-export interface LinkRow {
+export interface WelcomeLink {
   /** SHA-256 of the token, hex. */
   readonly hash: string;
   /** Null: whoever takes it becomes the account's first person. Else it gives this person a new password. */
@@ -31,13 +31,13 @@ export interface LinkRow {
   readonly expiresAt: Date;
 }
 
-/** A person and the account that they sign in to: the one that they have been in for the longest time. */
+/** A person and the account that they log in to: the one that they have been in for the longest time. */
 export interface Member {
   readonly person: PersonRow;
   readonly accountId: string;
 }
 
-/** A link that can still be taken. */
+/** What a link that can still be taken is for. */
 export interface LiveLink {
   readonly personId: string | null;
   readonly accountId: string;
@@ -48,7 +48,7 @@ export interface LiveLink {
 /** A sign-up: everything of it in one commit. */
 export interface SignUp {
   readonly account: Account;
-  readonly keys: readonly ApiKey[];
+  readonly key: ApiKey;
   readonly person: PersonRow;
   readonly session: SessionRow;
 }
@@ -63,8 +63,11 @@ export interface PeopleStore {
   emailOf(accountId: string): Promise<string | null>;
   /** False, and nothing is written: somebody has the address. */
   signUp(signUp: SignUp): Promise<boolean>;
-  /** Begins a session; beyond `SESSIONS_PER_PERSON_MAX` it ends the person's oldest. */
-  addSession(session: SessionRow): Promise<void>;
+  /**
+   * Begins a session; beyond `SESSIONS_PER_PERSON_MAX` it ends the person's oldest. False, and nothing is written: the
+   * person has another password by now.
+   */
+  addSession(session: SessionRow, passwordHash: string): Promise<boolean>;
   /** Who has the session; null when there is none, or it ran out by now. */
   session(hash: string, now: Date): Promise<Member | null>;
   endSession(hash: string): Promise<void>;
@@ -72,7 +75,7 @@ export interface PeopleStore {
    * Hands out a link; those before it of the same person, or to become the account's first, are void. False, and nothing
    * is written: it would make a first person, and the account has one.
    */
-  offer(link: LinkRow): Promise<boolean>;
+  offer(link: WelcomeLink): Promise<boolean>;
   /** A link that can still be taken; null for any other. */
   link(hash: string, now: Date): Promise<LiveLink | null>;
   /** Takes a link that makes the account's first person, once, whoever races for it. */

@@ -11,7 +11,9 @@ export interface SealedPlace {
 export interface Secrets {
   /** A new API key `og_…` with its checksum (decisions "Name"). */
   newApiKey(): string;
-  /** SHA-256, hex: how keys are kept and looked up. */
+  /** A new token of a session or a link: 256 random bits as hex, because chats cut `-` and `_` off the end of links. */
+  newToken(): string;
+  /** SHA-256, hex: how keys and tokens are kept and looked up. */
   hash(text: string): string;
   /** A new root secret of an account. */
   newRootSecret(): Uint8Array;

@@ -7,6 +7,7 @@ import type { Notification, NotificationChange, NotificationStatus } from "../do
 import type { Owed, OwedKind } from "../domain/owed.ts";
 import type { Hold, Role } from "../domain/roles.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
+import type { PeopleStore } from "./people.ts";
 
 /** The store can't be written or read now: the disk is full, the database is away. It heals by itself. */
 export class StoreUnavailable extends Error {
@@ -168,7 +169,6 @@ export interface OutboxStore {
 
 export interface Account {
   readonly id: string;
-  readonly email: string | null;
   /** Sealed by `Secrets`; signing secrets are derived from it. */
   readonly sealedRootSecret: string;
   readonly createdAt: Date;
@@ -230,6 +230,7 @@ export interface Store {
   readonly outbox: OutboxStore;
   readonly accounts: AccountStore;
   readonly links: LinkStore;
+  readonly people: PeopleStore;
   readonly facts: FactStore;
   /** True when no other process can hold a lease: everything active at start is an orphan. */
   readonly isAlone: boolean;

@@ -6,6 +6,8 @@ import { open, seal } from "./seal.ts";
 import { sign, signingSecret } from "./signature.ts";
 import { approvalToken, isOfHash, readApprovalToken, readReceiptToken, receiptToken } from "./tokens.ts";
 
+const TOKEN_BYTES = 32;
+
 /**
  * Everything that is made or checked with a key, from one master key of 32 bytes and the system's generator.
  * Throws when the master key has another length.
@@ -16,6 +18,7 @@ export function createSecrets(masterKey: Uint8Array, random: (count: number) => 
   const approvalKey = subkey(masterKey, "approval");
   return {
     newApiKey: () => newApiKey(random),
+    newToken: () => Buffer.from(random(TOKEN_BYTES)).toString("hex"),
     hash: (text) => createHash("sha256").update(text).digest("hex"),
     newRootSecret: () => random(KEY_BYTES),
     seal: (plain, place) => seal(sealKey, plain, place, random),

@@ -9,8 +9,10 @@ import { testLeases } from "./conformance/leases.ts";
 import { testLinks } from "./conformance/links.ts";
 import { testOutbox } from "./conformance/outbox.ts";
 import { testPaging } from "./conformance/paging.ts";
+import { testPeople } from "./conformance/people.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
+import { testWelcomeLinks } from "./conformance/welcome-links.ts";
 
 describe("the store behind the client", () => {
   testKeys(openClientStore);
@@ -24,4 +26,6 @@ describe("the store behind the client", () => {
   testTexts(openClientStore);
   testAccounts(openClientStore);
   testLinks(openClientStore);
+  testPeople(openClientStore);
+  testWelcomeLinks(openClientStore);
 });

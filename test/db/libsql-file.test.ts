@@ -9,8 +9,10 @@ import { testLeases } from "./conformance/leases.ts";
 import { testLinks } from "./conformance/links.ts";
 import { testOutbox } from "./conformance/outbox.ts";
 import { testPaging } from "./conformance/paging.ts";
+import { testPeople } from "./conformance/people.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
+import { testWelcomeLinks } from "./conformance/welcome-links.ts";
 
 describe("the store on a file", () => {
   testKeys(openFileStore);
@@ -24,4 +26,6 @@ describe("the store on a file", () => {
   testTexts(openFileStore);
   testAccounts(openFileStore);
   testLinks(openFileStore);
+  testPeople(openFileStore);
+  testWelcomeLinks(openFileStore);
 });

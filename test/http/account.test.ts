@@ -3,7 +3,7 @@ import { Account } from "../../src/contract/account.ts";
 import { compile } from "../../src/contract/check.ts";
 import { ROLES } from "../../src/domain/roles.ts";
 import { verifies } from "../spec/verifies.ts";
-import { anAccount, anApiKey } from "../support/factory.ts";
+import { anAccount, anApiKey, aPerson } from "../support/factory.ts";
 import { openRealDoor, STRANGER } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 
@@ -48,9 +48,13 @@ describe("GET /v1/account", () => {
     verifies("decision.12.account");
     await using door = await openRealDoor({ starts: false });
     const { store, secrets } = door.engine;
-    const theirs = anAccount({ email: "ann@example.com" });
+    const theirs = anAccount();
     const key = "og_ann_0123456789abcdefghijklmnop";
-    await store.accounts.create(theirs, [anApiKey({ accountId: theirs.id, hash: secrets.hash(key), name: "ann" })]);
+    await store.people.signUp({
+      account: theirs,
+      key: anApiKey({ accountId: theirs.id, hash: secrets.hash(key), name: "ann" }),
+      ...aPerson({ accountId: theirs.id, email: "ann@example.com" }),
+    });
     const ask = async (token: string) =>
       (await door.call("GET", "/v1/account", undefined, { authorization: `Bearer ${token}` })).json;
     expect(await ask(key)).toMatchObject({ id: theirs.id, email: "ann@example.com", key: { name: "ann" } });

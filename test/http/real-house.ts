@@ -43,7 +43,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     desk: engine.desk,
     authenticate,
     keyDesk: createKeyDesk({ accounts, secrets, clock, ids: systemIds, forget: authenticate.forget }),
-    readAccount: createReadAccount(accounts),
+    readAccount: createReadAccount(engine.store.people),
     readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
     targets: createTargets(policy),
     receiptUrl: engine.receiptUrl,

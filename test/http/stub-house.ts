@@ -8,7 +8,7 @@ import { createHttp, type HttpDeps } from "../../src/http/server.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { LogFields } from "../../src/ports/log.ts";
 import type { AccountStore, ApiKey } from "../../src/ports/store.ts";
-import { ACCOUNT, anAccount, anAction, anApiKey } from "../support/factory.ts";
+import { ACCOUNT, anAction, anApiKey } from "../support/factory.ts";
 
 /** A key for each role, and one that was revoked. */
 export const KEYS = {
@@ -41,7 +41,7 @@ export function openDoor(overrides: Partial<HttpDeps> = {}) {
     desk: cardboardDesk(calls),
     authenticate: createAuthenticate({ accounts: accountsOf(), secrets: { hash: (text) => text }, clock: systemClock }),
     keyDesk: cardboardKeyDesk(calls),
-    readAccount: () => Promise.resolve(anAccount({ id: ACCOUNT })),
+    readAccount: () => Promise.resolve({ id: ACCOUNT, email: null }),
     readSigningSecret: (_caller, origin) => Promise.resolve({ origin, secret: "whsec_test", previous: null }),
     targets: { judge: (url) => (url.startsWith("http") ? { hostname: "h", host: "h" } : { refused: "Is no URL." }) },
     clock: systemClock,

@@ -5,6 +5,7 @@ import type { Outcome } from "../../src/domain/outcome.ts";
 import { type AttemptEnd, settle } from "../../src/domain/settle.ts";
 import type { Happening } from "../../src/domain/timeline.ts";
 import { systemIds } from "../../src/ids.ts";
+import type { PersonRow, SessionRow, SignUp, WelcomeLink } from "../../src/ports/people.ts";
 import type { Account, ActionQuery, ApiKey, ChangeWrite, Creation } from "../../src/ports/store.ts";
 
 /** Noon of a day without meaning: tests count their times from here. */
@@ -120,7 +121,7 @@ export function aQuery(overrides: Partial<ActionQuery> = {}): ActionQuery {
 }
 
 export function anAccount(overrides: Partial<Account> = {}): Account {
-  return { id: systemIds.account(), email: null, sealedRootSecret: "sealed", createdAt: NOON, ...overrides };
+  return { id: systemIds.account(), sealedRootSecret: "sealed", createdAt: NOON, ...overrides };
 }
 
 export function anApiKey(overrides: Partial<ApiKey> = {}): ApiKey {
@@ -138,4 +139,36 @@ export function anApiKey(overrides: Partial<ApiKey> = {}): ApiKey {
     revokedAt: null,
     ...overrides,
   };
+}
+
+/** A person with a session in an account, at noon; the password is nobody's. */
+export function aPerson({ accountId = ACCOUNT, ...overrides }: Partial<PersonRow> & { accountId?: string } = {}) {
+  const id = overrides.id ?? systemIds.person();
+  const person: PersonRow = {
+    id,
+    email: `${id}@example.com`,
+    passwordHash: `hash of ${id}`,
+    createdAt: NOON,
+    ...overrides,
+  };
+  return { person, session: aSession({ personId: id, accountId }) };
+}
+
+/** Everything of a sign-up: an account, its owner key, a person and a session. */
+export function aSignUp(overrides: Partial<PersonRow> = {}): SignUp {
+  const account = anAccount();
+  const key = anApiKey({ accountId: account.id });
+  return { account, key, ...aPerson({ accountId: account.id, ...overrides }) };
+}
+
+/** A session that ends in an hour. */
+export function aSession(overrides: Partial<SessionRow> = {}): SessionRow {
+  const hash = systemIds.request();
+  return { hash, personId: "per_one", accountId: ACCOUNT, createdAt: NOON, expiresAt: later(3_600_000), ...overrides };
+}
+
+/** A link that ends in an hour and makes the first person of its account, unless it says whose password it renews. */
+export function aWelcomeLink(overrides: Partial<WelcomeLink> = {}): WelcomeLink {
+  const hash = systemIds.request();
+  return { hash, personId: null, accountId: ACCOUNT, createdAt: NOON, expiresAt: later(3_600_000), ...overrides };
 }

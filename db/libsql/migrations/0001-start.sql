@@ -1,6 +1,5 @@
 CREATE TABLE accounts (
   id TEXT PRIMARY KEY NOT NULL,
-  email TEXT,
   sealed_root_secret TEXT NOT NULL,
   created_at INTEGER NOT NULL
 );
@@ -19,6 +18,45 @@ CREATE TABLE api_keys (
 );
 -- The list: live keys first, since NULL comes before every time.
 CREATE INDEX api_keys_by_account ON api_keys (account_id, revoked_at, created_at, id);
+
+-- People and accounts are separate: an account has people. `email_key` is the address without case.
+CREATE TABLE people (
+  id TEXT PRIMARY KEY NOT NULL,
+  email TEXT NOT NULL,
+  email_key TEXT NOT NULL UNIQUE,
+  password_hash TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+);
+
+CREATE TABLE members (
+  account_id TEXT NOT NULL,
+  person_id TEXT NOT NULL,
+  joined_at INTEGER NOT NULL,
+  PRIMARY KEY (account_id, person_id)
+) WITHOUT ROWID;
+CREATE INDEX members_by_person ON members (person_id, joined_at);
+
+-- Tokens are known by their SHA-256 alone.
+CREATE TABLE sessions (
+  hash TEXT PRIMARY KEY NOT NULL,
+  person_id TEXT NOT NULL,
+  account_id TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX sessions_by_person ON sessions (person_id, created_at);
+CREATE INDEX sessions_by_end ON sessions (expires_at);
+
+-- Without a person: makes the account's first one. With one: renews their password.
+CREATE TABLE welcome_links (
+  hash TEXT PRIMARY KEY NOT NULL,
+  person_id TEXT,
+  account_id TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX welcome_links_by_account ON welcome_links (account_id, person_id);
+CREATE INDEX welcome_links_by_end ON welcome_links (expires_at);
 
 CREATE TABLE actions (
   id TEXT PRIMARY KEY NOT NULL,

@@ -10,7 +10,7 @@ export function testAccounts(open: OpenTestStore): void {
       await using db = await open();
       const { accounts } = db.store;
       expect(await accounts.first()).toBeNull();
-      const [young, old] = [anAccount({ createdAt: later(5) }), anAccount({ email: "a@example.com" })];
+      const [young, old] = [anAccount({ createdAt: later(5) }), anAccount()];
       await accounts.create(young, []);
       await accounts.create(old, []);
       expect(await accounts.first()).toEqual(old);

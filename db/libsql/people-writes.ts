@@ -1,0 +1,113 @@
+import { emailKey } from "../../src/domain/email.ts";
+import { SESSIONS_PER_PERSON_MAX } from "../../src/domain/limits.ts";
+import type { PersonRow, SessionRow, SignUp, WelcomeLink } from "../../src/ports/people.ts";
+import { CHANGED } from "./guard.ts";
+import type { Statement } from "./sql.ts";
+
+/**
+ * Chains, as a change of an action is one: the first statement decides, and each that follows writes only where the one
+ * before it did. Two of one address, or two at one link, can race: one of them wins.
+ */
+const PERSON = "INSERT INTO people (id, email, email_key, password_hash, created_at) SELECT ?, ?, ?, ?, ?";
+const UNLESS_TAKEN = "ON CONFLICT (email_key) DO NOTHING";
+const SESSION = "INSERT INTO sessions (hash, person_id, account_id, created_at, expires_at) SELECT ?, ?, ?, ?, ?";
+const MEMBER = `INSERT INTO members (account_id, person_id, joined_at) SELECT ?, ?, ? WHERE ${CHANGED.sql}`;
+const ACCOUNT = `INSERT INTO accounts (id, sealed_root_secret, created_at) SELECT ?, ?, ? WHERE ${CHANGED.sql}`;
+const KEY = `INSERT INTO api_keys (id, account_id, name, role, hold, hash, last4, created_at)
+  SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
+
+/** The first statement writes one row when the address was free. */
+export function signUp({ account, key, person, session }: SignUp): readonly Statement[] {
+  return [
+    { sql: `${PERSON} WHERE true ${UNLESS_TAKEN}`, args: personValues(person) },
+    { sql: ACCOUNT, args: [account.id, account.sealedRootSecret, account.createdAt.getTime()] },
+    {
+      sql: KEY,
+      args: [key.id, key.accountId, key.name, key.role, key.hold, key.hash, key.last4, key.createdAt.getTime()],
+    },
+    { sql: MEMBER, args: [account.id, person.id, person.createdAt.getTime()] },
+    { sql: `${SESSION} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
+  ];
+}
+
+const END_OLDEST = `DELETE FROM sessions WHERE hash IN
+  (SELECT hash FROM sessions WHERE person_id = ? ORDER BY created_at DESC, hash LIMIT -1 OFFSET ?)`;
+
+/** The first statement writes one row while the password is the one that was checked. */
+export function addSession(session: SessionRow, passwordHash: string): readonly Statement[] {
+  const { personId } = session;
+  return [
+    {
+      sql: `${SESSION} WHERE EXISTS (SELECT 1 FROM people WHERE id = ? AND password_hash = ?)`,
+      args: [...sessionValues(session), personId, passwordHash],
+    },
+    { sql: END_OLDEST, args: [personId, SESSIONS_PER_PERSON_MAX] },
+  ];
+}
+
+export function endSession(hash: string): Statement {
+  return { sql: "DELETE FROM sessions WHERE hash = ?", args: [hash] };
+}
+
+const VOID_OTHERS = "DELETE FROM welcome_links WHERE account_id = ? AND person_id IS ?";
+const OFFER = `INSERT INTO welcome_links (hash, person_id, account_id, created_at, expires_at) SELECT ?, ?, ?, ?, ?
+  WHERE ? IS NOT NULL OR NOT EXISTS (SELECT 1 FROM members WHERE account_id = ?)`;
+
+/** The second statement writes one row unless the account has its first person. */
+export function offer({ hash, personId, accountId, createdAt, expiresAt }: WelcomeLink): readonly Statement[] {
+  return [
+    { sql: VOID_OTHERS, args: [accountId, personId] },
+    {
+      sql: OFFER,
+      args: [hash, personId, accountId, createdAt.getTime(), expiresAt.getTime(), personId, accountId],
+    },
+  ];
+}
+
+const LIVE = "SELECT 1 FROM welcome_links WHERE hash = ? AND expires_at > ?";
+const WELCOMED = `${PERSON} WHERE EXISTS (${LIVE} AND account_id = ? AND person_id IS NULL)
+  AND NOT EXISTS (SELECT 1 FROM members WHERE account_id = ?) ${UNLESS_TAKEN}`;
+const SPEND = `DELETE FROM welcome_links WHERE hash = ? AND ${CHANGED.sql}`;
+
+/** The first statement writes one row when the link could be taken and the address was free. */
+export function welcome(linkHash: string, person: PersonRow, session: SessionRow): readonly Statement[] {
+  const { accountId, createdAt } = session;
+  return [
+    { sql: WELCOMED, args: [...personValues(person), linkHash, createdAt.getTime(), accountId, accountId] },
+    { sql: MEMBER, args: [accountId, person.id, createdAt.getTime()] },
+    { sql: `${SESSION} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
+    { sql: SPEND, args: [linkHash] },
+  ];
+}
+
+const RENEWED = `UPDATE people SET password_hash = ? WHERE id = ? AND EXISTS (${LIVE} AND person_id = ?)`;
+const END_OTHERS = `DELETE FROM sessions WHERE person_id = ? AND hash <> ? AND ${CHANGED.sql}`;
+
+/** The first statement writes one row when the link could be taken. Whoever knew the old password is logged out. */
+export function renewPassword(linkHash: string, passwordHash: string, session: SessionRow): readonly Statement[] {
+  const { personId, createdAt, hash } = session;
+  return [
+    { sql: RENEWED, args: [passwordHash, personId, linkHash, createdAt.getTime(), personId] },
+    { sql: `${SESSION} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
+    { sql: SPEND, args: [linkHash] },
+    { sql: END_OTHERS, args: [personId, hash] },
+  ];
+}
+
+/** Rows that one pass forgets of each kind, so that it never holds the writer for long. */
+const PRUNE_ROWS = 500;
+
+const prune = (table: "sessions" | "welcome_links", now: Date): Statement => ({
+  sql: `DELETE FROM ${table} WHERE hash IN (SELECT hash FROM ${table} WHERE expires_at <= ? LIMIT ?)`,
+  args: [now.getTime(), PRUNE_ROWS],
+});
+export const pruneSessions = (now: Date) => prune("sessions", now);
+export const pruneLinks = (now: Date) => prune("welcome_links", now);
+
+function personValues({ id, email, passwordHash, createdAt }: PersonRow) {
+  return [id, email, emailKey(email), passwordHash, createdAt.getTime()];
+}
+
+function sessionValues({ hash, personId, accountId, createdAt, expiresAt }: SessionRow) {
+  return [hash, personId, accountId, createdAt.getTime(), expiresAt.getTime()];
+}

@@ -1,0 +1,33 @@
+import { SESSION_MS_MAX } from "../domain/limits.ts";
+import type { PersonRow, SessionRow } from "../ports/people.ts";
+import type { Secrets } from "../ports/secrets.ts";
+import { type Person, personWith } from "./person.ts";
+
+/** Somebody who has just come in, and the token of the session that began: only its cookie holds it. */
+export interface Entered {
+  readonly person: Person;
+  readonly sessionToken: string;
+}
+
+/** A session that begins: what is kept of it, and what its beginner gets. */
+export interface NewSession {
+  readonly row: SessionRow;
+  readonly entered: Entered;
+}
+
+/** Whose session it is. */
+export interface SessionOf {
+  readonly person: Pick<PersonRow, "id" | "email">;
+  readonly accountId: string;
+}
+
+/** A session of 7 days (hostile 7). */
+export function newSession(secrets: Pick<Secrets, "hash" | "newToken">, whose: SessionOf, now: Date): NewSession {
+  const { person, accountId } = whose;
+  const sessionToken = secrets.newToken();
+  const expiresAt = new Date(now.getTime() + SESSION_MS_MAX);
+  return {
+    row: { hash: secrets.hash(sessionToken), personId: person.id, accountId, createdAt: now, expiresAt },
+    entered: { person: personWith(sessionToken, whose, secrets), sessionToken },
+  };
+}

@@ -1,0 +1,35 @@
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { Passwords } from "../ports/passwords.ts";
+import type { PeopleStore } from "../ports/people.ts";
+import type { Secrets } from "../ports/secrets.ts";
+import { createLogIn } from "./log-in.ts";
+import { createLogOut } from "./log-out.ts";
+import { createResume } from "./resume.ts";
+import { createSignUp } from "./sign-up.ts";
+import { createThrottle } from "./throttle.ts";
+import { createSeeWelcome, createTakeWelcome } from "./welcome.ts";
+export interface PeopleDeskDeps {
+  readonly people: PeopleStore;
+  readonly passwords: Passwords;
+  readonly secrets: Secrets;
+  readonly ids: Pick<Ids, "account" | "key" | "person">;
+  readonly clock: Clock;
+  /** The setting SIGNUPS. */
+  readonly signupsOpen: boolean;
+}
+
+/** Every use case of people who come in and go; what /auth and the pages call. */
+export type PeopleDesk = ReturnType<typeof createPeopleDesk>;
+
+/** Puts the verbs on one desk. */
+export function createPeopleDesk(deps: PeopleDeskDeps) {
+  return {
+    signUp: createSignUp(deps),
+    logIn: createLogIn({ ...deps, throttle: createThrottle(deps.clock) }),
+    logOut: createLogOut(deps),
+    resume: createResume(deps),
+    seeWelcome: createSeeWelcome(deps),
+    takeWelcome: createTakeWelcome(deps),
+  };
+}

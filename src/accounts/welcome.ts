@@ -1,0 +1,65 @@
+import { DomainError } from "../domain/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { Passwords } from "../ports/passwords.ts";
+import type { LiveLink, PeopleStore } from "../ports/people.ts";
+import type { Secrets } from "../ports/secrets.ts";
+import { type Entered, newSession } from "./new-session.ts";
+import { type Credentials, emailTaken } from "./sign-up.ts";
+
+export interface WelcomeDeps {
+  readonly people: Pick<PeopleStore, "find" | "link" | "renewPassword" | "welcome">;
+  readonly passwords: Pick<Passwords, "hash">;
+  readonly secrets: Pick<Secrets, "hash" | "newToken">;
+  readonly ids: Pick<Ids, "person">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** What a one-time link offers its visitor. */
+export interface Welcome {
+  /** Whose password it renews; null: the visitor becomes the account's first person, under an address of their own. */
+  readonly email: string | null;
+}
+
+/** Looks at a link and changes nothing. Throws `not_found` for one that was taken, ran out or never was. */
+export function createSeeWelcome({ people, secrets, clock }: Pick<WelcomeDeps, "people" | "secrets" | "clock">) {
+  return async (token: string): Promise<Welcome> => {
+    const link = await people.link(secrets.hash(token), clock.now());
+    if (link === null) throw gone();
+    return { email: link.email };
+  };
+}
+
+/**
+ * Takes a link, once: its visitor is logged in. Where the link renews a password, the address of the credentials does not
+ * count. Throws `not_found` as above, `email_taken` when another person has the address.
+ */
+export function createTakeWelcome({ people, passwords, secrets, ids, clock }: WelcomeDeps) {
+  const begin = async ({ personId, accountId, email }: LiveLink, credentials: Credentials, linkHash: string) => {
+    const passwordHash = await passwords.hash(credentials.password);
+    const now = clock.now();
+    const person = { id: personId ?? ids.person(), email: email ?? credentials.email, passwordHash, createdAt: now };
+    const { row, entered } = newSession(secrets, { person, accountId }, now);
+    if (personId !== null) return (await people.renewPassword(linkHash, passwordHash, row)) ? entered : "gone";
+    const became = await people.welcome(linkHash, person, row);
+    return became === "taken" ? entered : became;
+  };
+  return async (token: string, credentials: Credentials): Promise<Entered> => {
+    const linkHash = secrets.hash(token);
+    const link = await people.link(linkHash, clock.now());
+    if (link === null) throw gone();
+    if (link.personId === null && (await people.find(credentials.email)) !== null) throw emailTaken();
+    const entered = await begin(link, credentials, linkHash);
+    if (entered === "gone") throw gone();
+    if (entered === "email_taken") throw emailTaken();
+    return entered;
+  };
+}
+
+/** The same for every link that can't be taken, so that it tells nothing about the others. */
+function gone(): DomainError {
+  return new DomainError(
+    "not_found",
+    "This link was used or has run out. On the server's machine `outgate welcome-link` and `outgate reset-password` make another.",
+  );
+}

@@ -1,0 +1,154 @@
+import { describe, expect, test } from "bun:test";
+import { SESSIONS_PER_PERSON_MAX } from "../../../src/domain/limits.ts";
+import { anAccount, aPerson, aSession, aSignUp, aWelcomeLink, later, NOON } from "../../support/factory.ts";
+import type { OpenTestStore, TestStore } from "../../support/store.ts";
+import { nextTurns } from "./steps.ts";
+
+/** People and their sessions. */
+export function testPeople(open: OpenTestStore): void {
+  describe("a sign-up", () => {
+    test("makes the account, its key, the person and the session at once", async () => {
+      await using db = await open();
+      const signUp = aSignUp({ email: "Ann@Example.com" });
+      const { account, key, person, session } = signUp;
+      expect(await db.store.people.signUp(signUp)).toBe(true);
+      expect(await db.store.accounts.find(account.id)).toEqual(account);
+      expect(await db.store.accounts.keyByHash(key.hash)).toEqual(key);
+      const member = { person, accountId: account.id };
+      expect(await db.store.people.session(session.hash, NOON)).toEqual(member);
+      await db.restart();
+      expect(await db.store.people.find("Ann@Example.com")).toEqual(member);
+      expect(await db.store.people.emailOf(account.id)).toBe("Ann@Example.com");
+    });
+
+    test("of an address that somebody has, in any case, leaves nothing behind", async () => {
+      await using db = await open();
+      const { people, accounts } = db.store;
+      const first = aSignUp({ email: "ann@example.com" });
+      await people.signUp(first);
+      for (const email of ["ann@example.com", "ANN@EXAMPLE.COM", "Ann@example.com"]) {
+        const late = aSignUp({ email });
+        expect(await people.signUp(late)).toBe(false);
+        expect(await accounts.find(late.account.id)).toBeNull();
+        expect(await accounts.keyByHash(late.key.hash)).toBeNull();
+        expect(await people.session(late.session.hash, NOON)).toBeNull();
+        expect(await people.find(email)).toEqual({ person: first.person, accountId: first.account.id });
+      }
+    });
+
+    test("wins once of fifty that race for one address, in one turn and in many", async () => {
+      await using db = await open();
+      for (const turns of [1, 5]) {
+        const racing = Array.from({ length: 50 }, () => aSignUp({ email: `race${turns}@example.com` }));
+        const won = await Promise.all(
+          racing.map(async (signUp, at) => {
+            await nextTurns(at % turns);
+            return db.store.people.signUp(signUp);
+          }),
+        );
+        expect(won.filter(Boolean)).toHaveLength(1);
+        const winner = racing[won.indexOf(true)];
+        const found = await Promise.all(racing.map(({ account }) => db.store.accounts.find(account.id)));
+        expect(found.filter((account) => account !== null)).toEqual([winner?.account ?? anAccount()]);
+      }
+    });
+
+    test("keeps addresses apart by every character but its case", async () => {
+      await using db = await open();
+      const emails = ["a@example.com", "a.@example.com", "a'b@example.com", "a%@example.com", "a_@example.com"];
+      for (const email of emails) expect(await db.store.people.signUp(aSignUp({ email }))).toBe(true);
+      for (const email of emails) expect((await db.store.people.find(email))?.person.email).toBe(email);
+      expect(await db.store.people.find("b@example.com")).toBeNull();
+    });
+  });
+
+  describe("an account's address", () => {
+    test("is null while it has no person, and that of the first of them afterwards", async () => {
+      await using db = await open();
+      const account = anAccount();
+      await db.store.accounts.create(account, []);
+      expect(await db.store.people.emailOf(account.id)).toBeNull();
+      await db.store.people.offer(aWelcomeLink({ accountId: account.id, hash: "link" }));
+      const { person, session } = aPerson({ accountId: account.id });
+      await db.store.people.welcome("link", person, session);
+      expect(await db.store.people.emailOf(account.id)).toBe(person.email);
+      expect(await db.store.people.emailOf("acc_nowhere")).toBeNull();
+    });
+  });
+
+  describe("a session", () => {
+    test("is found until it ends, and not a millisecond longer", async () => {
+      await using db = await open();
+      const { people } = db.store;
+      const { person, accountId, begin } = await signedUp(db);
+      const session = await begin({ expiresAt: later(1_000) });
+      expect(await people.session(session.hash, later(999))).toEqual({ person, accountId });
+      expect(await people.session(session.hash, later(1_000))).toBeNull();
+      expect(await people.session("unknown", NOON)).toBeNull();
+    });
+
+    test("that is ended is gone, alone and for good", async () => {
+      await using db = await open();
+      const { people } = db.store;
+      const { person, accountId, begin } = await signedUp(db);
+      const [one, other] = [await begin(), await begin()];
+      await people.endSession(one.hash);
+      await people.endSession(one.hash);
+      expect(await people.session(one.hash, NOON)).toBeNull();
+      await db.restart();
+      expect(await db.store.people.session(one.hash, NOON)).toBeNull();
+      expect(await db.store.people.session(other.hash, NOON)).toEqual({ person, accountId });
+    });
+
+    test("does not begin with a password that is not the person's any more", async () => {
+      await using db = await open();
+      const { people } = db.store;
+      const { person, accountId } = await signedUp(db);
+      const session = aSession({ personId: person.id, accountId });
+      expect(await people.addSession(session, "another hash")).toBe(false);
+      expect(await people.session(session.hash, NOON)).toBeNull();
+    });
+
+    test("too many of one person ends their oldest, and nobody else's", async () => {
+      await using db = await open();
+      const { people } = db.store;
+      const [one, other] = [await signedUp(db), await signedUp(db)];
+      const begun = [];
+      for (let at = 1; at <= SESSIONS_PER_PERSON_MAX; at += 1) begun.push(await one.begin({ createdAt: later(at) }));
+      const isThere = async (hash: string) => (await people.session(hash, NOON)) !== null;
+      // The session of the sign-up was the oldest.
+      expect(await isThere(one.session.hash)).toBe(false);
+      expect(await Promise.all(begun.map(({ hash }) => isThere(hash)))).toEqual(begun.map(() => true));
+      expect(await isThere(other.session.hash)).toBe(true);
+    });
+
+    test("that ran out is forgotten, in passes, and so is a link; what lasts stays", async () => {
+      await using db = await open();
+      const { people } = db.store;
+      const { begin } = await signedUp(db);
+      const [dead, live] = [await begin({ expiresAt: later(-1) }), await begin()];
+      await people.offer(aWelcomeLink({ hash: "dead", accountId: "acc_a", expiresAt: NOON }));
+      await people.offer(aWelcomeLink({ hash: "live", accountId: "acc_b", expiresAt: later(1) }));
+      expect(await people.prune(NOON)).toBe(true);
+      expect(await people.prune(NOON)).toBe(false);
+      // Asked as of before their end: only what is not there any more is not found.
+      const found = await Promise.all([dead.hash, live.hash].map((hash) => people.session(hash, later(-9))));
+      expect(found.map((member) => member !== null)).toEqual([false, true]);
+      expect(await people.link("dead", later(-9))).toBeNull();
+      expect(await people.link("live", later(-9))).not.toBeNull();
+    });
+  });
+}
+
+/** Somebody who has signed up, and how they begin more sessions. */
+async function signedUp(db: TestStore) {
+  const signUp = aSignUp();
+  const { account, person, session } = signUp;
+  await db.store.people.signUp(signUp);
+  const begin = async (overrides: Parameters<typeof aSession>[0] = {}) => {
+    const more = aSession({ personId: person.id, accountId: account.id, ...overrides });
+    expect(await db.store.people.addSession(more, person.passwordHash)).toBe(true);
+    return more;
+  };
+  return { person, session, accountId: account.id, begin };
+}
