@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { visibleParts } from "../domain/visible.ts";
 
 export interface ForeignProps {

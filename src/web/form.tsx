@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import type { Visitor } from "./visitor.ts";
 
@@ -19,6 +20,8 @@ export interface FieldProps {
   /** What is wrong with what was typed; null or left out: nothing. */
   readonly problem?: string | null;
   readonly isRequired?: boolean;
+  /** It is shown and sent, and can't be changed. */
+  readonly isFixed?: boolean;
   readonly charsMin?: number;
   readonly charsMax?: number;
   /** What a password manager puts in (HTML, "autocomplete"). */
@@ -36,6 +39,7 @@ export function Field(props: FieldProps) {
     id,
     name,
     required: props.isRequired,
+    readonly: props.isFixed,
     minlength: props.charsMin,
     maxlength: props.charsMax,
     autocomplete: props.autocomplete,

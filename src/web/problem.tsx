@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import { Layout } from "./layout.tsx";
 import { render } from "./render.ts";
 import type { Visitor } from "./visitor.ts";
