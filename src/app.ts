@@ -69,6 +69,7 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
   const engine = createEngine(config, { ...deps, store, secrets, sender: createSender(policy), metrics: book.metrics });
   const firstKeys = await bootstrap({
     accounts: store.accounts,
+    people: store.people,
     secrets,
     ids,
     clock,
@@ -112,7 +113,13 @@ function housekeeping({ store }: Vault, clock: Clock): readonly Bell[] {
   const forgetKeys = async () => {
     while (await store.actions.pruneKeys(clock.now()));
   };
-  return [{ name: "keys whose 24 h are over", pattern: "17 * * * *", ring: forgetKeys }];
+  const forgetSessions = async () => {
+    while (await store.people.prune(clock.now()));
+  };
+  return [
+    { name: "keys whose 24 h are over", pattern: "17 * * * *", ring: forgetKeys },
+    { name: "sessions and links that ran out", pattern: "37 * * * *", ring: forgetSessions },
+  ];
 }
 
 /** Found beforehand, because the guard that keeps actions off our own doors has to know the port. */

@@ -1,6 +1,7 @@
 import { createReadAccount } from "./accounts/account.ts";
 import { createAuthenticate } from "./accounts/authenticate.ts";
 import { createKeyDesk } from "./accounts/keys.ts";
+import { createPeopleDesk } from "./accounts/people.ts";
 import { createReadSigningSecret } from "./accounts/signing-secret.ts";
 import type { Config } from "./config.ts";
 import type { Engine } from "./engine.ts";
@@ -11,6 +12,7 @@ import { createTargets } from "./outbound/target.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Log } from "./ports/log.ts";
+import { createPasswords } from "./secrets/passwords.ts";
 import type { Vault } from "./vault.ts";
 import { VERSION } from "./version.ts";
 
@@ -42,9 +44,18 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
     desk: engine.desk,
     authenticate,
     keyDesk: createKeyDesk({ ...deps, accounts, secrets, forget: authenticate.forget }),
+    peopleDesk: createPeopleDesk({
+      ...deps,
+      people: store.people,
+      passwords: createPasswords(),
+      secrets,
+      signupsOpen: config.signupsOpen,
+    }),
     readAccount: createReadAccount(store.people),
     targets: createTargets(policy),
     baseUrl: config.baseUrl,
+    isOnLoopback: config.isOnLoopback,
+    port: config.port,
     metrics: book.metrics,
     receiptUrl: engine.receiptUrl,
     limits: { rateLimitPerSecond: config.rateLimitPerSecond ?? 0 },

@@ -1,5 +1,6 @@
 import { databaseExists, openStore } from "../db/store.ts";
 import type { Config } from "./config.ts";
+import { addressOf } from "./config/database.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Secrets } from "./ports/secrets.ts";
@@ -28,8 +29,7 @@ const KEY_FACT = "master-key";
  * one than the store was made with; nothing is written in that case.
  */
 export async function openVault({ database, secretKey }: Config, { clock, ids, onFatal }: VaultDeps): Promise<Vault> {
-  const url = database.kind === "file" ? `file:${database.path}` : database.url;
-  const authToken = database.kind === "file" ? null : database.authToken;
+  const { url, authToken } = addressOf(database);
   const masterKey = loadMasterKey({
     secretKey,
     keyFile: database.kind === "file" ? keyFileOf(database.path) : null,

@@ -1,15 +1,21 @@
 import type { FirstKeys } from "./accounts/bootstrap.ts";
 import type { Config } from "./config.ts";
 
-/** What the very first start prints: the keys, for the only time, and a line to paste. */
-export function welcome({ baseUrl }: Pick<Config, "baseUrl">, { ownerKey, agentKey }: FirstKeys): string {
+/** Where somebody with this token comes in. */
+export function welcomeUrl({ baseUrl }: Pick<Config, "baseUrl">, token: string): string {
+  return `${baseUrl}/welcome/${token}`;
+}
+
+/** What the very first start prints: the keys and a link, for the only time, and a line to paste. */
+export function welcome(config: Pick<Config, "baseUrl">, { ownerKey, agentKey, welcomeToken }: FirstKeys): string {
+  const { baseUrl } = config;
   const owner = ownerKey ?? "(the one in BOOTSTRAP_API_KEY)";
   return `
 Outgate listens on ${baseUrl}. These keys are shown once:
 
   owner key   ${owner}   for you: everything, approvals included
   agent key   ${agentKey}   for your agent: creates, reads, cancels and retries; never approves
-
+${welcomeToken === null ? "" : LINK.replace("{url}", () => welcomeUrl(config, welcomeToken))}
 Send a first action:
 
   curl -s ${baseUrl}/v1/actions \\
@@ -18,3 +24,9 @@ Send a first action:
 
 `;
 }
+
+const LINK = `
+To decide in a browser, open this once and choose a password (it works for 7 days, and \`outgate welcome-link\` makes another):
+
+  {url}
+`;

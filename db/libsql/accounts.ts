@@ -1,5 +1,5 @@
 import { and, asc, eq, isNull } from "drizzle-orm";
-import type { AccountStore } from "../../src/ports/store.ts";
+import type { AccountStore } from "../../src/ports/accounts.ts";
 import { drizzleOver, statementOf } from "./builder.ts";
 import { accounts, apiKeys } from "./schema.ts";
 import type { Sql } from "./sql.ts";

@@ -1,5 +1,5 @@
 import start from "./migrations/0001-start.sql" with { type: "text" };
-import type { Sql } from "./sql.ts";
+import type { Sql, SqlValue } from "./sql.ts";
 
 /** In the order in which they run. A migration that was released is never edited: the next one mends it. */
 const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [{ name: "0001-start", sql: start }];
@@ -9,20 +9,37 @@ export class NewerDatabase extends Error {
   override readonly name = "NewerDatabase";
 }
 
+/** A database that an older version has written, or none has. */
+export class OlderDatabase extends Error {
+  override readonly name = "OlderDatabase";
+}
+
 /** Brings the tables to this version, each migration in one transaction with the mark that it ran. */
 export async function migrate(sql: Sql, now: Date): Promise<void> {
   const created = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, ran_at INTEGER NOT NULL)";
   await sql.batch([{ sql: created, args: [] }]);
-  const ran = (await sql.read({ sql: "SELECT name FROM migrations ORDER BY name", args: [] })).map(({ name }) => name);
-  const unknown = ran.find((name) => !MIGRATIONS.some((migration) => migration.name === name));
-  if (unknown !== undefined) {
-    throw new NewerDatabase(`The database was written by a newer version of Outgate (${unknown}). Start that version.`);
-  }
+  const ran = await readRan(sql);
   for (const { name, sql: text } of MIGRATIONS) {
     if (ran.includes(name)) continue;
     const mark = { sql: "INSERT INTO migrations (name, ran_at) VALUES (?, ?)", args: [name, now.getTime()] };
     await sql.batch([...statementsOf(text).map((statement) => ({ sql: statement, args: [] })), mark]);
   }
+}
+
+/** Throws `NewerDatabase` or `OlderDatabase` unless the tables are those of this version; changes nothing. */
+export async function checkMigrated(sql: Sql): Promise<void> {
+  const [table] = await sql.read({ sql: "SELECT 1 FROM sqlite_schema WHERE name = 'migrations'", args: [] });
+  const ran = table === undefined ? [] : await readRan(sql);
+  if (MIGRATIONS.every(({ name }) => ran.includes(name))) return;
+  throw new OlderDatabase("The database is not of this version of Outgate yet. Start this version once.");
+}
+
+async function readRan(sql: Sql): Promise<readonly SqlValue[]> {
+  const rows = await sql.read({ sql: "SELECT name FROM migrations ORDER BY name", args: [] });
+  const ran = rows.map(({ name = null }) => name);
+  const unknown = ran.find((name) => !MIGRATIONS.some((migration) => migration.name === name));
+  if (unknown === undefined) return ran;
+  throw new NewerDatabase(`The database was written by a newer version of Outgate (${unknown}). Start that version.`);
 }
 
 /** Our migrations have no semicolon inside a statement; a driver runs one statement at a time. */

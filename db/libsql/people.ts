@@ -27,7 +27,7 @@ const LINK = `SELECT l.person_id, l.account_id, p.email FROM welcome_links l LEF
 
 /** People, their sessions and the links that let them in: read and written by people's clicks, so rarely. */
 export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
-  const one = async (text: string, args: readonly (string | number)[]) => (await sql.read({ sql: text, args }))[0];
+  const one = async (query: string, args: readonly (string | number)[]) => (await sql.read({ sql: query, args }))[0];
   const live = (hash: string, now: Date) => one(LINK, [hash, now.getTime()]);
   return {
     find: async (email) => memberOf(await one(FIND, [emailKey(email)])),

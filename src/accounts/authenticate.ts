@@ -1,7 +1,8 @@
 import { type Caller, unauthorized } from "../domain/caller.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Secrets } from "../ports/secrets.ts";
-import { type AccountStore, type ApiKey, StoreUnavailable } from "../ports/store.ts";
+import type { AccountStore, ApiKey } from "../ports/accounts.ts";
+import { StoreUnavailable } from "../ports/store.ts";
 
 export interface AuthenticateDeps {
   readonly accounts: AccountStore;

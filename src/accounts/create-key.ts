@@ -5,7 +5,7 @@ import type { Hold, Role } from "../domain/roles.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Secrets } from "../ports/secrets.ts";
-import type { AccountStore, ApiKey } from "../ports/store.ts";
+import type { AccountStore, ApiKey } from "../ports/accounts.ts";
 import { keyRow } from "./key-row.ts";
 
 export interface CreateKeyDeps {

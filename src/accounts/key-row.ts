@@ -1,7 +1,7 @@
 import type { Hold, Role } from "../domain/roles.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Secrets } from "../ports/secrets.ts";
-import type { ApiKey } from "../ports/store.ts";
+import type { ApiKey } from "../ports/accounts.ts";
 
 export interface NewKey {
   readonly accountId: string;

@@ -1,7 +1,7 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Secrets } from "../ports/secrets.ts";
-import type { AccountStore } from "../ports/store.ts";
+import type { AccountStore } from "../ports/accounts.ts";
 import type { Authenticate } from "./authenticate.ts";
 import { createCreateKey } from "./create-key.ts";
 import { createListKeys } from "./list-keys.ts";

@@ -1,6 +1,6 @@
 import type { Ids } from "../ports/ids.ts";
 import type { Secrets } from "../ports/secrets.ts";
-import type { Account } from "../ports/store.ts";
+import type { Account } from "../ports/accounts.ts";
 
 export interface NewAccountDeps {
   readonly secrets: Pick<Secrets, "seal" | "newRootSecret">;

@@ -1,7 +1,7 @@
 import { authorize, type Caller } from "../domain/caller.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { AccountStore } from "../ports/store.ts";
+import type { AccountStore } from "../ports/accounts.ts";
 import type { Authenticate } from "./authenticate.ts";
 
 export interface RevokeKeyDeps {

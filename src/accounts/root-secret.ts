@@ -1,5 +1,5 @@
 import type { Secrets } from "../ports/secrets.ts";
-import type { AccountStore } from "../ports/store.ts";
+import type { AccountStore } from "../ports/accounts.ts";
 
 /** Opens the root secret of an account, from which its signing secrets are derived. Throws when there is no account. */
 export type RootSecretOf = (accountId: string) => Promise<Uint8Array>;

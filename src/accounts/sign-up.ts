@@ -27,6 +27,7 @@ export interface SignUpDeps {
 /** Makes an account with its first person and an owner key, which is handed out this once. */
 export interface SignUp {
   (credentials: Credentials): Promise<Entered & { readonly apiKey: string }>;
+  readonly isOpen: boolean;
   /** Throws `forbidden` where nobody may sign up; asked before anything else is looked at. */
   readonly requireOpen: () => void;
 }
@@ -52,7 +53,7 @@ export function createSignUp({ people, passwords, secrets, ids, clock, signupsOp
     if (!(await people.signUp(all))) throw emailTaken();
     return { ...session.entered, apiKey };
   };
-  return Object.assign(signUp, { requireOpen });
+  return Object.assign(signUp, { isOpen: signupsOpen, requireOpen });
 }
 
 /** The same sentence wherever an address is another person's. */

@@ -2,7 +2,7 @@ import { PASSWORD_LINK_MS_MAX, WELCOME_LINK_MS_MAX } from "../domain/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PeopleStore } from "../ports/people.ts";
 import type { Secrets } from "../ports/secrets.ts";
-import type { AccountStore } from "../ports/store.ts";
+import type { AccountStore } from "../ports/accounts.ts";
 
 export interface WelcomeLinkDeps {
   readonly accounts: Pick<AccountStore, "first">;

@@ -60,6 +60,6 @@ export function createTakeWelcome({ people, passwords, secrets, ids, clock }: We
 function gone(): DomainError {
   return new DomainError(
     "not_found",
-    "This link was used or has run out. On the server's machine `outgate welcome-link` and `outgate reset-password` make another.",
+    "This link was used, or it has run out. Whoever runs this server makes another: outgate welcome-link, or outgate reset-password.",
   );
 }

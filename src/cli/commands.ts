@@ -6,4 +6,16 @@ export const COMMANDS: Commands = {
     summary: "run the service",
     load: async () => (await import("./commands/serve.ts")).serveCommand,
   },
+  "welcome-link": {
+    summary: "on the server's machine: a new link by which the first person comes in",
+    load: async () => (await import("./commands/welcome-link.ts")).welcomeLinkCommand,
+  },
+  "reset-password": {
+    summary: "on the server's machine: a link by which a person chooses a new password",
+    load: async () => (await import("./commands/reset-password.ts")).resetPasswordCommand,
+  },
+  "new-owner-key": {
+    summary: "on the server's machine: another owner key, in place of a lost one",
+    load: async () => (await import("./commands/new-owner-key.ts")).newOwnerKeyCommand,
+  },
 };

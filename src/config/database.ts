@@ -24,6 +24,11 @@ export function readDatabase(url: string, authToken: string | null): Database {
   return path === null ? { kind: "remote", url, authToken } : { kind: "file", url, path };
 }
 
+/** How the store is opened: a `file:` URL has its path as it is, without percent codes. */
+export function addressOf(database: Database): { readonly url: string; readonly authToken: string | null } {
+  return database.kind === "remote" ? database : { url: `file:${database.path}`, authToken: null };
+}
+
 /** Whether the database lies on another machine, so that no key file can lie beside it. */
 export function isRemote(url: string): boolean {
   return REMOTE.test(url);

@@ -9,7 +9,7 @@ import { page } from "./page.ts";
 import type { Visit } from "./visit.ts";
 
 /** What a refusal of this kind also says in its head (decisions 2). */
-const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
+export const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
   unauthorized: { "www-authenticate": "Bearer" },
   rate_limited: { "retry-after": "1" },
   unavailable: { "retry-after": "1" },

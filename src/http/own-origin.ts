@@ -30,7 +30,7 @@ export function createOwnOrigin({ baseUrl, isOnLoopback, port }: OwnAddress): Ow
   const refuse = () => {
     throw new DomainError(
       "forbidden",
-      `This came from a page of another site. Use the pages at ${baseUrl}; BASE_URL is the setting that says where they are.`,
+      `Forms are taken from our own pages only, at ${baseUrl} (the setting BASE_URL says where they are); programs send JSON.`,
     );
   };
   return {

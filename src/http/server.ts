@@ -1,26 +1,33 @@
 import type { Server } from "bun";
 import type { ActionDesk } from "../actions/desk.ts";
 import type { Authenticate } from "../accounts/authenticate.ts";
+import type { PeopleDesk } from "../accounts/people.ts";
 import { DRAIN_MS_MAX } from "../domain/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { Targets } from "../ports/targets.ts";
+import { createSessionCookie } from "./cookie.ts";
 import { createDoor } from "./door.ts";
+import { createOwnOrigin, type OwnAddress } from "./own-origin.ts";
 import type { Route } from "./route.ts";
 import { accountRoutes, type AccountRouteDeps } from "./routes/account.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { assetRoutes } from "./routes/assets.ts";
+import { authRoutes } from "./routes/auth.ts";
 import { decisionRoutes } from "./routes/decisions.ts";
+import { entryPages } from "./routes/entry-pages.ts";
 import { keyRoutes, type KeyRouteDeps } from "./routes/keys.ts";
 import { createShow } from "./routes/show.ts";
 import { signingSecretRoutes, type SigningSecretRouteDeps } from "./routes/signing-secret.ts";
 import { systemRoutes, type SystemRouteDeps } from "./routes/system.ts";
+import { createPersonOf } from "./session.ts";
 import { IDLE_SECONDS } from "./waiting.ts";
 
-export interface HttpDeps extends SystemRouteDeps, SigningSecretRouteDeps, KeyRouteDeps, AccountRouteDeps {
+export interface HttpDeps extends SystemRouteDeps, SigningSecretRouteDeps, KeyRouteDeps, AccountRouteDeps, OwnAddress {
   readonly desk: ActionDesk;
+  readonly peopleDesk: PeopleDesk;
   readonly authenticate: Authenticate;
   readonly targets: Targets;
   readonly clock: Clock;
@@ -50,6 +57,9 @@ export interface Http {
 export function createHttp(deps: HttpDeps): Http {
   const show = createShow(deps.clock, deps.receiptUrl);
   const judge = (url: string) => deps.targets.judge(url);
+  const cookie = createSessionCookie(deps.baseUrl);
+  const personOf = createPersonOf({ resume: deps.peopleDesk.resume, cookie });
+  const people = { ...deps, cookie, personOf, ownOrigin: createOwnOrigin(deps) };
   const routes = [
     ...actionRoutes({ ...deps, show, judge }),
     ...decisionRoutes({ ...deps, show }),
@@ -57,6 +67,8 @@ export function createHttp(deps: HttpDeps): Http {
     ...keyRoutes(deps),
     ...accountRoutes(deps),
     ...systemRoutes(deps),
+    ...authRoutes(people),
+    ...entryPages(people),
     ...assetRoutes(),
     ...(deps.routes ?? []),
   ];

@@ -1,4 +1,4 @@
-import type { Account, ApiKey } from "./store.ts";
+import type { Account, ApiKey } from "./accounts.ts";
 
 /** Somebody who can log in, as they are kept: never the password. */
 export interface PersonRow {

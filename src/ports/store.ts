@@ -5,8 +5,8 @@ import type { Claimed } from "../domain/dispatch.ts";
 import type { KeyKind } from "../domain/dedupe.ts";
 import type { Notification, NotificationChange, NotificationStatus } from "../domain/notification.ts";
 import type { Owed, OwedKind } from "../domain/owed.ts";
-import type { Hold, Role } from "../domain/roles.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
+import type { AccountStore } from "./accounts.ts";
 import type { PeopleStore } from "./people.ts";
 
 /** The store can't be written or read now: the disk is full, the database is away. It heals by itself. */
@@ -124,6 +124,8 @@ export interface ActionStore extends Queue<Action> {
   /** Writes the change, its timeline and what it owes, or nothing at all. False: another change came first. */
   apply(write: ChangeWrite): Promise<boolean>;
   find(accountId: string, id: string): Promise<Action | null>;
+  /** Whoever's it is: for those who hold a token of the action in place of a key. */
+  findById(id: string): Promise<Action | null>;
   /** The action that a key means now, by the rules of `domain/dedupe.ts`. */
   holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Action | null>;
   list(query: ActionQuery): Promise<ActionPage>;
@@ -165,44 +167,6 @@ export interface OutboxStore {
   list(accountId: string, before: string | null, limit: number): Promise<readonly OutboxEntry[]>;
   /** How many are neither delivered nor given up: what the metrics show. */
   waiting(): Promise<Readonly<Record<OwedKind, number>>>;
-}
-
-export interface Account {
-  readonly id: string;
-  /** Sealed by `Secrets`; signing secrets are derived from it. */
-  readonly sealedRootSecret: string;
-  readonly createdAt: Date;
-}
-
-/** An API key as it is kept: never the key itself. */
-export interface ApiKey {
-  readonly id: string;
-  readonly accountId: string;
-  readonly name: string;
-  readonly role: Role;
-  readonly hold: Hold;
-  /** SHA-256 of the key, hex. */
-  readonly hash: string;
-  readonly last4: string;
-  readonly createdAt: Date;
-  readonly lastUsedAt: Date | null;
-  readonly revokedAt: Date | null;
-}
-
-export interface AccountStore {
-  /** The account that the first start made; null before it. */
-  first(): Promise<Account | null>;
-  find(accountId: string): Promise<Account | null>;
-  /** Account and keys in one commit: a crash leaves all of them or none. */
-  create(account: Account, keys: readonly ApiKey[]): Promise<void>;
-  addKey(key: ApiKey): Promise<void>;
-  /** Revoked keys too; the caller judges. */
-  keyByHash(hash: string): Promise<ApiKey | null>;
-  keyUsed(keyId: string, at: Date): Promise<void>;
-  /** Keys of an account: the live ones first, then the revoked, each in the order of time; at most so many. */
-  keys(accountId: string, limit: number): Promise<readonly ApiKey[]>;
-  /** Revokes a key of this account, for good, and returns it; one that was revoked keeps its time. Null: no such key. */
-  revokeKey(accountId: string, keyId: string, at: Date): Promise<ApiKey | null>;
 }
 
 /** An approval link as it is kept: never the link itself. */

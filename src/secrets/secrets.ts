@@ -1,12 +1,9 @@
-import { createHash } from "node:crypto";
 import type { Secrets } from "../ports/secrets.ts";
-import { newApiKey } from "./api-keys.ts";
+import { createHandedOut } from "./handed-out.ts";
 import { fingerprint, KEY_BYTES, subkey } from "./master.ts";
 import { open, seal } from "./seal.ts";
 import { sign, signingSecret } from "./signature.ts";
 import { approvalToken, isOfHash, readApprovalToken, readReceiptToken, receiptToken } from "./tokens.ts";
-
-const TOKEN_BYTES = 32;
 
 /**
  * Everything that is made or checked with a key, from one master key of 32 bytes and the system's generator.
@@ -17,9 +14,7 @@ export function createSecrets(masterKey: Uint8Array, random: (count: number) => 
   const receiptKey = subkey(masterKey, "receipt");
   const approvalKey = subkey(masterKey, "approval");
   return {
-    newApiKey: () => newApiKey(random),
-    newToken: () => Buffer.from(random(TOKEN_BYTES)).toString("hex"),
-    hash: (text) => createHash("sha256").update(text).digest("hex"),
+    ...createHandedOut(random),
     newRootSecret: () => random(KEY_BYTES),
     seal: (plain, place) => seal(sealKey, plain, place, random),
     open: (sealed, place) => open(sealKey, sealed, place),

@@ -14,8 +14,8 @@ import { openFileStore, openStoreAt, temporaryFolder, testSecrets } from "../sup
 
 const clock = new FakeClock(NOON);
 
-const start = ({ accounts }: Store, givenOwnerKey: string | null = null) =>
-  bootstrap({ accounts, secrets: testSecrets, ids: systemIds, clock, givenOwnerKey });
+const start = ({ accounts, people }: Store, givenOwnerKey: string | null = null) =>
+  bootstrap({ accounts, people, secrets: testSecrets, ids: systemIds, clock, givenOwnerKey });
 
 /** Whose key it is, or null for nobody's. */
 async function holderOf({ accounts }: Store, key: string) {
@@ -30,10 +30,14 @@ describe("the first start", () => {
     await using db = await openFileStore();
     const keys = await start(db.store);
     const account = await db.store.accounts.first();
-    expect(account).toMatchObject({ id: expect.stringMatching(/^acc_[0-9a-z]+$/), email: null });
+    expect(account).toMatchObject({ id: expect.stringMatching(/^acc_[0-9a-z]+$/) });
     expect(account?.createdAt).toEqual(NOON);
     const accountId = account?.id ?? "";
-    expect(keys).toEqual({ ownerKey: expect.any(String), agentKey: expect.any(String) });
+    expect(keys).toEqual({
+      ownerKey: expect.any(String),
+      agentKey: expect.any(String),
+      welcomeToken: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
     for (const key of [keys?.ownerKey ?? "", keys?.agentKey ?? ""]) {
       expect(key).toMatch(/^og_[0-9A-Za-z]{36}$/);
       expect(isWellFormedApiKey(key)).toBe(true);

@@ -3,6 +3,8 @@ import { fitting, nearlyFitting, printable } from "../support/arbitrary.ts";
 import { at, type Node, type Operation, OPERATIONS } from "../support/openapi.ts";
 import { type Draft, JSON_TYPE, known, OWNER, searchOf, someKey } from "./draft.ts";
 import { hostile } from "./hostile-requests.ts";
+import { SOMEBODY } from "./real-house.ts";
+import { OWN_ORIGIN } from "./stub-house.ts";
 
 interface Parameter {
   readonly name: string;
@@ -53,7 +55,7 @@ function reconciled(value: unknown): unknown {
 function valid(operation: Operation): fc.Arbitrary<Draft> {
   const schema = bodySchemaOf(operation);
   const fits = schema === null ? fc.constant(null) : fitting(schema);
-  const body = operation.id === "createAction" ? fits.map(reconciled) : fits;
+  const body = operation.id === "createAction" ? fits.map(reconciled) : maybeKnown(operation, fits);
   const key = parametersOf(operation, "header").some(({ name }) => name === "Idempotency-Key");
   const headers = key ? fc.record({ "idempotency-key": printable(1, 20) }, { requiredKeys: [] }) : fc.constant({});
   return fc
@@ -62,10 +64,25 @@ function valid(operation: Operation): fc.Arbitrary<Draft> {
       kind: "valid",
       method: operation.method,
       path: it.path + it.query,
-      headers: { ...trimmed(it.headers), authorization: it.authorization, ...(it.body === null ? {} : JSON_TYPE) },
+      headers: {
+        ...trimmed(it.headers),
+        ...fromOurPage(operation),
+        authorization: it.authorization,
+        ...(it.body === null ? {} : JSON_TYPE),
+      },
       body: it.body === null ? null : JSON.stringify(it.body),
       wrong: null,
     }));
+}
+
+/** Nobody logs in with what was made up. */
+function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+  return id === "logIn" ? fc.oneof(fits, fc.constant(SOMEBODY)) : fits;
+}
+
+/** Where people come in, a request says that our own page sent it. */
+function fromOurPage({ path }: Operation): Readonly<Record<string, string>> {
+  return path.startsWith("/auth/") ? { origin: OWN_ORIGIN } : {};
 }
 
 /** Header values lose the blanks around them on every wire. */
@@ -76,7 +93,7 @@ function trimmed(headers: Readonly<Record<string, string | undefined>>): Record<
 function nearlyValid(operation: Operation): readonly fc.Arbitrary<Draft>[] {
   const base = { kind: "nearly valid", method: operation.method } as const;
   const schema = bodySchemaOf(operation);
-  const headers = { authorization: OWNER };
+  const headers = { ...fromOurPage(operation), authorization: OWNER };
   const bodies =
     schema === null
       ? []
@@ -102,7 +119,7 @@ function nearlyValid(operation: Operation): readonly fc.Arbitrary<Draft>[] {
     body: null,
     wrong: name,
   }));
-  return operation.path.startsWith("/v1/") ? [...bodies, query] : [];
+  return /^\/(v1|auth)\//.test(operation.path) ? [...bodies, query] : [];
 }
 
 /** Requests of every kind over every operation of the API description. */

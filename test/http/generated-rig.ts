@@ -6,7 +6,7 @@ import type { Sender } from "../../src/ports/sender.ts";
 import { maxGapMs } from "../db/event-loop.ts";
 import { answered } from "../support/factory.ts";
 import type { Draft } from "./draft.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealDoor, type RealDoor, SOMEBODY } from "./real-house.ts";
 
 export interface Answered {
   readonly draft: Draft;
@@ -30,6 +30,7 @@ export class Rig {
   readonly byKind = new Map<string, number>();
   /** `GET /v1/actions/{id}` of those that were answered with 2xx. */
   readonly succeeded = new Set<string>();
+  signUps = 0;
   readonly decided = { approve: 0, cancel: 0, retry: 0 };
   requests = 0;
 
@@ -38,7 +39,9 @@ export class Rig {
   }
 
   static async open(): Promise<Rig> {
-    return new Rig(await openRealDoor({ sender: target() }));
+    const door = await openRealDoor({ sender: target() });
+    await door.call("POST", "/auth/signup", JSON.stringify(SOMEBODY));
+    return new Rig(door);
   }
 
   /**
@@ -98,6 +101,7 @@ export class Rig {
       cancelled: happened("cancelled") + happened("rejected"),
       retried: happened("retried"),
       keys: count("from api_keys"),
+      people: count("from people"),
       ofNobody: count("from outbox where action_id not in (select id from actions)"),
     };
     db.close();
@@ -142,6 +146,10 @@ export class Rig {
     const decision = /\{id\}\/(approve|cancel|retry)$/.exec(route)?.[1];
     if (decision !== undefined && method === "POST") this.decided[decision as keyof typeof this.decided] += 1;
     if (status !== 201) return;
+    if (route === "/auth/signup") {
+      this.signUps += 1;
+      return;
+    }
     const { id }: { id: string } = JSON.parse(text);
     (route === "/v1/keys" ? this.keys : this.actions).push(id);
   }

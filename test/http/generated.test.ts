@@ -47,7 +47,8 @@ test(
       approved: since("approved", rig.decided.approve),
       cancelled: since("cancelled", rig.decided.cancel),
       retried: since("retried", rig.decided.retry),
-      keys: since("keys", rig.keys.length),
+      keys: since("keys", rig.keys.length + rig.signUps),
+      people: since("people", rig.signUps),
       ofNobody: 0,
     });
   },

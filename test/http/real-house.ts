@@ -1,11 +1,13 @@
 import { createReadAccount } from "../../src/accounts/account.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { createKeyDesk } from "../../src/accounts/keys.ts";
+import { createPeopleDesk } from "../../src/accounts/people.ts";
 import { createReadSigningSecret } from "../../src/accounts/signing-secret.ts";
 import type { Role } from "../../src/domain/roles.ts";
 import { systemIds } from "../../src/ids.ts";
 import { parsePolicy } from "../../src/outbound/policy.ts";
 import { createTargets } from "../../src/outbound/target.ts";
+import { createPasswords } from "../../src/secrets/passwords.ts";
 import { type EngineOptions, openEngine } from "../support/engine.ts";
 import { anAccount, anApiKey } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
@@ -14,9 +16,14 @@ import { KEYS, openDoor } from "./stub-house.ts";
 /** The key of somebody in another account. */
 export const STRANGER = "og_stranger_0123456789abcdefghij";
 
+/** With what somebody signs up who may log in again. */
+export const SOMEBODY = { email: "somebody@example.com", password: "correct horse battery staple" } as const;
+
 export interface RealDoorOptions extends EngineOptions {
   /** Of an account; none unless it is given. */
   readonly rateLimitPerSecond?: number;
+  /** Open unless it is given. */
+  readonly signupsOpen?: boolean;
 }
 
 export type RealDoor = Awaited<ReturnType<typeof openRealDoor>>;
@@ -43,6 +50,15 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     desk: engine.desk,
     authenticate,
     keyDesk: createKeyDesk({ accounts, secrets, clock, ids: systemIds, forget: authenticate.forget }),
+    peopleDesk: createPeopleDesk({
+      people: engine.store.people,
+      // As everywhere, but for what it costs: the real cost has a test of its own.
+      passwords: createPasswords({ memoryKib: 8, passes: 1 }),
+      secrets,
+      clock,
+      ids: systemIds,
+      signupsOpen: options.signupsOpen ?? true,
+    }),
     readAccount: createReadAccount(engine.store.people),
     readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
     targets: createTargets(policy),

@@ -124,7 +124,8 @@ describe("DELETE /v1/keys/{id}", () => {
     expect((await lonely.call("GET", "/v1/account")).status).toBe(401);
 
     // The next start with the same key does not bring it back; a new one is let in.
-    const deps = { accounts: store.accounts, secrets, ids: systemIds, clock };
+    const { accounts, people } = store;
+    const deps = { accounts, people, secrets, ids: systemIds, clock };
     const authenticate = createAuthenticate(deps);
     await bootstrap({ ...deps, givenOwnerKey: KEYS.owner });
     expect(await refusalOf(authenticate(`Bearer ${KEYS.owner}`))).toMatchObject({ code: "unauthorized" });

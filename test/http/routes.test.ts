@@ -6,7 +6,7 @@ import { ActionPage } from "../../src/contract/page.ts";
 import { createUnrouted } from "../../src/http/allow.ts";
 import { verifies } from "../spec/verifies.ts";
 import { anAction } from "../support/factory.ts";
-import { cardboardDesk, KEYS, KNOWN_ID, KNOWN_KEY_ID, openDoor } from "./stub-house.ts";
+import { cardboardDesk, KEYS, KNOWN_ID, KNOWN_KEY_ID, openDoor, OWN_ORIGIN } from "./stub-house.ts";
 
 const door = openDoor();
 afterAll(() => door[Symbol.asyncDispose]());
@@ -19,6 +19,8 @@ const CREATE = { method: "POST", headers: { "content-type": "application/json" }
 const BODIES: Readonly<Record<string, string>> = {
   "POST /v1/actions": `{"url":"https://a.example/"}`,
   "POST /v1/keys": `{"name":"ci","role":"agent"}`,
+  "POST /auth/signup": `{"email":"ann@example.com","password":"12345678"}`,
+  "POST /auth/login": `{"email":"ann@example.com","password":"12345678"}`,
 };
 const withId = (path: string) => path.replace("{id}", path.startsWith("/v1/keys/") ? KNOWN_KEY_ID : KNOWN_ID);
 
@@ -29,7 +31,11 @@ describe("the operations table and the routes", () => {
       const body = BODIES[`${method} ${path}`];
       const query = path.endsWith("signing-secret") ? "?origin=https://a.example" : "";
       const address = `${withId(path)}${query}`;
-      const init: RequestInit = body === undefined ? { method } : { ...CREATE, body };
+      const origin = { origin: OWN_ORIGIN };
+      const init: RequestInit =
+        body === undefined
+          ? { method, headers: origin }
+          : { ...CREATE, headers: { ...CREATE.headers, ...origin }, body };
       expect(success).toContain((await door.ask(address, init)).status);
       // Whoever holds no key is let in only where nobody is asked.
       expect((await fetch(`${door.url}${address}`, { method })).status === 401).toBe(permission !== null);

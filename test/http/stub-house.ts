@@ -1,5 +1,8 @@
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import type { KeyDesk } from "../../src/accounts/keys.ts";
+import type { Entered } from "../../src/accounts/new-session.ts";
+import type { PeopleDesk } from "../../src/accounts/people.ts";
+import { personWith } from "../../src/accounts/person.ts";
 import type { ActionDesk } from "../../src/actions/desk.ts";
 import { systemClock } from "../../src/clock.ts";
 import { DomainError } from "../../src/domain/errors.ts";
@@ -7,7 +10,7 @@ import type { Role } from "../../src/domain/roles.ts";
 import { createHttp, type HttpDeps } from "../../src/http/server.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { LogFields } from "../../src/ports/log.ts";
-import type { AccountStore, ApiKey } from "../../src/ports/store.ts";
+import type { AccountStore, ApiKey } from "../../src/ports/accounts.ts";
 import { ACCOUNT, anAction, anApiKey } from "../support/factory.ts";
 
 /** A key for each role, and one that was revoked. */
@@ -18,6 +21,9 @@ export const KEYS = {
   reader: "og_reader_0123456789abcdefghijkl",
   revoked: "og_revoked_0123456789abcdefghijk",
 } as const;
+
+/** Where our pages are, by the settings of these doors. */
+export const OWN_ORIGIN = "http://127.0.0.1:3000";
 
 /** Ids that the stub desks know. */
 export const KNOWN_ID = "act_01known";
@@ -41,6 +47,7 @@ export function openDoor(overrides: Partial<HttpDeps> = {}) {
     desk: cardboardDesk(calls),
     authenticate: createAuthenticate({ accounts: accountsOf(), secrets: { hash: (text) => text }, clock: systemClock }),
     keyDesk: cardboardKeyDesk(calls),
+    peopleDesk: cardboardPeopleDesk(calls),
     readAccount: () => Promise.resolve({ id: ACCOUNT, email: null }),
     readSigningSecret: (_caller, origin) => Promise.resolve({ origin, secret: "whsec_test", previous: null }),
     targets: { judge: (url) => (url.startsWith("http") ? { hostname: "h", host: "h" } : { refused: "Is no URL." }) },
@@ -52,7 +59,9 @@ export function openDoor(overrides: Partial<HttpDeps> = {}) {
     receiptUrl: (id) => `/r/${id}`,
     probe: () => Promise.resolve(),
     version: "0.0.0-test",
-    baseUrl: "http://127.0.0.1:3000",
+    baseUrl: OWN_ORIGIN,
+    isOnLoopback: true,
+    port: 3_000,
     limits: { rateLimitPerSecond: 0 },
     approvers: [],
     draining: drain.signal,
@@ -123,6 +132,28 @@ function cardboardKeyDesk(calls: string[]): KeyDesk {
       calls.push(`revoke ${id}`);
       return Promise.resolve();
     },
+  };
+}
+
+/** The desk of one person, whom every password and every link lets in, and whom every session is. */
+function cardboardPeopleDesk(calls: string[]): PeopleDesk {
+  const who = { person: { id: "per_one", email: "ann@example.com" }, accountId: ACCOUNT };
+  const entered: Entered = {
+    person: personWith("token", who, { hash: (text) => text }),
+    sessionToken: "0".repeat(64),
+  };
+  const came = <T>(verb: string, result: T): Promise<T> => {
+    calls.push(verb);
+    return Promise.resolve(result);
+  };
+  const signUp = () => came("sign up", { ...entered, apiKey: "og_new" });
+  return {
+    signUp: Object.assign(signUp, { isOpen: true, requireOpen: () => {} }),
+    logIn: () => came("log in", entered),
+    logOut: () => came("log out", undefined),
+    resume: () => Promise.resolve(entered.person),
+    seeWelcome: () => came("see welcome", { email: null }),
+    takeWelcome: () => came("take welcome", entered),
   };
 }
 

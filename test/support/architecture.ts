@@ -48,7 +48,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Beside the hands above: what stands right under `src`, its settings, and the commands that open the whole house. */
 const ROOF =
-  /^src\/(?:[^/]+\.ts$|config\/|cli\/(?:main|commands)\.ts$|cli\/commands\/(?:serve|mcp|reset-owner-key|reset-password|welcome-link|rotate-secret-key|backup)\.ts$)/;
+  /^src\/(?:[^/]+\.ts$|config\/|cli\/(?:main|commands)\.ts$|cli\/commands\/(?:serve|mcp|new-owner-key|reset-password|welcome-link|rotate-secret-key|backup)\.ts$)/;
 
 /** One library, one room. The names are imports, or globals and members of `Bun`. The roof has typebox, for its settings. */
 const LIBRARIES: Readonly<Record<string, readonly string[]>> = {

@@ -42,8 +42,9 @@ export async function openEngine(options: EngineOptions = {}) {
     onFatal: (cause) => lines.push({ level: "error", event: String(cause), fields: {} }),
   });
   const store = options.wrapStore?.(vault.store) ?? vault.store;
-  await bootstrap({ accounts: store.accounts, secrets: vault.secrets, ids, clock, givenOwnerKey: null });
-  const account = await store.accounts.first();
+  const { accounts, people } = store;
+  await bootstrap({ accounts, people, secrets: vault.secrets, ids, clock, givenOwnerKey: null });
+  const account = await accounts.first();
   const sender = options.sender ?? createSender(policyOf());
   const engine = createEngine(config, {
     store,

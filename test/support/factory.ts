@@ -6,7 +6,8 @@ import { type AttemptEnd, settle } from "../../src/domain/settle.ts";
 import type { Happening } from "../../src/domain/timeline.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { PersonRow, SessionRow, SignUp, WelcomeLink } from "../../src/ports/people.ts";
-import type { Account, ActionQuery, ApiKey, ChangeWrite, Creation } from "../../src/ports/store.ts";
+import type { Account, ApiKey } from "../../src/ports/accounts.ts";
+import type { ActionQuery, ChangeWrite, Creation } from "../../src/ports/store.ts";
 
 /** Noon of a day without meaning: tests count their times from here. */
 export const NOON = new Date("2026-03-04T12:00:00.000Z");

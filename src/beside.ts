@@ -1,0 +1,39 @@
+import { openStoreBeside } from "../db/beside.ts";
+import { systemClock } from "./clock.ts";
+import { type Config, readConfig } from "./config.ts";
+import { addressOf } from "./config/database.ts";
+import { systemIds } from "./ids.ts";
+import type { Clock } from "./ports/clock.ts";
+import type { Ids } from "./ports/ids.ts";
+import type { PeopleStore } from "./ports/people.ts";
+import type { AccountStore } from "./ports/accounts.ts";
+import { createHandedOut, type HandedOut } from "./secrets/handed-out.ts";
+
+/** What a command on the server's machine works with. */
+export interface BesideParts {
+  readonly config: Config;
+  readonly accounts: AccountStore;
+  readonly people: PeopleStore;
+  readonly secrets: HandedOut;
+  readonly ids: Ids;
+  readonly clock: Clock;
+}
+
+/**
+ * Runs a small piece of work on the database of these settings, whether the service runs on it or not. Throws a sentence
+ * for the operator when settings or database can't be used.
+ */
+export async function besideService<T>(
+  env: Readonly<Record<string, string | undefined>>,
+  work: (parts: BesideParts) => Promise<T>,
+): Promise<T> {
+  const config = readConfig(env);
+  const { url, authToken } = addressOf(config.database);
+  const store = await openStoreBeside(url, authToken);
+  const secrets = createHandedOut((count) => systemIds.bytes(count));
+  try {
+    return await work({ config, ...store, secrets, ids: systemIds, clock: systemClock });
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,49 @@
+import type { Entered } from "../accounts/new-session.ts";
+import { HTTP_STATUS } from "../contract/error.ts";
+import { DomainError, type ErrorCode } from "../domain/errors.ts";
+import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../domain/limits.ts";
+import { type Typed, UNTYPED } from "../web/credentials.tsx";
+import type { SessionCookie } from "./cookie.ts";
+import { HEADERS } from "./errors.ts";
+import type { Form } from "./form.ts";
+import { page } from "./page.ts";
+import type { Visit } from "./visit.ts";
+
+/** The head of an answer that lets somebody in; the visit's log line says who. */
+export function entering(visit: Visit, { person, sessionToken }: Entered, cookie: SessionCookie) {
+  visit.caller = person.caller;
+  return { "set-cookie": cookie.set(sessionToken) };
+}
+
+/** What was typed into a form of address and password, for the contract to check. */
+export function credentialsIn(form: Form): unknown {
+  return { email: form.get("email") ?? null, password: form.get("password") ?? null };
+}
+
+/** What a person can mend by typing again. */
+const MENDABLE: ReadonlySet<ErrorCode> = new Set([
+  "validation_error",
+  "email_taken",
+  "invalid_credentials",
+  "rate_limited",
+  "unavailable",
+]);
+
+/** Shows a form again that was not taken, with what is wrong and all that was typed but the password. Throws every other error. */
+export function askAgain(visit: Visit, error: unknown, form: Form, show: (typed: Typed) => string): Response {
+  if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
+  visit.errorCode = error.code;
+  const typed = { ...UNTYPED, email: form.get("email") ?? "", ...problemOf(error) };
+  return page("own", show(typed), { status: HTTP_STATUS[error.code], headers: HEADERS[error.code] ?? {} });
+}
+
+const PROBLEMS: Readonly<Record<string, Typed["problems"]>> = {
+  email: { email: "Enter one address, like ann@example.com." },
+  password: { password: `Has ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.` },
+};
+
+function problemOf({ code, message, issues }: DomainError): Partial<Typed> {
+  if (code === "email_taken") return { problems: { email: message } };
+  if (code !== "validation_error") return { message };
+  return { problems: Object.assign({}, ...issues.map(({ field }) => PROBLEMS[field])) as Typed["problems"] };
+}

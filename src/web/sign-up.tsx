@@ -1,0 +1,61 @@
+/** @jsxImportSource hono/jsx */
+import { CredentialFields, NextField, type Typed, withNext } from "./credentials.tsx";
+import { Button } from "./form.tsx";
+import { Layout } from "./layout.tsx";
+import { render } from "./render.ts";
+import type { Visitor } from "./visitor.ts";
+
+export interface SignUpPageProps {
+  readonly typed: Typed;
+  /** Where the person goes from here; a path of ours. */
+  readonly next: string | null;
+}
+
+/** Where people make an account of their own. */
+export function signUpPage({ typed, next }: SignUpPageProps): string {
+  return render(
+    <Layout title="Sign up" width="narrow">
+      <div class="head">
+        <h1>Sign up</h1>
+        <p class="quiet">You get an account of your own, with an owner key.</p>
+      </div>
+      <form method="post" action="/auth/signup" class="card">
+        <NextField next={next} />
+        <CredentialFields typed={typed} password="new" />
+        <Button>Sign up</Button>
+      </form>
+      <p class="quiet">
+        You have an account? <a href={withNext("/login", next)}>Log in</a>
+      </p>
+    </Layout>,
+  );
+}
+
+export interface SignedUpPageProps {
+  readonly visitor: Visitor;
+  readonly apiKey: string;
+  /** A path of ours. */
+  readonly next: string;
+}
+
+/** Shows the key of a new account, for the only time. */
+export function signedUpPage({ visitor, apiKey, next }: SignedUpPageProps): string {
+  return render(
+    <Layout title="Your account is ready" visitor={visitor}>
+      <h1>Your account is ready</h1>
+      <div class="card">
+        <div class="stack">
+          <h2>Your owner key</h2>
+          <p class="quiet">
+            It is shown this once: keep it now. It can do everything, approvals included, so an agent gets a key of its
+            own.
+          </p>
+        </div>
+        <code class="code">{apiKey}</code>
+        <a class="button" href={next}>
+          Continue
+        </a>
+      </div>
+    </Layout>,
+  );
+}
