@@ -3,8 +3,11 @@ import { createAuthenticate } from "./accounts/authenticate.ts";
 import { createKeyDesk } from "./accounts/keys.ts";
 import { createPeopleDesk } from "./accounts/people.ts";
 import { createReadSigningSecret } from "./accounts/signing-secret.ts";
+import { createFollowLink } from "./actions/follow-link.ts";
+import { createReadReceipt } from "./actions/receipt.ts";
 import type { Config } from "./config.ts";
 import type { Engine } from "./engine.ts";
+import { createOwnOrigin } from "./http/own-origin.ts";
 import { createHttp, type Http } from "./http/server.ts";
 import type { MetricsBook } from "./metrics/metrics.ts";
 import type { TargetPolicy } from "./outbound/policy.ts";
@@ -62,6 +65,10 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
     approvers: config.approvers,
     draining,
     readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
+    approvalLinks: config.approvalLinks,
+    ownOrigin: createOwnOrigin(config),
+    followLink: createFollowLink({ ...deps, links: store.links, actions: store.actions, secrets, desk: engine.desk }),
+    readReceipt: createReadReceipt({ actions: store.actions, secrets }),
     probe: () => store.probe(),
     renderMetrics: () => book.render(),
     version: VERSION,

@@ -22,6 +22,10 @@ export async function findAction({ sql, seal }: Reader, accountId: string, id: s
   return first(await sql.read({ sql: text, args: [id, accountId] }), seal);
 }
 
+export async function findActionById({ sql, seal }: Reader, id: string): Promise<Action | null> {
+  return first(await sql.read({ sql: `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.id = ?`, args: [id] }), seal);
+}
+
 /** The live action that a key means. */
 export async function holderOf(
   { sql, seal }: Reader,

@@ -5,7 +5,7 @@ import { applyChange } from "./apply.ts";
 import { hasPosition, readChanges, readPosition } from "./changes.ts";
 import { claimActions } from "./claim.ts";
 import { createAction } from "./create.ts";
-import { findAction, findLanes, findOrphans, findPending, holderOf, readTimeline } from "./find.ts";
+import { findAction, findActionById, findLanes, findOrphans, findPending, holderOf, readTimeline } from "./find.ts";
 import type { Hands } from "./hands.ts";
 import { createLinkStore } from "./links.ts";
 import { listActions } from "./list.ts";
@@ -60,6 +60,7 @@ function createActionStore(hands: Hands): ActionStore {
     apply: (write) => applyChange(hands, write),
     claim: (due, at) => claimActions(hands, due, at),
     find: (accountId, id) => findAction(hands, accountId, id),
+    findById: (id) => findActionById(hands, id),
     holderOf: (accountId, kind, key, now) => holderOf(hands, { accountId, kind, key }, now),
     list: (query) => listActions(hands, query),
     timeline: (accountId, id) => readTimeline(sql, accountId, id),

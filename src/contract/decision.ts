@@ -1,4 +1,5 @@
 import Type, { type Static } from "typebox";
+import { type Decision as Said, DECISIONS } from "../domain/approval-link.ts";
 import { DomainError } from "../domain/errors.ts";
 import { compile, withoutNulls } from "./check.ts";
 import { reason } from "./kinds.ts";
@@ -18,4 +19,21 @@ export function checkDecision(value: unknown): string | null {
   const given = withoutNulls(value, Decision.properties);
   if (DECISION.accepts(given)) return given.reason ?? null;
   throw new DomainError("validation_error", "The request has fields that are not valid.", DECISION.issues(given));
+}
+
+/** What a person says on a page: yes or no, and a reason if there is one. */
+export interface DecisionForm {
+  readonly decision: Said;
+  readonly reason: string | null;
+}
+
+/** The same from the fields of a form, in which a browser ends lines its own way. Throws `validation_error`. */
+export function checkDecisionForm(fields: ReadonlyMap<string, string>): DecisionForm {
+  const decision = DECISIONS.find((said) => said === fields.get("decision"));
+  if (decision === undefined) {
+    const issue = { field: "decision", message: "Must be approve or reject." };
+    throw new DomainError("validation_error", "Choose Approve or Reject.", [issue]);
+  }
+  const why = (fields.get("reason") ?? "").replaceAll("\r\n", "\n").trim();
+  return { decision, reason: checkDecision(why === "" ? undefined : { reason: why }) };
 }

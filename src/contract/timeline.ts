@@ -66,7 +66,8 @@ export function timelineJson(entries: readonly TimelineEntry[]): string {
   return JSON.stringify({ data: entries.map(itemOf) });
 }
 
-function itemOf({ seq, at, run, status, happening }: TimelineEntry) {
+/** One row as JSON says it. */
+export function itemOf({ seq, at, run, status, happening }: TimelineEntry) {
   const { type, ...told } = happening;
   return { seq, at: at.toISOString(), run, type, status, ...told };
 }

@@ -5,11 +5,11 @@ import { operationsIn } from "../domain/transition.ts";
 /** What an answer says beside the action itself. */
 export interface ViewOptions {
   readonly now: Date;
-  /** Path of the receipt page. */
-  readonly receiptUrl: string;
+  /** Path of the receipt page; null on the receipt itself. */
+  readonly receiptUrl: string | null;
   /** Set on every answer of a create that found an older action: the request fields that differ from it. */
   readonly differs?: readonly string[];
-  /** Header names without their values: what leaves for a callback. */
+  /** Header names without their values: what leaves for a callback, or for whoever has a receipt. */
   readonly hidesHeaderValues?: boolean;
 }
 

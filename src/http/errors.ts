@@ -3,6 +3,7 @@ import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import type { Log } from "../ports/log.ts";
 import { StoreUnavailable } from "../ports/store.ts";
 import { problemPage } from "../web/problem.tsx";
+import { namesHtml, prefersJson } from "./accept.ts";
 import { MethodNotAllowed } from "./allow.ts";
 import { json } from "./answer.ts";
 import { page } from "./page.ts";
@@ -32,22 +33,25 @@ export function refuse(visit: Visit, error: unknown, log: Log): Response {
     });
   }
   visit.errorCode = broken.code;
-  const kind = visit.page ?? (prefersPage(visit) ? "own" : null);
   const status = HTTP_STATUS[broken.code];
-  const headers = broken instanceof MethodNotAllowed ? { allow: broken.allow } : (HEADERS[broken.code] ?? {});
-  if (kind !== null) {
-    const isAlone = kind !== "own";
-    const html = problemPage({ status, message: broken.message, requestId: visit.name.id, isAlone });
-    return page(isAlone ? "notice" : kind, html, { status, headers });
-  }
-  const text = errorJson({ code: broken.code, message: broken.message, requestId, issues: broken.issues });
-  return json(text, status, headers);
+  const own = broken instanceof MethodNotAllowed ? { allow: broken.allow } : HEADERS[broken.code];
+  if (isForPrograms(visit.path)) return json(errorText(broken, requestId), status, own);
+  // A page and an envelope are answers to the same question, and a cache has to know.
+  const headers = { ...own, vary: "Accept" };
+  const kind = visit.page ?? (namesHtml(visit.request) ? "own" : null);
+  if (kind === null || prefersJson(visit.request)) return json(errorText(broken, requestId), status, headers);
+  const isAlone = kind !== "own";
+  const html = problemPage({ status, message: broken.message, requestId: visit.name.id, isAlone });
+  return page(isAlone ? "notice" : kind, html, { status, headers });
 }
 
-/** A browser that has lost its way; programs ask for no HTML, and what is under /v1 and /mcp is theirs. */
-function prefersPage({ path, request }: Visit): boolean {
-  if (/^\/(v1|mcp)(\/|$)/.test(path)) return false;
-  return /\btext\/html\b/i.test(request.headers.get("accept") ?? "");
+/** Under these everything is for programs, whatever they accept. */
+function isForPrograms(path: string): boolean {
+  return /^\/(v1|mcp)(\/|$)/.test(path);
+}
+
+function errorText({ code, message, issues }: DomainError, requestId: string): string {
+  return errorJson({ code, message, requestId, issues });
 }
 
 function asDomainError(error: unknown): DomainError {

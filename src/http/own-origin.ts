@@ -12,6 +12,11 @@ export interface OwnAddress {
 export interface OwnOrigin {
   /** Lets pass what one of our pages has sent. Throws `forbidden` for everything else, programs included. */
   require(headers: Headers): void;
+  /**
+   * Throws `forbidden` where either header speaks of another site. For a page that sends no referrer, whose forms have
+   * the origin `null` (hostile 7, "Approval page").
+   */
+  refuseForeignOrNull(headers: Headers): void;
   /** Throws `forbidden` for what another site's page has sent; programs send neither header. */
   refuseForeign(headers: Headers): void;
 }
@@ -35,6 +40,11 @@ export function createOwnOrigin({ baseUrl, isOnLoopback, port }: OwnAddress): Ow
   };
   return {
     require: (headers) => (isOwn(headers) === true ? undefined : refuse()),
+    refuseForeignOrNull(headers) {
+      const origin = headers.get("origin");
+      const isForeign = origin !== null && origin !== "null" && !own.has(origin);
+      if (isForeign || (headers.get("sec-fetch-site") ?? "same-origin") !== "same-origin") refuse();
+    },
     refuseForeign: (headers) => (isOwn(headers) === false ? refuse() : undefined),
   };
 }

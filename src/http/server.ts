@@ -14,9 +14,11 @@ import { createOwnOrigin, type OwnAddress } from "./own-origin.ts";
 import type { Route } from "./route.ts";
 import { accountRoutes, type AccountRouteDeps } from "./routes/account.ts";
 import { actionRoutes } from "./routes/actions.ts";
+import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "./routes/approval-links.ts";
 import { assetRoutes } from "./routes/assets.ts";
 import { authRoutes } from "./routes/auth.ts";
 import { decisionRoutes } from "./routes/decisions.ts";
+import { receiptRoutes, type ReceiptRouteDeps } from "./routes/receipts.ts";
 import { entryPages } from "./routes/entry-pages.ts";
 import { keyRoutes, type KeyRouteDeps } from "./routes/keys.ts";
 import { createShow } from "./routes/show.ts";
@@ -25,7 +27,15 @@ import { systemRoutes, type SystemRouteDeps } from "./routes/system.ts";
 import { createPersonOf } from "./session.ts";
 import { IDLE_SECONDS } from "./waiting.ts";
 
-export interface HttpDeps extends SystemRouteDeps, SigningSecretRouteDeps, KeyRouteDeps, AccountRouteDeps, OwnAddress {
+export interface HttpDeps
+  extends
+    SystemRouteDeps,
+    SigningSecretRouteDeps,
+    KeyRouteDeps,
+    AccountRouteDeps,
+    ReceiptRouteDeps,
+    Omit<ApprovalLinkRouteDeps, "ownOrigin">,
+    OwnAddress {
   readonly desk: ActionDesk;
   readonly peopleDesk: PeopleDesk;
   readonly authenticate: Authenticate;
@@ -67,6 +77,8 @@ export function createHttp(deps: HttpDeps): Http {
     ...keyRoutes(deps),
     ...accountRoutes(deps),
     ...systemRoutes(deps),
+    ...receiptRoutes(deps),
+    ...approvalLinkRoutes(people),
     ...authRoutes(people),
     ...entryPages(people),
     ...assetRoutes(),

@@ -1,36 +1,52 @@
 /** @jsxImportSource hono/jsx */
-import { visibleParts } from "../domain/visible.ts";
+import { raw } from "hono/html";
+import { visibleText } from "../domain/visible.ts";
 
-export interface ForeignProps {
-  readonly text: string;
+/** The ranges that Unicode keeps for letters that run from right to left, and such words with spaces between them. */
+const R = String.raw`\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}`;
+const RIGHT_TO_LEFT = new RegExp(`[${R}](?:[${R} ]*[${R}])?`, "gu");
+
+/** A longer text is set letter by letter from left to right, since each word that stands alone costs time. */
+const WORDS_ALONE_CHARS_MAX = 65_536;
+
+/**
+ * What agents, targets and strangers wrote. It is escaped and nothing else: no link, no markup, and what could not be
+ * seen is shown as its code (hostile 7). Words from right to left stand alone: the figures and marks around them would
+ * change places with them. By the engine's own escape, since a body may have a megabyte.
+ */
+function escaped(text: string, keepsLines: boolean) {
+  const html = visibleText(Bun.escapeHTML(text), { keepsLines, mark: (code) => `<i>${code}</i>` });
+  return raw(text.length > WORDS_ALONE_CHARS_MAX ? html : html.replace(RIGHT_TO_LEFT, "<bdi>$&</bdi>"));
 }
 
-/** One line that somebody else wrote: set apart, in one piece, and with nothing in it that can't be seen (hostile 7). */
-export function Foreign({ text }: ForeignProps) {
-  return <bdi class="theirs">{partsOf(text, false)}</bdi>;
+/** One line, in one piece. */
+export function Foreign({ text }: { readonly text: string }) {
+  return <bdi class="theirs">{escaped(text, false)}</bdi>;
 }
 
 /** More than this stands in a window of its own: all of it is there, and the page can still be passed. */
-const LINES_SHOWN_MAX = 120;
-const CHARS_SHOWN_MAX = 12_000;
+const LINES_OPEN_MAX = 150;
+const CHARS_OPEN_MAX = 16_000;
 
-/** The same of many lines. */
-export function ForeignBlock({ text, label }: ForeignProps & { readonly label: string }) {
-  const isLong = text.length > CHARS_SHOWN_MAX || text.split("\n", LINES_SHOWN_MAX + 1).length > LINES_SHOWN_MAX;
-  // A window that scrolls has to be reachable by keys (WCAG 2.1.1).
-  return isLong ? (
-    <pre class="code long" dir="ltr" tabindex={0} role="region" aria-label={label}>
-      {partsOf(text, true)}
-    </pre>
-  ) : (
-    <pre class="code" dir="ltr">
-      {partsOf(text, true)}
-    </pre>
-  );
+export interface ForeignBlockProps {
+  /** What it is, for whoever hears the page. */
+  readonly label: string;
+  readonly text: string;
 }
 
-function partsOf(text: string, keepsLines: boolean) {
-  return visibleParts(text, { keepsLines }).map((part) =>
-    "text" in part ? part.text : <span class="code-point">{part.code}</span>,
+/** Many lines. A window that scrolls can be reached by keys (WCAG 2.1.1). */
+export function ForeignBlock({ label, text }: ForeignBlockProps) {
+  const isLong = text.length > CHARS_OPEN_MAX || text.split("\n", LINES_OPEN_MAX + 1).length > LINES_OPEN_MAX;
+  const classes = ["code", isLong ? "long" : "", text.length > WORDS_ALONE_CHARS_MAX ? "in-order" : ""];
+  return (
+    <pre
+      class={classes.filter((name) => name !== "").join(" ")}
+      dir="ltr"
+      role="region"
+      aria-label={label}
+      tabindex={isLong ? 0 : undefined}
+    >
+      {escaped(text, true)}
+    </pre>
   );
 }

@@ -35,12 +35,26 @@ const DATE_AND_TIME = new Intl.DateTimeFormat("en-GB", {
   second: "2-digit",
 });
 
+const TIME_OF_DAY = new Intl.DateTimeFormat("en-GB", {
+  timeZone: "UTC",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
+
+export interface TimeProps {
+  readonly at: Date;
+  /** A moment that stands nearby: the day is left out where it is the same. */
+  readonly near?: Date | undefined;
+}
+
 /** A moment in UTC, since a page without script can't know where its reader is; the exact one is its tooltip. */
-export function Time({ at }: { readonly at: Date }) {
+export function Time({ at, near }: TimeProps) {
   const iso = at.toISOString();
+  const isSameDay = near?.toISOString().slice(0, 10) === iso.slice(0, 10);
   return (
     <time datetime={iso} title={iso}>
-      {`${DATE_AND_TIME.format(at)} UTC`}
+      {`${(isSameDay ? TIME_OF_DAY : DATE_AND_TIME).format(at)} UTC`}
     </time>
   );
 }

@@ -24,6 +24,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["create with keys", on((actions) => actions.create(aCreation(KEYS))), ["action_keys", "actions"]],
   ["create that matches", on(createTwice), ["action_keys", "actions"]],
   ["find", on((actions) => actions.find(ACCOUNT, "act_x")), ["actions"]],
+  ["find by id", on((actions) => actions.findById("act_x")), ["actions"]],
   ["holder of a key", on((actions) => actions.holderOf(ACCOUNT, "dedupe", "d", NOON)), ["action_keys", "actions"]],
   ["claim", on(async (actions) => claimed(actions, await createdAction(actions))), ["actions"]],
   ["settle", on(settleOne), ["actions"]],

@@ -3,6 +3,9 @@ import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { createKeyDesk } from "../../src/accounts/keys.ts";
 import { createPeopleDesk } from "../../src/accounts/people.ts";
 import { createReadSigningSecret } from "../../src/accounts/signing-secret.ts";
+import { createLinksOf } from "../../src/actions/approval-links.ts";
+import { createFollowLink } from "../../src/actions/follow-link.ts";
+import { createReadReceipt } from "../../src/actions/receipt.ts";
 import type { Role } from "../../src/domain/roles.ts";
 import { systemIds } from "../../src/ids.ts";
 import { parsePolicy } from "../../src/outbound/policy.ts";
@@ -22,6 +25,7 @@ export const SOMEBODY = { email: "somebody@example.com", password: "correct hors
 export interface RealDoorOptions extends EngineOptions {
   /** Of an account; none unless it is given. */
   readonly rateLimitPerSecond?: number;
+  readonly approvalLinks?: "confirm" | "one_click";
   /** Open unless it is given. */
   readonly signupsOpen?: boolean;
 }
@@ -45,6 +49,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
 
   const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: true, ownOrigins: ["http://127.0.0.1:1"] });
   if ("problems" in policy) throw new Error(policy.problems.join(" "));
+  const followLink = createFollowLink({ ...engine.store, secrets, clock, desk: engine.desk });
   const authenticate = createAuthenticate({ accounts, secrets, clock });
   const door = openDoor({
     desk: engine.desk,
@@ -61,6 +66,9 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     }),
     readAccount: createReadAccount(engine.store.people),
     readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
+    approvalLinks: options.approvalLinks ?? "confirm",
+    followLink,
+    readReceipt: createReadReceipt({ actions: engine.store.actions, secrets }),
     targets: createTargets(policy),
     receiptUrl: engine.receiptUrl,
     clock,
@@ -69,6 +77,13 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
   return {
     ...door,
     engine,
+    followLink,
+    /** The links of an approval mail, as paths. */
+    async linksOf(id: string) {
+      const action = await engine.desk.get(engine.owner, id);
+      const links = await createLinksOf({ links: engine.store.links, secrets, baseUrl: "" })(action, clock.now());
+      return { approve: links.approve, reject: links.reject };
+    },
     /** The account of the stranger. */
     strangerId: stranger.id,
     /** Sends JSON text, or nothing, and reads JSON. */

@@ -138,16 +138,16 @@ describe("a route that another room brings along", () => {
   test("answers behind the same door: request id, log line, 405", async () => {
     const route = {
       method: "GET",
-      path: "/r/{token}",
+      path: "/x/{token}",
       operationId: null,
       answer: (_visit: unknown, params: Readonly<Record<string, string>>) => new Response(`<p>${params["token"]}</p>`),
     } as const;
     await using other = openDoor({ routes: [route] });
-    const response = await fetch(`${other.url}/r/abc`);
+    const response = await fetch(`${other.url}/x/abc`);
     expect(await response.text()).toBe("<p>abc</p>");
     expect(response.headers.get("x-request-id")).toMatch(/^req_/);
-    expect(other.lines[0]?.fields).toMatchObject({ route: "/r/{token}", status: 200 });
-    expect((await fetch(`${other.url}/r/abc`, { method: "POST" })).headers.get("allow")).toBe("GET, HEAD");
+    expect(other.lines[0]?.fields).toMatchObject({ route: "/x/{token}", status: 200 });
+    expect((await fetch(`${other.url}/x/abc`, { method: "POST" })).headers.get("allow")).toBe("GET, HEAD");
   });
 
   test("that needs a caller and stands outside of /v1 lets nobody in", async () => {

@@ -26,7 +26,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.1.signing-secret-rotate": "later 5: POST /v1/signing-secret/rotate (owner key).",
     "decision.1.account": "GET /v1/account: account, key name, role, limits.",
     "decision.1.auth": "later 4: POST /auth/signup, /auth/login, /auth/logout: e-mail and password, session cookie.",
-    "decision.1.receipt": "later 4: GET /r/{token}: receipt as HTML; JSON with `Accept: application/json`.",
+    "decision.1.receipt": "GET /r/{token}: receipt as HTML; JSON with `Accept: application/json`.",
     "decision.1.approval-link": "later 4: GET and POST /a/{token}: approval link.",
     "decision.1.health": "GET /health, without authentication.",
     "decision.1.ready": "GET /ready, without authentication.",
@@ -320,7 +320,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.12.tool-results": "later 6: `structuredContent` is the Action itself or `{ data, next_cursor }`.",
     "decision.12.tool-response-body": "later 6: `response_body` is cut at 16 KiB and marked by `response_note`.",
     "decision.12.receipt-json":
-      "later 4: Receipt JSON: the Action, masked, without header values, plus `timeline`; no other ids, no links.",
+      "Receipt JSON: the Action, masked, without header values, plus `timeline`; no other ids, no links.",
     "decision.12.rotate": "later 5: Rotate answers `{ origin or null, rotated_at, previous_expires_at }`.",
   }),
 ];

@@ -77,14 +77,14 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.b16": "later 3: Ids `act_../x`, `act_a%2Fb`, `act_a%00`: 404.",
     "hostile.b17": "Another account's id: 404.",
     "hostile.b18": "later 3: `Host: x` with path `/ab/v1/actions`: 404.",
-    "hostile.b19": "later 4: An unknown and a malformed receipt or approval token: 404, same page.",
+    "hostile.b19": "An unknown and a malformed receipt or approval token: 404, same page.",
   }),
 
   ...section("1. Bad requests: 405", {
     "hostile.b20": "PUT /v1/actions: 405, `Allow: GET, HEAD, POST`.",
     "hostile.b21": "DELETE /v1/actions/{id}: 405, `GET, HEAD`.",
     "hostile.b22": "GET .../approve: 405, `POST`.",
-    "hostile.b23": "later 4: POST /r/{token}: 405, `GET, HEAD`.",
+    "hostile.b23": "POST /r/{token}: 405, `GET, HEAD`.",
   }),
 
   ...section("1. Bad requests: 413 and 429", {
@@ -394,7 +394,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.6.response-bodies": "Response bodies are treated like request bodies.",
     "hostile.6.log":
       "Log: ids, account, host, method, code, duration; never a header, body, query string, token or key.",
-    "hostile.6.log-tokens": "later 4: Logged paths are `/r/[redacted]`, `/a/[redacted]`.",
+    "hostile.6.log-tokens": "Logged paths are `/r/[redacted]`, `/a/[redacted]`.",
     "hostile.6.keys-hashed": "Keys are kept only as SHA-256.",
     "hostile.6.tokens-hashed": "later 4: Sessions and link tokens are kept only as SHA-256.",
     "hostile.6.sealed":
@@ -408,7 +408,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.7.cookie": "later 4: Cookie HttpOnly, SameSite=Lax, Path=/; with https also Secure and `__Host-`.",
     "hostile.7.session-not-v1": "later 4: The session is worth nothing on /v1 and /mcp.",
     "hostile.7.next": "later 4: `next=` only to own paths.",
-    "hostile.7.csrf-get": "later 4: GET and HEAD change nothing (one exception: the one_click link).",
+    "hostile.7.csrf-get": "GET and HEAD change nothing (one exception: the one_click link).",
     "hostile.7.csrf-change":
       "later 4: Every change by cookie needs our own Origin and the session's token in the form.",
     "hostile.7.csrf-auth": "later 4: /auth/* with JSON needs no form token; log-out needs our Origin or same-origin.",
@@ -423,12 +423,12 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.7.approval-bytes": "The decision holds for the stored bytes: another request digest is refused.",
     "hostile.7.old-links": "later 4: After a decision, a cancel, 7 days or a retry old links lead to the receipt.",
     "hostile.7.mail-caps": "later 5: At most 100 mails to one recipient and 1,000 of one account an hour.",
-    "hostile.7.csp-tokens": "later 4: The CSP of receipt and approval page, without script.",
+    "hostile.7.csp-tokens": "The CSP of receipt and approval page, without script.",
     "hostile.7.csp-pages": "later 4: The CSP of other pages: 'self', no inline code, no foreign asset.",
-    "hostile.7.headers": "later 4: All pages carry nosniff, DENY, no-store, same-origin policies.",
-    "hostile.7.token-headers": "later 4: Token pages also no-referrer and noindex.",
+    "hostile.7.headers": "All pages carry nosniff, DENY, no-store, same-origin policies.",
+    "hostile.7.token-headers": "Token pages also no-referrer and noindex.",
     "hostile.7.escaped": "later 4: Everything is escaped; a target's URL is text, never a link.",
-    "hostile.7.control-characters": "later 4: Control and bidirectional characters are shown as codes.",
+    "hostile.7.control-characters": "Control and bidirectional characters are shown as codes.",
     "hostile.7.content-type": "later 4: A target's content type is never ours.",
   }),
 

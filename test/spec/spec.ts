@@ -11,7 +11,7 @@ export const SPEC: readonly Requirement[] = [
     "spec.service.hold": "An action can be held until a human approves it.",
     "spec.service.deduplicate": "Repeated creations are deduplicated by `dedupe` or `Idempotency-Key`.",
     "spec.service.sync": "The create call can block until the action finishes.",
-    "spec.service.receipt": "later 4: Each action has a public receipt page.",
+    "spec.service.receipt": "Each action has a public receipt page.",
   }),
 
   ...section("Conventions", {
@@ -66,10 +66,10 @@ export const SPEC: readonly Requirement[] = [
   }),
 
   ...section("Receipt page", {
-    "spec.receipt.url": "later 4: Each action has a receipt page at its `receipt_url`.",
-    "spec.receipt.content": "later 4: It shows status, URL, timing, attempts, request body and response.",
-    "spec.receipt.masked": "later 4: Sensitive headers are masked on it.",
-    "spec.receipt.no-auth": "later 4: No authentication is needed to view it.",
+    "spec.receipt.url": "Each action has a receipt page at its `receipt_url`.",
+    "spec.receipt.content": "It shows status, URL, timing, attempts, request body and response.",
+    "spec.receipt.masked": "Sensitive headers are masked on it.",
+    "spec.receipt.no-auth": "No authentication is needed to view it.",
     "spec.receipt.unguessable": "Its only protection is the unguessable receipt token in the path.",
   }),
 
@@ -197,7 +197,7 @@ export const SPEC: readonly Requirement[] = [
   ...section("Authentication", {
     "spec.auth.bearer": "Every `/v1/*` route requires `Authorization: Bearer <API_KEY>`.",
     "spec.auth.unauthorized": "A missing or invalid token gives 401 with code `unauthorized`.",
-    "spec.auth.receipt-none": "later 4: The receipt page needs no authentication but the token in its path.",
+    "spec.auth.receipt-none": "The receipt page needs no authentication but the token in its path.",
     "spec.auth.account-scope": "Actions and deduplication are scoped to the account that the key belongs to.",
   }),
 

@@ -13,7 +13,7 @@ export interface Exchanged {
 }
 
 /** Headers of HTTP itself, which no description names. */
-const OF_HTTP = new Set(["content-type", "content-length", "connection", "date", "transfer-encoding"]);
+const OF_HTTP = new Set(["content-type", "content-length", "connection", "date", "transfer-encoding", "vary"]);
 
 /** Why the API description does not allow this answer; empty when it does. */
 export function broken(exchanged: Exchanged): string[] {

@@ -1,0 +1,22 @@
+/** Whether a request asks for JSON rather than for a page (RFC 9110, 12.5.1): it names it, and a page no higher. */
+export function prefersJson({ headers }: Request): boolean {
+  const accept = headers.get("accept") ?? "";
+  const json = weightOf(accept, "application/json");
+  return json > 0 && json >= weightOf(accept, "text/html");
+}
+
+/** Whether it names HTML at all, as browsers do and programs do not. */
+export function namesHtml({ headers }: Request): boolean {
+  return weightOf(headers.get("accept") ?? "", "text/html") > 0;
+}
+
+/** 0 where the type is not named, or refused; `*` names nothing. */
+function weightOf(accept: string, type: string): number {
+  for (const entry of accept.split(",")) {
+    const [name, ...parameters] = entry.split(";").map((part) => part.trim().toLowerCase());
+    if (name !== type) continue;
+    const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
+    return weight === undefined ? 1 : Number(weight) || 0;
+  }
+  return 0;
+}

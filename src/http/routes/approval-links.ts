@@ -1,0 +1,75 @@
+import type { FollowLink, OpenedLink } from "../../actions/follow-link.ts";
+import { checkDecisionForm } from "../../contract/decision.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { confirmPage } from "../../web/confirm.tsx";
+import { type Form, readForm } from "../form.ts";
+import { noSuchLink } from "../no-such-link.ts";
+import type { OwnOrigin } from "../own-origin.ts";
+import { page, seeOther } from "../page.ts";
+import { pageRoute, type Params, type Route } from "../route.ts";
+import type { Visit } from "../visit.ts";
+
+export interface ApprovalLinkRouteDeps {
+  readonly followLink: FollowLink;
+  /** `confirm`: a link asks first. `one_click`: opening it decides. */
+  readonly approvalLinks: "confirm" | "one_click";
+  readonly ownOrigin: OwnOrigin;
+  /** Path of an action's receipt page. */
+  readonly receiptUrl: (actionId: string) => string;
+}
+
+const PATH = "/a/{token}";
+
+/** The links of an approval mail: whoever has one was asked (decisions 7). */
+export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[] {
+  const { followLink, approvalLinks, ownOrigin, receiptUrl } = deps;
+  const isOneClick = approvalLinks === "one_click";
+
+  const found = (visit: Visit, opened: OpenedLink | null): OpenedLink => {
+    if (opened === null) throw noSuchLink();
+    visit.actionId = opened.action.id;
+    return opened;
+  };
+  const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptUrl(action.id));
+
+  const show = async (visit: Visit, params: Params): Promise<Response> => {
+    const token = params["token"] ?? "";
+    const opened = found(visit, await followLink.open(token));
+    if (!opened.isLive) return toReceipt(opened);
+    if (isOneClick && isOpenedByHand(visit.request)) {
+      return toReceipt(found(visit, await followLink.decide(token, opened.decision, null)));
+    }
+    return page("approval", confirmPage(opened));
+  };
+
+  const decide = async (visit: Visit, params: Params): Promise<Response> => {
+    ownOrigin.refuseForeignOrNull(visit.request.headers);
+    const token = params["token"] ?? "";
+    const opened = found(visit, await followLink.open(token));
+    if (!opened.isLive) return toReceipt(opened);
+    const form = await readForm(visit);
+    try {
+      const { decision, reason } = checkDecisionForm(form);
+      return toReceipt(found(visit, await followLink.decide(token, decision, reason)));
+    } catch (error) {
+      return askAgain(opened, form, error);
+    }
+  };
+
+  return [pageRoute("approval", "GET", PATH, show), pageRoute("approval", "POST", PATH, decide)];
+}
+
+/** What was typed is not lost over a reason that is too long. Throws what no person can mend. */
+function askAgain(opened: OpenedLink, form: Form, error: unknown): Response {
+  if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
+  const problem = error.issues.map(({ message }) => message).join(" ");
+  return page("approval", confirmPage({ ...opened, problem, reason: form.get("reason") ?? "" }), { status: 400 });
+}
+
+/** HEAD runs this route as GET does, and neither it nor what a browser or scanner fetches ahead may decide anything. */
+function isOpenedByHand({ method, headers }: Request): boolean {
+  const isAhead = PREFETCH_HEADERS.some((name) => /\bprefetch\b/i.test(headers.get(name) ?? ""));
+  return method === "GET" && !isAhead;
+}
+
+const PREFETCH_HEADERS = ["sec-purpose", "purpose", "x-moz"];

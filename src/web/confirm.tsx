@@ -1,0 +1,85 @@
+import type { Action } from "../domain/action.ts";
+import { REASON_CHARS_MAX } from "../domain/limits.ts";
+import { Button, Field } from "./form.tsx";
+import { By } from "./history.tsx";
+import { Layout } from "./layout.tsx";
+import { Facts, Notice, Time } from "./parts.tsx";
+import { render } from "./render.ts";
+import { RequestView } from "./request.tsx";
+import { shown } from "./shown.ts";
+
+export interface ConfirmProps {
+  readonly action: Action;
+  readonly expiresAt: Date;
+  /** What was wrong with what was sent before; what was typed stands there still. */
+  readonly problem?: string;
+  readonly reason?: string;
+}
+
+/** What an approval link opens: the exact request, masked, and two buttons of one size (decisions 7, hostile 7). */
+export function confirmPage(props: ConfirmProps): string {
+  const action = shown(props.action);
+  return render(
+    <Layout title="Approve a request?" isAlone>
+      <div class="head">
+        <p class="quiet small">Approval</p>
+        <h1>Send this request?</h1>
+        <p>It waits for your decision. Nothing has been sent.</p>
+      </div>
+      <section class="card" aria-label="What is asked for">
+        <Asked action={action} expiresAt={props.expiresAt} />
+      </section>
+      <RequestView action={action} />
+      <section class="card" aria-labelledby="decision">
+        <h2 id="decision">Your decision</h2>
+        {props.problem === undefined ? null : <Notice tone="bad">{props.problem}</Notice>}
+        <DecisionForm reason={props.reason} />
+      </section>
+      <p class="foot">Secrets are shown as ••••; what is sent holds them whole.</p>
+    </Layout>,
+  );
+}
+
+/** Who asks for what, in our words, above what is in theirs. */
+export function Asked({ action, expiresAt }: { readonly action: Action; readonly expiresAt: Date | null }) {
+  return (
+    <Facts
+      rows={[
+        ["Method", <b>{action.method}</b>],
+        ["Host", <b class="theirs">{action.host}</b>],
+        ["Asked for", <By verb="" actor={action.createdBy} />],
+        ["At", <Time at={action.createdAt} />],
+        ["Attempts", `at most ${action.retries}`],
+        ["Link works until", expiresAt === null ? null : <Time at={expiresAt} />],
+      ]}
+    />
+  );
+}
+
+export interface DecisionFormProps {
+  readonly reason?: string | undefined;
+}
+
+/** The two buttons, and a word with them. It posts to the page that it stands on. */
+export function DecisionForm({ reason = "" }: DecisionFormProps) {
+  return (
+    <form method="post">
+      <Field
+        name="reason"
+        label="Reason"
+        type="lines"
+        value={reason}
+        hint="If you like. Whoever asked reads it, and it stands on the receipt."
+        charsMax={REASON_CHARS_MAX}
+      />
+      <div class="choices">
+        <Button name="decision" value="approve">
+          Approve
+        </Button>
+        <Button name="decision" value="reject" look="bad">
+          Reject
+        </Button>
+      </div>
+    </form>
+  );
+}

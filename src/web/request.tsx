@@ -1,0 +1,64 @@
+import type { Action } from "../domain/action.ts";
+import { Foreign, ForeignBlock } from "./foreign.tsx";
+import { setOut } from "./json-text.ts";
+import { Table } from "./parts.tsx";
+import { sizeOf } from "./words.ts";
+
+/**
+ * The request of an action, whole: the words of whoever asked, in a frame that nothing of ours stands in. The action is
+ * masked by now (`shown`); what is sent is the same with its secrets.
+ */
+export function RequestView({ action }: { readonly action: Action }) {
+  const { headers, body } = action;
+  const names = Object.keys(headers ?? {});
+  return (
+    <section class="card" aria-labelledby="request">
+      <h2 id="request">Request</h2>
+      <p class="line">
+        <b class="method">{action.method}</b> <Address url={action.url} host={action.host} />
+      </p>
+      {names.length === 0 ? null : (
+        <div class="stack">
+          <h3>Headers</h3>
+          <Table caption="Headers of the request" heads={["Name", "Value"]}>
+            {names.map((name) => (
+              <tr>
+                <td>
+                  <Foreign text={name} />
+                </td>
+                <td>
+                  <Foreign text={headers?.[name] ?? ""} />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        </div>
+      )}
+      {body === null ? (
+        <p class="quiet">No body is sent.</p>
+      ) : (
+        <div class="stack">
+          <h3>
+            Body <span class="aside">JSON, {sizeOf(body)}</span>
+          </h3>
+          <ForeignBlock label="Body of the request" text={setOut(body)} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** A URL with its host told from the rest: text, never a link. */
+export function Address({ url, host }: { readonly url: string; readonly host: string }) {
+  const start = url.indexOf("//") + 2;
+  if (!url.startsWith(host, start)) return <Foreign text={url} />;
+  return (
+    <span class="address">
+      <Foreign text={url.slice(0, start)} />
+      <b>
+        <Foreign text={host} />
+      </b>
+      <Foreign text={url.slice(start + host.length)} />
+    </span>
+  );
+}

@@ -1,0 +1,264 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Action } from "../../src/contract/action.ts";
+import { compile } from "../../src/contract/check.ts";
+import { STYLE } from "../../src/web/assets.ts";
+import { verifies } from "../spec/verifies.ts";
+import { Target } from "../support/target.ts";
+import { openRealDoor, type RealDoor } from "./real-house.ts";
+
+let door: RealDoor;
+let done: Awaited<ReturnType<typeof delivered>>;
+beforeAll(async () => {
+  door = await openRealDoor();
+  done = await delivered();
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+const HTML = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+const JSON_ONLY = { accept: "application/json" };
+
+/** Without a key, as whoever has the link. */
+const visit = (path: string, headers: Readonly<Record<string, string>> = HTML, method = "GET") =>
+  fetch(door.url + path, { method, headers });
+
+async function created(body: object): Promise<{ readonly id: string; readonly receipt: string }> {
+  const { json } = await door.call("POST", "/v1/actions", JSON.stringify(body));
+  const receipt = (await door.call("GET", `/v1/actions/${json.id}`)).text.match(/"receipt_url":"([^"]+)"/)?.[1] ?? "";
+  return { id: json.id, receipt };
+}
+
+/** One that was held, approved, failed once, and was answered. */
+async function delivered() {
+  await using target = new Target(503, () => new Response('{"n":12345678901234567890,"session":"canary-answer"}'));
+  const { id, receipt } = await created({
+    url: `${target.url}orders?page=2&token=canary-query`,
+    method: "PUT",
+    approve: true,
+    headers: { Authorization: "Bearer canary-header", Accept: "application/json" },
+    body: { amount: 7, password: "canary-body" },
+    dedupe: "order-7",
+    callback: "http://127.0.0.1:9/hooks/canary-callback",
+    notify: { email: "ann@example.com" },
+  });
+  await door.call("POST", `/v1/actions/${id}/approve`, '{"reason":"Checked it."}');
+  await door.engine.saw(id, { status: "pending", attempts: 1 });
+  door.engine.clock.advance(10_000);
+  await door.engine.saw(id, { status: "completed" });
+  return { id, receipt };
+}
+
+describe("a receipt", () => {
+  test("is a page for whoever has the link: status, URL, timing, attempts, request and response", async () => {
+    verifies("spec.service.receipt", "spec.receipt.url", "spec.receipt.content", "spec.receipt.no-auth");
+    verifies("decision.1.receipt", "spec.auth.receipt-none");
+    const { id, receipt } = done;
+    const response = await visit(receipt);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const html = await response.text();
+    const text = html.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, " ").replaceAll(/\s+/g, " ");
+    for (const seen of [
+      "Completed",
+      id,
+      "PUT",
+      "/orders?page=2",
+      "Approved by key",
+      "“",
+      "Checked it.",
+      "Attempt 1: answered 503",
+      "The target answered with status 503.",
+      "Attempt 2: answered 200",
+      "Next attempt:",
+      "&quot;amount&quot;: 7",
+      "12345678901234567890",
+      "Status 200",
+      "UTC",
+    ]) {
+      // A name is set apart from the words around it.
+      const shown = seen === "Approved by key" ? /Approved by owner over the API/ : seen;
+      if (seen !== "“") expect(text).toMatch(typeof shown === "string" ? escaped(shown) : shown);
+    }
+    expect(html).toContain('<q class="reason">');
+  });
+
+  test("masks secrets, on the page and in the JSON", async () => {
+    verifies("spec.receipt.masked", "decision.12.receipt-json");
+    const { receipt } = done;
+    const [page, json] = [await visit(receipt), await visit(receipt, JSON_ONLY)];
+    for (const text of [await page.text(), await json.text()]) {
+      expect(text).not.toContain("canary");
+      expect(text).toContain("Authorization");
+      expect(text).toContain("••••");
+    }
+  });
+
+  test("is the action for programs, masked, with its timeline, and leads nowhere", async () => {
+    verifies("decision.12.receipt-json", "decision.1.receipt");
+    const { id, receipt } = done;
+    const response = await visit(receipt, JSON_ONLY);
+    expect(response.headers.get("content-type")).toBe("application/json");
+    const text = await response.text();
+    const shown = JSON.parse(text);
+    expect(compile(Action).issues(shown)).toEqual([]);
+    expect(shown).toMatchObject({
+      id,
+      status: "completed",
+      method: "PUT",
+      headers: { Authorization: "••••", Accept: "••••" },
+      body: { amount: 7, password: "••••" },
+      attempts: 2,
+      approved_by: "key:owner",
+      callback: null,
+      receipt_url: null,
+    });
+    expect(text).toContain('"n":12345678901234567890');
+    expect(shown.timeline.map(({ type }: { type: string }) => type)).toEqual([
+      "created",
+      "held",
+      "approved",
+      "started",
+      "attempt",
+      "started",
+      "attempt",
+      "completed",
+    ]);
+    expect(shown.timeline[2]).toEqual({
+      at: expect.any(String),
+      run: 1,
+      type: "approved",
+      status: "pending",
+      actor: "key:owner",
+      reason: "Checked it.",
+    });
+    for (const hidden of ["acc_", "key_", "/r/", "/a/", "hooks", '"seq"']) expect(text).not.toContain(hidden);
+  });
+
+  test("is what was asked for by name: a page, unless JSON is wanted at least as much", async () => {
+    verifies("decision.1.receipt");
+    const { receipt } = done;
+    const typeOf = async (accept: string) => (await visit(receipt, { accept })).headers.get("content-type");
+    for (const accept of ["*/*", "", "text/html", "text/html,application/json;q=0.9", "application/json;q=0"]) {
+      expect({ accept, type: await typeOf(accept) }).toEqual({ accept, type: "text/html; charset=utf-8" });
+    }
+    for (const accept of ["application/json", "application/json, */*;q=0.1", "text/html;q=0.5,Application/JSON"]) {
+      expect({ accept, type: await typeOf(accept) }).toEqual({ accept, type: "application/json" });
+    }
+  });
+
+  test("carries the headers of a page that a token opens, as a page and as JSON, with GET and HEAD", async () => {
+    verifies("hostile.7.headers", "hostile.7.token-headers", "hostile.7.csp-tokens");
+    const { receipt } = done;
+    for (const response of [
+      await visit(receipt),
+      await visit(receipt, HTML, "HEAD"),
+      await visit(receipt, JSON_ONLY),
+    ]) {
+      expect(Object.fromEntries(response.headers)).toMatchObject({
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+        "cache-control": "private, no-store",
+        "cross-origin-resource-policy": "same-origin",
+        "referrer-policy": "no-referrer",
+        "x-robots-tag": "noindex, nofollow, noarchive",
+        vary: "Accept",
+      });
+      expect(response.headers.get("cross-origin-opener-policy")).toBeNull();
+    }
+    expect((await visit(receipt)).headers.get("content-security-policy")).toBe(
+      `default-src 'none'; style-src 'sha256-${STYLE.sha256}'; img-src data:; base-uri 'none'; ` +
+        "frame-ancestors 'none'; form-action 'none'; sandbox",
+    );
+  });
+
+  test("changes nothing, however often it is looked at", async () => {
+    verifies("hostile.7.csrf-get");
+    const { id, receipt } = await created({ url: "http://127.0.0.1:9/", approve: true });
+    const before = await door.engine.desk.get(door.engine.owner, id);
+    for (const method of ["GET", "HEAD", "GET"]) expect((await visit(receipt, HTML, method)).status).toBe(200);
+    expect(await door.engine.desk.get(door.engine.owner, id)).toEqual(before);
+  });
+
+  test("B23 takes GET and HEAD only", async () => {
+    verifies("hostile.b23");
+    const { receipt } = await created({ url: "http://127.0.0.1:9/", approve: true });
+    for (const method of ["POST", "PUT", "DELETE"]) {
+      const response = await visit(receipt, { accept: "*/*" }, method);
+      expect(response.status).toBe(405);
+      expect(response.headers.get("allow")).toBe("GET, HEAD");
+      expect(await response.json()).toMatchObject({ error: { code: "method_not_allowed" } });
+    }
+  });
+});
+
+describe("a token that opens nothing", () => {
+  const words = async (path: string, headers?: Readonly<Record<string, string>>) => {
+    const response = await visit(path, headers);
+    expect(response.status).toBe(404);
+    expect(response.headers.get("vary")).toBe("Accept");
+    return (await response.text()).replaceAll(/req_[0-9a-z]+/g, "req");
+  };
+
+  test("B19 is the same page, whatever is wrong with it, for receipts and approval links alike", async () => {
+    verifies("hostile.b19", "spec.receipt.unguessable");
+    const { receipt } = await created({ url: "http://127.0.0.1:9/", approve: true });
+    const { id } = await created({ url: "http://127.0.0.1:9/", approve: true });
+    const { approve } = await door.linksOf(id);
+    const page = await words("/r/nonsense");
+    expect(page).toContain("Page not found");
+    const changed = (path: string) => path.replace(/.$/, (last) => (last === "0" ? "1" : "0"));
+    const paths = [
+      changed(receipt),
+      receipt.slice(0, -1),
+      "/r/%00",
+      "/r/..%2f..%2fetc%2fpasswd",
+      `/r/${"a".repeat(4_000)}`,
+      changed(approve),
+      approve.slice(0, -1),
+      approve.replace("-a1-", "-r1-"),
+      approve.replace("-a1-", "-a2-"),
+      receipt.replace("/r/", "/a/"),
+      approve.replace("/a/", "/r/"),
+      "/a/nonsense",
+      "/a/%ff",
+    ];
+    for (const path of paths) expect({ path, page: await words(path) }).toEqual({ path, page });
+    const accepts = [{ accept: "*/*" }, { accept: "image/png" }];
+    for (const headers of accepts) expect(await words("/r/nonsense", headers)).toBe(page);
+  });
+
+  test("is an envelope for a program", async () => {
+    const response = await visit("/r/nonsense", JSON_ONLY);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ error: { code: "not_found" } });
+  });
+
+  test("lives under the rules of a token page too", async () => {
+    verifies("hostile.7.token-headers", "hostile.7.headers");
+    const { headers } = await visit("/r/nonsense");
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "referrer-policy": "no-referrer",
+      "x-frame-options": "DENY",
+      "content-security-policy": expect.stringContaining("form-action 'none'"),
+    });
+  });
+});
+
+test("no line of the log holds a token", async () => {
+  verifies("hostile.6.log-tokens");
+  const { id, receipt } = await created({
+    url: "http://127.0.0.1:9/",
+    approve: true,
+    notify: { email: "a@b.example" },
+  });
+  const { approve } = await door.linksOf(id);
+  for (const path of [receipt, approve, `${receipt}?x=${receipt.slice(3)}`, `${receipt}x`, `${approve}x`]) {
+    await visit(path);
+  }
+  const lines = JSON.stringify([door.lines, door.engine.lines]);
+  for (const token of [receipt, approve]) expect(lines).not.toContain(token.slice(3));
+  for (const route of ["/r/{token}", "/a/{token}"]) expect(lines).toContain(route);
+});
+
+function escaped(text: string): RegExp {
+  return new RegExp(text.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`));
+}
