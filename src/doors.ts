@@ -7,7 +7,6 @@ import { createFollowLink } from "./actions/follow-link.ts";
 import { createReadReceipt } from "./actions/receipt.ts";
 import type { Config } from "./config.ts";
 import type { Engine } from "./engine.ts";
-import { createOwnOrigin } from "./http/own-origin.ts";
 import { createHttp, type Http } from "./http/server.ts";
 import type { MetricsBook } from "./metrics/metrics.ts";
 import type { TargetPolicy } from "./outbound/policy.ts";
@@ -66,7 +65,6 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
     draining,
     readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
     approvalLinks: config.approvalLinks,
-    ownOrigin: createOwnOrigin(config),
     followLink: createFollowLink({ ...deps, links: store.links, actions: store.actions, secrets, desk: engine.desk }),
     readReceipt: createReadReceipt({ actions: store.actions, secrets }),
     probe: () => store.probe(),

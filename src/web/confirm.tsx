@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
 import { REASON_CHARS_MAX } from "../domain/limits.ts";
 import { Button, Field } from "./form.tsx";

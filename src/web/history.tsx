@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import type { Actor } from "../domain/actor.ts";
 import type { OutcomeKind } from "../domain/outcome.ts";

@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import { maskedEntry } from "../contract/masked.ts";

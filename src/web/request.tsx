@@ -1,3 +1,4 @@
+/** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
 import { Foreign, ForeignBlock } from "./foreign.tsx";
 import { setOut } from "./json-text.ts";

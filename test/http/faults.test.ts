@@ -142,7 +142,7 @@ describe("the log", () => {
       expect.objectContaining({ method: "POST", route: "/v1/actions", status: 201, action_id: KNOWN_ID, ...who }),
       expect.objectContaining({ method: "GET", route: "/v1/actions/{id}", status: 200, action_id: KNOWN_ID, ...who }),
       expect.objectContaining({ method: "GET", route: "/v1/actions/{id}", status: 400, code: "invalid_query", ...who }),
-      expect.objectContaining({ method: "GET", route: null, status: 404, code: "not_found" }),
+      expect.objectContaining({ method: "GET", route: "/r/{token}", status: 404, code: "not_found" }),
       expect.objectContaining({ method: "GET", route: null, status: 401, code: "unauthorized" }),
     ]);
     expect(JSON.stringify(door.lines)).not.toContain("s3cr3t");

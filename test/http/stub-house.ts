@@ -7,7 +7,6 @@ import type { ActionDesk } from "../../src/actions/desk.ts";
 import { systemClock } from "../../src/clock.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Role } from "../../src/domain/roles.ts";
-import { createOwnOrigin } from "../../src/http/own-origin.ts";
 import { createHttp, type HttpDeps } from "../../src/http/server.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { LogFields } from "../../src/ports/log.ts";
@@ -54,7 +53,6 @@ export function openDoor(overrides: Partial<HttpDeps> = {}) {
     readReceipt: () => Promise.resolve(null),
     followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
     approvalLinks: "confirm",
-    ownOrigin: createOwnOrigin({ baseUrl: "http://127.0.0.1:3000", isOnLoopback: true, port: 3000 }),
     targets: { judge: (url) => (url.startsWith("http") ? { hostname: "h", host: "h" } : { refused: "Is no URL." }) },
     clock: systemClock,
     ids: systemIds,

@@ -3,7 +3,7 @@ import { type Requirement, section } from "./requirement.ts";
 /** Every sentence by which the decisions settle what the specification leaves open, numbered as there. */
 export const DECISIONS: readonly Requirement[] = [
   ...section("Where this page wins", {
-    "decision.0.links-confirm": "later 4: Approval links confirm by default (7).",
+    "decision.0.links-confirm": "Approval links confirm by default (7).",
     "decision.0.before-retries": 'A policy refusal and `on_unknown: "stop"` end an action before `retries` (4).',
     "decision.0.on-unknown": "The create also takes `on_unknown` (4).",
     "decision.0.key-prefix": "Keys start `og_`: 30 base62 characters and a 6-character checksum.",
@@ -27,7 +27,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.1.account": "GET /v1/account: account, key name, role, limits.",
     "decision.1.auth": "later 4: POST /auth/signup, /auth/login, /auth/logout: e-mail and password, session cookie.",
     "decision.1.receipt": "GET /r/{token}: receipt as HTML; JSON with `Accept: application/json`.",
-    "decision.1.approval-link": "later 4: GET and POST /a/{token}: approval link.",
+    "decision.1.approval-link": "GET and POST /a/{token}: approval link.",
     "decision.1.health": "GET /health, without authentication.",
     "decision.1.ready": "GET /ready, without authentication.",
     "decision.1.metrics": "GET /metrics, without authentication, as Prometheus text.",
@@ -95,7 +95,7 @@ export const DECISIONS: readonly Requirement[] = [
       "A retry while another live action holds the same `dedupe` key gives 409 not_retryable naming it.",
     "decision.3.retry-clears-approval": "A retry clears `approved_at` and `approved_by`.",
     "decision.3.retry-owes": "A retry that holds again owes a new mail and callback.",
-    "decision.3.retry-kills-links": "later 4: After a retry old approval links are dead.",
+    "decision.3.retry-kills-links": "After a retry old approval links are dead.",
     "decision.3.hold": "A key's `hold` (none, writes, all) holds what it creates whatever `approve` says.",
     "decision.3.hold-stored": "An action held by its key is stored with `approve: true`.",
     "decision.3.hold-sync": "`sync` with a held create is 400 invalid_sync.",
@@ -104,7 +104,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.3.started-at": "`started_at` is the first attempt of the run.",
     "decision.3.duration-ms": "`duration_ms` is the last attempt's.",
     "decision.3.approved-by": "`approved_by` of a key's approval is `key:<name>`.",
-    "decision.3.approved-by-person": "later 4: `approved_by` of a person is `email:<address>` or `user:<address>`.",
+    "decision.3.approved-by-person": "`approved_by` of a person is `email:<address>` or `user:<address>`.",
     "decision.3.approved-by-mcp": "later 6: `approved_by` of an agent tool is `mcp:<key name>`.",
     "decision.3.location": "201 carries `Location`.",
     "decision.3.differs":
@@ -196,14 +196,13 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.7.one-winner": "One decision wins, always: the loser gets not_approvable or not_cancellable, over REST.",
     "decision.7.one-winner-all-paths": "later 4: One decision wins over link, inbox and REST alike.",
     "decision.7.one-winner-mcp": "later 6: One decision wins over the MCP tool and every other path.",
-    "decision.7.link-confirm-get":
-      "later 4: GET and HEAD of a link show the exact request and two buttons, change nothing.",
-    "decision.7.link-confirm-post": "later 4: The button POSTs, resolves, and redirects (303) to the receipt.",
-    "decision.7.link-one-click": "later 4: `APPROVAL_LINKS=one_click`: GET resolves and redirects to the receipt.",
-    "decision.7.link-one-click-head": "later 4: In one_click HEAD and prefetches still change nothing.",
-    "decision.7.link-token": "later 4: Link tokens: 256 bits, stored hashed, one decision, 7 days.",
-    "decision.7.link-afterwards": "later 4: After a decision or the 7 days both links lead to the receipt.",
-    "decision.7.link-nowhere-else": "later 4: No token in an API or MCP answer, a callback, a log or the receipt.",
+    "decision.7.link-confirm-get": "GET and HEAD of a link show the exact request and two buttons, change nothing.",
+    "decision.7.link-confirm-post": "The button POSTs, resolves, and redirects (303) to the receipt.",
+    "decision.7.link-one-click": "`APPROVAL_LINKS=one_click`: GET resolves and redirects to the receipt.",
+    "decision.7.link-one-click-head": "In one_click HEAD and prefetches still change nothing.",
+    "decision.7.link-token": "Link tokens: 256 bits, stored hashed, one decision, 7 days.",
+    "decision.7.link-afterwards": "After a decision or the 7 days both links lead to the receipt.",
+    "decision.7.link-nowhere-else": "No token in an API or MCP answer, a callback, a log or the receipt.",
     "decision.7.mail": "later 5: Mail through Mailgun, tracking off, full text part.",
     "decision.7.mail-outbox": "later 5: Mail goes on the schedule of callbacks, from an outbox that survives crashes.",
     "decision.7.mail-not-configured":

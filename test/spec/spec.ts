@@ -108,7 +108,7 @@ export const SPEC: readonly Requirement[] = [
 
   ...section("Approval paths", {
     "spec.approval.mail": "later 5: With `notify.email` the approver gets a mail with approve and reject buttons.",
-    "spec.approval.link": "later 4: Following either link resolves the action and redirects to the receipt page.",
+    "spec.approval.link": "Following either link resolves the action and redirects to the receipt page.",
     "spec.approval.mail-not-configured":
       "later 5: Without an email-provider key the action is still created, but no email is sent.",
     "spec.approval.tool": "later 6: An agent tool named `approve`, called after explicit human confirmation.",

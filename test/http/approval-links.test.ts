@@ -1,0 +1,296 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Happening } from "../../src/domain/timeline.ts";
+import { STYLE } from "../../src/web/assets.ts";
+import { verifies } from "../spec/verifies.ts";
+import { openRealDoor, type RealDoor } from "./real-house.ts";
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const DAY_MS = 86_400_000;
+
+let door: RealDoor;
+beforeAll(async () => {
+  door = await openRealDoor();
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+/** A held action with the two links of its mail. */
+async function held(house: RealDoor = door, members: object = {}) {
+  const request = {
+    url: "http://127.0.0.1:9/refunds",
+    approve: true,
+    notify: { email: "ann@example.com" },
+    body: { amount: 5 },
+    ...members,
+  };
+  const { json } = await house.call("POST", "/v1/actions", JSON.stringify(request));
+  const { receipt_url: receipt } = JSON.parse((await house.call("GET", `/v1/actions/${json.id}`)).text) as {
+    receipt_url: string;
+  };
+  return { id: json.id, receipt, ...(await house.linksOf(json.id)) };
+}
+
+const visit = (path: string, init: RequestInit = {}, house: RealDoor = door) =>
+  fetch(house.url + path, { redirect: "manual", ...init });
+const press = (
+  path: string,
+  fields: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
+) => visit(path, { method: "POST", headers: { ...FORM, ...headers }, body: new URLSearchParams(fields).toString() });
+
+const statusOf = async (id: string, { engine }: RealDoor = door) => (await engine.desk.get(engine.owner, id)).status;
+const lastOf = async (id: string, { engine }: RealDoor = door): Promise<Happening | undefined> =>
+  (await engine.happenings(id)).findLast(({ type }) => type === "approved" || type === "rejected");
+
+function leadsTo(response: Response, receipt: string): void {
+  expect({ status: response.status, to: response.headers.get("location") }).toEqual({ status: 303, to: receipt });
+}
+
+describe("an approval link", () => {
+  test("shows the exact request and two buttons, whichever of the two it is, and changes nothing", async () => {
+    verifies("decision.0.links-confirm", "decision.1.approval-link", "decision.7.link-confirm-get");
+    verifies("hostile.7.approval-shows", "hostile.7.csrf-get");
+    const { id, approve, reject } = await held(door, {
+      method: "PATCH",
+      url: "http://127.0.0.1:9/refunds/7?reason=x&token=canary-query",
+      headers: { Authorization: "Bearer canary-header-0123456789", Accept: "text/plain" },
+      body: { amount: 12.5, note: "</pre><b>", password: "canary-body" },
+    });
+    const before = await door.engine.desk.get(door.engine.owner, id);
+    for (const path of [approve, reject]) {
+      const response = await visit(path);
+      expect(response.status).toBe(200);
+      const html = await response.text();
+      const text = html.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, " ").replaceAll(/\s+/g, " ");
+      for (const seen of ["PATCH", "127.0.0.1:9", "/refunds/7?reason=x&amp;token=••••", "owner", "Authorization"]) {
+        expect(text).toContain(seen);
+      }
+      expect(text).toContain("••••6789");
+      expect(text).toContain("&quot;amount&quot;: 12.5");
+      expect(html).toContain("&lt;/pre&gt;&lt;b&gt;");
+      expect(html).not.toContain("canary");
+      expect(html.match(/<button[^>]*name="decision"[^>]*>/g)).toHaveLength(2);
+      expect((await visit(path, { method: "HEAD" })).status).toBe(200);
+    }
+    expect(await door.engine.desk.get(door.engine.owner, id)).toEqual(before);
+  });
+
+  test("has the headers of an approval page, with GET and HEAD, and no script", async () => {
+    verifies("hostile.7.csp-tokens", "hostile.7.headers", "hostile.7.token-headers");
+    const { approve } = await held();
+    for (const method of ["GET", "HEAD"]) {
+      expect(Object.fromEntries((await visit(approve, { method })).headers)).toMatchObject({
+        "content-security-policy":
+          `default-src 'none'; style-src 'sha256-${STYLE.sha256}'; img-src data:; base-uri 'none'; ` +
+          "frame-ancestors 'none'; form-action 'self'",
+        "x-frame-options": "DENY",
+        "cache-control": "private, no-store",
+        "cross-origin-opener-policy": "same-origin",
+        "referrer-policy": "no-referrer",
+        "x-robots-tag": "noindex, nofollow, noarchive",
+      });
+    }
+    expect(await (await visit(approve)).text()).not.toMatch(/<script|\son\w+=/i);
+  });
+
+  test.each([
+    ["approve", "approve", "pending", "approved"],
+    ["reject", "reject", "cancelled", "rejected"],
+    ["approve", "reject", "cancelled", "rejected"],
+    ["reject", "approve", "pending", "approved"],
+  ] as const)("to %s, with %s pressed, decides and leads to the receipt", async (link, decision, status, type) => {
+    verifies("decision.7.link-confirm-post", "spec.approval.link", "decision.3.approved-by-person");
+    const { id, receipt, ...links } = await held();
+    leadsTo(await press(links[link], { decision, reason: "Checked.\r\nTwice. " }), receipt);
+    // It may have been sent by now, and failed: nothing listens there.
+    const { approvedBy } = await door.engine.desk.get(door.engine.owner, id);
+    expect(approvedBy).toBe(decision === "approve" ? "email:ann@example.com" : null);
+    if (status === "cancelled") expect(await statusOf(id)).toBe("cancelled");
+    expect(await lastOf(id)).toEqual({ type, actor: "email:ann@example.com", reason: "Checked.\nTwice." });
+  });
+
+  test("decides once: afterwards both lead to the receipt, and what is pressed late changes nothing", async () => {
+    verifies("decision.7.link-afterwards", "hostile.7.old-links", "decision.7.link-token");
+    const { id, receipt, approve, reject } = await held();
+    await press(reject, { decision: "reject", reason: "" });
+    for (const path of [approve, reject]) {
+      leadsTo(await visit(path), receipt);
+      leadsTo(await press(path, { decision: "approve" }), receipt);
+    }
+    expect(await statusOf(id)).toBe("cancelled");
+    expect(await lastOf(id)).toEqual({ type: "rejected", actor: "email:ann@example.com", reason: null });
+  });
+
+  test("is over after seven days, not before", async () => {
+    verifies("decision.7.link-token", "decision.7.link-afterwards", "hostile.7.old-links");
+    await using house = await openRealDoor();
+    const { id, receipt, approve, reject } = await held(house);
+    house.engine.clock.advance(7 * DAY_MS - 1);
+    expect((await visit(approve, {}, house)).status).toBe(200);
+    house.engine.clock.advance(1);
+    for (const path of [approve, reject]) {
+      leadsTo(await visit(path, {}, house), receipt);
+      const body = "decision=approve";
+      leadsTo(await visit(path, { method: "POST", headers: FORM, body }, house), receipt);
+    }
+    expect(await statusOf(id, house)).toBe("awaiting_approval");
+  });
+
+  test("of the run before a retry is dead, also while the new run is held", async () => {
+    verifies("decision.3.retry-kills-links", "hostile.7.old-links", "decision.7.link-afterwards");
+    const { id, receipt, approve, reject } = await held();
+    await door.call("POST", `/v1/actions/${id}/cancel`);
+    await door.call("POST", `/v1/actions/${id}/retry`);
+    expect(await statusOf(id)).toBe("awaiting_approval");
+    for (const path of [approve, reject]) {
+      leadsTo(await visit(path), receipt);
+      leadsTo(await press(path, { decision: "approve" }), receipt);
+      leadsTo(await press(path, { decision: "reject" }), receipt);
+    }
+    expect(await statusOf(id)).toBe("awaiting_approval");
+    const fresh = await door.linksOf(id);
+    expect((await visit(fresh.approve)).status).toBe(200);
+    leadsTo(await press(fresh.approve, { decision: "reject" }), receipt);
+    expect(await statusOf(id)).toBe("cancelled");
+  });
+
+  test.each(["approve", "cancel"])("leads to the receipt after %s over REST", async (verb) => {
+    verifies("hostile.7.old-links", "decision.7.link-afterwards");
+    const { id, receipt, approve, reject } = await held();
+    await door.call("POST", `/v1/actions/${id}/${verb}`);
+    for (const path of [approve, reject]) {
+      leadsTo(await visit(path), receipt);
+      leadsTo(await visit(path, { method: "HEAD" }), receipt);
+    }
+  });
+
+  test("says no only to what is held: one that was approved meanwhile goes its way", async () => {
+    await using house = await openRealDoor({ starts: false });
+    const { id, approve } = await held(house);
+    const { followLink } = house;
+    const [yes, no] = await Promise.all([
+      house.engine.desk.approve(house.engine.owner, id, null),
+      followLink.decide(approve.slice(3), "reject", null),
+    ]);
+    expect(yes.status).toBe("pending");
+    expect(no).toMatchObject({ isLive: false, action: { status: "pending" } });
+  });
+
+  test("needs a decision, and keeps what was typed where the reason is too long", async () => {
+    verifies("hostile.7.approval-token");
+    const { id, approve } = await held();
+    for (const fields of [{}, { decision: "" }, { decision: "Approve" }, { decision: "cancel" }]) {
+      const response = await press(approve, fields);
+      expect(response.status).toBe(400);
+      expect(await response.text()).toContain("Must be approve or reject.");
+    }
+    const long = await press(approve, { decision: "reject", reason: `<i>${"x".repeat(1_001)}` });
+    expect(long.status).toBe(400);
+    expect(await long.text()).toContain(`&lt;i&gt;${"x".repeat(1_001)}</textarea>`);
+    const json = { method: "POST", headers: { "content-type": "application/json" }, body: '{"decision":"approve"}' };
+    expect((await visit(approve, json)).status).toBe(400);
+    expect(await statusOf(id)).toBe("awaiting_approval");
+  });
+
+  test("needs no cookie and no key: whoever has it decides", async () => {
+    verifies("hostile.7.approval-token");
+    const { receipt, approve } = await held();
+    leadsTo(await press(approve, { decision: "reject" }, { cookie: "outgate_session=x", authorization: "x" }), receipt);
+  });
+
+  test.each([
+    ["another site", { "sec-fetch-site": "cross-site" }],
+    ["a site of the same domain", { "sec-fetch-site": "same-site" }],
+    ["a bookmark", { "sec-fetch-site": "none" }],
+    ["another origin", { origin: "https://evil.example" }],
+    ["our name with another port", { origin: "http://127.0.0.1:3001" }],
+    ["our origin, and a header that says otherwise", { origin: "null", "sec-fetch-site": "cross-site" }],
+    ["another origin that calls itself the same", { origin: "https://evil.example", "sec-fetch-site": "same-origin" }],
+  ] as const)("is not pressed from %s", async (_what, headers) => {
+    verifies("hostile.7.approval-origin");
+    const { id, approve } = await held();
+    const response = await press(approve, { decision: "approve" }, { ...headers, accept: "text/html" });
+    expect(response.status).toBe(403);
+    expect(await response.text()).toContain("Not allowed");
+    expect(await statusOf(id)).toBe("awaiting_approval");
+  });
+
+  test.each([
+    ["neither header", {}],
+    ["the origin of a page without referrer", { origin: "null", "sec-fetch-site": "same-origin" }],
+    ["our origin", { origin: "http://127.0.0.1:3000" }],
+    ["our origin by another name of this machine", { origin: "http://localhost:3000" }],
+  ])("is pressed with %s", async (_what, headers) => {
+    verifies("hostile.7.approval-origin");
+    const { receipt, approve } = await held();
+    leadsTo(await press(approve, { decision: "reject" }, headers), receipt);
+  });
+
+  test("takes GET, HEAD and POST only", async () => {
+    const { approve } = await held();
+    const response = await visit(approve, { method: "DELETE" });
+    expect(response.status).toBe(405);
+    expect(response.headers.get("allow")).toBe("GET, HEAD, POST");
+  });
+
+  test("stands in no answer, event, log line or receipt", async () => {
+    verifies("decision.7.link-nowhere-else");
+    const { id, receipt, approve, reject } = await held();
+    const secrets = [approve, reject].map((path) => path.slice(-64));
+    const texts = [
+      (await door.call("GET", `/v1/actions/${id}`)).text,
+      (await door.call("GET", `/v1/actions/${id}/timeline`)).text,
+      await (await visit(receipt)).text(),
+      await (await visit(receipt, { headers: { accept: "application/json" } })).text(),
+      JSON.stringify([door.lines, door.engine.lines]),
+    ];
+    for (const text of texts) {
+      for (const secret of secrets) expect(text).not.toContain(secret);
+      expect(text).not.toMatch(/"\/a\/[^{]/);
+    }
+  });
+});
+
+describe("with APPROVAL_LINKS=one_click", () => {
+  let house: RealDoor;
+  beforeAll(async () => {
+    house = await openRealDoor({ approvalLinks: "one_click" });
+  });
+  afterAll(() => house[Symbol.asyncDispose]());
+
+  test.each([
+    ["approve", "approved"],
+    ["reject", "rejected"],
+  ] as const)("opening the link to %s resolves and leads to the receipt", async (link, type) => {
+    verifies("decision.7.link-one-click", "spec.approval.link");
+    const { id, receipt, ...links } = await held(house);
+    leadsTo(await visit(links[link], {}, house), receipt);
+    expect(await lastOf(id, house)).toEqual({ type, actor: "email:ann@example.com", reason: null });
+  });
+
+  test("only the first of both decides", async () => {
+    verifies("decision.7.link-one-click", "decision.7.link-afterwards");
+    const { id, receipt, approve, reject } = await held(house);
+    for (const path of [reject, approve, reject]) leadsTo(await visit(path, {}, house), receipt);
+    expect(await statusOf(id, house)).toBe("cancelled");
+  });
+
+  test.each([
+    ["HEAD", { method: "HEAD" }],
+    ["a prefetch", { headers: { "sec-purpose": "prefetch" } }],
+    ["a prerender", { headers: { "sec-purpose": "prefetch;prerender" } }],
+    ["a prefetch of older browsers", { headers: { purpose: "prefetch" } }],
+    ["a prefetch of Firefox", { headers: { "x-moz": "prefetch" } }],
+    ["a post without a decision", { method: "POST", headers: FORM, body: "" }],
+  ] as const)("%s decides nothing", async (_what, init) => {
+    verifies("decision.7.link-one-click-head", "hostile.t28");
+    const { id, approve, reject } = await held(house);
+    for (const path of [approve, reject]) expect((await visit(path, init, house)).status).not.toBe(303);
+    expect(await statusOf(id, house)).toBe("awaiting_approval");
+  });
+
+  test("a post decides as it does when links ask first", async () => {
+    const { id, receipt, approve } = await held(house);
+    leadsTo(await visit(approve, { method: "POST", headers: FORM, body: "decision=reject&reason=no" }, house), receipt);
+    expect(await lastOf(id, house)).toMatchObject({ type: "rejected", reason: "no" });
+  });
+});
