@@ -1,4 +1,4 @@
-import { and, asc, eq, isNull } from "drizzle-orm";
+import { and, asc, eq, isNull, sql as drizzleSql } from "drizzle-orm";
 import type { AccountStore } from "../../src/ports/accounts.ts";
 import { drizzleOver, statementOf } from "./builder.ts";
 import { accounts, apiKeys } from "./schema.ts";
@@ -10,8 +10,12 @@ export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
   const database = drizzleOver(sql);
   return {
     async first() {
-      const oldest = database.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id));
-      const [account] = await oldest.limit(1);
+      // In the order of the rows: a clock that was set back would make somebody's sign-up the first.
+      const [account] = await database
+        .select()
+        .from(accounts)
+        .orderBy(drizzleSql`rowid`)
+        .limit(1);
       return account ?? null;
     },
     async find(accountId) {

@@ -1,6 +1,6 @@
 import { Elysia, NotFoundError } from "elysia";
 import { createUnrouted } from "./allow.ts";
-import type { Route } from "./route.ts";
+import type { Params, Route } from "./route.ts";
 import type { Visit } from "./visit.ts";
 
 /** Finds the route of a visit and lets it answer. Whatever goes wrong there is handed to `refuse`. */
@@ -25,16 +25,26 @@ export function createRouter(routes: readonly Route[], refuse: Refuse): Router {
   });
   for (const { method, path, answer } of routes) {
     // Async, so that a rejection comes to `onError` too.
-    const handle = async ({ request, params }: { request: Request; params: Readonly<Record<string, string>> }) => {
+    const handle = async ({ request, params }: { request: Request; params?: RawParams }) => {
       const visit = visitOf(request);
       visit.route = path;
-      return await answer(visit, params);
+      return await answer(visit, readable(params));
     };
     app.route(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), handle, { parse: "none" });
   }
   const find = app.fetch;
   return async (visit) => await find(asRequest(visit));
 }
+
+type RawParams = Readonly<Record<string, string | null>>;
+
+/** Elysia makes null of what can't be decoded, as `%zz`; no parameter of ours is empty, so empty stands for that too. */
+function readable(params: RawParams | undefined): Params {
+  if (params === undefined) return NONE;
+  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, value ?? ""]));
+}
+
+const NONE: Params = {};
 
 interface Routed {
   readonly url: string;

@@ -7,6 +7,7 @@ import { createLinksOf } from "../../src/actions/approval-links.ts";
 import { createFollowLink } from "../../src/actions/follow-link.ts";
 import { createReadReceipt } from "../../src/actions/receipt.ts";
 import type { Role } from "../../src/domain/roles.ts";
+import type { Route } from "../../src/http/route.ts";
 import { systemIds } from "../../src/ids.ts";
 import { parsePolicy } from "../../src/outbound/policy.ts";
 import { createTargets } from "../../src/outbound/target.ts";
@@ -14,7 +15,7 @@ import { createPasswords } from "../../src/secrets/passwords.ts";
 import { type EngineOptions, openEngine } from "../support/engine.ts";
 import { anAccount, anApiKey } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
-import { KEYS, openDoor } from "./stub-house.ts";
+import { KEYS, openDoor, OWN_ORIGIN } from "./stub-house.ts";
 
 /** The key of somebody in another account. */
 export const STRANGER = "og_stranger_0123456789abcdefghij";
@@ -28,6 +29,8 @@ export interface RealDoorOptions extends EngineOptions {
   readonly approvalLinks?: "confirm" | "one_click";
   /** Open unless it is given. */
   readonly signupsOpen?: boolean;
+  readonly baseUrl?: string;
+  readonly routes?: readonly Route[];
 }
 
 export type RealDoor = Awaited<ReturnType<typeof openRealDoor>>;
@@ -51,19 +54,20 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
   if ("problems" in policy) throw new Error(policy.problems.join(" "));
   const followLink = createFollowLink({ ...engine.store, secrets, clock, desk: engine.desk });
   const authenticate = createAuthenticate({ accounts, secrets, clock });
+  const peopleDesk = createPeopleDesk({
+    people: engine.store.people,
+    // As everywhere, but for what it costs: the real cost has a test of its own.
+    passwords: createPasswords({ memoryKib: 8, passes: 1 }),
+    secrets,
+    clock,
+    ids: systemIds,
+    signupsOpen: options.signupsOpen ?? true,
+  });
   const door = openDoor({
     desk: engine.desk,
     authenticate,
     keyDesk: createKeyDesk({ accounts, secrets, clock, ids: systemIds, forget: authenticate.forget }),
-    peopleDesk: createPeopleDesk({
-      people: engine.store.people,
-      // As everywhere, but for what it costs: the real cost has a test of its own.
-      passwords: createPasswords({ memoryKib: 8, passes: 1 }),
-      secrets,
-      clock,
-      ids: systemIds,
-      signupsOpen: options.signupsOpen ?? true,
-    }),
+    peopleDesk,
     readAccount: createReadAccount(engine.store.people),
     readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
     approvalLinks: options.approvalLinks ?? "confirm",
@@ -72,6 +76,8 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     targets: createTargets(policy),
     receiptUrl: engine.receiptUrl,
     clock,
+    baseUrl: options.baseUrl ?? OWN_ORIGIN,
+    routes: options.routes ?? [],
     limits: { rateLimitPerSecond: options.rateLimitPerSecond ?? 0 },
   });
   return {
@@ -84,6 +90,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
       const links = await createLinksOf({ links: engine.store.links, secrets, baseUrl: "" })(action, clock.now());
       return { approve: links.approve, reject: links.reject };
     },
+    resume: peopleDesk.resume,
     /** The account of the stranger. */
     strangerId: stranger.id,
     /** Sends JSON text, or nothing, and reads JSON. */

@@ -150,6 +150,15 @@ describe("a route that another room brings along", () => {
     expect((await fetch(`${other.url}/x/abc`, { method: "POST" })).headers.get("allow")).toBe("GET, HEAD");
   });
 
+  test("gets a parameter that can't be decoded as an empty text, and never as null", async () => {
+    const answer = (_visit: unknown, params: Readonly<Record<string, string>>) =>
+      new Response(JSON.stringify(params["token"]));
+    const route = { method: "GET", path: "/r/{token}", operationId: null, answer } as const;
+    await using other = openDoor({ routes: [route] });
+    const seen = async (token: string) => (await fetch(`${other.url}/r/${token}`)).text();
+    expect([await seen("%zz"), await seen("%E0%A4"), await seen("a%2Fb")]).toEqual(['""', '""', '"a/b"']);
+  });
+
   test("that needs a caller and stands outside of /v1 lets nobody in", async () => {
     const { routeOf } = await import("../../src/http/route.ts");
     const open = routeOf({ ...API.getAction, path: "/elsewhere" }, () => new Response("in"));

@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { compile } from "../../src/contract/check.ts";
+import { LoggedIn, SignedUp } from "../../src/contract/credentials.ts";
+import { isWellFormedApiKey } from "../../src/secrets/api-keys.ts";
+import { verifies } from "../spec/verifies.ts";
+import { ann, codeOf, fieldsOf, openPeopleDoor, PASSWORD, type PeopleDoor } from "./people-house.ts";
+import { OWN_ORIGIN } from "./stub-house.ts";
+
+const signedUp = compile(SignedUp);
+const loggedIn = compile(LoggedIn);
+const withOrigin = { origin: OWN_ORIGIN };
+
+let door: PeopleDoor;
+beforeAll(async () => {
+  door = await openPeopleDoor();
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+/** People who came in, accounts and keys: what a refusal must not add to. */
+async function rows(house: PeopleDoor) {
+  const { Database } = await import("bun:sqlite");
+  using db = new Database(`${house.engine.folder}/outgate.db`, { readonly: true });
+  const count = (table: string) => db.query(`select count(*) as n from ${table}`).values()[0]?.[0];
+  return ["people", "accounts", "members", "api_keys", "sessions"].map((table) => [table, count(table)]);
+}
+
+describe("a sign-up", () => {
+  test("makes an account with an owner key that works, and logs its person in", async () => {
+    verifies("decision.1.auth", "decision.12.signup", "spec.auth-endpoints");
+    const answer = await door.send("/auth/signup", ann({ email: "Zoe.O'Hara+1@Example.com" }));
+    expect(answer.status).toBe(201);
+    const shown: unknown = JSON.parse(answer.text);
+    if (!signedUp.accepts(shown)) throw new Error(JSON.stringify(signedUp.issues(shown)));
+    expect(Object.keys(shown)).toEqual(["account", "api_key"]);
+    expect(shown.account).toEqual({ id: expect.stringMatching(/^acc_/), email: "Zoe.O'Hara+1@Example.com" });
+    expect(isWellFormedApiKey(shown.api_key)).toBe(true);
+    expect(await door.isIn(answer.cookie)).toBe(true);
+    const me = await door.get("/v1/account", { authorization: `Bearer ${shown.api_key}` });
+    expect(JSON.parse(me.text)).toMatchObject({
+      id: shown.account.id,
+      email: "Zoe.O'Hara+1@Example.com",
+      key: { name: "owner", role: "owner" },
+    });
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+  });
+
+  test("makes an account of its own: what others have sent is not there", async () => {
+    verifies("decision.12.signup");
+    const { key } = await door.signedUp("own@example.com");
+    await door.engine.create({ url: "http://127.0.0.1:9/" });
+    const list = await door.get("/v1/actions", { authorization: `Bearer ${key}` });
+    expect(JSON.parse(list.text)).toEqual({ data: [], next_cursor: null });
+  });
+
+  test("shows key, password and session nowhere but in its answer", async () => {
+    const { key, cookie } = await door.signedUp("quiet@example.com");
+    const lines = JSON.stringify([door.lines, door.engine.lines]);
+    for (const secret of [key, cookie.split("=")[1] ?? "", PASSWORD]) expect(lines).not.toContain(secret);
+    expect(lines).not.toContain("quiet@example.com");
+    expect(door.lines.at(-1)?.fields).toMatchObject({
+      route: "/auth/signup",
+      account_id: expect.stringMatching(/^acc_/),
+      person_id: expect.stringMatching(/^per_/),
+    });
+  });
+
+  test.each(["taken@example.com", "TAKEN@EXAMPLE.COM", "Taken@Example.com"])(
+    "with an address that somebody has is email_taken: %s",
+    async (email) => {
+      verifies("hostile.b118", "decision.2.email-taken", "spec.error.email-taken");
+      if (email === "taken@example.com") await door.signedUp(email);
+      const before = await rows(door);
+      const answer = await door.send("/auth/signup", ann({ email }));
+      expect({ status: answer.status, code: codeOf(answer), cookie: answer.cookie }).toEqual({
+        status: 409,
+        code: "email_taken",
+        cookie: "",
+      });
+      expect(await rows(door)).toEqual(before);
+    },
+  );
+
+  test("of one address raced twenty times has one winner", async () => {
+    verifies("hostile.b118");
+    const racing = Array.from({ length: 20 }, () => door.send("/auth/signup", ann({ email: "race@example.com" })));
+    const statuses = (await Promise.all(racing)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 201)).toHaveLength(1);
+    expect(statuses.filter((status) => status === 409)).toHaveLength(19);
+  });
+
+  test("while SIGNUPS=closed is 403, whatever is in it, and makes nothing", async () => {
+    verifies("hostile.b14", "decision.10.signups-loopback");
+    await using closed = await openPeopleDoor({ signupsOpen: false });
+    const before = await rows(closed);
+    const answers = [
+      await closed.send("/auth/signup", ann()),
+      await closed.send("/auth/signup?x=1", "not even an object"),
+      await closed.ask("POST", "/auth/signup", { body: "{", headers: { "content-type": "text/plain" } }),
+    ];
+    expect(answers.map((answer) => [answer.status, codeOf(answer)])).toEqual(answers.map(() => [403, "forbidden"]));
+    expect((await closed.form("/auth/signup", ann())).status).toBe(403);
+    expect((await closed.get("/signup")).status).toBe(403);
+    expect((await closed.get("/login")).text).not.toContain("/signup");
+    expect(await rows(closed)).toEqual(before);
+  });
+});
+
+describe("a log-in", () => {
+  test("is 200 with the account, in any case of the address, and a session", async () => {
+    verifies("decision.1.auth", "decision.12.login", "spec.auth-endpoints");
+    const { accountId } = await door.signedUp("Bob@example.com");
+    for (const email of ["Bob@example.com", "BOB@EXAMPLE.COM"]) {
+      const answer = await door.send("/auth/login", ann({ email }));
+      expect(answer.status).toBe(200);
+      const shown: unknown = JSON.parse(answer.text);
+      expect(loggedIn.issues(shown)).toEqual([]);
+      expect(shown).toEqual({ account: { id: accountId, email: "Bob@example.com" } });
+      expect(await door.isIn(answer.cookie)).toBe(true);
+      expect(answer.headers.get("cache-control")).toBe("no-store");
+    }
+  });
+
+  test("with a wrong password and with an unknown address is answered in the same bytes", async () => {
+    verifies("hostile.b119", "decision.2.invalid-credentials", "spec.error.invalid-credentials");
+    await door.signedUp("carl@example.com");
+    const wrong = await door.send("/auth/login", { email: "carl@example.com", password: "wrong wrong" });
+    const unknown = await door.send("/auth/login", { email: "nobody@example.com", password: "wrong wrong" });
+    for (const answer of [wrong, unknown]) {
+      expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: 401, code: "invalid_credentials" });
+      expect(answer.cookie).toBe("");
+    }
+    const bytes = ({ text }: { text: string }) => text.replaceAll(/req_\w+/g, "");
+    expect(bytes(wrong)).toBe(bytes(unknown));
+    const heads = [wrong, unknown].map(({ headers }) => [...headers.keys()].toSorted((a, b) => (a < b ? -1 : 1)));
+    expect(heads[0]).toEqual(heads[1] ?? []);
+  });
+
+  test("is nobody's session but the person's: another account is not seen", async () => {
+    const one = await door.signedUp("dora@example.com");
+    const other = await door.signedUp("emil@example.com");
+    const answer = await door.send("/auth/login", ann({ email: "dora@example.com" }));
+    expect(JSON.parse(answer.text)).toMatchObject({ account: { id: one.accountId } });
+    expect(one.accountId).not.toBe(other.accountId);
+  });
+});
+
+describe("address and password", () => {
+  const bad = [
+    ["no password", { email: "a@example.com" }, ["password"]],
+    ["B94 seven characters", ann({ password: "1234567" }), ["password"]],
+    ["B94 257 characters", ann({ password: "a".repeat(257) }), ["password"]],
+    ["B94 an empty one", ann({ password: "" }), ["password"]],
+    ["B94 seven emoji, of two units each", ann({ password: "\u{1f600}".repeat(7) }), ["password"]],
+    ["a number as password", ann({ password: 12_345_678 }), ["password"]],
+    ["half a character", ann({ password: "1234567\ud800" }), ["password"]],
+    ["NUL", ann({ password: "12345678\0" }), ["password"]],
+    ["no address", { password: PASSWORD }, ["email"]],
+    ["an address that is none", ann({ email: "ann" }), ["email"]],
+    ["two addresses", ann({ email: "a@example.com,b@example.com" }), ["email"]],
+    ["a line break in the address", ann({ email: "ann@example.com\n" }), ["email"]],
+    ["a space before it", ann({ email: " ann@example.com" }), ["email"]],
+    ["an address that is not ASCII", ann({ email: "änn@example.com" }), ["email"]],
+    ["an address of 255 characters", ann({ email: `${"a".repeat(243)}@example.com` }), ["email"]],
+    ["both null", { email: null, password: null }, ["email", "password"]],
+    ["an unknown member", ann({ role: "owner" }), ["role"]],
+    ["everything at once", { email: 1, password: [], next: "/" }, ["email", "next", "password"]],
+    ["a list", [ann()], [""]],
+  ] as const;
+
+  test.each(
+    bad.flatMap(([what, body, fields]) => ["signup", "login"].map((verb) => [verb, what, body, fields] as const)),
+  )("at /auth/%s: %s is a validation_error that names it, and nothing is made", async (verb, _what, body, fields) => {
+    verifies("hostile.b94");
+    const before = await rows(door);
+    const answer = await door.send(`/auth/${verb}`, body);
+    expect({ status: answer.status, code: codeOf(answer), fields: fieldsOf(answer) }).toEqual({
+      status: 400,
+      code: "validation_error",
+      fields: [...fields],
+    });
+    expect(answer.text).not.toContain(PASSWORD);
+    expect(await rows(door)).toEqual(before);
+  });
+
+  test.each([
+    ["eight characters", "12345678"],
+    ["256 characters", "a".repeat(256)],
+    ["256 emoji", "\u{1f600}".repeat(256)],
+    ["blanks only", "        "],
+    ["what a form and JSON would quote", `"'&=%+<\\ü\n☃`],
+  ])("a password of %s signs up and logs in", async (what, password) => {
+    const email = `${what.replaceAll(" ", ".")}@example.com`;
+    expect((await door.send("/auth/signup", { email, password })).status).toBe(201);
+    expect((await door.send("/auth/login", { email, password })).status).toBe(200);
+    expect((await door.send("/auth/login", { email, password: "of somebody else" })).status).toBe(401);
+  });
+
+  test.each(["signup", "login"])("/auth/%s reads its body like every other request", async (verb) => {
+    const path = `/auth/${verb}`;
+    const post = (body: string | undefined, type: string | null) =>
+      door.ask("POST", path, {
+        ...(body === undefined ? {} : { body }),
+        headers: type === null ? {} : { "content-type": type },
+      });
+    const answers = [
+      await post(undefined, null),
+      await post("{", "application/json"),
+      await post("a=b", "text/plain"),
+      await post("{}", "multipart/form-data"),
+      await post("x".repeat(1_048_577), "application/json"),
+      await door.send(`${path}?next=/`, ann()),
+    ];
+    expect(answers.map(codeOf)).toEqual([
+      "missing_body",
+      "invalid_request",
+      "invalid_content_type",
+      "invalid_content_type",
+      "payload_too_large",
+      "invalid_query",
+    ]);
+  });
+});
+
+describe("a log-out", () => {
+  test("is 204, ends the session, and takes the cookie back", async () => {
+    verifies("decision.1.auth", "decision.12.logout", "hostile.7.session");
+    const { cookie } = await door.signedUp("fritz@example.com");
+    const other = (await door.send("/auth/login", ann({ email: "fritz@example.com" }))).cookie;
+    const answer = await door.ask("POST", "/auth/logout", { headers: { cookie, ...withOrigin } });
+    expect({ status: answer.status, text: answer.text }).toEqual({ status: 204, text: "" });
+    expect(answer.headers.get("set-cookie")).toBe("outgate_session=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0");
+    expect(await door.isIn(cookie)).toBe(false);
+    // Elsewhere the person stays logged in.
+    expect(await door.isIn(other)).toBe(true);
+  });
+
+  test.each([
+    ["nobody", {}],
+    ["a session that has ended", { cookie: `outgate_session=${"0".repeat(64)}` }],
+    ["a cookie that is none of ours", { cookie: "outgate_session='; drop table people; --" }],
+  ])("of %s is 204 too", async (_who, headers) => {
+    verifies("decision.12.logout");
+    const answer = await door.ask("POST", "/auth/logout", { headers: { ...headers, ...withOrigin } });
+    expect(answer.status).toBe(204);
+  });
+});

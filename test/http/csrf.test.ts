@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createSessionCookie } from "../../src/http/cookie.ts";
+import { createOwnOrigin } from "../../src/http/own-origin.ts";
+import { pageRoute } from "../../src/http/route.ts";
+import { createFormOf, createPersonOf } from "../../src/http/session.ts";
+import { verifies } from "../spec/verifies.ts";
+import { ann, codeOf, openPeopleDoor, type PeopleDoor } from "./people-house.ts";
+import { OWN_ORIGIN } from "./stub-house.ts";
+
+let door: PeopleDoor;
+beforeAll(async () => {
+  door = await openPeopleDoor();
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+/** What browsers say of a page of another site, and of none. */
+const FOREIGN = [
+  ["another site", { origin: "https://evil.example" }],
+  ["a host that begins like ours", { origin: "http://127.0.0.1.evil.example:3000" }],
+  ["our host with another port", { origin: "http://127.0.0.1:3001" }],
+  ["our host with another scheme", { origin: "https://127.0.0.1:3000" }],
+  ["a page that hides where it is", { origin: "null" }],
+  ["another site, told by Sec-Fetch-Site alone", { "sec-fetch-site": "cross-site" }],
+  ["a sibling, told by Sec-Fetch-Site alone", { "sec-fetch-site": "same-site" }],
+  ["two of them, ours first", { origin: `${OWN_ORIGIN}, https://evil.example` }],
+] as const;
+
+/** Where our own pages are: `BASE_URL`, and on loopback every name of it. */
+const OWN = [
+  ["BASE_URL", { origin: OWN_ORIGIN }],
+  ["localhost", { origin: "http://localhost:3000" }],
+  ["[::1]", { origin: "http://[::1]:3000" }],
+  ["no Origin and same-origin", { "sec-fetch-site": "same-origin" }],
+] as const;
+
+describe("/auth from a page of", () => {
+  test.each(FOREIGN)("%s is 403, as JSON and as a form, and nobody comes in or goes", async (_where, headers) => {
+    verifies("hostile.b120", "hostile.7.own-origins");
+    const { cookie } = await door.signedUp(`${Bun.randomUUIDv7()}@example.com`);
+    const email = `${Bun.randomUUIDv7()}@example.com`;
+    for (const path of ["/auth/signup", "/auth/login"]) {
+      const json = await door.send(path, ann({ email }), headers);
+      expect({ status: json.status, code: codeOf(json), cookie: json.cookie }).toEqual({
+        status: 403,
+        code: "forbidden",
+        cookie: "",
+      });
+      const form = await door.ask("POST", path, {
+        body: new URLSearchParams(ann({ email }) as Record<string, string>),
+        headers,
+      });
+      expect({ status: form.status, cookie: form.cookie }).toEqual({ status: 403, cookie: "" });
+    }
+    expect(await door.engine.store.people.find(email)).toBeNull();
+    expect((await door.ask("POST", "/auth/logout", { headers: { ...headers, cookie } })).status).toBe(403);
+    expect(await door.isIn(cookie)).toBe(true);
+  });
+
+  test.each(OWN)("our own, by %s, is let in and out", async (_where, headers) => {
+    verifies("hostile.7.own-origins", "hostile.7.csrf-auth");
+    const email = `${Bun.randomUUIDv7()}@example.com`;
+    const { status, cookie } = await door.send("/auth/signup", ann({ email }), headers);
+    expect(status).toBe(201);
+    const body = new URLSearchParams(ann({ email }) as Record<string, string>);
+    expect((await door.ask("POST", "/auth/login", { body, headers })).status).toBe(303);
+    expect((await door.ask("POST", "/auth/logout", { headers: { ...headers, cookie } })).status).toBe(204);
+    expect(await door.isIn(cookie)).toBe(false);
+  });
+
+  test("no page at all is let in with JSON, and neither with a form nor out", async () => {
+    verifies("hostile.7.csrf-auth");
+    const { cookie } = await door.signedUp("program@example.com");
+    expect((await door.send("/auth/login", ann({ email: "program@example.com" }))).status).toBe(200);
+    const body = new URLSearchParams(ann({ email: "program@example.com" }) as Record<string, string>);
+    expect((await door.ask("POST", "/auth/login", { body })).status).toBe(403);
+    expect((await door.ask("POST", "/auth/logout", { headers: { cookie } })).status).toBe(403);
+    expect(await door.isIn(cookie)).toBe(true);
+  });
+
+  test("a program that reads our pages sends no form in another dress", async () => {
+    for (const type of [
+      "text/plain",
+      "multipart/form-data; boundary=x",
+      "application/x-www-form-urlencoded; charset=utf-16",
+    ]) {
+      const answer = await door.ask("POST", "/auth/login", {
+        body: "email=ann%40example.com&password=12345678",
+        headers: { "content-type": type, origin: OWN_ORIGIN },
+      });
+      expect({ type, status: answer.status, code: codeOf(answer) }).toEqual({
+        type,
+        status: 400,
+        code: "invalid_content_type",
+      });
+    }
+  });
+});
+
+describe("own origins", () => {
+  const isOwn = (address: { baseUrl: string; isOnLoopback: boolean; port: number }, origin: string) => {
+    try {
+      createOwnOrigin(address).require(new Headers({ origin }));
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
+  test("are BASE_URL alone where others can come in", () => {
+    verifies("hostile.7.own-origins");
+    const address = { baseUrl: "https://outgate.example.com", isOnLoopback: false, port: 3_000 };
+    const origins = [
+      "https://outgate.example.com",
+      "https://outgate.example.com:443",
+      "http://outgate.example.com",
+      "http://127.0.0.1:3000",
+      "http://localhost:3000",
+    ];
+    // A browser leaves the port of the scheme out; another spelling is nobody's.
+    expect(origins.map((origin) => isOwn(address, origin))).toEqual([true, false, false, false, false]);
+  });
+
+  test("on loopback are every name of it, with our port only", () => {
+    verifies("hostile.7.own-origins");
+    const address = { baseUrl: "http://127.0.0.1", isOnLoopback: true, port: 80 };
+    const origins = ["http://127.0.0.1", "http://localhost", "http://[::1]", "http://localhost:8080", "http://[::2]"];
+    expect(origins.map((origin) => isOwn(address, origin))).toEqual([true, true, true, false, false]);
+  });
+});
+
+describe("a change by cookie", () => {
+  /** A page of ours that changes something, as others are built. */
+  async function withChange() {
+    const ownOrigin = createOwnOrigin({ baseUrl: OWN_ORIGIN, isOnLoopback: true, port: 3_000 });
+    const changes: string[] = [];
+    let house: PeopleDoor | null = null;
+    const personOf = createPersonOf({
+      resume: async (token) => (await house?.resume(token)) ?? null,
+      cookie: createSessionCookie(OWN_ORIGIN),
+    });
+    const formOf = createFormOf({ ownOrigin });
+    const routes = [
+      pageRoute("own", "POST", "/change", async (visit) => {
+        const person = await personOf(visit);
+        if (person === null) return new Response("nobody", { status: 401 });
+        changes.push((await formOf(visit, person)).get("what") ?? "");
+        return new Response(person.email);
+      }),
+      pageRoute("own", "GET", "/token", async (visit) => new Response((await personOf(visit))?.formToken ?? "")),
+    ];
+    house = await openPeopleDoor({ routes });
+    return { house, changes };
+  }
+
+  test("needs our own page and the session's token in its form; else nothing is changed", async () => {
+    verifies("hostile.7.csrf-change");
+    const { house, changes } = await withChange();
+    await using _house = house;
+    const [one, other] = [await house.signedUp("a@example.com"), await house.signedUp("b@example.com")];
+    const later = (await house.send("/auth/login", ann({ email: "a@example.com" }))).cookie;
+    const tokenOf = async (cookie: string) => (await house.get("/token", { cookie })).text;
+    const token = await tokenOf(one.cookie);
+    expect(token).toMatch(/^[0-9a-f]{64}$/);
+    expect(token).not.toBe(one.cookie.split("=")[1] ?? "");
+
+    const change = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
+      house.form("/change", { what: "x", ...fields }, { cookie: one.cookie, ...headers });
+    const refused = [
+      await change({}),
+      await change({ form_token: "" }),
+      await change({ form_token: `${token}0` }),
+      await change({ form_token: token.slice(0, -1) }),
+      await change({ form_token: await tokenOf(other.cookie) }),
+      await change({ form_token: await tokenOf(later) }),
+      await change({ form_token: one.cookie.split("=")[1] ?? "" }),
+      await change({ form_token: token }, { origin: "https://evil.example" }),
+      await change({ form_token: token }, { origin: "null", "sec-fetch-site": "same-origin" }),
+    ];
+    expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 403));
+    expect(changes).toEqual([]);
+    const taken = await change({ form_token: token });
+    expect({ status: taken.status, text: taken.text, changes }).toEqual({
+      status: 200,
+      text: "a@example.com",
+      changes: ["x"],
+    });
+    expect(house.lines.at(-1)?.fields).toMatchObject({ person_id: expect.stringMatching(/^per_/), key_id: undefined });
+  });
+
+  test("is refused without a session, and with one that has ended", async () => {
+    const { house, changes } = await withChange();
+    await using _house = house;
+    const { cookie } = await house.signedUp();
+    const token = (await house.get("/token", { cookie })).text;
+    await house.ask("POST", "/auth/logout", { headers: { cookie, origin: OWN_ORIGIN } });
+    expect((await house.form("/change", { form_token: token }, { cookie })).status).toBe(401);
+    expect((await house.form("/change", { form_token: token })).status).toBe(401);
+    expect(changes).toEqual([]);
+  });
+
+  test("by a form that is too large or not UTF-8 is refused", async () => {
+    const { house, changes } = await withChange();
+    await using _house = house;
+    const { cookie } = await house.signedUp();
+    const token = (await house.get("/token", { cookie })).text;
+    const raw = (body: string | Uint8Array) =>
+      house.ask("POST", "/change", {
+        body,
+        headers: { cookie, origin: OWN_ORIGIN, "content-type": "application/x-www-form-urlencoded" },
+      });
+    expect((await raw(`form_token=${token}&what=${"x".repeat(65_536)}`)).status).toBe(413);
+    expect((await raw(Buffer.from(`form_token=${token}&what=\xff`, "latin1"))).status).toBe(400);
+    expect((await raw(`form_token=${token}&what=1&what=2`)).status).toBe(200);
+    expect(changes).toEqual(["2"]);
+  });
+});
+
+describe("the log-out of a page", () => {
+  const formTokenIn = (html: string) => /name="form_token" value="([0-9a-f]{64})"/.exec(html)?.[1] ?? "";
+
+  test("needs the session's token, and leads to the log-in", async () => {
+    verifies("hostile.7.csrf-change");
+    const signedUp = await door.form("/auth/signup", ann({ email: "gone@example.com" }));
+    const { cookie } = signedUp;
+    const refused = await door.form("/auth/logout", { form_token: "0".repeat(64) }, { cookie });
+    expect({ status: refused.status, type: refused.headers.get("content-type") }).toEqual({
+      status: 403,
+      type: "text/html; charset=utf-8",
+    });
+    expect(await door.isIn(cookie)).toBe(true);
+    const answer = await door.form("/auth/logout", { form_token: formTokenIn(signedUp.text) }, { cookie });
+    expect({ status: answer.status, to: answer.headers.get("location") }).toEqual({ status: 303, to: "/login" });
+    expect(answer.headers.get("set-cookie")).toContain("Max-Age=0");
+    expect(await door.isIn(cookie)).toBe(false);
+    // A second click, with the page of before.
+    expect((await door.form("/auth/logout", { form_token: "x" }, { cookie })).status).toBe(303);
+  });
+});
+
+test("GET and HEAD change nothing: they neither let in nor out nor take a link", async () => {
+  verifies("hostile.7.csrf-get");
+  await using own = await openPeopleDoor();
+  const { cookie } = await own.signedUp();
+  const { store, secrets, clock } = own.engine;
+  const token = secrets.newToken();
+  const account = await store.accounts.first();
+  const [createdAt, expiresAt] = [clock.now(), new Date(clock.now().getTime() + 1_000)];
+  const link = { hash: secrets.hash(token), personId: null, accountId: account?.id ?? "", createdAt, expiresAt };
+  await store.people.offer(link);
+  const query = new URLSearchParams({ email: "eve@example.com", password: "12345678", form_token: "x" }).toString();
+  for (const method of ["GET", "HEAD"]) {
+    for (const path of ["/auth/signup", "/auth/login", "/auth/logout", "/login", "/signup", `/welcome/${token}`]) {
+      for (const suffix of ["", `?${query}`]) {
+        const { status } = await own.ask(method, path + suffix, { headers: { cookie, origin: OWN_ORIGIN } });
+        expect({ path, isKnown: [200, 303, 405].includes(status) }).toEqual({ path, isKnown: true });
+      }
+    }
+  }
+  expect(await own.isIn(cookie)).toBe(true);
+  expect(await store.people.find("eve@example.com")).toBeNull();
+  expect(await store.people.link(link.hash, clock.now())).not.toBeNull();
+});

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { nextOf } from "../../src/http/next.ts";
+import { isWellFormedApiKey } from "../../src/secrets/api-keys.ts";
+import { verifies } from "../spec/verifies.ts";
+import { ann, openPeopleDoor, PASSWORD, type PeopleAnswer, type PeopleDoor } from "./people-house.ts";
+
+let door: PeopleDoor;
+beforeAll(async () => {
+  door = await openPeopleDoor();
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+/** The texts that stand with a field as its problem. */
+const problemOf = ({ text }: PeopleAnswer, field: string) =>
+  new RegExp(`id="${field}-problem"[^>]*>([^<]*)<`).exec(text)?.[1] ?? null;
+const shownEmail = ({ text }: PeopleAnswer) => /name="email"[^>]* value="([^"]*)"/.exec(text)?.[1];
+const goesTo = ({ headers }: PeopleAnswer) => headers.get("location");
+
+describe("a form of our own pages", () => {
+  test("signs up: the page shows the key once, and its person is logged in", async () => {
+    verifies("decision.12.signup-forms");
+    const answer = await door.form("/auth/signup", ann({ email: "form@example.com", next: "/approvals?status=x" }));
+    expect(answer.status).toBe(201);
+    const key = /og_[0-9A-Za-z]{36}/.exec(answer.text)?.[0] ?? "";
+    expect(isWellFormedApiKey(key)).toBe(true);
+    expect(answer.text).toContain('href="/approvals?status=x"');
+    expect(answer.text).toContain("form@example.com");
+    expect(await door.isIn(answer.cookie)).toBe(true);
+    const me = await door.get("/v1/account", { authorization: `Bearer ${key}` });
+    expect(JSON.parse(me.text)).toMatchObject({ email: "form@example.com", key: { role: "owner" } });
+  });
+
+  test("logs in, and leads to where its person wanted to go", async () => {
+    verifies("decision.12.signup-forms", "hostile.7.next");
+    await door.signedUp("bob@example.com");
+    const bob = ann({ email: "BOB@example.com" });
+    const home = await door.form("/auth/login", bob);
+    expect({ status: home.status, to: goesTo(home) }).toEqual({ status: 303, to: "/approvals" });
+    expect(await door.isIn(home.cookie)).toBe(true);
+    expect(goesTo(await door.form("/auth/login", { ...bob, next: "/approvals?x=1&y=%2F" }))).toBe(
+      "/approvals?x=1&y=%2F",
+    );
+    expect(goesTo(await door.form("/auth/login", { ...bob, next: "//evil.example" }))).toBe("/approvals");
+  });
+
+  test("takes letters of every script as they are", async () => {
+    const password = `ü&=%+"'<>☃ \u{1f600}`;
+    expect((await door.form("/auth/signup", { email: "odd@example.com", password })).status).toBe(201);
+    expect((await door.send("/auth/login", { email: "odd@example.com", password })).status).toBe(200);
+  });
+});
+
+describe("a form that is not taken is shown again", () => {
+  test.each([
+    ["an address that is none", { email: "ann", password: PASSWORD }, "email"],
+    ["no address", { password: PASSWORD }, "email"],
+    ["a short password", { email: "ann@example.com", password: "short" }, "password"],
+    ["no password", { email: "ann@example.com" }, "password"],
+  ])("with what is wrong beside the field: %s", async (_what, fields, field) => {
+    for (const path of ["/auth/signup", "/auth/login"]) {
+      const answer = await door.form(path, { ...fields, next: "/approvals?a=b" });
+      expect(answer.status).toBe(400);
+      expect(problemOf(answer, field)).toMatch(/^(Enter|Has) /);
+      expect(problemOf(answer, field === "email" ? "password" : "email")).toBeNull();
+      expect(shownEmail(answer)).toBe("email" in fields ? fields.email : "");
+      // Where the person wanted to go, and nothing of the password.
+      expect(answer.text).toContain('name="next" value="/approvals?a=b"');
+      for (const password of [PASSWORD, "short"]) expect(answer.text).not.toContain(password);
+      expect(answer.cookie).toBe("");
+    }
+  });
+
+  test("with a taken address: 409, beside it", async () => {
+    await door.signedUp("taken@example.com");
+    const answer = await door.form("/auth/signup", ann({ email: "Taken@example.com" }));
+    expect(answer.status).toBe(409);
+    expect(problemOf(answer, "email")).toContain("Somebody has signed up with this address.");
+    expect(shownEmail(answer)).toBe("Taken@example.com");
+  });
+
+  test("with a wrong password or an unknown address: 401, the same but for the address", async () => {
+    verifies("hostile.b119");
+    await door.signedUp("carl@example.com");
+    const wrong = await door.form("/auth/login", { email: "carl@example.com", password: "wrong wrong" });
+    const unknown = await door.form("/auth/login", { email: "nobody@example.com", password: "wrong wrong" });
+    expect([wrong.status, unknown.status]).toEqual([401, 401]);
+    expect(wrong.text).toContain("E-mail and password do not belong together.");
+    expect(wrong.text.replaceAll("carl@", "nobody@")).toBe(unknown.text);
+    expect(shownEmail(wrong)).toBe("carl@example.com");
+  });
+
+  test("after too many of them: 429, and when to try again", async () => {
+    await using own = await openPeopleDoor();
+    for (let at = 0; at < 5; at += 1)
+      await own.form("/auth/login", { email: "a@example.com", password: "wrong wrong" });
+    const answer = await own.form("/auth/login", { email: "a@example.com", password: "wrong wrong" });
+    expect({ status: answer.status, after: answer.headers.get("retry-after") }).toEqual({ status: 429, after: "1" });
+    expect(answer.text).toContain("Too many failed log-ins; wait a minute and try again.");
+    expect(own.lines.at(-1)?.fields).toMatchObject({ status: 429, code: "rate_limited" });
+  });
+
+  test("without a word of it becoming part of the page", async () => {
+    const email = `"><script>alert(1)</script>`;
+    const answer = await door.form("/auth/login", { email, password: `"><b>`, next: `/"><i>` });
+    expect(answer.status).toBe(400);
+    expect(answer.text).not.toMatch(/<script|<b>|<i>/);
+    expect(shownEmail(answer)).toBe("&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;");
+  });
+});
+
+describe("the pages", () => {
+  test.each(["/login", "/signup"])(
+    "%s keep themselves to themselves, and their forms say where they come from",
+    async (path) => {
+      verifies("hostile.7.referrer");
+      const { status, headers } = await door.get(path);
+      expect(status).toBe(200);
+      expect(headers.get("referrer-policy")).toBe("same-origin");
+      expect(headers.get("cache-control")).toBe("private, no-store");
+      expect(headers.get("content-security-policy")).toContain("form-action 'self'");
+      expect(headers.get("set-cookie")).toBeNull();
+    },
+  );
+
+  test.each([
+    ["/login", "current-password"],
+    ["/signup", "new-password"],
+  ])("%s tell a password manager what they ask for", async (path, kind) => {
+    const { text } = await door.get(path);
+    expect(text).toContain('autocomplete="username"');
+    expect(text).toContain(`autocomplete="${kind}"`);
+  });
+
+  test("lead on whoever is logged in", async () => {
+    verifies("hostile.7.next");
+    const { cookie } = await door.signedUp("in@example.com");
+    for (const path of ["/login", "/signup"]) {
+      expect(goesTo(await door.get(path, { cookie }))).toBe("/approvals");
+      expect(goesTo(await door.get(`${path}?next=/keys`, { cookie }))).toBe("/keys");
+      expect(goesTo(await door.get(`${path}?next=https://evil.example`, { cookie }))).toBe("/approvals");
+    }
+  });
+
+  test("carry where a person wants to go from one to the other", async () => {
+    const { text } = await door.get("/login?next=/approvals%3Fa=1");
+    expect(text).toContain('name="next" value="/approvals?a=1"');
+    expect(text).toContain('href="/signup?next=%2Fapprovals%3Fa%3D1"');
+    expect((await door.get("/login?next=//evil.example")).text).not.toContain("evil");
+  });
+});
+
+describe("next", () => {
+  test.each(["/", "/approvals", "/approvals?status=x&host=a%20b", "/r/abc#part", "/a/../b", "/@evil.example"])(
+    "is a path of ours: %s",
+    (path) => {
+      verifies("hostile.7.next");
+      expect(nextOf(path)).toBe(path);
+      // As a browser reads it, from any page of ours.
+      expect(new URL(path, "http://127.0.0.1:3000/auth/login").origin).toBe("http://127.0.0.1:3000");
+    },
+  );
+
+  test.each([
+    "",
+    "approvals",
+    "//evil.example",
+    "///evil.example",
+    "/\\evil.example",
+    "\\\\evil.example",
+    "/\t/evil.example",
+    "/\n/evil.example",
+    "\t//evil.example",
+    " //evil.example",
+    "/a\\b",
+    "https://evil.example",
+    "https:evil.example",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "/a\r\nSet-Cookie: x=1",
+    "/\u2028",
+    "/ü",
+    `/${"a".repeat(2_048)}`,
+  ])("is nothing else: %j", (text) => {
+    verifies("hostile.7.next");
+    expect(nextOf(text)).toBeNull();
+  });
+});

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createSessionCookie } from "../../src/http/cookie.ts";
+import { verifies } from "../spec/verifies.ts";
+import { ann, openPeopleDoor, PASSWORD, type PeopleDoor } from "./people-house.ts";
+
+const DAY_MS = 86_400_000;
+
+let door: PeopleDoor;
+beforeAll(async () => {
+  door = await openPeopleDoor();
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+describe("a session", () => {
+  test("is 256 random bits, new at each log-in", async () => {
+    verifies("hostile.7.session");
+    await door.signedUp("a@example.com");
+    const cookies = [];
+    for (let at = 0; at < 5; at += 1) {
+      cookies.push((await door.send("/auth/login", ann({ email: "a@example.com" }))).cookie);
+    }
+    expect(new Set(cookies).size).toBe(5);
+    for (const cookie of cookies) expect(cookie).toMatch(/^outgate_session=[0-9a-f]{64}$/);
+  });
+
+  test("lasts seven days and not a moment longer, used or not", async () => {
+    verifies("hostile.7.session");
+    await using own = await openPeopleDoor();
+    const { cookie } = await own.signedUp();
+    own.engine.clock.advance(7 * DAY_MS - 1);
+    expect(await own.isIn(cookie)).toBe(true);
+    own.engine.clock.advance(1);
+    expect(await own.isIn(cookie)).toBe(false);
+  });
+
+  test("is nobody's under /v1 and at /mcp", async () => {
+    verifies("hostile.b6", "hostile.7.session-not-v1");
+    const { cookie, accountId } = await door.signedUp("b@example.com");
+    expect(await door.isIn(cookie)).toBe(true);
+    for (const path of ["/v1/actions", "/v1/account", "/v1/keys", "/v1/signing-secret?origin=https://a.example"]) {
+      const answer = await door.get(path, { cookie, origin: "http://127.0.0.1:3000" });
+      expect({ path, status: answer.status, asks: answer.headers.get("www-authenticate") }).toEqual({
+        path,
+        status: 401,
+        asks: "Bearer",
+      });
+    }
+    const created = await door.send("/v1/actions", { url: "http://127.0.0.1:9/" }, { cookie });
+    expect(created.status).toBe(401);
+    const called = await door.send("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" }, { cookie });
+    expect([401, 404]).toContain(called.status);
+    expect(await door.engine.store.actions.waiting()).toEqual({ pending: 0, active: 0, awaiting_approval: 0 });
+    expect(accountId).toMatch(/^acc_/);
+  });
+
+  test("is kept as its SHA-256 alone, and so is a one-time link; a password as its argon2id hash", async () => {
+    verifies("hostile.6.tokens-hashed");
+    await using own = await openPeopleDoor();
+    const { cookie } = await own.signedUp();
+    const { store, secrets, folder, clock } = own.engine;
+    const account = await store.accounts.first();
+    const link = secrets.newToken();
+    const offered = { personId: null, accountId: account?.id ?? "", createdAt: clock.now(), expiresAt: clock.now() };
+    await store.people.offer({ ...offered, hash: secrets.hash(link) });
+    await store.close();
+    const bytes = readdirSync(folder).map((file) => readFileSync(join(folder, file)));
+    const isThere = (text: string) => bytes.some((content) => content.includes(text));
+    for (const token of [cookie.slice(cookie.indexOf("=") + 1), link]) {
+      expect(isThere(secrets.hash(token))).toBe(true);
+      for (const part of [token, token.slice(0, 16), token.slice(-16)]) expect(isThere(part)).toBe(false);
+    }
+    expect(isThere("$argon2id$")).toBe(true);
+    expect(isThere(PASSWORD)).toBe(false);
+  });
+
+  test.each([
+    ["other cookies around it", (cookie: string) => `a=b; ${cookie}; outgate_session_x=1`, true],
+    ["another one's name", (cookie: string) => cookie.replace("outgate_session", "session"), false],
+    ["capitals", (cookie: string) => cookie.toUpperCase(), false],
+    ["a letter more", (cookie: string) => `${cookie}0`, false],
+    ["a letter less", (cookie: string) => cookie.slice(0, -1), false],
+    [
+      "its hash in its place",
+      (cookie: string) => `outgate_session=${new Bun.CryptoHasher("sha256").update(cookie.slice(16)).digest("hex")}`,
+      false,
+    ],
+  ])("is found by its cookie, with %s", async (_what, change, isIn) => {
+    const { cookie } = await door.signedUp(`${Bun.randomUUIDv7()}@example.com`);
+    expect(await door.isIn(change(cookie))).toBe(isIn);
+  });
+});
+
+describe("its cookie", () => {
+  const given = async (baseUrl: string) => {
+    await using own = await openPeopleDoor({ baseUrl });
+    const { headers } = await own.send("/auth/signup", ann(), { origin: baseUrl });
+    return headers.get("set-cookie") ?? "";
+  };
+
+  test("is no script's and no other site's, for the whole service, for seven days", async () => {
+    verifies("hostile.7.cookie");
+    expect(await given("http://127.0.0.1:3000")).toMatch(
+      /^outgate_session=[0-9a-f]{64}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=604800$/,
+    );
+  });
+
+  test("with https never goes out in clear, and no other host can set it", async () => {
+    verifies("hostile.7.cookie");
+    expect(await given("https://outgate.example.com")).toMatch(
+      /^__Host-outgate_session=[0-9a-f]{64}; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=604800$/,
+    );
+  });
+
+  test("is read under the name that it was set with, and under no other", () => {
+    const [plain, secure] = [createSessionCookie("http://a.example"), createSessionCookie("https://a.example")];
+    const token = "ab".repeat(32);
+    const sent = (value: string) => new Headers({ cookie: value.split(";")[0] ?? "" });
+    expect(plain.read(sent(plain.set(token)))).toBe(token);
+    expect(secure.read(sent(secure.set(token)))).toBe(token);
+    expect(secure.read(sent(plain.set(token)))).toBeNull();
+    expect(secure.clear()).toMatch(/^__Host-outgate_session=; Path=\/; .*Secure; Max-Age=0$/);
+  });
+});

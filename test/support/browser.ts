@@ -1,0 +1,55 @@
+import { existsSync } from "node:fs";
+import { type Browser, chromium, type Page } from "playwright-core";
+
+const EXECUTABLE = "/usr/bin/chromium";
+
+/** Whether this machine has the browser; where it has none, its tests are skipped. */
+export const HAS_BROWSER = existsSync(EXECUTABLE);
+
+/** A real browser that calls nobody by itself. */
+export function openBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: EXECUTABLE,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+}
+
+export interface PageOptions {
+  readonly width?: number;
+  readonly isDark?: boolean;
+  /** Off unless it is said: what people need works without. */
+  readonly scripts?: boolean;
+}
+
+/** A page of a person of their own: nobody else's cookies are there. */
+export async function openPage(browser: Browser, { width = 1_280, isDark = false, scripts = false }: PageOptions = {}) {
+  const context = await browser.newContext({
+    viewport: { width, height: 800 },
+    colorScheme: isDark ? "dark" : "light",
+    javaScriptEnabled: scripts,
+    // An audit is put into the page; the policy itself has tests of its own.
+    bypassCSP: scripts,
+  });
+  return context.newPage();
+}
+
+/** How far the page can be scrolled sideways, in pixels. */
+export function overflowOf(page: Page): Promise<number> {
+  return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+}
+
+const AXE = Bun.file(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url));
+
+/** What axe-core finds wrong with a page for those who can't see or point, rule by rule. */
+export async function barriersOf(page: Page): Promise<readonly string[]> {
+  await page.evaluate(await AXE.text());
+  return page.evaluate("axe.run().then(({ violations }) => violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join(' ')))");
+}
