@@ -3,7 +3,7 @@ import type { PeopleStore } from "../src/ports/people.ts";
 import type { AccountStore } from "../src/ports/accounts.ts";
 import { createAccountStore } from "./libsql/accounts.ts";
 import { openFile } from "./libsql/file.ts";
-import { inspectFile } from "./libsql/inspect.ts";
+import { DatabaseUnreadable, inspectFile } from "./libsql/inspect.ts";
 import { checkMigrated } from "./libsql/migrate.ts";
 import { createPeopleStore } from "./libsql/people.ts";
 import { openRemote } from "./libsql/remote.ts";
@@ -46,6 +46,11 @@ export async function openStoreBeside(url: string, authToken: string | null): Pr
 
 function openExisting(path: string): Sql {
   if (!existsSync(path)) throw new Error(`There is no database ${path}. Start the service once, or set DATABASE_URL.`);
-  inspectFile(path);
-  return openFile(path, "beside");
+  try {
+    inspectFile(path);
+    return openFile(path, "beside");
+  } catch (cause) {
+    if (cause instanceof DatabaseUnreadable) throw cause;
+    throw new Error(`The database ${path} can't be opened. Run this as the user of the service.`, { cause });
+  }
 }

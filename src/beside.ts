@@ -6,6 +6,7 @@ import { systemIds } from "./ids.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { PeopleStore } from "./ports/people.ts";
+import { StoreUnavailable } from "./ports/store.ts";
 import type { AccountStore } from "./ports/accounts.ts";
 import { createHandedOut, type HandedOut } from "./secrets/handed-out.ts";
 
@@ -33,6 +34,11 @@ export async function besideService<T>(
   const secrets = createHandedOut((count) => systemIds.bytes(count));
   try {
     return await work({ config, ...store, secrets, ids: systemIds, clock: systemClock });
+  } catch (cause) {
+    if (!(cause instanceof StoreUnavailable)) throw cause;
+    throw new Error("The database can't be written now: it is busy or away, or the disk is full. Try again.", {
+      cause,
+    });
   } finally {
     await store.close();
   }

@@ -31,7 +31,7 @@ export function signUp({ account, key, person, session }: SignUp): readonly Stat
 }
 
 const END_OLDEST = `DELETE FROM sessions WHERE hash IN
-  (SELECT hash FROM sessions WHERE person_id = ? ORDER BY created_at DESC, hash LIMIT -1 OFFSET ?)`;
+  (SELECT hash FROM sessions WHERE person_id = ? ORDER BY created_at DESC, hash DESC LIMIT -1 OFFSET ?)`;
 
 /** The first statement writes one row while the password is the one that was checked. */
 export function addSession(session: SessionRow, passwordHash: string): readonly Statement[] {

@@ -41,6 +41,7 @@ export const members = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.accountId, table.personId] }),
+    index("members_by_account").on(table.accountId, table.joinedAt, table.personId),
     index("members_by_person").on(table.personId, table.joinedAt),
   ],
 );

@@ -12,8 +12,8 @@ export interface RevokeKeyDeps {
 
 /**
  * Revokes a key of the caller's account, for good; twice is the same as once. Throws `not_found` for any other. The caller's
- * own key is no exception, and neither is the account's last: one that leaked has to go at once. The first account gets
- * back in by a new `BOOTSTRAP_API_KEY`, for a revoked one stays revoked.
+ * own key is no exception, and neither is the account's last: one that leaked has to go at once. `outgate new-owner-key`
+ * makes another on the server's machine, and so does a new `BOOTSTRAP_API_KEY`; a revoked one stays revoked.
  */
 export function createRevokeKey({ accounts, clock, forget }: RevokeKeyDeps) {
   return async (caller: Caller, id: string): Promise<void> => {

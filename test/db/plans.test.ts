@@ -6,7 +6,21 @@ import type { Sql, Statement } from "../../db/libsql/sql.ts";
 import { cancel, retry } from "../../src/domain/change.ts";
 import { settleNotification } from "../../src/domain/notification.ts";
 import type { ActionQuery, ActionStore, Store } from "../../src/ports/store.ts";
-import { ACCOUNT, aCreation, aDecision, answered, aQuery, later, NOON, settled, writeOf } from "../support/factory.ts";
+import {
+  ACCOUNT,
+  aCreation,
+  aDecision,
+  answered,
+  aPerson,
+  aQuery,
+  aSession,
+  aSignUp,
+  aWelcomeLink,
+  later,
+  NOON,
+  settled,
+  writeOf,
+} from "../support/factory.ts";
 import { storeOver, temporaryFolder } from "../support/store.ts";
 import { claimed, createdAction, decided, failedAction, LEASE, stored } from "./conformance/steps.ts";
 
@@ -66,6 +80,29 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["keep links", (store) => store.links.keep([{ ...LINK, hash: "x" }], NOON), []],
   ["link", (store) => store.links.find(LINK), ["approval_links"]],
   ["account", (store) => store.accounts.find("acc_x"), ["accounts"]],
+  ["person", ({ people }) => people.find("ann@example.com"), ["members_by_person", "people_email"]],
+  ["address of an account", ({ people }) => people.emailOf("acc_x"), ["members_by_account", "people"]],
+  ["sign up", ({ people }) => people.signUp(aSignUp()), []],
+  [
+    "begin a session",
+    ({ people }) => people.addSession(aSession(), "hash"),
+    ["people", "sessions", "sessions_by_person"],
+  ],
+  ["session", ({ people }) => people.session("x", NOON), ["members", "people", "sessions"]],
+  ["end a session", ({ people }) => people.endSession("x"), ["sessions"]],
+  ["offer a link", ({ people }) => people.offer(aWelcomeLink()), ["members_by_account", "welcome_links_by_account"]],
+  ["welcome link", ({ people }) => people.link("x", NOON), ["people", "welcome_links"]],
+  ["welcome", welcomeOne, ["members_by_account", "people", "welcome_links"]],
+  [
+    "renew a password",
+    ({ people }) => people.renewPassword("x", "hash", aSession()),
+    ["people", "sessions_by_person", "welcome_links"],
+  ],
+  [
+    "prune people",
+    ({ people }) => people.prune(NOON),
+    ["sessions", "sessions_by_end", "welcome_links", "welcome_links_by_end"],
+  ],
   ["fact", (store) => store.facts.read("x"), ["facts"]],
 ];
 
@@ -82,6 +119,11 @@ test.each(OPERATIONS)("%s finds its rows by index", async (name, run, indexes) =
   const joined = name.startsWith("list") ? ["actions"] : [];
   expect([...used].toSorted()).toEqual([...indexes, ...joined].toSorted());
 });
+
+async function welcomeOne({ people }: Store): Promise<void> {
+  const { person, session } = aPerson();
+  await people.welcome("x", person, session);
+}
 
 type Operation = (store: Store) => Promise<unknown>;
 
@@ -157,11 +199,14 @@ async function openExplained() {
 }
 
 /** The index that a step names; a primary key has the name of its table. */
+const ALIASES: Readonly<Record<string, string>> = { k: "action_keys", m: "members", s: "sessions", l: "welcome_links" };
+
 function indexOf(step: string): readonly string[] {
   const [, table = ""] = /^SEARCH (\w+)/.exec(step) ?? [];
-  if (step.includes("USING PRIMARY KEY")) return [table === "k" ? "action_keys" : table];
+  if (step.includes("USING PRIMARY KEY")) return [ALIASES[table] ?? table];
   const [, index] = /INDEX (\w+)/.exec(step) ?? [];
   if (index === undefined) return [];
   if (index === "sqlite_autoindex_api_keys_2") return ["api_keys_hash"];
+  if (index === "sqlite_autoindex_people_2") return ["people_email"];
   return [index.replace(/^sqlite_autoindex_(\w+)_1$/, "$1")];
 }

@@ -5,34 +5,40 @@ import { barriersOf, HAS_BROWSER, openBrowser, openPage, overflowOf } from "../s
 import { eventually } from "../support/eventually.ts";
 import { Service } from "../support/service.ts";
 
+/** Browsers and services, one after the other, on a machine that may be busy. */
+const TIMEOUT = { timeout: 60_000 };
 const PASSWORD = "correct horse battery staple";
-const signUp = async (service: Service, email: string) => {
+const signUp = async (base: string, email: string) => {
   const body = JSON.stringify({ email, password: PASSWORD });
-  return (await fetch(`${await service.ready()}/auth/signup`, { method: "POST", headers: JSON_TYPE, body })).status;
+  const headers = { "content-type": "application/json" };
+  return (await fetch(`${base}/auth/signup`, { method: "POST", headers, body })).status;
 };
-const JSON_TYPE = { "content-type": "application/json" };
 /** The link that the first start prints. */
 const linkIn = (service: Service) =>
-  eventually(() => /http:\S+\/welcome\/[0-9a-f]{64}/.exec(service.output)?.[0] ?? null);
+  eventually(() => /http:\S+\/welcome\/[0-9a-f]{64}/.exec(service.output)?.[0] ?? null, "the welcome link");
 
-test("strangers sign up on loopback only, unless SIGNUPS says otherwise", async () => {
-  verifies("decision.10.signups-loopback");
-  const expected = [
-    [{}, 201],
-    [{ HOST: "0.0.0.0" }, 403],
-    [{ HOST: "0.0.0.0", SIGNUPS: "open" }, 201],
-    [{ SIGNUPS: "closed" }, 403],
-    [{ BASE_URL: "https://outgate.example.com" }, 403],
-  ] as const;
-  for (const [env, status] of expected) {
-    await using service = new Service({ env });
-    // Where HOST is public, its address from outside is not known to the test.
-    const { port } = new URL(await listening(service));
-    const body = JSON.stringify({ email: "ann@example.com", password: PASSWORD });
-    const answer = await fetch(`http://127.0.0.1:${port}/auth/signup`, { method: "POST", headers: JSON_TYPE, body });
-    expect({ env, status: answer.status }).toEqual({ env, status });
-  }
-});
+test(
+  "strangers sign up on loopback only, unless SIGNUPS says otherwise",
+  async () => {
+    verifies("decision.10.signups-loopback");
+    const expected = [
+      [{}, 201],
+      [{ HOST: "0.0.0.0" }, 403],
+      [{ HOST: "0.0.0.0", SIGNUPS: "open" }, 201],
+      [{ SIGNUPS: "closed" }, 403],
+      [{ BASE_URL: "https://outgate.example.com" }, 403],
+    ] as const;
+    for (const [env, status] of expected) {
+      // Its own, since a public address or BASE_URL says nothing of where it listens.
+      const port = await freePort();
+      await using service = new Service({ env: { ...env, PORT: String(port) } });
+      await service.ready();
+      const answer = await signUp(`http://127.0.0.1:${port}`, "ann@example.com");
+      expect({ env, status: answer }).toEqual({ env, status });
+    }
+  },
+  TIMEOUT,
+);
 
 describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
   let browser: Browser;
@@ -45,111 +51,132 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
   afterAll(async () => {
     await browser.close();
     await service[Symbol.asyncDispose]();
-  });
+  }, TIMEOUT);
 
-  test("the first start's link makes its visitor the owner of the first account, once", async () => {
-    verifies("decision.12.welcome");
-    const link = await linkIn(service);
-    const page = await openPage(browser, { width: 320 });
-    await page.goto(link);
-    expect(await overflowOf(page)).toBe(0);
-    await page.getByLabel("E-mail").fill("owner@example.com");
-    await page.getByLabel("Password").fill(PASSWORD);
-    await page.getByRole("button", { name: "Make it mine" }).click();
-    expect(new URL(page.url()).pathname).toBe("/approvals");
-    const me = (await (await service.request("/v1/account")).json()) as { email: string };
-    expect(me.email).toBe("owner@example.com");
-    expect((await page.goto(link))?.status()).toBe(404);
-  });
-
-  test("a person signs up, logs out, mistypes, logs in, and comes to where they wanted to go", async () => {
-    verifies("decision.12.signup-forms", "hostile.7.csrf-change");
-    const base = await service.ready();
-    const page = await openPage(browser, { width: 375, isDark: true });
-    await page.goto(`${base}/login?next=/approvals%3Ffrom%3Dhere`);
-    await page.getByRole("link", { name: "Sign up" }).click();
-    await page.getByLabel("E-mail").fill("walk@example.com");
-    await page.getByLabel("Password").fill(PASSWORD);
-    await page.getByRole("button", { name: "Sign up" }).click();
-    expect(await page.locator("code").innerText()).toMatch(/^og_[0-9A-Za-z]{36}$/);
-    expect(await page.getByRole("link", { name: "Continue" }).getAttribute("href")).toBe("/approvals?from=here");
-    expect(await page.context().cookies()).toMatchObject([{ httpOnly: true, sameSite: "Lax", path: "/" }]);
-
-    await page.getByRole("button", { name: "Log out" }).click();
-    expect(new URL(page.url()).pathname).toBe("/login");
-    expect(await page.context().cookies()).toEqual([]);
-
-    await page.goto(`${base}/login?next=/approvals%3Ffrom%3Dhere`);
-    await page.getByLabel("E-mail").fill("walk@example.com");
-    await page.getByLabel("Password").fill("something else");
-    await page.getByRole("button", { name: "Log in" }).click();
-    expect(await page.getByRole("status").innerText()).toBe("E-mail and password do not belong together.");
-    expect(await page.getByLabel("E-mail").inputValue()).toBe("walk@example.com");
-    await page.getByLabel("Password").fill(PASSWORD);
-    await page.getByRole("button", { name: "Log in" }).click();
-    expect(page.url()).toBe(`${base}/approvals?from=here`);
-  });
-
-  test("another name of this machine is our own page, too", async () => {
-    verifies("hostile.7.own-origins");
-    await signUp(service, "local@example.com");
-    const { port } = new URL(await service.ready());
-    const page = await openPage(browser);
-    await page.goto(`http://localhost:${port}/login`);
-    await page.getByLabel("E-mail").fill("local@example.com");
-    await page.getByLabel("Password").fill(PASSWORD);
-    await page.getByRole("button", { name: "Log in" }).click();
-    expect(page.url()).toBe(`http://localhost:${port}/approvals`);
-  });
-
-  test("a page of another site can neither log in nor out", async () => {
-    verifies("hostile.b120");
-    await signUp(service, "victim@example.com");
-    const base = await service.ready();
-    using evil = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: () =>
-        new Response(
-          `<form method="post" action="${base}/auth/login"><input name="email" value="victim@example.com">
-           <input name="password" value="${PASSWORD}"><button>Win</button></form>`,
-          { headers: { "content-type": "text/html" } },
-        ),
-    });
-    const page = await openPage(browser);
-    // Another port is another site's page: its origin is another one.
-    await page.goto(`http://127.0.0.1:${evil.port}/`);
-    const answered = page.waitForResponse(`${base}/auth/login`);
-    await page.getByRole("button", { name: "Win" }).click();
-    expect((await answered).status()).toBe(403);
-    expect(await page.context().cookies()).toEqual([]);
-  });
-
-  test("every page of theirs fits 320 px, and has no barrier that an audit finds, light and dark", async () => {
-    const base = await service.ready();
-    for (const isDark of [false, true]) {
-      const page = await openPage(browser, { width: 320, isDark, scripts: true });
-      for (const path of ["/login", "/signup", "/welcome/none"]) {
-        await page.goto(base + path);
-        expect({ path, isDark, overflow: await overflowOf(page), barriers: await barriersOf(page) }).toEqual({
-          path,
-          isDark,
-          overflow: 0,
-          barriers: [],
-        });
-      }
-      await page.goto(`${base}/signup`);
+  test(
+    "the first start's link makes its visitor the owner of the first account, once",
+    async () => {
+      verifies("decision.12.welcome");
+      const link = await linkIn(service);
+      const page = await openPage(browser, { width: 320 });
+      await page.goto(link);
+      expect(await overflowOf(page)).toBe(0);
       await page.getByLabel("E-mail").fill("owner@example.com");
       await page.getByLabel("Password").fill(PASSWORD);
+      await page.getByRole("button", { name: "Make it mine" }).click();
+      expect(new URL(page.url()).pathname).toBe("/approvals");
+      const me = (await (await service.request("/v1/account")).json()) as { email: string };
+      expect(me.email).toBe("owner@example.com");
+      expect((await page.goto(link))?.status()).toBe(404);
+    },
+    TIMEOUT,
+  );
+
+  test(
+    "a person signs up, logs out, mistypes, logs in, and comes to where they wanted to go",
+    async () => {
+      verifies("decision.12.signup-forms", "hostile.7.csrf-change");
+      const base = await service.ready();
+      const page = await openPage(browser, { width: 375, isDark: true });
+      await page.goto(`${base}/login?next=/approvals%3Ffrom%3Dhere`);
+      await page.getByRole("link", { name: "Sign up" }).click();
+      await page.getByLabel("E-mail").fill("walk@example.com");
+      await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Sign up" }).click();
-      expect(await barriersOf(page)).toEqual([]);
-      await page.context().close();
-    }
-  });
+      expect(await page.locator("code").innerText()).toMatch(/^og_[0-9A-Za-z]{36}$/);
+      expect(await page.getByRole("link", { name: "Continue" }).getAttribute("href")).toBe("/approvals?from=here");
+      expect(await page.context().cookies()).toMatchObject([{ httpOnly: true, sameSite: "Lax", path: "/" }]);
+
+      await page.getByRole("button", { name: "Log out" }).click();
+      expect(new URL(page.url()).pathname).toBe("/login");
+      expect(await page.context().cookies()).toEqual([]);
+
+      await page.goto(`${base}/login?next=/approvals%3Ffrom%3Dhere`);
+      await page.getByLabel("E-mail").fill("walk@example.com");
+      await page.getByLabel("Password").fill("something else");
+      await page.getByRole("button", { name: "Log in" }).click();
+      expect(await page.getByRole("status").innerText()).toBe("E-mail and password do not belong together.");
+      expect(await page.getByLabel("E-mail").inputValue()).toBe("walk@example.com");
+      await page.getByLabel("Password").fill(PASSWORD);
+      await page.getByRole("button", { name: "Log in" }).click();
+      expect(page.url()).toBe(`${base}/approvals?from=here`);
+    },
+    TIMEOUT,
+  );
+
+  test(
+    "another name of this machine is our own page, too",
+    async () => {
+      verifies("hostile.7.own-origins");
+      await signUp(await service.ready(), "local@example.com");
+      const { port } = new URL(await service.ready());
+      const page = await openPage(browser);
+      await page.goto(`http://localhost:${port}/login`);
+      await page.getByLabel("E-mail").fill("local@example.com");
+      await page.getByLabel("Password").fill(PASSWORD);
+      await page.getByRole("button", { name: "Log in" }).click();
+      expect(page.url()).toBe(`http://localhost:${port}/approvals`);
+    },
+    TIMEOUT,
+  );
+
+  test(
+    "a page of another site can neither log in nor out",
+    async () => {
+      verifies("hostile.b120");
+      await signUp(await service.ready(), "victim@example.com");
+      const base = await service.ready();
+      using evil = Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        fetch: () =>
+          new Response(
+            `<form method="post" action="${base}/auth/login"><input name="email" value="victim@example.com">
+           <input name="password" value="${PASSWORD}"><button>Win</button></form>`,
+            { headers: { "content-type": "text/html" } },
+          ),
+      });
+      const page = await openPage(browser);
+      // Another port is another site's page: its origin is another one.
+      await page.goto(`http://127.0.0.1:${evil.port}/`);
+      const answered = page.waitForResponse(`${base}/auth/login`);
+      await page.getByRole("button", { name: "Win" }).click();
+      expect((await answered).status()).toBe(403);
+      expect(await page.context().cookies()).toEqual([]);
+    },
+    TIMEOUT,
+  );
+
+  test(
+    "every page of theirs fits 320 px, and has no barrier that an audit finds, light and dark",
+    async () => {
+      const base = await service.ready();
+      for (const isDark of [false, true]) {
+        const page = await openPage(browser, { width: 320, isDark, scripts: true });
+        for (const path of ["/login", "/signup", "/welcome/none"]) {
+          await page.goto(base + path);
+          expect({ path, isDark, overflow: await overflowOf(page), barriers: await barriersOf(page) }).toEqual({
+            path,
+            isDark,
+            overflow: 0,
+            barriers: [],
+          });
+        }
+        await page.goto(`${base}/signup`);
+        await page.getByLabel("E-mail").fill("owner@example.com");
+        await page.getByLabel("Password").fill(PASSWORD);
+        await page.getByRole("button", { name: "Sign up" }).click();
+        expect(await barriersOf(page)).toEqual([]);
+        await page.context().close();
+      }
+    },
+    TIMEOUT,
+  );
 });
 
-/** The address that is listened on, whatever BASE_URL says. */
-async function listening(service: Service): Promise<string> {
-  const url = await service.ready();
-  return url;
+async function freePort(): Promise<number> {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { port } = server;
+  await server.stop(true);
+  return port ?? 0;
 }

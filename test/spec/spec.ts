@@ -190,7 +190,7 @@ export const SPEC: readonly Requirement[] = [
     "spec.get.receipt-url": "The receipt URL is returned on retrieval.",
     "spec.retry.moves": "A failed or cancelled action can be retried.",
     "spec.retry.not-retryable": "An action that cannot be retried gives `not_retryable`.",
-    "spec.auth-endpoints": "later 4: Authentication endpoints exist, with `email_taken` and `invalid_credentials`.",
+    "spec.auth-endpoints": "Authentication endpoints exist, with `email_taken` and `invalid_credentials`.",
     "spec.system-endpoints": "System endpoints exist.",
   }),
 
@@ -232,8 +232,8 @@ export const SPEC: readonly Requirement[] = [
     "spec.error.not-cancellable": "Code not_cancellable.",
     "spec.error.not-approvable": "Code not_approvable.",
     "spec.error.not-retryable": "Code not_retryable.",
-    "spec.error.email-taken": "later 4: Code email_taken.",
-    "spec.error.invalid-credentials": "later 4: Code invalid_credentials.",
+    "spec.error.email-taken": "Code email_taken.",
+    "spec.error.invalid-credentials": "Code invalid_credentials.",
     "spec.error.400": "400 for every other validation failure or malformed body, with a validation-type code.",
   }),
 

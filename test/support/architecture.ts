@@ -124,6 +124,10 @@ function rulesOfOne(file: ReadFile): readonly string[] {
     ...(ENTRIES.has(path) ? [] : at(/\b(process|Bun|import\.meta)\.env\b/g, "only the entry points read env")),
     ...(TIMELESS.test(path) ? at(TIME_AND_CHANCE, "time and chance come in through ports") : []),
     ...(path.startsWith("db/") ? at(/\btransaction\(/g, "no interactive transaction") : []),
+    // Bun knows of another JSX only what the folder says that a process starts in.
+    ...(path.endsWith(".tsx") && !source.startsWith("/** @jsxImportSource hono/jsx */\n")
+      ? [`${path}: begins with @jsxImportSource, or it is written in React's JSX elsewhere than here`]
+      : []),
     ...(lines > LINES_MAX ? [`${path}: ${lines} lines; past ${LINES_MAX} something wants its own name`] : []),
     ...unsafe(file),
   ];

@@ -51,5 +51,7 @@ const AXE = Bun.file(new URL("../../node_modules/axe-core/axe.min.js", import.me
 /** What axe-core finds wrong with a page for those who can't see or point, rule by rule. */
 export async function barriersOf(page: Page): Promise<readonly string[]> {
   await page.evaluate(await AXE.text());
-  return page.evaluate("axe.run().then(({ violations }) => violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join(' ')))");
+  return page.evaluate(
+    "axe.run().then(({ violations }) => violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join(' ')))",
+  );
 }

@@ -34,6 +34,7 @@ CREATE TABLE members (
   joined_at INTEGER NOT NULL,
   PRIMARY KEY (account_id, person_id)
 ) WITHOUT ROWID;
+CREATE INDEX members_by_account ON members (account_id, joined_at, person_id);
 CREATE INDEX members_by_person ON members (person_id, joined_at);
 
 -- Tokens are known by their SHA-256 alone.
