@@ -15,6 +15,8 @@ export interface ExchangeOptions {
   readonly boundMs?: number;
   /** Goes away as soon as everything is sent. */
   readonly leaves?: boolean;
+  /** The address of this machine that it comes from. */
+  readonly from?: string;
 }
 
 /**
@@ -24,9 +26,9 @@ export interface ExchangeOptions {
 export async function exchange(
   port: number,
   parts: readonly (string | Uint8Array | (() => Promise<void>))[],
-  { until, boundMs = 15_000, leaves = false }: ExchangeOptions = {},
+  { until, boundMs = 15_000, leaves = false, from = "127.0.0.1" }: ExchangeOptions = {},
 ): Promise<Exchange> {
-  const socket = connect(port, "127.0.0.1");
+  const socket = connect({ port, host: "127.0.0.1", localAddress: from });
   const started = performance.now();
   const elapsed = () => Math.round(performance.now() - started);
   const end = Promise.withResolvers<void>();
