@@ -44,6 +44,7 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
   return createHttp({
     ...deps,
     desk: engine.desk,
+    feed: engine.feed,
     authenticate,
     keyDesk: createKeyDesk({ ...deps, accounts, secrets, forget: authenticate.forget }),
     peopleDesk: createPeopleDesk({

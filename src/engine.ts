@@ -14,6 +14,7 @@ import { createSettle } from "./dispatch/settlement.ts";
 import { createSignedHeaders } from "./dispatch/signed-headers.ts";
 import { CALLBACKS_PER_HOST_MAX } from "./domain/limits.ts";
 import { createBus } from "./events/bus.ts";
+import { createFeed } from "./events/feed.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Log } from "./ports/log.ts";
@@ -78,6 +79,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   });
   return {
     desk: createActionDesk({ ...deps, dispatcher: loop }),
+    feed: createFeed(deps),
     loop,
     bus,
     signingSecretOf,

@@ -10,8 +10,15 @@ export const REQUEST_HEADERS = {
   "Idempotency-Key": key(
     "Creates of one account with the same value within 24 hours are the same create. Quotes around it, as the draft RFC has them, do not count.",
   ),
+  "Last-Event-ID": Type.String({
+    pattern: "^[A-Za-z0-9_-]+$",
+    description: "Id of the last event that was seen: the stream goes on behind it. Without it the stream begins now.",
+    examples: ["NDcxMQ"],
+  }),
   "X-Request-Id": requestId("Echoed back. What is not of this form is replaced by an id of ours."),
 } as const satisfies Readonly<Record<string, TSchema>>;
+
+export type RequestHeader = keyof typeof REQUEST_HEADERS;
 
 /** Headers of answers. */
 export const ANSWER_HEADERS = {
@@ -33,9 +40,10 @@ export const ANSWER_HEADERS = {
     examples: ["outgate_session=0123456789abcdef; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800"],
   }),
   "Cache-Control": Type.Literal("no-store", {
-    description: "The answer holds a secret: nobody on its way may keep it.",
+    description: "The answer is for who asked: nobody on its way may keep it.",
     examples: ["no-store"],
   }),
+  "X-Accel-Buffering": Type.Literal("no", { description: "Proxies pass each event on at once.", examples: ["no"] }),
 } as const satisfies Readonly<Record<string, TSchema>>;
 export type AnswerHeader = keyof typeof ANSWER_HEADERS;
 

@@ -74,15 +74,14 @@ function answerOf(
   return { description, headers: headerRefs(headers), ...content };
 }
 
-function parametersOf({ id, query, takesIdempotencyKey }: Shape, schemas: SchemaPrinter): readonly Json[] {
+function parametersOf({ id, query, headers = [] }: Shape, schemas: SchemaPrinter): readonly Json[] {
   const asked = Object.entries(query?.properties ?? {}).map(([name, schema]) =>
     parameter({ name, in: "query", required: query?.required?.includes(name) ?? false }, schema, schemas),
   );
   return [
     ...(id === undefined ? [] : [parameter({ name: "id", in: "path", required: true }, id, schemas)]),
     ...asked,
-    ...(takesIdempotencyKey === true ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : []),
-    { $ref: "#/components/parameters/X-Request-Id" },
+    ...[...headers, "X-Request-Id"].map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];
 }
 

@@ -66,6 +66,16 @@ export const API = {
     success: [200],
     errors: [...ALWAYS, "not_found"],
   },
+  streamEvents: {
+    id: "streamEvents",
+    method: "GET",
+    path: "/v1/events",
+    permission: "read",
+    tag: "Actions",
+    summary: "Every change of status as it happens, as server-sent events",
+    success: [200],
+    errors: ALWAYS,
+  },
   approveAction: {
     ...DECIDING,
     id: "approveAction",

@@ -3,7 +3,8 @@ import { Account } from "./account.ts";
 import { Action, ActionId, CreateAction, FoundAction } from "./action.ts";
 import { Credentials, LoggedIn, SignedUp } from "./credentials.ts";
 import { Decision } from "./decision.ts";
-import type { AnswerHeader } from "./headers.ts";
+import { EventText } from "./events.ts";
+import type { AnswerHeader, RequestHeader } from "./headers.ts";
 import { Health } from "./health.ts";
 import { CreatedKey, CreateKey, KeyId, KeyList } from "./key.ts";
 import type { API } from "./operations.ts";
@@ -27,7 +28,8 @@ export interface Shape {
   /** The `{id}` of its path. */
   readonly id?: TSchema;
   readonly query?: TObject;
-  readonly takesIdempotencyKey?: true;
+  /** Headers that it reads beside those that every request may have. */
+  readonly headers?: readonly RequestHeader[];
   readonly body?: { readonly schema: TSchema; readonly isRequired: boolean };
   /** By status; the ones that the operations table has under `success`. */
   readonly answers: Readonly<Record<number, Answer>>;
@@ -43,7 +45,7 @@ const decision = (description: string): Shape => ({
 export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
   createAction: {
     query: WaitQuery,
-    takesIdempotencyKey: true,
+    headers: ["Idempotency-Key"],
     body: { schema: CreateAction, isRequired: true },
     answers: {
       201: { description: "The new action.", schema: Action, headers: ["Location"] },
@@ -53,6 +55,17 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
   listActions: { query: ListQuery, answers: { 200: { description: "A page of actions.", schema: ActionPage } } },
   getAction: { id: ActionId, query: WaitQuery, answers: { 200: { description: "The action.", schema: Action } } },
   getTimeline: { id: ActionId, answers: { 200: { description: "Its timeline.", schema: Timeline } } },
+  streamEvents: {
+    headers: ["Last-Event-ID"],
+    answers: {
+      200: {
+        description: "The events, for as long as the client listens.",
+        schema: EventText,
+        mediaType: "text/event-stream",
+        headers: ["Cache-Control", "X-Accel-Buffering"],
+      },
+    },
+  },
   approveAction: decision("The action, approved."),
   cancelAction: decision("The action, cancelled."),
   retryAction: decision("The action, about to be sent again or held again."),

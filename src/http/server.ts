@@ -3,6 +3,7 @@ import type { ActionDesk } from "../actions/desk.ts";
 import type { Authenticate } from "../accounts/authenticate.ts";
 import type { PeopleDesk } from "../accounts/people.ts";
 import { DRAIN_MS_MAX } from "../domain/limits.ts";
+import type { Feed } from "../events/feed.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Log } from "../ports/log.ts";
@@ -11,6 +12,7 @@ import type { Targets } from "../ports/targets.ts";
 import { createSessionCookie } from "./cookie.ts";
 import { createDoor } from "./door.ts";
 import { createOwnOrigin, type OwnAddress } from "./own-origin.ts";
+import { createStreamEvents } from "./events.ts";
 import type { Route } from "./route.ts";
 import { accountRoutes, type AccountRouteDeps } from "./routes/account.ts";
 import { actionRoutes } from "./routes/actions.ts";
@@ -20,6 +22,7 @@ import { authRoutes } from "./routes/auth.ts";
 import { decisionRoutes } from "./routes/decisions.ts";
 import { receiptRoutes, type ReceiptRouteDeps } from "./routes/receipts.ts";
 import { entryPages } from "./routes/entry-pages.ts";
+import { eventRoutes } from "./routes/events.ts";
 import { keyRoutes, type KeyRouteDeps } from "./routes/keys.ts";
 import { createShow } from "./routes/show.ts";
 import { signingSecretRoutes, type SigningSecretRouteDeps } from "./routes/signing-secret.ts";
@@ -38,6 +41,7 @@ export interface HttpDeps
     OwnAddress {
   readonly desk: ActionDesk;
   readonly peopleDesk: PeopleDesk;
+  readonly feed: Feed;
   readonly authenticate: Authenticate;
   readonly targets: Targets;
   readonly clock: Clock;
@@ -72,6 +76,7 @@ export function createHttp(deps: HttpDeps): Http {
   const people = { ...deps, cookie, personOf, ownOrigin: createOwnOrigin(deps) };
   const routes = [
     ...actionRoutes({ ...deps, show, judge }),
+    ...eventRoutes(createStreamEvents({ ...deps, show })),
     ...decisionRoutes({ ...deps, show }),
     ...signingSecretRoutes(deps),
     ...keyRoutes(deps),

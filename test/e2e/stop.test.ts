@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { verifies } from "../spec/verifies.ts";
-import { Service } from "../support/service.ts";
+import { Listener } from "../support/listener.ts";
+import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 
 test("SIGTERM with fifty in flight loses and doubles nothing, answers who waits, and exits 0", async () => {
@@ -16,6 +17,8 @@ test("SIGTERM with fifty in flight loses and doubles nothing, answers who waits,
   // One that will not be final for a long time: its waiter is answered with what it is.
   const held = await service.create({ url: target.url, approve: true });
   const waiting = service.request(`/v1/actions/${String(held["id"])}?wait=60`);
+  // So does somebody who listens.
+  await using listener = await Listener.open(`${url}/v1/events`, { authorization: `Bearer ${OWNER_KEY}` });
   await service.request("/health");
 
   const exited = service.end("SIGTERM");
@@ -26,6 +29,7 @@ test("SIGTERM with fifty in flight loses and doubles nothing, answers who waits,
       () => "refused",
     ),
   ).toBe("refused");
+  expect(await listener.over()).toBe("closed");
   expect(await exited).toBe(0);
   expect(target.received).toHaveLength(50);
 

@@ -7,6 +7,7 @@ import { maxGapMs } from "../db/event-loop.ts";
 import { answered } from "../support/factory.ts";
 import type { Draft } from "./draft.ts";
 import { openRealDoor, type RealDoor, SOMEBODY } from "./real-house.ts";
+import { wholeText } from "./whole-text.ts";
 
 export interface Answered {
   readonly draft: Draft;
@@ -59,8 +60,9 @@ export class Rig {
       const pending: Promise<Answered>[] = [];
       for (const { draft, path, request } of requests) {
         const answer = async (): Promise<Answered> => {
-          const { status, headers, body } = await this.door.http.handle(request);
-          return { draft, path, status, headers, text: await new Response(body).text() };
+          const response = await this.door.http.handle(request);
+          const { status, headers } = response;
+          return { draft, path, status, headers, text: await wholeText(response) };
         };
         pending.push(answer());
         await nextTurn();
@@ -83,7 +85,7 @@ export class Rig {
       const response = await asked;
       const sent = new URL(this.door.url + path);
       const { status, headers: given } = response;
-      return { draft, path: sent.pathname + sent.search, status, headers: given, text: await response.text() };
+      return { draft, path: sent.pathname + sent.search, status, headers: given, text: await wholeText(response) };
     } finally {
       clearInterval(ticking);
     }

@@ -16,6 +16,7 @@ import { type EngineOptions, openEngine } from "../support/engine.ts";
 import { anAccount, anApiKey } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
 import { KEYS, openDoor, OWN_ORIGIN } from "./stub-house.ts";
+import { wholeText } from "./whole-text.ts";
 
 /** The key of somebody in another account. */
 export const STRANGER = "og_stranger_0123456789abcdefghij";
@@ -65,6 +66,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
   });
   const door = openDoor({
     desk: engine.desk,
+    feed: engine.feed,
     authenticate,
     keyDesk: createKeyDesk({ accounts, secrets, clock, ids: systemIds, forget: authenticate.forget }),
     peopleDesk,
@@ -101,11 +103,12 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
         headers: { ...type, ...headers },
         ...(body === undefined ? {} : { body }),
       });
-      const text = await response.text();
+      const text = await wholeText(response);
       // Whatever a test is about, its answers are those of the API description.
       const problems = broken({ method, path, status: response.status, headers: response.headers, text });
       if (problems.length > 0) throw new Error(`${method} ${path}: ${problems.join("; ")}`);
-      const json = JSON.parse(text === "" ? "null" : text) as Shown;
+      const isJson = response.headers.get("content-type") === "application/json";
+      const json = JSON.parse(isJson ? text : "null") as Shown;
       return { status: response.status, text, json };
     },
     async [Symbol.asyncDispose]() {

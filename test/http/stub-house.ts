@@ -7,6 +7,7 @@ import type { ActionDesk } from "../../src/actions/desk.ts";
 import { systemClock } from "../../src/clock.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Role } from "../../src/domain/roles.ts";
+import type { Feed } from "../../src/events/feed.ts";
 import { createHttp, type HttpDeps } from "../../src/http/server.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { LogFields } from "../../src/ports/log.ts";
@@ -45,6 +46,7 @@ export function openDoor(overrides: Partial<HttpDeps> = {}) {
   const drain = new AbortController();
   const http = createHttp({
     desk: cardboardDesk(calls),
+    feed: cardboardFeed(calls),
     authenticate: createAuthenticate({ accounts: accountsOf(), secrets: { hash: (text) => text }, clock: systemClock }),
     keyDesk: cardboardKeyDesk(calls),
     peopleDesk: cardboardPeopleDesk(calls),
@@ -117,6 +119,22 @@ export function cardboardDesk(calls: string[]): ActionDesk {
     approve: find("approve"),
     cancel: find("cancel"),
     retry: find("retry"),
+  };
+}
+
+/** A feed in which nothing happens. */
+function cardboardFeed(calls: string[]): Feed {
+  return {
+    open(_caller, lastEventId) {
+      calls.push(`events ${lastEventId}`);
+      const over = Promise.withResolvers<null>();
+      return Promise.resolve({
+        position: "MA",
+        next: () => over.promise,
+        look: () => {},
+        end: () => over.resolve(null),
+      });
+    },
   };
 }
 

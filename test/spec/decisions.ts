@@ -17,8 +17,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.1.timeline": "GET /v1/actions/{id}/timeline: every state change and every attempt, oldest first.",
     "decision.1.verbs": "POST .../approve, /cancel and /retry answer 200 with the whole Action.",
     "decision.1.verbs-reason": "approve, cancel and retry take an optional body `{ reason }`; an empty body is fine.",
-    "decision.1.events":
-      "later 7: GET /v1/events: server-sent events of this account's actions; `Last-Event-ID` resumes.",
+    "decision.1.events": "GET /v1/events: server-sent events of this account's actions; `Last-Event-ID` resumes.",
     "decision.1.keys-list": "GET /v1/keys lists keys (owner key).",
     "decision.1.keys-create": "POST /v1/keys takes name, role and hold; the key is shown once.",
     "decision.1.keys-revoke": "DELETE /v1/keys/{id} revokes.",
@@ -296,7 +295,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.12.timeline-mail": "later 5: Timeline type `mail`.",
     "decision.12.timeline-callback": "Timeline type `callback`: event, delivered, attempts, error.",
     "decision.12.timeline-actor": "Decisions in a timeline carry `actor` and `reason`.",
-    "decision.12.stream": "later 7: Stream: `id:` opaque, `event:` action.<status>, `data:` the event, one per change.",
+    "decision.12.stream": "Stream: `id:` opaque, `event:` action.<status>, `data:` the event, one per change.",
     "decision.12.key":
       "A key is `{ id, name, role, hold, last4, created_at, last_used_at, revoked_at }`, `key` once at creation (201).",
     "decision.12.key-list": "The list of keys is `{ data: [...] }`; DELETE answers 204.",

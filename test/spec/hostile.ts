@@ -44,7 +44,7 @@ export const HOSTILE: readonly Requirement[] = [
       "later 3: Of a body refused unread up to 4 MiB or 2 s are dropped, then the connection closes; nothing after it runs.",
     "hostile.1.arrival": "later 3: A request arrives whole within 30 s, else it is closed (34 s at the latest).",
     "hostile.1.arrival-longer": "later 3: Only `sync`, `wait` and streams get longer, request by request.",
-    "hostile.1.streams": "later 7: Over 100 open event streams of one account: 429.",
+    "hostile.1.streams": "Over 100 open event streams of one account: 429.",
     "hostile.1.routing-path-only": "later 3: Routing looks at the path only, never at the host.",
     "hostile.1.trailing-slash": "later 3: One trailing slash makes no difference.",
     "hostile.1.head": "later 3: HEAD wherever GET is, without effects.",
@@ -314,7 +314,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.t26": "Closes after the TLS hello; resets at once: n attempts, n connections.",
     "hostile.t27": "later 5: Echoes our signature and the agent's secrets: stored, masked where shown.",
     "hostile.t28": "A mail scanner changes no state in `confirm`; in `one_click` none by HEAD or prefetch.",
-    "hostile.t29": "later 7: A reader of /v1/events that never reads: closed at 1 MiB; `Last-Event-ID` resumes.",
+    "hostile.t29": "A reader of /v1/events that never reads: closed at 1 MiB; `Last-Event-ID` resumes.",
   }),
 
   ...section("4. Engine traps", {

@@ -1,0 +1,170 @@
+import { positionText, readPosition, unknownPosition } from "../contract/events.ts";
+import { authorize, type Caller } from "../domain/caller.ts";
+import { DomainError } from "../domain/errors.ts";
+import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../domain/limits.ts";
+import type { Bus } from "../ports/bus.ts";
+import type { ActionStore, ChangePage, ToldChange } from "../ports/store.ts";
+
+export interface FeedDeps {
+  readonly actions: Pick<ActionStore, "changes" | "position" | "knowsPosition">;
+  readonly bus: Pick<Bus, "subscribe">;
+}
+
+/** What a stream has to tell next. */
+export interface FeedPage {
+  /** In the order of their commits; the same array for every stream that is told the same. May be empty. */
+  readonly changes: readonly ToldChange[];
+  /** Whoever has been told all of the page goes on from here. */
+  readonly position: string;
+  /** Whether the stream had told everything before this happened. */
+  readonly isLive: boolean;
+}
+
+/** One listener's way through the changes of its account: each of them once, in the order of the commits. */
+export interface EventStream {
+  /** Where it begins. */
+  readonly position: string;
+  /** Resolves when there is something to tell; null when it is over. Rejects when the store can't be read. */
+  next(): Promise<FeedPage | null>;
+  /** Looks for news that nobody has told of. */
+  look(): void;
+  end(): void;
+}
+
+/** The changes of every account, for whoever may read them (decisions 1, 12). */
+export interface Feed {
+  /**
+   * Goes on behind the event of this id, or begins now. It ends when the caller's key is revoked. Throws `invalid_query`
+   * for an id that is not known, `rate_limited` when the account has too many streams.
+   */
+  open(caller: Caller, lastEventId: string | null): Promise<EventStream>;
+}
+
+/**
+ * The bus says only that there is news; what the news is, and in which order, the store says: so an event that was told of
+ * late, twice or never is in its place all the same.
+ */
+export function createFeed({ actions, bus }: FeedDeps): Feed {
+  const accounts = new Map<string, Listeners>();
+  bus.subscribe(({ accountId }) => accounts.get(accountId)?.hear());
+
+  const beginning = async (lastEventId: string | null): Promise<number> => {
+    if (lastEventId === null) return actions.position();
+    const position = readPosition(lastEventId);
+    if (await actions.knowsPosition(position)) return position;
+    throw unknownPosition("Is too old: what came after it is no longer kept.");
+  };
+
+  return {
+    async open(caller, lastEventId) {
+      authorize(caller, "read");
+      const { accountId, revoked } = caller;
+      const from = await beginning(lastEventId);
+      // The key may have been revoked meanwhile.
+      authorize(caller, "read");
+      const listeners = accounts.get(accountId) ?? new Listeners((after) => actions.changes(accountId, after));
+      accounts.set(accountId, listeners);
+      if (listeners.streams.size >= EVENT_STREAMS_PER_ACCOUNT_MAX) throw tooMany();
+      const end = () => stream.end();
+      const stream = new Stream(listeners, from, () => {
+        listeners.streams.delete(stream);
+        revoked?.removeEventListener("abort", end);
+        if (listeners.streams.size === 0 && accounts.get(accountId) === listeners) accounts.delete(accountId);
+      });
+      listeners.streams.add(stream);
+      revoked?.addEventListener("abort", end);
+      return stream;
+    },
+  };
+}
+
+function tooMany(): DomainError {
+  const max = EVENT_STREAMS_PER_ACCOUNT_MAX;
+  return new DomainError("rate_limited", `This account has ${max} event streams open; close one of them first.`);
+}
+
+/** The streams of one account. They are woken together, ask the store for the same thing, and it is asked once. */
+class Listeners {
+  readonly streams = new Set<Stream>();
+  readonly #ask: (after: number) => Promise<ChangePage>;
+  readonly #reading = new Map<number, Promise<ChangePage>>();
+  #isWaking = false;
+
+  constructor(ask: (after: number) => Promise<ChangePage>) {
+    this.#ask = ask;
+  }
+
+  /** One commit brings news of many actions: they are read in one go, in the next turn. */
+  hear(): void {
+    if (this.#isWaking) return;
+    this.#isWaking = true;
+    setImmediate(() => {
+      this.#isWaking = false;
+      // What is being read was asked for before the news.
+      this.#reading.clear();
+      for (const stream of this.streams) stream.look();
+    });
+  }
+
+  read(after: number): Promise<ChangePage> {
+    const same = this.#reading.get(after);
+    if (same !== undefined) return same;
+    const page = this.#ask(after).finally(() => {
+      if (this.#reading.get(after) === page) this.#reading.delete(after);
+    });
+    this.#reading.set(after, page);
+    return page;
+  }
+}
+
+/** open -> `end`. */
+class Stream implements EventStream {
+  readonly position: string;
+  readonly #listeners: Listeners;
+  readonly #ended: () => void;
+  #at: number;
+  #hasNews = true;
+  #isLive = false;
+  #isOver = false;
+  #wake: () => void = () => {};
+
+  constructor(listeners: Listeners, from: number, ended: () => void) {
+    this.position = positionText(from);
+    this.#listeners = listeners;
+    this.#ended = ended;
+    this.#at = from;
+  }
+
+  async next(): Promise<FeedPage | null> {
+    while (!this.#isOver) {
+      if (!this.#hasNews) {
+        await new Promise<void>((resolve) => (this.#wake = resolve));
+        continue;
+      }
+      // First forgotten, then read: what comes in between is news again.
+      this.#hasNews = false;
+      const { changes, position, isLast } = await this.#listeners.read(this.#at);
+      if (this.#isOver) break;
+      const [isLive, hasMoved] = [this.#isLive, position !== this.#at];
+      this.#at = position;
+      this.#isLive ||= isLast;
+      this.#hasNews ||= !isLast;
+      if (changes.length > 0 || (isLast && hasMoved)) return { changes, position: positionText(position), isLive };
+      // A long way over what others wrote is walked in steps.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return null;
+  }
+
+  look(): void {
+    this.#hasNews = true;
+    this.#wake();
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#wake();
+    this.#ended();
+  }
+}

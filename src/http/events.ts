@@ -1,0 +1,99 @@
+import { eventJson, positionText } from "../contract/events.ts";
+import type { Caller } from "../domain/caller.ts";
+import { seesSecrets } from "../domain/roles.ts";
+import type { EventStream, Feed } from "../events/feed.ts";
+import type { Log } from "../ports/log.ts";
+import type { ToldChange } from "../ports/store.ts";
+import { dropRest } from "./rest.ts";
+import type { Show } from "./routes/show.ts";
+import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "./sse.ts";
+import type { Visit } from "./visit.ts";
+
+export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
+  readonly feed: Feed;
+  readonly show: Show;
+  readonly log: Log;
+}
+
+/**
+ * Answers with the changes of the caller's actions as they happen (decisions 1, 12), from behind the request's
+ * `Last-Event-ID` or from now. Who the caller is, by a key or by a session, is the route's matter.
+ */
+export type StreamEvents = (visit: Visit, caller: Caller) => Promise<Response>;
+
+export function createStreamEvents({ feed, show, log, clock, draining }: EventsDeps): StreamEvents {
+  const textOf = createTexts(show);
+  return async (visit, caller) => {
+    const { request, name } = visit;
+    // Its time limit will be lifted: a body that drips would live as long as it likes.
+    if (visit.isBodyUnread) await dropRest(request, clock);
+    const stream = await feed.open(caller, request.headers.get("last-event-id") || null);
+    if (request.method === "HEAD") {
+      stream.end();
+      return new Response(null, { headers: SSE_HEADERS });
+    }
+    const openedMs = clock.monotonicMs();
+    const ended = (why: SseEnd | Error) => {
+      log[why instanceof Error ? "warn" : "info"]("events.ended", {
+        request_id: name.id,
+        account_id: caller.accountId,
+        why: why instanceof Error ? why.name : why,
+        duration_ms: Math.round(clock.monotonicMs() - openedMs),
+      });
+    };
+    const source = sourceOf(stream, (changes) => textOf(caller, changes));
+    return answerEvents(visit, source, { clock, draining, ended });
+  };
+}
+
+/** How long a browser waits before it comes back; its own default is three seconds or more. */
+const RETRY_MS = 1_000;
+
+function sourceOf(stream: EventStream, textOf: (changes: readonly ToldChange[]) => string): SseSource {
+  // Whoever listens has this id, by an event or by itself: so that it can go on from what it has not missed.
+  let sent = stream.position;
+  let told = stream.position;
+  let greeting = `: Outgate tells of every change here\nretry: ${RETRY_MS}\nid: ${sent}\n\n`;
+  return {
+    async next() {
+      if (greeting !== "") {
+        const text = greeting;
+        greeting = "";
+        return { text, isLive: false };
+      }
+      const page = await stream.next();
+      if (page === null) return null;
+      told = page.position;
+      const last = page.changes.at(-1);
+      if (last !== undefined) sent = positionText(last.seq);
+      return { text: textOf(page.changes), isLive: page.isLive };
+    },
+    beat() {
+      stream.look();
+      if (told === sent) return ":\n\n";
+      // What others wrote meanwhile need not be looked at again.
+      sent = told;
+      return `:\nid: ${told}\n\n`;
+    },
+    end: () => stream.end(),
+  };
+}
+
+/** The text of a page is made once for all who see the same of it. */
+function createTexts(show: Show) {
+  const made = new WeakMap<readonly ToldChange[], Map<boolean, string>>();
+  return (caller: Caller, changes: readonly ToldChange[]): string => {
+    const texts = made.get(changes) ?? new Map<boolean, string>();
+    made.set(changes, texts);
+    const isWhole = seesSecrets(caller.role);
+    const text = texts.get(isWhole) ?? changes.map((change) => eventText(change, show(caller, change.action))).join("");
+    texts.set(isWhole, text);
+    return text;
+  };
+}
+
+/** Line ends in a target's answer are white space of its JSON: in the stream they would end the field. */
+function eventText({ seq, at, action }: ToldChange, data: string): string {
+  const type = `action.${action.status}`;
+  return `id: ${positionText(seq)}\nevent: ${type}\ndata: ${eventJson(type, at, data).replaceAll(/[\r\n]+/g, " ")}\n\n`;
+}

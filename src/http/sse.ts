@@ -1,0 +1,150 @@
+import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../domain/limits.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Visit } from "./visit.ts";
+
+/** What an answer of server-sent events is made of, whatever the events are. */
+export interface SseSource {
+  /** Resolves with the next text, whole events of it; null when there will be no more. */
+  next(): Promise<SsePart | null>;
+  /** What shows that the stream lives; asked for when it is due. */
+  beat(): string;
+  /** Nobody listens any more. */
+  end(): void;
+}
+
+export interface SsePart {
+  readonly text: string;
+  /** It happened while the reader listened: it can't wait for a reader who does not take it. */
+  readonly isLive: boolean;
+}
+
+/** Why a stream has ended: its reader left or did not keep up, the service stops, or the source came to its end. */
+export type SseEnd = "left" | "slow" | "stopped" | "over";
+
+export interface SseDeps {
+  readonly clock: Clock;
+  readonly draining: AbortSignal;
+  /** Called once. A source that fails ends the stream, too: whoever listened comes back and is told why. */
+  readonly ended: (why: SseEnd | Error) => void;
+}
+
+/** `X-Accel-Buffering` keeps nginx from gathering events; a connection that has been a stream for hours serves no more. */
+export const SSE_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+  connection: "close",
+} as const;
+
+/**
+ * An answer that goes on for as long as its reader listens (WHATWG HTML, "Server-sent events"). What lies behind is sent
+ * as fast as the reader takes it. Of what happens meanwhile a bounded backlog is kept: a reader that falls behind further
+ * is closed, and goes on later from the last event that it has seen.
+ */
+export function answerEvents(visit: Visit, source: SseSource, deps: SseDeps): Response {
+  const stream = new SseStream(visit, source, deps);
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => stream.start(controller),
+      pull: () => stream.hasRoom(),
+      cancel: () => stream.end("left"),
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: EVENT_BACKLOG_BYTES_MAX }),
+  );
+  return new Response(body, { headers: SSE_HEADERS });
+}
+
+const UTF_8 = new TextEncoder();
+/** The shortest that Bun knows; it looks every four seconds. */
+const CLOSING_SECONDS = 1;
+
+/** start -> `end`. */
+class SseStream {
+  readonly #visit: Visit;
+  readonly #source: SseSource;
+  readonly #deps: SseDeps;
+  #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
+  #unring: () => void = () => {};
+  #goOn: () => void = () => {};
+  #writtenBytes = 0;
+  /** Bytes that the reader had taken at the last beat. */
+  #takenBytes = -1;
+
+  constructor(visit: Visit, source: SseSource, deps: SseDeps) {
+    this.#visit = visit;
+    this.#source = source;
+    this.#deps = deps;
+  }
+
+  start(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    const { request, server } = this.#visit;
+    this.#controller = controller;
+    server?.timeout(request, 0);
+    request.signal.addEventListener("abort", this.#onLeft);
+    this.#deps.draining.addEventListener("abort", this.#onStop);
+    this.#beatLater();
+    if (request.signal.aborted) this.end("left");
+    else if (this.#deps.draining.aborted) this.end("stopped");
+    this.#pump().catch((error: unknown) => this.end(error instanceof Error ? error : new Error("unknown")));
+  }
+
+  /** The reader has taken so much that the backlog is not full any more. */
+  hasRoom(): void {
+    this.#goOn();
+  }
+
+  end(why: SseEnd | Error): void {
+    const controller = this.#controller;
+    if (controller === null) return;
+    this.#controller = null;
+    const { request, server } = this.#visit;
+    this.#unring();
+    request.signal.removeEventListener("abort", this.#onLeft);
+    this.#deps.draining.removeEventListener("abort", this.#onStop);
+    this.#source.end();
+    this.#goOn();
+    if (why !== "left") {
+      controller.close();
+      // A reader that takes nothing would keep what is left, and the connection, for good.
+      server?.timeout(request, CLOSING_SECONDS);
+    }
+    this.#deps.ended(why);
+  }
+
+  readonly #onLeft = () => this.end("left");
+  readonly #onStop = () => this.end("stopped");
+
+  async #pump(): Promise<void> {
+    while (this.#controller !== null) {
+      const part = await this.#source.next();
+      if (part === null) return this.end("over");
+      if (part.text === "") continue;
+      if (this.#room <= 0 && part.isLive) return this.end("slow");
+      while (this.#room <= 0) await new Promise<void>((resolve) => (this.#goOn = resolve));
+      this.#write(part.text);
+    }
+  }
+
+  /** Whoever has ended holds nobody up. */
+  get #room(): number {
+    return this.#controller?.desiredSize ?? 1;
+  }
+
+  #write(text: string): void {
+    const bytes = UTF_8.encode(text);
+    this.#writtenBytes += bytes.byteLength;
+    this.#controller?.enqueue(bytes);
+  }
+
+  #beatLater(): void {
+    this.#unring = this.#deps.clock.after(EVENT_HEARTBEAT_MS, () => {
+      const room = this.#room;
+      const takenBytes = this.#writtenBytes - (EVENT_BACKLOG_BYTES_MAX - room);
+      // Nothing since the last beat: nobody reads any more.
+      if (room <= 0 && takenBytes === this.#takenBytes) return this.end("slow");
+      this.#takenBytes = takenBytes;
+      if (room > 0) this.#write(this.#source.beat());
+      this.#beatLater();
+    });
+  }
+}

@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Action } from "../../src/contract/action.ts";
+import { compile } from "../../src/contract/check.ts";
+import { EVENT_HEARTBEAT_MS, EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/domain/limits.ts";
+import { verifies } from "../spec/verifies.ts";
+import { Listener } from "../support/listener.ts";
+import { broken } from "../support/promised.ts";
+import { Target } from "../support/target.ts";
+import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { KEYS } from "./stub-house.ts";
+import { exchange, readAnswer, request } from "./wire.ts";
+
+let door: RealDoor;
+beforeAll(async () => {
+  door = await openRealDoor();
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+const action = compile(Action);
+
+const listen = (headers: Readonly<Record<string, string>> = {}, key: string = KEYS.owner) =>
+  Listener.open(`${door.url}/v1/events`, { authorization: `Bearer ${key}`, ...headers });
+
+const create = async (members: object) => (await door.call("POST", "/v1/actions", JSON.stringify(members))).json;
+/** Waits for nobody: it is there, and that is news. */
+const held = () => create({ url: "http://127.0.0.1:9/", approve: true });
+
+const bodyOf = ({ data }: { readonly data: string }) =>
+  JSON.parse(data) as { type: string; timestamp: string; data: Record<string, unknown> };
+
+describe("GET /v1/events", () => {
+  test("tells of every change of status with the whole action, as it was then", async () => {
+    verifies("decision.1.events", "decision.12.stream");
+    await using target = new Target(503, 200);
+    await using stream = await listen();
+    const { id } = await create({ url: target.url, body: { n: 1 }, approve: true });
+    await door.call("POST", `/v1/actions/${id}/approve`);
+    await stream.heard((heard) => heard.events.at(-1)?.event === "action.pending" && heard.events.length > 3);
+    door.engine.clock.advance(2_000);
+    await stream.heard((heard) => heard.events.at(-1)?.event === "action.completed");
+
+    const statuses = ["awaiting_approval", "pending", "active", "pending", "active", "completed"];
+    expect(stream.events.map(({ event }) => event)).toEqual(statuses.map((status) => `action.${status}`));
+    const bodies = stream.events.map(bodyOf);
+    expect(bodies.map(({ type }) => type)).toEqual(stream.events.map(({ event }) => event));
+    expect(bodies.map(({ data }) => data["status"])).toEqual(statuses);
+    expect(bodies.map(({ data }) => data["attempts"])).toEqual([0, 0, 1, 1, 2, 2]);
+    expect(bodies.flatMap(({ data }) => action.issues(data))).toEqual([]);
+    const told = (await door.call("GET", `/v1/actions/${id}/timeline`)).json.data as unknown as { at: string }[];
+    expect(told.map(({ at }) => at)).toEqual(expect.arrayContaining(bodies.map(({ timestamp }) => timestamp)));
+    expect(new Set(stream.events.map((event) => event.id)).size).toBe(6);
+    const read = await door.call("GET", `/v1/actions/${id}`);
+    expect(stream.events.at(-1)?.data).toEndWith(`"data":${read.text}}`);
+  });
+
+  test("is an answer of the API description, that no proxy keeps back", async () => {
+    await using stream = await listen();
+    await stream.heard((heard) => heard.others.length > 0);
+    const { status, headers } = stream.response;
+    expect(headers.get("content-type")).toBe("text/event-stream");
+    expect(headers.get("x-accel-buffering")).toBe("no");
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(broken({ method: "GET", path: "/v1/events", status, headers, text: "" })).toEqual([]);
+    // A client that has heard nothing yet knows where to go on, and browsers come back soon.
+    expect(stream.others[0]).toMatch(/^: .*\nretry: 1000\nid: [\w-]+$/);
+  });
+
+  test("goes on behind Last-Event-ID, without gap and without repeat, from wherever it was", async () => {
+    verifies("decision.1.events");
+    await using whole = await listen();
+    await whole.heard((heard) => heard.others.length > 0);
+    const before = whole.lastEventId;
+    for (let count = 0; count < 4; count += 1) await held();
+    await whole.heard(4);
+    const ids = whole.events.map(({ id }) => id);
+    for (const [at, from] of [before, ...ids].entries()) {
+      await using resumed = await listen({ "last-event-id": from });
+      const count = whole.events.length + 1;
+      await held();
+      const expected = (await whole.heard(count)).slice(at);
+      expect(await resumed.heard(expected.length)).toEqual(expected);
+    }
+  });
+
+  test("with an empty Last-Event-ID begins now", async () => {
+    await held();
+    await using stream = await listen({ "last-event-id": "" });
+    const { id } = await held();
+    expect((await stream.heard(1)).map((event) => bodyOf(event).data["id"])).toEqual([id]);
+  });
+
+  test.each(["garbage", "7", "OTk5OTk5OTk5OTk"])("refuses a Last-Event-ID that it never gave: %s", async (id) => {
+    const { status, json } = await door.call("GET", "/v1/events", undefined, { "last-event-id": id });
+    expect({ status, code: json.error.code }).toEqual({ status: 400, code: "invalid_query" });
+    expect(json.error.details?.map(({ field }) => field)).toEqual(["Last-Event-ID"]);
+  });
+
+  test("knows no parameters", async () => {
+    expect((await door.call("GET", "/v1/events?last_event_id=1")).status).toBe(400);
+  });
+
+  test("tells nobody of another account's actions", async () => {
+    await using stream = await listen({}, STRANGER);
+    await held();
+    const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true });
+    const own = (await door.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` })).json;
+    const events = await stream.heard(1);
+    expect(events.map((event) => bodyOf(event).data["id"])).toEqual([own.id]);
+  });
+
+  test("shows approvers and readers what REST shows them, and the others everything", async () => {
+    verifies("decision.12.stream");
+    const roles = ["owner", "agent", "approver", "reader"] as const;
+    const streams = await Promise.all(roles.map((role) => listen({}, KEYS[role])));
+    const { id } = await create({
+      url: "http://127.0.0.1:9/?token=canary-query-0123456789",
+      body: { password: "canary-password-0123456789" },
+      headers: { "X-Plan": "canary-header-0123456789" },
+      approve: true,
+    });
+    for (const [at, stream] of streams.entries()) {
+      const [event] = await stream.heard(1);
+      const { text } = await door.call("GET", `/v1/actions/${id}`, undefined, {
+        authorization: `Bearer ${KEYS[roles[at] ?? "owner"]}`,
+      });
+      expect(event?.data).toContain(text);
+      expect(event?.data.includes("canary-password")).toBe(at < 2);
+      await stream[Symbol.asyncDispose]();
+    }
+  });
+
+  test("keeps an answer with line ends in one line, as the same JSON", async () => {
+    const pretty = '{\r\n  "text": "a\\nb",\n  "big": 12345678901234567890,\r  "end": []\n}';
+    await using target = new Target(() => new Response(pretty));
+    await using stream = await listen();
+    await create({ url: target.url });
+    await stream.heard((heard) => heard.events.at(-1)?.event === "action.completed");
+    const last = stream.events.at(-1);
+    expect(last?.data).not.toMatch(/[\r\n]/);
+    expect(last?.data).toContain("12345678901234567890");
+    expect(bodyOf(last ?? { data: "" }).data["response_body"]).toEqual(JSON.parse(pretty));
+  });
+
+  test("shows that it lives, and lets the reader's place move on with what others write", async () => {
+    await using stream = await listen();
+    await stream.heard((heard) => heard.others.length === 1);
+    const beat = async (count: number) => {
+      door.engine.clock.advance(EVENT_HEARTBEAT_MS);
+      await stream.heard((heard) => heard.others.length === count);
+    };
+    await beat(2);
+    expect(stream.others[1]).toBe(":");
+    const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true });
+    await door.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` });
+    const before = stream.lastEventId;
+    // The first looks, the next tells.
+    await beat(3);
+    await beat(4);
+    expect(stream.lastEventId).not.toBe(before);
+    expect(stream.events).toEqual([]);
+    const { id } = await held();
+    await using resumed = await listen({ "last-event-id": stream.lastEventId });
+    expect((await resumed.heard(1)).map((event) => bodyOf(event).data["id"])).toEqual([id]);
+  });
+
+  test("to HEAD is its head alone, and nothing stays open", async () => {
+    for (let count = 0; count <= EVENT_STREAMS_PER_ACCOUNT_MAX; count += 1) {
+      const response = await door.ask("/v1/events", { method: "HEAD" });
+      expect({ status: response.status, text: await response.text() }).toEqual({ status: 200, text: "" });
+      expect(response.headers.get("content-type")).toBe("text/event-stream");
+    }
+    await using stream = await listen();
+    expect(stream.response.status).toBe(200);
+  });
+
+  test("is refused to the 101st listener, until another leaves", async () => {
+    verifies("hostile.1.streams");
+    const streams: Listener[] = [];
+    for (let count = 0; count < EVENT_STREAMS_PER_ACCOUNT_MAX; count += 1) streams.push(await listen());
+    expect(streams.map(({ response }) => response.status)).toEqual(streams.map(() => 200));
+    const { status, json } = await door.call("GET", "/v1/events");
+    expect({ status, code: json.error.code }).toEqual({ status: 429, code: "rate_limited" });
+    expect((await door.call("GET", "/v1/events", undefined, { authorization: `Bearer ${STRANGER}` })).status).toBe(200);
+    // All of them are told the same.
+    const { id } = await held();
+    const told = await Promise.all(streams.map((stream) => stream.heard(1)));
+    expect(new Set(told.map(([event]) => event && bodyOf(event).data["id"]))).toEqual(new Set([id]));
+    await streams.pop()?.[Symbol.asyncDispose]();
+    let again = await listen();
+    // The server hears of it a moment later.
+    while (again.response.status === 429) again = await listen();
+    for (const stream of [...streams, again]) await stream[Symbol.asyncDispose]();
+  });
+
+  test("ends when its key is revoked, at once", async () => {
+    const lent = (await door.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role: "reader" }))).json;
+    await using stream = await listen({}, lent.key);
+    await using other = await listen();
+    await door.call("DELETE", `/v1/keys/${lent.id}`);
+    expect(await stream.over()).toBe("closed");
+    await held();
+    await other.heard(1);
+    expect(stream.events).toEqual([]);
+  });
+
+  test("does not wait for a body that nobody needs", async () => {
+    const head = ["Authorization: Bearer " + KEYS.owner, "Content-Length: 7"];
+    const { text } = await exchange(door.port, [request("GET /v1/events", head, '{"a":1}')], {
+      until: (soFar) => soFar.includes("retry:"),
+    });
+    expect(readAnswer(text).status).toBe(200);
+  });
+});
+
+test("streams end when the service stops, and hold up no stop", async () => {
+  await using other = await openRealDoor();
+  const key = { authorization: `Bearer ${KEYS.owner}` };
+  const streams = await Promise.all([1, 2, 3].map(() => Listener.open(`${other.url}/v1/events`, key)));
+  for (const stream of streams) await stream.heard((heard) => heard.others.length > 0);
+  other.drain.abort();
+  const stopped = other.http.stop(60_000);
+  expect(await Promise.all(streams.map((stream) => stream.over()))).toEqual(["closed", "closed", "closed"]);
+  await stopped;
+});

@@ -1,0 +1,121 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/domain/limits.ts";
+import { nameRequest } from "../../src/http/request-id.ts";
+import { answerEvents, type SseEnd, type SsePart } from "../../src/http/sse.ts";
+import type { Visit } from "../../src/http/visit.ts";
+import { systemIds } from "../../src/ids.ts";
+import { FakeClock } from "../support/clock.ts";
+
+const clock = new FakeClock();
+afterEach(() => {
+  // Whoever has ended leaves nothing behind.
+  expect(clock.timers).toBe(0);
+});
+
+/** An answer whose source does what the test says, and what became of it. */
+function open({ isGone = false, isStopping = false } = {}) {
+  const gone = new AbortController();
+  const draining = new AbortController();
+  if (isGone) gone.abort();
+  if (isStopping) draining.abort();
+  const limits: number[] = [];
+  const ends: (SseEnd | Error)[] = [];
+  const seen = { sourceEnds: 0 };
+  let told = Promise.withResolvers<SsePart | null>();
+  const visit: Visit = {
+    request: new Request("http://localhost/", { signal: gone.signal }),
+    // Safe: of a server a stream only sets the time limit.
+    server: { timeout: (_: Request, seconds: number) => void limits.push(seconds) } as unknown as Visit["server"],
+    path: "/",
+    search: "",
+    name: nameRequest(null, systemIds),
+    startedMs: 0,
+    caller: null,
+    route: null,
+    actionId: null,
+    errorCode: null,
+    isBodyUnread: false,
+    page: null,
+  };
+  const source = {
+    next: () => told.promise,
+    beat: () => ":\n\n",
+    end: () => void (seen.sourceEnds += 1),
+  };
+  const ended = (why: SseEnd | Error) => void ends.push(why);
+  const response = answerEvents(visit, source, { clock, draining: draining.signal, ended });
+  return {
+    response,
+    limits,
+    ends,
+    seen,
+    leave: () => gone.abort(),
+    stop: () => draining.abort(),
+    fail: (error: unknown) => told.reject(error),
+    tell(part: SsePart | null) {
+      const { resolve } = told;
+      told = Promise.withResolvers();
+      resolve(part);
+    },
+  };
+}
+
+describe("an answer of events", () => {
+  test("lifts the time limit of its request, and gives it one again when it ends", async () => {
+    const stream = open();
+    stream.tell({ text: "data: 1\n\n", isLive: true });
+    stream.tell({ text: "", isLive: true });
+    await Bun.sleep(0);
+    clock.advance(EVENT_HEARTBEAT_MS);
+    stream.tell(null);
+    expect(await stream.response.text()).toBe("data: 1\n\n:\n\n");
+    expect({ ...stream.seen, limits: stream.limits, ends: stream.ends }).toEqual({
+      sourceEnds: 1,
+      limits: [0, 1],
+      ends: ["over"],
+    });
+  });
+
+  test.each([
+    ["whose reader left before it began", { isGone: true }, "left"],
+    ["that begins while the service stops", { isStopping: true }, "stopped"],
+  ])("%s has ended at once", async (_what, how, why) => {
+    const stream = open(how);
+    expect({ ...stream.seen, ends: stream.ends }).toEqual({ sourceEnds: 1, ends: [why as SseEnd] });
+    if (why === "stopped") expect(await stream.response.text()).toBe("");
+  });
+
+  test("ends once, whatever else happens afterwards", async () => {
+    const stream = open();
+    stream.leave();
+    stream.stop();
+    await stream.response.body?.cancel();
+    stream.tell(null);
+    await Bun.sleep(0);
+    expect({ ...stream.seen, ends: stream.ends }).toEqual({ sourceEnds: 1, ends: ["left"] });
+  });
+
+  test("ends when its source fails, and says of what", async () => {
+    const stream = open();
+    stream.fail(new RangeError("away"));
+    expect(await stream.response.text()).toBe("");
+    expect(stream.ends).toEqual([new RangeError("away")]);
+  });
+
+  test("whose reader takes a little with each heartbeat is not given up", async () => {
+    const stream = open();
+    const reader = stream.response.body?.getReader();
+    const part = { text: "x".repeat(EVENT_BACKLOG_BYTES_MAX / 2 + 1), isLive: false };
+    for (let beat = 0; beat < 5; beat += 1) {
+      stream.tell(part);
+      await Bun.sleep(0);
+      stream.tell(part);
+      await Bun.sleep(0);
+      clock.advance(EVENT_HEARTBEAT_MS);
+      await reader?.read();
+    }
+    expect(stream.ends).toEqual([]);
+    clock.advance(2 * EVENT_HEARTBEAT_MS);
+    expect(stream.ends).toEqual(["slow"]);
+  });
+});
