@@ -65,6 +65,7 @@ export const Account = Type.Object(
   },
   { title: "Account", description: "Who the caller is." },
 );
+export type Account = Static<typeof Account>;
 
 interface AccountRow {
   readonly id: string;

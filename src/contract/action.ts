@@ -156,6 +156,7 @@ export const Action = Type.Object(
   },
   { title: "Action", description: "One HTTP call: what was asked for, where it is, and how it ended." },
 );
+export type Action = Static<typeof Action>;
 
 /** The answer of a create that found an older action (spec "Deduplication rules", decisions 3). */
 export const FoundAction = Type.Intersect([Action, Type.Object({ deduplicated: found, differs: differing })], {

@@ -1,4 +1,4 @@
-import Type from "typebox";
+import Type, { type Static } from "typebox";
 import { ERROR_CODES, type ErrorCode, type Issue } from "../domain/errors.ts";
 import { plainText } from "./kinds.ts";
 
@@ -39,6 +39,7 @@ export const ErrorEnvelope = Type.Object(
   },
   { title: "ErrorEnvelope", description: "The body of every error." },
 );
+export type ErrorEnvelope = Static<typeof ErrorEnvelope>;
 
 /** The one place that knows which status an error has (decisions 2). */
 export const HTTP_STATUS = {

@@ -1,5 +1,14 @@
 import Type from "typebox";
 import { DomainError } from "../domain/errors.ts";
+import type { Action } from "./action.ts";
+
+/** The `data` of an event, and the body of a callback. */
+export interface ActionEvent {
+  /** `action.` and the status that the action has come to. */
+  readonly type: string;
+  readonly timestamp: string;
+  readonly data: Action;
+}
 
 /** What the stream is made of (decisions 12). */
 export const EventText = Type.String({

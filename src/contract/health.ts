@@ -1,4 +1,4 @@
-import Type from "typebox";
+import Type, { type Static } from "typebox";
 import { plainText } from "./kinds.ts";
 
 /** What health and readiness say (decisions 12). */
@@ -9,3 +9,4 @@ export const Health = Type.Object(
   },
   { title: "Health", description: "How the service is." },
 );
+export type Health = Static<typeof Health>;

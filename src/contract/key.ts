@@ -35,7 +35,7 @@ export const CreateKey = Type.Object(
   },
   { title: "CreateKey", additionalProperties: false, description: "What a new key is made of." },
 );
-type CreateKey = Static<typeof CreateKey>;
+export type CreateKey = Static<typeof CreateKey>;
 
 const members = {
   id: KeyId,
@@ -59,11 +59,13 @@ export const CreatedKey = Type.Object(
   },
   { title: "CreatedKey", description: "A new key: the only answer that shows it." },
 );
+export type CreatedKey = Static<typeof CreatedKey>;
 
 export const KeyList = Type.Object(
   { data: Type.Array(Key, { description: "The keys, those that are live first." }) },
   { title: "KeyList", description: "The keys of the account." },
 );
+export type KeyList = Static<typeof KeyList>;
 
 /** A key as far as it is shown; `ports/store.ts` keeps more of it. */
 interface KeyRow {

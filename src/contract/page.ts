@@ -52,6 +52,7 @@ export const ActionPage = Type.Object(
   },
   { title: "ActionPage", description: "One page of a list." },
 );
+export type ActionPage = Static<typeof ActionPage>;
 
 /** What the desk is asked for a page. Throws `invalid_query` for dates that do not exist and cursors that are not ours. */
 export function checkList(query: ListQuery) {

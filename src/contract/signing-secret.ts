@@ -1,4 +1,4 @@
-import Type from "typebox";
+import Type, { type Static } from "typebox";
 import { DomainError } from "../domain/errors.ts";
 import { dateTime, nullable, plainText, url } from "./kinds.ts";
 
@@ -19,6 +19,7 @@ export const SigningSecret = Type.Object(
   },
   { title: "SigningSecret", description: "The secret that signs the calls to one origin." },
 );
+export type SigningSecret = Static<typeof SigningSecret>;
 
 export const SigningSecretQuery = Type.Object(
   { origin: plainText("Scheme, host and port of the target.", "https://api.example.com") },

@@ -1,4 +1,4 @@
-import Type from "typebox";
+import Type, { type Static } from "typebox";
 import type { HappeningType, TimelineEntry } from "../domain/timeline.ts";
 import { Status } from "./action.ts";
 import { dateTime, nullable, plainText } from "./kinds.ts";
@@ -60,6 +60,7 @@ export const Timeline = Type.Object(
   { data: Type.Array(TimelineItem, { description: "What happened, oldest first." }) },
   { title: "Timeline", description: "Everything that happened to an action." },
 );
+export type Timeline = Static<typeof Timeline>;
 
 /** A timeline as JSON text. */
 export function timelineJson(entries: readonly TimelineEntry[]): string {

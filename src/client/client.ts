@@ -1,0 +1,90 @@
+import type { Account } from "../contract/account.ts";
+import type { Action, CreateAction } from "../contract/action.ts";
+import type { Decision } from "../contract/decision.ts";
+import type { Health } from "../contract/health.ts";
+import type { CreatedKey, CreateKey, KeyList } from "../contract/key.ts";
+import type { ActionPage, ListQuery } from "../contract/page.ts";
+import type { SigningSecret } from "../contract/signing-secret.ts";
+import type { Timeline } from "../contract/timeline.ts";
+import { follow, type FollowOptions, type OutgateEvent } from "./follow.ts";
+import { type Call, type ClientSettings, createTransport } from "./transport.ts";
+
+/** What any call may be told beside what it is about. */
+export interface CallOptions {
+  /** Ends the call; it rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface WaitOptions extends CallOptions {
+  /** Seconds to wait for the end of the action, 1 to 120. */
+  readonly waitSeconds?: number | undefined;
+}
+
+export interface CreateOptions extends WaitOptions {
+  /** Makes the create safe to repeat, by this client too: within a day it is the same action. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export type OutgateClient = ReturnType<typeof createClient>;
+
+/** The service waits so long for a `sync` create that does not say how long (decisions 3). */
+const SYNC_WAIT_SECONDS = 30;
+
+/**
+ * Outgate over HTTP: one method for each operation of the API description, by its name. Every failure is an `OutgateError`.
+ * What does no more the second time than the first is repeated when the service is away for a moment: every read, the
+ * revocation of a key, and a create with an `idempotencyKey`.
+ */
+export function createClient(settings: ClientSettings) {
+  const transport = createTransport(settings);
+  // Safe: an answer with 2xx and JSON is the one that the contract promises for the path; the caller names its type.
+  const ask = async <T>(call: Call): Promise<T> => (await transport.call(call)) as T;
+  const get = <T>(path: string, options: CallOptions = {}, more: Partial<Call> = {}) =>
+    ask<T>({ method: "GET", path, isRepeatable: true, signal: options.signal, ...more });
+  const decide =
+    (verb: string) =>
+    (id: string, decision: Decision = {}, options: CallOptions = {}) => {
+      const path = `/v1/actions/${encodeURIComponent(id)}/${verb}`;
+      return ask<Action>({ method: "POST", path, body: decision, isRepeatable: false, signal: options.signal });
+    };
+
+  return {
+    createAction(action: CreateAction, { idempotencyKey, waitSeconds, signal }: CreateOptions = {}) {
+      return ask<Action>({
+        method: "POST",
+        path: "/v1/actions",
+        query: { wait: waitSeconds },
+        headers: idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey },
+        body: action,
+        isRepeatable: idempotencyKey !== undefined,
+        waitSeconds: action.sync === true ? (waitSeconds ?? SYNC_WAIT_SECONDS) : 0,
+        signal,
+      });
+    },
+    listActions: (query: ListQuery = {}, options?: CallOptions) => get<ActionPage>("/v1/actions", options, { query }),
+    getAction(id: string, { waitSeconds, signal }: WaitOptions = {}) {
+      const waiting = waitSeconds === undefined ? {} : { query: { wait: waitSeconds }, waitSeconds };
+      return get<Action>(`/v1/actions/${encodeURIComponent(id)}`, { signal }, waiting);
+    },
+    getTimeline: (id: string, options?: CallOptions) =>
+      get<Timeline>(`/v1/actions/${encodeURIComponent(id)}/timeline`, options),
+    approveAction: decide("approve"),
+    cancelAction: decide("cancel"),
+    retryAction: decide("retry"),
+    /** Every change of status as it happens; comes back by itself after a break, without gap and without repeat. */
+    streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
+      follow(transport, settings.parse ?? JSON.parse, options),
+    listKeys: (options?: CallOptions) => get<KeyList>("/v1/keys", options),
+    createKey: (key: CreateKey, { signal }: CallOptions = {}) =>
+      ask<CreatedKey>({ method: "POST", path: "/v1/keys", body: key, isRepeatable: false, signal }),
+    revokeKey: (id: string, { signal }: CallOptions = {}) =>
+      ask<undefined>({ method: "DELETE", path: `/v1/keys/${encodeURIComponent(id)}`, isRepeatable: true, signal }),
+    getSigningSecret: (origin: string, options?: CallOptions) =>
+      get<SigningSecret>("/v1/signing-secret", options, { query: { origin } }),
+    getAccount: (options?: CallOptions) => get<Account>("/v1/account", options),
+    getHealth: (options?: CallOptions) => get<Health>("/health", options),
+    getReady: (options?: CallOptions) => get<Health>("/ready", options),
+    getMetrics: (options?: CallOptions) => get<string>("/metrics", options),
+    getOpenApi: (options?: CallOptions) => get<object>("/openapi.json", options),
+  };
+}

@@ -1,0 +1,129 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Action } from "../contract/action.ts";
+import type { ActionEvent } from "../contract/events.ts";
+import { OutgateError } from "./error.ts";
+import { messagesOf } from "./messages.ts";
+import type { Transport } from "./transport.ts";
+
+/** One change of status. */
+export interface OutgateEvent {
+  /** Go on behind it with `after`. */
+  readonly id: string;
+  /** `action.` and the status. */
+  readonly type: string;
+  readonly timestamp: string;
+  readonly action: Action;
+}
+
+export interface FollowOptions {
+  /** The id of the last event that was seen; without it the stream begins now. */
+  readonly after?: string | undefined;
+  /** Ends the stream, without an error. */
+  readonly signal?: AbortSignal | undefined;
+  /** Hears that the stream has broken off and will be opened again. */
+  readonly onBreak?: (error: unknown) => void;
+}
+
+const RETRY_MS = 1_000;
+const RETRY_MS_MAX = 30_000;
+/** The service speaks every twelve seconds; whoever has heard nothing for longer listens to nobody. */
+const SILENCE_MS_MAX = 30_000;
+
+/**
+ * Follows the event stream. What the service refuses for good, and a first connection that can't be made, is thrown; after
+ * any other break it is opened again behind the last event.
+ */
+export async function* follow(
+  transport: Transport,
+  parse: (text: string) => unknown,
+  { after, signal, onBreak }: FollowOptions,
+): AsyncGenerator<OutgateEvent> {
+  const place: Place = { last: after, retryMs: RETRY_MS, breaks: 0, wasOpen: false };
+  const isOver = () => signal?.aborted === true;
+  while (!isOver()) {
+    try {
+      yield* listen(transport, parse, { place, signal });
+    } catch (error) {
+      if (isOver()) return;
+      if (!place.wasOpen || isFinal(error)) throw error;
+      onBreak?.(error);
+    }
+    const delayMs = Math.min(RETRY_MS_MAX, place.retryMs * 2 ** place.breaks);
+    place.breaks += 1;
+    await pause(delayMs, undefined, signal === undefined ? {} : { signal }).catch(() => {});
+  }
+}
+
+interface Place {
+  last: string | undefined;
+  retryMs: number;
+  /** Since something was heard last. */
+  breaks: number;
+  wasOpen: boolean;
+}
+
+interface Listening {
+  readonly place: Place;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** One connection, until it ends or nothing is heard any more. */
+async function* listen(
+  transport: Transport,
+  parse: (text: string) => unknown,
+  { place, signal }: Listening,
+): AsyncGenerator<OutgateEvent> {
+  const leave = new AbortController();
+  let silence = setTimeout(() => leave.abort(), SILENCE_MS_MAX);
+  const heard = () => {
+    clearTimeout(silence);
+    silence = setTimeout(() => leave.abort(), SILENCE_MS_MAX);
+  };
+  try {
+    const response = await transport.open({
+      method: "GET",
+      path: "/v1/events",
+      headers: place.last === undefined ? {} : { "last-event-id": place.last },
+      isRepeatable: true,
+      signal: AbortSignal.any([leave.signal, ...(signal === undefined ? [] : [signal])]),
+    });
+    place.wasOpen = true;
+    for await (const { id, data, retryMs } of messagesOf(chunksOf(response, heard))) {
+      place.breaks = 0;
+      place.retryMs = retryMs ?? place.retryMs;
+      place.last = id ?? place.last;
+      if (data === null) continue;
+      // However long its reader takes for it, that is no silence of the service.
+      clearTimeout(silence);
+      yield eventOf(place.last ?? "", parse(data));
+      heard();
+    }
+  } finally {
+    clearTimeout(silence);
+    leave.abort();
+  }
+}
+
+async function* chunksOf({ body }: Response, heard: () => void): AsyncGenerator<Uint8Array> {
+  const stream: ReadableStream<Uint8Array> | null = body;
+  const reader = stream?.getReader();
+  if (reader === undefined) return;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    heard();
+    yield value;
+  }
+}
+
+function eventOf(id: string, value: unknown): OutgateEvent {
+  // Safe: the contract fixes what an event is (`ActionEvent`), and only Outgate answers as an event stream here.
+  const { type, timestamp, data } = value as ActionEvent;
+  return { id, type, timestamp, action: data };
+}
+
+/** Whoever comes back would be told the same. */
+function isFinal(error: unknown): boolean {
+  if (!(error instanceof OutgateError) || error.status === null) return false;
+  return error.status >= 400 && error.status < 500 && error.status !== 429;
+}

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { API } from "../../src/contract/operations.ts";
+import { createClient, type OutgateClient } from "../../src/client/client.ts";
+import { OutgateError } from "../../src/client/error.ts";
+import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { KEYS } from "../http/stub-house.ts";
+import { Target } from "../support/target.ts";
+
+let door: RealDoor;
+let target: Target;
+let owner: OutgateClient;
+beforeAll(async () => {
+  door = await openRealDoor();
+  target = new Target(() => Response.json({ ok: true }));
+  owner = client(KEYS.owner);
+});
+afterAll(async () => {
+  await door[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+});
+
+const client = (apiKey: string | null) => createClient({ url: `${door.url}/`, apiKey });
+
+/** What a call was refused with; anything but an `OutgateError` fails the test. */
+async function refusalOf(call: Promise<unknown>): Promise<OutgateError> {
+  const error: unknown = await call.then(
+    () => "nothing",
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof OutgateError) return error;
+  throw new Error(`Not refused: ${String(error)}`);
+}
+
+test("has a method for every operation of the API, by its name", () => {
+  expect(Object.keys(owner).toSorted()).toEqual(Object.keys(API).toSorted());
+});
+
+describe("the client", () => {
+  test("takes an action through its life", async () => {
+    const held = await owner.createAction(
+      { url: target.url, body: { n: 1 }, approve: true, dedupe: "life" },
+      { idempotencyKey: "life-1" },
+    );
+    expect(held).toMatchObject({
+      status: "awaiting_approval",
+      idempotency_key: "life-1",
+      actions: ["approve", "cancel"],
+    });
+    const again = await owner.createAction(
+      { url: target.url, body: { n: 2 }, approve: true },
+      { idempotencyKey: "life-1" },
+    );
+    expect(again).toMatchObject({ id: held.id, deduplicated: true, differs: ["body", "dedupe"] });
+    expect((await owner.approveAction(held.id, { reason: "fine" })).status).not.toBe("awaiting_approval");
+    const done = await owner.getAction(held.id, { waitSeconds: 5 });
+    expect(done).toMatchObject({ status: "completed", response_body: { ok: true }, approved_by: "key:owner" });
+    const { data } = await owner.getTimeline(held.id);
+    expect(data.map(({ type }) => type)).toEqual(["created", "held", "approved", "started", "attempt", "completed"]);
+    expect(data[2]).toMatchObject({ actor: "key:owner", reason: "fine" });
+  });
+
+  test("cancels, retries, and lists what it looks for", async () => {
+    const { id } = await owner.createAction({ url: target.url, approve: true, method: "PUT" });
+    expect(await owner.cancelAction(id)).toMatchObject({ status: "cancelled" });
+    expect(await owner.retryAction(id, { reason: "once more" })).toMatchObject({ status: "awaiting_approval" });
+    const page = await owner.listActions({ status: ["awaiting_approval", "failed"], method: "PUT", limit: 1 });
+    expect(page.data.map((action) => action.id)).toEqual([id]);
+    expect((await owner.listActions({ limit: 1 })).next_cursor).toBeString();
+  });
+
+  test("waits for the end of a create that is in sync", async () => {
+    const done = await owner.createAction({ url: target.url, sync: true }, { waitSeconds: 5 });
+    expect(done).toMatchObject({ status: "completed", response_code: 200 });
+  });
+
+  test("makes keys, lists and revokes them, and knows who it is", async () => {
+    const { id, key } = await owner.createKey({ name: "lent", role: "agent", hold: "writes" });
+    const lent = client(key);
+    expect(await lent.getAccount()).toMatchObject({ key: { id, name: "lent", role: "agent" } });
+    expect(await owner.revokeKey(id)).toBeUndefined();
+    expect((await owner.listKeys()).data.find((one) => one.id === id)?.revoked_at).toBeString();
+    expect(await refusalOf(lent.getAccount())).toMatchObject({ code: "unauthorized", status: 401 });
+  });
+
+  test("reads the rest", async () => {
+    expect(await owner.getSigningSecret("https://api.example.com")).toMatchObject({
+      origin: "https://api.example.com",
+      secret: expect.stringMatching(/^whsec_/),
+    });
+    const nobody = client(null);
+    expect(await nobody.getHealth()).toMatchObject({ status: "ok" });
+    expect(await nobody.getReady()).toMatchObject({ status: "ok" });
+    expect(await nobody.getMetrics()).toContain("outgate_");
+    expect(await nobody.getOpenApi()).toMatchObject({ openapi: "3.1.1" });
+  });
+
+  test("tells of a refusal all that the service told", async () => {
+    const wrong = await refusalOf(owner.createAction({ url: target.url, retries: 0, dedupe: "" }));
+    expect(wrong).toMatchObject({ name: "OutgateError", code: "validation_error", status: 400 });
+    expect(wrong.details.map(({ field }) => field).toSorted()).toEqual(["dedupe", "retries"]);
+    expect(wrong.requestId).toMatch(/^req_/);
+    expect(wrong.message).toBe("The request has fields that are not valid.");
+    expect(await refusalOf(client(KEYS.reader).createAction({ url: target.url }))).toMatchObject({ code: "forbidden" });
+    expect(await refusalOf(owner.getAction("act_nobody"))).toMatchObject({ code: "not_found", status: 404 });
+    const { id } = await owner.createAction({ url: target.url, sync: true });
+    expect(await refusalOf(owner.cancelAction(id))).toMatchObject({ code: "not_cancellable", status: 409 });
+  });
+
+  test("sends an id as one part of the path, whatever is in it", async () => {
+    expect(await refusalOf(owner.getAction("../keys"))).toMatchObject({ code: "not_found" });
+    expect(await refusalOf(owner.getAction("act_a?wait=1"))).toMatchObject({ code: "not_found" });
+  });
+
+  test("ends a call when its caller wants no more of it, with the caller's own reason", async () => {
+    const { id } = await owner.createAction({ url: target.url, approve: true });
+    const leave = new AbortController();
+    const waiting = owner.getAction(id, { waitSeconds: 60, signal: leave.signal }).catch((error: unknown) => error);
+    await Bun.sleep(20);
+    const reason = new Error("no time");
+    leave.abort(reason);
+    expect(await waiting).toBe(reason);
+  });
+
+  test("reads JSON as it is told to", async () => {
+    const texts: string[] = [];
+    const parse = (text: string): unknown => {
+      texts.push(text);
+      return JSON.parse(text);
+    };
+    await createClient({ url: door.url, apiKey: KEYS.owner, parse }).getAccount();
+    expect(texts).toHaveLength(1);
+  });
+});
