@@ -1,15 +1,15 @@
 import type { ParsedJson } from "../contract/json-text.ts";
 import { DomainError } from "../domain/errors.ts";
 import { REQUEST_BODY_BYTES_MAX } from "../domain/limits.ts";
-import { parseJson } from "./parse-json.ts";
+import { type ParseJson, parseJson } from "./parse-json.ts";
 import type { Visit } from "./visit.ts";
 
 /**
  * The JSON body of a request, judged in the order of hostile 1: content type, size, JSON. Throws `missing_body` when
  * there is none.
  */
-export async function readJson(visit: Visit): Promise<ParsedJson> {
-  const parsed = await readOptionalJson(visit);
+export async function readJson(visit: Visit, parse: ParseJson = parseJson): Promise<ParsedJson> {
+  const parsed = await readOptionalJson(visit, parse);
   if (parsed !== null) return parsed;
   const type = visit.request.headers.get("content-type");
   if (type !== null) checkType(visit.request.headers);
@@ -17,12 +17,12 @@ export async function readJson(visit: Visit): Promise<ParsedJson> {
 }
 
 /** The same where a body may be left out: null when nothing was sent. */
-export async function readOptionalJson(visit: Visit): Promise<ParsedJson | null> {
+export async function readOptionalJson(visit: Visit, parse: ParseJson = parseJson): Promise<ParsedJson | null> {
   const { headers } = visit.request;
   if (!visit.isBodyUnread) return null;
   checkType(headers);
   const bytes = await readBytes(visit, REQUEST_BODY_BYTES_MAX);
-  return bytes.length === 0 ? null : parseJson(bytes);
+  return bytes.length === 0 ? null : parse(bytes);
 }
 
 /** The bytes of a body as they come; throws `payload_too_large` as soon as there are more. */

@@ -54,6 +54,8 @@ export interface HttpDeps
   readonly approvers: readonly string[];
   /** Aborted when the service stops: whoever waits is answered. */
   readonly draining: AbortSignal;
+  /** How long a request may take to arrive; `IDLE_SECONDS` unless it is given. */
+  readonly arrivalSeconds?: number;
   /** Ways in that other rooms bring along. */
   readonly routes?: readonly Route[];
 }
@@ -98,7 +100,7 @@ export function createHttp(deps: HttpDeps): Http {
       server = Bun.serve({
         port,
         hostname: host,
-        idleTimeout: IDLE_SECONDS,
+        idleTimeout: deps.arrivalSeconds ?? IDLE_SECONDS,
         // Bun's own 413 has neither envelope nor request id; `body.ts` counts.
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         development: false,

@@ -3,11 +3,13 @@ import type { Clock } from "../ports/clock.ts";
 import { dropRest } from "./rest.ts";
 import type { Visit } from "./visit.ts";
 
-/** Bun counts in seconds. */
+/** Bun counts in seconds, and looks every four. */
 export const IDLE_SECONDS = REQUEST_ARRIVAL_MS_MAX / 1_000;
 
 export interface WaitingDeps {
   readonly clock: Clock;
+  /** How long a request may take to arrive; `IDLE_SECONDS` unless it is given. */
+  readonly arrivalSeconds?: number;
   /** The service stops: whoever waits gets what there is. */
   readonly draining: AbortSignal;
 }
@@ -18,7 +20,7 @@ export interface WaitingDeps {
  */
 export async function whileWaiting<T>(
   visit: Visit,
-  { clock, draining }: WaitingDeps,
+  { clock, draining, arrivalSeconds = IDLE_SECONDS }: WaitingDeps,
   work: (stop: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { request, server } = visit;
@@ -35,6 +37,6 @@ export async function whileWaiting<T>(
     request.signal.removeEventListener("abort", stop);
     draining.removeEventListener("abort", stop);
     // Bun does not bring it back by itself: the connection would stay open for good (measured).
-    server?.timeout(request, IDLE_SECONDS);
+    server?.timeout(request, arrivalSeconds);
   }
 }

@@ -105,7 +105,7 @@ describe("a decision", () => {
     ["why", [""]],
     [null, [""]],
   ])("is refused as %j", (value, fields) => {
-    verifies("decision.3.reason-text");
+    verifies("decision.3.reason-text", "hostile.b93", "hostile.1.unknown-members");
     expect(refusalOf(() => checkDecision(value))).toEqual({ code: "validation_error", fields });
   });
 });

@@ -61,7 +61,7 @@ describe("a create that is accepted", () => {
   });
 
   test("counts what is null as absent, in every field of ours", () => {
-    verifies("decision.3.null-is-absent", "hostile.b97");
+    verifies("decision.3.null-is-absent", "hostile.b97", "hostile.1.null");
     const names = [
       "method",
       "body",
@@ -88,7 +88,7 @@ describe("a create that is accepted", () => {
     ["1", 1],
     ["100", 100],
   ])("takes %s as a number of retries", (written, retries) => {
-    verifies("hostile.b96");
+    verifies("hostile.b96", "hostile.1.integer");
     expect(create(`"retries":${written}`).request.retries).toBe(retries);
   });
 
@@ -106,7 +106,7 @@ describe("a create that is accepted", () => {
   });
 
   test("has its body as it was written, numbers too, and nothing of it pollutes anything", () => {
-    verifies("decision.2.numbers", "decision.3.body-as-written");
+    verifies("decision.2.numbers", "decision.3.body-as-written", "hostile.b107", "hostile.1.body-opaque");
     const bodies = [
       `{"big":12345678901234567890,"one":1.0,"minus":-0,"e":1e999,"list":[1.50,{"x":2.0}]}`,
       `{"nul":"\\u0000","half":"\\ud800","slash":"\\/"}`,

@@ -60,6 +60,7 @@ describe("a create that is refused", () => {
         [`callback ${url}`, create(`"callback":"${url}"`), ["callback"]],
       ]);
     }
+    verifies("hostile.b61");
     refuses("invalid_url", [
       ["B61", `{"url":7}`, ["url"]],
       ["B61 callback", create(`"callback":["x"]`), ["callback"]],
@@ -131,7 +132,14 @@ describe("a create that is refused", () => {
   test("with anything else wrong it is validation_error, every issue named", () => {
     verifies("hostile.b73", "hostile.b75", "hostile.b76", "hostile.b77", "hostile.b78");
     verifies("spec.create.unknown-properties", "spec.error.validation-error", "decision.2.validation-error");
-    verifies("spec.create.retries", "spec.create.method", "decision.3.get-without-body");
+    verifies("spec.create.retries", "spec.create.method", "decision.3.get-without-body", "hostile.b72", "hostile.b74");
+    verifies(
+      "hostile.b79",
+      "hostile.b80",
+      "hostile.1.unknown-members",
+      "hostile.1.integer",
+      "hostile.1.details-complete",
+    );
     refuses("validation_error", [
       ["B72 null", "null", [""]],
       ["B72 list", "[]", [""]],
@@ -161,6 +169,7 @@ describe("a create that is refused", () => {
   });
 
   test("with a malformed address for the mail it is validation_error", () => {
+    verifies("hostile.b81");
     const addresses = [
       "ann",
       "@b.example",
@@ -179,7 +188,7 @@ describe("a create that is refused", () => {
   });
 
   test("with a dedupe key that is no key it is validation_error", () => {
-    verifies("decision.3.key-format");
+    verifies("decision.3.key-format", "hostile.b82");
     const keys = [`""`, `"${chars(256)}"`, `"a\\nb"`, `"é"`, "7"];
     refuses(
       "validation_error",
@@ -189,7 +198,8 @@ describe("a create that is refused", () => {
   });
 
   test("with headers that may not go it is validation_error, each header named", () => {
-    verifies("decision.5.agent-headers");
+    verifies("decision.5.agent-headers", "hostile.2.field", "hostile.b83", "hostile.b84", "hostile.b85", "hostile.b86");
+    verifies("hostile.b87", "hostile.b88", "hostile.b89", "hostile.b90", "hostile.b91");
     const many = (count: number) => Array.from({ length: count }, (_, at) => `"X-${at}":"v"`).join(",");
     refuses("validation_error", [
       ["B83", create(`"headers":{"A":1,"B":null,"C":"c"}`), ["headers.A", "headers.B"]],

@@ -20,7 +20,7 @@ describe("the text of a member", () => {
     [`{"\\u0062ody":{"a":1.0}}`, `{"a":1.0}`],
     [`{"body":{"a":[{ },{"b":[{}, {}]}]}}`, `{"a":[{},{"b":[{},{}]}]}`],
   ])("of %s is %s", (text, expected) => {
-    verifies("decision.2.numbers", "decision.3.body-as-written");
+    verifies("decision.2.numbers", "decision.3.body-as-written", "hostile.1.last-name-counts");
     expect(exact(text)).toBe(expected);
   });
 

@@ -89,6 +89,7 @@ test("every attempt carries the same ids, its own number and a signature over it
     "decision.4.header-webhook-signature",
   );
   verifies("decision.4.idempotency-key", "decision.4.header-attempt", "decision.4.header-user-agent");
+  verifies("hostile.2.user-agent");
   const sender = scripted({ kind: "not_sent", fault: "refused" });
   await using engine = await openEngine({ sender });
   const { id } = await engine.create({ body: '{"a":1}', headers: { "user-agent": "Agent/1", "X-Plan": "b" } });

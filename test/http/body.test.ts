@@ -47,7 +47,7 @@ describe("a body that is refused before its fields are looked at", () => {
     ["B29 empty chunks", { headers: [TYPE, "Transfer-Encoding: chunked", "\r\n0"] }, "missing_body"],
     ["B30", { headers: [] }, "missing_body"],
   ])("%s", async (_name, sent, code) => {
-    verifies("hostile.b29", "hostile.b30", "spec.error.missing-body", "decision.2.missing-body");
+    verifies("hostile.b29", "hostile.b30", "hostile.1.nothing", "spec.error.missing-body", "decision.2.missing-body");
     expect(await post(sent)).toMatchObject({ status: 400, code });
     expect(door.calls).toEqual([]);
   });
@@ -66,7 +66,8 @@ describe("a body that is refused before its fields are looked at", () => {
     ["no body, but a wrong type", { headers: ["Content-Type: text/plain"] }],
   ])("%s is invalid_content_type", async (_name, sent) => {
     verifies("hostile.b33", "hostile.b34", "spec.create.content-type", "spec.error.invalid-content-type");
-    verifies("decision.2.invalid-content-type");
+    verifies("decision.2.invalid-content-type", "hostile.b35", "hostile.b36", "hostile.b37", "hostile.b38");
+    verifies("hostile.1.content-type", "hostile.1.content-encoding", "hostile.1.type-with-body");
     expect(await post(sent)).toMatchObject({ status: 400, code: "invalid_content_type" });
     expect(door.calls).toEqual([]);
   });
@@ -89,13 +90,29 @@ describe("a body that is refused before its fields are looked at", () => {
   ])("%s is invalid_request", async (_name, body_) => {
     verifies("hostile.b41", "spec.error.invalid-request", "decision.2.invalid-request");
     verifies("decision.2.invalid-request-depth", "decision.2.json-depth", "decision.2.json-members", "spec.create.400");
+    verifies("hostile.b42", "hostile.b43", "hostile.b44", "hostile.b45", "hostile.b46", "hostile.1.one-json-text");
     expect(await post({ body: body_ })).toMatchObject({ status: 400, code: "invalid_request" });
     expect(door.calls).toEqual([]);
   });
 
+  test.each([
+    ["too deep and broken", `${"[".repeat(65)}!`, "nested deeper than 64"],
+    ["too many members in two objects, and broken", `{${members(5_000)},"x":{${members(5_001)}}!`, "10000 members"],
+    ["as deep as may be, and broken", `${"[".repeat(64)}!`, "not valid JSON"],
+    ["depth in a string", `["${"[".repeat(65)}"!`, "not valid JSON"],
+  ])("is judged by its bytes before anything is parsed: %s", async (_name, sent, message) => {
+    verifies("hostile.1.before-parsing", "decision.2.invalid-request-depth");
+    const init = { method: "POST", body: sent, headers: { "content-type": "application/json" } };
+    const { error } = (await (await door.ask("/v1/actions", init)).json()) as {
+      error: { code: string; message: string };
+    };
+    expect(error).toMatchObject({ code: "invalid_request", message: expect.stringContaining(message) });
+  });
+
   test("B24 one byte too many is 413 with the envelope, by length and by count", async () => {
     verifies("hostile.b24", "spec.create.413", "spec.limit.body-size", "spec.error.payload-too-large");
-    verifies("decision.2.payload-too-large", "decision.2.body-limit");
+    verifies("decision.2.payload-too-large", "decision.2.body-limit", "hostile.1.size-as-counted");
+    verifies("hostile.4.trap-elysia");
     const tooLarge = createOf(BYTES_MAX + 1);
     expect(await post({ body: tooLarge })).toMatchObject({ status: 413, code: "payload_too_large" });
     const chunked = [KEY, TYPE, "Transfer-Encoding: chunked", "Connection: close"];
@@ -121,11 +138,13 @@ describe("a body that is accepted", () => {
     ["white space around it", { body: `\r\n {${URL}}\n` }],
   ])("%s", async (_name, sent) => {
     verifies("hostile.b39", "spec.create.content-type", "decision.2.json-depth", "decision.2.json-members");
+    verifies("hostile.b40", "hostile.b47", "hostile.b48", "hostile.b49", "hostile.1.one-json-text");
+    verifies("hostile.1.content-type", "hostile.1.content-encoding", "hostile.1.last-name-counts");
     expect(await post(sent)).toMatchObject({ status: 201, code: null });
   });
 
   test("B27 exactly 1,048,576 bytes, by length and in chunks", async () => {
-    verifies("hostile.b27", "spec.limit.body-size", "decision.2.body-limit");
+    verifies("hostile.b27", "spec.limit.body-size", "decision.2.body-limit", "hostile.1.size-as-counted");
     const largest = createOf(BYTES_MAX);
     expect((await post({ body: largest })).status).toBe(201);
     const half = BYTES_MAX / 2;
@@ -144,13 +163,14 @@ describe("a body that is accepted", () => {
     ["an empty object", { body: "{}" }],
     ["a reason", { body: `{"reason":"no longer needed"}` }],
   ])("a decision takes %s", async (_name, sent) => {
-    verifies("decision.1.verbs-reason", "spec.cancel.no-payload", "spec.approve.no-payload");
+    verifies("decision.1.verbs-reason", "spec.cancel.no-payload", "spec.approve.no-payload", "hostile.1.nothing");
     for (const verb of ["approve", "cancel", "retry"]) {
       expect((await post({ ...sent, path: `/v1/actions/${KNOWN_ID}/${verb}` })).status).toBe(200);
     }
   });
 
   test("a decision's body is judged like any other", async () => {
+    verifies("hostile.b93", "hostile.1.type-with-body");
     const path = `/v1/actions/${KNOWN_ID}/cancel`;
     expect((await post({ path, headers: ["Content-Type: text/plain"], body: "x" })).code).toBe("invalid_content_type");
     expect((await post({ path, body: "null" })).code).toBe("validation_error");

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { API, type ApiOperation } from "../../src/contract/operations.ts";
 import { verifies } from "../spec/verifies.ts";
 import { KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
 
@@ -35,7 +36,15 @@ describe("without a valid key", () => {
   ];
 
   test("every /v1 request is the same 401, and nobody is asked for anything", async () => {
-    verifies("hostile.b1", "hostile.b2", "hostile.b3", "hostile.b7", "hostile.b8");
+    verifies(
+      "hostile.b1",
+      "hostile.b2",
+      "hostile.b3",
+      "hostile.b5",
+      "hostile.b7",
+      "hostile.b8",
+      "hostile.1.one-bearer",
+    );
     verifies("spec.auth.bearer", "spec.auth.unauthorized", "spec.endpoint.bearer", "spec.create.401");
     verifies("spec.create.authorization", "spec.error.unauthorized", "decision.2.unauthorized");
     door.calls.length = 0;
@@ -64,7 +73,7 @@ describe("without a valid key", () => {
 });
 
 test("the scheme may be in any case", async () => {
-  verifies("hostile.b9");
+  verifies("hostile.b9", "hostile.1.one-bearer");
   for (const scheme of ["bearer", "BEARER", "Bearer"]) {
     const response = await bare("/v1/actions", { headers: { authorization: `${scheme} ${KEYS.reader}` } });
     expect(response.status).toBe(200);
@@ -117,12 +126,37 @@ describe("a path", () => {
     ["percent-coded", "/%76%31/actions"],
     ["nothing", "/"],
   ])("that leads nowhere is 404: %s", async (_name, path) => {
-    verifies("hostile.b15", "spec.error.not-found", "decision.2.not-found");
+    verifies("hostile.b15", "hostile.b16", "spec.error.not-found", "decision.2.not-found");
     door.calls.length = 0;
     const response = await door.ask(path);
     expect({ status: response.status, code: await codeOf(response) }).toEqual({ status: 404, code: "not_found" });
     expect(door.calls).toEqual([]);
   });
+
+  const withId = Object.values<ApiOperation>(API).filter(({ path }) => path.includes("{id}"));
+
+  test.each(withId.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
+    "whose id can't be one is 404 before anybody looks for it: %s",
+    async (_name, { method, path }) => {
+      verifies("hostile.1.id-pattern", "hostile.b16");
+      door.calls.length = 0;
+      const kind = path.startsWith("/v1/keys/") ? "key_" : "act_";
+      const odd = ["", "a".repeat(65), "a.b", "a%2Fb", "a%00", "%C3%A9", "a%20", "a%0A", "a~b", "%ED%A0%80"];
+      const ids = [...odd.map((rest) => kind + rest), kind.slice(0, -1), kind.toUpperCase() + "a", "x", "%2e%2e", "1"];
+      for (const id of ids) {
+        const response = await door.ask(path.replace("{id}", id), { method });
+        expect({ id, status: response.status, code: await codeOf(response) }).toEqual({
+          id,
+          status: 404,
+          code: "not_found",
+        });
+      }
+      expect(door.calls).toEqual([]);
+      // One that can be is looked for.
+      for (const rest of ["a", "a".repeat(64), "A-z_0"]) await door.ask(path.replace("{id}", kind + rest), { method });
+      expect(door.calls).toHaveLength(3);
+    },
+  );
 
   test.each([
     ["B20", "PUT", "/v1/actions", "GET, HEAD, POST"],

@@ -20,7 +20,7 @@ describe("a query that is refused", () => {
   test.each(["0", "121", "abc", "1.5", "-1", "+1", "1e1", " 1", "", "0x1", "99999999999999999999"])(
     "wait=%s",
     async (wait) => {
-      verifies("hostile.b100", "decision.3.wait-range", "spec.limit.sync-wait");
+      verifies("hostile.b100", "decision.3.wait-range", "spec.limit.sync-wait", "hostile.1.query");
       const expected = { status: 400, code: "invalid_query", fields: ["wait"] };
       expect(await refusal(`/v1/actions/${KNOWN_ID}?wait=${encodeURIComponent(wait)}`)).toEqual(expected);
       expect(await refusal(`/v1/actions?wait=${encodeURIComponent(wait)}`, "POST")).toEqual(expected);
@@ -50,7 +50,8 @@ describe("a query that is refused", () => {
     ["all at once", "limit=0&colour=red&status=x&host=", ["colour", "status", "host", "limit"]],
   ])("of a list: %s %s", async (_name, query, fields) => {
     verifies("hostile.b101", "hostile.b102", "hostile.b104", "hostile.b105", "decision.1.list-invalid-query");
-    verifies("spec.error.invalid-query", "decision.2.invalid-query", "decision.1.list-limit");
+    verifies("spec.error.invalid-query", "decision.2.invalid-query", "decision.1.list-limit", "hostile.b103");
+    verifies("hostile.1.query", "hostile.1.details-field");
     const refused = await refusal(`/v1/actions?${query}`);
     expect({ ...refused, fields: refused.fields.toSorted() }).toEqual({
       status: 400,
@@ -93,7 +94,7 @@ describe("a query that is accepted", () => {
     `cursor=${cursorOf(KNOWN_ID)}`,
     "limit=5#fragment?x=1",
   ])("of a list: %s", async (query) => {
-    verifies("decision.1.list-limit");
+    verifies("decision.1.list-limit", "hostile.1.query");
     expect((await door.ask(`/v1/actions?${query}`)).status).toBe(200);
   });
 

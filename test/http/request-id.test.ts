@@ -18,7 +18,7 @@ async function ids(given: string | null, path = "/nothing") {
 
 describe("a request id", () => {
   test("that nobody gave is made, and stands everywhere", async () => {
-    verifies("hostile.b110", "spec.error.request-id");
+    verifies("hostile.b110", "spec.error.request-id", "hostile.1.envelope-request-id");
     const { head, envelope, log } = await ids(null);
     expect(head).toMatch(OURS);
     expect(envelope).toBe(head);
@@ -26,7 +26,7 @@ describe("a request id", () => {
   });
 
   test("that the client gave is echoed; one of ours stands in the envelope, and the log has both", async () => {
-    verifies("hostile.b111", "spec.create.x-request-id", "decision.2.request-id");
+    verifies("hostile.b111", "spec.create.x-request-id", "decision.2.request-id", "hostile.1.envelope-request-id");
     const { head, envelope, log } = await ids("my-id.7");
     expect(head).toBe("my-id.7");
     expect(envelope).toMatch(OURS);
@@ -34,14 +34,14 @@ describe("a request id", () => {
   });
 
   test("that has our form stands in both", async () => {
-    verifies("hostile.b112", "decision.2.request-id");
+    verifies("hostile.b112", "decision.2.request-id", "hostile.1.envelope-request-id");
     expect(await ids("req_abc")).toMatchObject({ head: "req_abc", envelope: "req_abc" });
   });
 
   test.each(["a".repeat(129), "a".repeat(300), "two words", "req_<script>", 'quote"', "é", "a, b"])(
     "that may not be echoed is replaced, also in the log: %s",
     async (given) => {
-      verifies("hostile.b113", "decision.2.request-id");
+      verifies("hostile.b113", "decision.2.request-id", "hostile.1.request-id-hidden");
       const { head, envelope, log } = await ids(given);
       expect(head).toMatch(OURS);
       expect(envelope).toBe(head);

@@ -1,5 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { dropRest } from "../../src/http/rest.ts";
 import { verifies } from "../spec/verifies.ts";
+import { FakeClock } from "../support/clock.ts";
 import { KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
@@ -25,6 +27,7 @@ const REFUSED: readonly (readonly [string, number, string, readonly string[]])[]
 
 describe("what follows on a connection whose body was not read", () => {
   test.each(REFUSED)("is not executed, and the connection closes: %s", async (_name, status, line, headers) => {
+    verifies("hostile.1.refused-rest");
     const whole = request(line, [...headers, "Content-Length: 5"], "hello");
     const { text, isClosed } = await exchange(door.port, [whole + NEXT]);
     const answer = readAnswer(text);
@@ -38,6 +41,7 @@ describe("what follows on a connection whose body was not read", () => {
   });
 
   test.each(REFUSED)("is not executed when it comes later: %s", async (_name, status, line, headers) => {
+    verifies("hostile.1.refused-rest");
     const half = request(line, [...headers, "Content-Length: 10"], "hello");
     const seen = Promise.withResolvers<void>();
     const parts = [half, () => seen.promise, `world${NEXT}`];
@@ -64,7 +68,7 @@ describe("what follows on a connection whose body was not read", () => {
 
 describe("a body without end", () => {
   test("B25 a length of 10 GB and no body is 413 at once, and the connection closes after 2 seconds", async () => {
-    verifies("spec.create.413");
+    verifies("spec.create.413", "hostile.b25", "hostile.1.refused-rest");
     const head = request("POST /v1/actions", [KEY, TYPE, "Content-Length: 10000000000"]);
     const { text, firstByteMs, closedMs } = await exchange(door.port, [head]);
     const answer = readAnswer(text);
@@ -76,7 +80,7 @@ describe("a body without end", () => {
   });
 
   test("B26 endless chunks are 413, and no more than about 5 MiB of them are taken", async () => {
-    verifies("spec.limit.body-size");
+    verifies("spec.limit.body-size", "hostile.b26", "hostile.1.refused-rest");
     const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`;
     let sent = 0;
     const endless = Array.from({ length: 640 }, () => [
@@ -112,10 +116,51 @@ describe("a body without end", () => {
   });
 });
 
+describe("what is dropped of a body that nobody reads", () => {
+  /** A body without end, a quarter of a mebibyte at a time; and how much of it was taken. */
+  function endless(isSilentAfter = Number.POSITIVE_INFINITY) {
+    const seen = { taken: 0, isCancelled: false };
+    const body = new ReadableStream({
+      pull(controller) {
+        if (seen.taken >= isSilentAfter) return new Promise<void>(() => {});
+        seen.taken += MEBIBYTE / 4;
+        controller.enqueue(new Uint8Array(MEBIBYTE / 4));
+        return undefined;
+      },
+      cancel: () => void (seen.isCancelled = true),
+    });
+    return { seen, request: new Request("http://localhost/", { method: "POST", body }) };
+  }
+
+  test("are 4 MiB of it at most", async () => {
+    verifies("hostile.1.refused-rest");
+    const { seen, request: asked } = endless();
+    await dropRest(asked, new FakeClock());
+    expect(seen.isCancelled).toBe(true);
+    expect(seen.taken).toBeWithin(4 * MEBIBYTE, 5 * MEBIBYTE);
+  });
+
+  test("is what comes in 2 s", async () => {
+    verifies("hostile.1.refused-rest");
+    const { seen, request: asked } = endless(MEBIBYTE);
+    const clock = new FakeClock();
+    let isOver = false;
+    const dropped = dropRest(asked, clock).then(() => (isOver = true));
+    while (seen.taken < MEBIBYTE) await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(1_999);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(isOver).toBe(false);
+    clock.advance(1);
+    await dropped;
+    expect(clock.timers).toBe(0);
+  });
+});
+
 describe("routing", () => {
   test.each(["x", "a b", "a/v1/actions", "a/v1/actions?", "a#", "a@b", "", "[::1", "a:99999"])(
     "B18 looks at the path only, never at the host: %j",
     async (host) => {
+      verifies("hostile.b18", "hostile.1.routing-path-only", "hostile.4.trap-elysia");
       const ask = async (path: string, headers: readonly string[] = []) => {
         const head = [`GET ${path} HTTP/1.1`, `Host: ${host}`, "Connection: close", ...headers, "", ""].join("\r\n");
         return readAnswer((await exchange(door.port, [head])).text).status;

@@ -17,6 +17,8 @@ export interface ExchangeOptions {
   readonly leaves?: boolean;
   /** The address of this machine that it comes from. */
   readonly from?: string;
+  /** Is sent behind the parts again and again, every 250 ms, for as long as the connection lives. */
+  readonly drip?: string;
 }
 
 /**
@@ -26,12 +28,13 @@ export interface ExchangeOptions {
 export async function exchange(
   port: number,
   parts: readonly (string | Uint8Array | (() => Promise<void>))[],
-  { until, boundMs = 15_000, leaves = false, from = "127.0.0.1" }: ExchangeOptions = {},
+  { until, boundMs = 15_000, leaves = false, from = "127.0.0.1", drip }: ExchangeOptions = {},
 ): Promise<Exchange> {
   const socket = connect({ port, host: "127.0.0.1", localAddress: from });
   const started = performance.now();
   const elapsed = () => Math.round(performance.now() - started);
   const end = Promise.withResolvers<void>();
+  let dripping: ReturnType<typeof setInterval> | undefined;
   const seen = { text: "", isClosed: false, firstByteMs: -1, closedMs: -1 };
   const bound = setTimeout(() => end.reject(new Error(`Nothing within ${boundMs} ms; so far: ${seen.text}`)), boundMs);
   socket.on("data", (bytes) => {
@@ -51,10 +54,12 @@ export async function exchange(
       if (typeof part === "function") await part();
       else socket.write(typeof part === "string" ? Buffer.from(part, "latin1") : part);
     }
+    if (drip !== undefined) dripping = setInterval(() => socket.write(drip), 250);
     if (!leaves) await end.promise;
     return { ...seen };
   } finally {
     clearTimeout(bound);
+    clearInterval(dripping);
     socket.destroy();
   }
 }

@@ -76,7 +76,7 @@ export const SPEC: readonly Requirement[] = [
   ...section("Account", {
     "spec.account.owns": "Actions belong to an account.",
     "spec.account.dedupe-scope": "Deduplication is scoped per account.",
-    "spec.account.rate-limit": "later 3: Rate limiting applies per account.",
+    "spec.account.rate-limit": "Rate limiting applies per account.",
   }),
 
   ...section("States and transitions", {
@@ -153,7 +153,7 @@ export const SPEC: readonly Requirement[] = [
     "spec.create.401": "401 with the envelope on a missing or invalid bearer token.",
     "spec.create.405": "405 with the envelope and `Allow` when the method is not allowed.",
     "spec.create.413": "413 with the envelope for a request body over 1 MB.",
-    "spec.create.429": "later 3: 429 with the envelope and `Retry-After` when rate limited.",
+    "spec.create.429": "429 with the envelope and `Retry-After` when rate limited.",
   }),
 
   ...section("Sync behavior", {
@@ -225,7 +225,7 @@ export const SPEC: readonly Requirement[] = [
     "spec.error.invalid-url": "Code invalid_url.",
     "spec.error.invalid-sync": "400 invalid_sync: sync combined with approve true.",
     "spec.error.unauthorized": "401 unauthorized: missing or invalid bearer token.",
-    "spec.error.rate-limited": "later 3: 429 rate_limited: too many requests for the account.",
+    "spec.error.rate-limited": "429 rate_limited: too many requests for the account.",
     "spec.error.payload-too-large": "413 payload_too_large: body over 1 MB.",
     "spec.error.method-not-allowed": "405 method_not_allowed: method not allowed on the route.",
     "spec.error.not-found": "Code not_found.",
@@ -242,7 +242,7 @@ export const SPEC: readonly Requirement[] = [
     "spec.limit.retries": "retries: 1 to 100, default 3 (maximum delivery attempts).",
     "spec.limit.dedupe-window": "Deduplication and idempotency window: 24 hours.",
     "spec.limit.sync-wait": "sync wait: 30 seconds by default, maximum 120 seconds.",
-    "spec.limit.rate-retry-after": "later 3: Rate limit response: 429 with `Retry-After: 1`.",
+    "spec.limit.rate-retry-after": "Rate limit response: 429 with `Retry-After: 1`.",
   }),
 
   ...section("Versioning", {

@@ -9,6 +9,7 @@ import { type Action, isTerminal } from "../../domain/action.ts";
 import { WAIT_SECONDS_DEFAULT } from "../../domain/limits.ts";
 import { json } from "../answer.ts";
 import { readJson } from "../body.ts";
+import { parseFields } from "../parse-json.ts";
 import { readQuery } from "../query.ts";
 import { type Route, routeOf } from "../route.ts";
 import { callerOf, type Visit } from "../visit.ts";
@@ -36,7 +37,7 @@ export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
   const create = async (visit: Visit): Promise<Response> => {
     const caller = callerOf(visit);
     const { wait = WAIT_SECONDS_DEFAULT } = readQuery(visit.search, WAIT);
-    const body = await readJson(visit);
+    const body = await readJson(visit, parseFields);
     const { request, sync } = checkCreate({
       value: body.value,
       bodyText: () => memberText(body, "body"),

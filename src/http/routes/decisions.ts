@@ -6,6 +6,7 @@ import { NoQuery } from "../../contract/wait.ts";
 import type { Operation } from "../../domain/transition.ts";
 import { json } from "../answer.ts";
 import { readOptionalJson } from "../body.ts";
+import { parseFields } from "../parse-json.ts";
 import { readQuery } from "../query.ts";
 import { type Route, routeOf } from "../route.ts";
 import { callerOf } from "../visit.ts";
@@ -24,7 +25,7 @@ export function decisionRoutes({ desk, show }: DecisionRouteDeps): readonly Rout
   const route = (operation: ApiOperation, verb: Operation): Route =>
     routeOf(operation, async (visit, params) => {
       readQuery(visit.search, NONE);
-      const body = await readOptionalJson(visit);
+      const body = await readOptionalJson(visit, parseFields);
       const reason = checkDecision(body?.value);
       const caller = callerOf(visit);
       return json(show(caller, await desk[verb](caller, actionIdOf(visit, params), reason)));

@@ -7,6 +7,7 @@ import { DomainError } from "../../domain/errors.ts";
 import { KEY_ID } from "../../domain/id.ts";
 import { json } from "../answer.ts";
 import { readJson } from "../body.ts";
+import { parseFields } from "../parse-json.ts";
 import { readQuery } from "../query.ts";
 import { type Route, routeOf } from "../route.ts";
 import { callerOf } from "../visit.ts";
@@ -26,7 +27,7 @@ export function keyRoutes({ keyDesk }: KeyRouteDeps): readonly Route[] {
     }),
     routeOf(API.createKey, async (visit) => {
       readQuery(visit.search, NONE);
-      const request = checkCreateKey((await readJson(visit)).value);
+      const request = checkCreateKey((await readJson(visit, parseFields)).value);
       const { row, key } = await keyDesk.create(callerOf(visit), request);
       return json(createdKeyJson(row, key), 201, { "cache-control": "no-store" });
     }),

@@ -1,0 +1,153 @@
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ActionDesk } from "../../src/actions/desk.ts";
+import { verifies } from "../spec/verifies.ts";
+import { anAction } from "../support/factory.ts";
+import { cardboardDesk, KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+import { exchange, readAnswer, request } from "./wire.ts";
+
+const door = openDoor();
+afterAll(() => door[Symbol.asyncDispose]());
+beforeEach(() => {
+  door.calls.length = 0;
+  door.lines.length = 0;
+});
+
+const KEY = `Authorization: Bearer ${KEYS.owner}`;
+const TYPE = "Content-Type: application/json";
+const BODY = `{"url":"https://api.example.com/"}`;
+const SIZE = `Content-Length: ${BODY.length}`;
+const NEXT = request("GET /v1/actions", [KEY]);
+
+const create = (headers: readonly string[], body = BODY) => request("POST /v1/actions", [KEY, TYPE, ...headers], body);
+const many = (count: number) => Array.from({ length: count }, (_, at) => `X-${at}: v`);
+
+/** What the engine refuses before anybody of ours is asked, by status. */
+const REFUSED: readonly (readonly [name: string, status: number, bytes: string])[] = [
+  ["B122 a length and chunks", 400, create([SIZE, "Transfer-Encoding: chunked"])],
+  ["B122 chunks and a length", 400, create(["Transfer-Encoding: chunked", SIZE])],
+  ["B122 two lengths", 400, create([SIZE, "Content-Length: 6"])],
+  ["B122 two lengths in one", 400, create([`${SIZE}, 6`])],
+  ["B122 +5", 400, create(["Content-Length: +5"])],
+  ["B122 -1", 400, create(["Content-Length: -1"])],
+  ["a length of 20 digits", 400, create(["Content-Length: 99999999999999999999"])],
+  ["a length in hex", 400, create(["Content-Length: 0x5"])],
+  ["an empty length", 400, create(["Content-Length:"])],
+  ["a coding that is not chunked", 400, create(["Transfer-Encoding: gzip"])],
+  ["chunked and something else", 400, create(["Transfer-Encoding: gzip, chunked"])],
+  ["a space before the colon", 400, create(["Transfer-Encoding : chunked"])],
+  ["a folded header", 400, create(["X-A: a\r\n b"])],
+  ["NUL in a header", 400, create(["X-A: a\0b"])],
+  ["no host", 400, `GET /v1/actions HTTP/1.1\r\n${KEY}\r\n\r\n`],
+  ["TLS", 400, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 \r\n\r\n"],
+  ["HTTP/2", 400, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+  ["B123 a header of 17 KB", 431, create([SIZE, `X-A: ${"x".repeat(17 * 1_024)}`])],
+  ["B123 250 headers", 431, create([SIZE, ...many(250)])],
+  ["another version", 505, `GET /v1/actions HTTP/9.9\r\nHost: a\r\n${KEY}\r\n\r\n`],
+];
+
+describe("what the HTTP engine refuses itself", () => {
+  test.each(REFUSED)(
+    "has no envelope, reaches no handler and ends the connection: %s",
+    async (_name, status, bytes) => {
+      verifies("hostile.1.wire", "hostile.b122", "hostile.b123");
+      const { text, isClosed } = await exchange(door.port, [bytes + NEXT], {
+        until: (soFar) => soFar.includes("\r\n\r\n"),
+      });
+      const answer = readAnswer(text);
+      expect({ status: answer.status, body: answer.body }).toEqual({ status, body: "" });
+      expect(isClosed || answer.headers.get("connection") === "close").toBe(true);
+      expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+      expect([door.calls, door.lines]).toEqual([[], []]);
+    },
+  );
+
+  test.each([
+    ["no number", "zz"],
+    ["a negative one", "-1"],
+    ["one beyond every number", "ffffffffffffffffff"],
+  ])("a chunk whose size is %s: nothing is done, nor what follows", async (_name, size) => {
+    verifies("hostile.1.wire");
+    const bytes = create(["Transfer-Encoding: chunked"], `${size}\r\n${BODY}\r\n0\r\n\r\n`);
+    const { text } = await exchange(door.port, [bytes + NEXT]);
+    expect(readAnswer(text)).toMatchObject({ status: 400, body: "" });
+    expect(door.calls).toEqual([]);
+  });
+
+  test("leaves the neighbours of the bound alone: 16 KB and 150 headers are read", async () => {
+    verifies("hostile.b123");
+    for (const headers of [[`X-A: ${"x".repeat(15 * 1_024)}`], many(150)]) {
+      const { text } = await exchange(door.port, [create([SIZE, "Connection: close", ...headers])]);
+      expect(readAnswer(text).status).toBe(201);
+    }
+  });
+});
+
+test("two Authorization headers are none, in whichever order and even when they are equal", async () => {
+  verifies("hostile.1.one-bearer");
+  const other = `Authorization: Bearer ${KEYS.reader}`;
+  for (const headers of [
+    [KEY, KEY],
+    [KEY, other],
+    [KEY, "Authorization:"],
+    ["Authorization: Basic eDp5", KEY],
+  ]) {
+    const { text } = await exchange(door.port, [request("GET /v1/actions", [...headers, "Connection: close"])]);
+    expect(readAnswer(text).status).toBe(401);
+  }
+  expect(door.calls).toEqual([]);
+});
+
+/** Short, so that nobody waits: the engine looks every four seconds. The service has thirty. */
+const ARRIVAL_SECONDS = 4;
+const BOUND = { boundMs: (ARRIVAL_SECONDS + 4) * 1_000 };
+
+/** A desk at which a wait lasts longer than a request may take to arrive. */
+function slowDesk(): ActionDesk {
+  const wait = async () => {
+    await Bun.sleep(ARRIVAL_SECONDS * 1_000 + 250);
+    return anAction({ id: KNOWN_ID, status: "active", attempts: 1 });
+  };
+  return { ...cardboardDesk([]), wait };
+}
+
+test("B124 what does not arrive in time is closed, whoever waits for an action is not, and others are served", async () => {
+  verifies("hostile.b124", "hostile.1.arrival", "hostile.1.arrival-longer");
+  await using slow = openDoor({ desk: slowDesk(), arrivalSeconds: ARRIVAL_SECONDS });
+  const sync = `{"url":"https://api.example.com/","sync":true}`;
+  const half = (body: string, headers: readonly string[]) => request("POST /v1/actions", [KEY, TYPE, ...headers], body);
+  const late = Promise.all([
+    exchange(slow.port, [half(`{"u`, [SIZE])], BOUND),
+    exchange(slow.port, [half("", ["Content-Length: 1000"])], { ...BOUND, drip: " " }),
+    exchange(slow.port, [half("", ["Transfer-Encoding: chunked"])], { ...BOUND, drip: "1\r\n \r\n" }),
+    // What asks for a wait has to be there in time as well.
+    exchange(slow.port, [half(sync.slice(0, 10), ["Content-Length: 1000"])], { ...BOUND, drip: " " }),
+    // A connection on which nothing more comes.
+    exchange(slow.port, [NEXT], BOUND),
+  ]);
+  const waiting = Promise.all([
+    exchange(slow.port, [request(`GET /v1/actions/${KNOWN_ID}?wait=100`, [KEY, "Connection: close"])]),
+    exchange(slow.port, [half(sync, [`Content-Length: ${sync.length}`, "Connection: close"])]),
+  ]);
+  // Two hundred that send neither head nor body to its end take nobody's place.
+  const stuck = Array.from({ length: 100 }, () => [
+    request("GET /v1/actions", [KEY]).slice(0, -2),
+    create([SIZE], "{"),
+  ]);
+  const leave = Promise.withResolvers<void>();
+  const held = stuck.flat().map((part) => exchange(slow.port, [part, () => leave.promise], { leaves: true }));
+  const timesMs: number[] = [];
+  for (let count = 0; count < 100; count += 1) {
+    const startedMs = performance.now();
+    expect((await slow.ask("/v1/actions")).status).toBe(200);
+    timesMs.push(performance.now() - startedMs);
+    await nextTurn();
+  }
+  expect(timesMs.toSorted((a, b) => a - b)[90]).toBeLessThan(100);
+
+  // Each would fail at its bound: not one second later than the limit and a look of the engine.
+  for (const { isClosed } of await late) expect(isClosed).toBe(true);
+  expect((await waiting).map(({ text }) => readAnswer(text).status)).toEqual([200, 201]);
+  leave.resolve();
+  await Promise.all(held);
+}, 20_000);

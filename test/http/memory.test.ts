@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { verifies } from "../spec/verifies.ts";
+import { peakOf } from "../support/memory.ts";
+import { OWNER_KEY, Service } from "../support/service.ts";
+import { hugeBodies } from "./hostile-requests.ts";
+import { exchange, readAnswer, request } from "./wire.ts";
+
+const MEBIBYTE = 1_048_576;
+const COST_MAX = 10 * MEBIBYTE;
+/** So many at a time that what the collector has not yet taken away is small beside what they hold. */
+const AT_ONCE = 16;
+const TRIES = 4;
+
+/** The service alone in its process: whoever sends has a memory of its own. */
+let service: Service;
+beforeAll(async () => {
+  service = new Service({ env: { RATE_LIMIT_PER_SECOND: "0" } });
+  await service.ready();
+  for (let count = 0; count < 50; count += 1) await post(`{"url":"http://127.0.0.1:9/","approve":true}`);
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+async function post(body: string): Promise<number> {
+  const response = await service.request("/v1/actions", { method: "POST", body });
+  await response.text();
+  return response.status;
+}
+
+/** Those that cost most of what a client may send: long texts, long lists, many members, many things to complain about. */
+const HEAVY = ["a text of a megabyte", "340,000 empty lists", "500,000 numbers", "9,900 unknown members"] as const;
+
+describe("a request costs under 10 MB, whatever is in it", () => {
+  test.each(HEAVY)("%s", async (name) => {
+    verifies("hostile.1.memory");
+    const body = (hugeBodies()[name] ?? "").replace("{", `{"approve":true,`);
+    const each: number[] = [];
+    for (let tries = 0; tries < TRIES && !each.some((cost) => cost < COST_MAX); tries += 1) {
+      const peak = await peakOf(service.process.pid, () =>
+        Promise.all(Array.from({ length: AT_ONCE }, () => post(body))),
+      );
+      each.push(peak / AT_ONCE);
+    }
+    console.log(`memory: ${name}: ${each.map((bytes) => (bytes / MEBIBYTE).toFixed(1)).join(", ")} MB each`);
+    expect(Math.min(...each)).toBeLessThan(COST_MAX);
+  });
+
+  test("B26 chunks without end: 413, while up to 40 MB are poured in", async () => {
+    verifies("hostile.1.memory", "hostile.b26");
+    const port = Number(new URL(await service.ready()).port);
+    const head = [`Authorization: Bearer ${OWNER_KEY}`, "Content-Type: application/json", "Transfer-Encoding: chunked"];
+    const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`;
+    const pour = async () => void (await new Promise((resolve) => setImmediate(resolve)));
+    const endless = Array.from({ length: 640 }, () => [chunk, pour]).flat();
+    const peaks: number[] = [];
+    for (let tries = 0; tries < TRIES && !peaks.some((peak) => peak < COST_MAX); tries += 1) {
+      peaks.push(
+        await peakOf(service.process.pid, async () => {
+          const { text, isClosed } = await exchange(port, [request("POST /v1/actions", head), ...endless]);
+          expect({ status: readAnswer(text).status, isClosed }).toEqual({ status: 413, isClosed: true });
+        }),
+      );
+    }
+    console.log(`memory: endless chunks: ${peaks.map((bytes) => (bytes / MEBIBYTE).toFixed(1)).join(", ")} MB`);
+    expect(Math.min(...peaks)).toBeLessThan(COST_MAX);
+  });
+});

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { API, type ApiOperation } from "../../src/contract/operations.ts";
+import { verifies } from "../spec/verifies.ts";
+import { anApiKey } from "../support/factory.ts";
+import { broken } from "../support/promised.ts";
+import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { KEYS } from "./stub-house.ts";
+import { tablesIn } from "./tables.ts";
+import { exchange, readAnswer, request } from "./wire.ts";
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const;
+const operations = Object.values<ApiOperation>(API);
+const byPath = [...Map.groupBy(operations, ({ path }) => path)];
+const gets = operations.filter(({ method }) => method === "GET");
+
+/** Over a bare socket, since no client sends every method. */
+async function ask(door: RealDoor, method: string, path: string) {
+  const headers = [`Authorization: Bearer ${KEYS.owner}`, "Origin: https://evil.example", "Connection: close"];
+  const { text } = await exchange(door.port, [request(`${method} ${path}`, headers)]);
+  return readAnswer(text);
+}
+
+let door: RealDoor;
+let ids: { readonly action: string; readonly key: string };
+beforeAll(async () => {
+  // Nothing is dispatched: only a request can change a row.
+  door = await openRealDoor({ starts: false });
+  const { engine } = door;
+  const key = anApiKey({ accountId: engine.owner.accountId });
+  await engine.store.accounts.addKey(key);
+  ids = { action: (await engine.create({ approve: true })).id, key: key.id };
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+const at = (path: string) => path.replace("{id}", path.startsWith("/v1/keys") ? ids.key : ids.action);
+const query = ({ id }: ApiOperation) => (id === "getSigningSecret" ? "?origin=https://a.example" : "");
+const allowed = (same: readonly ApiOperation[]) => {
+  const methods = same.map<string>(({ method }) => method);
+  return [...methods, ...(methods.includes("GET") ? ["HEAD"] : [])].toSorted();
+};
+
+describe("every path and every method", () => {
+  test.each(byPath)("%s takes what it has, and names it to whoever asks for another", async (path, same) => {
+    verifies("hostile.1.405", "hostile.1.options", "decision.2.method-not-allowed");
+    const allow = allowed(same).join(", ");
+    const before = tablesIn(door.engine.folder);
+    for (const method of METHODS.filter((one) => !allowed(same).includes(one))) {
+      for (const address of [at(path), `${at(path)}/`]) {
+        const answer = await ask(door, method, address);
+        const status = method === "OPTIONS" ? 204 : 405;
+        expect({ method, status: answer.status, allow: answer.headers.get("allow") }).toEqual({
+          method,
+          status,
+          allow,
+        });
+        const text = method === "HEAD" ? null : answer.body;
+        expect(broken({ method, path: address, status, headers: answer.headers, text })).toEqual([]);
+        expect([...answer.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+      }
+    }
+    expect(tablesIn(door.engine.folder)).toEqual(before);
+  });
+
+  test("a path that is none is 404, whatever the method", async () => {
+    verifies("hostile.1.405", "hostile.1.options");
+    for (const method of METHODS) expect((await ask(door, method, "/v1/nothing")).status).toBe(404);
+  });
+});
+
+describe("where GET is", () => {
+  const cases = gets.map((operation) => [operation.path, operation] as const);
+
+  test.each(cases)("HEAD of %s is its head and nothing else, and changes nothing", async (path, operation) => {
+    verifies("hostile.1.head", "hostile.4.trap-elysia");
+    const address = at(path) + query(operation);
+    const before = tablesIn(door.engine.folder);
+    const [head, get] = [await ask(door, "HEAD", address), await ask(door, "GET", address)];
+    expect({ status: head.status, body: head.body }).toEqual({ status: 200, body: "" });
+    const told = (headers: Headers) => [...headers.keys()].filter((name) => name !== "date").toSorted();
+    expect(told(head.headers)).toEqual(told(get.headers));
+    // Numbers move from one look to the next.
+    if (path !== "/metrics") expect(head.headers.get("content-length")).toBe(get.headers.get("content-length"));
+    expect(tablesIn(door.engine.folder)).toEqual(before);
+  });
+
+  test.each(cases)("a trailing slash makes no difference to %s, and two do", async (path, operation) => {
+    verifies("hostile.1.trailing-slash");
+    const bytes = async (address: string) => {
+      const { status, body } = await ask(door, "GET", address);
+      return path === "/metrics" ? String(status) : `${status} ${body.replace(/"req_[^"]+"/, '"req"')}`;
+    };
+    const plain = await bytes(at(path) + query(operation));
+    expect(plain).toStartWith("200");
+    expect(await bytes(`${at(path)}/${query(operation)}`)).toBe(plain);
+    expect(await bytes(`${at(path)}//${query(operation)}`)).toStartWith("404");
+  });
+});
+
+test("what is posted may be posted to a path with a slash too", async () => {
+  verifies("hostile.1.trailing-slash");
+  const made = await door.call("POST", "/v1/actions/", `{"url":"http://127.0.0.1:9/","approve":true}`);
+  expect(made.status).toBe(201);
+  expect((await door.call("POST", `/v1/actions/${made.json.id}/cancel/`)).status).toBe(200);
+  expect((await door.call("POST", "/v1/keys/", `{"name":"a","role":"agent"}`)).status).toBe(201);
+});

@@ -1,0 +1,80 @@
+import { expect, test } from "bun:test";
+import { verifies } from "../spec/verifies.ts";
+import { Service } from "../support/service.ts";
+import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { KEYS } from "./stub-house.ts";
+
+const PER_SECOND = 12;
+const CREATE = `{"url":"http://127.0.0.1:9/","approve":true,"dedupe":"same"}`;
+
+type Ask = readonly [method: string, path: string, body?: string, headers?: Readonly<Record<string, string>>];
+
+/** As many requests as an account has in a second: what is answered well, what finds an older action, what is refused. */
+const ASKS: readonly (readonly [status: number, ...ask: Ask])[] = [
+  [201, "POST", "/v1/actions", CREATE],
+  [200, "POST", "/v1/actions", CREATE],
+  [200, "POST", "/v1/actions", CREATE],
+  [200, "GET", "/v1/actions"],
+  [400, "POST", "/v1/actions", "{"],
+  [400, "POST", "/v1/actions", `{"url":7}`],
+  [400, "GET", "/v1/actions?x=1"],
+  [413, "POST", "/v1/actions", " ".repeat(1_048_577)],
+  [404, "GET", "/v1/nothing"],
+  [404, "GET", "/v1/actions/act_nobody"],
+  [405, "PUT", "/v1/actions"],
+  [403, "POST", "/v1/actions", CREATE, { authorization: `Bearer ${KEYS.reader}` }],
+];
+
+async function refusal(door: RealDoor, key: string) {
+  const response = await door.ask("/v1/actions", { headers: { authorization: `Bearer ${key}` } });
+  const { error } = (await response.json()) as { error: { code: string; message: string; request_id: string } };
+  return { status: response.status, wait: response.headers.get("retry-after"), ...error };
+}
+
+test("B28 every request of an account counts, refused ones and found ones too, by whichever of its keys", async () => {
+  verifies("hostile.b28", "spec.account.rate-limit", "spec.create.429", "spec.error.rate-limited");
+  verifies("spec.limit.rate-retry-after", "decision.2.rate-limited", "decision.10.rate-limit-held");
+  await using door = await openRealDoor({ starts: false, rateLimitPerSecond: PER_SECOND });
+  expect(ASKS).toHaveLength(PER_SECOND);
+  for (const [status, ...ask] of ASKS) expect([ask[1], (await door.call(...ask)).status]).toEqual([ask[1], status]);
+
+  for (const key of [KEYS.owner, KEYS.agent, KEYS.approver, KEYS.reader]) {
+    expect(await refusal(door, key)).toEqual({
+      status: 429,
+      wait: "1",
+      code: "rate_limited",
+      message: `This account may make ${PER_SECOND} requests a second; wait a second.`,
+      request_id: expect.stringMatching(/^req_/),
+    });
+  }
+  // Nobody else's requests are fewer for it, and who has no key is none of the account.
+  const theirs = await door.call("GET", "/v1/actions", undefined, { authorization: `Bearer ${STRANGER}` });
+  expect({ status: theirs.status, data: theirs.json.data }).toEqual({ status: 200, data: [] });
+  expect((await door.call("GET", "/v1/actions", undefined, { authorization: "Bearer nonsense" })).status).toBe(401);
+  expect((await door.call("GET", "/health")).status).toBe(200);
+});
+
+test("a second later the account has all of its requests again, and what was refused has changed nothing", async () => {
+  verifies("spec.limit.rate-retry-after", "decision.10.rate-limit-held");
+  await using door = await openRealDoor({ starts: false, rateLimitPerSecond: 3 });
+  const create = `{"url":"http://127.0.0.1:9/","approve":true}`;
+  for (let second = 0; second < 3; second += 1) {
+    const statuses: number[] = [];
+    for (let count = 0; count < 10; count += 1) statuses.push((await door.call("POST", "/v1/actions", create)).status);
+    expect(statuses).toEqual([201, 201, 201, 429, 429, 429, 429, 429, 429, 429]);
+    door.engine.clock.advance(1_000);
+  }
+  const { data } = (await door.call("GET", "/v1/actions?limit=100")).json;
+  expect(data).toHaveLength(9);
+});
+
+test("RATE_LIMIT_PER_SECOND is what the service counts against", async () => {
+  verifies("decision.10.rate-limit-held");
+  await using service = new Service({ env: { RATE_LIMIT_PER_SECOND: "10" } });
+  await service.ready();
+  const answers = await Promise.all(Array.from({ length: 60 }, () => service.request("/v1/account")));
+  const refused = answers.filter(({ status }) => status === 429);
+  // However the burst falls into seconds: it takes less than three.
+  expect(refused.length).toBeWithin(60 - 3 * 10, 51);
+  for (const answer of refused) expect(answer.headers.get("retry-after")).toBe("1");
+});
