@@ -1,0 +1,24 @@
+import { keyRow } from "../../src/accounts/key-row.ts";
+import { systemClock } from "../../src/clock.ts";
+import { readConfig } from "../../src/config.ts";
+import { systemIds } from "../../src/ids.ts";
+import { openVault } from "../../src/vault.ts";
+
+/** Makes an account with an owner key for each of the keys, in a folder that no service runs on yet. */
+export async function addAccounts(folder: string, keys: readonly string[]): Promise<void> {
+  const ids = systemIds;
+  const onFatal = (cause: unknown) => {
+    throw cause;
+  };
+  const config = readConfig({ DATABASE_URL: `file:${folder}/outgate.db` });
+  const { store, secrets } = await openVault(config, { clock: systemClock, ids, onFatal });
+  for (const key of keys) {
+    const now = systemClock.now();
+    const id = ids.account();
+    const place = { table: "accounts", row: id, column: "sealed_root_secret" };
+    const sealedRootSecret = secrets.seal(secrets.newRootSecret(), place);
+    const row = keyRow({ secrets, ids }, { accountId: id, key, name: "owner", role: "owner", hold: "none", now });
+    await store.accounts.create({ id, email: null, sealedRootSecret, createdAt: now }, [row]);
+  }
+  await store.close();
+}
