@@ -2,7 +2,7 @@ import { createReadAccount } from "./accounts/account.ts";
 import { createAuthenticate } from "./accounts/authenticate.ts";
 import { createKeyDesk } from "./accounts/keys.ts";
 import { createPeopleDesk } from "./accounts/people.ts";
-import { createReadSigningSecret } from "./accounts/signing-secret.ts";
+import { createSigningDesk } from "./accounts/signing-desk.ts";
 import { createFollowLink } from "./actions/follow-link.ts";
 import { createReadReceipt } from "./actions/receipt.ts";
 import type { Config } from "./config.ts";
@@ -64,7 +64,7 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
     limits: { rateLimitPerSecond: config.rateLimitPerSecond ?? 0 },
     approvers: config.approvers,
     draining,
-    readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
+    signingDesk: createSigningDesk({ ...deps, signing: store.signing, signingSecrets: engine.signingSecrets, secrets }),
     approvalLinks: config.approvalLinks,
     followLink: createFollowLink({ ...deps, links: store.links, actions: store.actions, secrets, desk: engine.desk }),
     readReceipt: createReadReceipt({ actions: store.actions, secrets }),

@@ -1,7 +1,7 @@
 import { createOwe } from "./actions/owe.ts";
 import { createActionDesk } from "./actions/desk.ts";
 import { createRootSecretOf } from "./accounts/root-secret.ts";
-import { createSigningSecretOf } from "./accounts/signing-secret.ts";
+import { createSigningSecrets, signingNow } from "./accounts/signing-secrets.ts";
 import type { Config } from "./config.ts";
 import type { Action } from "./domain/action.ts";
 import { ActionLoop } from "./dispatch/action-loop.ts";
@@ -47,9 +47,12 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const { attemptTimeoutMs } = settings;
   const bus = createBus();
   const receiptUrl = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
-  const signingSecretOf = createSigningSecretOf(createRootSecretOf(store.accounts, secrets), secrets);
+  const rootSecretOf = createRootSecretOf(store.accounts, secrets);
+  const signingSecrets = createSigningSecrets({ signing: store.signing, rootSecretOf, secrets });
+  const signingSecretsOf = async (accountId: string, origin: string, now: Date) =>
+    signingNow(await signingSecrets(accountId, origin, now), now);
   const owe = createOwe({ ids: parts.ids, receiptUrl });
-  const signedHeaders = createSignedHeaders({ secrets, signingSecretOf });
+  const signedHeaders = createSignedHeaders({ secrets, signingSecretsOf });
   const hashOf = (text: string) => secrets.hash(text);
   const { actions, outbox } = store;
   const userAgent = `Outgate/${VERSION}`;
@@ -82,7 +85,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     feed: createFeed(deps),
     loop,
     bus,
-    signingSecretOf,
+    signingSecrets,
     receiptUrl,
     /** Ends what a dead process left behind, then begins to deliver. */
     async start(): Promise<void> {

@@ -76,6 +76,19 @@ export const welcomeLinks = sqliteTable(
   ],
 );
 
+export const signingSeeds = sqliteTable(
+  "signing_seeds",
+  {
+    seq: integer().primaryKey(),
+    id: text().notNull().unique(),
+    accountId: text("account_id").notNull(),
+    origin: text().notNull(),
+    sealedSeed: text("sealed_seed").notNull(),
+    rotatedAt: integer("rotated_at").notNull(),
+  },
+  (table) => [index("signing_seeds_by_origin").on(table.accountId, table.origin, table.seq)],
+);
+
 export const actions = sqliteTable(
   "actions",
   {

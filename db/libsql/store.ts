@@ -13,6 +13,7 @@ import { createOutboxStore } from "./outbox.ts";
 import { createPeopleStore } from "./people.ts";
 import { Recent } from "./recent.ts";
 import type { HeaderSeal } from "./rows.ts";
+import { createSigningStore } from "./signing.ts";
 import type { Sql } from "./sql.ts";
 import { countActions } from "./waiting.ts";
 import { Writer } from "./writer.ts";
@@ -42,6 +43,7 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
     accounts: createAccountStore(sql, writer),
     links: createLinkStore(hands),
     people: createPeopleStore(sql, writer),
+    signing: createSigningStore(hands),
     facts: createFactStore(hands),
     isAlone,
     async probe() {

@@ -113,6 +113,16 @@ export const API = {
     success: [200],
     errors: ALWAYS,
   },
+  rotateSigningSecret: {
+    id: "rotateSigningSecret",
+    method: "POST",
+    path: "/v1/signing-secret/rotate",
+    permission: "manage",
+    tag: "Auth",
+    summary: "Give an origin, or all of them, a new signing secret",
+    success: [200],
+    errors: [...ALWAYS, ...READING],
+  },
   listKeys: {
     id: "listKeys",
     method: "GET",

@@ -9,7 +9,7 @@ import { Health } from "./health.ts";
 import { CreatedKey, CreateKey, KeyId, KeyList } from "./key.ts";
 import type { API } from "./operations.ts";
 import { ActionPage, ListQuery } from "./page.ts";
-import { SigningSecret, SigningSecretQuery } from "./signing-secret.ts";
+import { NoBody, RotateQuery, Rotation, SigningSecret, SigningSecretQuery } from "./signing-secret.ts";
 import { Timeline } from "./timeline.ts";
 import { WaitQuery } from "./wait.ts";
 
@@ -72,6 +72,11 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
   getSigningSecret: {
     query: SigningSecretQuery,
     answers: { 200: { description: "The secret.", schema: SigningSecret, headers: ["Cache-Control"] } },
+  },
+  rotateSigningSecret: {
+    query: RotateQuery,
+    body: { schema: NoBody, isRequired: false },
+    answers: { 200: { description: "The rotation; the new secret is read like any other.", schema: Rotation } },
   },
   listKeys: { answers: { 200: { description: "The keys.", schema: KeyList } } },
   createKey: {

@@ -2,7 +2,8 @@ import type { Secrets } from "../ports/secrets.ts";
 
 export interface SigningDeps {
   readonly secrets: Pick<Secrets, "sign">;
-  readonly signingSecretOf: (accountId: string, origin: string) => Promise<string>;
+  /** The secrets that sign now, the newest first. */
+  readonly signingSecretsOf: (accountId: string, origin: string, now: Date) => Promise<readonly string[]>;
 }
 
 /** What leaves for a target. */
@@ -19,17 +20,17 @@ export type Header = readonly [name: string, value: string];
 export type SignedHeaders = (message: Signable, now: Date) => Promise<readonly Header[]>;
 
 /**
- * The three headers of Standard Webhooks 1.0.0, with the secret of the account and the target's origin (decisions 6): for
- * actions and callbacks alike.
+ * The three headers of Standard Webhooks 1.0.0, with the secret of the account and the target's origin, after a rotation
+ * with two (decisions 6): for actions and callbacks alike.
  */
-export function createSignedHeaders({ secrets, signingSecretOf }: SigningDeps): SignedHeaders {
+export function createSignedHeaders({ secrets, signingSecretsOf }: SigningDeps): SignedHeaders {
   return async ({ accountId, url, id, body }, now) => {
     const timestampSeconds = Math.floor(now.getTime() / 1_000);
-    const secret = await signingSecretOf(accountId, new URL(url).origin);
+    const signing = await signingSecretsOf(accountId, new URL(url).origin, now);
     return [
       ["webhook-id", id],
       ["webhook-timestamp", String(timestampSeconds)],
-      ["webhook-signature", secrets.sign(secret, { id, timestampSeconds, body })],
+      ["webhook-signature", secrets.sign(signing, { id, timestampSeconds, body })],
     ];
   };
 }

@@ -89,6 +89,11 @@ export const NEXT_CHARS_MAX = 2_048;
 /** Both kinds of deduplication look this far back from now (spec "Limits"). */
 export const DEDUPE_WINDOW_MS = DAY_MS;
 
+/** After a rotation the secret before it signs too for so long (decisions 6). */
+export const SIGNING_OVERLAP_MS = DAY_MS;
+/** How long a process goes on with the signing secrets that it has read. */
+export const SIGNING_SECRETS_FRESH_MS = MINUTE_MS;
+
 /** Answers of targets (decisions 4). */
 export const RESPONSE_BODY_BYTES_MAX = 262_144;
 export const RETRY_AFTER_MS_MIN = SECOND_MS;

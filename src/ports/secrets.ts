@@ -23,8 +23,8 @@ export interface Secrets {
   open(sealed: string, place: SealedPlace): Buffer;
   /** The `whsec_…` of one account and origin (decisions 6). */
   signingSecret(rootSecret: Uint8Array, origin: string): string;
-  /** A Standard Webhooks signature list of the exact bytes that are sent, `v1,…` (Standard Webhooks 1.0.0). */
-  sign(secret: string, message: { id: string; timestampSeconds: number; body: string }): string;
+  /** A Standard Webhooks signature list of the exact bytes that are sent, a `v1,…` for each secret (Standard Webhooks 1.0.0). */
+  sign(signing: readonly string[], message: { id: string; timestampSeconds: number; body: string }): string;
   /** The token of an action's receipt page; found by its id, proven by its MAC. */
   receiptToken(actionId: string): string;
   /** The id of the action whose receipt the token opens; null for any other text. */

@@ -182,6 +182,24 @@ export interface LinkStore {
   find(link: ApprovalLink): Promise<(KeptLink & { readonly expiresAt: Date }) | null>;
 }
 
+/** What the signing secrets of an account are derived from since a rotation (decisions 6). */
+export interface SigningSeed {
+  readonly id: string;
+  readonly accountId: string;
+  /** Null: the secrets of all origins. */
+  readonly origin: string | null;
+  /** Sealed by `Secrets`. */
+  readonly sealedSeed: string;
+  readonly rotatedAt: Date;
+}
+
+export interface SigningStore {
+  /** Adds a seed and forgets those of the same origin that two newer ones have put out of use. */
+  rotate(seed: SigningSeed): Promise<void>;
+  /** The two seeds at most that an origin's secrets come from now, its own or those of all origins: the newest first. */
+  seeds(accountId: string, origin: string): Promise<readonly SigningSeed[]>;
+}
+
 /** What the store says of itself: the check value of the master key. */
 export interface FactStore {
   read(name: string): Promise<string | null>;
@@ -195,6 +213,7 @@ export interface Store {
   readonly accounts: AccountStore;
   readonly links: LinkStore;
   readonly people: PeopleStore;
+  readonly signing: SigningStore;
   readonly facts: FactStore;
   /** True when no other process can hold a lease: everything active at start is an orphan. */
   readonly isAlone: boolean;

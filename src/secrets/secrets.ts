@@ -19,7 +19,7 @@ export function createSecrets(masterKey: Uint8Array, random: (count: number) => 
     seal: (plain, place) => seal(sealKey, plain, place, random),
     open: (sealed, place) => open(sealKey, sealed, place),
     signingSecret,
-    sign,
+    sign: (signing, message) => signing.map((secret) => sign(secret, message)).join(" "),
     receiptToken: (actionId) => receiptToken(receiptKey, actionId),
     readReceiptToken: (token) => readReceiptToken(receiptKey, token),
     approvalToken: (link) => approvalToken(approvalKey, link),

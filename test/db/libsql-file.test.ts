@@ -10,6 +10,7 @@ import { testLinks } from "./conformance/links.ts";
 import { testOutbox } from "./conformance/outbox.ts";
 import { testPaging } from "./conformance/paging.ts";
 import { testPeople } from "./conformance/people.ts";
+import { testSigning } from "./conformance/signing.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
 import { testWelcomeLinks } from "./conformance/welcome-links.ts";
@@ -28,4 +29,5 @@ describe("the store on a file", () => {
   testLinks(openFileStore);
   testPeople(openFileStore);
   testWelcomeLinks(openFileStore);
+  testSigning(openFileStore);
 });

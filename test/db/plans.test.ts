@@ -32,6 +32,8 @@ const LANE = { accountId: ACCOUNT, host: "api.example.com" };
 const LINK = { actionId: "act_x", run: 1, decision: "approve" } as const;
 const KEYS = { dedupe: "d", idempotencyKey: "i", approve: true, callback: "https://hooks.example.com/" };
 
+const SEED = { id: "s", accountId: ACCOUNT, origin: null, sealedSeed: "sealed", rotatedAt: NOON };
+
 /** Every operation of a working day, and the indexes by which its statements find their rows. */
 const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: readonly string[]])[] = [
   ["create", on((actions) => actions.create(aCreation())), []],
@@ -103,6 +105,8 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     ({ people }) => people.prune(NOON),
     ["sessions", "sessions_by_end", "welcome_links", "welcome_links_by_end"],
   ],
+  ["signing seeds", (store) => store.signing.seeds("acc_x", "https://a.example"), ["signing_seeds_by_origin"]],
+  ["rotate", (store) => store.signing.rotate(SEED), ["signing_seeds_by_origin"]],
   ["fact", (store) => store.facts.read("x"), ["facts"]],
 ];
 

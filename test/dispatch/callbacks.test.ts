@@ -46,7 +46,7 @@ describe("an action with a callback", () => {
     await desk.cancel(owner, no.id, null);
     await hooks.saw(6);
 
-    const secret = await engine.signingSecretOf(owner.accountId, new URL(callback).origin);
+    const { secret } = await engine.signingSecrets(owner.accountId, new URL(callback).origin, engine.clock.now());
     const events = hooks.received.map((received) => {
       expect(received).toMatchObject({ method: "POST", path: "/done?team=7" });
       expect(received.headers.get("content-type")).toBe("application/json");

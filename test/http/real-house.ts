@@ -2,7 +2,7 @@ import { createReadAccount } from "../../src/accounts/account.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { createKeyDesk } from "../../src/accounts/keys.ts";
 import { createPeopleDesk } from "../../src/accounts/people.ts";
-import { createReadSigningSecret } from "../../src/accounts/signing-secret.ts";
+import { createSigningDesk } from "../../src/accounts/signing-desk.ts";
 import { createLinksOf } from "../../src/actions/approval-links.ts";
 import { createFollowLink } from "../../src/actions/follow-link.ts";
 import { createReadReceipt } from "../../src/actions/receipt.ts";
@@ -71,7 +71,13 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     keyDesk: createKeyDesk({ accounts, secrets, clock, ids: systemIds, forget: authenticate.forget }),
     peopleDesk,
     readAccount: createReadAccount(engine.store.people),
-    readSigningSecret: createReadSigningSecret(engine.signingSecretOf),
+    signingDesk: createSigningDesk({
+      signing: engine.store.signing,
+      signingSecrets: engine.signingSecrets,
+      secrets,
+      ids: systemIds,
+      clock,
+    }),
     approvalLinks: options.approvalLinks ?? "confirm",
     followLink,
     readReceipt: createReadReceipt({ actions: engine.store.actions, secrets }),

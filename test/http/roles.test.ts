@@ -19,6 +19,7 @@ const MAY: Readonly<Partial<Record<OperationId, readonly Role[]>>> = {
   cancelAction: ["owner", "approver", "agent"],
   retryAction: ["owner", "agent"],
   getSigningSecret: ["owner"],
+  rotateSigningSecret: ["owner"],
   listKeys: ["owner"],
   createKey: ["owner"],
   revokeKey: ["owner"],
@@ -65,7 +66,9 @@ async function goodRequest({ id, method, path }: ApiOperation) {
 async function stateOf(thing: string | null) {
   const { desk, owner, store } = door.engine;
   const keys = await store.accounts.keys(owner.accountId, 1_000);
+  const secret = await door.call("GET", "/v1/signing-secret?origin=https://a.example");
   return {
+    secret: secret.text,
     action: thing === null ? null : await desk.get(owner, thing),
     told: thing === null ? [] : await desk.timeline(owner, thing),
     keys: keys.map((key) => ({ ...key, lastUsedAt: null })),

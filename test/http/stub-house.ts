@@ -3,6 +3,7 @@ import type { KeyDesk } from "../../src/accounts/keys.ts";
 import type { Entered } from "../../src/accounts/new-session.ts";
 import type { PeopleDesk } from "../../src/accounts/people.ts";
 import { personWith } from "../../src/accounts/person.ts";
+import type { SigningDesk } from "../../src/accounts/signing-desk.ts";
 import type { ActionDesk } from "../../src/actions/desk.ts";
 import { systemClock } from "../../src/clock.ts";
 import { DomainError } from "../../src/domain/errors.ts";
@@ -12,7 +13,7 @@ import { createHttp, type HttpDeps } from "../../src/http/server.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { LogFields } from "../../src/ports/log.ts";
 import type { AccountStore, ApiKey } from "../../src/ports/accounts.ts";
-import { ACCOUNT, anAction, anApiKey } from "../support/factory.ts";
+import { ACCOUNT, anAction, anApiKey, later, NOON } from "../support/factory.ts";
 
 /** A key for each role, and one that was revoked. */
 export const KEYS = {
@@ -51,7 +52,7 @@ export function openDoor(overrides: Partial<HttpDeps> = {}) {
     keyDesk: cardboardKeyDesk(calls),
     peopleDesk: cardboardPeopleDesk(calls),
     readAccount: () => Promise.resolve({ id: ACCOUNT, email: null }),
-    readSigningSecret: (_caller, origin) => Promise.resolve({ origin, secret: "whsec_test", previous: null }),
+    signingDesk: cardboardSigningDesk(calls),
     readReceipt: () => Promise.resolve(null),
     followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
     approvalLinks: "confirm",
@@ -175,6 +176,17 @@ function cardboardPeopleDesk(calls: string[]): PeopleDesk {
     resume: () => Promise.resolve(entered.person),
     seeWelcome: () => came("see welcome", { email: null }),
     takeWelcome: () => came("take welcome", entered),
+  };
+}
+
+/** Every origin has one secret, and a rotation is of noon. */
+function cardboardSigningDesk(calls: string[]): SigningDesk {
+  return {
+    read: (_caller, origin) => Promise.resolve({ origin, secret: "whsec_test", previous: null }),
+    rotate(_caller, origin) {
+      calls.push(`rotate ${origin}`);
+      return Promise.resolve({ origin, rotatedAt: NOON, previousExpiresAt: later(86_400_000) });
+    },
   };
 }
 

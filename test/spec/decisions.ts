@@ -22,7 +22,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.1.keys-create": "POST /v1/keys takes name, role and hold; the key is shown once.",
     "decision.1.keys-revoke": "DELETE /v1/keys/{id} revokes.",
     "decision.1.signing-secret": "GET /v1/signing-secret?origin= answers an owner key.",
-    "decision.1.signing-secret-rotate": "later 5: POST /v1/signing-secret/rotate (owner key).",
+    "decision.1.signing-secret-rotate": "POST /v1/signing-secret/rotate (owner key).",
     "decision.1.account": "GET /v1/account: account, key name, role, limits.",
     "decision.1.auth": "POST /auth/signup, /auth/login, /auth/logout: e-mail and password, session cookie.",
     "decision.1.receipt": "GET /r/{token}: receipt as HTML; JSON with `Accept: application/json`.",
@@ -187,7 +187,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.6.per-origin":
       "The secret (`whsec_...`) is derived per account and origin, so that one target can't forge calls to another.",
     "decision.6.read-secret": "An owner reads it at /v1/signing-secret?origin=https://api.example.com.",
-    "decision.6.rotation": "later 5: Rotation, of one origin or of all: both signatures for 24 h.",
+    "decision.6.rotation": "Rotation, of one origin or of all: both signatures for 24 h.",
     "decision.6.callbacks": "Callbacks are signed the same way.",
   }),
 
@@ -301,7 +301,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.12.key-list": "The list of keys is `{ data: [...] }`; DELETE answers 204.",
     "decision.12.signing-secret":
       "A signing secret is `{ origin, secret, previous }`, `previous` null before a rotation.",
-    "decision.12.signing-secret-previous": "later 5: After a rotation `previous` is `{ secret, expires_at }`.",
+    "decision.12.signing-secret-previous": "After a rotation `previous` is `{ secret, expires_at }`.",
     "decision.12.account": "An account is `{ id, email, key: { id, name, role }, limits }`.",
     "decision.12.welcome": "/welcome/{token}, printed once, makes its visitor the account's first person.",
     "decision.12.email-null": "An account without people has `email` null.",
@@ -318,6 +318,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.12.tool-response-body": "later 6: `response_body` is cut at 16 KiB and marked by `response_note`.",
     "decision.12.receipt-json":
       "Receipt JSON: the Action, masked, without header values, plus `timeline`; no other ids, no links.",
-    "decision.12.rotate": "later 5: Rotate answers `{ origin or null, rotated_at, previous_expires_at }`.",
+      "later 4: Receipt JSON: the Action, masked, without header values, plus `timeline`; no other ids, no links.",
+    "decision.12.rotate": "Rotate answers `{ origin or null, rotated_at, previous_expires_at }`.",
   }),
 ];

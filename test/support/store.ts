@@ -35,6 +35,8 @@ export interface TestStore extends AsyncDisposable {
   outbox(actionId: string): Promise<readonly OutboxSeen[]>;
   /** How many dedupe and idempotency keys are remembered. */
   keyCount(): Promise<number>;
+  /** How many rows a table has. */
+  count(table: string): Promise<number>;
 }
 
 /** How the conformance suite gets a store; each implementation brings its own. */
@@ -115,14 +117,17 @@ function testStore(first: Store, { folder, look, open }: Place): TestStore {
         run: Number(row["run"]),
       }));
     },
-    async keyCount() {
-      const [row] = await look.read({ sql: "SELECT count(*) AS n FROM action_keys", args: [] });
-      return Number(row?.["n"]);
-    },
+    keyCount: () => countIn(look, "action_keys"),
+    count: (table) => countIn(look, table),
     async [Symbol.asyncDispose]() {
       await store.close();
       await look.close();
       await folder[Symbol.asyncDispose]();
     },
   };
+}
+
+async function countIn(look: Sql, table: string): Promise<number> {
+  const [row] = await look.read({ sql: `SELECT count(*) AS n FROM ${table}`, args: [] });
+  return Number(row?.["n"]);
 }

@@ -59,6 +59,18 @@ CREATE TABLE welcome_links (
 CREATE INDEX welcome_links_by_account ON welcome_links (account_id, person_id);
 CREATE INDEX welcome_links_by_end ON welcome_links (expires_at);
 
+-- What signing secrets are derived from since a rotation, of one origin or (empty) of all; the newest that fits counts.
+-- Ordered by `seq`, since the wall clock may be set back between two rotations.
+CREATE TABLE signing_seeds (
+  seq INTEGER PRIMARY KEY NOT NULL,
+  id TEXT NOT NULL UNIQUE,
+  account_id TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  sealed_seed TEXT NOT NULL,
+  rotated_at INTEGER NOT NULL
+);
+CREATE INDEX signing_seeds_by_origin ON signing_seeds (account_id, origin, seq);
+
 CREATE TABLE actions (
   id TEXT PRIMARY KEY NOT NULL,
   account_id TEXT NOT NULL,

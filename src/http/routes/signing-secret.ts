@@ -1,25 +1,40 @@
-import type { createReadSigningSecret } from "../../accounts/signing-secret.ts";
+import type { SigningDesk } from "../../accounts/signing-desk.ts";
 import { API } from "../../contract/operations.ts";
 import { compileQuery } from "../../contract/query.ts";
-import { checkOrigin, SigningSecretQuery } from "../../contract/signing-secret.ts";
+import {
+  checkNoBody,
+  checkOrigin,
+  RotateQuery,
+  rotationJson,
+  signingSecretJson,
+  SigningSecretQuery,
+} from "../../contract/signing-secret.ts";
 import { json } from "../answer.ts";
+import { readOptionalJson } from "../body.ts";
 import { readQuery } from "../query.ts";
 import { type Route, routeOf } from "../route.ts";
 import { callerOf } from "../visit.ts";
 
 export interface SigningSecretRouteDeps {
-  readonly readSigningSecret: ReturnType<typeof createReadSigningSecret>;
+  readonly signingDesk: SigningDesk;
 }
 
-const QUERY = compileQuery(SigningSecretQuery);
+const READ = compileQuery(SigningSecretQuery);
+const ROTATE = compileQuery(RotateQuery);
 
 /** What a target needs to verify our signatures (decisions 6). */
-export function signingSecretRoutes({ readSigningSecret }: SigningSecretRouteDeps): readonly Route[] {
+export function signingSecretRoutes({ signingDesk }: SigningSecretRouteDeps): readonly Route[] {
   return [
     routeOf(API.getSigningSecret, async (visit) => {
-      const origin = checkOrigin(readQuery(visit.search, QUERY).origin);
-      const secret = await readSigningSecret(callerOf(visit), origin);
-      return json(JSON.stringify(secret), 200, { "cache-control": "no-store" });
+      const origin = checkOrigin(readQuery(visit.search, READ).origin);
+      const secret = await signingDesk.read(callerOf(visit), origin);
+      return json(signingSecretJson(secret), 200, { "cache-control": "no-store" });
+    }),
+    routeOf(API.rotateSigningSecret, async (visit) => {
+      const { origin } = readQuery(visit.search, ROTATE);
+      const checked = origin === undefined ? null : checkOrigin(origin);
+      checkNoBody(await readOptionalJson(visit));
+      return json(rotationJson(await signingDesk.rotate(callerOf(visit), checked)));
     }),
   ];
 }

@@ -1,0 +1,60 @@
+import { authorize, type Caller } from "../domain/caller.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { Secrets } from "../ports/secrets.ts";
+import type { SigningStore } from "../ports/store.ts";
+import { type OriginSecrets, overlapEnd, seedPlace, type SigningSecrets } from "./signing-secrets.ts";
+
+export interface SigningDeskDeps {
+  readonly signing: Pick<SigningStore, "rotate">;
+  readonly signingSecrets: SigningSecrets;
+  readonly secrets: Pick<Secrets, "newRootSecret" | "seal">;
+  readonly ids: Pick<Ids, "row">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** What signs the calls to one origin, as its owner reads it. */
+export interface SigningSecret extends OriginSecrets {
+  readonly origin: string;
+}
+
+/** A rotation that was made. */
+export interface Rotation {
+  /** Null: all origins. */
+  readonly origin: string | null;
+  readonly rotatedAt: Date;
+  readonly previousExpiresAt: Date;
+}
+
+/** Both use cases of signing secrets, for owners. An `origin` has been checked: scheme, host and port, nothing more. */
+export type SigningDesk = ReturnType<typeof createSigningDesk>;
+
+/** Puts the verbs on one desk. */
+export function createSigningDesk({ signing, signingSecrets, secrets, ids, clock }: SigningDeskDeps) {
+  return {
+    /** `previous` is told as long as it signs. */
+    async read(caller: Caller, origin: string): Promise<SigningSecret> {
+      authorize(caller, "manage");
+      const now = clock.now();
+      const { secret, previous } = await signingSecrets(caller.accountId, origin, now);
+      return { origin, secret, previous: previous === null || now >= previous.expiresAt ? null : previous };
+    },
+
+    /**
+     * Gives one origin, or all of them, a new secret at once; the one before it signs too for 24 hours (decisions 6). No
+     * call has more than two signatures: a second rotation within that time ends the oldest secret there and then. The
+     * new ones come from fresh chance, so that whoever holds an old one, or what it was derived from, knows nothing.
+     */
+    async rotate(caller: Caller, origin: string | null): Promise<Rotation> {
+      authorize(caller, "manage");
+      const rotatedAt = clock.now();
+      const { accountId } = caller;
+      const id = ids.row(rotatedAt);
+      const sealedSeed = secrets.seal(secrets.newRootSecret(), seedPlace(id));
+      await signing.rotate({ id, accountId, origin, sealedSeed, rotatedAt });
+      // After the write: whoever asks the store from now on finds the new seed.
+      signingSecrets.forget(accountId, origin);
+      return { origin, rotatedAt, previousExpiresAt: overlapEnd(rotatedAt) };
+    },
+  };
+}

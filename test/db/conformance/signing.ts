@@ -1,0 +1,79 @@
+import { describe, expect, test } from "bun:test";
+import { systemIds } from "../../../src/ids.ts";
+import type { SigningSeed } from "../../../src/ports/store.ts";
+import { ACCOUNT, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import type { OpenTestStore } from "../../support/store.ts";
+
+const ORIGIN = "https://api.example.com";
+const ELSEWHERE = "https://api.example.com:8443";
+
+function aSeed(overrides: Partial<SigningSeed> = {}): SigningSeed {
+  const id = systemIds.row(NOON);
+  return { id, accountId: ACCOUNT, origin: ORIGIN, sealedSeed: `sealed ${id}`, rotatedAt: NOON, ...overrides };
+}
+
+/** What signing secrets come from since a rotation. */
+export function testSigning(open: OpenTestStore): void {
+  describe("signing seeds", () => {
+    test("are none before a rotation, and then as they were written", async () => {
+      await using db = await open();
+      const { signing } = db.store;
+      expect(await signing.seeds(ACCOUNT, ORIGIN)).toEqual([]);
+      const seed = aSeed();
+      await signing.rotate(seed);
+      expect(await signing.seeds(ACCOUNT, ORIGIN)).toEqual([seed]);
+      await db.restart();
+      expect(await db.store.signing.seeds(ACCOUNT, ORIGIN)).toEqual([seed]);
+    });
+
+    test("of an origin and of all origins count alike: the two newest of both", async () => {
+      await using db = await open();
+      const { signing } = db.store;
+      const [first, all, second] = [aSeed(), aSeed({ origin: null }), aSeed({ rotatedAt: later(5) })];
+      await signing.rotate(first);
+      await signing.rotate(all);
+      expect(await signing.seeds(ACCOUNT, ORIGIN)).toEqual([all, first]);
+      expect(await signing.seeds(ACCOUNT, ELSEWHERE)).toEqual([all]);
+      await signing.rotate(second);
+      expect(await signing.seeds(ACCOUNT, ORIGIN)).toEqual([second, all]);
+      expect(await signing.seeds(ACCOUNT, ELSEWHERE)).toEqual([all]);
+    });
+
+    test("are those of the account alone", async () => {
+      await using db = await open();
+      const { signing } = db.store;
+      await signing.rotate(aSeed({ accountId: OTHER_ACCOUNT }));
+      await signing.rotate(aSeed({ accountId: OTHER_ACCOUNT, origin: null }));
+      expect(await signing.seeds(ACCOUNT, ORIGIN)).toEqual([]);
+    });
+
+    test("are in the order of the rotations, also when the clock was set back between them", async () => {
+      await using db = await open();
+      const { signing } = db.store;
+      const [before, after] = [aSeed({ rotatedAt: later(1_000_000) }), aSeed({ rotatedAt: NOON })];
+      await signing.rotate(before);
+      await signing.rotate(after);
+      expect(await signing.seeds(ACCOUNT, ORIGIN)).toEqual([after, before]);
+    });
+
+    test("are forgotten when two newer ones have put them out of use, and nobody else's with them", async () => {
+      await using db = await open();
+      const { signing } = db.store;
+      const [other, all] = [aSeed({ origin: ELSEWHERE }), aSeed({ origin: null })];
+      for (const seed of [other, all]) await signing.rotate(seed);
+      const mine = Array.from({ length: 5 }, () => aSeed());
+      for (const seed of mine) await signing.rotate(seed);
+      expect(await signing.seeds(ACCOUNT, ORIGIN)).toEqual(mine.slice(3).toReversed());
+      expect(await signing.seeds(ACCOUNT, ELSEWHERE)).toEqual([all, other]);
+      expect(await db.count("signing_seeds")).toBe(4);
+    });
+
+    test("of rotations at the same time are all written, one after the other", async () => {
+      await using db = await open();
+      const { signing } = db.store;
+      const seeds = Array.from({ length: 20 }, () => aSeed());
+      await Promise.all(seeds.map((seed) => signing.rotate(seed)));
+      expect(await signing.seeds(ACCOUNT, ORIGIN)).toEqual(seeds.slice(18).toReversed());
+    });
+  });
+}

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { verifies } from "../spec/verifies.ts";
+import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+
+const ORIGIN = "https://api.example.com";
+const ELSEWHERE = "http://other.example:8080";
+const DAY_MS = 86_400_000;
+
+let door: RealDoor;
+beforeAll(async () => {
+  door = await openRealDoor({ starts: false });
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+const read = async (origin = ORIGIN, key?: string): Promise<Readonly<Record<string, unknown>>> => {
+  const headers: Readonly<Record<string, string>> = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  const { text } = await door.call("GET", `/v1/signing-secret?origin=${origin}`, undefined, headers);
+  return JSON.parse(text);
+};
+const rotate = (query = "", body?: string) => door.call("POST", `/v1/signing-secret/rotate${query}`, body);
+
+describe("POST /v1/signing-secret/rotate", () => {
+  test("says what was rotated, and until when the secret before it signs too", async () => {
+    verifies("decision.1.signing-secret-rotate", "decision.12.rotate", "decision.12.signing-secret-previous");
+    const [before, elsewhere] = [await read(), await read(ELSEWHERE)];
+    const now = door.engine.clock.now().getTime();
+    const expires_at = new Date(now + DAY_MS).toISOString();
+    const rotated = await rotate(`?origin=${ORIGIN}`);
+    expect(rotated.status).toBe(200);
+    expect(JSON.parse(rotated.text)).toEqual({
+      origin: ORIGIN,
+      rotated_at: new Date(now).toISOString(),
+      previous_expires_at: expires_at,
+    });
+    const after = await read();
+    expect(after).toEqual({
+      origin: ORIGIN,
+      secret: expect.stringMatching(/^whsec_/),
+      previous: { secret: before["secret"], expires_at },
+    });
+    expect(after["secret"]).not.toBe(before["secret"]);
+    expect(await read(ELSEWHERE)).toEqual(elsewhere);
+  });
+
+  test("without an origin rotates all of the account, and of nobody else", async () => {
+    verifies("decision.1.signing-secret-rotate", "decision.12.rotate");
+    const before = [await read(), await read(ELSEWHERE)];
+    const theirs = await read(ORIGIN, STRANGER);
+    expect(JSON.parse((await rotate()).text)).toMatchObject({ origin: null });
+    const after = [await read(), await read(ELSEWHERE)];
+    expect(after.map(({ previous }) => previous)).toMatchObject(before.map(({ secret }) => ({ secret })));
+    expect(await read(ORIGIN, STRANGER)).toEqual(theirs);
+  });
+
+  test("knows an origin in whatever case and with the scheme's own port", async () => {
+    const { secret } = await read();
+    expect(JSON.parse((await rotate("?origin=HTTPS://API.example.com:443")).text)).toMatchObject({ origin: ORIGIN });
+    expect(await read()).toMatchObject({ previous: { secret } });
+  });
+
+  test.each([
+    ["?origin=", "invalid_query", "origin"],
+    ["?origin=https://a.example/x", "invalid_query", "origin"],
+    ["?origin=https://u@a.example", "invalid_query", "origin"],
+    ["?origin=https://a.example&origin=https://b.example", "invalid_query", "origin"],
+    ["?orgin=https://a.example", "invalid_query", "orgin"],
+  ])("rotates nothing with %s", async (query, code, field) => {
+    const before = [await read(), await read("https://a.example")];
+    const refused = await rotate(query);
+    expect({ status: refused.status, code: refused.json.error.code }).toEqual({ status: 400, code });
+    expect(refused.json.error.details).toMatchObject([{ field }]);
+    expect([await read(), await read("https://a.example")]).toEqual(before);
+  });
+
+  test("takes no body, so that nobody rotates every origin with one that names a single one", async () => {
+    const before = [await read(), await read(ELSEWHERE)];
+    const refused = await rotate("", `{"origin":"${ORIGIN}"}`);
+    expect(refused.json.error).toMatchObject({ code: "validation_error", details: [{ field: "origin" }] });
+    expect([await read(), await read(ELSEWHERE)]).toEqual(before);
+    expect((await rotate(`?origin=${ORIGIN}`, "{}")).status).toBe(200);
+  });
+});
