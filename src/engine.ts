@@ -1,7 +1,7 @@
 import { createOwe } from "./actions/owe.ts";
 import { createActionDesk } from "./actions/desk.ts";
 import { createRootSecretOf } from "./accounts/root-secret.ts";
-import { createSigningSecrets, signingNow } from "./accounts/signing-secrets.ts";
+import { createSigningSecrets } from "./accounts/signing-secrets.ts";
 import type { Config } from "./config.ts";
 import type { Action } from "./domain/action.ts";
 import { ActionLoop } from "./dispatch/action-loop.ts";
@@ -49,10 +49,8 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const receiptUrl = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
   const rootSecretOf = createRootSecretOf(store.accounts, secrets);
   const signingSecrets = createSigningSecrets({ signing: store.signing, rootSecretOf, secrets });
-  const signingSecretsOf = async (accountId: string, origin: string, now: Date) =>
-    signingNow(await signingSecrets(accountId, origin, now), now);
   const owe = createOwe({ ids: parts.ids, receiptUrl });
-  const signedHeaders = createSignedHeaders({ secrets, signingSecretsOf });
+  const signedHeaders = createSignedHeaders({ secrets, signingSecretsOf: signingSecrets.inUse });
   const hashOf = (text: string) => secrets.hash(text);
   const { actions, outbox } = store;
   const userAgent = `Outgate/${VERSION}`;

@@ -18,6 +18,9 @@ export function createLinkStore({ sql, writer }: Pick<Hands, "sql" | "writer">):
       const kept = done.flatMap(({ rows }) => rows).map((row) => Number(row["expires_at"]));
       return new Date(Math.min(...kept));
     },
+    async forgetAll() {
+      await writer.write([{ sql: "DELETE FROM approval_links", args: [] }]);
+    },
     async find(link) {
       const { actionId, run, decision } = link;
       const [row] = await sql.read({ sql: FIND, args: [actionId, run, decision] });

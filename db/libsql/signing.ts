@@ -1,4 +1,4 @@
-import type { SigningSeed, SigningStore } from "../../src/ports/store.ts";
+import type { SigningSeed, SigningStore } from "../../src/ports/signing-store.ts";
 import type { Hands } from "./hands.ts";
 import type { Row } from "./sql.ts";
 

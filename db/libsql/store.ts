@@ -13,8 +13,9 @@ import { createOutboxStore } from "./outbox.ts";
 import { createPeopleStore } from "./people.ts";
 import { Recent } from "./recent.ts";
 import type { HeaderSeal } from "./rows.ts";
+import { createSealedStore } from "./sealed.ts";
 import { createSigningStore } from "./signing.ts";
-import type { Sql } from "./sql.ts";
+import type { Sql, Statement } from "./sql.ts";
 import { countActions } from "./waiting.ts";
 import { Writer } from "./writer.ts";
 
@@ -44,6 +45,7 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
     links: createLinkStore(hands),
     people: createPeopleStore(sql, writer),
     signing: createSigningStore(hands),
+    sealed: createSealedStore(hands),
     facts: createFactStore(hands),
     isAlone,
     async probe() {
@@ -78,13 +80,23 @@ function createActionStore(hands: Hands): ActionStore {
 }
 
 function createFactStore({ sql, writer }: Hands): FactStore {
+  const put = (name: string, value: string): Statement => ({
+    sql: "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)",
+    args: [name, value],
+  });
   return {
     async read(name) {
       const [row] = await sql.read({ sql: "SELECT value FROM facts WHERE name = ?", args: [name] });
       return row === undefined ? null : String(row["value"]);
     },
     async write(name, value) {
-      await writer.write([{ sql: "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", args: [name, value] }]);
+      await writer.write([put(name, value)]);
+    },
+    async writeAll(values) {
+      const statements = Object.entries(values).map(([name, value]) =>
+        value === null ? { sql: "DELETE FROM facts WHERE name = ?", args: [name] } : put(name, value),
+      );
+      await writer.write(statements);
     },
   };
 }

@@ -2,7 +2,7 @@ import { authorize, type Caller } from "../domain/caller.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Secrets } from "../ports/secrets.ts";
-import type { SigningStore } from "../ports/store.ts";
+import type { SigningStore } from "../ports/signing-store.ts";
 import { type OriginSecrets, overlapEnd, seedPlace, type SigningSecrets } from "./signing-secrets.ts";
 
 export interface SigningDeskDeps {

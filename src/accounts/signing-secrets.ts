@@ -1,6 +1,6 @@
 import { SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS } from "../domain/limits.ts";
 import type { Secrets } from "../ports/secrets.ts";
-import type { SigningSeed, SigningStore } from "../ports/store.ts";
+import type { SigningSeed, SigningStore } from "../ports/signing-store.ts";
 import type { RootSecretOf } from "./root-secret.ts";
 
 /** What signs the calls to one origin (decisions 6). */
@@ -13,6 +13,8 @@ export interface OriginSecrets {
 /** The signing secrets of an account for an origin, as `URL.origin` spells it. */
 export interface SigningSecrets {
   (accountId: string, origin: string, now: Date): Promise<OriginSecrets>;
+  /** Those that sign now, the newest first: two while a rotation is fresh, else one. */
+  readonly inUse: (accountId: string, origin: string, now: Date) => Promise<readonly string[]>;
   /** Makes a rotation count at once; null: of all origins. */
   readonly forget: (accountId: string, origin: string | null) => void;
 }
@@ -69,12 +71,11 @@ export function createSigningSecrets({ signing, rootSecretOf, secrets }: Signing
       origin === null ? name.startsWith(nameOf(accountId, "")) : name === nameOf(accountId, origin);
     for (const name of remembered.keys()) if (isMeant(name)) remembered.delete(name);
   };
-  return Object.assign(recall, { forget });
-}
-
-/** The secrets that sign now, the newest first: two while a rotation is fresh, else one. */
-export function signingNow({ secret, previous }: OriginSecrets, now: Date): readonly string[] {
-  return previous === null || now >= previous.expiresAt ? [secret] : [secret, previous.secret];
+  const inUse = async (accountId: string, origin: string, now: Date) => {
+    const { secret, previous } = await recall(accountId, origin, now);
+    return previous === null || now >= previous.expiresAt ? [secret] : [secret, previous.secret];
+  };
+  return Object.assign(recall, { inUse, forget });
 }
 
 /** Until when the secret before a rotation signs too. */

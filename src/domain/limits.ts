@@ -140,4 +140,9 @@ export const FLUSH_ROWS_MAX = 1_000;
 /** Bytes of payload that one commit takes, so that a flush of large bodies does not hold the event loop. */
 export const FLUSH_BYTES_MAX = 8 * 1_048_576;
 
+/** Sealed texts that one commit of a change of the master key takes: 5 MB at most. */
+export const RESEAL_ROWS_MAX = 200;
+/** Texts that could not be opened and are named; the rest is only counted. */
+export const UNOPENED_NAMED_MAX = 10;
+
 export const RATE_WINDOW_MS = SECOND_MS;

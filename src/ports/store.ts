@@ -8,6 +8,8 @@ import type { Owed, OwedKind } from "../domain/owed.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
 import type { AccountStore } from "./accounts.ts";
 import type { PeopleStore } from "./people.ts";
+import type { SealedStore } from "./sealed-store.ts";
+import type { SigningStore } from "./signing-store.ts";
 
 /** The store can't be written or read now: the disk is full, the database is away. It heals by itself. */
 export class StoreUnavailable extends Error {
@@ -180,30 +182,16 @@ export interface LinkStore {
   /** Keeps links of one run, and tells until when they decide: as it was said when they were kept first. */
   keep(links: readonly KeptLink[], expiresAt: Date): Promise<Date>;
   find(link: ApprovalLink): Promise<(KeptLink & { readonly expiresAt: Date }) | null>;
-}
-
-/** What the signing secrets of an account are derived from since a rotation (decisions 6). */
-export interface SigningSeed {
-  readonly id: string;
-  readonly accountId: string;
-  /** Null: the secrets of all origins. */
-  readonly origin: string | null;
-  /** Sealed by `Secrets`. */
-  readonly sealedSeed: string;
-  readonly rotatedAt: Date;
-}
-
-export interface SigningStore {
-  /** Adds a seed and forgets those of the same origin that two newer ones have put out of use. */
-  rotate(seed: SigningSeed): Promise<void>;
-  /** The two seeds at most that an origin's secrets come from now, its own or those of all origins: the newest first. */
-  seeds(accountId: string, origin: string): Promise<readonly SigningSeed[]>;
+  /** Makes every link worthless that was given out so far. */
+  forgetAll(): Promise<void>;
 }
 
 /** What the store says of itself: the check value of the master key. */
 export interface FactStore {
   read(name: string): Promise<string | null>;
   write(name: string, value: string): Promise<void>;
+  /** Several in one commit; null forgets one. */
+  writeAll(values: Readonly<Record<string, string | null>>): Promise<void>;
 }
 
 /** Where everything is kept. `test/db/conformance` is the judge of every implementation. */
@@ -214,6 +202,7 @@ export interface Store {
   readonly links: LinkStore;
   readonly people: PeopleStore;
   readonly signing: SigningStore;
+  readonly sealed: SealedStore;
   readonly facts: FactStore;
   /** True when no other process can hold a lease: everything active at start is an orphan. */
   readonly isAlone: boolean;

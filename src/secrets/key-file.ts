@@ -60,7 +60,8 @@ export function loadMasterKey(places: KeyPlaces): MasterKey {
   return { bytes: made, source: "generated", warning: null };
 }
 
-function readKeyFile(keyFile: string): Uint8Array | null {
+/** The key that a file holds; null when there is none. Throws when it can't be read or holds something else. */
+export function readKeyFile(keyFile: string): Uint8Array | null {
   let text: string;
   try {
     text = readFileSync(keyFile, "latin1");
@@ -77,7 +78,7 @@ function readKeyFile(keyFile: string): Uint8Array | null {
 }
 
 /** Written aside and linked into place: a crash leaves a whole key or none, and a link never replaces a file. */
-function makeKeyFile(keyFile: string, random: (count: number) => Uint8Array): void {
+export function makeKeyFile(keyFile: string, random: (count: number) => Uint8Array): void {
   const aside = `${keyFile}.${Buffer.from(random(8)).toString("hex")}`;
   try {
     mkdirSync(dirname(keyFile), { recursive: true });
@@ -104,7 +105,7 @@ function writeDurably(path: string, text: string): void {
 }
 
 /** Without this a power cut may forget the new name, and a database would stand there without its key. */
-function syncFolder(path: string): void {
+export function syncFolder(path: string): void {
   const folder = openSync(path, "r");
   try {
     fsyncSync(folder);
@@ -118,6 +119,6 @@ function exposure(keyFile: string): string | null {
   return isShared ? `Other users of this machine can read the key file ${keyFile}: run chmod 600 on it.` : null;
 }
 
-function codeOf(error: unknown): string {
+export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }

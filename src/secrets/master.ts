@@ -3,7 +3,7 @@ import { hkdfSync } from "node:crypto";
 export const KEY_BYTES = 32;
 
 /** What a subkey is for. A key that leaks or is worn out in one use says nothing about the others. */
-export type Purpose = "seal" | "receipt" | "approval" | "fingerprint";
+export type Purpose = "seal" | "links" | "receipt" | "approval" | "fingerprint";
 
 /** One of the forms that `readKey` takes, for the sentences that ask for it. */
 export const KEY_FORMS = "32 bytes as base64 (44 characters) or hex (64 characters)";
@@ -30,4 +30,9 @@ export function subkey(masterKey: Uint8Array, purpose: Purpose): Buffer {
  */
 export function fingerprint(masterKey: Uint8Array): string {
   return subkey(masterKey, "fingerprint").toString("hex", 0, 16);
+}
+
+/** The short name of a key: it stands in front of what was sealed under it, and in the name of a key file that is kept. */
+export function keyIdOf(masterKey: Uint8Array): string {
+  return fingerprint(masterKey).slice(0, 8);
 }

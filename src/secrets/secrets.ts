@@ -1,18 +1,22 @@
 import type { Secrets } from "../ports/secrets.ts";
 import { createHandedOut } from "./handed-out.ts";
-import { fingerprint, KEY_BYTES, subkey } from "./master.ts";
+import { KEY_BYTES, keyIdOf, subkey } from "./master.ts";
 import { open, seal } from "./seal.ts";
 import { sign, signingSecret } from "./signature.ts";
 import { approvalToken, isOfHash, readApprovalToken, readReceiptToken, receiptToken } from "./tokens.ts";
 
 /**
- * Everything that is made or checked with a key, from one master key of 32 bytes and the system's generator.
- * Throws when the master key has another length.
+ * Everything that is made or checked with a key, from one master key of 32 bytes and the system's generator. What people
+ * were sent hangs on `linkKey`, which outlives a change of the master key. Throws when a key has another length.
  */
-export function createSecrets(masterKey: Uint8Array, random: (count: number) => Uint8Array): Secrets {
-  const sealKey = { bytes: subkey(masterKey, "seal"), id: fingerprint(masterKey).slice(0, 8) };
-  const receiptKey = subkey(masterKey, "receipt");
-  const approvalKey = subkey(masterKey, "approval");
+export function createSecrets(
+  masterKey: Uint8Array,
+  random: (count: number) => Uint8Array,
+  linkKey: Uint8Array = linkKeyOf(masterKey),
+): Secrets {
+  const sealKey = { bytes: subkey(masterKey, "seal"), id: keyIdOf(masterKey) };
+  const receiptKey = subkey(linkKey, "receipt");
+  const approvalKey = subkey(linkKey, "approval");
   return {
     ...createHandedOut(random),
     newRootSecret: () => random(KEY_BYTES),
@@ -26,4 +30,9 @@ export function createSecrets(masterKey: Uint8Array, random: (count: number) => 
     readApprovalToken,
     isOfHash,
   };
+}
+
+/** The key of links as long as the master key is the first one; afterwards the store keeps it, sealed. */
+export function linkKeyOf(masterKey: Uint8Array): Buffer {
+  return subkey(masterKey, "links");
 }

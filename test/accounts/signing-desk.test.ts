@@ -160,7 +160,7 @@ describe("a rotation", () => {
     const there = createSigningDesk({
       signing: engine.store.signing,
       // Its own memory is forgotten, ours is not.
-      signingSecrets: Object.assign(engine.signingSecrets.bind(null), { forget: () => {} }),
+      signingSecrets: Object.assign(engine.signingSecrets.bind(null), { ...engine.signingSecrets, forget: () => {} }),
       secrets: engine.secrets,
       clock,
       ids: systemIds,

@@ -10,6 +10,7 @@ import { testLinks } from "./conformance/links.ts";
 import { testOutbox } from "./conformance/outbox.ts";
 import { testPaging } from "./conformance/paging.ts";
 import { testPeople } from "./conformance/people.ts";
+import { testSealed } from "./conformance/sealed.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
@@ -30,4 +31,5 @@ describe("the store behind the client", () => {
   testPeople(openClientStore);
   testWelcomeLinks(openClientStore);
   testSigning(openClientStore);
+  testSealed(openClientStore);
 });

@@ -107,6 +107,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ],
   ["signing seeds", (store) => store.signing.seeds("acc_x", "https://a.example"), ["signing_seeds_by_origin"]],
   ["rotate", (store) => store.signing.rotate(SEED), ["signing_seeds_by_origin"]],
+  ["sealed texts", (store) => store.sealed.find("x", null, 9), ["accounts", "actions", "signing_seeds"]],
   ["fact", (store) => store.facts.read("x"), ["facts"]],
 ];
 

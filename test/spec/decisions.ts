@@ -318,7 +318,6 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.12.tool-response-body": "later 6: `response_body` is cut at 16 KiB and marked by `response_note`.",
     "decision.12.receipt-json":
       "Receipt JSON: the Action, masked, without header values, plus `timeline`; no other ids, no links.",
-      "later 4: Receipt JSON: the Action, masked, without header values, plus `timeline`; no other ids, no links.",
     "decision.12.rotate": "Rotate answers `{ origin or null, rotated_at, previous_expires_at }`.",
   }),
 ];

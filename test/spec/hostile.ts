@@ -339,7 +339,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.5.away-at-start":
       "later 4: What is away or full at start is treated as when it goes away later (503, /ready red, heals by itself).",
     "hostile.5.unreadable-at-start":
-      "later 5: What can't be read or unsealed stops the start with a clear sentence and is never written over.",
+      "What can't be read or unsealed stops the start with a clear sentence and is never written over.",
     "hostile.5.clock":
       "later 4: No jump of the clock and no pause ends an action early, loses it, sends it twice unsaid, or sends all at once.",
     "hostile.5.stop-bounded": "A stop ends within the drain limit (30 s) + 1 s; a second signal ends it at once.",
@@ -374,7 +374,7 @@ export const HOSTILE: readonly Requirement[] = [
       "SIGTERM with 50 in flight: 0 lost, 0 duplicates, waiting answered, exit 0, new connections refused at once.",
     "hostile.f21": "later 4: Start with 100,000 due: ready <= 2 s, caps kept, API p99 <= 2x idle, < 300 MB.",
     "hostile.f22": "later 4: Out of memory: targets alone never kill it.",
-    "hostile.f23": "later 5: Database file cut short, bytes flipped: start refused, file untouched.",
+    "hostile.f23": "Database file cut short, bytes flipped: start refused, file untouched.",
     "hostile.f24": "later 4: PostgreSQL gone for 10 s: 503 + Retry-After while away, 0 lost, works <= 5 s after.",
     "hostile.f25": "Answer of a create lost, same `Idempotency-Key` again: 200, same id, 1 delivery.",
     "hostile.f26": "100 racing creates, same key or `dedupe`: 1x201, 99x200, one id, one delivery.",
@@ -398,7 +398,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.6.keys-hashed": "Keys are kept only as SHA-256.",
     "hostile.6.tokens-hashed": "Sessions and link tokens are kept only as SHA-256.",
     "hostile.6.sealed":
-      "later 5: Header values and root secrets are sealed with AES-256-GCM, bound to table, row, column.",
+      "Header values and root secrets are sealed with AES-256-GCM, bound to table, row, column.",
     "hostile.6.file-mode": "Database files have mode 0600.",
     "hostile.6.canaries": "later 5: 30 canary secrets through every field: 0 where they must not be.",
   }),

@@ -37,6 +37,8 @@ export interface TestStore extends AsyncDisposable {
   keyCount(): Promise<number>;
   /** How many rows a table has. */
   count(table: string): Promise<number>;
+  /** Columns whose name is like this, as `table.column`, in order. */
+  columns(like: string): Promise<readonly string[]>;
 }
 
 /** How the conformance suite gets a store; each implementation brings its own. */
@@ -119,6 +121,11 @@ function testStore(first: Store, { folder, look, open }: Place): TestStore {
     },
     keyCount: () => countIn(look, "action_keys"),
     count: (table) => countIn(look, table),
+    async columns(like) {
+      const text = `SELECT t.name || '.' || c.name AS name FROM sqlite_schema t, pragma_table_info(t.name) c
+        WHERE t.type = 'table' AND c.name LIKE ? ORDER BY 1`;
+      return (await look.read({ sql: text, args: [like] })).map(({ name }) => String(name));
+    },
     async [Symbol.asyncDispose]() {
       await store.close();
       await look.close();

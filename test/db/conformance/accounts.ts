@@ -127,6 +127,14 @@ export function testAccounts(open: OpenTestStore): void {
     expect(await facts.read("master_key")).toBe("two");
   });
 
+  test("facts are written and forgotten together", async () => {
+    await using db = await open();
+    const { facts } = db.store;
+    await facts.write("next", "two");
+    await facts.writeAll({ now: "two", next: null, nothing: null });
+    expect(await Promise.all(["now", "next", "nothing"].map((name) => facts.read(name)))).toEqual(["two", null, null]);
+  });
+
   test("a store that can be written says so", async () => {
     await using db = await open();
     await db.store.probe();

@@ -34,6 +34,13 @@ export function testLinks(open: OpenTestStore): void {
       for (const link of again) expect(await db.store.links.find(link)).toEqual({ ...link, expiresAt: later(7) });
     });
 
+    test("are all worthless once they are forgotten", async () => {
+      await using db = await open();
+      for (const id of ["act_1", "act_2"]) await db.store.links.keep(pair(id), later(7));
+      await db.store.links.forgetAll();
+      for (const link of [...pair("act_1"), ...pair("act_2")]) expect(await db.store.links.find(link)).toBeNull();
+    });
+
     test("of a run stay when the next run has its own", async () => {
       await using db = await open();
       await db.store.links.keep(pair("act_1"), later(7));

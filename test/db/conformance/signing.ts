@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { systemIds } from "../../../src/ids.ts";
-import type { SigningSeed } from "../../../src/ports/store.ts";
+import type { SigningSeed } from "../../../src/ports/signing-store.ts";
 import { ACCOUNT, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 

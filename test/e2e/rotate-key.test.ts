@@ -1,0 +1,102 @@
+import { expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { keyIdOf, readKey } from "../../src/secrets/master.ts";
+import { leftNextKey } from "../../src/secrets/next-key-file.ts";
+import { bytesOfHouse, fillHouse, seeHouse } from "../key-house.ts";
+import { OWNER_KEY, Service } from "../support/service.ts";
+import { openStoreAt, temporaryFolder } from "../support/store.ts";
+
+const MAIN = join(import.meta.dir, "../../src/cli/main.ts");
+/** Enough for fifteen commits. */
+const ACTIONS = 3_000;
+
+/** The command as a person runs it on the server's machine. */
+function rotate(folder: string, ...args: readonly string[]) {
+  const { PATH, HOME } = process.env;
+  return Bun.spawn([process.execPath, MAIN, "rotate-secret-key", ...args], {
+    cwd: folder,
+    env: { PATH, HOME, DATABASE_URL: `file:${folder}/outgate.db` },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}
+
+test("the command changes the key of a service's database, and says where the old one is kept", async () => {
+  await using folder = await temporaryFolder();
+  const env = { DATABASE_URL: `file:${folder.path}/outgate.db` };
+  const receipt = await (async () => {
+    await using service = new Service({ folder: folder.path, env });
+    const action = await service.create({
+      url: "http://127.0.0.1:9/",
+      approve: true,
+      headers: { "X-A": "canary-4711" },
+    });
+    const running = rotate(folder.path);
+    expect(await running.exited).toBe(1);
+    expect(await new Response(running.stderr).text()).toContain("Another Outgate has the database");
+    expect(await service.end()).toBe(0);
+    return action["receipt_url"];
+  })();
+  const command = rotate(folder.path);
+  expect(await command.exited).toBe(0);
+  const told = await new Response(command.stdout).text();
+  expect(told).toMatch(
+    /^Everything is sealed under the new master key [0-9a-f]{8} \(texts sealed in this run: 2\)\.\n/,
+  );
+  const kept = /kept in (\S+):/.exec(told)?.[1] ?? "";
+  expect(existsSync(kept)).toBe(true);
+  // Nothing that the command prints is a key.
+  for (const name of readdirSync(folder.path).filter((file) => file.includes(".key"))) {
+    expect(told).not.toContain(readFileSync(join(folder.path, name), "latin1").trim());
+  }
+  await using again = new Service({ folder: folder.path, env });
+  const [action] = ((await (await again.request("/v1/actions", { key: OWNER_KEY })).json()) as { data: unknown[] })
+    .data;
+  expect(action).toMatchObject({ receipt_url: receipt, headers: { "X-A": "canary-4711" } });
+});
+
+test("killed over and over, it is brought to its end with nothing lost, and the old key opens nothing more", async () => {
+  await using folder = await temporaryFolder();
+  const before = await fillHouse(folder.path, ACTIONS);
+  const keyFile = join(folder.path, "outgate.db.key");
+  const oldId = keyIdOf(readKey(readFileSync(keyFile, "latin1").trim()) ?? new Uint8Array());
+  const stopped = new Set<number>();
+  let kills = 0;
+  for (let isDone = false; !isDone;) {
+    const command = rotate(folder.path);
+    // After its second commit, its third and so on, and in the middle of the one that follows.
+    await Promise.race([commits(folder.path, 2 + (kills % 4)), command.exited]);
+    command.kill("SIGKILL");
+    isDone = (await command.exited) === 0;
+    if (!isDone) kills += 1;
+    stopped.add(await stateOf(folder.path));
+  }
+  console.log(`rotate-key: killed ${kills} times, at ${stopped.size} different points`);
+  expect(stopped.size).toBeGreaterThan(3);
+  expect(await seeHouse(folder.path)).toEqual(before);
+  expect(bytesOfHouse(folder.path).split(`${oldId}.`)).toHaveLength(1);
+  expect(existsSync(`${keyFile}.next`)).toBe(false);
+  expect(existsSync(`${keyFile}.${oldId}`)).toBe(true);
+}, 120_000);
+
+/** Resolves when the log of the database has changed so often. */
+async function commits(folder: string, count: number): Promise<void> {
+  const changed = () => statSync(join(folder, "outgate.db-wal"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  for (let seen = 0, last = changed(); seen < count;) {
+    await Bun.sleep(0);
+    if (changed() === last) continue;
+    last = changed();
+    seen += 1;
+  }
+}
+
+/** How many texts are still sealed under a key that is not the next one. */
+async function stateOf(folder: string): Promise<number> {
+  const keyFile = join(folder, "outgate.db.key");
+  const next = leftNextKey(keyFile);
+  const store = await openStoreAt(join(folder, "outgate.db"));
+  const left = next === null ? [] : await store.sealed.find(keyIdOf(next), null, 100_000);
+  await store.close();
+  return left.length;
+}

@@ -1,0 +1,100 @@
+import { describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openFile } from "../db/libsql/file.ts";
+import { fillHouse, seeHouse } from "./key-house.ts";
+import { verifies } from "./spec/verifies.ts";
+import { temporaryFolder } from "./support/store.ts";
+
+const pathIn = (folder: string) => join(folder, "outgate.db");
+const keyIn = (folder: string) => `${pathIn(folder)}.key`;
+const newKey = () => randomBytes(32).toString("base64");
+
+/** Runs a statement on the database as a hand would. */
+async function byHand(folder: string, sql: string): Promise<void> {
+  const database = openFile(pathIn(folder));
+  await database.batch([{ sql, args: [] }]);
+  await database.close();
+}
+
+/** What a folder holds, byte for byte, but for what SQLite keeps beside an open file. */
+function contents(folder: string): Readonly<Record<string, string>> {
+  const names = readdirSync(folder).filter((name) => !/-(wal|shm)$|\.lock$/.test(name));
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), "latin1")]));
+}
+
+/** A hand that does something to a whole house, and a part of the sentence with which the next start is refused. */
+const DAMAGES: readonly (readonly [what: string, damage: (folder: string) => unknown, sentence: RegExp])[] = [
+  ["another key in its file", (folder) => writeFileSync(keyIn(folder), newKey()), /^The master key is not the one/],
+  [
+    "a broken key file",
+    (folder) => truncateSync(keyIn(folder), 20),
+    /^The key file \S+ is broken: it must hold 32 bytes/,
+  ],
+  ["an empty key file", (folder) => truncateSync(keyIn(folder), 0), /^The key file \S+ is broken/],
+  ["no key file", (folder) => rmSync(keyIn(folder)), /its key file \S+ is missing. Put the file back/],
+  ["a database cut short", (folder) => truncateSync(pathIn(folder), 8_192), /can't be read: it is damaged, cut short/],
+  [
+    "bytes flipped in the middle of the database",
+    (folder) => {
+      const bytes = readFileSync(pathIn(folder));
+      writeFileSync(pathIn(folder), bytes.fill(0x5a, 40_960, 45_056));
+    },
+    /can't be read: it is damaged/,
+  ],
+  [
+    "a root secret that does not open",
+    (folder) => byHand(folder, "UPDATE accounts SET sealed_root_secret = substr(sealed_root_secret, 1, 30)"),
+    /^The root secret of account acc_\w+ can't be opened: the database is damaged/,
+  ],
+  [
+    "neither a check value nor its key",
+    async (folder) => {
+      writeFileSync(keyIn(folder), newKey());
+      await byHand(folder, "DELETE FROM facts");
+    },
+    /can't be opened: the database is damaged, or its master key is another one/,
+  ],
+  [
+    "a link key that does not open",
+    (folder) => byHand(folder, "INSERT INTO facts (name, value) VALUES ('link-key', 'x')"),
+    /^The sealed value of facts link-key/,
+  ],
+];
+
+describe("a start that can't read or unseal what is there", () => {
+  test.each(DAMAGES)("is refused with a sentence and writes nothing: %s", async (_what, damage, sentence) => {
+    verifies("hostile.5.unreadable-at-start", "hostile.f23");
+    await using folder = await temporaryFolder();
+    await fillHouse(folder.path, 300);
+    await damage(folder.path);
+    const before = contents(folder.path);
+    const refused = await seeHouse(folder.path).then(String, (error: unknown) => error);
+    expect(refused).toBeInstanceOf(Error);
+    expect(refused instanceof Error ? refused.message : "").toMatch(sentence);
+    expect(contents(folder.path)).toEqual(before);
+  });
+
+  test("opens again when the key or a backup is put back", async () => {
+    await using folder = await temporaryFolder();
+    const whole = await fillHouse(folder.path, 300);
+    const backup = contents(folder.path);
+    for (const [what, damage] of DAMAGES) {
+      await damage(folder.path);
+      expect(await seeHouse(folder.path).then(() => what, String)).not.toBe(what);
+      for (const [name, text] of Object.entries(backup)) writeFileSync(join(folder.path, name), text, "latin1");
+      for (const suffix of ["-wal", "-shm"]) rmSync(pathIn(folder.path) + suffix, { force: true });
+      expect(await seeHouse(folder.path)).toEqual(whole);
+    }
+  });
+
+  test("is refused by a setting that is another key, and the key file is not looked at", async () => {
+    verifies("hostile.5.unreadable-at-start");
+    await using folder = await temporaryFolder();
+    const whole = await fillHouse(folder.path, 2);
+    const refused = await seeHouse(folder.path, { SECRET_KEY: newKey() }).then(String, String);
+    expect(refused).toContain("Set SECRET_KEY to that key, or put its key file back.");
+    expect(await seeHouse(folder.path)).toEqual(whole);
+  });
+});
