@@ -70,7 +70,7 @@ class Thread {
       this.end();
       onDeath(message);
     });
-    // A process that has nothing else to do may end.
+    // A process that has nothing else to do may end, but not while it waits for this: a commit would be cut off.
     this.#worker.unref();
   }
 
@@ -79,6 +79,7 @@ class Thread {
     this.#last += 1;
     const message: ToWorker = { call: this.#last, ...order };
     const { promise, resolve, reject } = Promise.withResolvers<readonly Done[]>();
+    if (this.#calls.size === 0) this.#worker.ref();
     this.#calls.set(this.#last, { resolve, reject });
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
     this.#worker.postMessage(JSON.stringify(message));
@@ -98,6 +99,7 @@ class Thread {
     const message = JSON.parse(data) as FromWorker;
     const call = this.#calls.get(message.call);
     this.#calls.delete(message.call);
+    if (this.#calls.size === 0) this.#worker.unref();
     if ("done" in message) call?.resolve(message.done);
     else call?.reject(new DatabaseError(message.failed));
   }

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import { verifies } from "../spec/verifies.ts";
 import { Listener } from "../support/listener.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
@@ -37,6 +39,14 @@ test("SIGTERM with fifty in flight loses and doubles nothing, answers who waits,
   const statuses = await Promise.all(created.map(async ({ id }) => (await later.final(id))["status"]));
   expect(new Set(statuses)).toEqual(new Set(["completed"]));
   expect(target.received).toHaveLength(50);
+});
+
+test("a stop waits until everything is in the database file: a copy of that file alone is whole", async () => {
+  await using service = new Service();
+  await service.create({ url: "http://127.0.0.1:9/", approve: true });
+  expect(await service.end("SIGTERM")).toBe(0);
+  expect(statSync(join(service.folder, "data/outgate.db-wal")).size).toBe(0);
+  await service.logged("service.stopped");
 });
 
 test("a second signal ends it at once", async () => {
