@@ -49,7 +49,7 @@ export async function keptLinkKey({ facts }: Store, secrets: Pick<Secrets, "open
   return sealed === null ? null : secrets.open(sealed, LINK_KEY_PLACE);
 }
 
-const INTERRUPTED =
+export const INTERRUPTED =
   "A change of the master key was interrupted. Run `outgate rotate-secret-key` again: it goes on where it stopped.";
 export const ANOTHER_KEY =
   "The master key is not the one that this database is sealed under. Set SECRET_KEY to that key, or put its key file back. " +

@@ -18,6 +18,10 @@ export const COMMANDS: Commands = {
     summary: "on the server's machine: another owner key, in place of a lost one",
     load: async () => (await import("./commands/new-owner-key.ts")).newOwnerKeyCommand,
   },
+  backup: {
+    summary: "copy database and key into a folder, also while the service runs",
+    load: async () => (await import("./commands/backup.ts")).backupCommand,
+  },
   "rotate-secret-key": {
     summary: "seal everything under a new master key; the service must be stopped",
     load: async () => (await import("./commands/rotate-secret-key.ts")).rotateSecretKeyCommand,

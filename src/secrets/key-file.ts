@@ -94,6 +94,15 @@ export function makeKeyFile(keyFile: string, random: (count: number) => Uint8Arr
   }
 }
 
+/** Copies a key into a new file of mode 0600, durably. Returns the new file's path. */
+export function copyKeyFile(keyFile: string, to: string): string {
+  const key = readKeyFile(keyFile);
+  if (key === null) throw new Error(`The key file ${keyFile} is missing.`);
+  writeDurably(to, `${Buffer.from(key).toString("base64")}\n`);
+  syncFolder(dirname(to));
+  return to;
+}
+
 function writeDurably(path: string, text: string): void {
   const file = openSync(path, "wx", 0o600);
   try {

@@ -54,7 +54,7 @@ test("the command changes the key of a service's database, and says where the ol
   const [action] = ((await (await again.request("/v1/actions", { key: OWNER_KEY })).json()) as { data: unknown[] })
     .data;
   expect(action).toMatchObject({ receipt_url: receipt, headers: { "X-A": "canary-4711" } });
-});
+}, 60_000);
 
 test("killed over and over, it is brought to its end with nothing lost, and the old key opens nothing more", async () => {
   await using folder = await temporaryFolder();

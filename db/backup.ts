@@ -1,0 +1,47 @@
+import { Database } from "bun:sqlite";
+import { closeSync, fsyncSync, openSync } from "node:fs";
+
+/** Waits so long for a lock; a service that writes holds it for milliseconds. */
+const BUSY_MS = 5_000;
+
+/**
+ * Copies a database file as it is at one moment, also while a service writes to it, into one new file without a log. What
+ * is free in the old one is left out. Throws when the new file exists, when there is no room, and when the copy is not
+ * sound. The service goes on meanwhile; only its log grows until the copy is done.
+ */
+export function copyDatabase(path: string, to: string): void {
+  const source = new Database(path, { readonly: true });
+  try {
+    source.run(`PRAGMA busy_timeout = ${BUSY_MS}`);
+    source.run("VACUUM INTO ?", [to]);
+  } catch (cause) {
+    throw new Error(`The database ${path} can't be copied to ${to} (${codeOf(cause)}).`, { cause });
+  } finally {
+    source.close();
+  }
+  const file = openSync(to, "r");
+  fsyncSync(file);
+  closeSync(file);
+  const copy = new Database(to, { readonly: true });
+  try {
+    if (JSON.stringify(copy.query("PRAGMA quick_check(1)").values()) === '[["ok"]]') return;
+    throw new Error(`The copy ${to} of the database is not sound: the database may be damaged. Look at it first.`);
+  } finally {
+    copy.close();
+  }
+}
+
+/** What a closed copy says of itself under these names. */
+export function factsIn(path: string, names: readonly string[]): readonly (string | null)[] {
+  const copy = new Database(path, { readonly: true });
+  try {
+    const find = copy.query<{ value: string }, [string]>("SELECT value FROM facts WHERE name = ?");
+    return names.map((name) => find.get(name)?.value ?? null);
+  } finally {
+    copy.close();
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+}
