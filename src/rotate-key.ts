@@ -1,6 +1,7 @@
 import { databaseExists, openStore } from "../db/store.ts";
 import { changeKey, keysOf, type NextKey } from "./change-key.ts";
 import type { Config } from "./config.ts";
+import { addressOf } from "./config/database.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import { NOTHING_RESEALED, type Resealed } from "./reseal.ts";
@@ -35,8 +36,7 @@ export interface RotatedKey extends Resealed {
  */
 export async function rotateKey(config: Config, options: RotateKeyOptions, deps: RotateKeyDeps): Promise<RotatedKey> {
   const { database, secretKey } = config;
-  const url = database.kind === "file" ? `file:${database.path}` : database.url;
-  const authToken = database.kind === "file" ? null : database.authToken;
+  const { url, authToken } = addressOf(database);
   if (database.kind === "file" && !databaseExists(url)) throw new Error(`There is no database ${database.path}.`);
   const random = (count: number) => deps.ids.bytes(count);
   const keyFile = database.kind === "file" && secretKey === null ? keyFileOf(database.path) : null;
