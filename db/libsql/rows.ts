@@ -116,7 +116,7 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     host: row["host"] as string,
     method: row["method"] as HttpMethod,
     body: row["body"] as string | null,
-    headers: headersOf(row, seal),
+    ...headersOf(row, seal),
     dedupe: row["dedupe"] as string | null,
     idempotencyKey: row["idempotency_key"] as string | null,
     onUnknown: row["on_unknown"] as OnUnknown,
@@ -171,11 +171,19 @@ function resultOf(row: Row): Result | null {
   };
 }
 
-function headersOf(row: Row, seal: HeaderSeal): Action["headers"] {
+/**
+ * Headers that don't open are said to be altered and left as they are: thrown, one such row would keep every action that
+ * is read with it from being listed, claimed and rescued.
+ */
+function headersOf(row: Row, seal: HeaderSeal): Pick<Action, "headers" | "isAltered"> {
   const sealed = row["sealed_headers"];
-  if (typeof sealed !== "string") return null;
-  const text = seal.open(sealed, headersPlace(row["id"] as string)).toString("utf8");
-  return JSON.parse(text) as Record<string, string>;
+  if (typeof sealed !== "string") return { headers: null };
+  try {
+    const text = seal.open(sealed, headersPlace(row["id"] as string)).toString("utf8");
+    return { headers: JSON.parse(text) as Record<string, string> };
+  } catch {
+    return { headers: null, isAltered: true };
+  }
 }
 
 function headersPlace(actionId: string) {

@@ -74,6 +74,8 @@ export interface Action extends ActionRequest, ActionState {
   readonly revision: number;
   readonly createdAt: Date;
   readonly createdBy: Actor;
+  /** What is sealed of it does not open: somebody altered it where it is stored. It is shown without, and never sent. */
+  readonly isAltered?: true;
 }
 
 /** The state in which an action begins: held for a person, or due at once. */

@@ -10,8 +10,9 @@ export function requestDigest({ method, url, headers, body }: ActionRequest, has
 
 /**
  * Whether an action may be sent as it is: a person's yes holds for the bytes that were approved and no others
- * (hostile 7). What needed no yes is not looked at.
+ * (hostile 7). Of what needed no yes only that is looked at which is sealed.
  */
 export function isAsApproved(action: Action, hashOf: HashOf): boolean {
+  if (action.isAltered === true) return false;
   return !action.approve || requestDigest(action, hashOf) === action.approvedDigest;
 }

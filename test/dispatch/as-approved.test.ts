@@ -1,9 +1,9 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
 import { answering } from "../actions/senders.ts";
 import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
-import { answered } from "../support/factory.ts";
+import { answered, aQuery } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
 
 /** Approves an action, lets the process die before anything is sent, alters its row by hand, and starts again. */
@@ -33,10 +33,63 @@ test.each([
   expect(sent).toEqual([]);
   expect(end).toMatchObject({ status: "failed", attempts: 1 });
   expect(end.result).toMatchObject({
-    lastError: "The request is not the one that was approved, so it was not sent.",
+    lastError: "The request was altered after it was created or approved, so it was not sent.",
     errorSource: "dispatch",
   });
   expect(told).toContainEqual(expect.objectContaining({ type: "attempt", outcome: "not_sent", next_retry_at: null }));
+});
+
+/** As a process leaves it that dies in the middle of an attempt. */
+const ACTIVE = "UPDATE actions SET status = 'active', attempts = 1, due_at = NULL, lease_until = 0 WHERE id = ?";
+
+describe("headers that don't open, of an action among others", () => {
+  /** Takes the headers of one action and puts them into another's row; both are in one file with many others. */
+  async function startOverSwapped(approve: boolean, isActive = false) {
+    await using folder = await temporaryFolder();
+    const first = await openEngine({ folder: folder.path, starts: false });
+    const ids: string[] = [];
+    for (let n = 0; n < 20; n += 1) {
+      const { id } = await first.create({
+        approve,
+        retries: 1,
+        headers: { "X-N": `value-${n}` },
+        url: "http://127.0.0.1:9/",
+      });
+      if (approve) await first.desk.approve(first.owner, id, null);
+      ids.push(id);
+    }
+    await first.abandon();
+    const [donor = "", victim = ""] = ids.slice(6);
+    const file = openFile(`${folder.path}/outgate.db`);
+    const text = "UPDATE actions SET sealed_headers = (SELECT sealed_headers FROM actions WHERE id = ?) WHERE id = ?";
+    await file.batch([{ sql: text, args: [donor, victim] }]);
+    if (isActive) await file.batch([{ sql: ACTIVE, args: [victim] }]);
+    const stored = await file.read({ sql: "SELECT sealed_headers FROM actions WHERE id = ?", args: [victim] });
+    const sender = answering(answered(200));
+    await using second = await openEngine({ folder: folder.path, sender });
+    const end = await second.saw(victim, { status: "failed" });
+    for (const id of ids) if (id !== victim) await second.saw(id, { status: "completed" });
+    const query = { ...aQuery(), accountId: second.owner.accountId };
+    const page = await second.store.actions.list(query);
+    const after = await file.read({ sql: "SELECT sealed_headers FROM actions WHERE id = ?", args: [victim] });
+    await file.close();
+    return { end, sent: sender.sent, listed: page.actions.length, isUntouched: Bun.deepEquals(stored, after) };
+  }
+
+  test.each([true, false])("are not sent, and all the others are (approved: %p)", async (approve) => {
+    verifies("hostile.6.sealed", "hostile.5.unreadable-at-start");
+    const { end, sent, listed, isUntouched } = await startOverSwapped(approve);
+    expect(sent).toHaveLength(19);
+    expect(end).toMatchObject({ status: "failed", attempts: 1, headers: null });
+    expect(end.result?.lastError).toBe("The request was altered after it was created or approved, so it was not sent.");
+    expect({ listed, isUntouched }).toEqual({ listed: 20, isUntouched: true });
+  });
+
+  test("keep no start from ending what was in flight, theirs too", async () => {
+    const { end, sent } = await startOverSwapped(false, true);
+    expect(sent).toHaveLength(19);
+    expect(end.result?.lastError).toBe("The attempt was interrupted; the target may have received it.");
+  });
 });
 
 test("what is no part of the request may change, and the approved request is sent after a restart", async () => {

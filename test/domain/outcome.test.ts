@@ -25,7 +25,7 @@ const SENTENCES: Readonly<Record<Fault, string>> = {
   headers_too_large: "The headers of the target's answer were too large.",
   address_never: "The target's address is not allowed.",
   address_private: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS).",
-  altered: "The request is not the one that was approved, so it was not sent.",
+  altered: "The request was altered after it was created or approved, so it was not sent.",
   interrupted: "The attempt was interrupted; the target may have received it.",
 };
 // Safe: the keys of a literal whose type has exactly these.
