@@ -12,7 +12,8 @@ import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Log } from "./ports/log.ts";
 import { policyOf } from "./policy.ts";
-import { type Bell, hangBells } from "./schedule/bells.ts";
+import { housekeeping } from "./housekeeping.ts";
+import { hangBells } from "./schedule/bells.ts";
 import { openVault, type Vault } from "./vault.ts";
 
 export interface AppDeps {
@@ -84,16 +85,15 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
   await engine.start();
   await listen(http, engine, config);
   lag.start();
-  const takeBellsDown = hangBells(housekeeping(vault, clock), log);
+  const takeBellsDown = hangBells(housekeeping(vault.store), { clock, log });
 
   return {
     config,
     firstKeys,
     notices: [...config.warnings, ...vault.warnings, describePolicy(policy)],
     async stop() {
-      takeBellsDown();
       draining.abort();
-      await Promise.all([http.stop(DRAIN_MS_MAX), engine.drain(DRAIN_MS_MAX)]);
+      await Promise.all([takeBellsDown(), http.stop(DRAIN_MS_MAX), engine.drain(DRAIN_MS_MAX)]);
       lag.stop();
       await store.close();
     },
@@ -107,19 +107,6 @@ async function listen(http: Http, engine: Engine, { host, port }: Config): Promi
     await engine.drain(0);
     throw new Error(`Port ${port} of ${host} can't be listened on: it is taken, or not allowed.`, { cause });
   }
-}
-
-function housekeeping({ store }: Vault, clock: Clock): readonly Bell[] {
-  const forgetKeys = async () => {
-    while (await store.actions.pruneKeys(clock.now()));
-  };
-  const forgetSessions = async () => {
-    while (await store.people.prune(clock.now()));
-  };
-  return [
-    { name: "keys whose 24 h are over", pattern: "17 * * * *", ring: forgetKeys },
-    { name: "sessions and links that ran out", pattern: "37 * * * *", ring: forgetSessions },
-  ];
 }
 
 /** Found beforehand, because the guard that keeps actions off our own doors has to know the port. */

@@ -1,24 +1,47 @@
 import { Cron } from "croner";
+import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 
-/** Housekeeping that is rung by the clock on the wall. Delivery never hangs on a bell. */
+/** Housekeeping that is rung by the clock on the wall, and once at the start. Delivery never hangs on a bell. */
 export interface Bell {
   readonly name: string;
   /** A cron pattern, UTC. */
   readonly pattern: string;
-  readonly ring: () => Promise<void>;
+  /** Does what is due by then, in steps; none is begun any more once `stop` is aborted. */
+  readonly ring: (now: Date, stop: AbortSignal) => Promise<void>;
 }
 
-/** Hangs the bells up; returns how to take them down. One that still rings is not rung again. */
-export function hangBells(bells: readonly Bell[], log: Log): () => void {
+export interface BellDeps {
+  readonly clock: Pick<Clock, "now">;
+  readonly log: Pick<Log, "error">;
+}
+
+/**
+ * Hangs the bells up and rings each of them: a service that is started anew every night would never hear the one of the
+ * hour. One that still rings is not rung again. Returns how to take them down; resolves when none rings any more.
+ */
+export function hangBells(bells: readonly Bell[], { clock, log }: BellDeps): () => Promise<void> {
+  const down = new AbortController();
+  const ringing = new Map<Bell, Promise<void>>();
+  const end = async (bell: Bell): Promise<void> => {
+    try {
+      await bell.ring(clock.now(), down.signal);
+    } catch {
+      // What it could not do now is due at the next ring.
+      if (!down.signal.aborted) log.error("bell.failed", { bell: bell.name });
+    } finally {
+      ringing.delete(bell);
+    }
+  };
+  const ring = (bell: Bell): void => {
+    if (!down.signal.aborted && !ringing.has(bell)) ringing.set(bell, end(bell));
+  };
   // Not named to croner: two jobs of one name throw, across the whole process.
-  const jobs = bells.map(
-    ({ name, pattern, ring }) =>
-      new Cron(
-        pattern,
-        { timezone: "UTC", protect: true, catch: () => log.error("bell.failed", { bell: name }) },
-        ring,
-      ),
-  );
-  return () => jobs.forEach((job) => job.stop());
+  const jobs = bells.map((bell) => new Cron(bell.pattern, { timezone: "UTC" }, () => ring(bell)));
+  for (const bell of bells) ring(bell);
+  return async () => {
+    down.abort();
+    for (const job of jobs) job.stop();
+    await Promise.all(ringing.values());
+  };
 }
