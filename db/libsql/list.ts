@@ -31,7 +31,8 @@ export async function listActions({ sql, seal }: Pick<Hands, "sql" | "seal">, qu
   return { actions, before: last === undefined ? null : String(last["id"]) };
 }
 
-async function actionsOf(
+/** These actions, newest first. */
+export async function actionsOf(
   { sql, seal }: Pick<Hands, "sql" | "seal">,
   ids: readonly string[],
 ): Promise<readonly Action[]> {
@@ -42,7 +43,7 @@ async function actionsOf(
 }
 
 /** As many as fit into a page, and one in any case. */
-function pageOf(found: readonly Row[], limit: number): readonly string[] {
+export function pageOf(found: readonly Row[], limit: number): readonly string[] {
   const ids: string[] = [];
   let bytes = 0;
   for (const row of found.slice(0, limit)) {

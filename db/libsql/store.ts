@@ -7,6 +7,7 @@ import { claimActions } from "./claim.ts";
 import { createAction } from "./create.ts";
 import { findAction, findActionById, findLanes, findOrphans, findPending, holderOf, readTimeline } from "./find.ts";
 import type { Hands } from "./hands.ts";
+import { findHeld } from "./held.ts";
 import { createLinkStore } from "./links.ts";
 import { listActions } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
@@ -64,6 +65,7 @@ function createActionStore(hands: Hands): ActionStore {
     apply: (write) => applyChange(hands, write),
     claim: (due, at) => claimActions(hands, due, at),
     find: (accountId, id) => findAction(hands, accountId, id),
+    held: (accountId, after, limit) => findHeld(hands, accountId, after, limit),
     findById: (id) => findActionById(hands, id),
     holderOf: (accountId, kind, key, now) => holderOf(hands, { accountId, kind, key }, now),
     list: (query) => listActions(hands, query),

@@ -2,6 +2,7 @@ import { type ApproveDeps, createApprove } from "./approve.ts";
 import { createCancel } from "./cancel.ts";
 import { type CreateDeps, createCreate } from "./create.ts";
 import { createGet } from "./get.ts";
+import { createHeld } from "./held.ts";
 import { createList } from "./list.ts";
 import { createRetry } from "./retry.ts";
 import { createTimeline } from "./timeline.ts";
@@ -15,6 +16,7 @@ export function createActionDesk(deps: CreateDeps & ApproveDeps) {
   return {
     create: createCreate(deps),
     get: createGet(deps.actions),
+    held: createHeld(deps.actions),
     list: createList(deps.actions),
     timeline: createTimeline(deps.actions),
     wait: createWait(deps),

@@ -40,6 +40,8 @@ export const WAIT_SECONDS_MAX = 120;
 /** Requests of one account that may hang in `sync` or `wait` at a time; above it they answer at once. */
 export const WAITERS_PER_ACCOUNT_MAX = 1_000;
 
+/** Requests on one page of the inbox. */
+export const HELD_LISTED_MAX = 20;
 export const LIST_LIMIT_DEFAULT = 20;
 export const LIST_LIMIT_MAX = 100;
 /** Bytes of bodies and headers that one page holds; the rest is found on the following pages, and one action always fits. */

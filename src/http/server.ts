@@ -23,11 +23,12 @@ import { decisionRoutes } from "./routes/decisions.ts";
 import { receiptRoutes, type ReceiptRouteDeps } from "./routes/receipts.ts";
 import { entryPages } from "./routes/entry-pages.ts";
 import { eventRoutes } from "./routes/events.ts";
+import { inboxRoutes } from "./routes/inbox.ts";
 import { keyRoutes, type KeyRouteDeps } from "./routes/keys.ts";
 import { createShow } from "./routes/show.ts";
 import { signingSecretRoutes, type SigningSecretRouteDeps } from "./routes/signing-secret.ts";
 import { systemRoutes, type SystemRouteDeps } from "./routes/system.ts";
-import { createPersonOf } from "./session.ts";
+import { createFormOf, createPersonOf } from "./session.ts";
 import { IDLE_SECONDS } from "./waiting.ts";
 
 export interface HttpDeps
@@ -88,6 +89,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...approvalLinkRoutes(people),
     ...authRoutes(people),
     ...entryPages(people),
+    ...inboxRoutes({ ...people, formOf: createFormOf(people) }),
     ...assetRoutes(),
     ...(deps.routes ?? []),
   ];

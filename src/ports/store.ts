@@ -120,6 +120,13 @@ export interface ChangePage {
   readonly isLast: boolean;
 }
 
+export interface HeldPage {
+  /** Oldest first. */
+  readonly actions: readonly Action[];
+  /** Behind which the next page begins; null when there is none. */
+  readonly after: string | null;
+}
+
 export interface ActionStore extends Queue<Action> {
   /** Durable when it resolves. Of racing creates with one key exactly one is `created`, the others match it. */
   create(creation: Creation): Promise<Created>;
@@ -131,6 +138,8 @@ export interface ActionStore extends Queue<Action> {
   /** The action that a key means now, by the rules of `domain/dedupe.ts`. */
   holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Action | null>;
   list(query: ActionQuery): Promise<ActionPage>;
+  /** What awaits approval in an account, oldest first, behind the action named by `after`. */
+  held(accountId: string, after: string | null, limit: number): Promise<HeldPage>;
   /** Oldest first, at most `TIMELINE_ROWS_MAX`, the newest kept. */
   timeline(accountId: string, id: string): Promise<readonly TimelineEntry[]>;
   /**

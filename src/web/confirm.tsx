@@ -1,13 +1,14 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
 import { REASON_CHARS_MAX } from "../domain/limits.ts";
-import { Button, Field } from "./form.tsx";
-import { By } from "./history.tsx";
+import { Button, Field, FormToken } from "./form.tsx";
+import { Who } from "./history.tsx";
 import { Layout } from "./layout.tsx";
 import { Facts, Notice, Time } from "./parts.tsx";
 import { render } from "./render.ts";
 import { RequestView } from "./request.tsx";
 import { shown } from "./shown.ts";
+import type { Visitor } from "./visitor.ts";
 
 export interface ConfirmProps {
   readonly action: Action;
@@ -24,19 +25,19 @@ export function confirmPage(props: ConfirmProps): string {
     <Layout title="Approve a request?" isAlone>
       <div class="head">
         <p class="quiet small">Approval</p>
-        <h1>Send this request?</h1>
+        <h1>Approve this request?</h1>
         <p>It waits for your decision. Nothing has been sent.</p>
       </div>
       <section class="card" aria-label="What is asked for">
         <Asked action={action} expiresAt={props.expiresAt} />
       </section>
-      <RequestView action={action} />
+      <RequestView action={action} isAsked />
       <section class="card" aria-labelledby="decision">
         <h2 id="decision">Your decision</h2>
         {props.problem === undefined ? null : <Notice tone="bad">{props.problem}</Notice>}
         <DecisionForm reason={props.reason} />
       </section>
-      <p class="foot">Secrets are shown as ••••; what is sent holds them whole.</p>
+      <p class="foot">Secrets are shown as ••••; the request is sent with them.</p>
     </Layout>,
   );
 }
@@ -46,11 +47,15 @@ export function Asked({ action, expiresAt }: { readonly action: Action; readonly
   return (
     <Facts
       rows={[
-        ["Method", <b>{action.method}</b>],
-        ["Host", <b class="theirs">{action.host}</b>],
-        ["Asked for", <By verb="" actor={action.createdBy} />],
-        ["At", <Time at={action.createdAt} />],
-        ["Attempts", `at most ${action.retries}`],
+        [
+          "Call",
+          <>
+            <b>{action.method}</b> to <b class="theirs">{action.host}</b>
+          </>,
+        ],
+        ["Asked by", <Who actor={action.createdBy} />],
+        ["Asked at", <Time at={action.createdAt} />],
+        ["Attempts", action.retries === 1 ? "one" : `up to ${action.retries}, until one succeeds`],
         ["Link works until", expiresAt === null ? null : <Time at={expiresAt} />],
       ]}
     />
@@ -59,12 +64,18 @@ export function Asked({ action, expiresAt }: { readonly action: Action; readonly
 
 export interface DecisionFormProps {
   readonly reason?: string | undefined;
+  /** Of a page of the inbox: whose session it is. */
+  readonly visitor?: Visitor;
+  /** Which run was looked at; a link knows its own. */
+  readonly run?: number;
 }
 
 /** The two buttons, and a word with them. It posts to the page that it stands on. */
-export function DecisionForm({ reason = "" }: DecisionFormProps) {
+export function DecisionForm({ reason = "", visitor, run }: DecisionFormProps) {
   return (
     <form method="post">
+      {visitor === undefined ? null : <FormToken visitor={visitor} />}
+      {run === undefined ? null : <input type="hidden" name="run" value={run} />}
       <Field
         name="reason"
         label="Reason"

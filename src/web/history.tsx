@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Actor } from "../domain/actor.ts";
 import type { OutcomeKind } from "../domain/outcome.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
+import type { Decided } from "./decided.ts";
 import { Foreign } from "./foreign.tsx";
 import { Time, type Tone } from "./parts.tsx";
 import { actorWords, counted, duration } from "./words.ts";
@@ -67,7 +67,6 @@ function wordsOf(happening: Happening, at: Date): Words {
   return { ...CHANGES[happening.type], details: [] };
 }
 
-type Decided = Extract<Happening, { readonly actor: Actor }>;
 type Attempted = Extract<Happening, { readonly attempt: number }>;
 type Notified = Extract<Happening, { readonly delivered: boolean }>;
 
@@ -96,10 +95,19 @@ function decisionWords({ type, actor, reason = null }: Decided): Words {
 
 /** What was done, by whom, and how they came in. */
 export function By({ verb, actor }: { readonly verb: string; readonly actor: string }) {
+  return (
+    <>
+      {verb} by <Who actor={actor} />
+    </>
+  );
+}
+
+/** Somebody who did something, and how they came in. */
+export function Who({ actor }: { readonly actor: string }) {
   const { name, way } = actorWords(actor);
   return (
     <>
-      {verb} by <Name text={name} /> <span class="quiet">{way}</span>
+      <Name text={name} /> <span class="quiet">{way}</span>
     </>
   );
 }

@@ -2,8 +2,9 @@
 import type { Action } from "../domain/action.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import { maskedEntry } from "../contract/masked.ts";
+import { lastDecision } from "./decided.ts";
 import { ForeignBlock } from "./foreign.tsx";
-import { By, History } from "./history.tsx";
+import { History, Who } from "./history.tsx";
 import { Layout } from "./layout.tsx";
 import { Facts, StatusChip, Time } from "./parts.tsx";
 import { render } from "./render.ts";
@@ -28,7 +29,7 @@ export function receiptPage(props: ReceiptProps): string {
           {action.method} {action.host}
         </h1>
         <StatusChip status={action.status} />
-        <p>{summaryOf(action)}</p>
+        <p>{summaryOf(action, lastDecision(props.timeline)?.type === "rejected")}</p>
       </div>
       <Overview action={action} />
       <History timeline={props.timeline.map(maskedEntry)} />
@@ -40,7 +41,7 @@ export function receiptPage(props: ReceiptProps): string {
 }
 
 function Overview({ action }: { readonly action: Action }) {
-  const { approvedAt, startedAt, finishedAt, result, attempts, retries } = action;
+  const { approve, approvedBy, approvedAt, startedAt, finishedAt, result, attempts, retries } = action;
   const ms = result?.durationMs ?? null;
   const at = (time: Date | null) => (time === null ? null : <Time at={time} />);
   return (
@@ -49,7 +50,8 @@ function Overview({ action }: { readonly action: Action }) {
         rows={[
           ["Action", <span class="theirs">{action.id}</span>],
           ["Requested", <Time at={action.createdAt} />],
-          ["Approval", approvalOf(action)],
+          ["Approval", approve ? null : "Not needed"],
+          ["Approved by", approvedBy === null ? null : <Who actor={approvedBy} />],
           ["Approved at", at(approvedAt)],
           ["First attempt", at(startedAt)],
           ["Ended", at(finishedAt)],
@@ -59,11 +61,6 @@ function Overview({ action }: { readonly action: Action }) {
       />
     </section>
   );
-}
-
-function approvalOf({ approve, approvedBy }: Action) {
-  if (!approve) return "Not needed";
-  return approvedBy === null ? "Needed" : <By verb="Given" actor={approvedBy} />;
 }
 
 function Answer({ action }: { readonly action: Action }) {

@@ -5,16 +5,25 @@ import { setOut } from "./json-text.ts";
 import { Table } from "./parts.tsx";
 import { sizeOf } from "./words.ts";
 
+export interface RequestViewProps {
+  readonly action: Action;
+  /** Somebody has to decide on it: they are told whose words these are. */
+  readonly isAsked?: boolean;
+}
+
 /**
  * The request of an action, whole: the words of whoever asked, in a frame that nothing of ours stands in. The action is
  * masked by now (`shown`); what is sent is the same with its secrets.
  */
-export function RequestView({ action }: { readonly action: Action }) {
+export function RequestView({ action, isAsked = false }: RequestViewProps) {
   const { headers, body } = action;
   const names = Object.keys(headers ?? {});
   return (
     <section class="card" aria-labelledby="request">
-      <h2 id="request">Request</h2>
+      <div>
+        <h2 id="request">Request</h2>
+        {isAsked ? <p class="quiet small">Written by whoever asked, and sent as it stands here.</p> : null}
+      </div>
       <p class="line">
         <b class="method">{action.method}</b> <Address url={action.url} host={action.host} />
       </p>

@@ -1,9 +1,9 @@
 import type { Action, ActionStatus } from "../domain/action.ts";
 import { counted, duration } from "./words.ts";
 
-/** How things stand with an action, in a sentence. */
-export function summaryOf(action: Action): string {
-  return SENTENCES[action.status](action);
+/** How things stand with an action, in a sentence. `isRejected`: a person said no to it, which its status does not tell. */
+export function summaryOf(action: Action, isRejected = false): string {
+  return isRejected ? "A person rejected it. Nothing was sent." : SENTENCES[action.status](action);
 }
 
 const SENTENCES: Readonly<Record<ActionStatus, (action: Action) => string>> = {

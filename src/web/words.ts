@@ -21,6 +21,18 @@ export function duration(ms: number): string {
   return ms < 86_400_000 ? `${trimmed(ms / 3_600_000)} h` : `${trimmed(ms / 86_400_000)} days`;
 }
 
+/** How long ago something was, in whole units. */
+export function agoWords(ms: number): string {
+  const unit = UNITS.find(({ unitMs }) => ms >= unitMs);
+  return unit === undefined ? "just now" : `${counted(Math.floor(ms / unit.unitMs), unit.word)} ago`;
+}
+
+const UNITS = [
+  { unitMs: 86_400_000, word: "day" },
+  { unitMs: 3_600_000, word: "hour" },
+  { unitMs: 60_000, word: "minute" },
+] as const;
+
 /** A size as people say it; of text, in UTF-8. */
 export function sizeOf(text: string): string {
   const bytes = Buffer.byteLength(text);

@@ -6,6 +6,7 @@ import { testGuards } from "./conformance/guards.ts";
 import { testKeys } from "./conformance/keys.ts";
 import { testLanes } from "./conformance/lanes.ts";
 import { testLeases } from "./conformance/leases.ts";
+import { testHeld } from "./conformance/held.ts";
 import { testLinks } from "./conformance/links.ts";
 import { testOutbox } from "./conformance/outbox.ts";
 import { testPaging } from "./conformance/paging.ts";
@@ -28,6 +29,7 @@ describe("the store behind the client", () => {
   testTexts(openClientStore);
   testAccounts(openClientStore);
   testLinks(openClientStore);
+  testHeld(openClientStore);
   testPeople(openClientStore);
   testWelcomeLinks(openClientStore);
   testSigning(openClientStore);

@@ -64,6 +64,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["orphaned callbacks", ({ outbox }) => outbox.callbacks.orphans(null, 9), ["outbox_active"]],
   ["what an account was owed", ({ outbox }) => outbox.list(ACCOUNT, "x", 9), ["outbox_by_account"]],
   ["count what is owed", ({ outbox }) => outbox.waiting(), ["outbox_active", "outbox_pending"]],
+  ["held", on((actions) => actions.held(ACCOUNT, "act_x", 9)), ["actions_by_status"]],
   ["list", listing({}), ["actions_by_account"]],
   ["list after a cursor", listing({ before: "act_x" }), ["actions_by_account"]],
   ["list by times", listing({ createdAfter: NOON, createdBefore: later(9) }), ["actions_by_account"]],

@@ -112,7 +112,8 @@ describe("a receipt", () => {
       receipt_url: null,
     });
     expect(text).toContain('"n":12345678901234567890');
-    expect(shown.timeline.map(({ type }: { type: string }) => type)).toEqual([
+    const types = shown.timeline.map(({ type }: { type: string }) => type);
+    expect(types.filter((type: string) => type !== "callback" && type !== "mail")).toEqual([
       "created",
       "held",
       "approved",

@@ -159,6 +159,12 @@ describe("a route that another room brings along", () => {
     expect([await seen("%zz"), await seen("%E0%A4"), await seen("a%2Fb")]).toEqual(['""', '""', '"a/b"']);
   });
 
+  test("whose path has no parameters is handed none", async () => {
+    const answer = (_visit: unknown, params: Readonly<Record<string, string>>) => Response.json(params);
+    await using other = openDoor({ routes: [{ method: "GET", path: "/plain", operationId: null, answer }] });
+    expect(await (await fetch(`${other.url}/plain`)).json()).toEqual({});
+  });
+
   test("that needs a caller and stands outside of /v1 lets nobody in", async () => {
     const { routeOf } = await import("../../src/http/route.ts");
     const open = routeOf({ ...API.getAction, path: "/elsewhere" }, () => new Response("in"));

@@ -109,6 +109,10 @@ export function cardboardDesk(calls: string[]): ActionDesk {
     },
     get: find("get"),
     wait: find("wait"),
+    held() {
+      calls.push("held");
+      return Promise.resolve({ actions: [anAction({ id: KNOWN_ID, approve: true })], after: null });
+    },
     list() {
       calls.push("list");
       return Promise.resolve({ actions: [anAction({ id: KNOWN_ID })], before: KNOWN_ID });

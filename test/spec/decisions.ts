@@ -207,7 +207,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.7.mail-not-configured":
       "later 5: Not configured: the action is created, nothing is mailed, the timeline says so.",
     "decision.7.approvers": "later 5: `APPROVERS` bounds whom `notify.email` may name: else 400.",
-    "decision.7.inbox": "later 4: `/approvals` lists what waits, and decides it, without a mail provider.",
+    "decision.7.inbox": "`/approvals` lists what waits, and decides it, without a mail provider.",
     "decision.7.role-owner": "Role owner: everything.",
     "decision.7.role-approver": "Role approver: read, approve, cancel.",
     "decision.7.role-agent": "Role agent: create, read, cancel, retry, not approve.",

@@ -421,7 +421,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.7.old-links": "After a decision, a cancel, 7 days or a retry old links lead to the receipt.",
     "hostile.7.mail-caps": "later 5: At most 100 mails to one recipient and 1,000 of one account an hour.",
     "hostile.7.csp-tokens": "The CSP of receipt and approval page, without script.",
-    "hostile.7.csp-pages": "later 4: The CSP of other pages: 'self', no inline code, no foreign asset.",
+    "hostile.7.csp-pages": "The CSP of other pages: 'self', no inline code, no foreign asset.",
     "hostile.7.headers": "All pages carry nosniff, DENY, no-store, same-origin policies.",
     "hostile.7.token-headers": "Token pages also no-referrer and noindex.",
     "hostile.7.escaped": "later 4: Everything is escaped; a target's URL is text, never a link.",

@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { HELD_LISTED_MAX } from "../../src/domain/limits.ts";
+import { verifies } from "../spec/verifies.ts";
+import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { ANN, signedIn } from "./signed-in.ts";
+import { KEYS } from "./stub-house.ts";
+
+const NO_TARGET = "http://127.0.0.1:9/";
+
+let door: RealDoor;
+let ann: Awaited<ReturnType<typeof signedIn>>;
+beforeAll(async () => {
+  door = await openRealDoor();
+  ann = await signedIn(door);
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+async function held(members: object = {}, house: RealDoor = door, key: string = KEYS.agent): Promise<string> {
+  const body = JSON.stringify({ url: NO_TARGET, approve: true, ...members });
+  return (await house.call("POST", "/v1/actions", body, { authorization: `Bearer ${key}` })).json.id;
+}
+
+const actionOf = (id: string) => door.engine.desk.get(door.engine.owner, id);
+const decide = async (id: string, fields: Readonly<Record<string, string>>) =>
+  ann.send(`/approvals/${id}`, { ...(await ann.hiddenOf(`/approvals/${id}`)), ...fields });
+
+describe("the inbox", () => {
+  test("lists what waits, oldest first, each leading to a page of its own, without any mail", async () => {
+    verifies("decision.7.inbox");
+    await using house = await openRealDoor();
+    const bob = await signedIn(house);
+    expect(await bob.pageOf("/approvals")).toContain("Nothing waits for you.");
+    const ids = [];
+    for (let count = 0; count < 3; count += 1) {
+      ids.push(await held({ url: `${NO_TARGET}${count}`, body: { amount: count } }, house));
+      house.engine.clock.advance(120_000);
+    }
+    await held({}, house, STRANGER);
+    const decided = await held({}, house);
+    await house.call("POST", `/v1/actions/${decided}/cancel`);
+    const html = await bob.pageOf("/approvals");
+    expect([...html.matchAll(/href="\/approvals\/(act_\w+)"/g)].map(([, id]) => id)).toEqual(ids);
+    expect(html).toContain("3 requests wait for you");
+    expect(html).toContain("6 minutes ago");
+    expect(html).toContain(ANN);
+  });
+
+  test("goes on on a next page, and none is left out or shown twice", async () => {
+    await using house = await openRealDoor();
+    const bob = await signedIn(house);
+    const made: string[] = [];
+    for (let count = 0; count < HELD_LISTED_MAX + 3; count += 1) made.push(await held({}, house));
+    const first = await bob.pageOf("/approvals");
+    const next = /href="(\/approvals\?after=[^"]+)"/.exec(first)?.[1] ?? "";
+    const second = await bob.pageOf(next);
+    const seen = [...`${first}${second}`.matchAll(/href="\/approvals\/(act_\w+)"/g)].map(([, id]) => id ?? "");
+    expect(seen).toEqual(made.toSorted());
+    expect(second).not.toContain("?after=");
+    for (const odd of ["?after=x", "?after=../..", "?decided=act_nobody", "?decided=%00", "?more=1"]) {
+      expect({ odd, status: (await ann.visit(`/approvals${odd}`)).status }).toEqual({ odd, status: 200 });
+    }
+  });
+
+  test("shows a request whole, masked, and who asked", async () => {
+    verifies("decision.7.inbox");
+    const id = await held({
+      method: "PUT",
+      url: `${NO_TARGET}orders?token=canary-query`,
+      headers: { Authorization: "Bearer canary-header-0123456789", Accept: "text/plain" },
+      body: { amount: 12.5, list: Array.from({ length: 300 }, (_, n) => ({ n })), password: "canary-body" },
+    });
+    const html = await ann.pageOf(`/approvals/${id}`);
+    for (const seen of [
+      "PUT",
+      "127.0.0.1:9",
+      "/orders?token=••••",
+      "agent",
+      "••••6789",
+      "text/plain",
+      "12.5",
+      ": 299",
+    ]) {
+      expect(html).toContain(seen);
+    }
+    for (const page of [html, await ann.pageOf("/approvals")]) expect(page).not.toContain("canary");
+  });
+
+  test.each([
+    ["approve", "approved"],
+    ["reject", "rejected"],
+  ] as const)("takes %s with a reason, as the person's, and tells of it on the list", async (decision, type) => {
+    verifies("decision.7.inbox", "decision.3.approved-by-person");
+    const id = await held();
+    const response = await decide(id, { decision, reason: " Agreed.\r\n👍 " });
+    expect([response.status, response.headers.get("location")]).toEqual([303, `/approvals?decided=${id}`]);
+    const told = (await door.engine.happenings(id)).find((happening) => happening.type === type);
+    expect(told).toEqual({ type, actor: `user:${ANN}`, reason: "Agreed.\n👍" });
+    const after = await actionOf(id);
+    expect(after.approvedBy).toBe(decision === "approve" ? `user:${ANN}` : null);
+    const list = (await ann.pageOf(`/approvals?decided=${id}`)).replaceAll(/<[^>]+>/g, "");
+    expect(list).toContain(`POST 127.0.0.1:9 was ${type} by ${ANN}`);
+    // What is decided is no page of the inbox any more.
+    const again = await ann.visit(`/approvals/${id}`);
+    expect([again.status, again.headers.get("location")?.slice(0, 3)]).toEqual([303, "/r/"]);
+  });
+
+  test("a no that comes after somebody's yes changes nothing, and says who was first", async () => {
+    const id = await held();
+    const fields = await ann.hiddenOf(`/approvals/${id}`);
+    await door.call("POST", `/v1/actions/${id}/approve`);
+    const response = await ann.send(`/approvals/${id}`, { ...fields, decision: "reject" });
+    expect(response.headers.get("location")).toBe(`/approvals?decided=${id}`);
+    expect((await actionOf(id)).status).not.toBe("cancelled");
+    const list = (await ann.pageOf(`/approvals?decided=${id}`)).replaceAll(/<[^>]+>/g, "");
+    expect(list).toContain("was approved by owner over the API");
+  });
+
+  test("a page of before a retry does not decide on the new run", async () => {
+    const id = await held();
+    const fields = await ann.hiddenOf(`/approvals/${id}`);
+    await door.call("POST", `/v1/actions/${id}/cancel`);
+    await door.call("POST", `/v1/actions/${id}/retry`);
+    for (const run of [fields["run"] ?? "", "", "x", "99"]) {
+      await ann.send(`/approvals/${id}`, { ...fields, run, decision: "approve" });
+      expect((await actionOf(id)).status).toBe("awaiting_approval");
+    }
+  });
+
+  test("keeps what was typed where it can't be taken", async () => {
+    const id = await held();
+    const response = await decide(id, { decision: "reject", reason: "x".repeat(1_001) });
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain(`${"x".repeat(1_001)}</textarea>`);
+    expect((await decide(id, { decision: "maybe" })).status).toBe(400);
+    expect((await actionOf(id)).status).toBe("awaiting_approval");
+  });
+
+  test("knows nothing of another account's requests", async () => {
+    const id = await held({}, door, STRANGER);
+    for (const path of [`/approvals/${id}`, "/approvals/act_nobody", "/approvals/nonsense"]) {
+      expect((await ann.visit(path)).status).toBe(404);
+    }
+    const fields = await ann.hiddenOf(`/approvals/${await held()}`);
+    expect((await ann.send(`/approvals/${id}`, { ...fields, decision: "approve" })).status).toBe(404);
+    expect(await ann.pageOf(`/approvals?decided=${id}`)).not.toContain("receipt");
+  });
+});
+
+describe("a form of the inbox", () => {
+  test.each([
+    ["another site", { origin: "https://evil.example" }],
+    ["no origin that it names", { origin: "null" }],
+    ["another of our ports", { origin: "http://127.0.0.1:3001" }],
+  ])("from %s is refused", async (_what, headers) => {
+    verifies("hostile.7.csrf-change");
+    const id = await held();
+    const fields = { ...(await ann.hiddenOf(`/approvals/${id}`)), decision: "approve" };
+    expect((await ann.send(`/approvals/${id}`, fields, headers)).status).toBe(403);
+    expect((await actionOf(id)).status).toBe("awaiting_approval");
+  });
+
+  test("without this session's token is refused", async () => {
+    verifies("hostile.7.csrf-change");
+    const id = await held();
+    const { form_token: token = "", ...fields } = await ann.hiddenOf(`/approvals/${id}`);
+    expect(token).not.toBe("");
+    for (const wrong of [undefined, "", token.slice(1), `${token}0`, token.replace(/.$/, "x")]) {
+      const sent = { ...fields, ...(wrong === undefined ? {} : { form_token: wrong }), decision: "approve" };
+      expect((await ann.send(`/approvals/${id}`, sent)).status).toBe(403);
+    }
+    expect((await actionOf(id)).status).toBe("awaiting_approval");
+  });
+});
+
+describe("whoever is not logged in", () => {
+  test("is led to the log-in page, and comes back from there", async () => {
+    const id = await held();
+    const lead = async (path: string, method = "GET") => {
+      const response = await fetch(door.url + path, { method, redirect: "manual" });
+      return [response.status, response.headers.get("location")];
+    };
+    expect(await lead("/approvals")).toEqual([303, "/login?next=%2Fapprovals"]);
+    expect(await lead("/approvals?after=act_1")).toEqual([303, "/login?next=%2Fapprovals%3Fafter%3Dact_1"]);
+    expect(await lead(`/approvals/${id}`)).toEqual([303, `/login?next=%2Fapprovals%2F${id}`]);
+    expect(await lead(`/approvals/${id}`, "POST")).toEqual([303, `/login?next=%2Fapprovals%2F${id}`]);
+    expect(await lead("/")).toEqual([303, "/login"]);
+    expect((await actionOf(id)).status).toBe("awaiting_approval");
+  });
+
+  test("is nobody with a key: pages are for people", async () => {
+    const headers = { authorization: `Bearer ${KEYS.owner}` };
+    expect((await fetch(`${door.url}/approvals`, { headers, redirect: "manual" })).status).toBe(303);
+  });
+});
+
+test("the root leads whoever is logged in to the inbox", async () => {
+  const response = await ann.visit("/");
+  expect([response.status, response.headers.get("location")]).toEqual([303, "/approvals"]);
+});
+
+test("the pages of the inbox live under the rules of our own pages", async () => {
+  verifies("hostile.7.csp-pages", "hostile.7.headers", "hostile.7.referrer");
+  const id = await held();
+  for (const path of ["/approvals", `/approvals/${id}`]) {
+    for (const method of ["GET", "HEAD"]) {
+      expect(Object.fromEntries((await ann.visit(path, { method })).headers)).toMatchObject({
+        "content-security-policy":
+          "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
+          "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        "x-frame-options": "DENY",
+        "cache-control": "private, no-store",
+        "referrer-policy": "same-origin",
+        "cross-origin-opener-policy": "same-origin",
+      });
+    }
+    // Nothing inline, which the policy would not let run or show.
+    expect(await ann.pageOf(path)).not.toMatch(/<script|<style| style=| on\w+=/i);
+  }
+});
