@@ -193,7 +193,7 @@ export const DECISIONS: readonly Requirement[] = [
 
   ...section("7. Approval", {
     "decision.7.one-winner": "One decision wins, always: the loser gets not_approvable or not_cancellable, over REST.",
-    "decision.7.one-winner-all-paths": "later 4: One decision wins over link, inbox and REST alike.",
+    "decision.7.one-winner-all-paths": "One decision wins over link, inbox and REST alike.",
     "decision.7.one-winner-mcp": "later 6: One decision wins over the MCP tool and every other path.",
     "decision.7.link-confirm-get": "GET and HEAD of a link show the exact request and two buttons, change nothing.",
     "decision.7.link-confirm-post": "The button POSTs, resolves, and redirects (303) to the receipt.",

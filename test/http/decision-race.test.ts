@@ -1,0 +1,83 @@
+import { expect, test } from "bun:test";
+import { answering } from "../actions/senders.ts";
+import { verifies } from "../spec/verifies.ts";
+import { answered } from "../support/factory.ts";
+import { openRealDoor } from "./real-house.ts";
+import { signedIn } from "./signed-in.ts";
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const RACES = 10;
+
+/** A hundred, of each as many. */
+function hundredOf<T>(ways: readonly T[]): readonly T[] {
+  return Array.from({ length: 100 }, (_, n) => ways.slice(n % ways.length, (n % ways.length) + 1)).flat();
+}
+
+/** In an order of its own each time: the ways in differ in how long they take. */
+function shuffled<T>(all: readonly T[], chance: () => number): readonly T[] {
+  return all
+    .map((one) => [chance(), one] as const)
+    .toSorted(([a], [b]) => a - b)
+    .map(([, one]) => one);
+}
+
+/** A small generator (mulberry32), so that a run can be had again by its seed. */
+function generatorOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+test("of a hundred approvals and a hundred rejections over link, REST and inbox one wins", async () => {
+  verifies("decision.7.one-winner-all-paths");
+  const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+  const chance = generatorOf(seed);
+  const sender = answering(answered(200));
+  await using door = await openRealDoor({ sender });
+  const ann = await signedIn(door);
+  const wins: Record<string, number> = {};
+  let yes = 0;
+
+  for (let race = 0; race < RACES; race += 1) {
+    const request = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, notify: { email: "ann@example.com" } });
+    const { id } = (await door.call("POST", "/v1/actions", request)).json;
+    const links = await door.linksOf(id);
+    const hidden = await ann.hiddenOf(`/approvals/${id}`);
+    const press = (decision: "approve" | "reject") =>
+      fetch(door.url + links[decision], {
+        method: "POST",
+        redirect: "manual",
+        headers: FORM,
+        body: `decision=${decision}`,
+      });
+    const inInbox = (decision: "approve" | "reject") => ann.send(`/approvals/${id}`, { ...hidden, decision });
+    const overRest = () => door.ask(`/v1/actions/${id}/approve`, { method: "POST" });
+    const rest: number[] = [];
+    const count = async (answer: Promise<Response>) => void rest.push((await answer).status);
+    const yesses = [() => press("approve"), () => inInbox("approve"), () => count(overRest())];
+    // Over REST a cancel may also end what was approved and is not sent yet (B117), so a no comes by link and inbox.
+    const noes = [() => press("reject"), () => inInbox("reject")];
+    const all = [...hundredOf(yesses), ...hundredOf(noes)];
+    await Promise.all(shuffled(all, chance).map((decide) => decide()));
+
+    const decided = (await door.engine.happenings(id)).filter(({ type }) => type === "approved" || type === "rejected");
+    expect(decided).toHaveLength(1);
+    const [winner] = decided;
+    const actor = winner !== undefined && "actor" in winner ? winner.actor : "";
+    const key = `${winner?.type} by ${actor.split(":")[0]}`;
+    wins[key] = (wins[key] ?? 0) + 1;
+    // Of all that were told yes over REST, as many as have won there.
+    expect(rest.filter((status) => status === 200)).toHaveLength(key === "approved by key" ? 1 : 0);
+    expect(new Set(rest.filter((status) => status !== 200))).toEqual(new Set([409]));
+    if (winner?.type === "approved") {
+      yes += 1;
+      await door.engine.saw(id, { status: "completed" });
+    } else expect((await door.engine.desk.get(door.engine.owner, id)).status).toBe("cancelled");
+  }
+  expect(sender.sent).toHaveLength(yes);
+  console.log(`race over link, REST and inbox: seed ${seed}, ${JSON.stringify(wins)}`);
+});
