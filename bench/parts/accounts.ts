@@ -18,7 +18,7 @@ export async function addAccounts(folder: string, keys: readonly string[]): Prom
     const place = { table: "accounts", row: id, column: "sealed_root_secret" };
     const sealedRootSecret = secrets.seal(secrets.newRootSecret(), place);
     const row = keyRow({ secrets, ids }, { accountId: id, key, name: "owner", role: "owner", hold: "none", now });
-    await store.accounts.create({ id, email: null, sealedRootSecret, createdAt: now }, [row]);
+    await store.accounts.create({ id, sealedRootSecret, createdAt: now }, [row]);
   }
   await store.close();
 }

@@ -12,18 +12,15 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.1.size-as-counted": "At most 1,048,576 bytes as counted, whatever `Content-Length` says.",
     "hostile.1.before-parsing": "Depth <= 64 and <= 10,000 members are judged from the bytes, before parsing.",
     "hostile.1.last-name-counts": "Of a name given twice the last one counts.",
-    "hostile.1.content-type":
-      "`application/json`, any case, any parameters; a `charset` other than utf-8 is refused.",
+    "hostile.1.content-type": "`application/json`, any case, any parameters; a `charset` other than utf-8 is refused.",
     "hostile.1.content-encoding": "`Content-Encoding` only `identity`.",
     "hostile.1.type-with-body": "A content type is needed as soon as there is a body.",
     "hostile.1.nothing": "No body and no content type: `missing_body`, or fine where the body is optional.",
     "hostile.1.no-conversion": "One JSON type per field; nothing is converted.",
     "hostile.1.integer": "An integer is any JSON number with an integer value.",
     "hostile.1.unknown-members": "Unknown members are refused at every level that is ours.",
-    "hostile.1.null":
-      "`null` = absent for every field of ours; in `body` it is data; no header value is null.",
-    "hostile.1.body-opaque":
-      "The target gets the same members, values, strings and number spellings of `body`.",
+    "hostile.1.null": "`null` = absent for every field of ours; in `body` it is data; no header value is null.",
+    "hostile.1.body-opaque": "The target gets the same members, values, strings and number spellings of `body`.",
     "hostile.1.printable-text":
       "Text of ours is printable ASCII: no control character (`reason`: any Unicode, newlines too).",
     "hostile.1.code-order":
@@ -31,8 +28,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.1.details-complete": "`details` lists every issue whatever the code.",
     "hostile.1.details-field":
       "`field` is a member's path, `headers.X-Name`, `Idempotency-Key`, a parameter's name, or `\"\"`.",
-    "hostile.1.query":
-      "Only known parameters, each once (`status` may repeat), in range, plain decimal digits.",
+    "hostile.1.query": "Only known parameters, each once (`status` may repeat), in range, plain decimal digits.",
     "hostile.1.id-pattern": "An id is matched against `^act_[A-Za-z0-9_-]{1,64}$` before any look-up.",
     "hostile.1.foreign-id":
       "What is not the account's is a 404 with the same bytes as an unknown id, on every route that takes one.",
@@ -92,8 +88,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.b25": "`Content-Length` of 10 GB and no body: 413 at once.",
     "hostile.b26": "Endless chunks: 413, memory +< 10 MB.",
     "hostile.b27": "Exactly 1,048,576 bytes work.",
-    "hostile.b28":
-      "Over the account's rate: 429, `Retry-After: 1`; refused requests and dedupe hits count too.",
+    "hostile.b28": "Over the account's rate: 429, `Retry-After: 1`; refused requests and dedupe hits count too.",
   }),
 
   ...section("1. Bad requests: 400 before the schema", {
@@ -223,14 +218,11 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.2.equal-names": "No two names are equal without case.",
     "hostile.2.denied-hop": "Denied: names of connection, framing, proxies and origin (host ... date).",
     "hostile.2.denied-ours": "Denied: `webhook-*`, `x-outgate-*`.",
-    "hostile.2.denied-override":
-      "Denied: what makes a target do something else (x-http-method ... x-rewrite-url).",
+    "hostile.2.denied-override": "Denied: what makes a target do something else (x-http-method ... x-rewrite-url).",
     "hostile.2.denied-spelling": "Denied names are read without case and with `_` as `-`.",
-    "hostile.2.allowed":
-      "Everything else is allowed: authorization, cookie, accept, idempotency-key, x-api-key.",
+    "hostile.2.allowed": "Everything else is allowed: authorization, cookie, accept, idempotency-key, x-api-key.",
     "hostile.2.user-agent": "`user-agent`: theirs with ours appended.",
-    "hostile.2.content-type":
-      "`content-type`: free without a body, else application/json or application/*+json.",
+    "hostile.2.content-type": "`content-type`: free without a body, else application/json or application/*+json.",
   }),
 
   ...section("3. URLs and addresses", {
@@ -397,8 +389,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.6.log-tokens": "Logged paths are `/r/[redacted]`, `/a/[redacted]`.",
     "hostile.6.keys-hashed": "Keys are kept only as SHA-256.",
     "hostile.6.tokens-hashed": "Sessions and link tokens are kept only as SHA-256.",
-    "hostile.6.sealed":
-      "Header values and root secrets are sealed with AES-256-GCM, bound to table, row, column.",
+    "hostile.6.sealed": "Header values and root secrets are sealed with AES-256-GCM, bound to table, row, column.",
     "hostile.6.file-mode": "Database files have mode 0600.",
     "hostile.6.canaries": "later 5: 30 canary secrets through every field: 0 where they must not be.",
   }),
