@@ -4,7 +4,7 @@ import type { Decision } from "../contract/decision.ts";
 import type { Health } from "../contract/health.ts";
 import type { CreatedKey, CreateKey, KeyList } from "../contract/key.ts";
 import type { ActionPage, ListQuery } from "../contract/page.ts";
-import type { SigningSecret } from "../contract/signing-secret.ts";
+import type { Rotation, SigningSecret } from "../contract/signing-secret.ts";
 import type { Timeline } from "../contract/timeline.ts";
 import { follow, type FollowOptions, type OutgateEvent } from "./follow.ts";
 import { type Call, type ClientSettings, createTransport } from "./transport.ts";
@@ -25,6 +25,11 @@ export interface CreateOptions extends WaitOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+export interface RotateOptions extends CallOptions {
+  /** Whose secret is to be new; not given: every origin's. */
+  readonly origin?: string | undefined;
+}
+
 export type OutgateClient = ReturnType<typeof createClient>;
 
 /** The service waits so long for a `sync` create that does not say how long (decisions 3). */
@@ -38,8 +43,8 @@ const SYNC_WAIT_SECONDS = 30;
 export function createClient(settings: ClientSettings) {
   const transport = createTransport(settings);
   // Safe: an answer with 2xx and JSON is the one that the contract promises for the path; the caller names its type.
-  const ask = async <T>(call: Call): Promise<T> => (await transport.call(call)) as T;
-  const get = <T>(path: string, options: CallOptions = {}, more: Partial<Call> = {}) =>
+  const ask: Ask = async <T>(call: Call): Promise<T> => (await transport.call(call)) as T;
+  const get: Get = <T>(path: string, options: CallOptions = {}, more: Partial<Call> = {}) =>
     ask<T>({ method: "GET", path, isRepeatable: true, signal: options.signal, ...more });
   const decide =
     (verb: string) =>
@@ -74,6 +79,20 @@ export function createClient(settings: ClientSettings) {
     /** Every change of status as it happens; comes back by itself after a break, without gap and without repeat. */
     streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
       follow(transport, settings.parse ?? JSON.parse, options),
+    ...ownersCalls(ask, get),
+    getHealth: (options?: CallOptions) => get<Health>("/health", options),
+    getReady: (options?: CallOptions) => get<Health>("/ready", options),
+    getMetrics: (options?: CallOptions) => get<string>("/metrics", options),
+    getOpenApi: (options?: CallOptions) => get<object>("/openapi.json", options),
+  };
+}
+
+type Ask = <T>(call: Call) => Promise<T>;
+type Get = <T>(path: string, options?: CallOptions, more?: Partial<Call>) => Promise<T>;
+
+/** Keys, secrets and the account: all but the last need an owner key. */
+function ownersCalls(ask: Ask, get: Get) {
+  return {
     listKeys: (options?: CallOptions) => get<KeyList>("/v1/keys", options),
     createKey: (key: CreateKey, { signal }: CallOptions = {}) =>
       ask<CreatedKey>({ method: "POST", path: "/v1/keys", body: key, isRepeatable: false, signal }),
@@ -81,10 +100,15 @@ export function createClient(settings: ClientSettings) {
       ask<undefined>({ method: "DELETE", path: `/v1/keys/${encodeURIComponent(id)}`, isRepeatable: true, signal }),
     getSigningSecret: (origin: string, options?: CallOptions) =>
       get<SigningSecret>("/v1/signing-secret", options, { query: { origin } }),
+    /** Of one origin, or of all. Never repeated by itself: a second rotation would end the secret before the first. */
+    rotateSigningSecret: ({ origin, signal }: RotateOptions = {}) =>
+      ask<Rotation>({
+        method: "POST",
+        path: "/v1/signing-secret/rotate",
+        query: { origin },
+        isRepeatable: false,
+        signal,
+      }),
     getAccount: (options?: CallOptions) => get<Account>("/v1/account", options),
-    getHealth: (options?: CallOptions) => get<Health>("/health", options),
-    getReady: (options?: CallOptions) => get<Health>("/ready", options),
-    getMetrics: (options?: CallOptions) => get<string>("/metrics", options),
-    getOpenApi: (options?: CallOptions) => get<object>("/openapi.json", options),
   };
 }

@@ -33,6 +33,8 @@ export const Rotation = Type.Object(
 );
 
 const origin = plainText("Scheme, host and port of the target.", "https://api.example.com");
+export type Rotation = Static<typeof Rotation>;
+
 export const SigningSecretQuery = Type.Object({ origin }, { additionalProperties: false });
 export const RotateQuery = Type.Object({ origin: Type.Optional(origin) }, { additionalProperties: false });
 

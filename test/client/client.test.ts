@@ -31,8 +31,9 @@ async function refusalOf(call: Promise<unknown>): Promise<OutgateError> {
   throw new Error(`Not refused: ${String(error)}`);
 }
 
-test("has a method for every operation of the API, by its name", () => {
-  expect(Object.keys(owner).toSorted()).toEqual(Object.keys(API).toSorted());
+test("has a method for every operation of the API, by its name, but for the doors of people", () => {
+  const operations = Object.values(API).filter(({ path }) => !path.startsWith("/auth/"));
+  expect(Object.keys(owner).toSorted()).toEqual(operations.map(({ id }) => id).toSorted());
 });
 
 describe("the client", () => {

@@ -124,7 +124,7 @@ describe("a path", () => {
     ["two slashes", "/v1/actions//"],
     ["another case", "/V1/actions"],
     ["percent-coded", "/%76%31/actions"],
-    ["nothing", "/"],
+    ["a name of ours misspelt", "/healthz"],
   ])("that leads nowhere is 404: %s", async (_name, path) => {
     verifies("hostile.b15", "hostile.b16", "spec.error.not-found", "decision.2.not-found");
     door.calls.length = 0;

@@ -153,9 +153,9 @@ describe("a route that another room brings along", () => {
   test("gets a parameter that can't be decoded as an empty text, and never as null", async () => {
     const answer = (_visit: unknown, params: Readonly<Record<string, string>>) =>
       new Response(JSON.stringify(params["token"]));
-    const route = { method: "GET", path: "/r/{token}", operationId: null, answer } as const;
+    const route = { method: "GET", path: "/x/{token}", operationId: null, answer } as const;
     await using other = openDoor({ routes: [route] });
-    const seen = async (token: string) => (await fetch(`${other.url}/r/${token}`)).text();
+    const seen = async (token: string) => (await fetch(`${other.url}/x/${token}`)).text();
     expect([await seen("%zz"), await seen("%E0%A4"), await seen("a%2Fb")]).toEqual(['""', '""', '"a/b"']);
   });
 
