@@ -9,8 +9,9 @@ const OF_EMOJI = /^\ufe0f?\u200d?$/;
 const EMOJI = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier})$/u;
 /** Of a longer run the rest is counted: it says nothing, and a page of nothing but codes would be a heavy one. */
 const CODES_SHOWN_MAX = 8;
-/** Behind so many runs the others are only said to be there: a megabyte of them would hold the event loop for 0.3 s. */
+/** Behind so many runs each is one sign: a megabyte of codes would hold the event loop for 0.3 s. */
 const RUNS_SHOWN_MAX = 4_000;
+const REPLACEMENT = "\ufffd";
 
 export interface VisibleOptions {
   /** How a code is set apart from the text around it; `<U+202E>` unless it is said. */
@@ -29,7 +30,7 @@ export function visibleText(text: string, { mark = inAngles, keepsLines = false 
     if (isOfEmoji(run, text, index)) continue;
     shown += text.slice(shownTo, index) + codesOf(run, mark);
     shownTo = index + run.length;
-    if ((runs += 1) === RUNS_SHOWN_MAX) return shown + text.slice(shownTo).replace(unseen, mark("unseen"));
+    if ((runs += 1) === RUNS_SHOWN_MAX) return shown + text.slice(shownTo).replace(unseen, REPLACEMENT);
   }
   return shown + text.slice(shownTo);
 }

@@ -28,6 +28,8 @@ export interface RealDoorOptions extends EngineOptions {
   /** Of an account; none unless it is given. */
   readonly rateLimitPerSecond?: number;
   readonly approvalLinks?: "confirm" | "one_click";
+  /** Where a browser finds it; any free port when it is left out. */
+  readonly port?: number;
   /** Open unless it is given. */
   readonly signupsOpen?: boolean;
   readonly baseUrl?: string;
@@ -64,7 +66,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     ids: systemIds,
     signupsOpen: options.signupsOpen ?? true,
   });
-  const door = openDoor({
+  const ways = {
     desk: engine.desk,
     feed: engine.feed,
     authenticate,
@@ -87,7 +89,9 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     baseUrl: options.baseUrl ?? OWN_ORIGIN,
     routes: options.routes ?? [],
     limits: { rateLimitPerSecond: options.rateLimitPerSecond ?? 0 },
-  });
+  };
+  const { port } = options;
+  const door = port === undefined ? openDoor(ways) : openDoor({ ...ways, port }, port);
   return {
     ...door,
     engine,

@@ -38,9 +38,9 @@ export interface Line {
 
 /**
  * The real door on a real socket over a desk made of cardboard: for what is judged before a desk is asked. Whatever the
- * desk is asked for is written down in `calls`.
+ * desk is asked for is written down in `calls`. Listens on any free port; a browser has to know which beforehand.
  */
-export function openDoor(overrides: Partial<HttpDeps> = {}) {
+export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
   const calls: string[] = [];
   const lines: Line[] = [];
   const write = (event: string, fields: LogFields = {}) => void lines.push({ event, fields });
@@ -73,7 +73,7 @@ export function openDoor(overrides: Partial<HttpDeps> = {}) {
     draining: drain.signal,
     ...overrides,
   });
-  const { port } = http.listen(0, "127.0.0.1");
+  const { port } = http.listen(listenPort, "127.0.0.1");
   const url = `http://127.0.0.1:${port}`;
   return {
     http,

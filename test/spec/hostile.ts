@@ -296,7 +296,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.t17": "Redirects to metadata; to itself; without Location: failed target, not followed, one request.",
     "hostile.t18":
       "A certificate of another name, expired, self-signed, a.b under *.: not accepted, `not_sent`, no byte sent.",
-    "hostile.t19": "later 4: `<script>`, `</pre>`, 256 KB of `&`: shown as text on every page, escaped.",
+    "hostile.t19": "`<script>`, `</pre>`, 256 KB of `&`: shown as text on every page, escaped.",
     "hostile.t20": "A name with a forbidden address; the same by CNAME: 201, then policy refusal; 0 connections.",
     "hostile.t21": "NXDOMAIN, SERVFAIL, an empty answer: could not be resolved, `not_sent`.",
     "hostile.t22": "First address refuses, second works: completed, one attempt.",
@@ -415,9 +415,9 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.7.csp-pages": "The CSP of other pages: 'self', no inline code, no foreign asset.",
     "hostile.7.headers": "All pages carry nosniff, DENY, no-store, same-origin policies.",
     "hostile.7.token-headers": "Token pages also no-referrer and noindex.",
-    "hostile.7.escaped": "later 4: Everything is escaped; a target's URL is text, never a link.",
+    "hostile.7.escaped": "Everything is escaped; a target's URL is text, never a link.",
     "hostile.7.control-characters": "Control and bidirectional characters are shown as codes.",
-    "hostile.7.content-type": "later 4: A target's content type is never ours.",
+    "hostile.7.content-type": "A target's content type is never ours.",
   }),
 
   ...section("8. Agents and MCP", {

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 const EXECUTABLE = "/usr/bin/chromium";
 
 /** Whether this machine has the browser; where it has none, its tests are skipped. */
 export const HAS_BROWSER = existsSync(EXECUTABLE);
+if (!HAS_BROWSER) console.log(`skipped: there is no browser at ${EXECUTABLE}, so nothing was looked at in one`);
 
 /** A real browser that calls nobody by itself. */
 export function openBrowser(): Promise<Browser> {
@@ -54,4 +55,36 @@ export async function barriersOf(page: Page): Promise<readonly string[]> {
   return page.evaluate(
     "axe.run().then(({ violations }) => violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join(' ')))",
   );
+}
+
+/** A page, and what went wrong on it: errors, refusals of its policy, dialogs, requests to anywhere else. */
+export interface Watched extends AsyncDisposable {
+  readonly page: Page;
+  readonly troubles: readonly string[];
+}
+
+/** A page that runs scripts unless it is said otherwise, with nobody else's cookies. */
+export async function watchPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const troubles: string[] = [];
+  page.on("console", (message) => void troubles.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => void troubles.push(`error: ${error.message}`));
+  page.on("dialog", (dialog) => {
+    troubles.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss().catch(() => {});
+  });
+  page.on("request", (request) => {
+    const { hostname, protocol } = new URL(request.url());
+    if (hostname !== "127.0.0.1" && protocol !== "data:") troubles.push(`request: ${request.url()}`);
+  });
+  return { page, troubles, [Symbol.asyncDispose]: () => context.close() };
+}
+
+/** A port of loopback that is free at this moment: a page's own address has to be known before it is served. */
+export async function freePort(): Promise<number> {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { port = 0 } = server;
+  await server.stop(true);
+  return port;
 }

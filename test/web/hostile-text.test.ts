@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { signedIn } from "../http/signed-in.ts";
+import { KEYS } from "../http/stub-house.ts";
+import { verifies } from "../spec/verifies.ts";
+import { freePort, HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
+import { Target } from "../support/target.ts";
+
+// A browser, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+/** Each would run, load, lead away or break out of its place if it were anything but text. */
+const ATTACKS = [
+  "<script>window.ran=1</script>",
+  '"><img src=x onerror=window.ran=1>',
+  "'><svg onload=window.ran=1>",
+  "</pre></textarea></title></style><script>window.ran=1</script>",
+  '<!--><iframe srcdoc="<script>parent.ran=1</script>">',
+  "javascript:window.ran=1",
+  "<style>body{display:none}</style>",
+  "<form action=https://evil.example><button name=decision value=approve>Approve</button></form>",
+  '<meta http-equiv="refresh" content="0;url=https://evil.example">',
+  "<a href=https://evil.example>See its receipt</a>",
+  "\u202egnihton\u2066 \u0007\u2028",
+  "&amp;&lt;script&gt;",
+];
+const UNSEEN = ["\u202e", "\u2066", "\u0007", "\u2028"];
+const printable = (text: string) => text.replaceAll(/[^ -~]/g, "?");
+
+/** A target that answers with all of them, as a page of its own. */
+const hostileTarget = () =>
+  new Target(() => {
+    const headers = { "content-type": "text/html", "x-attack": printable(ATTACKS.join()) };
+    return new Response(ATTACKS.join("\n"), { status: 500, headers });
+  });
+
+interface Pages {
+  readonly id: string;
+  /** While it is held. */
+  readonly held: readonly string[];
+  /** When it has ended. */
+  readonly ended: readonly string[];
+}
+
+/** An action with attacks in every field that a caller may set, and where it is shown. */
+async function hostileAction(door: RealDoor, url: string): Promise<Pages> {
+  const path = encodeURI(ATTACKS.join("/").replaceAll(/[\\\s\p{Cc}\u2028]/gu, "")).replaceAll(
+    /%3[CE]|%22/g,
+    decodeURIComponent,
+  );
+  const request = {
+    url: `${url}${path}?q=<b>'"&x=${encodeURIComponent(ATTACKS.join())}`,
+    approve: true,
+    retries: 1,
+    headers: Object.fromEntries([
+      ["Accept", printable(ATTACKS.join())],
+      ...ATTACKS.map((attack, at) => [`X-'quote${at}`, printable(attack)]),
+    ]),
+    body: { ...Object.fromEntries(ATTACKS.map((attack) => [attack, [attack]])), list: ATTACKS },
+    dedupe: printable(ATTACKS.join()).slice(0, 250),
+    notify: { email: "o'hara&co@example.com" },
+  };
+  const as = { authorization: `Bearer ${KEYS.agent}` };
+  const { json } = await door.call("POST", "/v1/actions", JSON.stringify(request), as);
+  const { approve } = await door.linksOf(json.id);
+  return {
+    id: json.id,
+    held: ["/approvals", `/approvals/${json.id}`, approve],
+    ended: [door.engine.receiptUrl(json.id), `/approvals?decided=${json.id}`],
+  };
+}
+
+async function letRun(door: RealDoor, id: string): Promise<void> {
+  await door.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: ATTACKS.join("\n") }));
+  await door.engine.saw(id, { status: "failed" });
+}
+
+describe("what agents and targets write", () => {
+  let door: RealDoor;
+  let ann: Awaited<ReturnType<typeof signedIn>>;
+  beforeAll(async () => {
+    door = await openRealDoor();
+    ann = await signedIn(door);
+  });
+  afterAll(() => door[Symbol.asyncDispose]());
+
+  /** Only what our own pages are made of: their tags, with all attributes quoted, and their links. */
+  const TAG = /^<(?:!doctype html|\/?[a-z]+[1-3]?(?: [a-z-]+(?:="[^"]*")?)*\/?)>$/;
+  const STRANGE = /^<\/?(?:script|img|svg|iframe|object|embed|base|video|audio|math)\b/i;
+  const OUR_LINK = /^(?:\/$|\/auth\/logout$|\/(?:approvals|assets|r)\b|data:image\/svg\+xml,)/;
+
+  async function look(path: string): Promise<string> {
+    const response = await ann.visit(path, { headers: { accept: "text/html" } });
+    expect({ path, status: response.status }).toEqual({ path, status: 200 });
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const html = await response.text();
+    const [styles, tags] = [
+      html.match(/<style>/g) ?? [],
+      html.replace(/<style>.*?<\/style>/s, "").match(/<[^>]*>/g) ?? [],
+    ];
+    expect(styles.length).toBeLessThan(2);
+    expect(tags.filter((tag) => !TAG.test(tag) || STRANGE.test(tag) || tag.includes("http-equiv"))).toEqual([]);
+    const links = tags.flatMap((tag) =>
+      [...tag.matchAll(/ (?:href|src|action)="([^"]*)"/g)].map(([, href]) => href ?? ""),
+    );
+    expect(links.filter((href) => !OUR_LINK.test(href))).toEqual([]);
+    for (const character of UNSEEN) expect(html).not.toContain(character);
+    return html;
+  }
+
+  test("is text on every page, escaped, and never a link", async () => {
+    verifies("hostile.7.escaped", "hostile.t19", "hostile.7.content-type", "hostile.7.control-characters");
+    await using target = hostileTarget();
+    const { id, held, ended } = await hostileAction(door, target.url);
+    for (const path of held) await look(path);
+    await letRun(door, id);
+    for (const path of ended) await look(path);
+    const receipt = await look(ended[0] ?? "");
+    // In the body, in the answer, and in the reason; a JSON text writes a quote in its own way.
+    for (const attack of ATTACKS.filter((text) => !/["\\]/.test(text) && printable(text) === text)) {
+      expect(receipt.split(Bun.escapeHTML(attack)).length).toBeGreaterThan(3);
+    }
+    expect(receipt).toContain("<i>U+202E</i>");
+  });
+
+  test("a quarter of a megabyte of & is shown whole", async () => {
+    verifies("hostile.t19");
+    const flood = "&".repeat(262_144);
+    await using target = new Target(() => new Response(flood));
+    const request = JSON.stringify({ url: target.url, body: { flood }, sync: true });
+    const { json } = await door.call("POST", "/v1/actions", request);
+    const html = await (await fetch(door.url + door.engine.receiptUrl(json.id))).text();
+    expect(html.split("&amp;".repeat(262_144))).toHaveLength(3);
+  });
+
+  test("a megabyte of it holds the event loop for a moment only", async () => {
+    const floods = ["&", "\u202e", "a\u202e", "aש", "[1,", "\\", "<i>"];
+    for (const flood of floods) {
+      const text = flood.repeat(Math.floor(1_000_000 / Buffer.byteLength(JSON.stringify(flood).slice(1, -1))));
+      const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, body: { text } });
+      const { json } = await door.call("POST", "/v1/actions", body);
+      const startedMs = performance.now();
+      const html = await ann.pageOf(`/approvals/${json.id}`);
+      const tookMs = performance.now() - startedMs;
+      console.log(
+        `a page with 1 MB of ${JSON.stringify(flood)}: ${(html.length / 1e6).toFixed(1)} MB, ${Math.round(tookMs)} ms`,
+      );
+      // Several times what it takes alone: the machine has other work.
+      expect(tookMs).toBeLessThan(1_500);
+    }
+  });
+});
+
+describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
+  let chromium: Browser;
+  beforeAll(async () => {
+    chromium = await openBrowser();
+  });
+  afterAll(() => chromium.close());
+
+  test.each([
+    ["with our policy", false],
+    ["even without it", true],
+  ])("nothing of it runs, loads or leads away, %s", async (_what, bypassCSP) => {
+    verifies("hostile.t19", "hostile.7.escaped");
+    await using target = hostileTarget();
+    await using door = await openRealDoor({ port: await freePort() });
+    const ann = await signedIn(door);
+    const [name = "", value = ""] = ann.cookie.split("=");
+    await using watched = await watchPage(chromium, { bypassCSP });
+    const { page, troubles } = watched;
+    await page.context().addCookies([{ name, value, url: door.url }]);
+    const look = async (path: string, buttons: readonly string[]) => {
+      await page.goto(door.url + path, { waitUntil: "networkidle" });
+      expect(new URL(page.url()).pathname).toBe(path.split("?")[0] ?? "");
+      const found = await page.evaluate("[window.ran, document.scripts.length, document.images.length, frames.length]");
+      expect({ path, found }).toEqual({ path, found: [undefined, 0, 0, 0] });
+      const shown = (await page.locator("button").allTextContents()).map((text) => text.trim());
+      expect({ path, shown }).toEqual({ path, shown: [...buttons] });
+    };
+    const { id, held, ended } = await hostileAction(door, target.url);
+    const buttons = [["Log out"], ["Log out", "Approve", "Reject"], ["Approve", "Reject"]];
+    for (const [at, path] of held.entries()) await look(path, buttons[at] ?? []);
+    await letRun(door, id);
+    for (const [at, path] of ended.entries()) await look(path, at === 0 ? [] : ["Log out"]);
+    expect(troubles).toEqual([]);
+  });
+});

@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createOfferWelcome } from "../../src/accounts/welcome-link.ts";
+import type { Browser } from "playwright-core";
+import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { KEYS } from "../http/stub-house.ts";
+import { verifies } from "../spec/verifies.ts";
+import { freePort, HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
+import { Target } from "../support/target.ts";
+
+// A browser, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const AGENT = { authorization: `Bearer ${KEYS.agent}` };
+
+describe.skipIf(!HAS_BROWSER)("in a browser", () => {
+  let chromium: Browser;
+  let door: RealDoor;
+  beforeAll(async () => {
+    chromium = await openBrowser();
+    door = await openRealDoor({ port: await freePort() });
+  });
+  afterAll(async () => {
+    await chromium.close();
+    await door[Symbol.asyncDispose]();
+  });
+
+  /** What an agent asks for, and a person has to decide on. */
+  async function asked(url: string, house: RealDoor = door) {
+    const body = { url, approve: true, body: { amount: 1200 }, notify: { email: "ann@example.com" } };
+    const { json } = await house.call("POST", "/v1/actions", JSON.stringify(body), AGENT);
+    return { id: json.id, ...(await house.linksOf(json.id)) };
+  }
+  const statusOf = async (id: string, { engine }: RealDoor = door) => (await engine.desk.get(engine.owner, id)).status;
+
+  test("an agent asks, a person opens the link and presses, the target is called, the receipt shows it", async () => {
+    verifies("decision.7.link-confirm-post", "spec.approval.link", "spec.receipt.content");
+    await using target = new Target(() => Response.json({ refunded: true }));
+    const { id, approve } = await asked(`${target.url}refunds`);
+    await using watched = await watchPage(chromium);
+    const { page, troubles } = watched;
+    await page.goto(door.url + approve);
+    expect(await page.textContent("h1")).toBe("Approve this request?");
+    expect(await page.textContent("pre")).toContain('"amount": 1200');
+    expect(target.received).toHaveLength(0);
+    await page.fill("textarea", "Agreed with Ann.");
+    await page.click("button[value=approve]");
+    expect(new URL(page.url()).pathname).toStartWith("/r/");
+    await door.engine.saw(id, { status: "completed" });
+    await page.reload();
+    const text = await page.textContent("main");
+    for (const seen of ["Completed", "Agreed with Ann.", "ann@example.com", '"refunded": true', "answered 200"]) {
+      expect(text).toContain(seen);
+    }
+    expect(target.received.map(({ path, body }) => [path, body])).toEqual([["/refunds", '{"amount":1200}']]);
+    // Going back shows no page of before: what was decided is no question any more.
+    await page.goto(door.url + approve);
+    expect(new URL(page.url()).pathname).toStartWith("/r/");
+    expect(troubles).toEqual([]);
+  });
+
+  test("the style of a page that a token opens is let through by its own policy", async () => {
+    verifies("hostile.7.csp-tokens");
+    const { id, approve } = await asked("http://127.0.0.1:9/");
+    const { receiptUrl } = door.engine;
+    for (const path of [approve, receiptUrl(id)]) {
+      await using watched = await watchPage(chromium);
+      await watched.page.goto(door.url + path);
+      expect(await watched.page.evaluate("getComputedStyle(document.querySelector('.card')).display")).toBe("grid");
+      expect(watched.troubles).toEqual([]);
+    }
+  });
+
+  test("somebody logs in with a link, says no with a reason in the inbox, and logs out, without script and on a phone", async () => {
+    verifies("decision.7.inbox");
+    const { store, secrets, clock } = door.engine;
+    const welcome = await createOfferWelcome({ ...store, secrets, clock })();
+    const { id } = await asked("http://127.0.0.1:9/refunds");
+    await using watched = await watchPage(chromium, {
+      javaScriptEnabled: false,
+      viewport: { width: 375, height: 700 },
+    });
+    const { page } = watched;
+    await page.goto(`${door.url}/welcome/${welcome}`);
+    await page.fill("input[type=email]", "ann@example.com");
+    await page.fill("input[type=password]", "correct horse battery");
+    await page.click("main button");
+    expect(new URL(page.url()).pathname).toBe("/approvals");
+    await page.click(`a[href="/approvals/${id}"]`);
+    await page.fill("textarea", "Not without a ticket.");
+    await page.click("button[value=reject]");
+    expect(new URL(page.url()).pathname).toBe("/approvals");
+    expect(await page.textContent("[role=status]")).toContain("was rejected by ann@example.com on the approvals page");
+    expect(await statusOf(id)).toBe("cancelled");
+    await page.click("text=See its receipt");
+    expect(await page.textContent("main")).toContain("Not without a ticket.");
+    await page.goto(door.url);
+    await page.click("text=Log out");
+    await page.goto(`${door.url}/approvals`);
+    expect(new URL(page.url()).pathname).toBe("/login");
+  });
+
+  describe("a mail scanner", () => {
+    /** Opens a link as scanners do: asks ahead, then with a real browser that runs scripts, and looks around. */
+    async function scan(house: RealDoor, path: string): Promise<void> {
+      for (const init of [
+        { method: "HEAD" },
+        { headers: { "sec-purpose": "prefetch" } },
+        { headers: { purpose: "prefetch" } },
+        { headers: { "x-moz": "prefetch" } },
+      ]) {
+        await fetch(house.url + path, { ...init, redirect: "manual" });
+      }
+      await using watched = await watchPage(chromium, { userAgent: "Mozilla/5.0 (Scanner)" });
+      const { page } = watched;
+      await page.goto(house.url + path, { waitUntil: "networkidle" });
+      await page.mouse.move(200, 400);
+      await page.mouse.wheel(0, 4_000);
+      for (const link of await page.locator("a[href]").all()) await link.click();
+    }
+
+    test("opens both links and changes nothing while links ask first", async () => {
+      verifies("hostile.t28", "decision.7.link-confirm-get");
+      const { id, approve, reject } = await asked("http://127.0.0.1:9/");
+      const before = await door.engine.desk.get(door.engine.owner, id);
+      await Promise.all([scan(door, approve), scan(door, reject), scan(door, approve)]);
+      expect(await door.engine.desk.get(door.engine.owner, id)).toEqual(before);
+      expect((await door.engine.happenings(id)).map(({ type }) => type)).toEqual(["created", "held"]);
+      // The person comes after it, and the link still works.
+      await using watched = await watchPage(chromium);
+      await watched.page.goto(door.url + reject);
+      await watched.page.click("button[value=reject]");
+      expect(await statusOf(id)).toBe("cancelled");
+    });
+
+    test("decides nothing by asking ahead where a click decides", async () => {
+      verifies("hostile.t28", "decision.7.link-one-click-head");
+      await using house = await openRealDoor({ approvalLinks: "one_click", port: await freePort() });
+      const { id, approve, reject } = await asked("http://127.0.0.1:9/", house);
+      for (const path of [approve, reject]) {
+        await fetch(house.url + path, { method: "HEAD", redirect: "manual" });
+        await fetch(house.url + path, { headers: { "sec-purpose": "prefetch;prerender" }, redirect: "manual" });
+      }
+      expect(await statusOf(id, house)).toBe("awaiting_approval");
+      await using watched = await watchPage(chromium);
+      await watched.page.goto(house.url + approve);
+      expect(new URL(watched.page.url()).pathname).toStartWith("/r/");
+      expect(await statusOf(id, house)).not.toBe("awaiting_approval");
+    });
+  });
+
+  test("another site's page can press no button of ours", async () => {
+    verifies("hostile.7.approval-origin");
+    const { id, approve } = await asked("http://127.0.0.1:9/");
+    // Another port is another origin, and to a browser the same site; a name of its own is a foreign one.
+    await using foreign = new Target(
+      () =>
+        new Response(
+          `<form method="post" action="${door.url}${approve}"><button name="decision" value="approve">x</button></form>`,
+          { headers: { "content-type": "text/html" } },
+        ),
+    );
+    for (const url of [foreign.url, foreign.url.replace("127.0.0.1", "localhost")]) {
+      await using watched = await watchPage(chromium);
+      await watched.page.goto(url);
+      await watched.page.click("button");
+      expect(await watched.page.textContent("h1")).toBe("Not allowed");
+    }
+    expect(await statusOf(id)).toBe("awaiting_approval");
+    await using framed = await watchPage(chromium);
+    await framed.page.setContent(`<iframe src="${door.url}${approve}"></iframe>`, { waitUntil: "networkidle" });
+    expect(framed.troubles.join()).toContain("frame-ancestors");
+  });
+});

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { signedIn } from "../http/signed-in.ts";
+import { barriersOf, freePort, HAS_BROWSER, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
+import { Target } from "../support/target.ts";
+
+// A browser, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
+  let chromium: Browser;
+  let door: RealDoor;
+  let ann: Awaited<ReturnType<typeof signedIn>>;
+  let paths: readonly string[];
+  const target = new Target(503, () => Response.json({ ok: true, text: "x".repeat(400) }));
+
+  beforeAll(async () => {
+    chromium = await openBrowser();
+    door = await openRealDoor({ port: await freePort() });
+    ann = await signedIn(door);
+    const ask = async (members: object) => {
+      const request = { approve: true, notify: { email: "ann@example.com" }, ...members };
+      return (await door.call("POST", "/v1/actions", JSON.stringify(request))).json.id;
+    };
+    const wide = {
+      url: `${target.url}${"a".repeat(300)}?token=x`,
+      headers: { "X-Long": "y".repeat(300), Accept: "*/*" },
+    };
+    const waiting = await ask({
+      ...wide,
+      body: { text: "z".repeat(300), list: Array.from({ length: 300 }, (_, n) => ({ n })) },
+    });
+    const done = await ask({ ...wide, body: { amount: 7 } });
+    await door.call("POST", `/v1/actions/${done}/approve`, JSON.stringify({ reason: "w".repeat(300) }));
+    await door.engine.saw(done, { status: "pending", attempts: 1 });
+    door.engine.clock.advance(10_000);
+    await door.engine.saw(done, { status: "completed" });
+    const { approve } = await door.linksOf(waiting);
+    const receipts = [waiting, done].map((id) => door.engine.receiptUrl(id));
+    paths = [
+      "/approvals",
+      `/approvals?decided=${done}`,
+      `/approvals/${waiting}`,
+      approve,
+      ...receipts,
+      "/r/nothing",
+      "/login",
+      "/x",
+    ];
+  });
+  afterAll(async () => {
+    await chromium.close();
+    await door[Symbol.asyncDispose]();
+    await target[Symbol.asyncDispose]();
+  });
+
+  const openAs = async (colorScheme: "light" | "dark", width: number) => {
+    const watched = await watchPage(chromium, { bypassCSP: true, colorScheme, viewport: { width, height: 700 } });
+    const [name = "", value = ""] = ann.cookie.split("=");
+    await watched.page.context().addCookies([{ name, value, url: door.url }]);
+    return watched;
+  };
+
+  test.each(["light", "dark"] as const)("can be read by everybody (axe finds nothing), %s", async (scheme) => {
+    await using watched = await openAs(scheme, 900);
+    for (const path of paths) {
+      await watched.page.goto(door.url + path);
+      expect({ path, found: await barriersOf(watched.page) }).toEqual({ path, found: [] });
+    }
+  });
+
+  test("fits a screen of 320 px, and a finger finds its buttons", async () => {
+    await using watched = await openAs("light", 320);
+    for (const path of paths) {
+      await watched.page.goto(door.url + path);
+      expect({ path, overflow: await overflowOf(watched.page) }).toEqual({ path, overflow: 0 });
+      for (const button of await watched.page.locator("button, .button, nav a").all()) {
+        expect((await button.boundingBox())?.height).toBeGreaterThanOrEqual(48);
+      }
+    }
+  });
+
+  test("is printed whole: no buttons, no navigation, and nothing in a window", async () => {
+    await using watched = await openAs("light", 900);
+    await watched.page.emulateMedia({ media: "print" });
+    for (const path of paths) {
+      await watched.page.goto(door.url + path);
+      expect({ path, buttons: await watched.page.locator("button:visible, nav:visible").count() }).toEqual({
+        path,
+        buttons: 0,
+      });
+      const cut =
+        "[...document.querySelectorAll('pre')].filter((pre) => pre.scrollHeight > pre.clientHeight + 2).length";
+      expect({ path, cut: await watched.page.evaluate(cut) }).toEqual({ path, cut: 0 });
+    }
+  });
+});
