@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import { visibleText } from "../domain/visible.ts";
+import { counted, sizeOf } from "./words.ts";
 
 /** The ranges that Unicode keeps for letters that run from right to left, and such words with spaces between them. */
 const R = String.raw`\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}`;
@@ -36,17 +37,25 @@ export interface ForeignBlockProps {
 
 /** Many lines. A window that scrolls can be reached by keys (WCAG 2.1.1). */
 export function ForeignBlock({ label, text }: ForeignBlockProps) {
-  const isLong = text.length > CHARS_OPEN_MAX || text.split("\n", LINES_OPEN_MAX + 1).length > LINES_OPEN_MAX;
+  const lines = text.split("\n").length;
+  const isLong = text.length > CHARS_OPEN_MAX || lines > LINES_OPEN_MAX;
   const classes = ["code", isLong ? "long" : "", text.length > WORDS_ALONE_CHARS_MAX ? "in-order" : ""];
   return (
-    <pre
-      class={classes.filter((name) => name !== "").join(" ")}
-      dir="ltr"
-      role="region"
-      aria-label={label}
-      tabindex={isLong ? 0 : undefined}
-    >
-      {escaped(text, true)}
-    </pre>
+    <>
+      <pre
+        class={classes.filter((name) => name !== "").join(" ")}
+        dir="ltr"
+        role="region"
+        aria-label={label}
+        tabindex={isLong ? 0 : undefined}
+      >
+        {escaped(text, true)}
+      </pre>
+      {isLong ? (
+        <p class="quiet small on-screen">
+          {`${counted(lines, "line")}, ${sizeOf(text)}: scroll in it to see the whole.`}
+        </p>
+      ) : null}
+    </>
   );
 }

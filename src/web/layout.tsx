@@ -32,6 +32,11 @@ export function Layout({ title, visitor = null, place, width = "text", isAlone =
         <link rel="icon" type={ICON.type} href={isAlone ? ICON_IN_PAGE : ICON.path} />
       </head>
       <body>
+        {visitor === null ? null : (
+          <a class="skip" href="#main">
+            Skip the navigation
+          </a>
+        )}
         <header class="top">
           <div class="top-row">
             {isAlone ? (
@@ -44,7 +49,7 @@ export function Layout({ title, visitor = null, place, width = "text", isAlone =
             {visitor === null ? null : <Navigation place={place} visitor={visitor} />}
           </div>
         </header>
-        <main>{children}</main>
+        <main id="main">{children}</main>
       </body>
     </html>
   );

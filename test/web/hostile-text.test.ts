@@ -88,7 +88,7 @@ describe("what agents and targets write", () => {
   /** Only what our own pages are made of: their tags, with all attributes quoted, and their links. */
   const TAG = /^<(?:!doctype html|\/?[a-z]+[1-3]?(?: [a-z-]+(?:="[^"]*")?)*\/?)>$/;
   const STRANGE = /^<\/?(?:script|img|svg|iframe|object|embed|base|video|audio|math)\b/i;
-  const OUR_LINK = /^(?:\/$|\/auth\/logout$|\/(?:approvals|assets|r)\b|data:image\/svg\+xml,)/;
+  const OUR_LINK = /^(?:\/$|\/auth\/logout$|\/(?:approvals|assets|r)\b|#main$|data:image\/svg\+xml,)/;
 
   async function look(path: string): Promise<string> {
     const response = await ann.visit(path, { headers: { accept: "text/html" } });
