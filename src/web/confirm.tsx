@@ -2,7 +2,7 @@
 import type { Action } from "../domain/action.ts";
 import { REASON_CHARS_MAX } from "../domain/limits.ts";
 import { Button, Field, FormToken } from "./form.tsx";
-import { Who } from "./history.tsx";
+import { Who } from "./happening.tsx";
 import { Layout } from "./layout.tsx";
 import { Facts, Notice, Time } from "./parts.tsx";
 import { render } from "./render.ts";

@@ -3,7 +3,7 @@ import type { Action } from "../domain/action.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import { type Decided, lastDecision } from "./decided.ts";
 import { Foreign } from "./foreign.tsx";
-import { By, Who } from "./history.tsx";
+import { By, Who } from "./happening.tsx";
 import { Layout } from "./layout.tsx";
 import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Happening } from "../../src/domain/timeline.ts";
 import { STYLE } from "../../src/web/assets.ts";
 import { verifies } from "../spec/verifies.ts";
+import { Target } from "../support/target.ts";
 import { openRealDoor, type RealDoor } from "./real-house.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
@@ -234,7 +235,9 @@ describe("an approval link", () => {
 
   test("stands in no answer, event, log line or receipt", async () => {
     verifies("decision.7.link-nowhere-else");
-    const { id, receipt, approve, reject } = await held();
+    await using client = new Target();
+    const { id, receipt, approve, reject } = await held(door, { callback: `${client.url}news` });
+    await client.saw(1);
     const secrets = [approve, reject].map((path) => path.slice(-64));
     const texts = [
       (await door.call("GET", `/v1/actions/${id}`)).text,
@@ -242,6 +245,7 @@ describe("an approval link", () => {
       await (await visit(receipt)).text(),
       await (await visit(receipt, { headers: { accept: "application/json" } })).text(),
       JSON.stringify([door.lines, door.engine.lines]),
+      JSON.stringify(client.received),
     ];
     for (const text of texts) {
       for (const secret of secrets) expect(text).not.toContain(secret);

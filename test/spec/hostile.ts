@@ -234,7 +234,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.3.port": "Port 1..65535, and none of the listed service ports.",
     "hostile.3.length": "At most 8,192 characters.",
     "hostile.3.fragment": "The fragment is never sent.",
-    "hostile.3.ascii-host": "later 4: Pages and mails show the host in its ASCII form.",
+    "hostile.3.ascii-host": "Pages and mails show the host in its ASCII form.",
     "hostile.3.own-origin": "Own origin: no action and no callback to /v1, /auth, /mcp, /a.",
     "hostile.3.literals": "Literals are judged at create (400).",
     "hostile.3.names":

@@ -1,0 +1,132 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import type { OutcomeKind } from "../domain/outcome.ts";
+import type { Happening } from "../domain/timeline.ts";
+import type { Decided } from "./decided.ts";
+import { Foreign } from "./foreign.tsx";
+import { Time, type Tone } from "./parts.tsx";
+import { actorWords, counted, duration } from "./words.ts";
+
+/** What is told of something that happened. */
+export interface Words {
+  readonly tone: Tone;
+  readonly title: Child;
+  readonly details: readonly Child[];
+}
+
+/** Something that happened, in the words of the page; masked by now. */
+export function wordsOf(happening: Happening, at: Date): Words {
+  if ("actor" in happening) return decisionWords(happening);
+  if ("attempt" in happening) return attemptWords(happening, at);
+  if ("delivered" in happening) return notificationWords(happening, at);
+  return { ...CHANGES[happening.type], details: [] };
+}
+
+type Attempted = Extract<Happening, { readonly attempt: number }>;
+type Notified = Extract<Happening, { readonly delivered: boolean }>;
+
+type Changed = Exclude<Happening, Decided | Attempted | Notified>;
+
+const CHANGES: Readonly<Record<Changed["type"], Pick<Words, "tone" | "title">>> = {
+  held: { tone: "wait", title: "Held for approval" },
+  started: { tone: "busy", title: "Being sent" },
+  completed: { tone: "good", title: "Completed" },
+  failed: { tone: "bad", title: "Failed" },
+};
+
+const DECISIONS: Readonly<Record<Decided["type"], { readonly tone: Tone; readonly verb: string }>> = {
+  created: { tone: "still", verb: "Requested" },
+  approved: { tone: "good", verb: "Approved" },
+  rejected: { tone: "bad", verb: "Rejected" },
+  cancelled: { tone: "still", verb: "Cancelled" },
+  retried: { tone: "busy", verb: "Begun again" },
+};
+
+function decisionWords({ type, actor, reason = null }: Decided): Words {
+  const { tone, verb } = DECISIONS[type];
+  const details = reason === null ? [] : [<Quote text={reason} />];
+  return { tone, title: <By verb={verb} actor={actor} />, details };
+}
+
+/** What was done, by whom, and how they came in. */
+export function By({ verb, actor }: { readonly verb: string; readonly actor: string }) {
+  return (
+    <>
+      {verb} by <Who actor={actor} />
+    </>
+  );
+}
+
+/** Somebody who did something, and how they came in. */
+export function Who({ actor }: { readonly actor: string }) {
+  const { name, way } = actorWords(actor);
+  return (
+    <>
+      <Name text={name} /> <span class="quiet">{way}</span>
+    </>
+  );
+}
+
+/** A name that somebody chose, in the letters of the page. */
+function Name({ text }: { readonly text: string }) {
+  return (
+    <b class="name">
+      <Foreign text={text} />
+    </b>
+  );
+}
+
+function Quote({ text }: { readonly text: string }) {
+  return (
+    <q class="reason">
+      <Foreign text={text} />
+    </q>
+  );
+}
+
+const OUTCOMES: Readonly<Record<OutcomeKind, string>> = {
+  answered: "",
+  not_sent: "Not sent: the target saw nothing of it.",
+  unknown: "Outcome unknown: the target may have received it.",
+};
+
+function attemptWords(happening: Attempted, at: Date): Words {
+  const { attempt, outcome, response_code: code, error, duration_ms: ms } = happening;
+  const answer = code === null ? "no answer" : `answered ${code}`;
+  return {
+    tone: error === null ? "good" : "bad",
+    title: `Attempt ${attempt}: ${answer}${ms === null ? "" : ` in ${duration(ms)}`}`,
+    details: [
+      error ?? "",
+      OUTCOMES[outcome],
+      happening.location === null ? (
+        ""
+      ) : (
+        <>
+          Location: <Foreign text={happening.location} />
+        </>
+      ),
+      nextOf(happening.next_retry_at, at),
+    ].filter((detail) => detail !== ""),
+  };
+}
+
+function notificationWords(happening: Notified, at: Date): Words {
+  const { type, event, delivered, attempts, error, next_retry_at: next } = happening;
+  const what = type === "mail" ? "Approval mail" : `Callback ${event}`;
+  const end = next === null ? `given up after ${counted(attempts, "attempt")}` : "not delivered yet";
+  return {
+    tone: delivered ? "still" : "wait",
+    title: `${what} ${delivered ? "delivered" : end}`,
+    details: [error ?? "", nextOf(next, at)].filter((detail) => detail !== ""),
+  };
+}
+
+function nextOf(next: string | null, at: Date): Child {
+  if (next === null) return "";
+  return (
+    <>
+      Next attempt: <Time at={new Date(next)} near={at} />
+    </>
+  );
+}

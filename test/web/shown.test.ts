@@ -1,0 +1,59 @@
+import { describe, expect, test } from "bun:test";
+import { confirmPage } from "../../src/web/confirm.tsx";
+import { heldPage } from "../../src/web/held.tsx";
+import { inboxPage } from "../../src/web/inbox.tsx";
+import { receiptPage } from "../../src/web/receipt.tsx";
+import { shownAnswer } from "../../src/web/shown.ts";
+import { verifies } from "../spec/verifies.ts";
+import { anAction, later, NOON } from "../support/factory.ts";
+
+const visitor = { email: "ann@example.com", formToken: "t" };
+
+test("every page shows the host in its ASCII form, and no fragment", () => {
+  verifies("hostile.3.ascii-host");
+  const url = "https://exаmple.com/pay/../admin?x=1#approved-by-your-boss";
+  const host = "xn--exmple-4nf.com";
+  const action = anAction({ url, host, hostname: host, approve: true });
+  const pages = [
+    receiptPage({ action, timeline: [] }),
+    confirmPage({ action, expiresAt: later(1) }),
+    heldPage({ action, visitor }),
+    inboxPage({ visitor, actions: [action], after: null, outcome: null, now: NOON }),
+  ];
+  for (const page of pages) {
+    const text = page.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, "");
+    expect(text).toContain(host);
+    expect(text).toContain("/admin?x=1");
+    for (const other of ["exаmple", "/pay/", "approved-by-your-boss"]) expect(text).not.toContain(other);
+  }
+});
+
+describe("an answer", () => {
+  test("of JSON is set out, as it was written", () => {
+    expect(shownAnswer('{"n":1.0,"big":12345678901234567890}')).toEqual({
+      kind: "JSON",
+      text: '{\n  "n": 1.0,\n  "big": 12345678901234567890\n}',
+    });
+  });
+
+  test("of text is that text, and no JSON of it", () => {
+    expect(shownAnswer(JSON.stringify('a "b"\n\u202e'))).toEqual({ kind: "Text", text: 'a "b"\n\u202e' });
+  });
+
+  test("of bytes is not shown", () => {
+    expect(shownAnswer('{"encoding":"base64","data":"AAAA"}')).toEqual({ kind: "Bytes", text: null });
+    expect(receiptPage({ action: withAnswer('{"encoding":"base64","data":"AAAA"}'), timeline: [] })).toContain(
+      "Bytes that are no text are not shown.",
+    );
+  });
+
+  test("that was cut says so, and one without a body too", () => {
+    expect(receiptPage({ action: withAnswer('"x"', true), timeline: [] })).toContain("longer than what is kept");
+    expect(receiptPage({ action: withAnswer(null), timeline: [] })).toContain("It had no body.");
+  });
+});
+
+function withAnswer(responseBody: string | null, responseTruncated = false) {
+  const answer = { lastError: null, errorSource: null, responseCode: 200, durationMs: 41 };
+  return anAction({ status: "completed", attempts: 1, result: { ...answer, responseBody, responseTruncated } });
+}
