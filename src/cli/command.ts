@@ -7,6 +7,12 @@ export interface Io {
   readonly err: (text: string) => void;
   /** Whether a person looks at the output. */
   readonly isTty: boolean;
+  /** Characters of a line of that person's terminal; absent: nobody knows. */
+  readonly columns?: number;
+  /** Standard input; absent: there is none. */
+  readonly input?: AsyncIterable<Uint8Array>;
+  /** Hears once that the person wants no more of it (Ctrl-C), and returns how to stop listening; absent: nobody can say so. */
+  readonly onInterrupt?: (listener: () => void) => () => void;
 }
 
 /** How a command ends, for scripts. */
@@ -16,6 +22,8 @@ export const EXIT = { ok: 0, failed: 1, usage: 2, timeout: 3, awaitingApproval: 
 export interface Command {
   /** How it is called, after `outgate`. */
   readonly usage: string;
+  /** What its options mean, a line each; shown by `--help`. */
+  readonly details?: string;
   /** Resolves with the exit code. What it throws is a sentence for whoever called. */
   run(args: readonly string[], io: Io): Promise<number>;
 }

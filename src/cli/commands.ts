@@ -1,3 +1,4 @@
+import { CLIENT_COMMANDS } from "./client-commands.ts";
 import type { Commands } from "./command.ts";
 
 /** What `outgate` can do. */
@@ -5,6 +6,14 @@ export const COMMANDS: Commands = {
   serve: {
     summary: "run the service",
     load: async () => (await import("./commands/serve.ts")).serveCommand,
+  },
+  ...CLIENT_COMMANDS,
+  doctor: {
+    summary: "find out what is wrong",
+    async load() {
+      const { doctorCommand } = await import("./commands/doctor.ts");
+      return doctorCommand((await import("../settings-report.ts")).reportSettings);
+    },
   },
   "welcome-link": {
     summary: "on the server's machine: a new link by which the first person comes in",

@@ -19,7 +19,8 @@ export async function run(args: readonly string[], io: Io, commands: Commands): 
   }
   const command = await listed.load();
   if (rest.includes("--help") || rest.includes("-h")) {
-    io.out(`outgate ${command.usage}\n\n  ${listed.summary}\n`);
+    const { usage, details } = command;
+    io.out(`outgate ${usage}\n\n  ${listed.summary}\n${details === undefined ? "" : `\n${details}\n`}`);
     return EXIT.ok;
   }
   try {

@@ -20,6 +20,8 @@ export interface FollowOptions {
   readonly after?: string | undefined;
   /** Ends the stream, without an error. */
   readonly signal?: AbortSignal | undefined;
+  /** Hears that the stream is open: whatever happens from here on is told. */
+  readonly onOpen?: () => void;
   /** Hears that the stream has broken off and will be opened again. */
   readonly onBreak?: (error: unknown) => void;
 }
@@ -36,13 +38,18 @@ const SILENCE_MS_MAX = 30_000;
 export async function* follow(
   transport: Transport,
   parse: (text: string) => unknown,
-  { after, signal, onBreak }: FollowOptions,
+  { after, signal, onOpen, onBreak }: FollowOptions,
 ): AsyncGenerator<OutgateEvent> {
   const place: Place = { last: after, retryMs: RETRY_MS, breaks: 0, wasOpen: false };
+  const opened = () => {
+    place.breaks = 0;
+    if (!place.wasOpen) onOpen?.();
+    place.wasOpen = true;
+  };
   const isOver = () => signal?.aborted === true;
   while (!isOver()) {
     try {
-      yield* listen(transport, parse, { place, signal });
+      yield* listen(transport, parse, { place, opened, signal });
     } catch (error) {
       if (isOver()) return;
       if (!place.wasOpen || isFinal(error)) throw error;
@@ -64,6 +71,8 @@ interface Place {
 
 interface Listening {
   readonly place: Place;
+  /** Called with every message: the first one says where the stream begins. */
+  readonly opened: () => void;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -71,7 +80,7 @@ interface Listening {
 async function* listen(
   transport: Transport,
   parse: (text: string) => unknown,
-  { place, signal }: Listening,
+  { place, opened, signal }: Listening,
 ): AsyncGenerator<OutgateEvent> {
   const leave = new AbortController();
   let silence = setTimeout(() => leave.abort(), SILENCE_MS_MAX);
@@ -87,11 +96,10 @@ async function* listen(
       isRepeatable: true,
       signal: AbortSignal.any([leave.signal, ...(signal === undefined ? [] : [signal])]),
     });
-    place.wasOpen = true;
     for await (const { id, data, retryMs } of messagesOf(chunksOf(response, heard))) {
-      place.breaks = 0;
       place.retryMs = retryMs ?? place.retryMs;
       place.last = id ?? place.last;
+      opened();
       if (data === null) continue;
       // However long its reader takes for it, that is no silence of the service.
       clearTimeout(silence);

@@ -71,7 +71,7 @@ const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   ky: ["src/client"],
 };
 
-const ENTRIES = new Set(["src/main.ts", "src/cli/main.ts"]);
+const ENTRIES = new Set(["src/main.ts", "src/cli/main.ts", "src/cli/node-main.ts"]);
 /** Law, desk and engine: time and chance come in through ports. */
 const TIMELESS = /^src\/(domain|actions|accounts|events|dispatch)\//;
 const TIME_AND_CHANCE =

@@ -1,0 +1,100 @@
+import type { Action } from "../contract/action.ts";
+import type { Timeline } from "../contract/timeline.ts";
+import { EXIT } from "./command.ts";
+import type { Session } from "./session.ts";
+import { type Cell, type Color, seen, table } from "./style.ts";
+
+type Status = Action["status"];
+
+export const STATUS_COLOR: Readonly<Record<Status, Color>> = {
+  pending: "blue",
+  active: "blue",
+  awaiting_approval: "yellow",
+  completed: "green",
+  failed: "red",
+  cancelled: "grey",
+};
+
+/** The exit code that says where an action is; `waited`: it should have ended by now. */
+export function exitCodeOf(status: Status, waited: boolean): number {
+  if (status === "completed") return EXIT.ok;
+  if (status === "failed" || status === "cancelled") return EXIT.failed;
+  if (status === "awaiting_approval") return EXIT.awaitingApproval;
+  return waited ? EXIT.timeout : EXIT.ok;
+}
+
+/** An action for a person: what it is, how far it has come, what the target said. */
+export function describe(action: Action, { paint, url, io }: Session): string {
+  const rows: (readonly [name: string, value: Cell | null])[] = [
+    ["", { text: action.status, color: STATUS_COLOR[action.status] }],
+    ["call", seen(`${action.method} ${action.url}`)],
+    ["attempts", `${action.attempts} of ${action.retries}`],
+    ["next retry", action.next_retry_at],
+    ["answer", answerOf(action)],
+    ["error", action.last_error],
+    ["approved", action.approved_at === null ? null : seen(`${action.approved_at} by ${action.approved_by}`)],
+    ["created", action.created_at],
+    ["finished", action.finished_at],
+    ["receipt", action.receipt_url === null ? null : `${url}${action.receipt_url}`],
+    ["you may", action.actions.length === 0 ? null : action.actions.join(", ")],
+    ["note", foundOf(action)],
+  ];
+  const told = rows.filter((row): row is readonly [string, Cell] => row[1] !== null);
+  return table([[action.id, ...(told[0]?.slice(1) ?? [])]], paint) + table(indented(told.slice(1)), paint, io.columns);
+}
+
+function indented(rows: readonly (readonly [name: string, value: Cell])[]): readonly (readonly Cell[])[] {
+  return rows.map(([name, value]) => [`  ${name}`, value]);
+}
+
+function answerOf({ response_code: code, response_body: body, duration_ms: ms }: Action): string | null {
+  if (code === null) return null;
+  const text = body === null || body === undefined ? "" : ` ${typeof body === "string" ? body : JSON.stringify(body)}`;
+  return seen(`${code}${ms === null ? "" : ` in ${ms} ms`}${text}`);
+}
+
+function foundOf({ deduplicated, differs = [] }: Action): string | null {
+  if (deduplicated !== true) return null;
+  return `an earlier action${differs.length === 0 ? "" : `; it differs in ${differs.join(", ")}`}`;
+}
+
+/** What happened to an action, a line each. */
+export function describeTimeline({ data }: Timeline, { paint, io }: Session): string {
+  const rows = data.map((item): readonly Cell[] => [
+    item.at,
+    item.type,
+    { text: item.status, color: STATUS_COLOR[item.status] },
+    seen(detailOf(item)),
+  ]);
+  return table(rows, paint, io.columns);
+}
+
+function detailOf(item: Timeline["data"][number]): string {
+  const { actor, reason, attempt, outcome, response_code: code, error, next_retry_at: next } = item;
+  // A status says it all; what kept one from coming is a sentence.
+  const fault = outcome === "answered" ? undefined : error?.replace(/\.$/, "");
+  const parts = [
+    actor,
+    reason ?? undefined,
+    attempt === undefined ? undefined : `attempt ${attempt}: ${outcome}${code ? ` ${code}` : ""}`,
+    fault,
+    next ? `again at ${next}` : undefined,
+    item.event,
+    deliveryOf(item.delivered),
+  ];
+  return parts.filter((part) => part !== undefined).join("; ");
+}
+
+function deliveryOf(delivered: boolean | undefined): string | undefined {
+  if (delivered === undefined) return undefined;
+  return delivered ? "delivered" : "not delivered";
+}
+
+/** How long ago, as briefly as it goes. */
+export function age(at: string, now: Date): string {
+  const seconds = Math.max(0, Math.round((now.getTime() - Date.parse(at)) / 1_000));
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}

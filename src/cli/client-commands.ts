@@ -1,0 +1,45 @@
+import type { Commands } from "./command.ts";
+
+/** What `outgate` does with a service that runs somewhere: nothing in it needs Bun. */
+export const CLIENT_COMMANDS: Commands = {
+  send: {
+    summary: "send a call through Outgate",
+    load: async () => (await import("./commands/send.ts")).sendCommand,
+  },
+  get: {
+    summary: "show an action, its timeline, or wait for its end",
+    load: async () => (await import("./commands/get.ts")).getCommand,
+  },
+  list: {
+    summary: "list actions, newest first",
+    load: async () => (await import("./commands/list.ts")).listCommand,
+  },
+  watch: {
+    summary: "follow every change as it happens, or one action to its end",
+    load: async () => (await import("./commands/watch.ts")).watchCommand,
+  },
+  approve: {
+    summary: "say yes to an action that waits for it",
+    load: async () => (await import("./commands/decide.ts")).decideCommand("approve"),
+  },
+  reject: {
+    summary: "say no to it",
+    load: async () => (await import("./commands/decide.ts")).decideCommand("reject"),
+  },
+  cancel: {
+    summary: "take back an action that has not been sent",
+    load: async () => (await import("./commands/decide.ts")).decideCommand("cancel"),
+  },
+  retry: {
+    summary: "send a failed or cancelled action again",
+    load: async () => (await import("./commands/decide.ts")).decideCommand("retry"),
+  },
+  keys: {
+    summary: "list, make and revoke keys (owner key)",
+    load: async () => (await import("./commands/keys.ts")).keysCommand,
+  },
+  demo: {
+    summary: "see it work: a target that fails twice, and an action that waits for a yes",
+    load: async () => (await import("./commands/demo.ts")).demoCommand,
+  },
+};

@@ -1,0 +1,124 @@
+// oxlint-disable-next-line eslint/no-restricted-imports -- a server for the service to call; nothing is called from here
+import { createServer, type Server } from "node:http";
+import type { OutgateEvent } from "../../client/follow.ts";
+import type { Action, CreateAction } from "../../contract/action.ts";
+import { describe, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
+import { readArguments } from "../arguments.ts";
+import type { Command } from "../command.ts";
+import { type Session, withSession } from "../session.ts";
+import { hasEnded, openStream } from "../wait.ts";
+
+/** How often the target of the demo fails before it does what it is asked. */
+const FAILURES = 2;
+
+/** `outgate demo`: a delivery that fails at first and one that waits for a yes, through the service that runs, and told. */
+export const demoCommand: Command = {
+  usage: "demo",
+  details: `  Starts a target on this machine that fails twice, and sends it an action through the running service; then an
+  action that is held until it is approved. It takes about ten seconds.`,
+  run: withSession(async (args, session) => {
+    readArguments(args, {});
+    const target = await startTarget();
+    try {
+      const delivered = await flakyDelivery(session, target.url);
+      const held = await heldDelivery(session, target.url);
+      session.say(`\nEverything that this service does: ${session.url}/openapi.json`);
+      return Math.max(exitCodeOf(delivered.status, true), exitCodeOf(held.status, true));
+    } finally {
+      target.server.close();
+      target.server.closeAllConnections();
+    }
+  }),
+};
+
+async function flakyDelivery(session: Session, target: string): Promise<Action> {
+  const { say, paint } = session;
+  say(paint("1. A target that fails twice", "bold"));
+  say(`${target} runs in this command. It answers 503 to the first ${FAILURES} calls, and then 200.\n`);
+  const action = await deliver(session, { url: `${target}orders`, body: { order: 7 }, retries: FAILURES + 2 });
+  say(`\n${describe(action, session)}`);
+  say("What happened to it (outgate get <id> --timeline):");
+  say(describeTimeline(await session.client.getTimeline(action.id), session));
+  return action;
+}
+
+async function heldDelivery(session: Session, target: string): Promise<Action> {
+  const { client, say, paint } = session;
+  const { key } = await client.getAccount();
+  const mayApprove = key.role === "owner" || key.role === "approver";
+  say(paint("2. One that waits for a person's yes", "bold"));
+  const action = await deliver(
+    session,
+    { url: `${target}refunds`, body: { amount: 1200 }, approve: true },
+    async (held) => {
+      if (mayApprove) {
+        say(`Now a person says yes: outgate approve ${held.id}`);
+        await client.approveAction(held.id, { reason: "the demo says so" });
+      } else {
+        say(`This key is an ${key.role}'s and can't approve. It takes the action back: outgate cancel ${held.id}`);
+        await client.cancelAction(held.id, { reason: "only a demo" });
+      }
+    },
+  );
+  say(`\n${describe(action, session)}`);
+  return mayApprove ? action : { ...action, status: "completed" };
+}
+
+/** Creates an action and tells of every change of it until it has ended. */
+async function deliver(
+  session: Session,
+  request: CreateAction,
+  onHeld: (action: Action) => Promise<void> = () => Promise.resolve(),
+): Promise<Action> {
+  const leave = new AbortController();
+  try {
+    const { events, first } = await openStream(session.client, { signal: leave.signal });
+    const { id } = await session.client.createAction(request, { idempotencyKey: crypto.randomUUID() });
+    for (let next = await first; next.done !== true; next = await events.next()) {
+      const { action } = next.value;
+      if (action.id !== id) continue;
+      tell(next.value, session);
+      if (action.status === "awaiting_approval") await onHeld(action);
+      if (hasEnded(action)) return action;
+    }
+    return await session.client.getAction(id);
+  } finally {
+    leave.abort();
+  }
+}
+
+function tell({ action, timestamp }: OutgateEvent, { say, paint }: Session): void {
+  const status = paint(action.status.padEnd("awaiting_approval".length), STATUS_COLOR[action.status]);
+  say(`  ${paint(timestamp.slice(11, 19), "grey")}  ${status}  ${sentenceOf(action)}`);
+}
+
+function sentenceOf(action: Action): string {
+  const { status, attempts, last_error: error, next_retry_in_seconds: seconds } = action;
+  if (status === "awaiting_approval") return "Stored, and held: nothing is sent before a person says yes.";
+  if (status === "active") return `Attempt ${attempts} of ${action.retries}, written down before a byte leaves.`;
+  if (status === "pending" && attempts === 0) {
+    return action.approved_at === null ? "Stored: it survives a crash from here on." : "Released by a person's yes.";
+  }
+  if (status === "pending") return `${error ?? "It failed."} Again in ${seconds ?? 0} s.`;
+  if (status === "completed") return `The target answered ${action.response_code}.`;
+  return error ?? "It has ended.";
+}
+
+interface Target {
+  readonly server: Server;
+  readonly url: string;
+}
+
+/** The first calls fail, whichever action they belong to. */
+async function startTarget(): Promise<Target> {
+  let calls = 0;
+  const server = createServer((_request, response) => {
+    calls += 1;
+    response.writeHead(calls <= FAILURES ? 503 : 200, { "content-type": "application/json" });
+    response.end(JSON.stringify(calls <= FAILURES ? { error: "not yet" } : { delivered: true }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return { server, url: `http://127.0.0.1:${port}/` };
+}

@@ -1,0 +1,64 @@
+import type { Io } from "./command.ts";
+
+const COLORS = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } as const;
+export type Color = keyof typeof COLORS;
+
+/** Colours a text for a terminal; leaves it as it is elsewhere, and where NO_COLOR is set (no-color.org). */
+export type Paint = (text: string, color: Color) => string;
+
+export function createPaint({ isTty, env }: Io): Paint {
+  const isColored = isTty && !env["NO_COLOR"] && env["TERM"] !== "dumb";
+  return (text, color) => (isColored ? `\u001b[${COLORS[color]}m${text}\u001b[0m` : text);
+}
+
+/** Control, format and bidirectional characters: in a terminal they act, or hide what is shown. */
+const ACTING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+const ACTING_IN_LINES = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/** Text of strangers for a terminal: what would act is shown as a code. */
+export function seen(text: string, keepsLines = false): string {
+  return text.replaceAll(keepsLines ? ACTING_IN_LINES : ACTING, codeOf);
+}
+
+function codeOf(character: string): string {
+  return `<U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`;
+}
+
+/** JSON on one line, or indented for people. What would act in a terminal is escaped, so it is the same JSON. */
+export function jsonText(value: unknown, isIndented: boolean): string {
+  const text = JSON.stringify(value, null, isIndented ? 2 : undefined);
+  const escaped = text.replaceAll(ACTING_IN_LINES, (character) =>
+    Array.from({ length: character.length }, (_, at) => escapeOf(character.charCodeAt(at))).join(""),
+  );
+  return `${escaped}\n`;
+}
+
+function escapeOf(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, "0")}`;
+}
+
+/** A cell of a table: its text, and how it is painted. */
+export type Cell = string | { readonly text: string; readonly color: Color };
+
+/** Columns side by side, the last one cut where the terminal ends. */
+export function table(rows: readonly (readonly Cell[])[], paint: Paint, columns = Number.POSITIVE_INFINITY): string {
+  const textOf = (cell: Cell) => (typeof cell === "string" ? cell : cell.text);
+  const count = Math.max(0, ...rows.map((row) => row.length));
+  const widths = Array.from({ length: count }, (_, at) => Math.max(...rows.map((row) => textOf(row[at] ?? "").length)));
+  return rows
+    .map((row) => {
+      let room = columns;
+      const cells = row.map((cell, at) => {
+        const isLast = at === row.length - 1;
+        const text = isLast ? cut(textOf(cell), room) : textOf(cell).padEnd(widths[at] ?? 0);
+        room -= text.length + 2;
+        return typeof cell === "string" ? text : paint(text, cell.color);
+      });
+      return `${cells.join("  ")}\n`;
+    })
+    .join("");
+}
+
+function cut(text: string, room: number): string {
+  return text.length <= room || room < 2 ? text : `${text.slice(0, room - 1)}…`;
+}

@@ -1,0 +1,315 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { OWNER_KEY, Service } from "../support/service.ts";
+import { Target } from "../support/target.ts";
+import { MAIN, outgate, type OutgateOptions, type Said, start } from "./outgate.ts";
+
+/** The members of answers that these tests look at. */
+interface Shown {
+  readonly id: string;
+  readonly status: string;
+  readonly [member: string]: unknown;
+}
+
+let service: Service;
+let target: Target;
+let flaky: Target;
+let url: string;
+beforeAll(async () => {
+  service = new Service({ env: { RETRY_BASE_MS: "1" } });
+  target = new Target(() => Response.json({ ok: true }));
+  flaky = new Target(() => new Response("no", { status: 500 }));
+  url = await service.ready();
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+  await flaky[Symbol.asyncDispose]();
+});
+
+const say = (args: readonly string[], { env, ...options }: OutgateOptions = {}): Promise<Said> =>
+  outgate(args, { ...options, env: { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, ...env } });
+
+async function json(args: readonly string[], options: OutgateOptions = {}) {
+  const said = await say(args, options);
+  if (said.out === "") throw new Error(said.err);
+  return { code: said.code, value: JSON.parse(said.out) as Shown, said };
+}
+
+const held = async () => (await json(["send", target.url, "--approve"])).value.id;
+
+describe("outgate send", () => {
+  test("sends a call, and says as JSON what became of it", async () => {
+    const { code, value } = await json(["send", target.url, "-d", '{"n":1}', "-H", "X-Plan: gold", "--sync"]);
+    expect(code).toBe(0);
+    expect(value).toMatchObject({ status: "completed", method: "POST", body: { n: 1 }, response_body: { ok: true } });
+    expect(target.received.at(-1)?.headers.get("x-plan")).toBe("gold");
+  });
+
+  test("makes one action of one run of the command, and another of the next", async () => {
+    const [one, other] = [await json(["send", target.url]), await json(["send", target.url])];
+    expect(one.value.id).not.toBe(other.value.id);
+    expect(one.value["idempotency_key"]).toBeString();
+    const again = ["send", target.url, "--idempotency-key", "k1"];
+    const first = await json(again);
+    expect((await json([...again, "-X", "put"])).value).toMatchObject({
+      id: first.value.id,
+      deduplicated: true,
+      differs: ["method"],
+    });
+  });
+
+  test("takes body or action from standard input, and numbers as they are written", async () => {
+    const body = '{"big":12345678901234567890,"one":1.0}';
+    const { said } = await json(["send", target.url, "-d", "-"], { input: body });
+    expect(said.out).toContain(`"body":${body}`);
+    const whole = `{"url":"${target.url}","method":"DELETE","body":${body},"retries":7}`;
+    const { value, said: other } = await json(["send", "-", "--retries", "2"], { input: whole });
+    expect(value).toMatchObject({ method: "DELETE", retries: 2 });
+    expect(other.out).toContain(`"body":${body}`);
+  });
+
+  test("takes a body from a file", async () => {
+    const file = join(service.folder, "body.json");
+    await Bun.write(file, '{"from":"a file"}');
+    expect((await json(["send", target.url, "-d", `@${file}`])).value).toMatchObject({ body: { from: "a file" } });
+    await rm(file);
+    const said = await say(["send", target.url, "-d", `@${file}`]);
+    expect({ code: said.code, err: said.err }).toEqual({ code: 1, err: `The file ${file} can't be read.\n` });
+  });
+
+  test("says by its exit code how it ended", async () => {
+    const codes = [
+      ["send", target.url, "--wait", "20"],
+      ["send", flaky.url, "--retries", "2", "--wait", "20"],
+      ["send", target.url, "--approve"],
+      ["send", target.url, "--approve", "--wait", "1"],
+      ["send", flaky.url, "--retries", "100"],
+    ].map(async (args) => (await json(args)).code);
+    expect(await Promise.all(codes)).toEqual([0, 1, 4, 4, 0]);
+    await using silent = new Target(() => new Promise<Response>(() => {}));
+    expect((await json(["send", silent.url, "--sync", "--wait", "1"])).code).toBe(3);
+  });
+
+  test.each([
+    [["send"], "<url> is missing."],
+    [["send", "http://a.example/", "more"], '"more" is one argument too many.'],
+    [["send", "http://a.example/", "--retries", "many"], "--retries takes a whole number from 1 on"],
+    [["send", "http://a.example/", "-X", "TRACE"], "--method takes GET, POST, PUT, PATCH, DELETE"],
+    [["send", "http://a.example/", "-d", "[1]"], "The body has to be a JSON object."],
+    [["send", "http://a.example/", "-d", "{"], "The body is not valid JSON."],
+    [["send", "http://a.example/", "-H", "no colon"], "--header takes 'Name: value'"],
+    [["send", "http://a.example/", "-H", "A: 1", "-H", "a: 2"], "A header is given twice"],
+    [["send", "http://a.example/", "--frobnicate"], "Unknown option '--frobnicate'"],
+    [["send", "-", "-d", "-"], "Standard input can't be both"],
+  ])("is called wrongly: %p", async (args, complaint) => {
+    const said = await say(args, { input: "{}" });
+    expect({ code: said.code, out: said.out }).toEqual({ code: 2, out: "" });
+    expect(said.err).toStartWith(complaint);
+    expect(said.err).toContain("Usage: outgate send <url>");
+  });
+
+  test("says everything that the service finds wrong, field by field", async () => {
+    const said = await say(["send", "ftp://a.example/", "--retries", "500"]);
+    expect({ code: said.code, out: said.out }).toEqual({ code: 1, out: "" });
+    expect(said.err).toContain("  url: ");
+    expect(said.err).toContain("  retries: ");
+  });
+});
+
+describe("outgate get", () => {
+  test("shows an action, waits for its end, and tells what happened", async () => {
+    const id = await held();
+    expect(await json(["get", id])).toMatchObject({ code: 4, value: { id, status: "awaiting_approval" } });
+    const waiting = json(["get", id, "--wait", "30"]);
+    await say(["approve", id]);
+    expect(await waiting).toMatchObject({ code: 0, value: { status: "completed" } });
+    const { value } = await json(["get", id, "--timeline"]);
+    expect((value["data"] as Shown[]).map(({ type }) => type)).toContain("approved");
+  });
+
+  test("says that there is no such action", async () => {
+    const said = await say(["get", "act_nobody"]);
+    expect(said).toEqual({ code: 1, out: "", err: "There is no such action.\n" });
+  });
+});
+
+test("outgate list looks for actions", async () => {
+  const id = await held();
+  const { value } = await json(["list", "--status", "awaiting_approval", "--status", "failed", "--limit", "1"]);
+  expect(value["data"]).toMatchObject([{ id }]);
+  const { value: next } = await json(["list", "--limit", "1", "--cursor", String(value["next_cursor"])]);
+  expect(next["data"]).not.toMatchObject([{ id }]);
+  const said = await say(["list", "--status", "done"]);
+  expect(said.code).toBe(1);
+  expect(said.err).toContain("  status: ");
+});
+
+describe("outgate approve, reject, cancel and retry", () => {
+  test("decide, and give their reason", async () => {
+    const id = await held();
+    expect(await json(["reject", id, "--reason", "not today"])).toMatchObject({
+      code: 0,
+      value: { status: "cancelled" },
+    });
+    expect(await json(["retry", id])).toMatchObject({ code: 0, value: { status: "awaiting_approval" } });
+    expect(await json(["approve", id, "--wait", "20"])).toMatchObject({ code: 0, value: { status: "completed" } });
+    const { said } = await json(["get", id, "--timeline"]);
+    expect(said.out).toContain("not today");
+    const other = await held();
+    expect(await json(["cancel", other])).toMatchObject({ code: 0, value: { status: "cancelled" } });
+    const late = await say(["approve", other]);
+    expect(late.code).toBe(1);
+    expect(late.err).toContain("is cancelled and cannot be approved");
+  });
+});
+
+describe("outgate watch", () => {
+  test("tells of every change, and ends quietly when it is interrupted", async () => {
+    const watching = start(["watch"], { env: { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY } });
+    const lines = linesOf(watching.stdout);
+    // It is there when it has told of something.
+    const first = lines.next();
+    const beginning = await untilTold(first, held);
+    const { value } = await json(["send", target.url, "--wait", "20"]);
+    const told: Shown[] = [beginning];
+    while (told.at(-1)?.status !== "completed") told.push(await lines.next().then(({ value: line }) => dataOf(line)));
+    expect(told.filter(({ id }) => id === value.id).map(({ status }) => status)).toEqual([
+      "pending",
+      "active",
+      "completed",
+    ]);
+    watching.kill("SIGINT");
+    expect(await watching.exited).toBe(0);
+    expect(await new Response(watching.stderr).text()).toBe("");
+  });
+
+  test("of one action ends with it, and says how, also when it had ended before", async () => {
+    const id = await held();
+    const watching = say(["watch", id]);
+    await Bun.sleep(500);
+    await say(["reject", id]);
+    expect((await watching).code).toBe(1);
+    expect(await say(["watch", id])).toMatchObject({ code: 1, out: "" });
+    expect((await say(["watch", "act_nobody"])).err).toBe("There is no such action.\n");
+  });
+});
+
+test("a command ends quietly when nobody reads on", async () => {
+  const env = { PATH: process.env["PATH"], OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY };
+  const line = `"${process.execPath}" "${MAIN}" watch | head -n 1; exit "\${PIPESTATUS[0]}"`;
+  const watching = Bun.spawn(["bash", "-c", line], { env, stdout: "pipe", stderr: "pipe" });
+  const isOver = watching.exited.then(() => true);
+  // It hears of its reader's end when it tells of the next.
+  while (!(await Promise.race([isOver, held().then(() => false)])));
+  expect({ code: await watching.exited, err: await new Response(watching.stderr).text() }).toEqual({
+    code: 0,
+    err: "",
+  });
+  expect(dataOf(await new Response(watching.stdout).text()).status).toBe("awaiting_approval");
+});
+
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of stream) {
+    text += decoder.decode(chunk, { stream: true });
+    const lines = text.split("\n");
+    text = lines.pop() ?? "";
+    yield* lines;
+  }
+}
+
+function dataOf(line: string | undefined): Shown {
+  return (JSON.parse(line ?? "null") as { data: Shown }).data;
+}
+
+/** Makes news until the first of it has been told. */
+async function untilTold(first: Promise<IteratorResult<string>>, makeNews: () => Promise<unknown>): Promise<Shown> {
+  for (;;) {
+    const line = await Promise.race([first, makeNews().then(() => null)]);
+    if (line !== null) return dataOf(String(line.value));
+  }
+}
+
+describe("outgate keys", () => {
+  test("makes keys, lists and revokes them", async () => {
+    const made = await say(["keys", "create", "lent", "--role", "reader", "--hold", "all"]);
+    expect(made.code).toBe(0);
+    const key = made.out.trim();
+    expect(key).toMatch(/^og_[A-Za-z0-9]{36}$/);
+    const { value } = await json(["keys"]);
+    const row = (value["data"] as Shown[]).find(({ name }) => name === "lent");
+    expect(row).toMatchObject({ role: "reader", hold: "all", revoked_at: null });
+    const refused = await say(["send", target.url], { env: { OUTGATE_API_KEY: key } });
+    expect(refused.err).toContain("A key with the role reader may not do this");
+    expect((await say(["keys", "revoke", row?.id ?? ""])).code).toBe(0);
+    const revoked = await say(["list"], { env: { OUTGATE_API_KEY: key } });
+    expect(revoked.err).toBe(
+      `The key in OUTGATE_API_KEY is not one that ${url} knows: it is mistyped, revoked, or of another service.\n`,
+    );
+  });
+
+  test.each([
+    [["keys", "frobnicate"], "keys knows list, create and revoke"],
+    [["keys", "create", "x"], "--role is missing"],
+    [["keys", "revoke"], "<id> is missing."],
+  ])("is called wrongly: %p", async (args, complaint) => {
+    const said = await say(args);
+    expect(said.code).toBe(2);
+    expect(said.err).toStartWith(complaint);
+  });
+});
+
+describe("on a terminal", () => {
+  const onTerminal = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    say(args, { terminal: true, env });
+
+  test("people are told in words and colours, unless NO_COLOR says otherwise", async () => {
+    const { out } = await onTerminal(["send", target.url, "--wait", "20"]);
+    expect(out).toContain("\u001b[32mcompleted\u001b[0m");
+    expect(out).toContain(`POST ${target.url}`);
+    expect(out).toContain(`${url}/r/`);
+    const plain = await onTerminal(["list"], { NO_COLOR: "1" });
+    expect(plain.out).toContain("STATUS");
+    expect(plain.out).not.toContain("\u001b[");
+    expect((await onTerminal(["list", "--json"])).out).toStartWith("{\n");
+  });
+
+  test("nothing that a stranger wrote acts", async () => {
+    await using hostile = new Target(() => new Response("\u001b[2J\u009b31mred\u202e\r\n\u0007"));
+    const { out } = await onTerminal(["send", hostile.url, "--sync"], { NO_COLOR: "1" });
+    expect(out).toContain("200");
+    expect(out).toContain("<U+001B>");
+    for (const acting of ["\u001b", "\u009b", "\u202e", "\u0007"]) expect(out).not.toContain(acting);
+    const asJson = await onTerminal(["send", hostile.url, "--sync", "--json"]);
+    for (const acting of ["\u001b", "\u009b", "\u202e", "\u0007"]) expect(asJson.out).not.toContain(acting);
+    expect((JSON.parse(asJson.out) as Shown)["response_body"]).toBe("\u001b[2J\u009b31mred\u202e\r\n\u0007");
+  });
+});
+
+test("outgate demo delivers through the service, and tells it", async () => {
+  const { code, out, err } = await say(["demo"]);
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).toContain("The target answered with status 503. Again in");
+  expect(out).toContain("Stored, and held");
+  expect(out.match(/The target answered 200\./g)).toHaveLength(2);
+  expect(out).toContain("attempt 3: answered 200");
+});
+
+test("without a service, or with something else in its place, a command says what to do", async () => {
+  const nobody = await say(["list"], { env: { OUTGATE_URL: "http://127.0.0.1:9" } });
+  expect(nobody).toEqual({
+    code: 1,
+    out: "",
+    err: "Outgate can't be reached at http://127.0.0.1:9. Start it with `outgate serve`, or set OUTGATE_URL to where it is.\n",
+  });
+  await using page = new Target(() => new Response("<p>Hello</p>", { headers: { "content-type": "text/html" } }));
+  const wrong = await say(["list"], { env: { OUTGATE_URL: page.url } });
+  expect(wrong.err).toContain("Set OUTGATE_URL to where Outgate is");
+  const keyless = await say(["list"], { env: { OUTGATE_API_KEY: "" } });
+  expect(keyless.code).toBe(2);
+  expect(keyless.err).toStartWith("Set OUTGATE_API_KEY to an API key");
+  expect((await say(["list"], { env: { OUTGATE_URL: "localhost" } })).err).toContain("OUTGATE_URL has to be");
+});

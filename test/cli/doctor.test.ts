@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { OWNER_KEY, Service } from "../support/service.ts";
+import { outgate } from "./outgate.ts";
+
+let service: Service;
+let url: string;
+beforeAll(async () => {
+  service = new Service();
+  url = await service.ready();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+interface Report {
+  readonly ok: boolean;
+  readonly findings: readonly { readonly what: string; readonly state: string; readonly found: string }[];
+}
+
+async function examine(env: Readonly<Record<string, string>>) {
+  const { code, out } = await outgate(["doctor", "--json"], { env });
+  const report = JSON.parse(out) as Report;
+  const found = (what: string) => report.findings.find((finding) => finding.what === what);
+  return { code, out, report, found };
+}
+
+test("outgate doctor finds nothing wrong where nothing is", async () => {
+  const { code, report, found } = await examine({ OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY });
+  expect(report.findings.filter(({ state }) => state === "wrong")).toEqual([]);
+  expect({ code, ok: report.ok }).toEqual({ code: 0, ok: true });
+  expect(found("service")?.found).toMatch(/^Outgate [\d.]+ answers in \d+ ms$/);
+  expect(found("key")?.found).toContain("owner");
+  expect(found("settings")?.found).toBe("a service started here runs on the defaults");
+  const { out } = await outgate(["doctor"], { env: { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY } });
+  expect(out).toMatch(/^ok +OUTGATE_URL/);
+});
+
+test("outgate doctor shows no secret of the settings, and all that is wrong with them", async () => {
+  const env = {
+    OUTGATE_URL: url,
+    OUTGATE_API_KEY: OWNER_KEY,
+    SECRET_KEY: "canary-secret-key",
+    BOOTSTRAP_API_KEY: "canary-bootstrap-api-key",
+    MAILGUN_API_KEY: "canary-mailgun",
+    PORT: "many",
+  };
+  const { code, out, found } = await examine(env);
+  expect(code).toBe(1);
+  expect(out).not.toContain("canary");
+  expect(out).not.toContain(OWNER_KEY);
+  expect(found("PORT")?.found).toBe("many");
+  expect(found("SECRET_KEY")?.found).toBe("••••");
+  expect(found("settings")?.state).toBe("wrong");
+  for (const name of ["PORT", "SECRET_KEY", "MAILGUN_DOMAIN"]) expect(found("settings")?.found).toContain(`${name} `);
+});
+
+test.each([
+  ["no service", { OUTGATE_URL: "http://127.0.0.1:9" }, "service", "Start it with `outgate serve`"],
+  ["no key", { OUTGATE_API_KEY: "" }, "OUTGATE_API_KEY", "Set it to an API key"],
+  ["a wrong key", { OUTGATE_API_KEY: "og_wrong_0123456789abcdefghij" }, "key", "mistyped, revoked"],
+])("outgate doctor says what to do where there is %s", async (_what, env, what, advice) => {
+  const { code, found } = await examine({ OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY, ...env });
+  expect(code).toBe(1);
+  expect(found(what)).toMatchObject({ state: "wrong", found: expect.stringContaining(advice) });
+});

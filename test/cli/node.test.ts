@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { CLIENT_COMMANDS } from "../../src/cli/client-commands.ts";
+import { OWNER_KEY, Service } from "../support/service.ts";
+import { temporaryFolder } from "../support/store.ts";
+import { Target } from "../support/target.ts";
+import { outgate } from "./outgate.ts";
+
+let service: Service;
+let target: Target;
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let say: (...args: readonly string[]) => ReturnType<typeof outgate>;
+beforeAll(async () => {
+  service = new Service();
+  target = new Target(() => Response.json({ ok: true }));
+  folder = await temporaryFolder();
+  const entry = join(import.meta.dir, "../../src/cli/node-main.ts");
+  await Bun.build({ entrypoints: [entry], target: "node", outdir: folder.path, naming: "outgate.mjs" });
+  const env = { OUTGATE_URL: await service.ready(), OUTGATE_API_KEY: OWNER_KEY };
+  const program = ["node", join(folder.path, "outgate.mjs")];
+  say = (...args) => outgate(args, { env, program });
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+  await folder[Symbol.asyncDispose]();
+});
+
+test("the commands for a service elsewhere are one file for Node, and do there what they do here", async () => {
+  const help = await say("help");
+  for (const name of Object.keys(CLIENT_COMMANDS)) expect(help.out).toContain(`  ${name} `);
+  const sent = await say("send", target.url, "-d", '{"n":1}', "--sync");
+  expect({ code: sent.code, err: sent.err }).toEqual({ code: 0, err: "" });
+  const { id, status } = JSON.parse(sent.out) as { id: string; status: string };
+  expect(status).toBe("completed");
+  expect((await say("get", id)).out).toBe(sent.out);
+  expect((await say("list", "--limit", "1")).out).toContain(id);
+  const held = JSON.parse((await say("send", target.url, "--approve")).out) as { id: string };
+  const watching = say("watch", held.id);
+  await Bun.sleep(500);
+  expect((await say("approve", held.id, "--wait", "10")).code).toBe(0);
+  expect((await watching).code).toBe(0);
+  expect((await watching).out).toContain('"type":"action.completed"');
+  expect((await say("keys")).code).toBe(0);
+  expect((await say("send")).code).toBe(2);
+});

@@ -1,0 +1,44 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export const MAIN = join(import.meta.dir, "../../src/cli/main.ts");
+
+/** What a command has said, and how it ended. */
+export interface Said {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface OutgateOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+  /** Runs it under a terminal of its own, by `script` of util-linux: both outputs come together. */
+  readonly terminal?: boolean;
+  /** What runs it; Bun, from source, unless it is said. */
+  readonly program?: readonly string[];
+}
+
+/** Starts `outgate` as a person does, with nothing of this machine's settings. */
+export function start(
+  args: readonly string[],
+  { env = {}, input = "", terminal = false, program = [process.execPath, MAIN] }: OutgateOptions = {},
+) {
+  const { PATH, HOME } = process.env;
+  const command = [...program, ...args];
+  const quoted = command.map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(" ");
+  return Bun.spawn(terminal ? ["script", "-qec", quoted, "/dev/null"] : command, {
+    cwd: tmpdir(),
+    env: { PATH, HOME, TERM: "xterm", COLUMNS: "200", ...env },
+    stdin: new Blob([input]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}
+
+/** Runs `outgate` to its end. */
+export async function outgate(args: readonly string[], options: OutgateOptions = {}): Promise<Said> {
+  const process = start(args, options);
+  const [out, err] = await Promise.all([new Response(process.stdout).text(), new Response(process.stderr).text()]);
+  return { code: await process.exited, out: out.replaceAll("\r\n", "\n"), err };
+}
