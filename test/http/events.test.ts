@@ -1,3 +1,5 @@
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Action } from "../../src/contract/action.ts";
 import { compile } from "../../src/contract/check.ts";
@@ -93,6 +95,19 @@ describe("GET /v1/events", () => {
     const { status, json } = await door.call("GET", "/v1/events", undefined, { "last-event-id": id });
     expect({ status, code: json.error.code }).toEqual({ status: 400, code: "invalid_query" });
     expect(json.error.details?.map(({ field }) => field)).toEqual(["Last-Event-ID"]);
+  });
+
+  test("refuses a Last-Event-ID behind which something may have been deleted", async () => {
+    await using other = await openRealDoor({ starts: false });
+    for (let count = 0; count < 3; count += 1) await other.engine.create({ approve: true });
+    const database = new Database(join(other.engine.folder, "outgate.db"));
+    const [row] = database.query("SELECT seq, action_id FROM timeline ORDER BY seq LIMIT 1").values();
+    database.query("DELETE FROM timeline WHERE action_id = ?").run(String(row?.[1]));
+    database.close();
+    const id = Buffer.from(String(row?.[0])).toString("base64url");
+    const { status, json } = await other.call("GET", "/v1/events", undefined, { "last-event-id": id });
+    expect({ status, code: json.error.code }).toEqual({ status: 400, code: "invalid_query" });
+    expect(json.error.details?.[0]?.message).toStartWith("Is too old");
   });
 
   test("knows no parameters", async () => {

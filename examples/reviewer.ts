@@ -1,0 +1,39 @@
+/**
+ * A reviewer that says yes to what is small and leaves the rest to a person: it follows the events, so that an action that
+ * waits for a yes is looked at as soon as it is there, and comes back by itself when the service restarts.
+ *
+ *   OUTGATE_API_KEY=<approver key> bun examples/reviewer.ts 100
+ */
+import { createClient } from "../src/client/client.ts";
+import { OutgateError } from "../src/client/error.ts";
+import type { Action } from "../src/contract/action.ts";
+
+const limit = Number(process.argv[2] ?? 100);
+const outgate = createClient({
+  url: process.env["OUTGATE_URL"] ?? "http://127.0.0.1:3000",
+  apiKey: process.env["OUTGATE_API_KEY"] ?? null,
+});
+
+const events = outgate.streamEvents({ onOpen: () => console.log("Listening.") });
+// What waited before we came, once the stream is open; nothing falls in between.
+const first = events.next();
+for (const action of (await outgate.listActions({ status: ["awaiting_approval"], limit: 100 })).data)
+  await review(action);
+for (let next = await first; next.done !== true; next = await events.next()) await review(next.value.action);
+
+async function review({ id, status, body, method, url }: Action): Promise<void> {
+  if (status !== "awaiting_approval") return;
+  const amount = body?.["amount"];
+  if (typeof amount !== "number" || amount > limit) {
+    console.log(`${id} is left to a person: ${method} ${url}`);
+    return;
+  }
+  try {
+    await outgate.approveAction(id, { reason: `amount ${amount} is within ${limit}` });
+    console.log(`${id} is approved.`);
+  } catch (error) {
+    // Somebody else was faster: there is one winner, and the others are told.
+    if (!(error instanceof OutgateError) || error.code !== "not_approvable") throw error;
+    console.log(`${id} has been decided on already.`);
+  }
+}

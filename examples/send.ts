@@ -1,0 +1,31 @@
+/**
+ * A program that must have something done once: it creates an action under a key of its own, waits for the end, and tells
+ * the three ways in which that can go apart.
+ *
+ *   OUTGATE_API_KEY=<agent key> bun examples/send.ts http://127.0.0.1:4000/orders order-4711
+ */
+import { createClient } from "../src/client/client.ts";
+import { OutgateError } from "../src/client/error.ts";
+
+const [url = "http://127.0.0.1:4000/orders", order = "order-4711"] = process.argv.slice(2);
+const outgate = createClient({
+  url: process.env["OUTGATE_URL"] ?? "http://127.0.0.1:3000",
+  apiKey: process.env["OUTGATE_API_KEY"] ?? null,
+});
+
+try {
+  // A second run with the same order finds the action of the first: nothing is sent twice.
+  const action = await outgate.createAction(
+    { url, body: { order }, retries: 5, sync: true },
+    { idempotencyKey: order, waitSeconds: 60 },
+  );
+  if (action.deduplicated === true) console.log(`${order} had been sent before, as ${action.id}.`);
+  if (action.status === "completed") console.log("Done:", JSON.stringify(action.response_body));
+  else if (action.status === "failed") console.log(`Not done: ${action.last_error} See ${action.receipt_url}`);
+  else console.log(`Not over yet (${action.status}): Outgate goes on, this program need not wait.`);
+} catch (error) {
+  if (!(error instanceof OutgateError)) throw error;
+  // Refused or unreachable: what is wrong, field by field, and the id that finds it in the service's log.
+  console.error(`${error.code}: ${error.message}`, error.details, error.requestId ?? "");
+  process.exit(1);
+}

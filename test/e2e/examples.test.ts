@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { OWNER_KEY, Service } from "../support/service.ts";
+import { Target } from "../support/target.ts";
+
+const EXAMPLES = join(import.meta.dir, "../../examples");
+
+let service: Service;
+let env: Record<string, string | undefined>;
+beforeAll(async () => {
+  service = new Service({ env: { RETRY_BASE_MS: "1" } });
+  env = { PATH: process.env["PATH"], OUTGATE_URL: await service.ready(), OUTGATE_API_KEY: OWNER_KEY };
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const start = (command: readonly string[]) => Bun.spawn([...command], { env, stdout: "pipe", stderr: "pipe" });
+const example = (name: string, ...args: readonly string[]) => start([process.execPath, join(EXAMPLES, name), ...args]);
+
+async function said(process: ReturnType<typeof start>) {
+  const [out, err] = await Promise.all([new Response(process.stdout).text(), new Response(process.stderr).text()]);
+  return { code: await process.exited, out, err };
+}
+
+test("curl.sh sends a call, waits for its end and shows what happened", async () => {
+  await using target = new Target(500, () => Response.json({ hello: "back" }));
+  const { code, out, err } = await said(start(["sh", join(EXAMPLES, "curl.sh"), target.url]));
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  const [stored, action = "", timeline = ""] = out.trim().split("\n");
+  expect(stored).toMatch(/^Stored as act_\w+/);
+  expect(JSON.parse(action)).toMatchObject({ status: "completed", attempts: 2, response_body: { hello: "back" } });
+  expect(timeline).toContain('"type":"attempt"');
+});
+
+test("send.ts has something done once, and tells how it went", async () => {
+  await using target = new Target(() => Response.json({ ok: true }));
+  expect(await said(example("send.ts", target.url, "order-1"))).toEqual({
+    code: 0,
+    out: 'Done: {"ok":true}\n',
+    err: "",
+  });
+  const again = await said(example("send.ts", target.url, "order-1"));
+  expect(again.out).toMatch(/^order-1 had been sent before, as act_\w+\.\nDone: /);
+  expect(target.received).toHaveLength(1);
+  await using broken = new Target(500);
+  const failed = await said(example("send.ts", broken.url, "order-2"));
+  expect(failed.out).toStartWith("Not done: The target answered with status 500. See /r/");
+  const refused = await said(example("send.ts", "ftp://a.example/", "order-3"));
+  expect(refused.code).toBe(1);
+  expect(refused.err).toStartWith("invalid_url: ");
+});
+
+test("reviewer.ts approves what is small, and leaves the rest to a person", async () => {
+  await using target = new Target();
+  const waiting = await service.create({ url: target.url, body: { amount: 5 }, approve: true });
+  const reviewer = example("reviewer.ts", "100");
+  try {
+    expect((await service.final(waiting["id"]))["status"]).toBe("completed");
+    const large = await service.create({ url: target.url, body: { amount: 500 }, approve: true });
+    const small = await service.create({ url: target.url, body: { amount: 50 }, approve: true });
+    expect(await service.final(small["id"])).toMatchObject({ status: "completed", approved_by: "key:owner" });
+    const seen = await service.request(`/v1/actions/${String(large["id"])}`);
+    expect(await seen.json()).toMatchObject({ status: "awaiting_approval" });
+  } finally {
+    reviewer.kill();
+    await reviewer.exited;
+  }
+  const out = await new Response(reviewer.stdout).text();
+  expect(out).toContain("Listening.\n");
+  expect(out.match(/is approved\.$/gm)).toHaveLength(2);
+  expect(out.match(/is left to a person: POST /g)).toHaveLength(1);
+});
+
+test("every example is in the list", async () => {
+  const list = await Bun.file(join(EXAMPLES, "README.md")).text();
+  const files = (await readdir(EXAMPLES)).filter((name) => name !== "README.md");
+  expect(files.length).toBeGreaterThan(0);
+  for (const name of files) expect(list).toContain(`[${name}](${name})`);
+});
