@@ -62,7 +62,7 @@ interface Opened {
 }
 
 async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Promise<App> {
-  const { clock, ids, log } = deps;
+  const { clock, ids } = deps;
   const { store, secrets } = vault;
   const book = createMetrics();
   const lag = new LoopLag(clock);
@@ -85,7 +85,7 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
   await engine.start();
   await listen(http, engine, config);
   lag.start();
-  const takeBellsDown = hangBells(housekeeping(vault.store), { clock, log });
+  const takeBellsDown = hangBells(housekeeping(config, { ...deps, store, engine, metrics: book.metrics }), deps);
 
   return {
     config,

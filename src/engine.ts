@@ -44,17 +44,16 @@ export type Engine = ReturnType<typeof createEngine>;
 /** The service without its doors: what a door calls, and the loops that deliver. Everything in it runs on the ports. */
 export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const { store, secrets, clock, log, metrics } = parts;
-  const { attemptTimeoutMs } = settings;
   const bus = createBus();
   const receiptUrl = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
   const rootSecretOf = createRootSecretOf(store.accounts, secrets);
-  const signingSecrets = createSigningSecrets({ signing: store.signing, rootSecretOf, secrets });
+  const signingSecrets = createSigningSecrets({ ...store, rootSecretOf, secrets });
   const owe = createOwe({ ids: parts.ids, receiptUrl });
   const signedHeaders = createSignedHeaders({ secrets, signingSecretsOf: signingSecrets.inUse });
   const hashOf = (text: string) => secrets.hash(text);
   const { actions, outbox } = store;
-  const userAgent = `Outgate/${VERSION}`;
-  const deps = { ...parts, hashOf, actions, outbox, bus, owe, attemptTimeoutMs, signedHeaders, userAgent };
+  const sending = { signedHeaders, attemptTimeoutMs: settings.attemptTimeoutMs, userAgent: `Outgate/${VERSION}` };
+  const deps = { ...parts, ...sending, hashOf, actions, outbox, bus, owe };
 
   const settle = createSettle({ ...deps, backoff: { baseMs: settings.retryBaseMs, capMs: settings.retryCapMs } });
   const loop = new ActionLoop({
@@ -83,6 +82,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     feed: createFeed(deps),
     loop,
     bus,
+    owe,
     signingSecrets,
     receiptUrl,
     /** Ends what a dead process left behind, then begins to deliver. */

@@ -1,16 +1,48 @@
+import { createExpire } from "./actions/expire.ts";
+import { createPrune } from "./actions/prune.ts";
+import type { Config } from "./config.ts";
+import type { Engine } from "./engine.ts";
+import type { Clock } from "./ports/clock.ts";
+import type { Log } from "./ports/log.ts";
+import type { Metrics } from "./ports/metrics.ts";
 import type { Store } from "./ports/store.ts";
 import type { Bell } from "./schedule/bells.ts";
 
-/** The bells of the service, and what each of them rings. */
-export function housekeeping(store: Store): readonly Bell[] {
-  return [
-    bell("keys whose 24 h are over", "17 * * * *", (now) => store.actions.pruneKeys(now)),
-    bell("sessions and links that ran out", "37 * * * *", (now) => store.people.prune(now)),
+export interface HousekeepingParts {
+  readonly store: Store;
+  readonly engine: Pick<Engine, "bus" | "owe">;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The bells of the service, and what each of them rings; those of settings that are off are not hung up. */
+export function housekeeping(
+  { approvalTtlHours, retentionDays }: Pick<Config, "approvalTtlHours" | "retentionDays">,
+  { store, engine, ...parts }: HousekeepingParts,
+): readonly Bell[] {
+  const { actions, people, upkeep } = store;
+  const deps = { ...parts, ...engine, actions, upkeep };
+  const bells = [
+    inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
+    inSteps("sessions and links that ran out", "37 * * * *", (now) => people.prune(now)),
   ];
+  if (approvalTtlHours !== null) {
+    const ring = createExpire(deps, approvalTtlHours);
+    bells.push({ name: "approvals that nobody decided", pattern: "*/5 * * * *", ring });
+  }
+  if (retentionDays !== null) {
+    bells.push({
+      name: "finished actions that are too old",
+      pattern: "47 * * * *",
+      ring: createPrune(deps, retentionDays),
+    });
+  }
+  return bells;
 }
 
 /** A bell of a step that is done again as long as it says that there is more. */
-function bell(name: string, pattern: string, step: (now: Date) => Promise<boolean>): Bell {
+function inSteps(name: string, pattern: string, step: (now: Date) => Promise<boolean>): Bell {
   return {
     name,
     pattern,

@@ -16,6 +16,7 @@ import { Recent } from "./recent.ts";
 import type { HeaderSeal } from "./rows.ts";
 import { createSealedStore } from "./sealed.ts";
 import { createSigningStore } from "./signing.ts";
+import { createUpkeepStore } from "./upkeep.ts";
 import type { Sql, Statement } from "./sql.ts";
 import { countActions } from "./waiting.ts";
 import { Writer } from "./writer.ts";
@@ -47,6 +48,7 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
     people: createPeopleStore(sql, writer),
     signing: createSigningStore(hands),
     sealed: createSealedStore(hands),
+    upkeep: createUpkeepStore(hands),
     facts: createFactStore(hands),
     isAlone,
     async probe() {

@@ -142,6 +142,16 @@ export const FLUSH_ROWS_MAX = 1_000;
 /** Bytes of payload that one commit takes, so that a flush of large bodies does not hold the event loop. */
 export const FLUSH_BYTES_MAX = 8 * 1_048_576;
 
+/** Held actions that one step looks at, and how many of them are cancelled at a time: each is read whole. */
+export const EXPIRE_SCAN_ROWS_MAX = 500;
+export const EXPIRE_AT_ONCE_MAX = 16;
+/** Actions that one step of retention looks at, and the rows and bytes that it deletes in one commit. */
+export const PRUNE_SCAN_ROWS_MAX = 200;
+export const PRUNE_ROWS_MAX = 500;
+export const PRUNE_BYTES_MAX = 4 * 1_048_576;
+/** Between two steps the disk is for whoever else wants to write. */
+export const PRUNE_REST_MS = 20;
+
 /** Sealed texts that one commit of a change of the master key takes: 5 MB at most. */
 export const RESEAL_ROWS_MAX = 200;
 /** Texts that could not be opened and are named; the rest is only counted. */

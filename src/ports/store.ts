@@ -10,6 +10,7 @@ import type { AccountStore } from "./accounts.ts";
 import type { PeopleStore } from "./people.ts";
 import type { SealedStore } from "./sealed-store.ts";
 import type { SigningStore } from "./signing-store.ts";
+import type { UpkeepStore } from "./upkeep.ts";
 
 /** The store can't be written or read now: the disk is full, the database is away. It heals by itself. */
 export class StoreUnavailable extends Error {
@@ -212,6 +213,7 @@ export interface Store {
   readonly people: PeopleStore;
   readonly signing: SigningStore;
   readonly sealed: SealedStore;
+  readonly upkeep: UpkeepStore;
   readonly facts: FactStore;
   /** True when no other process can hold a lease: everything active at start is an orphan. */
   readonly isAlone: boolean;

@@ -15,6 +15,7 @@ import { testSealed } from "./conformance/sealed.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testTexts } from "./conformance/texts.ts";
 import { testTimeline } from "./conformance/timeline.ts";
+import { testUpkeep } from "./conformance/upkeep.ts";
 import { testWelcomeLinks } from "./conformance/welcome-links.ts";
 
 describe("the store on a file", () => {
@@ -34,4 +35,5 @@ describe("the store on a file", () => {
   testWelcomeLinks(openFileStore);
   testSigning(openFileStore);
   testSealed(openFileStore);
+  testUpkeep(openFileStore);
 });

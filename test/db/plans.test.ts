@@ -109,6 +109,8 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["signing seeds", (store) => store.signing.seeds("acc_x", "https://a.example"), ["signing_seeds_by_origin"]],
   ["rotate", (store) => store.signing.rotate(SEED), ["signing_seeds_by_origin"]],
   ["sealed texts", (store) => store.sealed.find("x", null, 9), ["accounts", "actions", "signing_seeds"]],
+  ["held", (store) => store.upkeep.held(NOON, "", 9), ["actions_held", "timeline_once"]],
+  ["prune by age", pruneOne, ["actions", "approval_links", "action_keys", "outbox_once", "timeline_once"]],
   ["fact", (store) => store.facts.read("x"), ["facts"]],
 ];
 
@@ -155,6 +157,11 @@ async function changesSince(actions: ActionStore): Promise<void> {
 async function settleOne(actions: ActionStore): Promise<void> {
   const [active] = await actions.claim([{ ...(await createdAction(actions)), dueAt: NOON }], LEASE);
   if (active !== undefined) await actions.apply(settled(active, answered(500)));
+}
+
+async function pruneOne({ actions, upkeep }: Store): Promise<void> {
+  await failedAction(actions, { dedupe: "d", idempotencyKey: "i" });
+  await upkeep.prune(later(9), "");
 }
 
 async function retryOne(actions: ActionStore): Promise<void> {

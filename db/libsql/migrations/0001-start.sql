@@ -83,8 +83,6 @@ CREATE TABLE actions (
   hostname TEXT NOT NULL,
   host TEXT NOT NULL,
   method TEXT NOT NULL,
-  body TEXT,
-  sealed_headers TEXT,
   dedupe TEXT,
   idempotency_key TEXT,
   on_unknown TEXT NOT NULL,
@@ -103,9 +101,12 @@ CREATE TABLE actions (
   last_error TEXT,
   error_source TEXT,
   response_code INTEGER,
-  response_body TEXT,
   response_truncated INTEGER,
-  duration_ms INTEGER
+  duration_ms INTEGER,
+  -- Last, since whatever stands behind a long value is reached through all of it.
+  sealed_headers TEXT,
+  body TEXT,
+  response_body TEXT
 );
 -- Lists: everything newest first; by host; by status what neither is done nor in flight. Nearly every action is one or the
 -- other of these, and each entry costs its insert and its delete.

@@ -1,0 +1,116 @@
+import { firstActionId } from "../../src/domain/id.ts";
+import { PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
+import type { PruneStep } from "../../src/ports/upkeep.ts";
+import { BYTES } from "./find.ts";
+import type { Hands } from "./hands.ts";
+import type { Row, Statement } from "./sql.ts";
+
+/** Ids begin with their time, so that what was created later needs no look: it can't have finished before. */
+export function firstIdAfter(until: Date): string {
+  return firstActionId(new Date(until.getTime() + 1));
+}
+
+/** What hangs on an action and goes with it. */
+const TABLES = ["timeline", "outbox", "approval_links"] as const;
+
+/** Whether an action may go; a notification that is not delivered yet keeps it. */
+const DOOMED = `a.finished_at <= ? AND NOT EXISTS
+  (SELECT 1 FROM outbox o WHERE o.action_id = a.id AND o.status IN ('pending', 'active'))`;
+
+/** Counted up to the bound only, and only for those that may go: null for the others. */
+const COUNTED = `CASE WHEN ${DOOMED} THEN (SELECT count(*) FROM
+  (SELECT 1 FROM timeline t WHERE t.action_id = a.id LIMIT ${PRUNE_ROWS_MAX + 1})) END`;
+const SCAN = `SELECT a.id, a.revision, a.account_id, a.dedupe, a.idempotency_key, ${BYTES} AS bytes, ${COUNTED} AS told
+  FROM actions a WHERE a.id > ? AND a.id < ? ORDER BY a.id LIMIT ${PRUNE_SCAN_ROWS_MAX}`;
+
+/**
+ * Looks at some actions in the order of their ids and deletes those that may go, in one commit that is bounded by rows and
+ * bytes. The walk needs no index by end, which every action would pay for; what is kept costs it a look.
+ */
+export async function pruneStep(
+  { sql, writer }: Pick<Hands, "sql" | "writer">,
+  finishedUntil: Date,
+  after: string,
+): Promise<PruneStep> {
+  const untilMs = finishedUntil.getTime();
+  const found = await sql.read({ sql: SCAN, args: [untilMs, after, firstIdAfter(finishedUntil)] });
+  const { doomed, last } = fitting(found);
+  const [first] = doomed;
+  if (first !== undefined && Number(first["told"]) > PRUNE_ROWS_MAX) {
+    await writer.write([shorten(first, untilMs)]);
+    return { deleted: 0, next: after };
+  }
+  const deleted = first === undefined ? 0 : await deleteAll({ writer }, doomed, untilMs);
+  const isLast = found.length < PRUNE_SCAN_ROWS_MAX && last === found.at(-1)?.["id"];
+  return { deleted, next: found.length === 0 || isLast ? null : String(last ?? after) };
+}
+
+/** As many as one commit may delete, and one in any case; and the last one that was looked at. */
+function fitting(found: readonly Row[]) {
+  const doomed: Row[] = [];
+  let last: Row[string] = null;
+  let rows = 0;
+  let bytes = 0;
+  for (const row of found) {
+    if (row["told"] !== null) {
+      rows += Number(row["told"]);
+      bytes += Number(row["bytes"]);
+      if (doomed.length > 0 && (rows > PRUNE_ROWS_MAX || bytes > PRUNE_BYTES_MAX)) break;
+      doomed.push(row);
+    }
+    last = row["id"] ?? null;
+  }
+  return { doomed, last };
+}
+
+/** A timeline of many runs goes in pieces, its oldest rows first: an answer shows the newest only anyway. */
+function shorten({ id, revision }: Row, untilMs: number): Statement {
+  const text = `DELETE FROM timeline WHERE seq IN
+    (SELECT t.seq FROM timeline t JOIN actions a ON a.id = t.action_id WHERE t.action_id = ? AND a.revision = ?
+      AND ${DOOMED} AND t.seq < (SELECT max(seq) FROM timeline) ORDER BY t.revision LIMIT ${PRUNE_ROWS_MAX})`;
+  return { sql: text, args: [id ?? null, revision ?? null, untilMs] };
+}
+
+const DELETE = `DELETE FROM actions AS a WHERE a.id = ? AND a.revision = ? AND ${DOOMED}`;
+const GONE = "NOT EXISTS (SELECT 1 FROM actions WHERE id = ?)";
+const DELETE_KEY = `DELETE FROM action_keys WHERE account_id = ? AND kind = ? AND key = ? AND action_id = ? AND ${GONE}`;
+/** The newest row stays, emptied, until there is a newer one: its number would be given out again. */
+const NEWEST = "SELECT max(seq) FROM timeline";
+const DELETE_EMPTIED = `DELETE FROM timeline WHERE action_id = '' AND seq < (${NEWEST})`;
+const EMPTY_NEWEST = `UPDATE timeline SET action_id = '', account_id = '', detail = '{}'
+  WHERE seq = (${NEWEST}) AND NOT EXISTS (SELECT 1 FROM actions a WHERE a.id = timeline.action_id)`;
+
+async function deleteAll({ writer }: Pick<Hands, "writer">, doomed: readonly Row[], untilMs: number): Promise<number> {
+  const statements = doomed.map((row) => deleteOne(row, untilMs));
+  const done = await writer.write([
+    { sql: DELETE_EMPTIED, args: [] },
+    ...statements.flat(),
+    { sql: EMPTY_NEWEST, args: [] },
+  ]);
+  let at = 1;
+  let deleted = 0;
+  for (const { length } of statements) {
+    deleted += done[at]?.changes ?? 0;
+    at += length;
+  }
+  return deleted;
+}
+
+/** The action under its revision first; what hangs on it where it is gone then. */
+function deleteOne(row: Row, untilMs: number): readonly Statement[] {
+  const [id, account] = [row["id"] ?? null, row["account_id"] ?? null];
+  const keys = [
+    ["dedupe", row["dedupe"] ?? null],
+    ["idempotency", row["idempotency_key"] ?? null],
+  ] as const;
+  return [
+    { sql: DELETE, args: [id, row["revision"] ?? null, untilMs] },
+    ...TABLES.map((table) => ({ sql: deleteFrom(table), args: [id, id] })),
+    ...keys.flatMap(([kind, key]) => (key === null ? [] : [{ sql: DELETE_KEY, args: [account, kind, key, id, id] }])),
+  ];
+}
+
+function deleteFrom(table: (typeof TABLES)[number]): string {
+  const text = `DELETE FROM ${table} WHERE action_id = ? AND ${GONE}`;
+  return table === "timeline" ? `${text} AND seq < (${NEWEST})` : text;
+}

@@ -1,0 +1,27 @@
+/** An action that waits for a person. */
+export interface HeldAction {
+  readonly id: string;
+  readonly accountId: string;
+  /** The run that is held. */
+  readonly run: number;
+  readonly heldAt: Date;
+}
+
+/** One step of deleting what is old. */
+export interface PruneStep {
+  readonly deleted: number;
+  /** Where the next step begins; null: everything has been looked at. */
+  readonly next: string | null;
+}
+
+/** What the service does for itself by the clock. Each call is a bounded step that holds up nobody for long. */
+export interface UpkeepStore {
+  /** Held actions that were created at this time or before, by id, behind the one given (empty: from the first). */
+  held(createdUntil: Date, after: string, limit: number): Promise<readonly HeldAction[]>;
+  /**
+   * Deletes actions that finished at this time or before, with everything that hangs on them, behind the id given (empty:
+   * from the first). Never one that is not finished or that still owes a notification, and never a position of the event
+   * stream that could be given out again.
+   */
+  prune(finishedUntil: Date, after: string): Promise<PruneStep>;
+}

@@ -1,0 +1,224 @@
+import { describe, expect, test } from "bun:test";
+import type { Action, ActionStatus } from "../../../src/domain/action.ts";
+import { approve, cancel, isRefusal, retry } from "../../../src/domain/change.ts";
+import { PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../../src/domain/limits.ts";
+import { settleNotification } from "../../../src/domain/notification.ts";
+import type { Store } from "../../../src/ports/store.ts";
+import { verifies } from "../../spec/verifies.ts";
+import { ACCOUNT, aDecision, answered, later, NOON, settled, writeOf } from "../../support/factory.ts";
+import type { OpenTestStore, TestStore } from "../../support/store.ts";
+import { actionInStatus, attempted, claimed, createdAction, LEASE, stored } from "./steps.ts";
+
+const DAY_MS = 86_400_000;
+const LONG_AGO = { createdAt: later(-2 * DAY_MS) };
+
+/** Every step of a pass, to its end; how many actions were deleted, and in how many steps. */
+async function pruneAll({ upkeep }: Store, until: Date): Promise<{ deleted: number; steps: number }> {
+  let [deleted, steps] = [0, 0];
+  for (let after: string | null = ""; after !== null;) {
+    const step = await upkeep.prune(until, after);
+    deleted += step.deleted;
+    steps += 1;
+    after = step.next;
+    if (steps > 100) throw new Error("The pass has no end.");
+  }
+  return { deleted, steps };
+}
+
+/** An action that was completed at that time. */
+async function completedAt({ actions }: TestStore, at: Date, overrides: Partial<Action> = {}): Promise<Action> {
+  return attempted(actions, await createdAction(actions, { createdAt: at, ...overrides }), answered(200), { now: at });
+}
+
+async function exists(db: TestStore, { id }: Action): Promise<boolean> {
+  return (await db.actions.find(ACCOUNT, id)) !== null;
+}
+
+/** What the service does for itself by the clock. */
+export function testUpkeep(open: OpenTestStore): void {
+  describe("held actions", () => {
+    test("are found by id, with the time at which their run was held", async () => {
+      await using db = await open();
+      const { upkeep } = db.store;
+      const [first, again, young] = [
+        await createdAction(db.actions, { approve: true, createdAt: later(-9) }),
+        await createdAction(db.actions, { approve: true, createdAt: later(-8) }),
+        await createdAction(db.actions, { approve: true, createdAt: later(1) }),
+      ];
+      for (const status of ["pending", "active", "completed", "failed", "cancelled"] as const) {
+        await actionInStatus(db.actions, status, { createdAt: later(-7) });
+      }
+      await db.actions.apply(writeOf(cancel(again, aDecision(later(-5))), later(-5)));
+      await db.actions.apply(writeOf(retry(await stored(db.actions, again), aDecision(later(-3))), later(-3)));
+      const held = [
+        { id: first.id, accountId: ACCOUNT, run: 1, heldAt: later(-9) },
+        { id: again.id, accountId: ACCOUNT, run: 2, heldAt: later(-3) },
+      ];
+      expect(await upkeep.held(NOON, "", 10)).toEqual(held);
+      expect(await upkeep.held(NOON, "", 1)).toEqual(held.slice(0, 1));
+      expect(await upkeep.held(NOON, first.id, 10)).toEqual(held.slice(1));
+      expect(await upkeep.held(later(1), again.id, 10)).toMatchObject([{ id: young.id }]);
+      expect(await upkeep.held(later(-10), "", 10)).toEqual([]);
+    });
+  });
+
+  describe("what finished long ago", () => {
+    test.each<ActionStatus>(["completed", "failed", "cancelled"])(
+      "is deleted with all that hangs on it: %s",
+      async (status) => {
+        verifies("decision.10.retention");
+        await using db = await open();
+        const keys = { dedupe: "d", idempotencyKey: "i", headers: { "X-A": "1" } };
+        const action = await actionInStatus(db.actions, status, { ...LONG_AGO, ...keys });
+        await db.store.links.keep([{ actionId: action.id, run: 1, decision: "approve", hash: "h" }], later(9));
+        const younger = await createdAction(db.actions);
+        expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 1 });
+        expect(await exists(db, action)).toBe(false);
+        expect(await db.actions.timeline(ACCOUNT, action.id)).toEqual([]);
+        expect(await db.keyCount()).toBe(0);
+        expect(await db.count("approval_links")).toBe(0);
+        expect(await db.count("timeline")).toBe(1);
+        expect(await stored(db.actions, younger)).toEqual(younger);
+      },
+    );
+
+    test("is what finished by then, and what has not is kept, however old it is", async () => {
+      verifies("decision.10.retention");
+      await using db = await open();
+      const kept: Action[] = [];
+      for (const status of ["pending", "active", "awaiting_approval"] as const) {
+        kept.push(await actionInStatus(db.actions, status, LONG_AGO));
+      }
+      // Its first run is over, and it waits again.
+      const failed = await actionInStatus(db.actions, "failed", LONG_AGO);
+      await db.actions.apply(writeOf(retry(failed, aDecision())));
+      kept.push(await stored(db.actions, failed));
+      // Created long ago, finished just now.
+      const late = await createdAction(db.actions, LONG_AGO);
+      kept.push(await attempted(db.actions, late, answered(200), { now: later(1) }));
+      const gone = [await completedAt(db, NOON), await completedAt(db, later(-1))];
+      expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 2 });
+      for (const action of kept) expect(await stored(db.actions, action)).toEqual(action);
+      for (const action of gone) expect(await exists(db, action)).toBe(false);
+      expect(await pruneAll(db.store, NOON)).toEqual({ deleted: 0, steps: 1 });
+    });
+
+    test("is kept while it owes a notification, and goes when that was delivered or given up", async () => {
+      await using db = await open();
+      const callback = "https://hooks.example.com/a";
+      const [one, two] = [
+        await actionInStatus(db.actions, "completed", { ...LONG_AGO, callback }),
+        await actionInStatus(db.actions, "failed", { ...LONG_AGO, callback }),
+      ];
+      expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 0 });
+      const due = await db.owed.callbacks.pending({ accountId: ACCOUNT, host: "hooks.example.com" }, 9);
+      const notifications = await db.owed.callbacks.claim(due, LEASE);
+      expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 0 });
+      for (const notification of notifications) {
+        const isFirst = notification.actionId === one.id;
+        const delivery = isFirst
+          ? ({ kind: "delivered" } as const)
+          : ({ kind: "refused", error: "The target's address is not allowed." } as const);
+        await db.owed.settle(settleNotification(notification, { delivery, now: NOON, chance: 0.5 }), NOON);
+      }
+      expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 2 });
+      for (const action of [one, two]) expect(await exists(db, action)).toBe(false);
+      expect(await db.count("outbox")).toBe(0);
+    });
+
+    test("leaves the newest position of the event stream, so that no number comes twice", async () => {
+      await using db = await open();
+      const actions = [await completedAt(db, later(-2)), await completedAt(db, later(-1))];
+      const before = await db.actions.position();
+      expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 2 });
+      expect(await db.count("actions")).toBe(0);
+      expect(await db.count("timeline")).toBe(1);
+      expect(await db.actions.position()).toBe(before);
+      expect(await db.actions.knowsPosition(before)).toBe(true);
+      for (const { id } of actions) expect(await db.actions.timeline(ACCOUNT, id)).toEqual([]);
+      expect((await db.actions.changes(ACCOUNT, 0)).changes).toEqual([]);
+      // What comes later is behind it, and the emptied row goes with the next thing that is deleted.
+      const next = await completedAt(db, NOON);
+      const [created] = await db.actions.timeline(ACCOUNT, next.id);
+      expect(created?.seq).toBe(before + 1);
+      await pruneAll(db.store, later(1));
+      await pruneAll(db.store, later(1));
+      expect(await db.count("timeline")).toBe(1);
+      expect(await db.actions.position()).toBe(before + 4);
+    });
+
+    test("goes in steps that are bounded by actions, by rows and by bytes", async () => {
+      await using db = await open();
+      const small = Array.from({ length: PRUNE_SCAN_ROWS_MAX + 50 }, () => createdAction(db.actions, LONG_AGO));
+      const actions = await Promise.all(small);
+      await Promise.all(actions.map((action) => db.actions.apply(writeOf(cancel(action, aDecision(NOON))))));
+      const large = { ...LONG_AGO, body: JSON.stringify({ a: "x".repeat(1_000_000) }) };
+      for (let n = 0; n < 9; n += 1) await actionInStatus(db.actions, "cancelled", large);
+      const first = await db.store.upkeep.prune(NOON, "");
+      expect(first.deleted).toBe(PRUNE_SCAN_ROWS_MAX);
+      const rest = await pruneAll(db.store, NOON);
+      expect(rest.deleted).toBe(50 + 9);
+      expect(rest.steps).toBeGreaterThan(2);
+      expect(await db.count("actions")).toBe(0);
+    });
+
+    test("with a timeline of many runs goes in pieces, and its action last", async () => {
+      await using db = await open();
+      let action = await createdAction(db.actions, { ...LONG_AGO, retries: 1 });
+      for (let run = 0; run < PRUNE_ROWS_MAX / 4 + 2; run += 1) {
+        action = await attempted(db.actions, action, answered(500));
+        await db.actions.apply(writeOf(retry(action, aDecision())));
+        action = await stored(db.actions, action);
+      }
+      await attempted(db.actions, action, answered(500));
+      const rows = await db.count("timeline");
+      expect(rows).toBeGreaterThan(PRUNE_ROWS_MAX);
+      expect(await db.store.upkeep.prune(NOON, "")).toEqual({ deleted: 0, next: "" });
+      expect(await db.count("timeline")).toBe(rows - PRUNE_ROWS_MAX);
+      expect(await pruneAll(db.store, NOON)).toEqual({ deleted: 1, steps: 1 });
+    });
+
+    test("and is retried at the same time is there whole or gone whole", async () => {
+      await using db = await open();
+      const failed = await Promise.all(
+        Array.from({ length: 40 }, () => actionInStatus(db.actions, "failed", { ...LONG_AGO, dedupe: null })),
+      );
+      const retried = Promise.all(
+        failed.map((action) => {
+          const change = retry(action, aDecision());
+          if (isRefusal(change)) throw new Error("It can be retried.");
+          return db.actions.apply(writeOf(change));
+        }),
+      );
+      const [won, { deleted }] = await Promise.all([retried, pruneAll(db.store, NOON)]);
+      expect(won.filter(Boolean).length + deleted).toBe(40);
+      for (const [n, action] of failed.entries()) {
+        expect(await exists(db, action)).toBe(won[n] === true);
+        const told = await db.actions.timeline(ACCOUNT, action.id);
+        expect(told.length).toBe(won[n] === true ? 5 : 0);
+      }
+    });
+
+    test("with a key that a later action took leaves the key to that one", async () => {
+      await using db = await open();
+      const old = await actionInStatus(db.actions, "failed", { ...LONG_AGO, dedupe: "same" });
+      const young = await createdAction(db.actions, { dedupe: "same" });
+      await pruneAll(db.store, NOON);
+      expect(await exists(db, old)).toBe(false);
+      expect((await db.actions.holderOf(ACCOUNT, "dedupe", "same", NOON))?.id).toBe(young.id);
+    });
+
+    test("does not touch what is claimed, approved or settled meanwhile", async () => {
+      await using db = await open();
+      const held = await actionInStatus(db.actions, "awaiting_approval", LONG_AGO);
+      const pending = await actionInStatus(db.actions, "pending", LONG_AGO);
+      const [, , active] = await Promise.all([
+        pruneAll(db.store, NOON),
+        db.actions.apply(writeOf(approve(held, { ...aDecision(), digest: "d" }))),
+        claimed(db.actions, pending),
+      ]);
+      expect(await db.actions.apply(settled(active, answered(200)))).toBe(true);
+      expect((await stored(db.actions, held)).status).toBe("pending");
+    });
+  });
+}
