@@ -10,7 +10,7 @@ import { createCallback } from "./dispatch/callback.ts";
 import { Outbox } from "./dispatch/outbox.ts";
 import { createRequestOf } from "./dispatch/request.ts";
 import { createRescue } from "./dispatch/rescue.ts";
-import { createSettle } from "./dispatch/settlement.ts";
+import { createSettle, type Settle } from "./dispatch/settlement.ts";
 import { createSignedHeaders } from "./dispatch/signed-headers.ts";
 import { CALLBACKS_PER_HOST_MAX } from "./domain/limits.ts";
 import { createBus } from "./events/bus.ts";
@@ -43,7 +43,7 @@ export type Engine = ReturnType<typeof createEngine>;
 
 /** The service without its doors: what a door calls, and the loops that deliver. Everything in it runs on the ports. */
 export function createEngine(settings: EngineSettings, parts: EngineParts) {
-  const { store, secrets, clock, log, metrics } = parts;
+  const { store, secrets } = parts;
   const bus = createBus();
   const receiptUrl = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
   const rootSecretOf = createRootSecretOf(store.accounts, secrets);
@@ -59,15 +59,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const loop = new ActionLoop({
     ...deps,
     attempt: createAttempt({ ...deps, requestOf: createRequestOf(deps), settle }),
-    rescue: createRescue<Action>({
-      queue: actions,
-      clock,
-      end: (action) => settle(action, { outcome: { kind: "unknown", fault: "interrupted" }, durationMs: null }),
-      onRescued(count) {
-        metrics.rescued(count);
-        log.warn("actions.rescued", { count });
-      },
-    }),
+    rescue: rescueOf(settle, parts),
     limits: { total: settings.dispatchConcurrency, perLane: settings.dispatchPerHost },
   });
   const callbacks = new Outbox({
@@ -95,4 +87,17 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
       await Promise.all([loop.drain(limitMs), callbacks.drain(limitMs)]);
     },
   };
+}
+
+/** What a dead process had in flight ends as `unknown`: the target may have received it. */
+function rescueOf(settle: Settle, { store, clock, log, metrics }: EngineParts) {
+  return createRescue<Action>({
+    queue: store.actions,
+    clock,
+    end: (action) => settle(action, { outcome: { kind: "unknown", fault: "interrupted" }, durationMs: null }),
+    onRescued(count) {
+      metrics.rescued(count);
+      log.warn("actions.rescued", { count });
+    },
+  });
 }
