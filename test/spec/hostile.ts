@@ -304,7 +304,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.t24": "Answers 413 before it read the request: failed target, 413.",
     "hostile.t25": "Set-Cookie; asks for authentication: nothing is kept or answered.",
     "hostile.t26": "Closes after the TLS hello; resets at once: n attempts, n connections.",
-    "hostile.t27": "later 5: Echoes our signature and the agent's secrets: stored, masked where shown.",
+    "hostile.t27": "Echoes our signature and the agent's secrets: stored, masked where shown.",
     "hostile.t28": "A mail scanner changes no state in `confirm`; in `one_click` none by HEAD or prefetch.",
     "hostile.t29": "A reader of /v1/events that never reads: closed at 1 MiB; `Last-Event-ID` resumes.",
   }),
@@ -380,8 +380,8 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.6.query": "In query strings the same words, and key, code, sig, access.",
     "hostile.6.shapes": "By shape anywhere in a text: Bearer, JWT, PEM, known key prefixes, our own keys, user:pass@.",
     "hostile.6.mask": "Masked = four dots, with the last four characters when there are 16 or more.",
-    "hostile.6.where": "later 5: Receipt, approval page, mail, timeline, and everything for approver and reader keys.",
-    "hostile.6.own-view": "later 5: Owner and agent keys read back what was sent, over REST, events and MCP alike.",
+    "hostile.6.where": "Receipt, approval page, mail, timeline, and everything for approver and reader keys.",
+    "hostile.6.own-view": "Owner and agent keys read back what was sent, over REST, events and MCP alike.",
     "hostile.6.callback": "A callback holds what an agent key would see, but masked header values.",
     "hostile.6.response-bodies": "Response bodies are treated like request bodies.",
     "hostile.6.log":
@@ -391,7 +391,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.6.tokens-hashed": "Sessions and link tokens are kept only as SHA-256.",
     "hostile.6.sealed": "Header values and root secrets are sealed with AES-256-GCM, bound to table, row, column.",
     "hostile.6.file-mode": "Database files have mode 0600.",
-    "hostile.6.canaries": "later 5: 30 canary secrets through every field: 0 where they must not be.",
+    "hostile.6.canaries": "30 canary secrets through every field: 0 where they must not be.",
   }),
 
   ...section("7. Pages for people", {

@@ -1,0 +1,92 @@
+/** Through which door a secret comes into the house. */
+export type Part = "header" | "url" | "callback" | "body" | "reason" | "answer" | "location" | "dropped";
+
+/** A secret that is planted, and looked for wherever something is shown. */
+export interface Canary {
+  readonly name: string;
+  readonly part: Part;
+  /** As it was written. */
+  readonly secret: string;
+  /** What gives it away: all of it but the last four characters, which a mask may show. */
+  readonly core: string;
+}
+
+let planted = 0;
+const all: Canary[] = [];
+
+/** A secret that no other text holds; `wrap` gives it the look of its kind. */
+function plant(part: Part, name: string, wrap: (unique: string) => string = (unique) => unique): string {
+  planted += 1;
+  const unique = `cAnary${String(planted).padStart(2, "0")}${Bun.hash(name).toString(36).padEnd(14, "x").slice(0, 14)}`;
+  const secret = wrap(unique);
+  all.push({ name: `${part}: ${name}`, part, secret, core: secret.slice(0, -4) });
+  return secret;
+}
+
+const base64url = (text: string) => Buffer.from(text).toString("base64url");
+
+/** Header values: all of them are secrets but a few, and of these what looks like one. */
+const HEADERS = {
+  Authorization: `Bearer ${plant("header", "Authorization")}`,
+  Cookie: `theme=dark; session=${plant("header", "Cookie")}`,
+  "X-Api-Key": plant("header", "X-Api-Key"),
+  "X-Plan": plant("header", "a header of any name"),
+  "X-Proxy-Login": `Basic ${plant("header", "Basic credentials", (unique) => Buffer.from(`ann:${unique}`).toString("base64"))}`,
+  "X-Long": `${"x".repeat(3_000)} ${plant("header", "the end of a long value")}`,
+  "User-Agent": `bot Bearer ${plant("header", "User-Agent, which may be seen")}`,
+  Accept: `application/json; token=${plant("header", "Accept, which may be seen")}`,
+} as const;
+
+const PEM = (unique: string) => `-----BEGIN PRIVATE KEY-----\\n${unique}\\n-----END PRIVATE KEY-----`;
+
+/** Members with a secret's name, and secrets by their looks in ordinary ones. JSON text, so that it is sent as it stands. */
+const BODY = `{
+  "password":"${plant("body", "password")}",
+  "apiKey":"${plant("body", "apiKey")}",
+  "db_credentials":[{"host":"db","n":"${plant("body", "a list of credentials")}"}],
+  "session":{"id":"${plant("body", "an object under a secret's name")}"},
+  "pin":${plant("body", "a number", () => "827364519021358")},
+  "json":"{\\"access_token\\":\\"${plant("body", "JSON in a string")}\\"}",
+  "form":"a=1&client_secret=${plant("body", "a form in a string")}",
+  "note":"say Bearer ${plant("body", "Bearer in a text")} to it",
+  "jwt_like":"${plant("body", "a JWT", (unique) => `eyJ${base64url(unique)}.${base64url(unique)}.${unique}`)}",
+  "key_file":"${plant("body", "a PEM block", PEM)}",
+  "stripe":"${plant("body", "sk_live_", (unique) => `sk_live_${unique}`)}",
+  "github":"${plant("body", "ghp_", (unique) => `ghp_${unique}`)}",
+  "slack":"${plant("body", "xoxb-", (unique) => `xoxb-${unique}`)}",
+  "aws":"${plant("body", "AKIA", () => "AKIAC4N4RYC4N4RY77QX")}",
+  "google":"${plant("body", "AIza", (unique) => `AIza${unique}`)}",
+  "webhook":"${plant("body", "whsec_", (unique) => `whsec_${unique}`)}",
+  "ours":"${plant("body", "a key of ours", (unique) => `og_${unique.padEnd(36, "0")}`)}",
+  "dsn":"postgres://ann:${plant("body", "user and password in a URL")}@db.example/x",
+  "max_tokens":12345678901234567890
+}`;
+
+const URL_QUERY =
+  `?page=2&token=${plant("url", "token")}&key=${plant("url", "key")}` +
+  `&code=${plant("url", "code")}&access=${plant("url", "access")}`;
+const CALLBACK_QUERY = `?team=7&sig=${plant("callback", "sig")}&api_key=${plant("callback", "api_key")}`;
+
+/** What comes from outside beside the request: a person's reason, and the target's answer. */
+export const REASON = `as Bearer ${plant("reason", "a reason")} said`;
+const ANSWER =
+  `{"session_token":"${plant("answer", "session_token")}","text":"password=${plant("answer", "a form in a text")}",` +
+  `"auth":{"n":"${plant("answer", "an object under a secret's name")}"},"one":1.0}`;
+const LOCATION = `/login?page=2&code=${plant("location", "code")}`;
+const SET_COOKIE = `session=${plant("dropped", "Set-Cookie")}; HttpOnly`;
+
+export const CANARIES: readonly Canary[] = all;
+
+/** A create with everything in it. JSON text. */
+export function requestTo(target: string, hooks: string): string {
+  return (
+    `{"url":"${target}orders${URL_QUERY}","method":"PUT","retries":1,"approve":true,"dedupe":"canaries"` +
+    `,"callback":"${hooks}done${CALLBACK_QUERY}","headers":${JSON.stringify(HEADERS)},"body":${BODY}}`
+  );
+}
+
+/** What the target answers. */
+export function answerOfTarget(): Response {
+  const headers = { location: LOCATION, "set-cookie": SET_COOKIE, "content-type": "application/json" };
+  return new Response(ANSWER, { status: 302, headers });
+}
