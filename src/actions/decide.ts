@@ -37,9 +37,7 @@ export function createDecide(deps: DecideDeps, operation: Operation, law: Law): 
       if (action === null) throw new DomainError("not_found", "There is no such action.");
       const now = clock.now();
       const isStillAsked = heldRun === undefined || isHeldIn(action, heldRun);
-      const change = isStillAsked
-        ? await law(action, { actor: caller.actor, reason, now })
-        : tooLate(operation, action);
+      const change = isStillAsked ? await law(action, inputOf(caller, reason, now)) : tooLate(operation, action);
       if (isRefusal(change)) throw new DomainError(change.refused, change.message);
       const { after } = change;
       if (await actions.apply({ change, at: now, outbox: owe(after, now) })) {
@@ -50,4 +48,8 @@ export function createDecide(deps: DecideDeps, operation: Operation, law: Law): 
     }
     throw new DomainError("unavailable", `Action ${id} is changing too fast to decide on it; try again.`);
   };
+}
+
+function inputOf({ actor, via }: Caller, reason: string | null, now: Date): DecisionInput {
+  return via === undefined ? { actor, reason, now } : { actor, reason, now, via };
 }

@@ -11,13 +11,24 @@ export interface ParsedJson {
  * The text of one member of a JSON object, compact, with each number as it was written: parsed and printed again,
  * 12345678901234567890 and 1.0 would be other numbers. Where the scan found no such number, printing is quicker.
  */
-export function memberText({ value, text, scan }: ParsedJson, name: string): string {
-  if (scan === "exact") return new Copier(text).members().get(name) ?? "null";
-  return JSON.stringify(Object.getOwnPropertyDescriptor(value, name)?.value ?? null);
+export function memberText(json: ParsedJson, name: string): string {
+  return textAt(json, [name]);
+}
+
+/** The same of a value further in; the path is names of members and places in lists. */
+export function textAt(json: ParsedJson, path: readonly (string | number)[]): string {
+  if (json.scan === "plain") return JSON.stringify(path.reduce(memberOf, json.value) ?? null);
+  const copier = new Copier(json.text);
+  return path.every((step) => copier.goTo(step)) ? copier.value() : "null";
+}
+
+function memberOf(value: unknown, step: string | number): unknown {
+  return typeof value === "object" && value !== null ? Object.getOwnPropertyDescriptor(value, step)?.value : undefined;
 }
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [OPEN_OBJECT, OPEN_LIST, CLOSE_OBJECT, CLOSE_LIST] = [0x7b, 0x5b, 0x7d, 0x5d];
+const COLON = 0x3a;
 const SPACE = 0x20;
 
 /**
@@ -34,7 +45,7 @@ class Copier {
   }
 
   /** Members of the object at the cursor: name to compact text of the value. */
-  members(): Map<string, string> {
+  #members(): Map<string, string> {
     const members = new Map<string, string>();
     this.#skipSpace();
     this.#at += 1;
@@ -46,13 +57,58 @@ class Copier {
       const name = this.#string();
       this.#skipSpace();
       this.#at += 1;
-      members.set(nameOf(name), this.#value());
+      members.set(nameOf(name), this.value());
     }
     this.#at += 1;
     return members;
   }
 
-  #value(): string {
+  /** Moves the cursor to a value inside of the one under it: of a name given twice to the last. False: there is none. */
+  goTo(step: string | number): boolean {
+    this.#skipSpace();
+    if (this.#code() !== (typeof step === "number" ? OPEN_LIST : OPEN_OBJECT)) return false;
+    this.#at += 1;
+    let found = -1;
+    for (let place = 0; this.#isInside(); place += 1) {
+      const name = typeof step === "number" ? place : nameOf(this.#string());
+      this.#skipColon();
+      if (name === step) found = this.#at;
+      this.#skipValue();
+    }
+    if (found !== -1) this.#at = found;
+    return found !== -1;
+  }
+
+  /** Whether another member or element follows, at which the cursor then stands. */
+  #isInside(): boolean {
+    this.#skipSpace();
+    if (this.#code() === COMMA) this.#at += 1;
+    this.#skipSpace();
+    return this.#code() !== CLOSE_OBJECT && this.#code() !== CLOSE_LIST;
+  }
+
+  #skipColon(): void {
+    this.#skipSpace();
+    if (this.#code() === COLON) this.#at += 1;
+    this.#skipSpace();
+  }
+
+  #skipValue(): void {
+    let depth = 0;
+    do {
+      this.#skipSpace();
+      const code = this.#code();
+      if (code === QUOTE) this.#string();
+      else if (isScalar(code) && code !== COLON && !isOpening(code)) while (isScalar(this.#code())) this.#at += 1;
+      else {
+        if (isOpening(code)) depth += 1;
+        else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth -= 1;
+        this.#at += 1;
+      }
+    } while (depth > 0);
+  }
+
+  value(): string {
     this.#skipSpace();
     const code = this.#code();
     if (code === QUOTE) return this.#string();
@@ -65,7 +121,7 @@ class Copier {
 
   #object(): string {
     const printed: string[] = [];
-    for (const [name, value] of this.members()) printed.push(`${JSON.stringify(name)}:${value}`);
+    for (const [name, value] of this.#members()) printed.push(`${JSON.stringify(name)}:${value}`);
     return `{${printed.join(",")}}`;
   }
 
@@ -113,6 +169,10 @@ class Copier {
 
 function isScalar(code: number): boolean {
   return code > SPACE && code !== COMMA && code !== CLOSE_OBJECT && code !== CLOSE_LIST;
+}
+
+function isOpening(code: number): boolean {
+  return code === OPEN_LIST || code === OPEN_OBJECT;
 }
 
 /** Two spellings of one name (`"a"`, `"\u0061"`) are one name. */

@@ -31,6 +31,12 @@ export const TimelineItem = Type.Object(
     status: Status,
     actor: Type.Optional(plainText("Who decided.", "key:ann")),
     reason: Type.Optional(nullable(plainText("Why, as far as it was said.", "Agreed with Ann."))),
+    via: Type.Optional(
+      Type.Literal("elicitation", {
+        description: "The actor's MCP client says that it has put the decision to its person.",
+        examples: ["elicitation"],
+      }),
+    ),
     attempt: Type.Optional(count(1, "Which attempt of the run it was.", 1)),
     outcome: Type.Optional(
       Type.Enum(["answered", "not_sent", "unknown"], {

@@ -1,6 +1,6 @@
 import type { Actor } from "./actor.ts";
 import { DomainError } from "./errors.ts";
-import { type Hold, mayDo, type Permission, type Role, rolesThatMay } from "./roles.ts";
+import { type Hold, mayApproveWhenAsked, mayDo, type Permission, type Role, rolesThatMay } from "./roles.ts";
 
 /** Whoever stands at a door: a key or a person, and through it an account. */
 export interface Caller {
@@ -15,6 +15,11 @@ export interface Caller {
   readonly hold: Hold;
   /** As which the caller's decisions are written down. */
   readonly actor: Actor;
+  /**
+   * Set for the one decision that the caller's MCP client has put to its person: it shows that the client asked, not that
+   * the person answered (hostile 8).
+   */
+  readonly via?: "elicitation";
   /** Aborted when the key is revoked while its caller is still here; a caller that has none can't be revoked. */
   readonly revoked?: AbortSignal;
 }
@@ -35,6 +40,7 @@ export function unauthorized(): DomainError {
 export function authorize(caller: Caller, permission: Permission): void {
   if (caller.revoked?.aborted === true) throw unauthorized();
   if (mayDo(caller.role, permission)) return;
+  if (permission === "approve" && caller.via === "elicitation" && mayApproveWhenAsked(caller.role)) return;
   throw new DomainError(
     "forbidden",
     `A key with the role ${caller.role} may not do this; it needs the role ${rolesThatMay(permission).join(" or ")}.`,

@@ -31,6 +31,8 @@ export interface DecisionInput {
   readonly actor: Actor;
   readonly reason: string | null;
   readonly now: Date;
+  /** How it came to the actor, when it came in a way that says so. */
+  readonly via?: "elicitation";
 }
 
 /** A yes is given to a request, byte for byte. */
@@ -40,11 +42,12 @@ export interface ApprovalInput extends DecisionInput {
 }
 
 /** A yes: the held action is due at once. */
-export function approve(action: Action, { actor, reason, now, digest }: ApprovalInput): Change | Refusal {
+export function approve(action: Action, input: ApprovalInput): Change | Refusal {
+  const { actor, now, digest } = input;
   const status = next(action.status, "approve");
   if (status === null) return refuse("approve", action);
   return step(action, { status, dueAt: now, approvedAt: now, approvedBy: actor, approvedDigest: digest }, [
-    { type: "approved", actor, reason },
+    { type: "approved", ...toldOf(input) },
   ]);
 }
 
@@ -65,11 +68,11 @@ export function tooLate(operation: Operation, { id, status }: Action): Refusal {
 }
 
 /** A no to what waits for a person, or the end of what waits to be sent. */
-export function cancel(action: Action, { actor, reason, now }: DecisionInput): Change | Refusal {
+export function cancel(action: Action, input: DecisionInput): Change | Refusal {
   const status = next(action.status, "cancel");
   if (status === null) return refuse("cancel", action);
   const type = action.status === "awaiting_approval" ? "rejected" : "cancelled";
-  return step(action, { status, dueAt: null, finishedAt: now }, [{ type, actor, reason }]);
+  return step(action, { status, dueAt: null, finishedAt: input.now }, [{ type, ...toldOf(input) }]);
 }
 
 /** A new run of the same action. One yes releases one run: what needed a person's yes needs another one. */
@@ -79,6 +82,11 @@ export function retry(action: Action, { actor, reason, now }: DecisionInput): Ch
   const retried: Happening = { type: "retried", actor, reason };
   const moved = { ...firstState(action.approve, now), status, run: action.run + 1 };
   return step(action, moved, action.approve ? [retried, { type: "held" }] : [retried]);
+}
+
+/** What the timeline tells of a decision. */
+function toldOf({ actor, reason, via }: DecisionInput) {
+  return via === undefined ? { actor, reason } : { actor, reason, via };
 }
 
 export function isRefusal(value: Change | Refusal): value is Refusal {

@@ -156,5 +156,21 @@ export const PRUNE_REST_MS = 20;
 export const RESEAL_ROWS_MAX = 200;
 /** Texts that could not be opened and are named; the rest is only counted. */
 export const UNOPENED_NAMED_MAX = 10;
+/** Agents that speak MCP. Text of a response that a tool result shows; the whole is read over REST (hostile M12). */
+export const TOOL_RESPONSE_BYTES_MAX = 16_384;
+/** Characters of a path or host in a question that is put to a person (hostile M11). */
+export const QUESTION_CHARS_MAX = 200;
+/** How long a question may be answered (hostile M1), and how many of one key's may be open where a call waits for it. */
+export const QUESTION_MS = 10 * MINUTE_MS;
+export const QUESTIONS_OPEN_MAX = 20;
+/** A tool call that may not tell its progress ends after this: most clients give up after a minute. */
+export const SILENT_WAIT_SECONDS_MAX = 50;
+export const PROGRESS_EVERY_MS = 5 * SECOND_MS;
+/** Sessions of 2025-era clients: of one account, and until one that nobody uses is closed (hostile M15). */
+export const SESSIONS_PER_ACCOUNT_MAX = 20;
+export const SESSION_IDLE_MS = 10 * MINUTE_MS;
+export const SESSION_SWEEP_MS = MINUTE_MS;
+/** A stream says something as often as this, so that nothing on the way takes it for dead. */
+export const KEEP_ALIVE_MS = 10 * SECOND_MS;
 
 export const RATE_WINDOW_MS = SECOND_MS;

@@ -29,6 +29,19 @@ export function rolesThatMay(permission: Permission): readonly Role[] {
   return ROLES.filter((role) => mayDo(role, permission));
 }
 
+/** Who approves only what a client has put to its person in the same call (decisions 7). */
+const APPROVES_WHEN_ASKED: Readonly<Record<Role, boolean>> = {
+  owner: true,
+  approver: true,
+  agent: true,
+  reader: false,
+};
+
+/** Whether a key of the role may approve through an elicitation; the one place that decides it. */
+export function mayApproveWhenAsked(role: Role): boolean {
+  return APPROVES_WHEN_ASKED[role];
+}
+
 /** Who reads back what was sent as it was. The others decide or look on, and see secrets masked (hostile 6). */
 const SEES_SECRETS: Readonly<Record<Role, boolean>> = { owner: true, approver: false, agent: true, reader: false };
 

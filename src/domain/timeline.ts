@@ -6,6 +6,8 @@ import type { OutcomeKind } from "./outcome.ts";
 interface Decision {
   readonly actor: Actor;
   readonly reason?: string | null;
+  /** Set when an MCP client says that it has put the decision to its person. */
+  readonly via?: "elicitation";
 }
 
 /** How one attempt went; `attempt` counts within the run. */

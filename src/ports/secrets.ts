@@ -25,6 +25,10 @@ export interface Secrets {
   signingSecret(rootSecret: Uint8Array, origin: string): string;
   /** A Standard Webhooks signature list of the exact bytes that are sent, a `v1,…` for each secret (Standard Webhooks 1.0.0). */
   sign(signing: readonly string[], message: { id: string; timestampSeconds: number; body: string }): string;
+  /** A MAC over what a question is about. Brought back with the answer it proves that we asked exactly this. */
+  questionToken(about: string): string;
+  /** Whether the token was made for this very text. */
+  isQuestionToken(about: string, token: string): boolean;
   /** The token of an action's receipt page; found by its id, proven by its MAC. */
   receiptToken(actionId: string): string;
   /** The id of the action whose receipt the token opens; null for any other text. */

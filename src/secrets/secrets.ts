@@ -3,7 +3,15 @@ import { createHandedOut } from "./handed-out.ts";
 import { KEY_BYTES, keyIdOf, subkey } from "./master.ts";
 import { open, seal } from "./seal.ts";
 import { sign, signingSecret } from "./signature.ts";
-import { approvalToken, isOfHash, readApprovalToken, readReceiptToken, receiptToken } from "./tokens.ts";
+import {
+  approvalToken,
+  isOfHash,
+  isQuestionToken,
+  questionToken,
+  readApprovalToken,
+  readReceiptToken,
+  receiptToken,
+} from "./tokens.ts";
 
 /**
  * Everything that is made or checked with a key, from one master key of 32 bytes and the system's generator. What people
@@ -15,6 +23,7 @@ export function createSecrets(
   linkKey: Uint8Array = linkKeyOf(masterKey),
 ): Secrets {
   const sealKey = { bytes: subkey(masterKey, "seal"), id: keyIdOf(masterKey) };
+  const questionKey = subkey(masterKey, "question");
   const receiptKey = subkey(linkKey, "receipt");
   const approvalKey = subkey(linkKey, "approval");
   return {
@@ -24,6 +33,8 @@ export function createSecrets(
     open: (sealed, place) => open(sealKey, sealed, place),
     signingSecret,
     sign: (signing, message) => signing.map((secret) => sign(secret, message)).join(" "),
+    questionToken: (about) => questionToken(questionKey, about),
+    isQuestionToken: (about, token) => isQuestionToken(questionKey, about, token),
     receiptToken: (actionId) => receiptToken(receiptKey, actionId),
     readReceiptToken: (token) => readReceiptToken(receiptKey, token),
     approvalToken: (link) => approvalToken(approvalKey, link),

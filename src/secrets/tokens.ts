@@ -18,10 +18,23 @@ export function receiptToken(key: Uint8Array, actionId: string): string {
 export function readReceiptToken(key: Uint8Array, token: string): string | null {
   const actionId = ID_PREFIX + token.slice(0, -MAC_CHARS);
   if (!ACTION_ID.test(actionId)) return null;
-  // Compared as text, so that no second spelling of a token opens the page.
-  const given = Buffer.from(token.slice(-MAC_CHARS));
-  const right = Buffer.from(macOf(key, actionId).toString("hex"));
-  return given.length === right.length && timingSafeEqual(given, right) ? actionId : null;
+  return isSame(token.slice(-MAC_CHARS), macOf(key, actionId).toString("hex")) ? actionId : null;
+}
+
+/** The whole HMAC-SHA-256, because what it stands for decides something. */
+export function questionToken(key: Uint8Array, about: string): string {
+  return createHmac("sha256", key).update(about).digest("base64url");
+}
+
+/** Constant in time for tokens of the right length. */
+export function isQuestionToken(key: Uint8Array, about: string, token: string): boolean {
+  return isSame(token, questionToken(key, about));
+}
+
+/** Compared as text, so that no second spelling of a token is taken. */
+function isSame(given: string, right: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(right)];
+  return one.length === other.length && timingSafeEqual(one, other);
 }
 
 const LINK_TOKEN = /^([A-Za-z0-9_-]+)-([ar])([1-9]\d{0,8})-[0-9a-f]{64}$/;

@@ -46,6 +46,32 @@ describe("an approve", () => {
   });
 });
 
+describe("a decision on what was seen", () => {
+  test("is written down with the way that it came", async () => {
+    await using engine = await openEngine({ starts: false });
+    const agent = { ...as("agent", engine.owner), via: "elicitation" } as const;
+    const [one, other] = [await engine.create({ approve: true }), await engine.create({ approve: true })];
+    await engine.desk.approve(agent, one.id, "yes", one.run);
+    await engine.desk.cancel(agent, other.id, null, other.run);
+    const told = { actor: "key:agent", via: "elicitation" } as const;
+    expect((await engine.happenings(one.id)).at(-1)).toEqual({ type: "approved", reason: "yes", ...told });
+    expect((await engine.happenings(other.id)).at(-1)).toEqual({ type: "rejected", reason: null, ...told });
+  });
+
+  test("does not release another run than the one that was seen", async () => {
+    await using engine = await openEngine({ starts: false });
+    const seen = await engine.create({ approve: true });
+    await engine.desk.cancel(engine.owner, seen.id, null);
+    await engine.desk.retry(engine.owner, seen.id, null);
+    for (const verb of ["approve", "cancel"] as const) {
+      const refusal = await refusalOf(engine.desk[verb](engine.owner, seen.id, null, seen.run));
+      expect(refusal).toMatchObject({ code: verb === "approve" ? "not_approvable" : "not_cancellable" });
+      expect(refusal?.message).toContain("no longer awaits the decision that was asked for");
+    }
+    expect(await engine.desk.get(engine.owner, seen.id)).toMatchObject({ status: "awaiting_approval", run: 2 });
+  });
+});
+
 describe("a cancel", () => {
   test("of a held action is a rejection, and nothing is ever sent", async () => {
     verifies("spec.cancel.moves", "spec.state.approval-rejected", "spec.approval.reject", "spec.status.cancelled");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { assert as holds, constantFrom, dictionary, jsonValue, property, string, tuple } from "fast-check";
-import { memberText } from "../../src/contract/json-text.ts";
+import { memberText, textAt } from "../../src/contract/json-text.ts";
 import { parseExactly } from "../../src/domain/json.ts";
 import { verifies } from "../spec/verifies.ts";
 
@@ -45,5 +45,33 @@ describe("the text of a member", () => {
   test("is printed where every number survives parsing", () => {
     const text = `{"body":{"b":1,"a":[2,"x"]}}`;
     expect(memberText({ value: JSON.parse(text), text, scan: "plain" }, "body")).toBe(`{"b":1,"a":[2,"x"]}`);
+  });
+
+  test.each([
+    [`{"params":{"arguments":{"body":{"a":1.0}}}}`, ["params", "arguments", "body"], `{"a":1.0}`],
+    [` [ {"x":[{"body":1.0}]} , { "body" : [ 1.0 , 2 ] } ] `, [1, "body"], `[1.0,2]`],
+    [`{"a":{"body":1.0},"a":{"body":2.0}}`, ["a", "body"], `2.0`],
+    [`{"s":"]}, \\\"","n":-0,"a":{"\u0062":1e5}}`, ["a", "b"], `1e5`],
+    [`{"a":[[],{},[{}]],"b":1.0}`, ["b"], `1.0`],
+    [`{"a":1.0}`, ["b"], "null"],
+    [`{"a":1.0}`, ["a", "b"], "null"],
+    [`{"a":[1.0]}`, ["a", 1], "null"],
+    [`{"a":[]}`, ["a", 0], "null"],
+    [`{}`, ["a"], "null"],
+  ])("of %s at %p is %s", (text, path, expected) => {
+    expect(textAt({ value: JSON.parse(text), text, scan: "exact" }, path)).toBe(expected);
+    const plain = textAt({ value: JSON.parse(text), text, scan: "plain" }, path);
+    expect(JSON.parse(plain)).toEqual(JSON.parse(expected));
+  });
+
+  test("is found behind a megabyte of numbers in less than 50 ms", () => {
+    const text = `{"junk":[${"1.0,".repeat(250_000)}1],"arguments":{"body":{"a":1.0}}}`;
+    const parsed = { value: JSON.parse(text), text, scan: "exact" } as const;
+    const taken = [1, 2, 3].map(() => {
+      const startedMs = performance.now();
+      expect(textAt(parsed, ["arguments", "body"])).toBe(`{"a":1.0}`);
+      return performance.now() - startedMs;
+    });
+    expect(Math.min(...taken)).toBeLessThan(50);
   });
 });

@@ -41,6 +41,19 @@ function refusalOf(role: Role, permission: Permission): unknown {
   }
 }
 
+test("what a client has put to its person lets everybody approve but a reader, and nothing else than approve", () => {
+  for (const role of ROLES) {
+    const asked: Caller = { ...callerWith(role), via: "elicitation" };
+    for (const permission of PERMISSIONS) {
+      const isAsked = permission === "approve" && role !== "reader";
+      const isAllowed = isAsked || MAY[role][permission];
+      const tries = () => authorize(asked, permission);
+      if (isAllowed) expect(tries).not.toThrow();
+      else expect(tries).toThrow(`A key with the role ${role} may not do this`);
+    }
+  }
+});
+
 describe.each(ROLES)("the role %s", (role) => {
   test("may do what the table says, and nothing else", () => {
     expect(Object.fromEntries(PERMISSIONS.map((permission) => [permission, mayDo(role, permission)]))).toEqual(

@@ -123,3 +123,15 @@ describe("the token of an approval link", () => {
     expect(secrets.isOfHash(token, "not hex")).toBe(false);
   });
 });
+
+test("a question's token is for the very text that it was made for, under the very key", () => {
+  const token = secrets.questionToken("this");
+  expect(token).toMatch(/^[\w-]{43}$/);
+  expect(secrets.isQuestionToken("this", token)).toBe(true);
+  expect(secrets.isQuestionToken("that", token)).toBe(false);
+  for (const altered of ["", token.slice(1), `${token}A`, `A${token.slice(1)}`, token.toUpperCase()]) {
+    if (altered !== token) expect(secrets.isQuestionToken("this", altered)).toBe(false);
+  }
+  const others = createSecrets(new Uint8Array(randomBytes(32)), randomBytes);
+  expect(others.isQuestionToken("this", token)).toBe(false);
+});
