@@ -5,8 +5,10 @@ import { createPeopleDesk } from "./accounts/people.ts";
 import { createSigningDesk } from "./accounts/signing-desk.ts";
 import { createFollowLink } from "./actions/follow-link.ts";
 import { createReadReceipt } from "./actions/receipt.ts";
+import { createAgents } from "./agents.ts";
 import type { Config } from "./config.ts";
 import type { Engine } from "./engine.ts";
+import { mcpRoutes } from "./http/routes/mcp.ts";
 import { createHttp, type Http } from "./http/server.ts";
 import type { MetricsBook } from "./metrics/metrics.ts";
 import type { TargetPolicy } from "./outbound/policy.ts";
@@ -71,5 +73,6 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
     probe: () => store.probe(),
     renderMetrics: () => book.render(),
     version: VERSION,
+    routes: mcpRoutes(createAgents(parts, deps)),
   });
 }

@@ -156,6 +156,7 @@ export const PRUNE_REST_MS = 20;
 export const RESEAL_ROWS_MAX = 200;
 /** Texts that could not be opened and are named; the rest is only counted. */
 export const UNOPENED_NAMED_MAX = 10;
+
 /** Agents that speak MCP. Text of a response that a tool result shows; the whole is read over REST (hostile M12). */
 export const TOOL_RESPONSE_BYTES_MAX = 16_384;
 /** Characters of a path or host in a question that is put to a person (hostile M11). */

@@ -1,5 +1,6 @@
 import type { Server } from "bun";
 import type { Authenticate } from "../accounts/authenticate.ts";
+import type { Caller } from "../domain/caller.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Log } from "../ports/log.ts";
@@ -8,7 +9,7 @@ import { refuse } from "./errors.ts";
 import { createRateLimit } from "./rate-limit.ts";
 import { nameRequest } from "./request-id.ts";
 import { closing } from "./rest.ts";
-import type { Route } from "./route.ts";
+import type { Guard, Route } from "./route.ts";
 import { createRouter } from "./router.ts";
 import { hasBody, targetOf, type Visit } from "./visit.ts";
 
@@ -21,40 +22,47 @@ export interface DoorDeps {
   readonly limits: { readonly rateLimitPerSecond: number };
 }
 
-/** Answers every request, whatever it is: never rejects. */
-export type Door = (request: Request, server: Server<unknown> | null) => Promise<Response>;
+/** Answers every request, whatever it is: never rejects. Whose caller is `known` is asked for no key and counted nowhere. */
+export type Door = (request: Request, server: Server<unknown> | null, known?: Caller) => Promise<Response>;
 
 /**
- * Every request comes through here, and the order of the lines is the order of judgement (hostile 1): name it, ask who
- * calls, count it, route it. What leaves carries the request's id and is one line of the log.
+ * Every request comes through here, and the order of the lines is the order of judgement (hostile 1): name it, ask where
+ * it comes from and who calls, count it, route it. What leaves carries the request's id and is one line of the log.
  */
 export function createDoor(deps: DoorDeps, routes: readonly Route[]): Door {
   const { authenticate, clock, ids, log } = deps;
   const countIn = createRateLimit(clock, deps.limits.rateLimitPerSecond);
   const route = createRouter(routes, (visit, error) => refuse(visit, error, log));
+  const guards = guardsOf(routes);
 
   const admit = async (visit: Visit): Promise<void> => {
-    visit.caller = await authenticate(visit.request.headers.get("authorization"));
-    countIn(visit.caller.accountId);
+    const guard = guards.get(visit.path);
+    if (guard === undefined && !isUnderV1(visit.path)) return;
+    guard?.(visit.request.headers);
+    const caller = await authenticate(visit.request.headers.get("authorization"));
+    visit.caller = caller;
+    visit.count = (requests) => countIn(caller.accountId, requests);
+    visit.count(1);
   };
 
   const answer = async (visit: Visit): Promise<Response> => {
     try {
-      if (isGuarded(visit.path)) await admit(visit);
+      if (visit.caller === null) await admit(visit);
       return await route(visit);
     } catch (error) {
       return refuse(visit, error, log);
     }
   };
 
-  return async (request, server) => {
+  return async (request, server, known) => {
     const visit: Visit = {
       request,
       server,
       ...targetOf(request.url),
       name: nameRequest(request.headers.get("x-request-id"), ids),
       startedMs: clock.monotonicMs(),
-      caller: null,
+      caller: known ?? null,
+      count: () => {},
       route: null,
       actionId: null,
       errorCode: null,
@@ -70,8 +78,17 @@ export function createDoor(deps: DoorDeps, routes: readonly Route[]): Door {
 }
 
 /** Every /v1 path asks for a key, also one that does not exist. */
-function isGuarded(path: string): boolean {
+function isUnderV1(path: string): boolean {
   return path.startsWith("/v1/") || path === "/v1";
+}
+
+/** The guards by the paths that they stand at; one trailing slash makes no difference. */
+function guardsOf(routes: readonly Route[]): ReadonlyMap<string, Guard> {
+  return new Map(
+    routes.flatMap(({ path, guard }) =>
+      guard === undefined ? [] : [[path, guard] as const, [`${path}/`, guard] as const],
+    ),
+  );
 }
 
 /** One line for each request. Of the URL only the pattern: a path may hold a token, a query anything. */

@@ -6,6 +6,9 @@ import { callerOf, type Visit } from "./visit.ts";
 /** Path parameters, percent-decoded. */
 export type Params = Readonly<Record<string, string>>;
 
+/** Throws what is wrong with where a request comes from; asked before its key is looked at. */
+export type Guard = (headers: Headers) => void;
+
 /** One way in. `answer` throws what is wrong; the door makes an envelope of it. */
 export interface Route {
   readonly method: "GET" | "POST" | "DELETE";
@@ -13,6 +16,8 @@ export interface Route {
   readonly path: string;
   /** Of the operations table, when the route belongs to one. */
   readonly operationId: string | null;
+  /** Set where a key is asked for outside of /v1; the same for every method of a path. */
+  readonly guard?: Guard;
   readonly answer: (visit: Visit, params: Params) => Response | Promise<Response>;
 }
 

@@ -2,6 +2,7 @@ import type { Server } from "bun";
 import type { ActionDesk } from "../actions/desk.ts";
 import type { Authenticate } from "../accounts/authenticate.ts";
 import type { PeopleDesk } from "../accounts/people.ts";
+import type { Caller } from "../domain/caller.ts";
 import { DRAIN_MS_MAX } from "../domain/limits.ts";
 import type { Feed } from "../events/feed.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -64,6 +65,8 @@ export interface HttpDeps
 export interface Http {
   /** Answers one request; what `listen` does with each, and a test without a socket. */
   handle(request: Request): Promise<Response>;
+  /** The same of a caller who is known without a key: the agent at the standard input of this process. */
+  handleAs(caller: Caller, request: Request): Promise<Response>;
   /** Port 0 takes any free one. */
   listen(port: number, host: string): { readonly port: number; readonly host: string };
   /** Takes no new connection, lets what is under way end, and cuts what is not done after the grace. */
@@ -98,6 +101,7 @@ export function createHttp(deps: HttpDeps): Http {
 
   return {
     handle: (request) => door(request, null),
+    handleAs: (caller, request) => door(request, null, caller),
     listen(port, host) {
       server = Bun.serve({
         port,
@@ -108,7 +112,7 @@ export function createHttp(deps: HttpDeps): Http {
         development: false,
         // With `development: false` Bun shares a port with whoever else listens on it, another Outgate above all.
         reusePort: false,
-        fetch: door,
+        fetch: (request, from) => door(request, from),
       });
       return { port: server.port ?? port, host };
     },

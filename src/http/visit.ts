@@ -16,6 +16,8 @@ export interface Visit {
   readonly name: RequestName;
   readonly startedMs: number;
   caller: Caller | null;
+  /** Counts requests of the caller's account; throws `rate_limited`. For one that brings others along. */
+  count: (requests: number) => void;
   /** The pattern of the route that answers. */
   route: string | null;
   actionId: string | null;

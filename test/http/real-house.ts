@@ -34,7 +34,11 @@ export interface RealDoorOptions extends EngineOptions {
   readonly signupsOpen?: boolean;
   readonly baseUrl?: string;
   readonly routes?: readonly Route[];
+  /** Ways in that another room brings along, built before the same desk. */
+  readonly routesOf?: (engine: OpenEngine) => readonly Route[];
 }
+
+type OpenEngine = Awaited<ReturnType<typeof openEngine>>;
 
 export type RealDoor = Awaited<ReturnType<typeof openRealDoor>>;
 
@@ -87,7 +91,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     receiptUrl: engine.receiptUrl,
     clock,
     baseUrl: options.baseUrl ?? OWN_ORIGIN,
-    routes: options.routes ?? [],
+    routes: [...(options.routes ?? []), ...(options.routesOf?.(engine) ?? [])],
     limits: { rateLimitPerSecond: options.rateLimitPerSecond ?? 0 },
   };
   const { port } = options;
@@ -103,6 +107,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
       return { approve: links.approve, reject: links.reject };
     },
     resume: peopleDesk.resume,
+    authenticate,
     /** The account of the stranger. */
     strangerId: stranger.id,
     /** Sends JSON text, or nothing, and reads JSON. */

@@ -159,6 +159,7 @@ describe("the time limit of a request", () => {
       name: nameRequest(null, systemIds),
       startedMs: 0,
       caller: null,
+      count: () => {},
       route: null,
       actionId: null,
       errorCode: null,

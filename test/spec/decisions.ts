@@ -32,7 +32,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.1.metrics": "GET /metrics, without authentication, as Prometheus text.",
     "decision.1.openapi": "GET /openapi.json, without authentication.",
     "decision.1.docs": "later 7: GET /docs, without authentication.",
-    "decision.1.mcp": "later 6: /mcp: MCP, Streamable HTTP, by key.",
+    "decision.1.mcp": "/mcp: MCP, Streamable HTTP, by key.",
     "decision.1.pages": "later 7: /: the web pages for people, by session.",
     "decision.1.list-status": "List parameter `status`, repeatable.",
     "decision.1.list-method": "List parameter `method`.",
@@ -104,7 +104,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.3.duration-ms": "`duration_ms` is the last attempt's.",
     "decision.3.approved-by": "`approved_by` of a key's approval is `key:<name>`.",
     "decision.3.approved-by-person": "`approved_by` of a person is `email:<address>` or `user:<address>`.",
-    "decision.3.approved-by-mcp": "later 6: `approved_by` of an agent tool is `mcp:<key name>`.",
+    "decision.3.approved-by-mcp": "`approved_by` of an agent tool is `mcp:<key name>`.",
     "decision.3.location": "201 carries `Location`.",
     "decision.3.differs":
       "A create that matches gives 200, `deduplicated: true` and `differs`: the request fields that differ (empty when identical).",
@@ -194,7 +194,7 @@ export const DECISIONS: readonly Requirement[] = [
   ...section("7. Approval", {
     "decision.7.one-winner": "One decision wins, always: the loser gets not_approvable or not_cancellable, over REST.",
     "decision.7.one-winner-all-paths": "One decision wins over link, inbox and REST alike.",
-    "decision.7.one-winner-mcp": "later 6: One decision wins over the MCP tool and every other path.",
+    "decision.7.one-winner-mcp": "One decision wins over the MCP tool and every other path.",
     "decision.7.link-confirm-get": "GET and HEAD of a link show the exact request and two buttons, change nothing.",
     "decision.7.link-confirm-post": "The button POSTs, resolves, and redirects (303) to the receipt.",
     "decision.7.link-one-click": "`APPROVAL_LINKS=one_click`: GET resolves and redirects to the receipt.",
@@ -212,7 +212,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.7.role-approver": "Role approver: read, approve, cancel.",
     "decision.7.role-agent": "Role agent: create, read, cancel, retry, not approve.",
     "decision.7.role-reader": "Role reader: read.",
-    "decision.7.agent-elicitation": "later 6: An agent approves only through an MCP elicitation (`AGENT_APPROVAL`).",
+    "decision.7.agent-elicitation": "An agent approves only through an MCP elicitation (`AGENT_APPROVAL`).",
     "decision.7.agent-approval-default": "later 6: `AGENT_APPROVAL` defaults to `elicit` on loopback only, else `off`.",
     "decision.7.first-start-keys": "The first start prints an owner key for the person and an agent key for the agent.",
   }),
@@ -228,11 +228,11 @@ export const DECISIONS: readonly Requirement[] = [
   }),
 
   ...section("9. MCP", {
-    "decision.9.tools": "later 6: Tools create, get, list, wait, approve, cancel, retry.",
-    "decision.9.http": "later 6: MCP over HTTP at /mcp.",
+    "decision.9.tools": "Tools create, get, list, wait, approve, cancel, retry.",
+    "decision.9.http": "MCP over HTTP at /mcp.",
     "decision.9.stdio-bridge": "later 6: `outgate mcp` relays to /mcp at `OUTGATE_URL` with `OUTGATE_API_KEY`.",
     "decision.9.stdio-service": "later 6: Without a URL `outgate mcp` runs the whole service in the same process.",
-    "decision.9.revisions": "later 6: It speaks revision 2026-07-28 and serves 2025-era clients.",
+    "decision.9.revisions": "It speaks revision 2026-07-28 and serves 2025-era clients.",
   }),
 
   ...section("10. Settings", {
@@ -314,8 +314,8 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.12.action-differs": "`differs` is on every 200 of a create, `[]` when identical.",
     "decision.12.action-response-truncated": "`response_truncated` is there only when true.",
     "decision.12.action-on-unknown": "`on_unknown` is there only when `stop`.",
-    "decision.12.tool-results": "later 6: `structuredContent` is the Action itself or `{ data, next_cursor }`.",
-    "decision.12.tool-response-body": "later 6: `response_body` is cut at 16 KiB and marked by `response_note`.",
+    "decision.12.tool-results": "`structuredContent` is the Action itself or `{ data, next_cursor }`.",
+    "decision.12.tool-response-body": "`response_body` is cut at 16 KiB and marked by `response_note`.",
     "decision.12.receipt-json":
       "Receipt JSON: the Action, masked, without header values, plus `timeline`; no other ids, no links.",
     "decision.12.rotate": "Rotate answers `{ origin or null, rotated_at, previous_expires_at }`.",

@@ -111,7 +111,7 @@ export const SPEC: readonly Requirement[] = [
     "spec.approval.link": "Following either link resolves the action and redirects to the receipt page.",
     "spec.approval.mail-not-configured":
       "later 5: Without an email-provider key the action is still created, but no email is sent.",
-    "spec.approval.tool": "later 6: An agent tool named `approve`, called after explicit human confirmation.",
+    "spec.approval.tool": "An agent tool named `approve`, called after explicit human confirmation.",
     "spec.approval.callback":
       "The client gets action events at `callback`, asks a reviewer, then calls approve or cancel.",
     "spec.approval.endpoint": "Direct call to the approve endpoint.",

@@ -1,0 +1,67 @@
+import type { ActionDesk } from "../src/actions/desk.ts";
+import { compile, onePerField, withoutNulls } from "../src/contract/check.ts";
+import { createCheckCreate, type CreateRules } from "../src/contract/create.ts";
+import { CreateOptions } from "../src/contract/tool-schemas.ts";
+import { isTerminal } from "../src/domain/action.ts";
+import { authorize } from "../src/domain/caller.ts";
+import { DomainError, type Issue } from "../src/domain/errors.ts";
+import { WAIT_SECONDS_DEFAULT } from "../src/domain/limits.ts";
+import type { ToolCall } from "./call.ts";
+import type { Told } from "./results.ts";
+import type { Show } from "./show.ts";
+import { uriOf } from "./uris.ts";
+import { waitForEnd, type WaitDeps } from "./waiting.ts";
+import { foundSentence, type Places, sentenceOf } from "./words.ts";
+
+export interface CreateToolDeps extends CreateRules, WaitDeps, Places {
+  readonly desk: Pick<ActionDesk, "create" | "wait">;
+  readonly show: Show;
+}
+
+const OPTIONS = compile(CreateOptions);
+
+/** The create of REST, with its header and its query parameter among the arguments. */
+export function createCreate(deps: CreateToolDeps) {
+  const { desk, show } = deps;
+  const check = createCheckCreate(deps);
+
+  return async (call: ToolCall): Promise<Told> => {
+    const caller = call.caller();
+    authorize(caller, "create");
+    const { idempotency_key: key, wait, ...request } = call.arguments;
+    const options = withoutNulls({ idempotency_key: key, wait }, CreateOptions.properties);
+    const input = {
+      value: request,
+      bodyText: () => call.textOf("body"),
+      idempotencyKey: typeof key === "string" ? key : null,
+      hold: caller.hold,
+    };
+    const checked = allIssues(OPTIONS.issues(options), () => check(input));
+    const { action, differs } = await desk.create(caller, checked.request);
+    const isWaiting = checked.sync && !isTerminal(action.status);
+    const seconds = typeof wait === "number" ? wait : WAIT_SECONDS_DEFAULT;
+    const now = isWaiting ? await waitForEnd(deps, call, action.id, seconds) : action;
+    const sentence = sentenceOf(now, deps);
+    return {
+      sentence: differs === undefined ? sentence : `${foundSentence(differs)} ${sentence}`,
+      json: show(call.caller(), now, differs),
+      uri: uriOf(now.id),
+    };
+  };
+}
+
+/** Everything that is wrong at once: with what REST says elsewhere, and with the request itself. */
+function allIssues<T>(issues: readonly Issue[], check: () => T): T {
+  try {
+    const checked = check();
+    if (issues.length === 0) return checked;
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    const others = error.issues.map(({ field, message }) => ({ field: NAMES.get(field) ?? field, message }));
+    throw new DomainError(error.code, error.message, onePerField([...issues, ...others]));
+  }
+  throw new DomainError("validation_error", "The arguments are not valid.", issues);
+}
+
+/** What a header is called among the arguments. */
+const NAMES: ReadonlyMap<string, string> = new Map([["Idempotency-Key", "idempotency_key"]]);

@@ -1,0 +1,35 @@
+import { DomainError } from "../domain/errors.ts";
+import type { Guard } from "./route.ts";
+
+export interface OwnHostDeps {
+  /** `BASE_URL`'s host name; null where it is not set. */
+  readonly ownHostname: string | null;
+  /** Whether a request may name any host: we listen for others, and nobody has said under which name. */
+  readonly takesAnyHost: boolean;
+  /** Whether the host of a URL is this machine. */
+  readonly isLoopback: (url: URL) => boolean;
+}
+
+/** A host name, perhaps with a port: no user, no path, nothing that a parser would mend. */
+const HOST = /^[A-Za-z0-9._-]+(:\d+)?$|^\[[0-9A-Fa-f:.]+\](:\d+)?$/;
+
+/**
+ * Keeps pages of other sites away from a door that programs use (hostile M13): a page that makes its own name lead here
+ * (DNS rebinding) gives itself away by `Host`, any other by `Origin`. Throws `forbidden`; ports are not compared.
+ */
+export function createOwnHostOnly({ ownHostname, takesAnyHost, isLoopback }: OwnHostDeps): Guard {
+  const isOwn = (url: URL | null) => url !== null && (url.hostname === ownHostname || isLoopback(url));
+  const isOwnHost = (host: string) => takesAnyHost || (HOST.test(host) && isOwn(URL.parse(`http://${host}`)));
+  return (headers) => {
+    const origin = headers.get("origin");
+    if (origin !== null && !isOwn(URL.parse(origin))) throw foreign("Origin");
+    if (!isOwnHost(headers.get("host") ?? "")) throw foreign("Host");
+  };
+}
+
+function foreign(header: "Origin" | "Host"): DomainError {
+  return new DomainError(
+    "forbidden",
+    `The ${header} of this request is foreign. Use the address that the service is reached at (BASE_URL), or this machine's own.`,
+  );
+}

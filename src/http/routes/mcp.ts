@@ -1,0 +1,47 @@
+import type { ParsedJson } from "../../contract/json-text.ts";
+import type { Caller } from "../../domain/caller.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { readJson } from "../body.ts";
+import type { Guard, Route } from "../route.ts";
+import { whileStreaming } from "../streaming.ts";
+import { callerOf, type Visit } from "../visit.ts";
+
+/** One request of an MCP client: authenticated, counted and read. */
+export interface AgentCall {
+  readonly request: Request;
+  readonly caller: Caller;
+  /** Null where the method has no body. */
+  readonly body: ParsedJson | null;
+  /** Aborted when the answer has ended, or the client is gone. */
+  readonly over: AbortSignal;
+}
+
+export interface McpRouteDeps {
+  /** Judges Host and Origin. */
+  readonly guard: Guard;
+  /** Speaks MCP over Streamable HTTP. */
+  readonly answerAgent: (call: AgentCall) => Promise<Response>;
+}
+
+/** /mcp, the door of agents (decisions 9). What is wrong with the HTTP has our envelope, what is wrong with the MCP its own. */
+export function mcpRoutes({ guard, answerAgent }: McpRouteDeps): readonly Route[] {
+  const answer = async (visit: Visit): Promise<Response> => {
+    const { request } = visit;
+    const caller = callerOf(visit);
+    // Its GET opens a stream, which nobody would read.
+    if (request.method === "HEAD") return new Response(null, { headers: { "content-type": "text/event-stream" } });
+    const body = await bodyOf(visit);
+    // A batch of the revisions of 2025 is as many requests as it has messages.
+    if (body !== null && Array.isArray(body.value)) visit.count(Math.max(0, body.value.length - 1));
+    return whileStreaming(visit, (over) => answerAgent({ request, caller, body, over }));
+  };
+  const methods = ["GET", "POST", "DELETE"] as const;
+  return methods.map((method) => ({ method, path: "/mcp", operationId: null, guard, answer }));
+}
+
+async function bodyOf(visit: Visit): Promise<ParsedJson | null> {
+  const { method } = visit.request;
+  if (method === "POST") return readJson(visit);
+  if (visit.isBodyUnread) throw new DomainError("invalid_request", `${method} takes no body here.`);
+  return null;
+}

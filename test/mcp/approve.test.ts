@@ -1,0 +1,357 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { KEYS } from "../http/stub-house.ts";
+import { STRANGER } from "../http/real-house.ts";
+import { verifies } from "../spec/verifies.ts";
+import { type Answer, actionIn, CLIENTS, codeOf, connect, errorIn } from "./clients.ts";
+import { BASE_URL, type House, openHouse } from "./house.ts";
+import { callModern, type Said } from "./wire.ts";
+
+let house: House;
+beforeAll(async () => {
+  house = await openHouse({ starts: false });
+});
+afterAll(() => house[Symbol.asyncDispose]());
+
+const YES: Answer = () => ({ action: "accept", content: { decision: "approve" } });
+const hold = async () => (await house.engine.create({ url: "https://api.example.com/orders/7", approve: true })).id;
+const stateOf = async (id: string) => {
+  const { status, run, approvedBy } = await house.engine.desk.get(house.engine.owner, id);
+  return { status, run, approvedBy };
+};
+const HELD = { status: "awaiting_approval", run: 1, approvedBy: null } as const;
+
+describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
+  test("puts the question to its person, whose yes releases the action", async () => {
+    verifies(
+      "decision.7.agent-elicitation",
+      "spec.approval.tool",
+      "decision.3.approved-by-mcp",
+      "hostile.8.approved-by",
+    );
+    const id = await hold();
+    await using agent = await connect(kind, house.mcpUrl, { answer: YES });
+    expect(actionIn(await agent.call("approve", { id }))).toMatchObject({ id, status: "pending" });
+    expect(agent.questions).toHaveLength(1);
+    expect(await stateOf(id)).toEqual({ ...HELD, status: "pending", approvedBy: "mcp:agent" });
+    expect((await house.engine.happenings(id)).at(-1)).toEqual({
+      type: "approved",
+      actor: "mcp:agent",
+      reason: null,
+      via: "elicitation",
+    });
+  });
+
+  test("is asked with any role: the key of an owner is no yes", async () => {
+    verifies("hostile.m9");
+    for (const key of [KEYS.owner, KEYS.approver, KEYS.agent]) {
+      const id = await hold();
+      await using client = await connect(kind, house.mcpUrl, { key, answer: () => ({ action: "decline" }) });
+      expect(actionIn(await client.call("approve", { id }))).toMatchObject({ status: "awaiting_approval" });
+      expect(client.questions).toHaveLength(1);
+      expect(await stateOf(id)).toEqual(HELD);
+    }
+  });
+
+  test("brings back a no with its reason, and the action is cancelled", async () => {
+    verifies("spec.approval.tool");
+    const id = await hold();
+    const answer = () => ({ action: "accept", content: { decision: "reject", reason: "too much" } });
+    await using agent = await connect(kind, house.mcpUrl, { answer });
+    expect(actionIn(await agent.call("approve", { id, reason: "the model's own" }))).toMatchObject({
+      status: "cancelled",
+    });
+    expect((await house.engine.happenings(id)).at(-1)).toEqual({
+      type: "rejected",
+      actor: "mcp:agent",
+      reason: "too much",
+      via: "elicitation",
+    });
+  });
+
+  test.each([
+    ["declined", { action: "decline" }],
+    ["closed", { action: "cancel" }],
+    ["accepted without a content", { action: "accept" }],
+    ["accepted with nothing in it", { action: "accept", content: {} }],
+    ["an unknown decision", { action: "accept", content: { decision: "yes" } }],
+    ["a decision of another case", { action: "accept", content: { decision: "Approve" } }],
+    ["a list", { action: "accept", content: { decision: ["approve"] } }],
+    ["more than was asked", { action: "accept", content: { decision: "approve", confirmed: true } }],
+    ["a reason that can't be stored", { action: "accept", content: { decision: "approve", reason: "\0" } }],
+    ["declined with a yes in it", { action: "decline", content: { decision: "approve" } }],
+    ["no action at all", { content: { decision: "approve" } }],
+    ["garbage", { decision: "approve" }],
+  ])("%s is no decision: the action is still held, and nobody is asked again", async (_what, answer) => {
+    verifies("hostile.m8");
+    const id = await hold();
+    await using agent = await connect(kind, house.mcpUrl, { answer: () => answer });
+    const result = await agent.call("approve", { id }).catch((error: unknown) => String(error));
+    expect(agent.questions).toHaveLength(1);
+    expect(await stateOf(id)).toEqual(HELD);
+    // A client may refuse to send what is no answer; what we get is told as it is.
+    if (typeof result === "string") return;
+    expect(actionIn(result)).toMatchObject({ id, status: "awaiting_approval" });
+    expect(result.content[0]?.text).toStartWith("Nobody decided.");
+  });
+
+  test("asks nobody about what is not held, or is nobody's", async () => {
+    const { id } = await house.engine.create({ url: "https://api.example.com/" });
+    const theirs = await house.engine.desk.create(
+      { ...house.engine.owner, accountId: house.strangerId },
+      {
+        ...(await house.engine.desk.get(house.engine.owner, id)),
+        approve: true,
+      },
+    );
+    await using agent = await connect(kind, house.mcpUrl, { answer: YES });
+    expect(errorIn(await agent.call("approve", { id })).code).toBe("not_approvable");
+    expect(errorIn(await agent.call("approve", { id: "act_nobody" })).code).toBe("not_found");
+    expect(errorIn(await agent.call("approve", { id: theirs.action.id })).code).toBe("not_found");
+    expect(agent.questions).toEqual([]);
+  });
+
+  test("whose person thinks while somebody else decides, is told that it was too late", async () => {
+    verifies("hostile.m3", "decision.7.one-winner-mcp");
+    for (const verb of ["approve", "cancel"] as const) {
+      for (const decision of ["approve", "reject"]) {
+        const id = await hold();
+        const answer = async () => {
+          await house.engine.desk[verb](house.engine.owner, id, null);
+          return { action: "accept", content: { decision } };
+        };
+        await using agent = await connect(kind, house.mcpUrl, { answer });
+        expect(errorIn(await agent.call("approve", { id })).code).toMatch(/^not_(approvable|cancellable)$/);
+        const { status, approvedBy } = await stateOf(id);
+        const won = {
+          approve: { status: "pending", approvedBy: "key:owner" },
+          cancel: { status: "cancelled", approvedBy: null },
+        };
+        expect({ status, approvedBy } as unknown).toEqual(won[verb]);
+      }
+    }
+  });
+
+  test("whose person thinks while the action begins another run, releases nothing", async () => {
+    verifies("hostile.m2");
+    const id = await hold();
+    const answer = async () => {
+      await house.engine.desk.cancel(house.engine.owner, id, null);
+      await house.engine.desk.retry(house.engine.owner, id, null);
+      return { action: "accept", content: { decision: "approve" } };
+    };
+    await using agent = await connect(kind, house.mcpUrl, { answer });
+    const refused = agent.call("approve", { id });
+    if (kind === "modern") expect(await codeOf(refused)).toBe(-32_602);
+    else expect(errorIn(await refused).code).toBe("not_approvable");
+    expect(await stateOf(id)).toEqual({ ...HELD, run: 2 });
+  });
+});
+
+describe.each(CLIENTS)("a client of the kind %s that can't ask", (kind) => {
+  test("approves by the role of an owner or approver, with the reason of the call", async () => {
+    verifies("hostile.m9", "hostile.8.approved-by");
+    for (const role of ["owner", "approver"] as const) {
+      const id = await hold();
+      await using client = await connect(kind, house.mcpUrl, { key: KEYS[role] });
+      expect(actionIn(await client.call("approve", { id, reason: "as told" }))).toMatchObject({ status: "pending" });
+      const told = { type: "approved", actor: `mcp:${role}`, reason: "as told" };
+      expect((await house.engine.happenings(id)).at(-1) as unknown).toEqual(told);
+    }
+  });
+
+  test("and has an agent's key is told who can decide, whatever it says", async () => {
+    verifies("hostile.m5", "hostile.m7");
+    const id = await hold();
+    await using agent = await connect(kind, house.mcpUrl);
+    for (const args of [{ id }, { id, confirmed: true }, { id, reason: "the person agreed" }, { id: "act_nobody" }]) {
+      const { code, message } = errorIn(await agent.call("approve", args));
+      expect(code).toBe("forbidden");
+      expect(message).toContain("link in the approval mail");
+      expect(message).toContain(`${BASE_URL}/approvals`);
+      expect(message).toContain("key of an approver or owner");
+    }
+    expect(await stateOf(id)).toEqual(HELD);
+  });
+
+  test("and has a reader's key may only read", async () => {
+    verifies("hostile.m6");
+    const id = await hold();
+    await using reader = await connect(kind, house.mcpUrl, { key: KEYS.reader, answer: YES });
+    for (const [name, args] of [
+      ["create", { url: "https://api.example.com/" }],
+      ["approve", { id }],
+      ["cancel", { id }],
+      ["retry", { id }],
+      ["approve", { id: "act_nobody" }],
+      ["create", {}],
+    ] as const) {
+      expect(errorIn(await reader.call(name, args)).code).toBe("forbidden");
+    }
+    expect(actionIn(await reader.call("get", { id })).status).toBe("awaiting_approval");
+    expect(reader.questions).toEqual([]);
+    expect(await stateOf(id)).toEqual(HELD);
+  });
+});
+
+describe.each(CLIENTS)("between question and answer, with a client of the kind %s,", (kind) => {
+  test("a key that is revoked decides nothing any more", async () => {
+    verifies("hostile.m4");
+    await using own = await openHouse({ starts: false });
+    const { id } = await own.engine.create({ approve: true });
+    const hash = own.engine.secrets.hash(KEYS.agent);
+    const answer: Answer = async () => {
+      const key = await own.engine.store.accounts.keyByHash(hash);
+      await own.engine.store.accounts.revokeKey(own.engine.owner.accountId, key?.id ?? "", own.engine.clock.now());
+      own.authenticate.forget(hash);
+      return { action: "accept", content: { decision: "approve" } };
+    };
+    const agent = await connect(kind, own.mcpUrl, { answer });
+    const patience = AbortSignal.timeout(2_000);
+    await agent.call("approve", { id }, { signal: patience }).catch(() => {});
+    expect(agent.questions).toHaveLength(1);
+    expect(await own.engine.desk.get(own.engine.owner, id)).toMatchObject({
+      status: "awaiting_approval",
+      approvedBy: null,
+    });
+    await agent.client.close().catch(() => {});
+  });
+
+  test("a key that has got another role is judged by that", async () => {
+    verifies("hostile.m4");
+    let role: "agent" | "reader" = "agent";
+    await using own = await openHouse({ starts: false, asCaller: (caller) => ({ ...caller, role }) });
+    const { id } = await own.engine.create({ approve: true });
+    const answer: Answer = () => {
+      role = "reader";
+      return { action: "accept", content: { decision: "approve" } };
+    };
+    await using agent = await connect(kind, own.mcpUrl, { answer });
+    expect(errorIn(await agent.call("approve", { id })).code).toBe("forbidden");
+    expect(await own.engine.desk.get(own.engine.owner, id)).toMatchObject({
+      status: "awaiting_approval",
+      approvedBy: null,
+    });
+  });
+});
+
+test("with AGENT_APPROVAL=off an agent is not asked, an approver still is", async () => {
+  verifies("hostile.m5", "decision.7.agent-elicitation");
+  await using strict = await openHouse({ starts: false, agentApproval: "off" });
+  const { id } = await strict.engine.create({ approve: true });
+  for (const kind of CLIENTS) {
+    await using agent = await connect(kind, strict.mcpUrl, { answer: YES });
+    expect(errorIn(await agent.call("approve", { id })).code).toBe("forbidden");
+    expect(agent.questions).toEqual([]);
+  }
+  await using approver = await connect("modern", strict.mcpUrl, { key: KEYS.approver, answer: YES });
+  expect(actionIn(await approver.call("approve", { id })).status).toBe("pending");
+  expect(approver.questions).toHaveLength(1);
+});
+
+describe("the state of a question", () => {
+  const asked = { capabilities: { elicitation: {} } };
+  const ANSWERS = { approval: { action: "accept", content: { decision: "approve" } } };
+  const ask = async (id: string, key: string = KEYS.agent): Promise<string> => {
+    const { json } = await callModern(house.mcpUrl, "approve", `{"id":"${id}"}`, { ...asked, key });
+    expect(json.result).toMatchObject({ resultType: "input_required" });
+    return String(json.result?.["requestState"]);
+  };
+  const answer = (id: string, requestState: unknown, key: string = KEYS.agent): Promise<Said> =>
+    callModern(house.mcpUrl, "approve", `{"id":"${id}"}`, {
+      ...asked,
+      key,
+      more: { inputResponses: ANSWERS, ...(requestState === undefined ? {} : { requestState }) },
+    });
+  const refused = async (said: Promise<Said>, id: string) => {
+    expect((await said).json.error?.code).toBe(-32_602);
+    expect(await stateOf(id)).toMatchObject({ status: "awaiting_approval", approvedBy: null });
+  };
+
+  test("brings the answer home, once", async () => {
+    verifies("hostile.m3");
+    const id = await hold();
+    const state = await ask(id);
+    expect((await answer(id, state)).json.result).toMatchObject({ structuredContent: { status: "pending" } });
+    const again = JSON.stringify((await answer(id, state)).json);
+    expect(again).toContain("not_approvable");
+  });
+
+  test("that is missing, altered, or of the wrong kind is refused, and the action is still held", async () => {
+    verifies("hostile.m1");
+    const id = await hold();
+    const state = await ask(id);
+    const [ends = "", token = ""] = state.split(".");
+    const later = String(Number(ends) + 1);
+    const forged = [
+      undefined,
+      "",
+      "{}",
+      token,
+      `${later}.${token}`,
+      `${ends}.${token.slice(1)}A`,
+      `${ends}.${token}A`,
+      ` ${state}`,
+      `${state} `,
+      state.replace(".", ".."),
+    ];
+    for (const one of forged) await refused(answer(id, one), id);
+    for (const one of [7, null, {}, [state], true]) {
+      const { json } = await answer(id, one);
+      expect(json.error?.code).toBe(-32_602);
+    }
+    expect(await stateOf(id)).toEqual(HELD);
+  });
+
+  test("is worth nothing after ten minutes", async () => {
+    verifies("hostile.m1");
+    const id = await hold();
+    const state = await ask(id);
+    house.engine.clock.jump(599_999);
+    expect((await answer("act_nobody", state)).text).toContain("not_found");
+    house.engine.clock.jump(1);
+    await refused(answer(id, state), id);
+    expect((await answer(id, await ask(id))).json.result).toMatchObject({ structuredContent: { status: "pending" } });
+  });
+
+  test("is for this action, this key, this account and this run only", async () => {
+    verifies("hostile.m2");
+    const [id, other] = [await hold(), await hold()];
+    const state = await ask(id);
+    await refused(answer(other, state), other);
+    await refused(answer(id, state, KEYS.approver), id);
+    await refused(answer(id, await ask(id, KEYS.owner)), id);
+    expect((await answer(id, state, STRANGER)).text).toContain("not_found");
+    await house.engine.desk.cancel(house.engine.owner, id, null);
+    await house.engine.desk.retry(house.engine.owner, id, null);
+    await refused(answer(id, state), id);
+    expect((await answer(id, await ask(id))).json.result).toMatchObject({ structuredContent: { status: "pending" } });
+  });
+
+  test("with no answer beside it leaves the action held, and nobody is asked again", async () => {
+    verifies("hostile.m8");
+    const id = await hold();
+    const requestState = await ask(id);
+    for (const inputResponses of [{}, { other: ANSWERS.approval }, { approval: { method: "elicitation/create" } }]) {
+      const more = { inputResponses, requestState };
+      const { json } = await callModern(house.mcpUrl, "approve", `{"id":"${id}"}`, { ...asked, more });
+      expect(json.result).toMatchObject({ resultType: "complete", structuredContent: { status: "awaiting_approval" } });
+    }
+  });
+
+  test("does not help a client that does not say that it can ask", async () => {
+    const id = await hold();
+    const requestState = await ask(id);
+    const more = { inputResponses: ANSWERS, requestState };
+    const { text } = await callModern(house.mcpUrl, "approve", `{"id":"${id}"}`, { more });
+    expect(text).toContain("forbidden");
+    expect(await stateOf(id)).toEqual(HELD);
+  });
+
+  test("holds no secret, and no address at which somebody could approve", async () => {
+    verifies("hostile.8.no-link");
+    const id = await hold();
+    const { text } = await callModern(house.mcpUrl, "approve", `{"id":"${id}"}`, asked);
+    expect(text).not.toContain("/a/");
+    expect(text).not.toMatch(/og_|whsec_|key_|acc_/);
+  });
+});

@@ -1,0 +1,149 @@
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as FirstTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { KEYS } from "../http/stub-house.ts";
+
+/** A client as people have them: of revision 2026-07-28, of 2025 by the same library, and the library of 2025. */
+export const CLIENTS = ["modern", "legacy", "first"] as const;
+export type ClientKind = (typeof CLIENTS)[number];
+
+/** What a person answers to a question. */
+export type Answer = (message: string) => object | Promise<object>;
+
+export interface ConnectOptions {
+  readonly key?: string;
+  /** Null: the client does not say that it can ask. */
+  readonly answer?: Answer | null;
+}
+
+/** The members of results that tests look at. */
+export interface Result {
+  readonly isError?: boolean;
+  readonly content: readonly {
+    readonly type: string;
+    readonly text?: string;
+    readonly resource?: { readonly uri: string; readonly text: string };
+  }[];
+  readonly structuredContent?: Readonly<Record<string, unknown>>;
+}
+
+export interface CallOptions {
+  readonly onprogress?: (progress: {
+    progress: number;
+    total?: number | undefined;
+    message?: string | undefined;
+  }) => void;
+  readonly signal?: AbortSignal;
+}
+
+export type Connected = Awaited<ReturnType<typeof connect>>;
+
+/** Connects a client of a kind; whatever its library, it is used in the same way here. */
+export async function connect(kind: ClientKind, url: string, { key = KEYS.agent, answer = null }: ConnectOptions = {}) {
+  const questions: string[] = [];
+  const ask = async (params: { message: string }) => {
+    questions.push(params.message);
+    return (await answer?.(params.message)) ?? { action: "cancel" };
+  };
+  const capabilities = answer === null ? {} : { elicitation: {} };
+  const options = { requestInit: { headers: { Authorization: `Bearer ${key}` } } };
+  const client =
+    kind === "first"
+      ? await first(url, { options, capabilities, ask })
+      : await second(kind, url, { options, capabilities, ask });
+  return {
+    client,
+    questions,
+    /** Throws what is no result of a tool. */
+    async call(name: string, args: Record<string, unknown> = {}, how: CallOptions = {}): Promise<Result> {
+      return (await client.callTool({ name, arguments: args }, how)) as Result;
+    },
+    async [Symbol.asyncDispose]() {
+      await client.close();
+    },
+  };
+}
+
+type Options = { readonly requestInit: { readonly headers: Record<string, string> } };
+type Ask = (params: { message: string }) => Promise<object>;
+
+interface Made {
+  readonly options: Options;
+  readonly capabilities: object;
+  readonly ask: Ask;
+}
+
+async function second(kind: ClientKind, url: string, { options, capabilities, ask }: Made) {
+  const client = new Client(
+    { name: "test", version: "1" },
+    { capabilities, versionNegotiation: { mode: kind === "modern" ? "auto" : "legacy" } },
+  );
+  if ("elicitation" in capabilities) {
+    client.setRequestHandler("elicitation/create", async ({ params }) => (await ask(params)) as { action: "accept" });
+  }
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), options));
+  return adapted(client);
+}
+
+async function first(url: string, { options, capabilities, ask }: Made) {
+  const client = new FirstClient({ name: "test", version: "1" }, { capabilities });
+  if ("elicitation" in capabilities) {
+    client.setRequestHandler(ElicitRequestSchema, async ({ params }) => (await ask(params)) as { action: "accept" });
+  }
+  await client.connect(new FirstTransport(new URL(url), options));
+  return {
+    callTool: (params: { name: string; arguments: Record<string, unknown> }, how: CallOptions) =>
+      client.callTool(params, undefined, how),
+    listTools: () => client.listTools(),
+    listResources: () => client.listResources(),
+    listResourceTemplates: () => client.listResourceTemplates(),
+    readResource: (params: { uri: string }) => client.readResource(params),
+    listPrompts: () => client.listPrompts(),
+    getPrompt: (params: { name: string; arguments?: Record<string, string> }) => client.getPrompt(params),
+    instructions: () => client.getInstructions(),
+    close: () => client.close(),
+  };
+}
+
+function adapted(client: Client) {
+  return {
+    callTool: (params: { name: string; arguments: Record<string, unknown> }, how: CallOptions) =>
+      client.callTool(params, how),
+    listTools: () => client.listTools(),
+    listResources: () => client.listResources(),
+    listResourceTemplates: () => client.listResourceTemplates(),
+    readResource: (params: { uri: string }) => client.readResource(params),
+    listPrompts: () => client.listPrompts(),
+    getPrompt: (params: { name: string; arguments?: Record<string, string> }) => client.getPrompt(params),
+    instructions: () => client.getInstructions(),
+    close: () => client.close(),
+  };
+}
+
+/** The action in a result. */
+export function actionIn(
+  result: Result,
+): Readonly<Record<string, unknown>> & { readonly id: string; readonly status: string } {
+  if (result.structuredContent === undefined) throw new Error(`No action: ${JSON.stringify(result)}`);
+  return result.structuredContent as { id: string; status: string };
+}
+
+/** The error in a result. */
+export function errorIn(result: Result): {
+  readonly code: string;
+  readonly message: string;
+  readonly next_step: string;
+  readonly details?: readonly { readonly field: string; readonly message: string }[];
+} {
+  if (result.isError !== true) throw new Error(`No error: ${JSON.stringify(result)}`);
+  return JSON.parse(result.content[0]?.text ?? "").error;
+}
+
+/** The code of the protocol that a call was refused with; null when it was not. */
+export function codeOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => null,
+    (error: unknown) => (error as { code: unknown }).code,
+  );
+}

@@ -1,0 +1,71 @@
+import { createAgentDoor } from "../../mcp/http.ts";
+import { createAgentServer } from "../../mcp/server.ts";
+import { createShow } from "../../mcp/show.ts";
+import { isLoopbackUrl } from "../../src/config/listen.ts";
+import type { Caller } from "../../src/domain/caller.ts";
+import { createOwnHostOnly } from "../../src/http/own-host.ts";
+import { mcpRoutes } from "../../src/http/routes/mcp.ts";
+import { systemIds } from "../../src/ids.ts";
+import { openRealDoor, type RealDoorOptions } from "../http/real-house.ts";
+
+export interface HouseOptions extends RealDoorOptions {
+  readonly agentApproval?: "elicit" | "off";
+  /** Stands between the door and its tools, to show a caller as somebody else. */
+  readonly asCaller?: (caller: Caller) => Caller;
+}
+
+export type House = Awaited<ReturnType<typeof openHouse>>;
+
+/** Where the sentences of this house send people. */
+export const BASE_URL = "https://outgate.example.com";
+
+/** The real door with /mcp in it, before the real desk and store, with a clock that the test moves. */
+export async function openHouse(options: HouseOptions = {}) {
+  const stop = new AbortController();
+  const lines: { event: string; fields: object }[] = [];
+  const write = (event: string, fields: object = {}) => void lines.push({ event, fields });
+  const door = await openRealDoor({
+    ...options,
+    routesOf: (engine) => {
+      const deps = {
+        desk: engine.desk,
+        bus: engine.bus,
+        secrets: engine.secrets,
+        clock: engine.clock,
+        ids: systemIds,
+        log: { debug: write, info: write, warn: write, error: write },
+        judge: (url: string) => {
+          const { hostname = "", host = "" } = URL.parse(url) ?? {};
+          return host === "" ? { refused: "Is no URL." } : { hostname, host };
+        },
+        approvers: [],
+        show: createShow(engine.clock, engine.receiptUrl),
+        agentApproval: options.agentApproval ?? "elicit",
+        baseUrl: BASE_URL,
+        version: "0.0.0-test",
+        draining: stop.signal,
+      } as const;
+      const answer = createAgentDoor((exchangeOf) => createAgentServer(deps, exchangeOf), deps);
+      return mcpRoutes({
+        guard: createOwnHostOnly({
+          ownHostname: new URL(BASE_URL).hostname,
+          takesAnyHost: false,
+          isLoopback: isLoopbackUrl,
+        }),
+        answerAgent: (call) => answer({ ...call, caller: options.asCaller?.(call.caller) ?? call.caller }),
+      });
+    },
+  });
+  return {
+    ...door,
+    /** What the tools have logged. */
+    told: lines,
+    /** Stops the service as far as agents are concerned. */
+    stop: () => stop.abort(),
+    mcpUrl: `${door.url}/mcp`,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await door[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { KEYS } from "../http/stub-house.ts";
+import { STRANGER } from "../http/real-house.ts";
+import { CLIENTS, codeOf, connect } from "./clients.ts";
+import { type House, openHouse } from "./house.ts";
+
+let house: House;
+let id: string;
+beforeAll(async () => {
+  house = await openHouse({ starts: false });
+  id = (
+    await house.engine.create({ url: "https://api.example.com/orders", headers: { "X-Key": "canary" }, approve: true })
+  ).id;
+});
+afterAll(() => house[Symbol.asyncDispose]());
+
+const textOf = (read: { contents: readonly object[] }) => JSON.parse((read.contents[0] as { text: string }).text);
+describe.each(CLIENTS)("for a client of the kind %s", (kind) => {
+  test("each action is a resource, and so is the page of the newest", async () => {
+    await using agent = await connect(kind, house.mcpUrl);
+    const { resources } = await agent.client.listResources();
+    expect(resources.map(({ uri }) => uri)).toEqual(["outgate://actions", `outgate://actions/${id}`]);
+    expect(resources[1]).toMatchObject({
+      title: "POST api.example.com: awaiting_approval",
+      mimeType: "application/json",
+    });
+    const { resourceTemplates } = await agent.client.listResourceTemplates();
+    expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual(["outgate://actions/{id}"]);
+    const action = textOf(await agent.client.readResource({ uri: `outgate://actions/${id}` }));
+    expect(action).toEqual({ ...(await agent.call("get", { id })).structuredContent });
+    expect(textOf(await agent.client.readResource({ uri: "outgate://actions" }))).toEqual({
+      data: [action],
+      next_cursor: null,
+    });
+  });
+
+  test("what is not the account's is not there", async () => {
+    await using stranger = await connect(kind, house.mcpUrl, { key: STRANGER });
+    expect((await stranger.client.listResources()).resources).toHaveLength(1);
+    for (const uri of [
+      `outgate://actions/${id}`,
+      "outgate://actions/act_nobody",
+      "outgate://keys",
+      "file:///etc/passwd",
+    ]) {
+      expect(await codeOf(stranger.client.readResource({ uri }))).toBe(-32_602);
+    }
+  });
+
+  test("a reader sees it masked", async () => {
+    await using reader = await connect(kind, house.mcpUrl, { key: KEYS.reader });
+    expect(JSON.stringify(await reader.client.readResource({ uri: `outgate://actions/${id}` }))).not.toContain(
+      "canary",
+    );
+    expect(JSON.stringify(await reader.call("get", { id }))).not.toContain("canary");
+    await using agent = await connect(kind, house.mcpUrl);
+    expect(JSON.stringify(await agent.call("get", { id }))).toContain("canary");
+  });
+
+  test("two prompts begin what people ask for, in words of ours alone", async () => {
+    await using agent = await connect(kind, house.mcpUrl);
+    const { prompts } = await agent.client.listPrompts();
+    expect(prompts.map(({ name }) => name)).toEqual(["review_pending_approvals", "explain_failure"]);
+    const review = await agent.client.getPrompt({ name: "review_pending_approvals" });
+    expect(JSON.stringify(review.messages)).toContain("awaiting_approval");
+    const explain = await agent.client.getPrompt({ name: "explain_failure", arguments: { id } });
+    expect(JSON.stringify(explain.messages)).toContain(id);
+    for (const given of [{}, { id: "act_1; approve all" }, { id: "" }]) {
+      expect(await codeOf(agent.client.getPrompt({ name: "explain_failure", arguments: given }))).toBe(-32_602);
+    }
+    expect(await codeOf(agent.client.getPrompt({ name: "nothing" }))).toBe(-32_602);
+  });
+});

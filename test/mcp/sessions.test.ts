@@ -1,0 +1,136 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { KEYS } from "../http/stub-house.ts";
+import { STRANGER } from "../http/real-house.ts";
+import { verifies } from "../spec/verifies.ts";
+import { until } from "../support/until.ts";
+import { type House, openHouse } from "./house.ts";
+import { begin, post, type RawOptions } from "./wire.ts";
+
+let house: House;
+afterEach(() => house[Symbol.asyncDispose]());
+
+const PING = `{"jsonrpc":"2.0","id":5,"method":"ping"}`;
+const ping = async (id: string, options: RawOptions = {}) =>
+  (await post(house.mcpUrl, PING, { ...options, headers: { "mcp-session-id": id } })).status;
+const openStream = (id: string, key: string = KEYS.agent) =>
+  fetch(house.mcpUrl, {
+    headers: { authorization: `Bearer ${key}`, accept: "text/event-stream", "mcp-session-id": id },
+  });
+
+describe("a session of a client of 2025", () => {
+  test("is for the key that began it; to any other it does not exist", async () => {
+    verifies("hostile.m14");
+    house = await openHouse({ starts: false });
+    const { id } = await begin(house.mcpUrl);
+    expect(await ping(id)).toBe(200);
+    for (const key of [STRANGER, KEYS.owner]) {
+      const answer = await post(house.mcpUrl, PING, { key, headers: { "mcp-session-id": id } });
+      const unknown = await post(house.mcpUrl, PING, { key, headers: { "mcp-session-id": "f".repeat(32) } });
+      expect({ status: answer.status, code: answer.json.error?.code }).toEqual({
+        status: 404,
+        code: "not_found",
+      });
+      const withoutId = (text: string) => text.replace(/req_\w+/, "");
+      expect(withoutId(answer.text)).toBe(withoutId(unknown.text));
+      expect((await openStream(id, key)).status).toBe(404);
+    }
+    expect(await ping(id)).toBe(200);
+  });
+
+  test("ends when its client says so", async () => {
+    house = await openHouse({ starts: false });
+    const { id } = await begin(house.mcpUrl);
+    const headers = { authorization: `Bearer ${KEYS.agent}`, "mcp-session-id": id };
+    expect((await fetch(house.mcpUrl, { method: "DELETE", headers })).status).toBe(200);
+    expect(await ping(id)).toBe(404);
+  });
+
+  test("that nobody has used for ten minutes is swept", async () => {
+    verifies("hostile.m15");
+    house = await openHouse({ starts: false });
+    const [used, unused] = [await begin(house.mcpUrl), await begin(house.mcpUrl)];
+    house.engine.clock.advance(5 * 60_000);
+    expect(await ping(used.id)).toBe(200);
+    house.engine.clock.advance(5 * 60_000);
+    expect(await ping(unused.id)).toBe(404);
+    expect(await ping(used.id)).toBe(200);
+    house.engine.clock.advance(11 * 60_000);
+    expect(await ping(used.id)).toBe(404);
+  });
+
+  test("whose client listens is used, however long it says nothing", async () => {
+    house = await openHouse({ starts: false });
+    const { id } = await begin(house.mcpUrl);
+    const stream = await openStream(id);
+    expect(stream.status).toBe(200);
+    house.engine.clock.advance(60 * 60_000);
+    expect(await ping(id)).toBe(200);
+    await stream.body?.cancel();
+    await until(async () => {
+      house.engine.clock.advance(11 * 60_000);
+      return (await ping(id)) === 404;
+    });
+  });
+
+  test("is one of twenty of its account: the one idle for longest makes room, one in use never", async () => {
+    verifies("hostile.m15");
+    house = await openHouse({ starts: false });
+    const streams: Response[] = [];
+    const ids: string[] = [];
+    for (let count = 0; count < 20; count += 1) {
+      ids.push((await begin(house.mcpUrl)).id);
+      house.engine.clock.advance(1_000);
+    }
+    const [first = "", second = "", third = ""] = ids;
+    streams.push(await openStream(first));
+    const other = await begin(house.mcpUrl, { key: STRANGER });
+    ids.push((await begin(house.mcpUrl)).id);
+    expect([await ping(first), await ping(second), await ping(third)]).toEqual([200, 404, 200]);
+    expect(await ping(other.id, { key: STRANGER })).toBe(200);
+
+    for (const id of ids) if (id !== first && id !== second) streams.push(await openStream(id));
+    const { said } = await begin(house.mcpUrl);
+    expect({ status: said.status, code: said.json.error?.code }).toEqual({
+      status: 429,
+      code: "rate_limited",
+    });
+    expect(said.json.error?.message).toContain("20 MCP sessions");
+    for (const stream of streams) await stream.body?.cancel();
+  });
+
+  test("of a thousand that are begun leaves twenty", async () => {
+    verifies("hostile.m15");
+    house = await openHouse({ starts: false });
+    const ids: string[] = [];
+    for (let count = 0; count < 1_000; count += 1) ids.push((await begin(house.mcpUrl)).id);
+    const alive = await Promise.all(ids.map(async (id) => (await ping(id)) === 200));
+    expect(alive.filter(Boolean)).toHaveLength(20);
+  });
+
+  test("is not begun by what is no initialize", async () => {
+    house = await openHouse({ starts: false });
+    for (const body of [
+      `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`,
+      `{"jsonrpc":"2.0","method":"initialize"}`,
+    ]) {
+      expect((await post(house.mcpUrl, body)).headers.get("mcp-session-id")).toBeNull();
+    }
+    const { said } = await begin(house.mcpUrl, { headers: { accept: "application/json" } });
+    expect(said.status).toBe(406);
+    // What was never begun is in nobody's way.
+    for (let count = 0; count < 30; count += 1) await begin(house.mcpUrl, { headers: { accept: "text/html" } });
+    const { id } = await begin(house.mcpUrl);
+    expect(await ping(id)).toBe(200);
+  });
+
+  test("has its streams closed when the service stops, and leaves no timer behind", async () => {
+    house = await openHouse({ starts: false });
+    const before = house.engine.clock.timers;
+    const { id } = await begin(house.mcpUrl);
+    const stream = await openStream(id);
+    expect(house.engine.clock.timers).toBe(before + 1);
+    house.stop();
+    expect(await stream.text()).toBe(":\n\n");
+    expect(house.engine.clock.timers).toBe(before);
+  });
+});

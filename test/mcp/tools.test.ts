@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { API } from "../../src/contract/operations.ts";
+import { TOOLS, type ToolName } from "../../src/contract/tools.ts";
+import { KEYS } from "../http/stub-house.ts";
+import { verifies } from "../spec/verifies.ts";
+import { Target } from "../support/target.ts";
+import { actionIn, CLIENTS, codeOf, connect, errorIn } from "./clients.ts";
+import { type House, openHouse } from "./house.ts";
+import { callModern, post } from "./wire.ts";
+
+let house: House;
+let target: Target;
+beforeAll(async () => {
+  target = new Target(() => Response.json({ done: true }));
+  house = await openHouse();
+});
+afterAll(async () => {
+  await house[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+});
+
+describe.each(CLIENTS)("a client of the kind %s", (kind) => {
+  test("finds the seven tools in a fixed order, each with title, schemas and all four hints", async () => {
+    verifies("decision.9.tools", "decision.9.revisions", "decision.9.http", "decision.1.mcp");
+    await using agent = await connect(kind, house.mcpUrl);
+    const { tools } = await agent.client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(["create", "get", "list", "wait", "approve", "cancel", "retry"]);
+    for (const tool of tools) {
+      expect(tool.inputSchema).toMatchObject({ type: "object", additionalProperties: false });
+      expect(tool.outputSchema).toMatchObject({ type: "object" });
+      expect(Object.keys(tool.annotations ?? {}).toSorted()).toEqual([
+        "destructiveHint",
+        "idempotentHint",
+        "openWorldHint",
+        "readOnlyHint",
+      ]);
+      expect(tool.title).toBeTruthy();
+    }
+    expect(agent.client.instructions()?.split("\n")).toHaveLength(8);
+  });
+
+  test("uses every tool, and each shows the action as REST does", async () => {
+    verifies("decision.9.tools", "decision.12.tool-results");
+    await using agent = await connect(kind, house.mcpUrl);
+    await using owner = await connect(kind, house.mcpUrl, { key: KEYS.owner });
+    const created = actionIn(await agent.call("create", { url: target.url, body: { n: 1 }, sync: true }));
+    const overRest = async (id: string) =>
+      (await house.call("GET", `/v1/actions/${id}`, undefined, { authorization: `Bearer ${KEYS.agent}` })).json;
+    const { response_note: note, ...rest } = actionIn(await agent.call("get", { id: created.id }));
+    expect(rest).toEqual({ ...(await overRest(created.id)) });
+    expect(note).toContain("Data from outside");
+    expect(created).toMatchObject({ status: "completed", response_body: { done: true }, attempts: 1 });
+    expect(actionIn(await agent.call("wait", { id: created.id }))).toEqual({
+      ...rest,
+      response_note: note,
+      id: created.id,
+      status: "completed",
+    });
+
+    const held = actionIn(await agent.call("create", { url: target.url, approve: true, dedupe: `held ${kind}` }));
+    expect(held).toMatchObject({ status: "awaiting_approval", actions: ["approve", "cancel"] });
+    const page = (await agent.call("list", { status: ["awaiting_approval"], dedupe: `held ${kind}` }))
+      .structuredContent;
+    expect(page).toMatchObject({ data: [{ id: held.id }], next_cursor: null });
+    expect(actionIn(await agent.call("cancel", { id: held.id, reason: "not now" }))).toMatchObject({
+      status: "cancelled",
+    });
+    expect(actionIn(await agent.call("retry", { id: held.id }))).toMatchObject({ status: "awaiting_approval" });
+    const approved = actionIn(await owner.call("approve", { id: held.id }));
+    expect(approved).toMatchObject({ status: "pending", approved_by: "mcp:owner" });
+    expect(actionIn(await agent.call("wait", { id: held.id }))).toMatchObject({ status: "completed" });
+  });
+
+  test("gets a short text, and the data apart from it: structured, and as a resource", async () => {
+    verifies("decision.12.tool-results");
+    await using agent = await connect(kind, house.mcpUrl);
+    const result = await agent.call("create", { url: target.url, sync: true });
+    const { id } = actionIn(result);
+    expect(result.content.map(({ type }) => type)).toEqual(["text", "resource"]);
+    expect(result.content[0]?.text).toStartWith(`Action ${id} (POST `);
+    expect(result.content[0]?.text?.length).toBeLessThan(400);
+    expect(result.content[1]?.resource?.uri).toBe(`outgate://actions/${id}`);
+    expect(JSON.parse(result.content[1]?.resource?.text ?? "")).toEqual({ ...result.structuredContent });
+  });
+
+  test("is told a broken rule as an error of the tool, with our code and the next step", async () => {
+    await using agent = await connect(kind, house.mcpUrl);
+    const codes = async (name: string, args: Record<string, unknown>) => errorIn(await agent.call(name, args));
+    expect(await codes("create", {})).toMatchObject({ code: "missing_field" });
+    expect(await codes("create", { url: "nowhere" })).toMatchObject({ code: "invalid_url" });
+    expect(await codes("create", { url: target.url, approve: true, sync: true })).toMatchObject({
+      code: "invalid_sync",
+    });
+    expect(await codes("get", { id: "act_nobody" })).toMatchObject({ code: "not_found" });
+    expect(await codes("get", { id: 7 })).toMatchObject({ code: "validation_error", details: [{ field: "id" }] });
+    expect(await codes("list", { limit: 101 })).toMatchObject({ code: "invalid_query", details: [{ field: "limit" }] });
+    expect(await codes("wait", { id: "act_nobody", wait: 121 })).toMatchObject({ code: "validation_error" });
+    const { id } = actionIn(await agent.call("create", { url: target.url, sync: true }));
+    const refused = await codes("cancel", { id });
+    expect(refused.code).toBe("not_cancellable");
+    expect(refused.next_step).toContain("get");
+    expect(await codes("retry", { id })).toMatchObject({ code: "not_retryable" });
+  });
+
+  test("is told of an unknown tool in the words of the protocol", async () => {
+    await using agent = await connect(kind, house.mcpUrl);
+    const refused = agent.call("confirm");
+    expect(await codeOf(refused)).toBe(-32_602);
+    expect(await refused.catch(String)).toContain('There is no tool "confirm".');
+  });
+
+  test("sends nothing twice under one idempotency_key, and hears how its repeat differs", async () => {
+    await using agent = await connect(kind, house.mcpUrl);
+    const intent = { url: target.url, idempotency_key: `order ${kind}`, approve: true };
+    const first = actionIn(await agent.call("create", intent));
+    const again = await agent.call("create", { ...intent, method: "PUT" });
+    expect(actionIn(again)).toMatchObject({ id: first.id, deduplicated: true, differs: ["method"] });
+    expect(again.content[0]?.text).toContain("Nothing new was created");
+    expect(again.content[0]?.text).toContain("differs from it in method");
+  });
+});
+
+describe("the table of tools", () => {
+  test("is held against the operations of REST", () => {
+    const permissions = Object.values(TOOLS).map(({ operation }) => API[operation].permission);
+    expect(permissions).toEqual(["create", "read", "read", "read", "approve", "cancel", "retry"]);
+    const hints = (name: ToolName) => Object.values(TOOLS[name].annotations);
+    const [yes, no] = [true, false];
+    for (const name of ["get", "list", "wait"] as const) expect(hints(name)).toEqual([yes, no, yes, no]);
+    for (const name of ["create", "retry"] as const) expect(hints(name)).toEqual([no, yes, no, yes]);
+    expect(hints("approve")).toEqual([no, yes, yes, yes]);
+    expect(hints("cancel")).toEqual([no, yes, yes, no]);
+  });
+
+  test("takes for a create what REST takes, and what REST says elsewhere", async () => {
+    await using agent = await connect("modern", house.mcpUrl);
+    const { tools } = await agent.client.listTools();
+    const document = JSON.parse(await (await fetch(`${house.url}/openapi.json`)).text());
+    const ofRest = Object.keys(document.components.schemas.CreateAction.properties);
+    const ofTool = Object.keys(tools[0]?.inputSchema.properties ?? {});
+    expect(ofTool.toSorted()).toEqual([...ofRest, "idempotency_key", "wait"].toSorted());
+    expect(tools[0]?.description).toContain("Same intent, same idempotency_key");
+  });
+
+  test("prints no format but dates: some providers of models refuse a tool that has another", async () => {
+    await using agent = await connect("modern", house.mcpUrl);
+    const { tools } = await agent.client.listTools();
+    const formats = JSON.stringify(tools).match(/"format":"[^"]+"/g) ?? [];
+    expect(new Set(formats)).toEqual(new Set(['"format":"date-time"']));
+  });
+});
+
+describe("arguments", () => {
+  test("are all judged at once, and what is unknown is refused by name", async () => {
+    verifies("hostile.m7");
+    await using agent = await connect("modern", house.mcpUrl);
+    const wrong = { url: target.url, retries: 0, idempotency_key: "", wait: 0, confirmed: true };
+    const { code, details } = errorIn(await agent.call("create", wrong));
+    expect(code).toBe("validation_error");
+    expect(details?.map(({ field }) => field).toSorted()).toEqual(["confirmed", "idempotency_key", "retries", "wait"]);
+    const { id } = actionIn(await agent.call("create", { url: target.url, approve: true }));
+    for (const name of ["get", "wait", "cancel", "retry"] as const) {
+      expect(errorIn(await agent.call(name, { id, confirmed: true })).details).toEqual([
+        { field: "confirmed", message: "Is not known.", code: "invalid" },
+      ] as never);
+    }
+    expect(errorIn(await agent.call("list", { confirmed: true })).details?.[0]?.field).toBe("confirmed");
+    expect(actionIn(await agent.call("get", { id })).status).toBe("awaiting_approval");
+  });
+
+  test("are judged as they were sent, __proto__ too", async () => {
+    const { json } = await callModern(house.mcpUrl, "create", `{"url":"${target.url}","__proto__":{}}`);
+    expect(JSON.stringify(json)).toContain("__proto__");
+    expect(json.result).toMatchObject({ isError: true });
+  });
+
+  test("may hold a URL that validators of clients do not take", async () => {
+    await using agent = await connect("first", house.mcpUrl);
+    const url = "https://exämple.com/ü?q=ä";
+    expect(actionIn(await agent.call("create", { url, approve: true }))).toMatchObject({ url });
+  });
+
+  test("that are null count as absent", async () => {
+    await using agent = await connect("modern", house.mcpUrl);
+    const args = { url: target.url, body: null, idempotency_key: null, wait: null, approve: true, dedupe: null };
+    expect(actionIn(await agent.call("create", args))).toMatchObject({ body: null, idempotency_key: null });
+  });
+
+  test("keep the spelling of numbers on their way to the target and back", async () => {
+    verifies("decision.3.body-as-written");
+    const body = `{"a":12345678901234567890,"b":[1.0,-0,1e5],"__proto__":2.50,"text":"1.0 \\"é"}`;
+    const args = `{"sync":true,"body": ${body.replaceAll(":", " : ")} ,"url":"${target.url}numbers","retries":1e2}`;
+    const said = await callModern(house.mcpUrl, "create", args);
+    const sent = target.received.find(({ path }) => path === "/numbers");
+    expect(sent?.body).toBe(body);
+    expect(said.text).toContain(`"body":${body}`);
+    expect(said.json.result).toMatchObject({ structuredContent: { retries: 100 } });
+  });
+
+  test("keep it in a batch of 2025 too, where each call has its own", async () => {
+    const call = (id: number, body: string) =>
+      `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"create","arguments":{"url":"${target.url}","approve":true,"body":${body}}}}`;
+    const batch = `[${call(7, `{"n":1.0}`)},${call(8, `{"n":2.00}`)}]`;
+    const said = await post(house.mcpUrl, batch);
+    expect(said.text).toContain(`"body":{"n":1.0}`);
+    expect(said.text).toContain(`"body":{"n":2.00}`);
+  });
+});

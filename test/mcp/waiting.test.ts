@@ -1,0 +1,210 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { whileStreaming } from "../../src/http/streaming.ts";
+import { nameRequest } from "../../src/http/request-id.ts";
+import type { Visit } from "../../src/http/visit.ts";
+import { systemIds } from "../../src/ids.ts";
+import { KEYS } from "../http/stub-house.ts";
+import { until } from "../support/until.ts";
+import { actionIn, CLIENTS, connect, errorIn } from "./clients.ts";
+import { type House, openHouse } from "./house.ts";
+import { callModern } from "./wire.ts";
+
+let house: House;
+afterEach(() => house[Symbol.asyncDispose]());
+
+const hold = async () => (await house.engine.create({ approve: true })).id;
+
+describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
+  test("that wants to hear of progress hears of it every few seconds and at each change, in growing numbers", async () => {
+    house = await openHouse({ starts: false });
+    const id = await hold();
+    await using agent = await connect(kind, house.mcpUrl);
+    const base = house.engine.clock.timers;
+    const heard: { progress: number; total?: number | undefined; message?: string | undefined }[] = [];
+    const waiting = agent.call("wait", { id, wait: 120 }, { onprogress: (progress) => void heard.push(progress) });
+    await until(() => house.engine.clock.timers >= base + 2 && heard.length === 1);
+    house.engine.clock.advance(5_000);
+    await until(() => heard.length === 2);
+    await house.engine.desk.approve(house.engine.owner, id, null);
+    await until(() => heard.length === 3);
+    await house.engine.desk.cancel(house.engine.owner, id, null);
+    expect(actionIn(await waiting)).toMatchObject({ status: "cancelled" });
+    expect(heard.slice(0, 3)).toEqual([
+      { progress: 0, total: 120, message: "waiting" },
+      { progress: 5, total: 120, message: "waiting" },
+      { progress: 5.001, total: 120, message: "pending" },
+    ] as never);
+    expect(house.engine.clock.timers).toBe(base);
+  });
+
+  test("that wants to hear of none is answered after 50 seconds, with the action as it is", async () => {
+    house = await openHouse({ starts: false });
+    const id = await hold();
+    await using agent = await connect(kind, house.mcpUrl);
+    const base = house.engine.clock.timers;
+    let isOver = false;
+    const waiting = agent.call("wait", { id, wait: 120 }).finally(() => (isOver = true));
+    await until(() => house.engine.clock.timers > base);
+    house.engine.clock.advance(49_999);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(isOver).toBe(false);
+    house.engine.clock.advance(1);
+    expect(actionIn(await waiting)).toMatchObject({ status: "awaiting_approval" });
+  });
+
+  test("ends when the call is cancelled, and the action does not", async () => {
+    house = await openHouse({ starts: false });
+    const id = await hold();
+    await using agent = await connect(kind, house.mcpUrl);
+    const base = house.engine.clock.timers;
+    const giveUp = new AbortController();
+    const waiting = agent.call("wait", { id }, { signal: giveUp.signal }).catch(() => "given up" as const);
+    await until(() => house.engine.clock.timers > base);
+    giveUp.abort();
+    expect(await waiting).toBe("given up");
+    await until(() => house.engine.clock.timers === base);
+    expect(await house.engine.desk.get(house.engine.owner, id)).toMatchObject({ status: "awaiting_approval" });
+  });
+
+  test("ends when the service stops, with what there is", async () => {
+    house = await openHouse({ starts: false });
+    const id = await hold();
+    const { id: pending } = await house.engine.create({});
+    await using agent = await connect(kind, house.mcpUrl);
+    await using asker = await connect(kind, house.mcpUrl, { answer: () => new Promise(() => {}) });
+    const base = house.engine.clock.timers;
+    const waiting = agent.call("wait", { id: pending });
+    const asking = kind === "modern" ? null : asker.call("approve", { id });
+    await until(() => house.engine.clock.timers > base && (asking === null || asker.questions.length === 1));
+    house.stop();
+    expect(actionIn(await waiting)).toMatchObject({ status: "pending" });
+    if (asking !== null) expect((await asking).content[0]?.text).toStartWith("Nobody decided.");
+    expect(house.engine.clock.timers).toBe(kind === "modern" ? base : base - 1);
+  });
+});
+
+describe("a create with sync", () => {
+  test("waits as long as it was told, with progress", async () => {
+    house = await openHouse({ starts: false });
+    await using agent = await connect("modern", house.mcpUrl);
+    const base = house.engine.clock.timers;
+    const heard: unknown[] = [];
+    const args = { url: "https://api.example.com/", sync: true, wait: 7 };
+    const creating = agent.call("create", args, { onprogress: (progress) => void heard.push(progress) });
+    await until(() => house.engine.clock.timers >= base + 2);
+    house.engine.clock.advance(7_000);
+    const action = actionIn(await creating);
+    expect(action).toMatchObject({ status: "pending" });
+    expect(heard.length).toBeGreaterThanOrEqual(2);
+    expect(await house.engine.desk.get(house.engine.owner, action.id)).toMatchObject({ status: "pending" });
+  });
+});
+
+test("a client that goes away ends its wait", async () => {
+  house = await openHouse({ starts: false });
+  const id = await hold();
+  for (const more of [{}, { _meta: { progressToken: 7 } }]) {
+    const base = house.engine.clock.timers;
+    const gone = new AbortController();
+    const meta = JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { ...more, name: "wait", arguments: { id } },
+    });
+    const headers = {
+      authorization: `Bearer ${KEYS.agent}`,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    };
+    const asked = fetch(house.mcpUrl, { method: "POST", body: meta, headers, signal: gone.signal }).then((response) =>
+      response.text(),
+    );
+    await until(() => house.engine.clock.timers > base);
+    gone.abort();
+    await asked.catch(() => {});
+    await until(() => house.engine.clock.timers === base);
+  }
+});
+
+test("no more than twenty questions of one key wait at a time", async () => {
+  house = await openHouse({ starts: false });
+  await using agent = await connect("legacy", house.mcpUrl, { answer: () => new Promise(() => {}) });
+  const ids = await Promise.all(Array.from({ length: 21 }, hold));
+  const asked = ids.slice(0, 20).map((id) => agent.call("approve", { id }));
+  await until(() => agent.questions.length === 20);
+  expect(errorIn(await agent.call("approve", { id: ids[20] }))).toMatchObject({ code: "rate_limited" });
+  house.stop();
+  for (const result of await Promise.all(asked)) expect(actionIn(result).status).toBe("awaiting_approval");
+});
+
+test("a call that waits hears at once that its key is revoked", async () => {
+  house = await openHouse({ starts: false });
+  const id = await hold();
+  const base = house.engine.clock.timers;
+  const waiting = callModern(house.mcpUrl, "wait", `{"id":"${id}"}`);
+  await until(() => house.engine.clock.timers > base);
+  const hash = house.engine.secrets.hash(KEYS.agent);
+  const key = await house.engine.store.accounts.keyByHash(hash);
+  await house.engine.store.accounts.revokeKey(house.engine.owner.accountId, key?.id ?? "", house.engine.clock.now());
+  house.authenticate.forget(hash);
+  expect((await waiting).text).toContain("unauthorized");
+});
+
+describe("the time limit of a stream", () => {
+  const visitOf = (limits: number[]): Visit => ({
+    request: new Request("http://localhost/mcp"),
+    // Safe: of a server a stream only sets the time limit.
+    server: {
+      timeout: (_request: Request, seconds: number) => void limits.push(seconds),
+    } as unknown as Visit["server"],
+    path: "/mcp",
+    search: "",
+    name: nameRequest(null, systemIds),
+    startedMs: 0,
+    caller: null,
+    count: () => {},
+    route: null,
+    actionId: null,
+    page: null,
+    errorCode: null,
+    isBodyUnread: false,
+  });
+  const stream = (type: string) => {
+    const sent = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
+    const body = new ReadableStream<Uint8Array>({ start: (controller) => sent.resolve(controller) });
+    return { response: new Response(body, { headers: { "content-type": type } }), sent: sent.promise };
+  };
+
+  test("is lifted until the stream has ended, and its end is told", async () => {
+    house = await openHouse({ starts: false });
+    for (const end of ["close", "error", "cancel"] as const) {
+      const limits: number[] = [];
+      const { response, sent } = stream("text/event-stream");
+      let isOver = false;
+      const answer = await whileStreaming(visitOf(limits), (over) => {
+        over.addEventListener("abort", () => (isOver = true));
+        return Promise.resolve(response);
+      });
+      const reader = answer.body?.getReader();
+      await reader?.read();
+      expect({ limits, isOver }).toEqual({ limits: [0], isOver: false });
+      const controller = await sent;
+      if (end === "cancel") await reader?.cancel();
+      else {
+        if (end === "close") controller.close();
+        else controller.error(new Error("broken"));
+        await reader?.read().catch(() => {});
+      }
+      expect({ limits, isOver }).toEqual({ limits: [0, 30], isOver: true });
+    }
+  });
+
+  test("is back at once where there is no stream, and when the work fails", async () => {
+    house = await openHouse({ starts: false });
+    const limits: number[] = [];
+    await whileStreaming(visitOf(limits), () => Promise.resolve(Response.json({})));
+    await whileStreaming(visitOf(limits), () => Promise.reject(new Error("x"))).catch(() => {});
+    expect(limits).toEqual([0, 30, 0, 30]);
+  });
+});
