@@ -1,5 +1,6 @@
 import { bootstrap, type FirstKeys } from "./accounts/bootstrap.ts";
 import { type Config, listeningOn } from "./config.ts";
+import type { Caller } from "./domain/caller.ts";
 import { DRAIN_MS_MAX } from "./domain/limits.ts";
 import { createDoors } from "./doors.ts";
 import { createEngine, type Engine } from "./engine.ts";
@@ -32,6 +33,11 @@ export interface App {
   readonly firstKeys: FirstKeys | null;
   /** Sentences for the operator. */
   readonly notices: readonly string[];
+  /**
+   * Answers a request to /mcp of the agent at the standard input of this process: by its key where it brings one, and
+   * without one as an agent of the first account.
+   */
+  answerAgent(request: Request): Promise<Response>;
   /**
    * Claims nothing more, answers who waits, finishes or interrupts what is in flight, and lets the store go. Ends within
    * the drain limit and a second.
@@ -87,9 +93,13 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
   lag.start();
   const takeBellsDown = hangBells(housekeeping(config, { ...deps, store, engine, metrics: book.metrics }), deps);
 
+  const agent = localAgent((await store.accounts.first())?.id ?? "");
+
   return {
     config,
     firstKeys,
+    answerAgent: (request) =>
+      request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
     notices: [...config.warnings, ...vault.warnings, describePolicy(policy)],
     async stop() {
       draining.abort();
@@ -98,6 +108,11 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
       await store.close();
     },
   };
+}
+
+/** Whoever has started the service has let it in. It has no key, and an agent's rights alone. */
+function localAgent(accountId: string): Caller {
+  return { accountId, keyId: null, keyName: "stdio", role: "agent", hold: "none", actor: "key:stdio" };
 }
 
 async function listen(http: Http, engine: Engine, { host, port }: Config): Promise<void> {

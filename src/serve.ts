@@ -10,15 +10,35 @@ import { welcome } from "./welcome.ts";
 /** A stop takes as long as the drain may, and this much more for the rest; then the process ends whatever hangs. */
 const STOP_GRACE_MS = 1_000;
 
+/** The service of this process, running. */
+export interface Served {
+  readonly app: App;
+  /** Stops it in order; resolves when everything is written down. */
+  stop(): Promise<void>;
+}
+
+export interface ServeOptions {
+  /** Where the log and the words of the first start go; standard error where standard output belongs to an agent. */
+  readonly speaksTo?: 1 | 2;
+  readonly greet?: typeof welcome;
+  /** What else may be done where a start can't be. */
+  readonly advice?: string;
+}
+
 /**
  * Runs the service of this process until a signal ends it. Resolves when the doors are open. A start that can't be is one
  * sentence on standard error and the exit code 1.
  */
-export async function serve(env: Readonly<Record<string, string | undefined>>): Promise<void> {
+export async function serve(
+  env: Readonly<Record<string, string | undefined>>,
+  { speaksTo = 1, greet = welcome, advice = "" }: ServeOptions = {},
+): Promise<Served> {
   // Whatever is made beside the database is for this user alone.
   process.umask(0o077);
-  const config = settings(env);
-  const log = createLog(writerTo(1), systemClock, config.logLevel);
+  const say = writerTo(speaksTo);
+  const refuse = (error: unknown) => refuseToStart(error, advice);
+  const config = settings(env, refuse);
+  const log = createLog(say, systemClock, config.logLevel);
   const onFatal = () => {
     log.error("store.not_durable", { message: "A commit could not be made durable. Ending; start again." });
     process.exit(1);
@@ -27,11 +47,13 @@ export async function serve(env: Readonly<Record<string, string | undefined>>): 
   for (const notice of app.notices) log.info("service.notice", { message: notice });
   log.info("service.started", { version: VERSION, url: app.config.baseUrl });
   log.flush();
-  if (app.firstKeys !== null) writerTo(1)(welcome(app.config, app.firstKeys));
-  stopOnSignal(app, log);
+  if (app.firstKeys !== null) say(greet(app.config, app.firstKeys));
+  const stop = () => stopInOrder(app, log);
+  stopOnSignal(stop, log);
+  return { app, stop };
 }
 
-function settings(env: Readonly<Record<string, string | undefined>>): Config {
+function settings(env: Readonly<Record<string, string | undefined>>, refuse: (error: unknown) => never): Config {
   try {
     return readConfig(env);
   } catch (error) {
@@ -40,25 +62,27 @@ function settings(env: Readonly<Record<string, string | undefined>>): Config {
 }
 
 /** A start that can't be is one clear sentence and the code 1; never a stack for the operator to read. */
-function refuse(error: unknown): never {
-  writerTo(2)(`Outgate can't start. ${error instanceof Error ? error.message : String(error)}\n`);
+function refuseToStart(error: unknown, advice: string): never {
+  writerTo(2)(`Outgate can't start. ${error instanceof Error ? error.message : String(error)}${advice}\n`);
   process.exit(1);
 }
 
+async function stopInOrder(app: App, log: LineLog): Promise<void> {
+  setTimeout(() => process.exit(1), DRAIN_MS_MAX + STOP_GRACE_MS).unref();
+  await app.stop();
+  log.info("service.stopped");
+  log.flush();
+}
+
 /** The first signal stops in order, a second one at once. */
-function stopOnSignal(app: App, log: LineLog): void {
+function stopOnSignal(stop: () => Promise<void>, log: LineLog): void {
   let isStopping = false;
   const onSignal = (signal: string) => {
     if (isStopping) process.exit(1);
     isStopping = true;
     log.info("service.stopping", { signal });
-    setTimeout(() => process.exit(1), DRAIN_MS_MAX + STOP_GRACE_MS).unref();
-    app.stop().then(
-      () => {
-        log.info("service.stopped");
-        log.flush();
-        process.exit(0);
-      },
+    stop().then(
+      () => process.exit(0),
       () => process.exit(1),
     );
   };

@@ -22,6 +22,22 @@ Send a first action:
     -H 'Authorization: Bearer ${agentKey}' -H 'Content-Type: application/json' \\
     -d '{"url":"${baseUrl}/health","method":"GET","sync":true}'
 
+Or let an agent send it: this adds Outgate to Claude Code, and mcp/README.md tells how to add it to others:
+
+  claude mcp add --transport http outgate ${baseUrl}/mcp --header "Authorization: Bearer ${agentKey}"
+
+`;
+}
+
+/**
+ * The same where an agent has started the service, and keeps what it prints: no key and no link is among it, or the agent
+ * would have its person's.
+ */
+export function welcomeBeside({ baseUrl }: Pick<Config, "baseUrl">): string {
+  return `
+Outgate listens on ${baseUrl} and serves the agent on standard input. To decide in a browser run \`outgate welcome-link\`
+in the same folder; \`outgate new-owner-key\` makes a key for you. Neither is for the agent.
+
 `;
 }
 

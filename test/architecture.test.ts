@@ -50,7 +50,7 @@ describe("the inspection", () => {
     ["a type import that goes up", "src/ports/a.ts", 'import type { B } from "../contract/b.ts";'],
     ["a re-export that goes up", "src/domain/a.ts", 'export { b } from "../ports/b.ts";'],
     ["a dynamic import that goes up", "db/a.ts", 'const b = await import("../src/actions/b.ts");'],
-    ["the bridge that sees more than the client", "mcp/bridge.ts", 'import { a } from "./server.ts";'],
+    ["a bridge that sees the service", "mcp/bridge/a.ts", 'import { a } from "../server.ts";'],
     ["a room that reaches for the roof", "src/http/a.ts", 'import { b } from "../app.ts";'],
     ["a command that reaches for the roof", "src/cli/commands/send.ts", 'import { b } from "../../app.ts";'],
     ["a library on the roof", "src/app.ts", 'import { Elysia } from "elysia";'],

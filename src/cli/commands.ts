@@ -15,6 +15,10 @@ export const COMMANDS: Commands = {
       return doctorCommand((await import("../settings-report.ts")).reportSettings);
     },
   },
+  mcp: {
+    summary: "speak MCP on standard input: to the service at OUTGATE_URL, or as the service itself",
+    load: async () => (await import("./commands/mcp.ts")).mcpCommand,
+  },
   "welcome-link": {
     summary: "on the server's machine: a new link by which the first person comes in",
     load: async () => (await import("./commands/welcome-link.ts")).welcomeLinkCommand,

@@ -21,6 +21,14 @@ test("the first start needs no settings, shows two keys and a line that works wh
   const answer = await pasted(curl);
   expect(answer).toMatchObject({ status: "completed", response_code: 200, attempts: 1 });
 
+  const [, address = "", header = ""] =
+    /claude mcp add --transport http outgate (\S+) --header "(.*)"/.exec(welcome) ?? [];
+  expect(header).toBe(`Authorization: Bearer ${agentKey}`);
+  const ping = { method: "POST", body: `{"jsonrpc":"2.0","id":1,"method":"ping"}` };
+  const accept = { accept: "application/json, text/event-stream", "content-type": "application/json" };
+  const authorization = header.replace("Authorization: ", "");
+  expect((await fetch(address, { ...ping, headers: { ...accept, authorization } })).status).toBe(200);
+
   expect((await service.request("/v1/signing-secret?origin=https://a.example", { key: ownerKey ?? "" })).status).toBe(
     200,
   );

@@ -1,5 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport as FirstStdioTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as FirstTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { KEYS } from "../http/stub-house.ts";
@@ -37,27 +39,32 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+/** A program that speaks on its standard streams. */
+export interface Launch {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
 export type Connected = Awaited<ReturnType<typeof connect>>;
 
-/** Connects a client of a kind; whatever its library, it is used in the same way here. */
-export async function connect(kind: ClientKind, url: string, { key = KEYS.agent, answer = null }: ConnectOptions = {}) {
+/** Connects a client of a kind to an address or a program; whatever its library, it is used in the same way here. */
+export async function connect(kind: ClientKind, place: string | Launch, how: ConnectOptions = {}) {
+  const { key = KEYS.agent, answer = null } = how;
   const questions: string[] = [];
   const ask = async (params: { message: string }) => {
     questions.push(params.message);
     return (await answer?.(params.message)) ?? { action: "cancel" };
   };
-  const capabilities = answer === null ? {} : { elicitation: {} };
-  const options = { requestInit: { headers: { Authorization: `Bearer ${key}` } } };
-  const client =
-    kind === "first"
-      ? await first(url, { options, capabilities, ask })
-      : await second(kind, url, { options, capabilities, ask });
+  const made: Made = { place, key, ask, capabilities: answer === null ? {} : { elicitation: {} } };
+  const client = kind === "first" ? await first(made) : await second(kind, made);
   return {
     client,
     questions,
     /** Throws what is no result of a tool. */
-    async call(name: string, args: Record<string, unknown> = {}, how: CallOptions = {}): Promise<Result> {
-      return (await client.callTool({ name, arguments: args }, how)) as Result;
+    async call(name: string, args: Record<string, unknown> = {}, options: CallOptions = {}): Promise<Result> {
+      return (await client.callTool({ name, arguments: args }, options)) as Result;
     },
     async [Symbol.asyncDispose]() {
       await client.close();
@@ -65,16 +72,22 @@ export async function connect(kind: ClientKind, url: string, { key = KEYS.agent,
   };
 }
 
-type Options = { readonly requestInit: { readonly headers: Record<string, string> } };
-type Ask = (params: { message: string }) => Promise<object>;
-
 interface Made {
-  readonly options: Options;
+  readonly place: string | Launch;
+  readonly key: string;
   readonly capabilities: object;
-  readonly ask: Ask;
+  readonly ask: (params: { message: string }) => Promise<object>;
 }
 
-async function second(kind: ClientKind, url: string, { options, capabilities, ask }: Made) {
+const withKey = (key: string) => ({ requestInit: { headers: { Authorization: `Bearer ${key}` } } });
+const launched = ({ args, env, ...rest }: Launch) => ({
+  ...rest,
+  args: [...args],
+  env: { ...env },
+  stderr: "ignore" as const,
+});
+
+async function second(kind: ClientKind, { place, key, capabilities, ask }: Made) {
   const client = new Client(
     { name: "test", version: "1" },
     { capabilities, versionNegotiation: { mode: kind === "modern" ? "auto" : "legacy" } },
@@ -82,16 +95,18 @@ async function second(kind: ClientKind, url: string, { options, capabilities, as
   if ("elicitation" in capabilities) {
     client.setRequestHandler("elicitation/create", async ({ params }) => (await ask(params)) as { action: "accept" });
   }
-  await client.connect(new StreamableHTTPClientTransport(new URL(url), options));
+  if (typeof place === "string") await client.connect(new StreamableHTTPClientTransport(new URL(place), withKey(key)));
+  else await client.connect(new StdioClientTransport(launched(place)));
   return adapted(client);
 }
 
-async function first(url: string, { options, capabilities, ask }: Made) {
+async function first({ place, key, capabilities, ask }: Made) {
   const client = new FirstClient({ name: "test", version: "1" }, { capabilities });
   if ("elicitation" in capabilities) {
     client.setRequestHandler(ElicitRequestSchema, async ({ params }) => (await ask(params)) as { action: "accept" });
   }
-  await client.connect(new FirstTransport(new URL(url), options));
+  if (typeof place === "string") await client.connect(new FirstTransport(new URL(place), withKey(key)));
+  else await client.connect(new FirstStdioTransport(launched(place)));
   return {
     callTool: (params: { name: string; arguments: Record<string, unknown> }, how: CallOptions) =>
       client.callTool(params, undefined, how),

@@ -230,8 +230,8 @@ export const DECISIONS: readonly Requirement[] = [
   ...section("9. MCP", {
     "decision.9.tools": "Tools create, get, list, wait, approve, cancel, retry.",
     "decision.9.http": "MCP over HTTP at /mcp.",
-    "decision.9.stdio-bridge": "later 6: `outgate mcp` relays to /mcp at `OUTGATE_URL` with `OUTGATE_API_KEY`.",
-    "decision.9.stdio-service": "later 6: Without a URL `outgate mcp` runs the whole service in the same process.",
+    "decision.9.stdio-bridge": "`outgate mcp` relays to /mcp at `OUTGATE_URL` with `OUTGATE_API_KEY`.",
+    "decision.9.stdio-service": "Without a URL `outgate mcp` runs the whole service in the same process.",
     "decision.9.revisions": "It speaks revision 2026-07-28 and serves 2025-era clients.",
   }),
 

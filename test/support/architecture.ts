@@ -41,7 +41,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/dispatch": ["src/domain", "src/contract", "src/ports"],
   "src/http": ["src/actions", "src/accounts", "src/events", "src/web", "src/contract", "src/domain", "src/ports"],
   mcp: ["src/actions", "src/accounts", "src/events", "src/contract", "src/domain", "src/ports"],
-  "mcp/bridge.ts": ["src/client"],
+  // It runs on plain Node, beside a client, and knows nothing of the service but its address.
+  "mcp/bridge": [],
   "src/schedule": ["src/ports"],
   "src/client": ["src/contract"],
   "src/cli": ["src/contract", "src/client", "src/version.ts"],
@@ -65,13 +66,12 @@ const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   "node:crypto": ["src/secrets", "src/ids.ts"],
   "Bun.password": ["src/secrets"],
   elysia: ["src/http"],
-  "@modelcontextprotocol/server": ["mcp", "mcp/bridge.ts"],
-  "@modelcontextprotocol/client": ["mcp", "mcp/bridge.ts"],
+  "@modelcontextprotocol/server": ["mcp"],
   croner: ["src/schedule"],
   ky: ["src/client"],
 };
 
-const ENTRIES = new Set(["src/main.ts", "src/cli/main.ts", "src/cli/node-main.ts"]);
+const ENTRIES = new Set(["src/main.ts", "src/cli/main.ts", "src/cli/node-main.ts", "mcp/bridge/main.ts"]);
 /** Law, desk and engine: time and chance come in through ports. */
 const TIMELESS = /^src\/(domain|actions|accounts|events|dispatch)\//;
 const TIME_AND_CHANCE =

@@ -1,0 +1,58 @@
+import { createMCPClient, ElicitationRequestSchema } from "@ai-sdk/mcp";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { KEYS } from "../http/stub-house.ts";
+import { verifies } from "../spec/verifies.ts";
+import { Target } from "../support/target.ts";
+import { type House, openHouse } from "./house.ts";
+
+let house: House;
+let target: Target;
+beforeAll(async () => {
+  target = new Target(() => Response.json({ weather: "fine" }));
+  house = await openHouse();
+});
+afterAll(async () => {
+  await house[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+});
+
+const clientOf = (capabilities: { elicitation?: Record<string, unknown> } = {}) =>
+  createMCPClient({
+    transport: { type: "http", url: house.mcpUrl, headers: { Authorization: `Bearer ${KEYS.agent}` } },
+    capabilities,
+  });
+const HOW = { toolCallId: "1", messages: [], context: {} };
+
+test("the Vercel AI SDK makes its tools of ours, and a model reads what the target answered", async () => {
+  verifies("decision.9.revisions");
+  const client = await clientOf();
+  const tools = await client.tools();
+  expect(Object.keys(tools)).toEqual(["create", "get", "list", "wait", "approve", "cancel", "retry"]);
+  const { create } = tools;
+  const output = await create?.execute?.({ url: target.url, sync: true }, HOW);
+  expect(output).toMatchObject({ structuredContent: { status: "completed", response_body: { weather: "fine" } } });
+  const seen = await create?.toModelOutput?.({ toolCallId: "1", input: {}, output: output as never });
+  expect(JSON.stringify(seen)).toContain("weather");
+  await client.close();
+});
+
+test("the Vercel AI SDK puts a question to its person", async () => {
+  verifies("decision.7.agent-elicitation");
+  const client = await clientOf({ elicitation: {} });
+  const asked: string[] = [];
+  client.onElicitationRequest(ElicitationRequestSchema, ({ params }) => {
+    asked.push(params.message);
+    return { action: "accept", content: { decision: "reject", reason: "not today" } };
+  });
+  const { id } = await house.engine.create({ url: target.url, approve: true });
+  const { approve } = await client.tools();
+  const output = await approve?.execute?.({ id }, HOW);
+  expect(asked).toHaveLength(1);
+  expect(output).toMatchObject({ structuredContent: { status: "cancelled" } });
+  await client.close();
+});
+
+test("the Vercel AI SDK shows what is wrong with a key in our words", async () => {
+  const refused = createMCPClient({ transport: { type: "http", url: house.mcpUrl } });
+  expect(await refused.then(() => "let in", String)).toMatch(/401|Authorization: Bearer/);
+});

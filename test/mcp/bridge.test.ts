@@ -1,0 +1,318 @@
+import { describe, expect, test } from "bun:test";
+import { relayStreams, sendTo } from "../../mcp/bridge/bridge.ts";
+import { eventsOf, linesOf, TOO_LONG } from "../../mcp/bridge/lines.ts";
+import { Relay } from "../../mcp/bridge/relay.ts";
+import type { Sent } from "../../mcp/bridge/send.ts";
+import { verifies } from "../spec/verifies.ts";
+import { until } from "../support/until.ts";
+
+type Upstream = (sent: Sent) => Response | Promise<Response>;
+
+/** A relay before a service that answers as the test says. */
+function relayTo(upstream: Upstream) {
+  const sent: Sent[] = [];
+  const written: string[] = [];
+  const warned: string[] = [];
+  const relay = new Relay({
+    send: async (one) => {
+      sent.push(one);
+      return upstream(one);
+    },
+    write: (line) => void written.push(line),
+    warn: (sentence) => void warned.push(sentence),
+  });
+  return { relay, sent, written, warned };
+}
+
+const stream = (...events: string[]) =>
+  new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
+const event = (json: string) => `event: message\ndata: ${json}\n\n`;
+const modernCall = (id: number, more = "") =>
+  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"name":"create"${more}}}`;
+const legacyCall = (id: number) => `{"jsonrpc":"2.0","id":${id},"method":"tools/list","params":{}}`;
+const INITIALIZE = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`;
+const errorOf = (line: string | undefined) => JSON.parse(line ?? "null").error;
+
+describe("a relay", () => {
+  test("passes a message on as it was written, with the head that its revision wants", async () => {
+    verifies("decision.9.stdio-bridge");
+    const { relay, sent, written } = relayTo(() => Response.json({ jsonrpc: "2.0", id: 7, result: {} }));
+    const line = modernCall(7, `,"arguments":{"body":{"n":1.0,"big":12345678901234567890}}`);
+    relay.take(line);
+    await until(() => written.length === 1);
+    expect(sent[0]?.body).toBe(line);
+    expect(sent[0]?.headers).toMatchObject({
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": "tools/call",
+      "mcp-name": "create",
+      accept: "application/json, text/event-stream",
+    });
+  });
+
+  test("passes an answer on as it was written, in one line", async () => {
+    const answer = `{"jsonrpc":"2.0","id":7,\n"result":{"n":1.0,"big":12345678901234567890}}`;
+    const { relay, written } = relayTo(() => new Response(answer, { headers: { "content-type": "application/json" } }));
+    relay.take(modernCall(7));
+    await until(() => written.length === 1);
+    expect(written).toEqual([answer.replace("\n", " ")]);
+  });
+
+  test("passes on every message of a stream, and errors that are answers", async () => {
+    const progress = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1.0}}`;
+    const question = `{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{}}`;
+    const end = `{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"no"}}`;
+    const { relay, written } = relayTo(() =>
+      stream(":\n\n", event(progress), ": keepalive\n\n", event(question), event(end)),
+    );
+    relay.take(legacyCall(7));
+    await until(() => written.length === 3);
+    expect(written).toEqual([progress, question, end]);
+  });
+
+  test("answers in the place of a service that is away, broke off, or refused", async () => {
+    verifies("decision.9.stdio-bridge");
+    const gone = Object.assign(new Error("Unable to connect to 10.0.0.7"), { code: "ECONNREFUSED" });
+    const cases: readonly (readonly [Upstream, string])[] = [
+      [() => Promise.reject(gone), "does not answer at OUTGATE_URL"],
+      [() => Promise.reject(new TypeError("fetch failed", { cause: gone })), "does not answer at OUTGATE_URL"],
+      [() => Promise.reject(new Error("socket hang up")), "Repeat the call with the same idempotency_key"],
+      [() => stream(":\n\n"), "broke before the answer came"],
+      [
+        () => Response.json({ error: { code: "unauthorized", message: "Send a key." } }, { status: 401 }),
+        "did not take the key in OUTGATE_API_KEY. Send a key.",
+      ],
+      [() => Response.json({ error: { code: "rate_limited", message: "Wait." } }, { status: 429 }), "Wait."],
+      [() => new Response("<html>", { status: 502 }), "Outgate answered with status 502."],
+      [
+        () => Response.json({ jsonrpc: "2.0", id: null, error: { code: -32_600, message: "no" } }, { status: 400 }),
+        "no",
+      ],
+    ];
+    for (const [upstream, sentence] of cases) {
+      for (const line of [modernCall(7), legacyCall(7)]) {
+        const { relay, written } = relayTo(upstream);
+        relay.take(line);
+        await until(() => written.length === 1);
+        expect(JSON.parse(written[0] ?? "")).toMatchObject({ jsonrpc: "2.0", id: 7, error: { code: -32_000 } });
+        expect(errorOf(written[0]).message).toContain(sentence);
+        expect(written[0]).not.toContain("10.0.0.7");
+      }
+    }
+  });
+
+  test("passes on an error of the protocol that the service answered with", async () => {
+    const error = { jsonrpc: "2.0", id: 7, error: { code: -32_022, message: "unsupported", data: { supported: [] } } };
+    const { relay, written } = relayTo(() => Response.json(error, { status: 400 }));
+    relay.take(modernCall(7));
+    await until(() => written.length === 1);
+    expect(JSON.parse(written[0] ?? "")).toEqual(error);
+  });
+
+  test("tells the person, and not the client, what happened to a message that has no answer", async () => {
+    const { relay, written, warned } = relayTo(() => new Response(null, { status: 500 }));
+    relay.take(`{"jsonrpc":"2.0","method":"notifications/initialized"}`);
+    relay.take(`{"jsonrpc":"2.0","id":3,"result":{"action":"decline"}}`);
+    await until(() => warned.length === 2);
+    expect(written).toEqual([]);
+  });
+
+  test("says what is no message", async () => {
+    const { relay, sent, written } = relayTo(() => new Response(null, { status: 202 }));
+    for (const line of ["{", "", "   ", "not json"]) relay.take(line);
+    expect(written.map((line) => errorOf(line).code)).toEqual([-32_700, -32_700]);
+    expect(sent).toEqual([]);
+  });
+
+  test("gives a call of 2026 up by leaving it, and tells the service of one of 2025", async () => {
+    const left: boolean[] = [];
+    const hang: Upstream = ({ signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => {
+          left.push(true);
+          reject(new Error("left"));
+        });
+      });
+    const cancel = (id: number) => `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id}}}`;
+    const modern = relayTo(hang);
+    modern.relay.take(modernCall(7));
+    await until(() => modern.sent.length === 1);
+    modern.relay.take(cancel(7));
+    await until(() => left.length === 1);
+    expect([modern.sent.length, modern.written]).toEqual([1, []]);
+
+    const legacy = relayTo(hang);
+    legacy.relay.take(legacyCall(7));
+    legacy.relay.take(cancel(7));
+    await until(() => legacy.sent.length === 2);
+    expect(legacy.sent[1]?.body).toBe(cancel(7));
+    await Promise.all([modern.relay.close(), legacy.relay.close()]);
+  });
+
+  test("names what is asked for as a header can hold it", async () => {
+    const { relay, sent } = relayTo(() => new Response(null, { status: 202 }));
+    const read = (uri: string) =>
+      `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"uri":${JSON.stringify(uri)}}}`;
+    const uris = ["outgate://actions", "outgate://ä", " x", "=?base64?eA==?=", "a\nb"];
+    for (const uri of uris) relay.take(read(uri));
+    await until(() => sent.length === uris.length);
+    const plain = (field = "") =>
+      field.startsWith("=?base64?") ? Buffer.from(field.slice(9, -2), "base64").toString() : field;
+    expect(sent.map(({ headers }) => plain(headers["mcp-name"]))).toEqual(uris);
+    expect(sent[0]?.headers["mcp-name"]).toBe("outgate://actions");
+  });
+});
+
+describe("the session of a client of 2025", () => {
+  const began = (id: string) =>
+    new Response(event(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`), {
+      headers: { "content-type": "text/event-stream", "mcp-session-id": id },
+    });
+
+  test("is kept by the relay, and ended when the client goes", async () => {
+    const { relay, sent, written } = relayTo(({ body }) =>
+      body === INITIALIZE ? began("one") : Response.json({ jsonrpc: "2.0", id: 1, result: {} }),
+    );
+    relay.take(INITIALIZE);
+    await until(() => written.length === 1);
+    relay.take(legacyCall(1));
+    await until(() => written.length === 2);
+    expect(sent[1]?.headers).toMatchObject({ "mcp-session-id": "one", "mcp-protocol-version": "2025-11-25" });
+    await relay.close();
+    expect(sent[2]).toMatchObject({ method: "DELETE", headers: { "mcp-session-id": "one" } });
+  });
+
+  test("that the service has lost is begun again, once for all calls, and the client does not learn of it", async () => {
+    verifies("decision.9.stdio-bridge");
+    let alive = "one";
+    const lost = () => Response.json({ error: { code: "not_found", message: "gone" } }, { status: 404 });
+    const { relay, sent, written } = relayTo(({ body = "", headers }) => {
+      if (body === INITIALIZE) return began(alive);
+      if (body.includes("initialized")) return new Response(null, { status: 202 });
+      if (headers["mcp-session-id"] !== alive) return lost();
+      return Response.json({ jsonrpc: "2.0", id: JSON.parse(body).id, result: {} });
+    });
+    relay.take(INITIALIZE);
+    await until(() => written.length === 1);
+    alive = "two";
+    relay.take(legacyCall(1));
+    relay.take(legacyCall(2));
+    await until(() => written.length === 3);
+    expect(new Set(written.slice(1).map((line) => JSON.parse(line).id))).toEqual(new Set([1, 2]));
+    expect(sent.filter(({ body }) => body === INITIALIZE)).toHaveLength(2);
+    await relay.close();
+  });
+
+  test("that can't be begun again is told", async () => {
+    let isUp = true;
+    const { relay, written } = relayTo(({ body }) => {
+      if (body === INITIALIZE && isUp) return began("one");
+      return Response.json({ error: { message: "gone" } }, { status: 404 });
+    });
+    relay.take(INITIALIZE);
+    await until(() => written.length === 1);
+    isUp = false;
+    relay.take(legacyCall(1));
+    await until(() => written.length === 2);
+    expect(errorOf(written[1]).message).toContain("no other could be begun");
+  });
+});
+
+describe("lines", () => {
+  const read = async (chunks: readonly string[], bytesMax = 100) => {
+    const lines: unknown[] = [];
+    const source = async function* () {
+      for (const chunk of chunks) yield new TextEncoder().encode(chunk);
+    };
+    for await (const line of linesOf(source(), bytesMax)) lines.push(line);
+    return lines;
+  };
+
+  test("are cut out of chunks wherever those end", async () => {
+    expect(await read(["a\nb", "c\r\n", "\n", "dé".slice(0, 1), "é\n", "end"])).toEqual(["a", "bc", "", "dé", "end"]);
+    const bytes = [...new TextEncoder().encode("é\n")].map((byte) => new Uint8Array([byte]));
+    const lines: unknown[] = [];
+    for await (const line of linesOf(
+      (async function* () {
+        yield* bytes;
+      })(),
+    ))
+      lines.push(line);
+    expect(lines).toEqual(["é"]);
+  });
+
+  test("that are too long are told, and what follows them is read", async () => {
+    expect(await read(["x".repeat(60), "x".repeat(60), "x\nnext\n"])).toEqual([TOO_LONG, "next"]);
+    expect(await read([`${"x".repeat(101)}\nnext`])).toEqual([TOO_LONG, "next"]);
+    expect(await read([`${"x".repeat(100)}\n`])).toEqual(["x".repeat(100)]);
+  });
+
+  test("of events are joined, and comments are none", async () => {
+    const events: string[] = [];
+    const text = ': hi\n\nevent: message\ndata: {"a":\ndata: 1}\n\nid: 7\ndata:{}\n\n';
+    const body = new Response(text).body;
+    if (body !== null) for await (const one of eventsOf(body)) events.push(one);
+    expect(events).toEqual(['{"a": 1}', "{}"]);
+  });
+});
+
+describe("the address", () => {
+  test("is the service's, with or without a slash, a path or /mcp behind it", async () => {
+    const paths: string[] = [];
+    const server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request) => {
+        paths.push(`${new URL(request.url).pathname} ${request.headers.get("authorization")}`);
+        return new Response(null, { status: 202 });
+      },
+    });
+    const base = `http://127.0.0.1:${server.port}`;
+    for (const url of [base, `${base}/`, `${base}/mcp`, `${base}/mcp/`, `${base}/outgate/`]) {
+      await sendTo(url, "og_key")({ method: "POST", headers: {}, body: "{}", signal: AbortSignal.timeout(5_000) });
+    }
+    await server.stop(true);
+    const expected = ["/mcp", "/mcp", "/mcp", "/mcp", "/outgate/mcp"].map((path) => `${path} Bearer og_key`);
+    expect(paths).toEqual(expected);
+  });
+
+  test.each([[""], ["outgate.example.com"], ["ftp://outgate.example.com"], ["http://"]])("is not %p", (url) => {
+    expect(() => sendTo(url, "og_key")).toThrow("OUTGATE_URL must be the address of the service");
+  });
+
+  test("never gets the key to another place by a redirect", async () => {
+    let asked = 0;
+    const server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => {
+        asked += 1;
+        return new Response(null, { status: 307, headers: { location: "/elsewhere" } });
+      },
+    });
+    const written: string[] = [];
+    const input = (async function* () {
+      yield new TextEncoder().encode(`${legacyCall(1)}\n`);
+    })();
+    const send = sendTo(`http://127.0.0.1:${server.port}`, "og_key");
+    let done = () => {};
+    const answered = new Promise<void>((resolve) => (done = resolve));
+    const relaying = relayStreams(
+      {
+        input: (async function* () {
+          yield* input;
+          await answered;
+        })(),
+        write: (text) => {
+          written.push(text);
+          done();
+        },
+        warn: () => {},
+      },
+      send,
+    );
+    await relaying;
+    await server.stop(true);
+    expect(asked).toBe(1);
+    expect(errorOf(written[0])).toMatchObject({ code: -32_000 });
+  });
+});

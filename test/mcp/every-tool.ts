@@ -1,0 +1,31 @@
+import { expect } from "bun:test";
+import { actionIn, type Connected, errorIn } from "./clients.ts";
+
+export interface Walk {
+  readonly agent: Connected;
+  /** Where a call succeeds. */
+  readonly target: string;
+  /** As whom decisions of this agent are written down. */
+  readonly actor: string;
+}
+
+/** Uses every tool once, as an agent does whose person says yes. */
+export async function useEveryTool({ agent, target, actor }: Walk): Promise<void> {
+  const heard: unknown[] = [];
+  const args = { url: target, body: { n: 1 }, sync: true, idempotency_key: `an intent of ${actor}` };
+  const created = actionIn(await agent.call("create", args, { onprogress: (progress) => void heard.push(progress) }));
+  expect(created).toMatchObject({ status: "completed", attempts: 1, response_code: 200 });
+  expect(heard.length).toBeGreaterThan(0);
+  expect(actionIn(await agent.call("create", args))).toMatchObject({ id: created.id, deduplicated: true });
+  expect(actionIn(await agent.call("get", { id: created.id }))).toMatchObject({ id: created.id, status: "completed" });
+
+  const held = actionIn(await agent.call("create", { url: target, approve: true }));
+  const page = (await agent.call("list", { status: ["awaiting_approval"] })).structuredContent;
+  expect(page).toMatchObject({ data: [{ id: held.id }] });
+  expect(actionIn(await agent.call("cancel", { id: held.id }))).toMatchObject({ status: "cancelled" });
+  expect(actionIn(await agent.call("retry", { id: held.id }))).toMatchObject({ status: "awaiting_approval" });
+  expect(actionIn(await agent.call("approve", { id: held.id }))).toMatchObject({ approved_by: actor });
+  expect(agent.questions).toHaveLength(1);
+  expect(actionIn(await agent.call("wait", { id: held.id }))).toMatchObject({ status: "completed" });
+  expect(errorIn(await agent.call("approve", { id: held.id })).code).toBe("not_approvable");
+}

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "../../scripts/build.ts";
+import { verifies } from "../spec/verifies.ts";
+import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
+import { Target } from "../support/target.ts";
+import { actionIn, CLIENTS, connect, type Launch } from "./clients.ts";
+import { useEveryTool } from "./every-tool.ts";
+
+const ROOT = join(import.meta.dir, "../..");
+const OUTGATE = [join(ROOT, "src/cli/main.ts"), "mcp"];
+const YES = () => ({ action: "accept", content: { decision: "approve" } });
+const { PATH = "", HOME = "" } = process.env;
+
+let service: Service;
+let target: Target;
+let url: string;
+let bundle: string;
+let agentKeys: string[];
+const folder = mkdtempSync(join(tmpdir(), "outgate-dist-"));
+beforeAll(async () => {
+  [service, target] = [new Service(), new Target(() => Response.json({ done: true }))];
+  [url, bundle] = await Promise.all([service.ready(), build(folder)]);
+  // A key each, so that one client does not find what another has created.
+  const made = ["modern", "legacy", "first"].map(async (name) => {
+    const body = JSON.stringify({ name, role: "agent" });
+    return ((await (await service.request("/v1/keys", { method: "POST", body })).json()) as { key: string }).key;
+  });
+  agentKeys = await Promise.all(made);
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const bridge = (command: string, args: readonly string[], key: string): Launch => ({
+  command,
+  args,
+  env: { PATH, HOME, OUTGATE_URL: url, OUTGATE_API_KEY: key },
+  cwd: folder,
+});
+
+describe.each(CLIENTS)("a client of the kind %s", (kind) => {
+  test("uses every tool of a service elsewhere through the one file that Node runs", async () => {
+    verifies("decision.9.stdio-bridge", "decision.9.tools");
+    const node = Bun.which("node");
+    if (node === null) throw new Error("This test needs Node beside Bun.");
+    const key = agentKeys[CLIENTS.indexOf(kind)] ?? "";
+    await using agent = await connect(kind, bridge(node, [bundle], key), { answer: YES });
+    await useEveryTool({ agent, target: `${target.url}${kind}`, actor: `mcp:${kind}` });
+  });
+
+  test("uses every tool of a service that it has started, and its pages are there", async () => {
+    verifies("decision.9.stdio-service", "decision.9.tools");
+    const cwd = newFolder();
+    const port = await freePort();
+    const launch = { command: process.execPath, args: OUTGATE, env: { PATH, HOME, PORT: String(port) }, cwd };
+    await using agent = await connect(kind, launch, { answer: YES });
+    await useEveryTool({ agent, target: target.url, actor: "mcp:stdio" });
+    expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
+    rmSync(cwd, { recursive: true, force: true });
+  });
+});
+
+test("numbers keep their spelling on the way through the bridge", async () => {
+  const line = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create","arguments":{"url":"${target.url}numbers","sync":true,"body":{"n":1.0,"big":12345678901234567890}}}}`;
+  for (const [command, ...args] of [
+    ["node", bundle],
+    [process.execPath, ...OUTGATE],
+  ]) {
+    const child = Bun.spawn([command ?? "", ...args], {
+      env: { PATH, HOME, OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY },
+      cwd: folder,
+      stdin: "pipe",
+      stdout: "pipe",
+    });
+    await child.stdin.write(`${line}\n`);
+    await child.stdin.flush();
+    const first = await child.stdout.getReader().read();
+    expect(new TextDecoder().decode(first.value)).toContain(`"body":{"n":1.0,"big":12345678901234567890}`);
+    await child.stdin.end();
+    expect(await child.exited).toBe(0);
+  }
+  expect(target.received.findLast(({ path }) => path === "/numbers")?.body).toBe(
+    `{"n":1.0,"big":12345678901234567890}`,
+  );
+});
+
+describe("outgate mcp", () => {
+  const start = (env: Record<string, string>, cwd = folder, command = [process.execPath, ...OUTGATE]) =>
+    Bun.spawn(command, { env: { PATH, HOME, ...env }, cwd, stdin: "pipe", stdout: "pipe", stderr: "pipe" });
+
+  test("says what is missing when it shall relay and can't", async () => {
+    const child = start({ OUTGATE_URL: url });
+    expect(await child.exited).toBe(1);
+    expect(await new Response(child.stderr).text()).toContain("OUTGATE_API_KEY is not set");
+    const other = start({ OUTGATE_URL: "nowhere", OUTGATE_API_KEY: "og_x" });
+    expect(await other.exited).toBe(1);
+    expect(await new Response(other.stderr).text()).toContain("OUTGATE_URL must be the address");
+    const node = start({}, folder, ["node", bundle]);
+    expect(await node.exited).toBe(2);
+    expect(await new Response(node.stderr).text()).toContain("set OUTGATE_URL and OUTGATE_API_KEY");
+  });
+
+  test("shows no key and no link to the agent that has started the service, and writes nothing else to it", async () => {
+    verifies("decision.9.stdio-service");
+    const cwd = newFolder();
+    const child = start({ PORT: "0" }, cwd);
+    await child.stdin.write(`{"jsonrpc":"2.0","id":1,"method":"ping"}\n`);
+    await child.stdin.flush();
+    const reader = child.stdout.getReader();
+    const { value } = await reader.read();
+    await child.stdin.end();
+    expect(await child.exited).toBe(0);
+    const lines = new TextDecoder().decode(value).split("\n");
+    expect(JSON.parse(lines[0] ?? "")).toEqual({ jsonrpc: "2.0", id: 1, result: {} });
+    expect(lines.slice(1)).toEqual([""]);
+    expect((await reader.read()).done).toBe(true);
+    const complaint = await new Response(child.stderr).text();
+    expect(complaint).toContain("outgate welcome-link");
+    expect(complaint).not.toMatch(/og_[0-9A-Za-z]{36}|\/welcome\//);
+    expect(complaint).toContain("service.stopped");
+    rmSync(cwd, { recursive: true, force: true });
+  });
+
+  test("does not begin a second service on one file, and says how to join the first", async () => {
+    verifies("hostile.f7");
+    const startedMs = performance.now();
+    const child = start({ PORT: "0" }, service.folder);
+    expect(await child.exited).toBe(1);
+    const complaint = await new Response(child.stderr).text();
+    expect(complaint).toContain("Another Outgate has the database");
+    expect(complaint).toContain("set OUTGATE_URL and OUTGATE_API_KEY");
+    // A process of Bun takes a part of this to start at all.
+    expect(performance.now() - startedMs).toBeLessThan(3_000);
+  });
+
+  test("lets a key speak in place of the agent without one", async () => {
+    const cwd = newFolder();
+    const env = { PATH, HOME, PORT: "0", BOOTSTRAP_API_KEY: OWNER_KEY, OUTGATE_API_KEY: OWNER_KEY };
+    await using owner = await connect("modern", { command: process.execPath, args: OUTGATE, env, cwd });
+    const held = actionIn(await owner.call("create", { url: target.url, approve: true }));
+    expect(actionIn(await owner.call("approve", { id: held.id }))).toMatchObject({ approved_by: "mcp:owner" });
+    rmSync(cwd, { recursive: true, force: true });
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { port } = server;
+  await server.stop(true);
+  return port ?? 0;
+}
