@@ -1,0 +1,24 @@
+import { expect, test } from "bun:test";
+import { verifies } from "../spec/verifies.ts";
+import { openConformance, runSuite } from "./conformance/run.ts";
+
+/** Nine seconds alone; on a busy machine a few times that. */
+const PATIENCE_MS = 90_000;
+
+test(
+  "the official conformance suite passes on our own mount, for both revisions",
+  async () => {
+    verifies("decision.9.revisions", "decision.9.http");
+    await using mount = openConformance();
+    const revisions = ["2026-07-28", "2025-11-25"];
+    const outcomes = await Promise.all(revisions.map((revision) => runSuite(mount.url, revision)));
+    for (const [at, { exitCode, output }] of outcomes.entries()) {
+      // The tasks extension is no part of a revision, and nothing that we speak.
+      const failed = output.split("\n").filter((line) => /^✗ (?!tasks-)/.test(line));
+      const total = /^Total: .*$/m.exec(output)?.[0];
+      console.log(`conformance ${revisions[at]}: ${total ?? output.slice(-2_000)}`);
+      expect({ exitCode, failed }).toEqual({ exitCode: 0, failed: [] });
+    }
+  },
+  PATIENCE_MS,
+);

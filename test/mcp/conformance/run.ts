@@ -1,0 +1,73 @@
+import { join } from "node:path";
+import { createAgentDoor } from "../../../mcp/http.ts";
+import { isLoopbackUrl } from "../../../src/config/listen.ts";
+import { systemClock } from "../../../src/clock.ts";
+import { createOwnHostOnly } from "../../../src/http/own-host.ts";
+import { mcpRoutes } from "../../../src/http/routes/mcp.ts";
+import { systemIds } from "../../../src/ids.ts";
+import { KEYS, openDoor } from "../../http/stub-house.ts";
+import { fixtureServer } from "./fixture.ts";
+
+const SUITE = join(import.meta.dir, "../../../node_modules/@modelcontextprotocol/conformance/dist/index.js");
+
+/** The product's own mount, door and guard, with the suite's server behind them. */
+export function openConformance() {
+  const draining = new AbortController();
+  const deps = { clock: systemClock, ids: systemIds, draining: draining.signal };
+  const door = openDoor({
+    routes: mcpRoutes({
+      guard: createOwnHostOnly({ ownHostname: null, takesAnyHost: false, isLoopback: isLoopbackUrl }),
+      answerAgent: createAgentDoor(() => fixtureServer, deps),
+    }),
+  });
+  // The suite has no key: this adds one, and passes everything else on as it is, the host above all.
+  const proxy = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 255,
+    async fetch(request) {
+      const headers = new Headers(request.headers);
+      headers.set("authorization", `Bearer ${KEYS.owner}`);
+      const body = request.method === "POST" ? await request.arrayBuffer() : null;
+      return fetch(`${door.url}/mcp`, { method: request.method, headers, body, signal: request.signal });
+    },
+  });
+  return {
+    url: `http://localhost:${proxy.port}/mcp`,
+    async [Symbol.asyncDispose]() {
+      draining.abort();
+      await proxy.stop(true);
+      await door[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export interface Outcome {
+  readonly exitCode: number;
+  readonly output: string;
+}
+
+/** Runs what a revision requires, frozen at its release, under Bun: on Node 20 the suite does not start. */
+export async function runSuite(url: string, revision: string): Promise<Outcome> {
+  const child = Bun.spawn([process.execPath, "--bun", SUITE, "server", "--url", url, "--requirements", revision], {
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { ...process.env, NO_COLOR: "1" },
+  });
+  const [output, complaint, exitCode] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { exitCode, output: output + complaint };
+}
+
+if (import.meta.main) {
+  await using mount = openConformance();
+  for (const revision of ["2026-07-28", "2025-11-25"]) {
+    const startedMs = performance.now();
+    const { exitCode, output } = await runSuite(mount.url, revision);
+    console.log(output);
+    console.log(`${revision}: exit ${exitCode} after ${Math.round(performance.now() - startedMs)} ms`);
+  }
+}
