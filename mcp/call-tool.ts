@@ -59,15 +59,23 @@ function isTool(name: string): name is ToolName {
   return Object.hasOwn(TOOLS, name);
 }
 
+/** What a call needs only if it waits or asks is made when it does: most calls read, and are over at once. */
 function callOf(ctx: ServerContext, exchange: Exchange, draining: AbortSignal): ToolCall {
-  const { revoked = draining } = exchange.caller();
-  const stop = AbortSignal.any([ctx.mcpReq.signal, exchange.over, draining, revoked]);
+  let stop: AbortSignal | null = null;
+  const stopOf = () => {
+    const { revoked = draining } = exchange.caller();
+    return (stop ??= AbortSignal.any([ctx.mcpReq.signal, exchange.over, draining, revoked]));
+  };
   return {
     caller: exchange.caller,
     arguments: argumentsOf(exchange, ctx),
     textOf: (argument) => argumentText(exchange, ctx, argument),
-    stop,
     tell: tellOf(ctx),
-    questions: questionsOf(ctx, exchange.capabilities, stop),
+    get stop() {
+      return stopOf();
+    },
+    get questions() {
+      return questionsOf(ctx, exchange.capabilities, stopOf);
+    },
   };
 }

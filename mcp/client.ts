@@ -19,7 +19,11 @@ function memberOf(value: unknown, name: string): unknown {
 }
 
 /** How this call can put a question to the person; `capabilities` are those of its session, if it has one. */
-export function questionsOf({ mcpReq }: ServerContext, capabilities: unknown, stop: AbortSignal): Questions | null {
+export function questionsOf(
+  { mcpReq }: ServerContext,
+  capabilities: unknown,
+  stopOf: () => AbortSignal,
+): Questions | null {
   const { envelope } = mcpReq;
   if (envelope !== undefined) {
     if (!canAsk(memberOf(envelope, CLIENT_CAPABILITIES_META_KEY))) return null;
@@ -31,7 +35,7 @@ export function questionsOf({ mcpReq }: ServerContext, capabilities: unknown, st
     put: ({ message, requestedSchema }) =>
       mcpReq.send(
         { method: "elicitation/create", params: { message, requestedSchema } },
-        { timeout: QUESTION_MS, signal: stop },
+        { timeout: QUESTION_MS, signal: stopOf() },
       ),
   };
 }

@@ -1,4 +1,6 @@
 import { createMcpHandler, isInitializeRequest, isLegacyRequest, type McpServer } from "@modelcontextprotocol/server";
+import { isJsonObject } from "../src/contract/check.ts";
+import type { ParsedJson } from "../src/contract/json-text.ts";
 import { KEEP_ALIVE_MS } from "../src/domain/limits.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Ids } from "../src/ports/ids.ts";
@@ -29,32 +31,46 @@ export function createAgentDoor(serverOf: (exchangeOf: ExchangeOf) => () => McpS
     if (exchange === undefined) throw new Error("A message came by no request.");
     return exchange;
   };
-  const token = () => Buffer.from(ids.bytes(16)).toString("hex");
+  const newId = () => Buffer.from(ids.bytes(16)).toString("hex");
+  // Nobody outside sees a placeholder, so one secret is enough for all of them.
+  const [secret, count] = [newId(), { of: 0 }];
+  const newToken = () => `${secret}${(count.of += 1).toString(16)}`;
   const newServer = serverOf(exchangeOf);
   const stateless = createMcpHandler(newServer, { legacy: "stateless", keepAliveMs: KEEP_ALIVE_MS });
-  const sessions = new Sessions({ newServer, newId: token, clock, draining });
+  const sessions = new Sessions({ newServer, newId, clock, draining });
 
   const sessionOf = async ({ request, caller, body }: AgentCall): Promise<Session | null> => {
     const message = body?.value;
-    if (!(await isLegacyRequest(request, message))) return null;
-    if (isInitializeRequest(message)) return sessions.begin(caller, capabilitiesIn(message));
     const id = request.headers.get("mcp-session-id");
-    return id === null ? null : sessions.find(id, caller);
+    const isBeginning = isInitialize(message);
+    if ((id === null && !isBeginning) || !(await isLegacyRequest(request, message))) return null;
+    return isBeginning ? sessions.begin(caller, capabilitiesIn(message)) : sessions.find(id ?? "", caller);
   };
 
-  return async (call) => {
-    const { request, body, over } = call;
-    const verbatim = new Verbatim(token);
+  return async (asked) => {
+    const call = { ...asked, caller: asAgent(asked.caller) };
+    const { request, caller, body, over } = call;
+    const verbatim = new Verbatim(newToken);
     const session = await sessionOf(call);
-    const { caller } = session ?? call;
     exchanges.set(request, {
-      caller: () => asAgent(session?.caller ?? caller),
+      // In a session the newest request tells who calls, also while an older one waits.
+      caller: session === null ? () => caller : () => session.caller,
       capabilities: session?.capabilities ?? null,
       body,
       over,
       verbatim,
     });
-    if (session !== null) return verbatim.fill(await sessions.answer(session, call));
-    return verbatim.fill(await stateless.fetch(request, body === null ? {} : { parsedBody: body.value }));
+    const answer = session === null ? stateless.fetch(request, parsed(body)) : sessions.answer(session, call);
+    return verbatim.fill(await answer);
   };
+}
+
+/** What the SDK takes in place of a body that was read. */
+function parsed(body: ParsedJson | null): { readonly parsedBody?: unknown } {
+  return body === null ? {} : { parsedBody: body.value };
+}
+
+/** By its name first: what is asked for with every request should cost nothing. */
+function isInitialize(message: unknown): boolean {
+  return isJsonObject(message) && message["method"] === "initialize" && isInitializeRequest(message);
 }
