@@ -14,7 +14,7 @@ export function welcome(config: Pick<Config, "baseUrl">, { ownerKey, agentKey, w
 Outgate listens on ${baseUrl}. These keys are shown once:
 
   owner key   ${owner}   for you: everything, approvals included
-  agent key   ${agentKey}   for your agent: creates, reads, cancels and retries; never approves
+  agent key   ${agentKey}   for your agent: creates, reads, cancels and retries; never approves by itself
 ${welcomeToken === null ? "" : LINK.replace("{url}", () => welcomeUrl(config, welcomeToken))}
 Send a first action:
 

@@ -213,7 +213,7 @@ export const DECISIONS: readonly Requirement[] = [
     "decision.7.role-agent": "Role agent: create, read, cancel, retry, not approve.",
     "decision.7.role-reader": "Role reader: read.",
     "decision.7.agent-elicitation": "An agent approves only through an MCP elicitation (`AGENT_APPROVAL`).",
-    "decision.7.agent-approval-default": "later 6: `AGENT_APPROVAL` defaults to `elicit` on loopback only, else `off`.",
+    "decision.7.agent-approval-default": "`AGENT_APPROVAL` defaults to `elicit` on loopback only, else `off`.",
     "decision.7.first-start-keys": "The first start prints an owner key for the person and an agent key for the agent.",
   }),
 

@@ -436,7 +436,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.m13": "Foreign Host or Origin, Origin null: 403 before the key is looked at.",
     "hostile.m14": "No key, wrong key: 401; /.well-known/* 404; another account's session or action: 404.",
     "hostile.m15": "A batch of 1,000 calls: each counts; 20 sessions per account, idle ones swept after 10 min.",
-    "hostile.m16": "later 6: The docs say what can't be prevented: give agents agent keys, keep them off the server.",
+    "hostile.m16": "The docs say what can't be prevented: give agents agent keys, keep them off the server.",
     "hostile.8.no-link": "No tool, REST answer, event, callback or question ever holds an approval link.",
     "hostile.8.approved-by": "`approved_by` says `mcp:<key name>`, and the timeline says how.",
   }),
