@@ -78,10 +78,16 @@ function endsAuthority(code: number): boolean {
   return code <= 0x20 || isSlash(code) || code === QUESTION || code === HASH || code === QUOTE;
 }
 
-/** Null too when something of it is masked already, so that masking twice is masking once. */
+/** Null too when it begins with what is masked already, so that masking twice is masking once. */
 function startOfUserInfo(text: string, start: number, at: number): number | null {
   const isAuthority = start > 1 && isSlash(text.charCodeAt(start - 1)) && isSlash(text.charCodeAt(start - 2));
-  return isAuthority && start < at && !text.slice(start, at).includes(MASK) ? start : null;
+  return isAuthority && start < at && !isMasked(text.slice(start, at)) ? start : null;
+}
+
+/** A mask behind another `@` hides nothing of what stands before that: `:hunter2@host&••••`. */
+function isMasked(userInfo: string): boolean {
+  const mask = userInfo.indexOf(MASK);
+  return mask !== -1 && !userInfo.slice(0, mask).includes("@");
 }
 
 function endsLogin(code: number, options: PairsOptions): boolean {

@@ -389,6 +389,21 @@ describe("a text in a text", () => {
   });
 });
 
+test("a login in an authority is masked whatever secret follows in it", () => {
+  verifies("hostile.6.shapes");
+  const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.";
+  const rest = `db.example.com&${jwt}@root:p#s?s@tcp(db)/x?parseTime=true`;
+  for (const scheme of ["redis:", "https:", ""]) {
+    for (const user of ["", "ann"]) {
+      const text = `${scheme}//${user}:hunter2@${rest}`;
+      for (const masked of [maskText(text), maskUrl(text), maskJsonText(JSON.stringify({ [text]: text }))]) {
+        expect(masked).not.toContain("hunter2");
+      }
+      expect(maskText(maskText(text))).toBe(maskText(text));
+    }
+  }
+});
+
 describe("whatever the text", () => {
   test.each(Object.entries(MASKS))("%s never throws, and masking twice is masking once", (_name, mask) => {
     verifies("hostile.6.mask");
