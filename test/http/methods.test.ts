@@ -11,7 +11,8 @@ import { exchange, readAnswer, request } from "./wire.ts";
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const;
 const operations = Object.values<ApiOperation>(API);
 const byPath = [...Map.groupBy(operations, ({ path }) => path)];
-const gets = operations.filter(({ method }) => method === "GET");
+/** But for the stream, which has no end to wait for: `events.test.ts` asks for its head. */
+const gets = operations.filter(({ method, id }) => method === "GET" && id !== "streamEvents");
 
 /** Over a bare socket, since no client sends every method. */
 async function ask(door: RealDoor, method: string, path: string) {

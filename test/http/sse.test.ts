@@ -36,6 +36,7 @@ function open({ isGone = false, isStopping = false } = {}) {
     errorCode: null,
     isBodyUnread: false,
     page: null,
+    count: () => {},
   };
   const source = {
     next: () => told.promise,
