@@ -5,6 +5,7 @@ import { DRAIN_MS_MAX } from "./domain/limits.ts";
 import { createDoors } from "./doors.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import type { Http } from "./http/server.ts";
+import { mailerOf } from "./mailer.ts";
 import { createMetrics } from "./metrics/metrics.ts";
 import { LoopLag, residentBytes } from "./metrics/runtime.ts";
 import { describePolicy, type TargetPolicy } from "./outbound/policy.ts";
@@ -73,7 +74,9 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
   const book = createMetrics();
   const lag = new LoopLag(clock);
   const draining = new AbortController();
-  const engine = createEngine(config, { ...deps, store, secrets, sender: createSender(policy), metrics: book.metrics });
+  const mailer = await mailerOf(config, clock);
+  const sender = createSender(policy);
+  const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics: book.metrics });
   const firstKeys = await bootstrap({
     accounts: store.accounts,
     people: store.people,

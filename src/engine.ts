@@ -1,3 +1,4 @@
+import { createLinksOf } from "./actions/approval-links.ts";
 import { createOwe } from "./actions/owe.ts";
 import { createActionDesk } from "./actions/desk.ts";
 import { createRootSecretOf } from "./accounts/root-secret.ts";
@@ -6,18 +7,20 @@ import type { Config } from "./config.ts";
 import type { Action } from "./domain/action.ts";
 import { ActionLoop } from "./dispatch/action-loop.ts";
 import { createAttempt } from "./dispatch/attempt.ts";
-import { createCallback } from "./dispatch/callback.ts";
-import { Outbox } from "./dispatch/outbox.ts";
+import { type CallbackDeps, createCallback } from "./dispatch/callback.ts";
+import { createMail, type MailDeps } from "./dispatch/mail.ts";
+import { Outbox, type OutboxDeps } from "./dispatch/outbox.ts";
 import { createRequestOf } from "./dispatch/request.ts";
 import { createRescue } from "./dispatch/rescue.ts";
 import { createSettle, type Settle } from "./dispatch/settlement.ts";
 import { createSignedHeaders } from "./dispatch/signed-headers.ts";
-import { CALLBACKS_PER_HOST_MAX } from "./domain/limits.ts";
+import { CALLBACKS_PER_HOST_MAX, MAILS_AT_ONCE_MAX } from "./domain/limits.ts";
 import { createBus } from "./events/bus.ts";
 import { createFeed } from "./events/feed.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Log } from "./ports/log.ts";
+import type { Mailer } from "./ports/mailer.ts";
 import type { Metrics } from "./ports/metrics.ts";
 import type { Secrets } from "./ports/secrets.ts";
 import type { Sender } from "./ports/sender.ts";
@@ -28,6 +31,8 @@ export interface EngineParts {
   readonly store: Store;
   readonly secrets: Secrets;
   readonly sender: Sender;
+  /** Null: no mail provider is configured. */
+  readonly mailer: Mailer | null;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -36,7 +41,15 @@ export interface EngineParts {
 
 type EngineSettings = Pick<
   Config,
-  "attemptTimeoutMs" | "retryBaseMs" | "retryCapMs" | "dispatchConcurrency" | "dispatchPerHost" | "callbackConcurrency"
+  | "attemptTimeoutMs"
+  | "retryBaseMs"
+  | "retryCapMs"
+  | "dispatchConcurrency"
+  | "dispatchPerHost"
+  | "callbackConcurrency"
+  | "mailConcurrency"
+  | "approvalTtlHours"
+  | "baseUrl"
 >;
 
 export type Engine = ReturnType<typeof createEngine>;
@@ -62,13 +75,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     rescue: rescueOf(settle, parts),
     limits: { total: settings.dispatchConcurrency, perLane: settings.dispatchPerHost },
   });
-  const callbacks = new Outbox({
-    ...deps,
-    kind: "callback",
-    queue: outbox.callbacks,
-    deliver: createCallback(deps),
-    limits: { total: settings.callbackConcurrency, perLane: CALLBACKS_PER_HOST_MAX },
-  });
+  const { callbacks, mails } = createOutboxes(settings, { ...deps, receiptUrl });
   return {
     desk: createActionDesk({ ...deps, dispatcher: loop }),
     feed: createFeed(deps),
@@ -81,10 +88,11 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     async start(): Promise<void> {
       await loop.start();
       await callbacks.start();
+      await mails.start();
     },
     /** Claims nothing more and lets what is in flight end, for so long at most. */
     async drain(limitMs: number): Promise<void> {
-      await Promise.all([loop.drain(limitMs), callbacks.drain(limitMs)]);
+      await Promise.all([loop.drain(limitMs), callbacks.drain(limitMs), mails.drain(limitMs)]);
     },
   };
 }
@@ -100,4 +108,34 @@ function rescueOf(settle: Settle, { store, clock, log, metrics }: EngineParts) {
       log.warn("actions.rescued", { count });
     },
   });
+}
+
+type OutboxParts = Omit<OutboxDeps, "kind" | "queue" | "deliver" | "limits"> &
+  Omit<CallbackDeps & MailDeps, "linksOf" | "receiptLink" | "approvalTtlHours"> &
+  Pick<EngineParts, "store" | "secrets"> & { readonly receiptUrl: (actionId: string) => string };
+
+/** The two loops of what actions owe. */
+function createOutboxes(settings: EngineSettings, parts: OutboxParts) {
+  const { callbackConcurrency, mailConcurrency, baseUrl, approvalTtlHours } = settings;
+  const { store, receiptUrl } = parts;
+  const callbacks = new Outbox({
+    ...parts,
+    kind: "callback",
+    queue: store.outbox.callbacks,
+    deliver: createCallback(parts),
+    limits: { total: callbackConcurrency, perLane: CALLBACKS_PER_HOST_MAX },
+  });
+  const mails = new Outbox({
+    ...parts,
+    kind: "mail",
+    queue: store.outbox.mails,
+    deliver: createMail({
+      ...parts,
+      linksOf: createLinksOf({ links: store.links, secrets: parts.secrets, baseUrl }),
+      approvalTtlHours,
+      receiptLink: (actionId) => baseUrl + receiptUrl(actionId),
+    }),
+    limits: { total: mailConcurrency, perLane: MAILS_AT_ONCE_MAX },
+  });
+  return { callbacks, mails };
 }

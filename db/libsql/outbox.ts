@@ -1,4 +1,5 @@
 import type { Claimed } from "../../src/domain/dispatch.ts";
+import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/domain/limits.ts";
 import type { Notification, NotificationChange } from "../../src/domain/notification.ts";
 import type { OwedKind } from "../../src/domain/owed.ts";
 import type { DueRow, LaneHead, LaneName, OutboxEntry, OutboxStore, Queue } from "../../src/ports/store.ts";
@@ -27,6 +28,10 @@ export function createOutboxStore({ sql, writer }: Pick<Hands, "sql" | "writer">
       const [row] = await sql.read({ sql: "SELECT payload FROM outbox WHERE id = ?", args: [id] });
       return typeof row?.["payload"] === "string" ? row["payload"] : null;
     },
+    async permitMail(mail, at) {
+      const [updated] = await writer.write([permit(mail, at)]);
+      return updated?.changes === 1;
+    },
     async settle(change, at) {
       const [updated] = await writer.write(settle(change, at));
       return updated?.changes === 1;
@@ -52,11 +57,32 @@ const TOLD = `INSERT INTO timeline (action_id, account_id, at, run, revision, ty
   FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ? AND ${CHANGED.sql}`;
 
 function settle({ before, status, dueAt, lastError, happening }: NotificationChange, at: Date): readonly Statement[] {
+  const update = { sql: SETTLE, args: [status, millis(dueAt), lastError, before.id, before.attempts] };
+  if (happening === null) return [update];
   const { type: _, ...detail } = happening;
-  return [
-    { sql: SETTLE, args: [status, millis(dueAt), lastError, before.id, before.attempts] },
-    { sql: TOLD, args: [at.getTime(), JSON.stringify(detail), before.id] },
-  ];
+  return [update, { sql: TOLD, args: [at.getTime(), JSON.stringify(detail), before.id] }];
+}
+
+const others = (column: string) =>
+  `(SELECT count(*) FROM (SELECT 1 FROM outbox
+    WHERE kind = 'mail' AND ${column} = ? AND sent_at > ? AND id <> ? LIMIT ?)) < ?`;
+/** The hour's mails are counted in the statement that counts this one in, so that however many race, none is too many. */
+const PERMIT = `UPDATE outbox SET sent_at = ? WHERE id = ? AND attempts = ? AND status = 'active'
+  AND ${others("host")} AND ${others("account_id")}`;
+
+function permit({ id, attempts, host, accountId }: Notification, at: Date): Statement {
+  const since = at.getTime() - MAIL_WINDOW_MS;
+  const under = (value: string, max: number) => [value, since, id, max, max];
+  return {
+    sql: PERMIT,
+    args: [
+      at.getTime(),
+      id,
+      attempts,
+      ...under(host, MAILS_PER_RECIPIENT_MAX),
+      ...under(accountId, MAILS_PER_ACCOUNT_MAX),
+    ],
+  };
 }
 
 /** The head of each lane, one step of the index a lane. */

@@ -188,6 +188,7 @@ export const outbox = sqliteTable(
     dueAt: integer("due_at"),
     leaseUntil: integer("lease_until"),
     createdAt: integer("created_at").notNull(),
+    sentAt: integer("sent_at"),
     lastError: text("last_error"),
   },
   (table) => [
@@ -195,6 +196,8 @@ export const outbox = sqliteTable(
     index("outbox_by_account").on(table.accountId, table.id),
     index("outbox_pending").on(table.kind, table.accountId, table.host, table.dueAt),
     index("outbox_active").on(table.kind, table.leaseUntil),
+    index("outbox_mailed_to").on(table.host, table.sentAt),
+    index("outbox_mailed_by").on(table.accountId, table.sentAt),
   ],
 );
 

@@ -45,10 +45,11 @@ export function createCreate({ actions, clock, ids, bus, metrics, owe, dispatche
       createdBy: caller.actor,
     };
     const seat = action.approve ? null : dispatcher.reserve(action);
+    const happenings = firstHappenings(action);
     const creation = {
       action,
-      happenings: firstHappenings(action),
-      outbox: owe(action, now),
+      happenings,
+      outbox: owe(action, now, happenings),
       claim: seat?.claim ?? null,
     };
     const created = await actions.create(creation).catch((error: unknown) => {

@@ -40,7 +40,7 @@ export function createDecide(deps: DecideDeps, operation: Operation, law: Law): 
       const change = isStillAsked ? await law(action, inputOf(caller, reason, now)) : tooLate(operation, action);
       if (isRefusal(change)) throw new DomainError(change.refused, change.message);
       const { after } = change;
-      if (await actions.apply({ change, at: now, outbox: owe(after, now) })) {
+      if (await actions.apply({ change, at: now, outbox: owe(after, now, change.happenings) })) {
         metrics.decided(operation);
         bus.publish(after);
         return after;

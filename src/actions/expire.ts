@@ -53,7 +53,9 @@ async function expireOne(
 ): Promise<boolean> {
   const action = await actions.find(held.accountId, held.id);
   const change = action === null ? null : expire(action, held, now);
-  if (change === null || !(await actions.apply({ change, at: now, outbox: owe(change.after, now) }))) return false;
+  if (change === null) return false;
+  const outbox = owe(change.after, now, change.happenings);
+  if (!(await actions.apply({ change, at: now, outbox }))) return false;
   metrics.decided("cancel");
   bus.publish(change.after);
   return true;

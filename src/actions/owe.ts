@@ -1,11 +1,12 @@
 import { callbackJson } from "../contract/callback.ts";
 import type { Action } from "../domain/action.ts";
 import { hostOf, owedOn } from "../domain/owed.ts";
+import type { Happening } from "../domain/timeline.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { OutboxRow } from "../ports/store.ts";
 
-/** The outbox rows that an action owes because it has come into its present state. */
-export type Owe = (action: Action, at: Date) => readonly OutboxRow[];
+/** The outbox rows that an action owes because it has come into its present state, in this way. */
+export type Owe = (action: Action, at: Date, happenings: readonly Happening[]) => readonly OutboxRow[];
 
 export interface OweDeps {
   readonly ids: Pick<Ids, "row">;
@@ -14,8 +15,8 @@ export interface OweDeps {
 
 /** Fixes the body of a callback at the moment of the change; a mail is written when it is sent. */
 export function createOwe({ ids, receiptUrl }: OweDeps): Owe {
-  return (action, at) =>
-    owedOn(action).map((owed) => ({
+  return (action, at, happenings) =>
+    owedOn(action, happenings).map((owed) => ({
       id: ids.row(at),
       owed,
       host: hostOf(owed),

@@ -66,7 +66,7 @@ export function createSettleNotification(deps: NotifyDeps): SettleNotification {
   };
 }
 
-function nextOf({ status }: NotificationChange): "delivered" | "retry" | "given_up" {
+function nextOf({ status }: NotificationChange): "delivered" | "retry" | "given_up" | "dropped" {
   return status === "pending" ? "retry" : status;
 }
 

@@ -1,6 +1,6 @@
 import type { Action } from "../domain/action.ts";
 import type { Delivery, Notification } from "../domain/notification.ts";
-import { hostOf, type OwedKind, owedOn } from "../domain/owed.ts";
+import { type OwedKind, owingHost } from "../domain/owed.ts";
 import { describe } from "../domain/outcome.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Queue } from "../ports/store.ts";
@@ -67,10 +67,8 @@ export class Outbox {
 
   /** The row is in the store since the change's own commit: only its lane has to be told. */
   #hear(action: Action): void {
-    if (action.callback === null && action.notifyEmail === null) return;
-    for (const owed of owedOn(action)) {
-      if (owed.kind === this.#kind) this.#loop.hint({ accountId: action.accountId, host: hostOf(owed) });
-    }
+    const host = owingHost(action, this.#kind);
+    if (host !== null) this.#loop.hint({ accountId: action.accountId, host });
   }
 }
 

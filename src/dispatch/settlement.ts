@@ -2,6 +2,7 @@ import type { Action } from "../domain/action.ts";
 import type { Backoff } from "../domain/backoff.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import { nextStep, settle } from "../domain/settle.ts";
+import type { Happening } from "../domain/timeline.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
@@ -17,7 +18,7 @@ export interface SettlementDeps {
   readonly bus: Bus;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly owe: (action: Action, at: Date) => readonly OutboxRow[];
+  readonly owe: (action: Action, at: Date, happenings: readonly Happening[]) => readonly OutboxRow[];
   readonly backoff: Backoff;
   readonly attemptTimeoutMs: number;
 }
@@ -42,7 +43,7 @@ export function createSettle(deps: SettlementDeps): Settle {
     const ended = { outcome, now, durationMs, timeoutMs: attemptTimeoutMs, backoff, chance: ids.chance() };
     const change = settle(action, ended);
     const { after } = change;
-    const write = { change, at: now, outbox: owe(after, now) };
+    const write = { change, at: now, outbox: owe(after, now, change.happenings) };
     const written = await untilWritten(clock, action.leaseUntil, () => actions.apply(write));
     if (written !== "yes") {
       metrics.fenced();

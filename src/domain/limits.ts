@@ -114,9 +114,15 @@ export const NOTIFY_DELAYS_MS = [5 * SECOND_MS, 30 * SECOND_MS, 5 * MINUTE_MS, 3
 /** Callbacks under way at a time: in all, and from one account to one host. */
 export const CALLBACKS_IN_FLIGHT_MAX = 64;
 export const CALLBACKS_PER_HOST_MAX = 16;
-/** Mails under way at a time: in all, and of one account. */
+/** Mails under way at a time: in all, and from one account to one recipient, who gets them in their order. */
 export const MAILS_IN_FLIGHT_MAX = 8;
-export const MAILS_PER_ACCOUNT_MAX = 4;
+export const MAILS_AT_ONCE_MAX = 1;
+/** Mails within an hour: to one recipient, and of one account (hostile 7). */
+export const MAIL_WINDOW_MS = HOUR_MS;
+export const MAILS_PER_RECIPIENT_MAX = 100;
+export const MAILS_PER_ACCOUNT_MAX = 1_000;
+/** Bytes of each part of a request that a mail shows; the whole stands behind its links. */
+export const MAIL_PART_BYTES_MAX = 2_048;
 
 /** A claim is the claimant's for the attempt's deadline and this much more to write the result down. */
 export const LEASE_GRACE_MS = 15 * SECOND_MS;

@@ -2,7 +2,8 @@ import { RETRY_JITTER, NOTIFY_DELAYS_MS } from "./limits.ts";
 import type { Owed } from "./owed.ts";
 import type { Happening } from "./timeline.ts";
 
-export type NotificationStatus = "pending" | "active" | "delivered" | "given_up";
+/** `dropped`: it came to be needless, and nothing is told of it. */
+export type NotificationStatus = "pending" | "active" | "delivered" | "given_up" | "dropped";
 
 /** A callback or mail that an action owes, claimed for an attempt. Its fate never touches the action. */
 export interface Notification {
@@ -27,6 +28,10 @@ export type Delivery =
   | { readonly kind: "failed"; readonly error: string; readonly notBeforeMs: number | null }
   /** Another attempt would end the same way. */
   | { readonly kind: "refused"; readonly error: string }
+  /** Nothing was tried, and nothing will be. */
+  | { readonly kind: "withheld"; readonly error: string }
+  /** There is nobody whom it would tell anything. */
+  | { readonly kind: "needless" }
   /** The sender was stopped: nothing is known against the receiver, so that the next attempt is due at once. */
   | { readonly kind: "interrupted"; readonly error: string };
 
@@ -37,7 +42,8 @@ export interface NotificationChange {
   /** When it is tried again; null when it is over. */
   readonly dueAt: Date | null;
   readonly lastError: string | null;
-  readonly happening: Happening;
+  /** Null: the timeline is not told. */
+  readonly happening: Happening | null;
 }
 
 export interface DeliveryEnd {
@@ -49,31 +55,51 @@ export interface DeliveryEnd {
 
 /** What becomes of a notification after an attempt: delivered, waiting for the next one, or given up (decisions 8). */
 export function settleNotification(before: Notification, { delivery, now, chance }: DeliveryEnd): NotificationChange {
-  if (delivery.kind === "delivered") return change(before, "delivered", null, null);
-  const delayMs = delayBefore(before.attempts, delivery, chance);
-  if (delayMs !== null) return change(before, "pending", new Date(now.getTime() + delayMs), delivery.error);
-  const attempts = before.attempts === 1 ? "1 attempt" : `${before.attempts} attempts`;
-  return change(before, "given_up", null, `${delivery.error} Given up after ${attempts}.`);
+  const { attempts } = before;
+  if (delivery.kind === "delivered") return change(before, { status: "delivered", dueAt: null, error: null, attempts });
+  if (delivery.kind === "needless") {
+    return { before, status: "dropped", dueAt: null, lastError: null, happening: null };
+  }
+  if (delivery.kind === "withheld") {
+    return change(before, { status: "given_up", dueAt: null, error: delivery.error, attempts: attempts - 1 });
+  }
+  return failed(before, delivery, now, chance);
+}
+
+type Failure = Extract<Delivery, { readonly kind: "failed" | "refused" | "interrupted" }>;
+
+function failed(before: Notification, failure: Failure, now: Date, chance: number): NotificationChange {
+  const { attempts } = before;
+  const delayMs = delayBefore(attempts, failure, chance);
+  if (delayMs !== null) {
+    const dueAt = new Date(now.getTime() + delayMs);
+    return change(before, { status: "pending", dueAt, error: failure.error, attempts });
+  }
+  const error = `${failure.error} Given up after ${attempts === 1 ? "1 attempt" : `${attempts} attempts`}.`;
+  return change(before, { status: "given_up", dueAt: null, error, attempts });
 }
 
 /** Milliseconds until the next attempt; null when there is none. */
-function delayBefore(attempts: number, delivery: Exclude<Delivery, { kind: "delivered" }>, chance: number) {
+function delayBefore(attempts: number, failure: Failure, chance: number): number | null {
   const plain = NOTIFY_DELAYS_MS[attempts - 1];
-  if (plain === undefined || delivery.kind === "refused") return null;
-  if (delivery.kind === "interrupted") return 0;
+  if (plain === undefined || failure.kind === "refused") return null;
+  if (failure.kind === "interrupted") return 0;
   const delayMs = Math.round(plain * (1 + RETRY_JITTER * (2 * chance - 1)));
   // The later of the two: a receiver that always answers "in a second" would have used up its attempts in six.
-  return Math.max(delayMs, delivery.notBeforeMs ?? 0);
+  return Math.max(delayMs, failure.notBeforeMs ?? 0);
 }
 
-function change(
-  before: Notification,
-  status: NotificationChange["status"],
-  dueAt: Date | null,
-  error: string | null,
-): NotificationChange {
-  const { owed, attempts } = before;
-  const told = { event: owed.event, delivered: status === "delivered", attempts, error };
-  const happening: Happening = { type: owed.kind, ...told, next_retry_at: dueAt?.toISOString() ?? null };
+interface Ended {
+  readonly status: NotificationChange["status"];
+  readonly dueAt: Date | null;
+  readonly error: string | null;
+  /** Attempts that were made. */
+  readonly attempts: number;
+}
+
+function change(before: Notification, { status, dueAt, error, attempts }: Ended): NotificationChange {
+  const { kind: type, event } = before.owed;
+  const next_retry_at = dueAt?.toISOString() ?? null;
+  const happening: Happening = { type, event, delivered: status === "delivered", attempts, error, next_retry_at };
   return { before, status, dueAt, lastError: error, happening };
 }

@@ -1,21 +1,25 @@
 import type { Action, ActionStatus } from "./action.ts";
+import type { Happening } from "./timeline.ts";
 
 /** The four kinds of news that a callback brings (decisions 8). */
 export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "failed" | "cancelled"}`;
 
+/**
+ * `approval` asks for a decision; `decided` tells whoever was asked that somebody else has decided, so that the question
+ * in the mailbox has its answer below it.
+ */
+export type MailEvent = "approval" | "decided";
+
 /** A notification that a change owes to somebody outside; it becomes a row of the outbox in the change's own commit. */
 export type Owed =
   | { readonly kind: "callback"; readonly event: CallbackEvent; readonly target: string }
-  | { readonly kind: "mail"; readonly event: "approval"; readonly target: string };
+  | { readonly kind: "mail"; readonly event: MailEvent; readonly target: string };
 
 export type OwedKind = Owed["kind"];
 
-/** All mails of an account wait in one lane; no host of a URL is empty. */
-const MAIL_HOST = "";
-
-/** Where a notification goes to: with the account, the lane that it waits in. */
-export function hostOf({ kind, target }: Owed): string {
-  return kind === "callback" ? new URL(target).host : MAIL_HOST;
+/** Where a notification goes to: with the account, the lane that it waits in. A mailbox is one whatever its case. */
+export function hostOf({ kind, target }: Pick<Owed, "kind" | "target">): string {
+  return kind === "callback" ? new URL(target).host : target.toLowerCase();
 }
 
 const CALLBACK_EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
@@ -27,13 +31,37 @@ const CALLBACK_EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
   active: null,
 };
 
-/** What is owed because an action has come into this state. */
-export function owedOn(action: Pick<Action, "status" | "callback" | "notifyEmail" | "approve">): readonly Owed[] {
+type Owing = Pick<Action, "status" | "callback" | "notifyEmail" | "approve">;
+
+/** What is owed because an action has come into this state, by what is told of how it came there. */
+export function owedOn(action: Owing, happenings: readonly Happening[]): readonly Owed[] {
+  const { status, callback, notifyEmail } = action;
   const owed: Owed[] = [];
-  const event = CALLBACK_EVENTS[action.status];
-  if (event !== null && action.callback !== null) owed.push({ kind: "callback", event, target: action.callback });
-  if (action.status === "awaiting_approval" && action.notifyEmail !== null) {
-    owed.push({ kind: "mail", event: "approval", target: action.notifyEmail });
+  const event = CALLBACK_EVENTS[status];
+  if (event !== null && callback !== null) owed.push({ kind: "callback", event, target: callback });
+  if (notifyEmail === null) return owed;
+  if (status === "awaiting_approval") owed.push({ kind: "mail", event: "approval", target: notifyEmail });
+  if (happenings.some((happening) => isDecidedByOthers(happening, notifyEmail))) {
+    owed.push({ kind: "mail", event: "decided", target: notifyEmail });
   }
   return owed;
+}
+
+/** Whoever decided by the link of the mail knows it. */
+function isDecidedByOthers(happening: Happening, email: string): boolean {
+  const isDecision = happening.type === "approved" || happening.type === "rejected";
+  return isDecision && happening.actor !== `email:${email}`;
+}
+
+/**
+ * The host at which an action in this state may have a new notification of a kind; null when it has none. A hint, in
+ * which nothing is missing: more may be looked for than is there.
+ */
+export function owingHost(action: Owing, kind: OwedKind): string | null {
+  const { status, callback, notifyEmail, approve } = action;
+  if (kind === "callback") {
+    return callback === null || CALLBACK_EVENTS[status] === null ? null : hostOf({ kind, target: callback });
+  }
+  const mayBeNews = approve && (status === "awaiting_approval" || status === "pending" || status === "cancelled");
+  return notifyEmail !== null && mayBeNews ? hostOf({ kind, target: notifyEmail }) : null;
 }

@@ -5,7 +5,7 @@ import type { OwedKind } from "../domain/owed.ts";
 export interface Metrics {
   created(kind: "created" | "matched"): void;
   attempted(outcome: OutcomeKind, next: "completed" | "retry" | "failed", durationMs: number): void;
-  notified(kind: OwedKind, next: "delivered" | "retry" | "given_up", durationMs: number): void;
+  notified(kind: OwedKind, next: "delivered" | "retry" | "given_up" | "dropped", durationMs: number): void;
   decided(operation: "approve" | "cancel" | "retry"): void;
   rescued(count: number): void;
   fenced(): void;

@@ -173,6 +173,11 @@ export interface OutboxStore {
   readonly mails: Queue<Notification>;
   /** The body of a callback; null once it was delivered, and for a mail. */
   payload(id: string): Promise<string | null>;
+  /**
+   * Counts a mail as sent now, unless so many of the hour's were to its recipient or of its account already. False: it
+   * must not be sent. A mail that is tried again is counted again, in place of its last time.
+   */
+  permitMail(mail: Notification, at: Date): Promise<boolean>;
   /** Writes how an attempt ended, and what its action's timeline tells of it. False: the row has moved on since. */
   settle(change: NotificationChange, at: Date): Promise<boolean>;
   /** What an account is or was owed, newest first, older than the row named by `before`. */

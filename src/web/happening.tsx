@@ -113,8 +113,10 @@ function attemptWords(happening: Attempted, at: Date): Words {
 
 function notificationWords(happening: Notified, at: Date): Words {
   const { type, event, delivered, attempts, error, next_retry_at: next } = happening;
-  const what = type === "mail" ? "Approval mail" : `Callback ${event}`;
-  const end = next === null ? `given up after ${counted(attempts, "attempt")}` : "not delivered yet";
+  const mail = event === "decided" ? "Mail about the decision" : "Approval mail";
+  const what = type === "mail" ? mail : `Callback ${event}`;
+  const last = attempts === 0 ? "not sent" : `given up after ${counted(attempts, "attempt")}`;
+  const end = next === null ? last : "not delivered yet";
   return {
     tone: delivered ? "still" : "wait",
     title: `${what} ${delivered ? "delivered" : end}`,

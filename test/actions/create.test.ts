@@ -212,9 +212,9 @@ describe("what an action owes", () => {
     status,
     attempts,
   });
-  const mail = (run: number): OutboxSeen => ({
+  const mail = (run: number, event = "approval"): OutboxSeen => ({
     kind: "mail",
-    event: "approval",
+    event,
     run,
     type: null,
     status: null,
@@ -239,12 +239,15 @@ describe("what an action owes", () => {
     expect(await outboxOf(folder, id)).toEqual([
       callback("awaiting_approval", 1, 0),
       mail(1),
+      mail(1, "decided"),
       callback("failed", 1, 1),
       callback("awaiting_approval", 2, 0),
       mail(2),
       callback("cancelled", 2, 0),
+      mail(2, "decided"),
       callback("awaiting_approval", 3, 0),
       mail(3),
+      mail(3, "decided"),
       callback("completed", 3, 1),
     ]);
   });

@@ -226,6 +226,7 @@ describe("a create that is refused", () => {
   });
 
   test("that asks somebody who is no approver is validation_error", () => {
+    verifies("decision.7.approvers");
     const bounded = rigCreate({ approvers: ["Ann@Example.com", "@ops.example"] });
     const asking = (email: string) => create(`"notify":{"email":"${email}"}`);
     expect(refusalOf(() => bounded(asking("eve@example.com")))).toEqual({
@@ -234,6 +235,7 @@ describe("a create that is refused", () => {
     });
     expect(refusalOf(() => bounded(asking("jo-ann@example.com"))).fields).toEqual(["notify.email"]);
     expect(refusalOf(() => bounded(asking("bob@dev-ops.example"))).fields).toEqual(["notify.email"]);
+    expect(refusalOf(() => bounded(asking("bob@sub.ops.example"))).fields).toEqual(["notify.email"]);
     expect(bounded(asking("ann@example.com")).request.notifyEmail).toBe("ann@example.com");
     expect(bounded(asking("bob@OPS.example")).request.notifyEmail).toBe("bob@OPS.example");
   });

@@ -59,6 +59,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["lanes of callbacks", ({ outbox }) => outbox.callbacks.lanes(null, 3), ["outbox_pending"]],
   ["pending callbacks", ({ outbox }) => outbox.callbacks.pending(LANE, 9), ["outbox_pending"]],
   ["claim and settle a callback", notifyOne, ["actions", "outbox", "outbox_pending"]],
+  ["count a mail in", mailOne, ["outbox", "outbox_mailed_by", "outbox_mailed_to", "outbox_pending"]],
   ["body of a callback", ({ outbox }) => outbox.payload("x"), ["outbox"]],
   ["orphaned callbacks of a time", ({ outbox }) => outbox.callbacks.orphans(NOON, 9), ["outbox_active"]],
   ["orphaned callbacks", ({ outbox }) => outbox.callbacks.orphans(null, 9), ["outbox_active"]],
@@ -174,6 +175,13 @@ async function notifyOne({ actions, outbox }: Store): Promise<void> {
   const [before] = await outbox.callbacks.claim(await outbox.callbacks.pending(LANE, 1), LEASE);
   if (before === undefined) throw new Error("There was nothing to be claimed.");
   await outbox.settle(settleNotification(before, { delivery: { kind: "delivered" }, now: NOON, chance: 0.5 }), NOON);
+}
+
+async function mailOne({ actions, outbox }: Store): Promise<void> {
+  await actions.create(aCreation({ approve: true, notifyEmail: "boss@example.com" }));
+  const lane = { accountId: ACCOUNT, host: "boss@example.com" };
+  const [mail] = await outbox.mails.claim(await outbox.mails.pending(lane, 1), LEASE);
+  if (mail !== undefined) await outbox.permitMail(mail, NOON);
 }
 
 /** A store that asks for the plan of every statement before it runs it. */

@@ -13,6 +13,8 @@ import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
 
 const HOOKS = "http://127.0.0.1:9001/hooks";
+/** Many processes one after the other, on a machine that may be busy. */
+const BUSY = { timeout: 60_000 };
 const HELD = { approve: true, callback: HOOKS };
 
 const folders: string[] = [];
@@ -100,6 +102,7 @@ test.each(STOP_POINTS)(
       expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "awaiting_approval", revision: 1 });
     }
   },
+  BUSY,
 );
 
 test("what a dead process had under way is due at once, and its attempt is told of as interrupted", async () => {

@@ -6,6 +6,7 @@ import { answered } from "../support/factory.ts";
 import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
+import { answers, type Behaviour, floods, openRawTarget, says } from "../support/raw-target.ts";
 import { Target } from "../support/target.ts";
 
 const REFUSED: Outcome = { kind: "not_sent", fault: "refused" };
@@ -158,6 +159,38 @@ test("a receiver at an address that is not allowed is given up at once", async (
       error: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS). Given up after 1 attempt.",
     },
   ]);
+});
+
+test.each([
+  [
+    "redirects",
+    answers(302, "", ["Location: /elsewhere"]),
+    "answered with a redirect (302); redirects are never followed.",
+  ],
+  ["is silent", () => {}, "did not answer within 0.3 seconds."],
+  ["answers garbage", says("SSH-2.0-OpenSSH\r\n\r\n"), "answer was not valid HTTP."],
+  ["drops the connection", (socket) => socket.destroy(), "closed the connection before the whole answer came."],
+] as readonly (readonly [string, Behaviour, string])[])(
+  "a receiver that %s is met as a target is: one call, one of our sentences",
+  async (_what, behaviour, sentence) => {
+    verifies("hostile.4.callback-mail");
+    await using hooks = await openRawTarget(behaviour);
+    await using engine = await openEngine({ env: { ATTEMPT_TIMEOUT_MS: "300" } });
+    const { id } = await engine.create({ approve: true, callback: hooks.url() });
+    const [told] = await engine.told(id, "callback", 1);
+    expect(told).toMatchObject({ delivered: false, attempts: 1, error: expect.stringContaining(sentence) });
+    await hooks.abandoned();
+    expect([hooks.connections, hooks.requests.length]).toEqual([1, 1]);
+  },
+);
+
+test("an answer of any size is an arrival, and none of it is kept", async () => {
+  verifies("hostile.4.callback-mail");
+  await using hooks = await openRawTarget(floods("HTTP/1.1 200 OK\r\n\r\n", "x".repeat(65_536)));
+  await using engine = await openEngine();
+  const { id } = await engine.create({ approve: true, callback: hooks.url() });
+  expect(await engine.told(id, "callback", 1)).toMatchObject([{ delivered: true, attempts: 1 }]);
+  await hooks.abandoned();
 });
 
 test("a retry begins a run with callbacks of its own; that of the old run still arrives", async () => {

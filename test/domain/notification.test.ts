@@ -81,3 +81,10 @@ test("a receiver's Retry-After makes the wait longer, never shorter", () => {
   expect(asked(1, 1_000)).toBe(5_000);
   expect(asked(6, 1_000)).toBeNull();
 });
+
+test("what is withheld was not tried, and says why; what is needless says nothing", () => {
+  const withheld = after(1, { kind: "withheld", error: "No mail is sent." });
+  expect(withheld).toMatchObject({ status: "given_up", dueAt: null, lastError: "No mail is sent." });
+  expect(withheld.happening).toMatchObject({ delivered: false, attempts: 0, error: "No mail is sent." });
+  expect(after(1, { kind: "needless" })).toMatchObject({ status: "dropped", dueAt: null, happening: null });
+});

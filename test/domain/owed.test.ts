@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES, type ActionStatus } from "../../src/domain/action.ts";
-import { type CallbackEvent, type Owed, owedOn } from "../../src/domain/owed.ts";
+import type { Actor } from "../../src/domain/actor.ts";
+import { type CallbackEvent, hostOf, type Owed, owedOn, owingHost } from "../../src/domain/owed.ts";
 import { verifies } from "../spec/verifies.ts";
 
 const EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
@@ -23,13 +24,53 @@ describe.each(ACTION_STATUSES)("an action that is %s now", (status) => {
   test("owes a callback where there is news, and a mail where it is held", () => {
     verifies("decision.8.types");
     for (const approve of [true, false]) {
-      expect(owedOn({ status, approve, callback: CALLBACK, notifyEmail: EMAIL })).toEqual([...callback, ...mail]);
+      expect(owedOn({ status, approve, callback: CALLBACK, notifyEmail: EMAIL }, [])).toEqual([...callback, ...mail]);
     }
   });
 
   test("owes nothing to whom nobody named", () => {
-    expect(owedOn({ status, approve: true, callback: CALLBACK, notifyEmail: null })).toEqual(callback);
-    expect(owedOn({ status, approve: true, callback: null, notifyEmail: EMAIL })).toEqual(mail);
-    expect(owedOn({ status, approve: true, callback: null, notifyEmail: null })).toEqual([]);
+    expect(owedOn({ status, approve: true, callback: CALLBACK, notifyEmail: null }, [])).toEqual(callback);
+    expect(owedOn({ status, approve: true, callback: null, notifyEmail: EMAIL }, [])).toEqual(mail);
+    expect(owedOn({ status, approve: true, callback: null, notifyEmail: null }, [])).toEqual([]);
   });
+});
+
+describe("whoever was asked by mail is told of a decision", () => {
+  const held = { status: "pending", approve: true, callback: null, notifyEmail: EMAIL } as const;
+  const said = (type: "approved" | "rejected", actor: Actor) => [{ type, actor }] as const;
+
+  test.each(["approved", "rejected"] as const)("that another has taken: %s", (type) => {
+    const news: readonly Owed[] = [{ kind: "mail", event: "decided", target: EMAIL }];
+    for (const actor of ["key:ann", "user:boss@example.com", "mcp:agent", "email:ann@example.com", "system"] as const) {
+      expect(owedOn(held, said(type, actor))).toEqual(news);
+    }
+  });
+
+  test("but not of their own, nor where they were not asked, nor of what is no decision", () => {
+    expect(owedOn(held, said("approved", `email:${EMAIL}`))).toEqual([]);
+    expect(owedOn({ ...held, notifyEmail: null }, said("approved", "key:ann"))).toEqual([]);
+    expect(
+      owedOn(held, [
+        { type: "cancelled", actor: "key:ann" },
+        { type: "created", actor: "key:ann" },
+      ]),
+    ).toEqual([]);
+  });
+});
+
+test("the host of what may be owed is hinted at wherever something is owed", () => {
+  for (const status of ACTION_STATUSES) {
+    for (const type of ["created", "approved", "rejected", "cancelled", "retried"] as const) {
+      const action = { status, approve: true, callback: CALLBACK, notifyEmail: "Boss@Example.com" };
+      // A yes makes it pending and a no cancels it; nothing else is a decision.
+      if (type === "approved" && status !== "pending") continue;
+      if (type === "rejected" && status !== "cancelled") continue;
+      for (const owed of owedOn(action, [{ type, actor: "key:ann" }])) {
+        expect(owingHost(action, owed.kind)).toBe(hostOf(owed));
+      }
+    }
+  }
+  expect(owingHost({ status: "active", approve: true, callback: CALLBACK, notifyEmail: EMAIL }, "callback")).toBeNull();
+  expect(owingHost({ status: "completed", approve: true, callback: null, notifyEmail: EMAIL }, "mail")).toBeNull();
+  expect(hostOf({ kind: "mail", target: "Boss@Example.com" })).toBe("boss@example.com");
 });

@@ -107,10 +107,10 @@ export const SPEC: readonly Requirement[] = [
   }),
 
   ...section("Approval paths", {
-    "spec.approval.mail": "later 5: With `notify.email` the approver gets a mail with approve and reject buttons.",
+    "spec.approval.mail": "With `notify.email` the approver gets a mail with approve and reject buttons.",
     "spec.approval.link": "Following either link resolves the action and redirects to the receipt page.",
     "spec.approval.mail-not-configured":
-      "later 5: Without an email-provider key the action is still created, but no email is sent.",
+      "Without an email-provider key the action is still created, but no email is sent.",
     "spec.approval.tool": "An agent tool named `approve`, called after explicit human confirmation.",
     "spec.approval.callback":
       "The client gets action events at `callback`, asks a reviewer, then calls approve or cancel.",
@@ -204,7 +204,7 @@ export const SPEC: readonly Requirement[] = [
   ...section("Events", {
     "spec.events.callback": "The service notifies `callback` when the action completes or fails.",
     "spec.events.callback-held": "`callback` is also notified of an action that awaits approval.",
-    "spec.events.mail": "later 5: With `notify.email` and `approve: true` an approval email is sent.",
+    "spec.events.mail": "With `notify.email` and `approve: true` an approval email is sent.",
     "spec.events.signed": "Outbound requests to targets are signed with HMAC signatures.",
   }),
 

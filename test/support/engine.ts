@@ -7,6 +7,7 @@ import type { Action, ActionRequest, ActionStatus } from "../../src/domain/actio
 import type { Caller } from "../../src/domain/caller.ts";
 import { createEngine } from "../../src/engine.ts";
 import { systemIds } from "../../src/ids.ts";
+import { mailerOf } from "../../src/mailer.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { parsePolicy } from "../../src/outbound/policy.ts";
@@ -50,6 +51,7 @@ export async function openEngine(options: EngineOptions = {}) {
     store,
     secrets: vault.secrets,
     sender,
+    mailer: await mailerOf(config, clock),
     clock,
     ids,
     log: collect(lines),

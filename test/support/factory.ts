@@ -67,10 +67,11 @@ export function aCreation(overrides: Partial<Action> = {}): Creation {
 
 export function creationOf(action: Action): Creation {
   const created: Happening = { type: "created", actor: action.createdBy };
+  const happenings: readonly Happening[] = action.approve ? [created, { type: "held" }] : [created];
   return {
     action,
-    happenings: action.approve ? [created, { type: "held" }] : [created],
-    outbox: owe(action, action.createdAt),
+    happenings,
+    outbox: owe(action, action.createdAt, happenings),
     claim: null,
   };
 }
@@ -83,7 +84,7 @@ export function aDecision(now: Date = NOON, reason: string | null = null) {
 /** What a desk would write for a step that the law allowed; a refusal fails the test. */
 export function writeOf(step: Change | Refusal, at: Date = NOON): ChangeWrite {
   if (isRefusal(step)) throw new Error(`The law refused: ${step.message}`);
-  return { change: step, at, outbox: owe({ ...step.before, ...step.after }, at) };
+  return { change: step, at, outbox: owe({ ...step.before, ...step.after }, at, step.happenings) };
 }
 
 /** The target answered with this status. */

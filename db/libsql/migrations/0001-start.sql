@@ -163,6 +163,8 @@ CREATE TABLE outbox (
   due_at INTEGER,
   lease_until INTEGER,
   created_at INTEGER NOT NULL,
+  -- When a mail was last given to the provider: what the hourly limits count.
+  sent_at INTEGER,
   last_error TEXT
 );
 CREATE UNIQUE INDEX outbox_once ON outbox (action_id, revision, kind, event);
@@ -170,6 +172,9 @@ CREATE INDEX outbox_by_account ON outbox (account_id, id);
 -- Delivery: the queue of each lane, and the leases that may have been left behind.
 CREATE INDEX outbox_pending ON outbox (kind, account_id, host, due_at) WHERE status = 'pending';
 CREATE INDEX outbox_active ON outbox (kind, lease_until) WHERE status = 'active';
+-- The mails of the last hour, by recipient and by account.
+CREATE INDEX outbox_mailed_to ON outbox (host, sent_at) WHERE kind = 'mail' AND sent_at IS NOT NULL;
+CREATE INDEX outbox_mailed_by ON outbox (account_id, sent_at) WHERE kind = 'mail' AND sent_at IS NOT NULL;
 
 -- Links of approval mails, by their hashes. Old ones lead to the receipt, so they go when their action goes.
 CREATE TABLE approval_links (

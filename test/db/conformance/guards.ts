@@ -40,7 +40,8 @@ export function testGuards(open: OpenTestStore): void {
       });
       expect(await happeningsOf(db.actions, action)).toEqual(["created", "held", isApproved ? "approved" : "rejected"]);
       const events = (await db.outbox(action.id)).map(({ event }) => event);
-      expect(events).toEqual(["action.awaiting_approval", "approval", ...(isApproved ? [] : ["action.cancelled"])]);
+      const ends = isApproved ? ["decided"] : ["action.cancelled", "decided"];
+      expect(events).toEqual(["action.awaiting_approval", "approval", ...ends]);
     });
 
     test("twenty of each at once: one decision row, one callback at most", async () => {
@@ -150,6 +151,7 @@ export function testGuards(open: OpenTestStore): void {
         "1 action.awaiting_approval",
         "1 approval",
         "1 action.cancelled",
+        "1 decided",
         "2 action.awaiting_approval",
         "2 approval",
       ]);

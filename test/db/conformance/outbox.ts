@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { cancel, retry } from "../../../src/domain/change.ts";
 import type { Action } from "../../../src/domain/action.ts";
+import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../../src/domain/limits.ts";
 import { type Delivery, type Notification, settleNotification } from "../../../src/domain/notification.ts";
 import type { Queue } from "../../../src/ports/store.ts";
 import { verifies } from "../../spec/verifies.ts";
@@ -25,8 +26,8 @@ export function testOutbox(open: OpenTestStore): void {
       { accountId: OTHER_ACCOUNT, host: "hooks.example.com", dueAt: later(9) },
     ]);
     expect(await db.owed.mails.lanes(null, 10)).toEqual([
-      { accountId: ACCOUNT, host: "", dueAt: NOON },
-      { accountId: OTHER_ACCOUNT, host: "", dueAt: later(9) },
+      { accountId: ACCOUNT, host: "boss@example.com", dueAt: NOON },
+      { accountId: OTHER_ACCOUNT, host: "boss@example.com", dueAt: later(9) },
     ]);
     const [first] = await db.owed.callbacks.lanes(null, 1);
     expect(await db.owed.callbacks.lanes(first ?? null, 1)).toEqual([{ ...LANE, dueAt: NOON }]);
@@ -150,6 +151,58 @@ export function testOutbox(open: OpenTestStore): void {
     ]);
   });
 
+  describe("the mails of an hour", () => {
+    test("are counted by recipient, whatever the case of the address, and whoever asks them", async () => {
+      verifies("hostile.7.mail-caps");
+      await using db = await open();
+      const asked = (n: number) => ({
+        approve: true,
+        notifyEmail: n % 2 === 0 ? "boss@example.com" : "Boss@Example.com",
+        accountId: n % 3 === 0 ? OTHER_ACCOUNT : ACCOUNT,
+      });
+      const mails = await claimedMails(db, MAILS_PER_RECIPIENT_MAX + 20, asked);
+      const permitted = await Promise.all(mails.map((mail) => db.owed.permitMail(mail, NOON)));
+      expect(permitted.filter(Boolean)).toHaveLength(MAILS_PER_RECIPIENT_MAX);
+      const others = { ...asked(0), notifyEmail: "ann@example.com" };
+      const [other] = await claimedMails(db, 1, () => others);
+      expect(other !== undefined && (await db.owed.permitMail(other, NOON))).toBe(true);
+    });
+
+    test("are counted by account", async () => {
+      verifies("hostile.7.mail-caps");
+      await using db = await open();
+      const asked = (n: number) => ({ approve: true, notifyEmail: `a${n % 20}@example.com` });
+      const mails = await claimedMails(db, MAILS_PER_ACCOUNT_MAX + 5, asked);
+      const permitted = await Promise.all(mails.map((mail) => db.owed.permitMail(mail, NOON)));
+      expect(permitted.filter(Boolean)).toHaveLength(MAILS_PER_ACCOUNT_MAX);
+      const [stranger] = await claimedMails(db, 1, (n) => ({ ...asked(n + 21), accountId: OTHER_ACCOUNT }));
+      expect(stranger !== undefined && (await db.owed.permitMail(stranger, NOON))).toBe(true);
+    });
+
+    test("are those of the last sixty minutes, and a mail that is tried again is counted once", async () => {
+      verifies("hostile.7.mail-caps");
+      await using db = await open();
+      const mails = await claimedMails(db, MAILS_PER_RECIPIENT_MAX + 1, () => ({ ...HELD, callback: null }));
+      const [first, ...rest] = mails;
+      const last = rest.pop();
+      if (first === undefined || last === undefined) throw new Error("Nothing was claimed.");
+      expect(await db.owed.permitMail(first, NOON)).toBe(true);
+      for (const mail of rest) expect(await db.owed.permitMail(mail, later(1_000))).toBe(true);
+      expect(await db.owed.permitMail(last, later(MAIL_WINDOW_MS - 1))).toBe(false);
+      expect(await db.owed.permitMail(first, later(MAIL_WINDOW_MS - 1))).toBe(true);
+      expect(await db.owed.permitMail(last, later(MAIL_WINDOW_MS))).toBe(false);
+      expect(await db.owed.permitMail(last, later(MAIL_WINDOW_MS + 1_000))).toBe(true);
+    });
+
+    test("a claim that is over permits nothing", async () => {
+      await using db = await open();
+      const [mail] = await claimedMails(db, 1, () => HELD);
+      if (mail === undefined) throw new Error("Nothing was claimed.");
+      await settle(db, mail, FAILED);
+      expect(await db.owed.permitMail(mail, NOON)).toBe(false);
+    });
+  });
+
   describe("orphans", () => {
     test("are the rows under way whose lease ended before the time, by kind, the earliest first", async () => {
       await using db = await open();
@@ -182,14 +235,15 @@ export function testOutbox(open: OpenTestStore): void {
   test("an account reads what it was owed, newest first, page by page, and nobody else's", async () => {
     await using db = await open();
     await createdAction(db.actions, { ...HELD, accountId: OTHER_ACCOUNT });
-    for (const ms of [0, 1, 2]) await createdAction(db.actions, { ...HELD, notifyEmail: null, createdAt: later(ms) });
+    for (const ms of [0, 9_000, 18_000])
+      await createdAction(db.actions, { ...HELD, notifyEmail: null, createdAt: later(ms) });
     const [due] = await db.owed.callbacks.pending(LANE, 1);
     const [first] = await db.owed.callbacks.claim(due === undefined ? [] : [due], LEASE);
     if (first !== undefined) await settle(db, first, { kind: "refused", error: "No." });
     const page = await db.owed.list(ACCOUNT, null, 2);
     expect(page.map(({ createdAt, status }) => [createdAt, status])).toEqual([
-      [later(2), "pending"],
-      [later(1), "pending"],
+      [later(18_000), "pending"],
+      [later(9_000), "pending"],
     ]);
     expect(await db.owed.list(ACCOUNT, page[1]?.id ?? null, 2)).toMatchObject([
       { status: "given_up", attempts: 1, lastError: "No. Given up after 1 attempt.", dueAt: null, createdAt: NOON },
@@ -203,6 +257,14 @@ async function claimOne(queue: Queue<Notification>, now = NOON, leaseUntil = LEA
   const [won] = await queue.claim(due === undefined ? [] : [due], { now, leaseUntil });
   if (won === undefined) throw new Error("There was nothing to be claimed.");
   return won;
+}
+
+/** So many mails under way. */
+async function claimedMails(db: TestStore, count: number, asked: (n: number) => Partial<Action>) {
+  await Promise.all(Array.from({ length: count }, (_, n) => createdAction(db.actions, asked(n))));
+  const lanes = await db.owed.mails.lanes(null, count);
+  const due = await Promise.all(lanes.map((lane) => db.owed.mails.pending(lane, count)));
+  return db.owed.mails.claim(due.flat(), LEASE);
 }
 
 function settle(db: TestStore, notification: Notification, delivery: Delivery): Promise<boolean> {

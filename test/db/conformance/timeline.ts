@@ -86,7 +86,7 @@ export function testTimeline(open: OpenTestStore): void {
     const bodies: (string | null)[] = [];
     for (const status of ["awaiting_approval", "completed", "failed", "cancelled"] as const) {
       const action = await actionInStatus(db.actions, status, { callback: target });
-      expect(owedOn(action)).toMatchObject([{ event: `action.${status}`, target }]);
+      expect(owedOn(action, [])).toMatchObject([{ event: `action.${status}`, target }]);
       const rows = await db.outbox(action.id);
       expected.push(...rows.map(({ event }) => event));
       bodies.push(...rows.map(({ payload }) => payload));

@@ -1,0 +1,49 @@
+import type { Action, HttpMethod } from "../domain/action.ts";
+import { MAIL_PART_BYTES_MAX } from "../domain/limits.ts";
+import { setOut } from "./json-text.ts";
+import { shown } from "./shown.ts";
+import { sizeOf } from "./words.ts";
+
+/** A part of a request as a mail shows it. */
+export interface MailPart {
+  readonly lines: readonly string[];
+  /** What is said of a part that was cut; null: it is whole. */
+  readonly note: string | null;
+}
+
+/** The request of an action for a mail, masked, each part of it bounded. All of it but the method is foreign text. */
+export interface MailRequest {
+  readonly method: HttpMethod;
+  /** In its ASCII form. */
+  readonly host: string;
+  /** As it is sent. */
+  readonly url: MailPart;
+  /** One a line; null: there are none. */
+  readonly headers: MailPart | null;
+  readonly body: MailPart | null;
+  /** What kind of body it is, and of which size. */
+  readonly bodyKind: string;
+}
+
+export function mailRequest(action: Action): MailRequest {
+  const { method, host, url, headers, body } = shown(action);
+  const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
+  return {
+    method,
+    host,
+    url: partOf(url),
+    headers: lines.length === 0 ? null : partOf(lines.join("\n")),
+    body: body === null ? null : partOf(setOut(body)),
+    bodyKind: body === null ? "" : `JSON, ${sizeOf(body)}`,
+  };
+}
+
+function partOf(text: string): MailPart {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= MAIL_PART_BYTES_MAX) return { lines: text.split("\n"), note: null };
+  // The decoder leaves out the character that was cut in two.
+  const start = new TextDecoder().decode(bytes.subarray(0, MAIL_PART_BYTES_MAX), { stream: true });
+  return { lines: start.split("\n"), note: CUT };
+}
+
+const CUT = "Cut here, after 2 kB: all of it stands behind the details.";

@@ -1,0 +1,207 @@
+/** @jsxImportSource hono/jsx */
+import { raw } from "hono/html";
+import type { Child } from "hono/jsx";
+import { Foreign } from "./foreign.tsx";
+import type { MailPart, MailRequest } from "./mail-request.ts";
+import { render } from "./render.ts";
+
+export interface ApprovalMailProps {
+  readonly subject: string;
+  readonly request: MailRequest;
+  /** Names and values, in our words; the values are somebody's. */
+  readonly facts: readonly (readonly [name: string, value: string])[];
+  readonly links: { readonly approve: string; readonly reject: string };
+  readonly receiptUrl: string;
+  /** What following a link does, and until when. */
+  readonly terms: string;
+}
+
+/** The HTML part of an approval mail: one column, no picture, two buttons of one size (decisions 7). */
+export function approvalMailHtml(props: ApprovalMailProps): string {
+  const { subject, request, facts, links, receiptUrl, terms } = props;
+  return render(
+    <Letter subject={subject}>
+      <h1 style={TITLE}>Send this request?</h1>
+      <p style={TEXT}>It waits for your decision. Nothing has been sent.</p>
+      <p class="card" style={`${BOX};font-size:16px`}>
+        <b>{request.method}</b> <b style={MONO}>{<Foreign text={request.host} />}</b>
+      </p>
+      <Facts rows={facts} />
+      <Part title="URL" part={request.url} />
+      {request.headers === null ? null : <Part title="Headers" part={request.headers} />}
+      {request.body === null ? (
+        <p class="quiet" style={`${QUIET};margin-top:16px`}>
+          No body is sent.
+        </p>
+      ) : (
+        <Part title={`Body (${request.bodyKind})`} part={request.body} />
+      )}
+      <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
+        <tr>
+          <Choice href={links.approve} word="Approve" colour="#11683a" />
+          <td width="4%"></td>
+          <Choice href={links.reject} word="Reject" colour="#ad241c" />
+        </tr>
+      </table>
+      <p style={SMALL}>{terms}</p>
+      <p style={SMALL}>
+        <a class="link" href={receiptUrl} style={LINK}>
+          Details and what becomes of it
+        </a>
+      </p>
+      <p class="quiet" style={QUIET}>
+        Secrets are shown as ••••; what is sent holds them whole. Whoever has this mail can decide: do not pass it on.
+      </p>
+    </Letter>,
+  );
+}
+
+export interface DecidedMailProps {
+  readonly subject: string;
+  /** "Approved by ann over the API." */
+  readonly sentence: string;
+  readonly request: Pick<MailRequest, "method" | "host" | "url">;
+  readonly facts: readonly (readonly [name: string, value: string])[];
+  readonly receiptUrl: string;
+}
+
+/** The HTML part of a mail that says how it was decided elsewhere. */
+export function decidedMailHtml({ subject, sentence, request, facts, receiptUrl }: DecidedMailProps): string {
+  return render(
+    <Letter subject={subject}>
+      <h1 style={TITLE}>
+        <Foreign text={sentence} />
+      </h1>
+      <p style={TEXT}>
+        There is nothing left for you to decide; the links of the mail before this one lead to the receipt.
+      </p>
+      <p class="card" style={`${BOX};font-size:16px`}>
+        <b>{request.method}</b> <b style={MONO}>{<Foreign text={request.host} />}</b>
+      </p>
+      <Facts rows={facts} />
+      <Part title="URL" part={request.url} />
+      <p style={`${SMALL};margin-top:16px`}>
+        <a class="link" href={receiptUrl} style={LINK}>
+          Details and what becomes of it
+        </a>
+      </p>
+    </Letter>,
+  );
+}
+
+/** Colours for the dark stand in a sheet, since a mail's inline ones know no darkness; who drops it shows the light. */
+const DARK = `:root{color-scheme:light dark}@media (prefers-color-scheme:dark){
+.page{background:#13161a!important;color:#e5e8ec!important}.card{background:#1f242a!important;border-color:#39424c!important}
+.quiet{color:#a1aab5!important}.link{color:#95b4ff!important}}`;
+
+const SANS = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
+const MONO = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace";
+const PAGE = `margin:0;padding:0;background:#f6f7f8;color:#1b2026;${SANS}`;
+const TITLE = "margin:0 0 8px;font-size:22px;line-height:1.3;overflow-wrap:anywhere";
+const TEXT = "margin:0 0 16px;font-size:16px;line-height:1.5";
+const SMALL = "margin:0 0 12px;font-size:14px;line-height:1.5";
+const QUIET = `${SMALL};color:#59626d`;
+const HEAD = "margin:16px 0 6px;font-size:13px;line-height:1.4;color:#59626d";
+const BOX =
+  "margin:0;padding:12px;background:#ffffff;border:1px solid #dfe3e8;border-radius:6px;overflow-wrap:anywhere";
+const LINK = "color:#1f4fbf";
+
+interface LetterProps {
+  readonly subject: string;
+  readonly children?: Child;
+}
+
+/** The frame of a mail: one column that fits a phone. */
+function Letter({ subject, children }: LetterProps) {
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="supported-color-schemes" content="light dark" />
+        <title>{subject}</title>
+        <style>{raw(DARK)}</style>
+      </head>
+      <body class="page" style={PAGE}>
+        <div role="main">
+          <table role="presentation" width="100%" cellpadding="0" cellspacing="0">
+            <tr>
+              <td align="center" style="padding:24px 16px">
+                <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style={FRAME}>
+                  <tr>
+                    <td align="left">
+                      <p class="quiet" style={HEAD}>
+                        Outgate
+                      </p>
+                      {children}
+                    </td>
+                  </tr>
+                </table>
+              </td>
+            </tr>
+          </table>
+        </div>
+      </body>
+    </html>
+  );
+}
+
+/** Fixed, or a long line would make the column as wide as itself. */
+const FRAME = "max-width:600px;table-layout:fixed";
+
+function Facts({ rows }: { readonly rows: ApprovalMailProps["facts"] }) {
+  return (
+    <table role="presentation" cellpadding="0" cellspacing="0" style="margin:16px 0 0;width:100%">
+      {rows.map(([name, value]) => (
+        <tr>
+          <td class="quiet" valign="top" style={`${FACT};width:108px;color:#59626d`}>
+            {name}
+          </td>
+          <td valign="top" style={FACT}>
+            <Foreign text={value} />
+          </td>
+        </tr>
+      ))}
+    </table>
+  );
+}
+
+const FACT = "padding:2px 8px 2px 0;font-size:14px;line-height:1.5;overflow-wrap:anywhere";
+
+function Part({ title, part: { lines, note } }: { readonly title: string; readonly part: MailPart }) {
+  return (
+    <>
+      <p class="quiet" style={HEAD}>
+        {title}
+      </p>
+      <div class="card" dir="ltr" style={`${BOX};${MONO};font-size:13px;line-height:1.5;white-space:pre-wrap`}>
+        {lines.map((line, at) => (
+          <>
+            {at === 0 ? null : <br />}
+            <Foreign text={line} />
+          </>
+        ))}
+      </div>
+      {note === null ? null : (
+        <p class="quiet" style={`${QUIET};margin-top:6px`}>
+          {note}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** One of the two buttons, which share the width. */
+function Choice({ href, word, colour }: { readonly href: string; readonly word: string; readonly colour: string }) {
+  return (
+    <td width="48%" align="center" style={`background:${colour};border-radius:6px`}>
+      <a href={href} style={CHOICE}>
+        {word}
+      </a>
+    </td>
+  );
+}
+
+const CHOICE =
+  "display:block;padding:14px 8px;font-size:16px;line-height:1.25;font-weight:600;color:#ffffff;text-decoration:none";

@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { verifies } from "../spec/verifies.ts";
+import { Mailbox } from "../support/mailbox.ts";
+import { openRealDoor } from "./real-house.ts";
+
+const HELD = '{"url":"http://127.0.0.1:9/","approve":true,"notify":{"email":"boss@example.com"}}';
+
+test("the links of a mail are our own address's, whatever a request says of hosts", async () => {
+  verifies("hostile.7.links");
+  for (const BASE_URL of [undefined, "https://gate.example.com"]) {
+    await using mailbox = new Mailbox();
+    await using door = await openRealDoor({ env: { ...mailbox.env, ...(BASE_URL === undefined ? {} : { BASE_URL }) } });
+    const { status } = await door.call("POST", "/v1/actions", HELD, {
+      Host: "evil.example",
+      Forwarded: "host=evil.example;proto=https",
+      "X-Forwarded-Host": "evil.example",
+      "X-Forwarded-Proto": "https",
+    });
+    expect(status).toBe(201);
+    const [mail] = await mailbox.took(1);
+    const written = JSON.stringify(mail?.fields);
+    expect(written).not.toContain("evil.example");
+    const links = [...written.matchAll(/(https?:\/\/[^/"\\]+)\/[ar]\//g)].map(([, origin]) => origin);
+    // Each of the three stands in the text and behind a button.
+    expect(links).toEqual(Array.from({ length: 6 }, () => BASE_URL ?? "http://127.0.0.1:3000"));
+  }
+});
+
+test("while mail is on its way REST decides as ever, and the timeline tells of both", async () => {
+  verifies("hostile.f17");
+  await using mailbox = new Mailbox();
+  const gate = Promise.withResolvers<Response>();
+  mailbox.script = () => gate.promise;
+  await using door = await openRealDoor({ env: mailbox.env });
+  const { json } = await door.call("POST", "/v1/actions", HELD);
+  while (mailbox.posted.length === 0) await Bun.sleep(1);
+  const approved = await door.call("POST", `/v1/actions/${json.id}/cancel`);
+  expect(approved.json.status).toBe("cancelled");
+  gate.resolve(new Response(null, { status: 503 }));
+  await door.engine.told(json.id, "mail", 1);
+  const timeline = await door.call("GET", `/v1/actions/${json.id}/timeline`);
+  expect(timeline.json.data.map(({ type }) => type)).toEqual(["created", "held", "rejected", "mail"]);
+});

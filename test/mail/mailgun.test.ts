@@ -1,0 +1,187 @@
+import { describe, expect, test } from "bun:test";
+import type { Delivery } from "../../src/domain/notification.ts";
+import { deliveryOf } from "../../src/mail/delivery.ts";
+import { createMailgun } from "../../src/mail/mailgun.ts";
+import { createSender } from "../../src/outbound/send.ts";
+import type { OutboundRequest, Sender } from "../../src/ports/sender.ts";
+import { LOCAL } from "../outbound/policies.ts";
+import { verifies } from "../spec/verifies.ts";
+import { answered, NOON } from "../support/factory.ts";
+import { Mailbox, MAILGUN_KEY } from "../support/mailbox.ts";
+import { answers, type Behaviour, floods, openRawTarget } from "../support/raw-target.ts";
+import { aMessage } from "./message.ts";
+
+const DEADLINE_MS = 1_000;
+
+const settingsOf = (url: string, apiKey = MAILGUN_KEY) => ({
+  apiKey,
+  domain: "mg.example.com",
+  from: "Outgate <outgate@mg.example.com>",
+  url,
+});
+
+/** One message given to whoever is at the URL, and what that means for the mail. */
+async function give(url: string, { apiKey = MAILGUN_KEY, sender = createSender(LOCAL) } = {}): Promise<Delivery> {
+  const mailgun = await createMailgun(settingsOf(url, apiKey), sender, "Outgate/1");
+  const outcome = await mailgun(aMessage(), { timeoutMs: DEADLINE_MS });
+  return deliveryOf(outcome, NOON, DEADLINE_MS);
+}
+
+test("a message reaches Mailgun as it was written, without tracking, and asks no machine to answer", async () => {
+  verifies("decision.7.mail");
+  await using mailbox = new Mailbox();
+  const mailgun = await createMailgun(settingsOf(mailbox.url), createSender(LOCAL), "Outgate/1");
+  const message = aMessage({ inReplyTo: "<before@mg.example.com>" });
+  const outcome = await mailgun(message, { timeoutMs: DEADLINE_MS });
+  expect(outcome).toMatchObject({ kind: "answered", code: 200 });
+  expect(mailbox.mails).toEqual([
+    {
+      domain: "mg.example.com",
+      fields: {
+        from: "Outgate <outgate@mg.example.com>",
+        to: message.to,
+        subject: message.subject,
+        text: message.text,
+        html: message.html,
+        "o:tracking": "no",
+        "o:tracking-clicks": "no",
+        "o:tracking-opens": "no",
+        "o:require-tls": "yes",
+        "o:tag": "approval",
+        "v:action_id": "act_1",
+        "h:Message-ID": message.messageId,
+        "h:In-Reply-To": "<before@mg.example.com>",
+        "h:References": "<before@mg.example.com>",
+        "h:Auto-Submitted": "auto-generated",
+        "h:X-Auto-Response-Suppress": "All",
+      },
+    },
+  ]);
+});
+
+test("every call is our sender's: the library makes none of its own", async () => {
+  verifies("hostile.4.callback-mail");
+  const sent: OutboundRequest[] = [];
+  const sender: Sender = {
+    send: async (request) => {
+      sent.push(request);
+      return answered(200, '{"id":"<1>","message":"Queued. Thank you."}');
+    },
+  };
+  // Nobody listens there: a call of the library's own would fail.
+  expect(await give("http://127.0.0.1:1", { sender })).toEqual({ kind: "delivered" });
+  expect(sent).toHaveLength(1);
+  expect(sent[0]).toMatchObject({ url: "http://127.0.0.1:1/v3/mg.example.com/messages", method: "POST" });
+  const headers = new Headers(sent[0]?.headers.map(([name, value]) => [name, value]));
+  expect(headers.get("authorization")).toBe(`Basic ${btoa(`api:${MAILGUN_KEY}`)}`);
+  expect(headers.get("user-agent")).toBe("Outgate/1");
+});
+
+describe("what the provider answers", () => {
+  const waits = (error: string, notBeforeMs: number | null = null): Delivery => ({
+    kind: "failed",
+    error,
+    notBeforeMs,
+  });
+
+  test.each([
+    [400, { kind: "refused", error: "The mail provider refused the mail (400)." }],
+    [413, { kind: "refused", error: "The mail provider refused the mail (413)." }],
+    [
+      403,
+      waits(
+        "The mail provider refused to send (403): check MAILGUN_DOMAIN; a sandbox domain sends to authorised recipients only.",
+      ),
+    ],
+    [
+      404,
+      waits("The mail provider does not know the domain (404): check MAILGUN_DOMAIN, and MAILGUN_URL for the region."),
+    ],
+    [429, waits("The mail provider asked to wait (429).")],
+    [500, waits("The mail provider answered with status 500.")],
+    [503, waits("The mail provider answered with status 503.")],
+  ] as const)("%d: only what is said of the mail itself is final", async (status, expected) => {
+    await using mailbox = new Mailbox();
+    mailbox.script = status;
+    expect(await give(mailbox.url)).toEqual(expected);
+    expect(mailbox.posted).toHaveLength(1);
+  });
+
+  test("a key that it does not know: the mail waits while the operator mends it", async () => {
+    await using mailbox = new Mailbox();
+    expect(await give(mailbox.url, { apiKey: "key-wrong" })).toEqual(
+      waits("The mail provider did not accept the key (401): check MAILGUN_API_KEY, and MAILGUN_URL for the region."),
+    );
+  });
+
+  test("Retry-After is heard", async () => {
+    await using mailbox = new Mailbox();
+    mailbox.script = () => new Response(null, { status: 429, headers: { "Retry-After": "90" } });
+    expect(await give(mailbox.url)).toEqual(waits("The mail provider asked to wait (429).", 90_000));
+  });
+
+  test("200 of somebody who is no Mailgun delivers nothing", async () => {
+    for (const body of ["Mailgun Magnificent API", "{}", "[1]", ""]) {
+      await using target = await openRawTarget(answers(200, body));
+      expect(await give(target.url(""))).toEqual(
+        waits("The mail provider's answer was not Mailgun's: check MAILGUN_URL."),
+      );
+    }
+  });
+});
+
+describe("a provider that misbehaves", () => {
+  const failure = (error: string): Delivery => ({ kind: "failed", error, notBeforeMs: null });
+  const SILENT: Behaviour = () => {};
+
+  test.each([
+    ["is silent", SILENT, failure("The mail provider did not answer within 1 second.")],
+    [
+      "drops the connection",
+      (socket) => socket.destroy(),
+      failure("The mail provider closed the connection before the whole answer came."),
+    ],
+    [
+      "redirects to itself",
+      answers(302, "", ["Location: /v3/mg.example.com/messages"]),
+      failure("The mail provider answered with status 302."),
+    ],
+    ["answers garbage", answers(999), failure("The mail provider's answer was not valid HTTP.")],
+    [
+      "answers without end, after it has taken the mail",
+      floods("HTTP/1.1 200 OK\r\n\r\n", "x".repeat(65_536)),
+      { kind: "delivered" },
+    ],
+  ] as readonly (readonly [string, Behaviour, Delivery])[])(
+    "%s: one call, within the deadline, no socket left",
+    async (_what, behaviour, expected) => {
+      verifies("hostile.4.callback-mail");
+      await using target = await openRawTarget(behaviour);
+      const startedMs = performance.now();
+      expect(await give(target.url(""))).toEqual(expected);
+      expect(performance.now() - startedMs).toBeLessThan(DEADLINE_MS + 500);
+      await target.abandoned();
+      expect([target.connections, target.requests.length]).toEqual([1, 1]);
+    },
+  );
+
+  test("refuses the connection", async () => {
+    const target = await openRawTarget(SILENT);
+    const url = target.url("");
+    await target[Symbol.asyncDispose]();
+    expect(await give(url)).toEqual(failure("The mail provider refused the connection."));
+  });
+
+  test("is one that hangs when the service stops: interrupted, and due again", async () => {
+    await using target = await openRawTarget(SILENT);
+    const stop = new AbortController();
+    const mailgun = await createMailgun(settingsOf(target.url("")), createSender(LOCAL), "Outgate/1");
+    const given = mailgun(aMessage(), { timeoutMs: 60_000, stop: stop.signal });
+    while (target.requests.length === 0) await Bun.sleep(1);
+    stop.abort();
+    expect(deliveryOf(await given, NOON, 60_000)).toEqual({
+      kind: "interrupted",
+      error: "The attempt was interrupted; the mail provider may have received it.",
+    });
+  });
+});

@@ -1,0 +1,38 @@
+import type { Message } from "../../src/mail/mailgun.ts";
+import type { ApprovalMail, DecidedMail } from "../../src/ports/mailer.ts";
+import type { Action } from "../../src/domain/action.ts";
+import { anAction, later, NOON } from "../support/factory.ts";
+
+/** A message, written. */
+export function aMessage(overrides: Partial<Message> = {}): Message {
+  return {
+    to: "boss@example.com",
+    subject: "Approve?",
+    text: "Line one\nLine two: grüße",
+    html: "<p>grüße</p>",
+    messageId: "<act_1.1.approval@mg.example.com>",
+    inReplyTo: null,
+    tag: "approval",
+    actionId: "act_1",
+    ...overrides,
+  };
+}
+
+export const LINKS = {
+  approve: "https://gate.example.com/a/approve-token",
+  reject: "https://gate.example.com/a/reject-token",
+  expiresAt: later(7 * 86_400_000),
+};
+
+/** The question about an action. */
+export function anApprovalMail(action: Partial<Action> = {}): ApprovalMail {
+  const held = anAction({ approve: true, notifyEmail: "boss@example.com", createdBy: "key:agent", ...action });
+  const receiptUrl = "https://gate.example.com/r/receipt-token";
+  return { event: "approval", to: "boss@example.com", action: held, run: 1, links: LINKS, receiptUrl };
+}
+
+/** How it was answered elsewhere. */
+export function aDecidedMail(overrides: Partial<DecidedMail> = {}): DecidedMail {
+  const { links: _, ...about } = anApprovalMail();
+  return { ...about, event: "decided", decision: "approved", actor: "key:ann", reason: null, at: NOON, ...overrides };
+}

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { approvalLetter, decidedLetter } from "../../src/mail/letter.ts";
+import { aDecidedMail, anApprovalMail } from "../mail/message.ts";
+import { barriersOf, HAS_BROWSER, openBrowser, openPage, overflowOf } from "../support/browser.ts";
+
+const LONG = {
+  url: `https://api.example.com/${"a-segment-without-a-break".repeat(100)}?q=שלום`,
+  headers: { [`X-${"n".repeat(100)}`]: "v", Accept: "x".repeat(3_000) },
+  body: JSON.stringify({ note: `<b>${"ü".repeat(1_500)}</b>`, [`k${"y".repeat(400)}`]: 1 }),
+};
+const LETTERS = {
+  question: approvalLetter(anApprovalMail({ headers: { Authorization: "Bearer abc" } }), "confirm").html,
+  "long question": approvalLetter(anApprovalMail(LONG), "one_click").html,
+  answer: decidedLetter(aDecidedMail({ reason: "Agreed with Ann.", actor: `key:${"k".repeat(100)}` })).html,
+};
+const VIEWS = [
+  { width: 800, isDark: true },
+  { width: 375, isDark: false },
+] as const;
+const CASES = Object.entries(LETTERS).flatMap(([name, html]) => VIEWS.map((view) => ({ name, html, ...view })));
+
+describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser.close());
+
+  test.each(CASES)("$name, $width pixels wide, dark: $isDark: fits, and nobody is kept from it", async (view) => {
+    const page = await openPage(browser, { ...view, scripts: true });
+    await page.setContent(view.html);
+    expect(await overflowOf(page)).toBe(0);
+    expect(await barriersOf(page)).toEqual([]);
+    await page.close();
+  });
+
+  test.each(VIEWS)("the two buttons are of one size at %j, and large enough for a thumb", async (view) => {
+    const page = await openPage(browser, view);
+    await page.setContent(LETTERS.question);
+    const sizeOf = async (word: string) => {
+      const box = await page.getByRole("link", { name: word, exact: true }).boundingBox();
+      return { width: Math.round(box?.width ?? 0), height: Math.round(box?.height ?? 0) };
+    };
+    const [yes, no] = [await sizeOf("Approve"), await sizeOf("Reject")];
+    expect(no).toEqual(yes);
+    expect(yes.height).toBeGreaterThanOrEqual(48);
+    expect(yes.width).toBeGreaterThan(150);
+    await page.close();
+  });
+});
