@@ -42,9 +42,11 @@ const DECISIONS: Readonly<Record<Decided["type"], { readonly tone: Tone; readonl
   retried: { tone: "busy", verb: "Begun again" },
 };
 
-function decisionWords({ type, actor, reason = null }: Decided): Words {
+function decisionWords({ type, actor, reason = null, via }: Decided): Words {
   const { tone, verb } = DECISIONS[type];
-  const details = reason === null ? [] : [<Quote text={reason} />];
+  // Nobody saw the person: what the client says is all there is (hostile 8).
+  const asked = via === "elicitation" ? ["Its client says that it put the question to its person."] : [];
+  const details: readonly Child[] = [...asked, ...(reason === null ? [] : [<Quote text={reason} />])];
   return { tone, title: <By verb={verb} actor={actor} />, details };
 }
 

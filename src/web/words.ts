@@ -8,9 +8,9 @@ export function actorWords(actor: string): { readonly name: string; readonly way
 
 const WAYS: Readonly<Record<string, string>> = {
   email: "by the link in the mail",
-  user: "on the approvals page",
+  user: "on Outgate's pages",
   key: "over the API",
-  mcp: "asked by an agent's client",
+  mcp: "over MCP",
 };
 
 /** A duration as people say it. */

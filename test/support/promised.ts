@@ -16,7 +16,7 @@ export interface Exchanged {
 const OF_HTTP = new Set(["content-type", "content-length", "connection", "date", "transfer-encoding", "vary"]);
 
 /** What is for people: the description does not speak of it, and other tests look at it. */
-const PAGES = /^\/(?:$|(?:r|a|assets|approvals)(?:\/|$))/;
+const PAGES = /^\/+(?:$|(?:r|a|assets|approvals)(?:\/|$))/;
 
 /** Why the API description does not allow this answer; empty when it does. */
 export function broken(exchanged: Exchanged): string[] {

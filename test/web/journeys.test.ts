@@ -89,7 +89,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.fill("textarea", "Not without a ticket.");
     await page.click("button[value=reject]");
     expect(new URL(page.url()).pathname).toBe("/approvals");
-    expect(await page.textContent("[role=status]")).toContain("was rejected by ann@example.com on the approvals page");
+    expect(await page.textContent("[role=status]")).toContain("was rejected by ann@example.com on Outgate's pages");
     expect(await statusOf(id)).toBe("cancelled");
     await page.click("text=See its receipt");
     expect(await page.textContent("main")).toContain("Not without a ticket.");

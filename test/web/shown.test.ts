@@ -28,6 +28,14 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
   }
 });
 
+test("a yes that came through an agent's client says so, on the receipt", () => {
+  const happening = { type: "approved", actor: "mcp:agent", reason: null, via: "elicitation" } as const;
+  const entry = { seq: 1, at: NOON, run: 1, status: "pending", happening } as const;
+  const page = receiptPage({ action: anAction(), timeline: [entry] });
+  expect(page.replaceAll(/<[^>]+>/g, "")).toContain("Approved by agent over MCP");
+  expect(page).toContain("Its client says that it put the question to its person.");
+});
+
 describe("an answer", () => {
   test("of JSON is set out, as it was written", () => {
     expect(shownAnswer('{"n":1.0,"big":12345678901234567890}')).toEqual({
