@@ -29,7 +29,7 @@ export async function readChanges(reader: Reader, accountId: string, after: numb
   if (newest <= after) return { changes: [], position: after, isLast: true };
   const until = await windowEnd(reader.sql, after, newest);
   const found = await reader.sql.read({
-    sql: `SELECT t.seq, t.action_id, t.at, t.run, t.revision, ${BYTES} AS bytes
+    sql: `SELECT t.seq, t.action_id, t.at, t.run, t.revision, t.type, t.status, t.detail, ${BYTES} AS bytes
       FROM timeline t CROSS JOIN actions a ON a.id = t.action_id
       WHERE t.seq > ? AND t.seq <= ? AND t.account_id = ? AND t.type IN ${CHANGES} ORDER BY t.seq LIMIT ?`,
     args: [after, until, accountId, EVENT_PAGE_MAX],
@@ -71,30 +71,42 @@ function pageOf(found: readonly Row[]): readonly Row[] {
 
 async function told(reader: Reader, accountId: string, rows: readonly Row[]): Promise<readonly ToldChange[]> {
   const actions = new Map<string, Action | null>();
+  const runs = new Map<string, readonly TimelineEntry[]>();
   const changes: ToldChange[] = [];
   for (const row of rows) {
     const id = String(row["action_id"]);
     const action = actions.get(id) ?? (await findAction(reader, accountId, id));
     actions.set(id, action);
     // Null: it was pruned between the two looks, with everything that is told of it.
-    if (action !== null) changes.push(await toldChange(reader.sql, action, row));
+    if (action !== null) changes.push(await toldChange(reader.sql, action, { row, runs }));
   }
   return changes;
 }
 
-async function toldChange(sql: Sql, action: Action, row: Row): Promise<ToldChange> {
-  const seq = Number(row["seq"]);
-  const isNewest = Number(row["revision"]) === action.revision;
-  const then = isNewest ? action : pastOf(action, await runUntil(sql, action.id, row));
-  return { seq, at: new Date(Number(row["at"])), action: then };
+interface Place {
+  readonly row: Row;
+  /** What the page has told so far of runs of which it has told all, by action and run. */
+  readonly runs: Map<string, readonly TimelineEntry[]>;
 }
 
-/** What happened in the change's run, up to the change. */
-async function runUntil(sql: Sql, actionId: string, row: Row): Promise<readonly TimelineEntry[]> {
+async function toldChange(sql: Sql, action: Action, { row, runs }: Place): Promise<ToldChange> {
+  const entry = timelineEntryOf(row);
+  const { seq, at, run } = entry;
+  if (Number(row["revision"]) === action.revision) return { seq, at, action };
+  const key = `${action.id} ${run}`;
+  const isFirst = entry.happening.type === "created" || entry.happening.type === "retried";
+  const before = isFirst ? [] : (runs.get(key) ?? (await runBefore(sql, action.id, entry)));
+  const entries = [...before, entry];
+  runs.set(key, entries);
+  return { seq, at, action: pastOf(action, entries) };
+}
+
+/** What happened in the change's run before it. */
+async function runBefore(sql: Sql, actionId: string, { run, seq }: TimelineEntry): Promise<readonly TimelineEntry[]> {
   const rows = await sql.read({
     sql: `SELECT seq, at, run, type, status, detail FROM timeline
-      WHERE action_id = ? AND run = ? AND seq <= ? ORDER BY seq LIMIT ?`,
-    args: [actionId, row["run"] ?? null, row["seq"] ?? null, TIMELINE_ROWS_MAX],
+      WHERE action_id = ? AND run = ? AND seq < ? ORDER BY seq LIMIT ?`,
+    args: [actionId, run, seq, TIMELINE_ROWS_MAX],
   });
   return rows.map(timelineEntryOf);
 }

@@ -22,7 +22,7 @@ import {
   writeOf,
 } from "../support/factory.ts";
 import { storeOver, temporaryFolder } from "../support/store.ts";
-import { claimed, createdAction, decided, failedAction, LEASE, stored } from "./conformance/steps.ts";
+import { attempted, claimed, createdAction, decided, failedAction, LEASE, stored } from "./conformance/steps.ts";
 
 /** Only what is small in itself may be walked through: one row of values, a bounded page, what waits. */
 const SCANS =
@@ -149,10 +149,12 @@ async function createTwice(actions: ActionStore): Promise<void> {
   await actions.create(aCreation(KEYS));
 }
 
-/** Of a change that was overtaken, and of one that was not. */
+/** Of a change that was overtaken, in a run whose beginning lies before the page, and of one that was not. */
 async function changesSince(actions: ActionStore): Promise<void> {
-  await claimed(actions, await createdAction(actions));
-  await actions.changes(ACCOUNT, 0);
+  const action = await createdAction(actions);
+  const position = await actions.position();
+  await attempted(actions, action, answered(500));
+  await actions.changes(ACCOUNT, position);
 }
 
 async function settleOne(actions: ActionStore): Promise<void> {

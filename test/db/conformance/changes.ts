@@ -74,6 +74,10 @@ export function testChanges(open: OpenTestStore): void {
       const told = await everyChange(db.actions);
       expect(told).toHaveLength(seen.length);
       expect(told.map((change) => shown(change.action))).toEqual(seen.map(shown));
+      // The same from the middle of a run as from its beginning.
+      for (const [at, { seq }] of told.entries()) {
+        expect(await everyChange(db.actions, seq)).toEqual(told.slice(at + 1));
+      }
       // Of the newest nothing is gone.
       expect(told.at(-1)?.action).toEqual(await stored(db.actions, action));
     });
