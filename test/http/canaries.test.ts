@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { connect } from "../mcp/clients.ts";
+import { openHouse as openMcpHouse } from "../mcp/house.ts";
 import { verifies } from "../spec/verifies.ts";
 import { Listener } from "../support/listener.ts";
 import { Target } from "../support/target.ts";
 import { answerOfTarget, CANARIES, type Part, REASON, requestTo } from "./canaries.ts";
-import { openRealDoor } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-house.ts";
 
@@ -55,9 +56,56 @@ const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as cons
   ];
 });
 
+/** What an agent's client gets at /mcp, as it came over the wire. */
+const tool =
+  (role: Role, name: string, args: (house: House) => Record<string, unknown>): Place["read"] =>
+  async (house) => {
+    await using client = await connect("modern", house.door.mcpUrl, { key: KEYS[role] });
+    return JSON.stringify(await client.call(name, args(house)));
+  };
+const resource =
+  (role: Role): Place["read"] =>
+  async (house) => {
+    await using client = await connect("modern", house.door.mcpUrl, { key: KEYS[role] });
+    const { contents } = await client.client.readResource({ uri: `outgate://actions/${house.id}` });
+    return contents.map((content) => ("text" in content ? content.text : "")).join("\n");
+  };
+const question: Place["read"] = async ({ door, id }) => {
+  await using client = await connect("modern", door.mcpUrl, { key: KEYS.agent, answer: () => ({ action: "cancel" }) });
+  await client.call("approve", { id });
+  return client.questions.join("\n");
+};
+
+const MCP: readonly Place[] = (["owner", "agent", "approver", "reader"] as const).flatMap((role) => {
+  const seen = role === "owner" || role === "agent" ? ACTION : [];
+  return [
+    place(
+      `MCP, ${role}: get`,
+      "over",
+      seen,
+      tool(role, "get", ({ id }) => ({ id })),
+    ),
+    place(
+      `MCP, ${role}: wait`,
+      "over",
+      seen,
+      tool(role, "wait", ({ id }) => ({ id })),
+    ),
+    place(
+      `MCP, ${role}: list`,
+      "over",
+      seen,
+      tool(role, "list", () => ({ dedupe: "canaries" })),
+    ),
+    place(`MCP, ${role}: resource`, "over", seen, resource(role)),
+  ];
+});
+
 /** Every place where anything is shown or kept: a new one is a row here. */
 const PLACES: readonly Place[] = [
   ...REST,
+  ...MCP,
+  place("MCP: the question to an agent's person", "held", [], question),
   place("agent: the answer to the create", "over", REQUEST, async ({ answers }) => answers.created),
   place("approver: the answer to the approval", "over", [], async ({ answers }) => answers.approved),
   place("agent: the answer to a create that finds it", "held", REQUEST, (house) => house.create()),
@@ -78,7 +126,7 @@ const PLACES: readonly Place[] = [
     await hooks.saw(2);
     return hooks.received[1]?.body ?? "";
   }),
-  place("log", "over", [], async ({ door }) => JSON.stringify([door.lines, door.engine.lines])),
+  place("log", "over", [], async ({ door }) => JSON.stringify([door.lines, door.told, door.engine.lines])),
   {
     name: "database file",
     when: "over",
@@ -92,7 +140,7 @@ const PLACES: readonly Place[] = [
 async function openHouse() {
   const target = new Target(answerOfTarget);
   const hooks = new Target(200);
-  const door = await openRealDoor();
+  const door = await openMcpHouse();
   const ann = await signedIn(door);
   const as = async (role: Role, method: string, path: string, body?: string) => {
     const { status, text } = await door.call(method, path, body, { authorization: `Bearer ${KEYS[role]}` });
