@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import { visibleText } from "../domain/visible.ts";
-import { counted, sizeOf } from "./words.ts";
+import { counted } from "./words.ts";
 
 /** The ranges that Unicode keeps for letters that run from right to left, and such words with spaces between them. */
 const R = String.raw`\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}`;
@@ -52,9 +52,7 @@ export function ForeignBlock({ label, text }: ForeignBlockProps) {
         {escaped(text, true)}
       </pre>
       {isLong ? (
-        <p class="quiet small on-screen">
-          {`${counted(lines, "line")}, ${sizeOf(text)}: scroll in it to see the whole.`}
-        </p>
+        <p class="quiet small on-screen">{`${counted(lines, "line")}: scroll in it to see the whole.`}</p>
       ) : null}
     </>
   );

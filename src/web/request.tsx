@@ -3,7 +3,6 @@ import type { Action } from "../domain/action.ts";
 import { Foreign, ForeignBlock } from "./foreign.tsx";
 import { setOut } from "./json-text.ts";
 import { Table } from "./parts.tsx";
-import { sizeOf } from "./words.ts";
 
 export interface RequestViewProps {
   readonly action: Action;
@@ -49,7 +48,7 @@ export function RequestView({ action, isAsked = false }: RequestViewProps) {
       ) : (
         <div class="stack">
           <h3>
-            Body <span class="aside">JSON, {sizeOf(body)}</span>
+            Body <span class="aside">JSON</span>
           </h3>
           <ForeignBlock label="Body of the request" text={setOut(body)} />
         </div>
