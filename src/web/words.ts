@@ -33,6 +33,13 @@ const UNITS = [
   { unitMs: 60_000, word: "minute" },
 ] as const;
 
+/** A size as people say it; of text, in UTF-8. */
+export function sizeOf(text: string): string {
+  const bytes = Buffer.byteLength(text);
+  if (bytes < 1_000) return bytes === 1 ? "1 byte" : `${bytes} bytes`;
+  return bytes < 1_000_000 ? `${trimmed(bytes / 1_000)} kB` : `${trimmed(bytes / 1_000_000)} MB`;
+}
+
 /** "1 attempt", "2 attempts". */
 export function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
