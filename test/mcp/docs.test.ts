@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,9 @@ import { VERSION } from "../../src/version.ts";
 import { verifies } from "../spec/verifies.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 import { connect } from "./clients.ts";
+
+// Processes, on a machine that may be busy.
+setDefaultTimeout(60_000);
 
 const ROOT = join(import.meta.dir, "../..");
 const README = await Bun.file(join(ROOT, "mcp/README.md")).text();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +8,9 @@ import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { actionIn, CLIENTS, connect, type Launch } from "./clients.ts";
 import { useEveryTool } from "./every-tool.ts";
+
+// Processes, on a machine that may be busy.
+setDefaultTimeout(60_000);
 
 const ROOT = join(import.meta.dir, "../..");
 const OUTGATE = [join(ROOT, "src/cli/main.ts"), "mcp"];
