@@ -5,9 +5,12 @@ import { BYTES } from "./find.ts";
 import type { Hands } from "./hands.ts";
 import type { Row, Statement } from "./sql.ts";
 
+/** An id may run ahead of its time: of more than some thousand in one millisecond each takes a later one. */
+const ID_AHEAD_MS = 10_000;
+
 /** Ids begin with their time, so that what was created later needs no look: it can't have finished before. */
 export function firstIdAfter(until: Date): string {
-  return firstActionId(new Date(until.getTime() + 1));
+  return firstActionId(new Date(until.getTime() + ID_AHEAD_MS));
 }
 
 /** What hangs on an action and goes with it. */

@@ -16,7 +16,10 @@ export interface PruneStep {
 
 /** What the service does for itself by the clock. Each call is a bounded step that holds up nobody for long. */
 export interface UpkeepStore {
-  /** Held actions that were created at this time or before, by id, behind the one given (empty: from the first). */
+  /**
+   * Held actions that were created at this time or before, and perhaps some that are a little younger, by id, behind the
+   * one given (empty: from the first).
+   */
   held(createdUntil: Date, after: string, limit: number): Promise<readonly HeldAction[]>;
   /**
    * Deletes actions that finished at this time or before, with everything that hangs on them, behind the id given (empty:

@@ -94,9 +94,9 @@ describe("retention", () => {
     );
     expect(logged).toEqual([{ count: 100_000 }]);
     expect(await engine.store.actions.waiting()).toMatchObject({ awaiting_approval: waits.length });
-    // In one piece both would be seconds.
-    expect(gapMs).toBeLessThan(Math.max(100, 4 * idleGapMs));
-    expect(p99Ms).toBeLessThan(Math.max(250, 4 * idleGapMs));
+    // In one piece these are 1.4 s and 2.7 s; a machine that does other things makes gaps of its own.
+    expect(gapMs).toBeLessThan(Math.max(300, 4 * idleGapMs));
+    expect(p99Ms).toBeLessThan(Math.max(300, 4 * idleGapMs));
   }, 120_000);
 });
 

@@ -3,6 +3,7 @@ import type { Action, ActionStatus } from "../../../src/domain/action.ts";
 import { approve, cancel, isRefusal, retry } from "../../../src/domain/change.ts";
 import { PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../../src/domain/limits.ts";
 import { settleNotification } from "../../../src/domain/notification.ts";
+import { systemIds } from "../../../src/ids.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import { verifies } from "../../spec/verifies.ts";
 import { ACCOUNT, aDecision, answered, later, NOON, settled, writeOf } from "../../support/factory.ts";
@@ -43,7 +44,7 @@ export function testUpkeep(open: OpenTestStore): void {
       const [first, again, young] = [
         await createdAction(db.actions, { approve: true, createdAt: later(-9) }),
         await createdAction(db.actions, { approve: true, createdAt: later(-8) }),
-        await createdAction(db.actions, { approve: true, createdAt: later(1) }),
+        await createdAction(db.actions, { approve: true, createdAt: later(DAY_MS) }),
       ];
       for (const status of ["pending", "active", "completed", "failed", "cancelled"] as const) {
         await actionInStatus(db.actions, status, { createdAt: later(-7) });
@@ -57,8 +58,8 @@ export function testUpkeep(open: OpenTestStore): void {
       expect(await upkeep.held(NOON, "", 10)).toEqual(held);
       expect(await upkeep.held(NOON, "", 1)).toEqual(held.slice(0, 1));
       expect(await upkeep.held(NOON, first.id, 10)).toEqual(held.slice(1));
-      expect(await upkeep.held(later(1), again.id, 10)).toMatchObject([{ id: young.id }]);
-      expect(await upkeep.held(later(-10), "", 10)).toEqual([]);
+      expect(await upkeep.held(later(DAY_MS), again.id, 10)).toMatchObject([{ id: young.id }]);
+      expect(await upkeep.held(later(-DAY_MS), "", 10)).toEqual([]);
     });
   });
 
@@ -145,6 +146,13 @@ export function testUpkeep(open: OpenTestStore): void {
       await pruneAll(db.store, later(1));
       expect(await db.count("timeline")).toBe(1);
       expect(await db.actions.position()).toBe(before + 4);
+    });
+
+    test("is found though its id ran ahead of its time, as one of thousands in a millisecond does", async () => {
+      await using db = await open();
+      const id = systemIds.action(later(1_500));
+      await completedAt(db, NOON, { id });
+      expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 1 });
     });
 
     test("goes in steps that are bounded by actions, by rows and by bytes", async () => {
