@@ -11,7 +11,7 @@ import { claimedSideRows, sideRows } from "./side-rows.ts";
 import type { Statement } from "./sql.ts";
 import { textOnce } from "./texts.ts";
 
-const COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS];
+const COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS, "scheduled_at"];
 const INSERT = textOnce(
   (guard) => `INSERT INTO actions (${COLUMNS.join(", ")}) SELECT ${COLUMNS.map(() => "?").join(", ")} WHERE ${guard}`,
 );
@@ -45,7 +45,12 @@ function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal
   const guard = keys.length === 0 ? ALWAYS : all(keys.map((key) => free(key, action.createdAt)));
   const insert = {
     sql: INSERT(guard.sql),
-    args: [...requestValues(action, seal), ...stateValues(claimed ?? action), ...guard.args],
+    args: [
+      ...requestValues(action, seal),
+      ...stateValues(claimed ?? action),
+      action.createdAt.getTime(),
+      ...guard.args,
+    ],
   };
   const created = { after: action, at: action.createdAt, happenings, outbox };
   const side = claimed === null ? sideRows(created) : claimedSideRows(created, claimed);

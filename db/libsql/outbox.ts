@@ -5,6 +5,7 @@ import type { OwedKind } from "../../src/domain/owed.ts";
 import type { DueRow, LaneHead, LaneName, OutboxEntry, OutboxStore, Queue } from "../../src/ports/store.ts";
 import { CHANGED } from "./guard.ts";
 import type { Hands } from "./hands.ts";
+import { rescheduleOwed } from "./reschedule.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
 import { millis } from "./rows.ts";
 import type { Sql, Statement } from "./sql.ts";
@@ -16,6 +17,7 @@ export function createOutboxStore({ sql, writer }: Pick<Hands, "sql" | "writer">
     lanes: (after, limit) => findLanes(sql, kind, after, limit),
     pending: (lane, limit) => findPending(sql, kind, lane, limit),
     orphans: (leaseBefore, limit) => findOrphans(sql, kind, leaseBefore, limit),
+    reschedule: (setBack, limit) => rescheduleOwed(writer, kind, setBack, limit),
     async claim(due, at) {
       const done = await writer.write(due.map((row) => claim(row, at)));
       return done.flatMap(({ rows }) => rows.map(notificationOf));
@@ -49,7 +51,7 @@ function claim({ id, revision }: DueRow, { leaseUntil }: Claimed): Statement {
 }
 
 /** What was delivered needs its body no more: it may be a megabyte. */
-const SETTLE = `UPDATE outbox SET status = ?1, due_at = ?2, lease_until = NULL, last_error = ?3,
+const SETTLE = `UPDATE outbox SET status = ?1, due_at = ?2, scheduled_at = ?6, lease_until = NULL, last_error = ?3,
     payload = CASE ?1 WHEN 'delivered' THEN NULL ELSE payload END
   WHERE id = ?4 AND attempts = ?5 AND status = 'active'`;
 const TOLD = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, subject, status, detail)
@@ -57,7 +59,7 @@ const TOLD = `INSERT INTO timeline (action_id, account_id, at, run, revision, ty
   FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ? AND ${CHANGED.sql}`;
 
 function settle({ before, status, dueAt, lastError, happening }: NotificationChange, at: Date): readonly Statement[] {
-  const update = { sql: SETTLE, args: [status, millis(dueAt), lastError, before.id, before.attempts] };
+  const update = { sql: SETTLE, args: [status, millis(dueAt), lastError, before.id, before.attempts, at.getTime()] };
   if (happening === null) return [update];
   const { type: _, ...detail } = happening;
   return [update, { sql: TOLD, args: [at.getTime(), JSON.stringify(detail), before.id] }];

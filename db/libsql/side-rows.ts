@@ -58,8 +58,9 @@ function timelineRows(told: readonly Told[]): readonly Statement[] {
 }
 
 const OUTBOX_ROW = `INSERT INTO outbox
-  (id, action_id, account_id, run, revision, kind, event, target, host, payload, status, attempts, due_at, created_at)
-  SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, ? WHERE ${CHANGED.sql}`;
+  (id, action_id, account_id, run, revision, kind, event, target, host, payload, due_at, scheduled_at, created_at,
+    status, attempts)
+  SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0 WHERE ${CHANGED.sql}`;
 
 function outboxRow(after: Action, at: Date, { id, owed, host, payload }: OutboxRow): Statement {
   return {
@@ -75,6 +76,7 @@ function outboxRow(after: Action, at: Date, { id, owed, host, payload }: OutboxR
       owed.target,
       host,
       payload,
+      at.getTime(),
       at.getTime(),
       at.getTime(),
     ],

@@ -13,6 +13,7 @@ import { listActions } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { createPeopleStore } from "./people.ts";
 import { Recent } from "./recent.ts";
+import { rescheduleActions } from "./reschedule.ts";
 import type { HeaderSeal } from "./rows.ts";
 import { createSealedStore } from "./sealed.ts";
 import { createSigningStore } from "./signing.ts";
@@ -78,6 +79,7 @@ function createActionStore(hands: Hands): ActionStore {
     lanes: (after, limit) => findLanes(sql, after, limit),
     pending: (lane, limit) => findPending(sql, lane, limit),
     orphans: (leaseBefore, limit) => findOrphans(hands, leaseBefore, limit),
+    reschedule: (setBack, limit) => rescheduleActions(writer, setBack, limit),
     pruneKeys: (now) => pruneKeys(writer, now),
     waiting: () => countActions(sql),
   };

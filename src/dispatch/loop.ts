@@ -3,8 +3,10 @@ import { CLAIM_ROWS_MAX, LANE_READY_MAX, LEASE_GRACE_MS, RESCUE_EVERY_MS, SLEEP_
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import { type DueRow, type LaneName, type Queue, type Store, StoreUnavailable } from "../ports/store.ts";
+import { ClockWatch } from "./clock-watch.ts";
 import { type Attempt, Flights } from "./flights.ts";
 import { type Candidate, type Lane, Lanes, type TakenSlot } from "./lanes.ts";
+import { reschedule } from "./reschedule.ts";
 import type { Orphaned } from "./rescue.ts";
 import { type SlotLimits, Slots } from "./slots.ts";
 import { Timers } from "./timers.ts";
@@ -42,6 +44,7 @@ export class Loop<Row extends { readonly id: string }> {
   readonly #lanes: Lanes;
   readonly #flights: Flights<Row>;
   readonly #timers: Timers<TimerName>;
+  readonly #watch: ClockWatch;
   #alarmAtMs = Number.POSITIVE_INFINITY;
   #isRunning = false;
   #isPaused = false;
@@ -52,6 +55,7 @@ export class Loop<Row extends { readonly id: string }> {
     this.#lanes = new Lanes(this.#slots);
     this.#flights = new Flights(deps.clock, deps.attempt);
     this.#timers = new Timers(deps.clock);
+    this.#watch = new ClockWatch(deps.clock);
   }
 
   /** Attempts in flight, for the metrics. */
@@ -63,7 +67,7 @@ export class Loop<Row extends { readonly id: string }> {
   async start(): Promise<void> {
     await this.#deps.rescue({ everything: this.#deps.store.isAlone, isOurs: () => false });
     this.#isRunning = true;
-    this.#flights.keep(this.#sweep(null));
+    this.#flights.keep(this.#reschedule(0));
     this.#rescueLater();
   }
 
@@ -116,6 +120,7 @@ export class Loop<Row extends { readonly id: string }> {
   /** One turn of the wheel: wake, load, take, claim; then sleep to the next. */
   #turn(): void {
     if (!this.#isRunning || this.#isPaused) return;
+    this.#heedClock();
     const nowMs = this.#nowMs();
     this.#lanes.wake(nowMs);
     const candidates: Candidate[] = [];
@@ -172,8 +177,26 @@ export class Loop<Row extends { readonly id: string }> {
     this.#ring("sweep", next === null ? SLEEP_MS_MAX : SWEEP_REST_MS, () => this.#flights.keep(this.#sweep(next)));
   }
 
+  #heedClock(): void {
+    const byMs = this.#watch.setBackMs();
+    if (byMs === 0) return;
+    this.#deps.log.warn("clock.set_back", { of: this.#deps.name, by_ms: byMs });
+    this.#flights.keep(this.#reschedule(byMs));
+  }
+
+  /** Looks at everything anew, after what a clock that was set back has put off is due at its time again. */
+  async #reschedule(byMs: number): Promise<void> {
+    try {
+      await reschedule(this.#deps.queue, this.#deps.clock, byMs, () => this.#isRunning);
+    } catch (error) {
+      return this.#stumble(error);
+    }
+    await this.#sweep(null);
+  }
+
   #rescueLater(): void {
     this.#ring("rescue", RESCUE_EVERY_MS, () => {
+      this.#heedClock();
       const pass = this.#deps.rescue({ everything: false, isOurs: (id) => this.#flights.has(id) });
       this.#flights.keep(pass.catch((error: unknown) => this.#stumble(error)).finally(() => this.#rescueLater()));
     });
@@ -198,7 +221,7 @@ export class Loop<Row extends { readonly id: string }> {
         () => {
           this.#isPaused = false;
           this.#deps.log.info("dispatch.resumed", { of: this.#deps.name });
-          return this.#sweep(null);
+          return this.#reschedule(0);
         },
         () => this.#probeLater(),
       );

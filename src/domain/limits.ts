@@ -131,6 +131,10 @@ export const RESCUE_EVERY_MS = 5 * SECOND_MS;
 export const RESCUE_ROWS_MAX = 500;
 /** A timer never sleeps longer: a suspended machine or a jump of the clock costs at most this. */
 export const SLEEP_MS_MAX = 30 * SECOND_MS;
+/** The wall clock may be set back by so much before what sleeps is rescheduled: small corrections are usual. */
+export const CLOCK_TOLERANCE_MS = 5 * SECOND_MS;
+/** Rows that one step of that takes up, so that it never holds the writer for long. */
+export const RESCHEDULE_ROWS_MAX = 5_000;
 export const DRAIN_MS_MAX = 30 * SECOND_MS;
 /** A write that lost its race reads again and decides again this often. */
 export const DECIDE_TRIES_MAX = 3;

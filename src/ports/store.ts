@@ -79,6 +79,18 @@ export interface Queue<Row> {
   claim(due: readonly DueRow[], at: Claimed): Promise<readonly Row[]>;
   /** Active rows whose lease ended before the time given, in no order; null: all of them, whoever holds the lease. */
   orphans(leaseBefore: Date | null, limit: number): Promise<readonly Row[]>;
+  /**
+   * Brings pending rows whose due time was written before the clock was set back to where their schedule has them: never
+   * before now, and never further away than the step that they were given. Tells how many, at most so many.
+   */
+  reschedule(setBack: SetBack, limit: number): Promise<number>;
+}
+
+/** The wall clock was set back. */
+export interface SetBack {
+  readonly now: Date;
+  /** By so much; 0 when nobody saw it, because it happened before this process. */
+  readonly byMs: number;
 }
 
 export interface ActionQuery {

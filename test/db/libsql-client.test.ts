@@ -11,6 +11,7 @@ import { testLinks } from "./conformance/links.ts";
 import { testOutbox } from "./conformance/outbox.ts";
 import { testPaging } from "./conformance/paging.ts";
 import { testPeople } from "./conformance/people.ts";
+import { testSchedule } from "./conformance/schedule.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testTexts } from "./conformance/texts.ts";
@@ -36,4 +37,5 @@ describe("the store behind the client", () => {
   testSigning(openClientStore);
   testSealed(openClientStore);
   testUpkeep(openClientStore);
+  testSchedule(openClientStore);
 });

@@ -11,6 +11,7 @@ import { testLinks } from "./conformance/links.ts";
 import { testOutbox } from "./conformance/outbox.ts";
 import { testPaging } from "./conformance/paging.ts";
 import { testPeople } from "./conformance/people.ts";
+import { testSchedule } from "./conformance/schedule.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testSigning } from "./conformance/signing.ts";
 import { testTexts } from "./conformance/texts.ts";
@@ -36,4 +37,5 @@ describe("the store on a file", () => {
   testSigning(openFileStore);
   testSealed(openFileStore);
   testUpkeep(openFileStore);
+  testSchedule(openFileStore);
 });

@@ -124,10 +124,10 @@ test("ten thousand sleeping retries hold one timer each for alarm, sweep and res
     sender: scripted({ kind: "not_sent", fault: "refused" }),
     env: { RATE_LIMIT_PER_SECOND: "0" },
   });
-  const before = engine.clock.timers;
   const created = await Promise.all(Array.from({ length: 2_000 }, () => engine.create({})));
   await Promise.all(created.map(({ id }) => engine.saw(id, { status: "pending", attempts: 1 })));
-  expect(engine.clock.timers).toBeLessThanOrEqual(before + 1);
+  // Of actions and of callbacks.
+  expect(engine.clock.timers).toBeLessThanOrEqual(2 * 3);
 });
 
 test("what is ours is set over whatever a caller sent under the same name", async () => {

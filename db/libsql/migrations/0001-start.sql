@@ -92,6 +92,8 @@ CREATE TABLE actions (
   created_at INTEGER NOT NULL,
   created_by TEXT NOT NULL,
   due_at INTEGER,
+  -- When `due_at` was written: a time that is still to come means that the clock was set back since.
+  scheduled_at INTEGER NOT NULL,
   lease_until INTEGER,
   started_at INTEGER,
   finished_at INTEGER,
@@ -106,7 +108,13 @@ CREATE TABLE actions (
   -- Last, since whatever stands behind a long value is reached through all of it.
   sealed_headers TEXT,
   body TEXT,
-  response_body TEXT
+  response_body TEXT,
+  -- What no crash and no hand may leave behind: a row that would be sent without its yes, once too often, or never.
+  CHECK (status IN ('pending', 'active', 'awaiting_approval', 'completed', 'failed', 'cancelled')),
+  CHECK (attempts BETWEEN 0 AND retries AND revision > 0 AND run > 0),
+  CHECK (status NOT IN ('pending', 'active') OR approve = 0 OR approved_at IS NOT NULL),
+  CHECK (status <> 'pending' OR (due_at IS NOT NULL AND attempts < retries)),
+  CHECK (status <> 'active' OR (lease_until IS NOT NULL AND attempts > 0))
 );
 -- Lists: everything newest first; by host; by status what neither is done nor in flight. Nearly every action is one or the
 -- other of these, and each entry costs its insert and its delete.
@@ -161,11 +169,15 @@ CREATE TABLE outbox (
   status TEXT NOT NULL,
   attempts INTEGER NOT NULL,
   due_at INTEGER,
+  scheduled_at INTEGER NOT NULL,
   lease_until INTEGER,
   created_at INTEGER NOT NULL,
   -- When a mail was last given to the provider: what the hourly limits count.
   sent_at INTEGER,
-  last_error TEXT
+  last_error TEXT,
+  CHECK (status IN ('pending', 'active', 'delivered', 'given_up') AND attempts >= 0),
+  CHECK (status <> 'pending' OR due_at IS NOT NULL),
+  CHECK (status <> 'active' OR (lease_until IS NOT NULL AND attempts > 0))
 );
 CREATE UNIQUE INDEX outbox_once ON outbox (action_id, revision, kind, event);
 CREATE INDEX outbox_by_account ON outbox (account_id, id);

@@ -1,0 +1,202 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as fc from "fast-check";
+import type { Outcome } from "../../src/domain/outcome.ts";
+import { answering } from "../actions/senders.ts";
+import { CLOCK_TOLERANCE_MS } from "../../src/domain/limits.ts";
+import { verifies } from "../spec/verifies.ts";
+import { FakeClock } from "../support/clock.ts";
+import { openEngine } from "../support/engine.ts";
+import { answered } from "../support/factory.ts";
+import { Target } from "../support/target.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const FAILED: Outcome = answered(500);
+
+const folders: string[] = [];
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "outgate-"));
+  folders.push(folder);
+  return folder;
+}
+
+/** Lets what the last turn of the clock has set in motion come to rest: reads and writes of a real file. */
+async function rest(isSo: () => boolean | Promise<boolean>): Promise<boolean> {
+  for (let turns = 0; turns < 200; turns += 1) {
+    if (await isSo()) return true;
+    await Bun.sleep(1);
+  }
+  return false;
+}
+
+describe("a wall clock that is set back by an hour", () => {
+  test("puts no retry off: it comes at the moment at which it was due", async () => {
+    verifies("hostile.f9", "hostile.5.clock");
+    const sender = answering(FAILED, answered(200));
+    await using engine = await openEngine({ sender });
+    const { id } = await engine.create({});
+    await engine.saw(id, { status: "pending", attempts: 1 });
+    engine.clock.advance(500);
+    engine.clock.jump(-HOUR_MS);
+    engine.clock.advance(1_499);
+    await Bun.sleep(5);
+    expect(sender.sent).toHaveLength(1);
+    engine.clock.advance(1);
+    // The alarm rings when it was set to, and finds out why nothing is due.
+    expect(await rest(() => sender.sent.length === 2)).toBe(true);
+    const done = await engine.saw(id, { status: "completed" });
+    expect(done.result?.durationMs).toBe(0);
+    expect(engine.lines).toContainEqual(
+      expect.objectContaining({ event: "clock.set_back", fields: { of: "actions", by_ms: HOUR_MS } }),
+    );
+  });
+
+  test("while it is down leaves a retry no further away than the step that it was given", async () => {
+    verifies("hostile.f9", "hostile.5.clock");
+    const folder = newFolder();
+    const before = await openEngine({ folder, sender: answering(FAILED) });
+    const { id } = await before.create({});
+    await before.saw(id, { status: "pending", attempts: 1 });
+    await before.abandon();
+
+    const clock = new FakeClock(new Date(before.clock.now().getTime() - HOUR_MS));
+    const sender = answering(answered(200));
+    await using engine = await openEngine({ folder, sender, clock });
+    const due = async () => (await engine.desk.get(engine.owner, id)).dueAt?.getTime();
+    const expected = engine.clock.now().getTime() + 2_000;
+    expect(await rest(async () => (await due()) === expected)).toBe(true);
+    engine.clock.advance(1_999);
+    expect(sender.sent).toHaveLength(0);
+    engine.clock.advance(1);
+    await engine.saw(id, { status: "completed", attempts: 2 });
+  });
+
+  test("holds up nothing that waits for its first attempt", async () => {
+    verifies("hostile.5.clock");
+    const folder = newFolder();
+    const before = await openEngine({ folder, starts: false });
+    const { id } = await before.create({});
+    await before.abandon();
+    const clock = new FakeClock(new Date(before.clock.now().getTime() - HOUR_MS));
+    await using engine = await openEngine({ folder, sender: answering(answered(200)), clock });
+    await engine.saw(id, { status: "completed", attempts: 1 });
+  });
+
+  test("shortens no Retry-After, and lengthens none", async () => {
+    verifies("hostile.f9", "hostile.5.clock", "decision.4.retry-after");
+    const asked: Outcome = { ...answered(503), retryAfter: "7200" } as Outcome;
+    const sender = answering(asked, answered(200));
+    await using engine = await openEngine({ sender });
+    const { id } = await engine.create({});
+    await engine.saw(id, { status: "pending", attempts: 1 });
+    engine.clock.advance(10_000);
+    engine.clock.jump(-HOUR_MS);
+    const dueInMs = async () => {
+      const { dueAt } = await engine.desk.get(engine.owner, id);
+      return (dueAt?.getTime() ?? 0) - engine.clock.now().getTime();
+    };
+    // Whatever turns the wheel finds it out; here another action does.
+    const other = await engine.create({ retries: 1 });
+    await engine.saw(other.id, { status: "completed" });
+    expect(await rest(async () => (await dueInMs()) === 7_190_000)).toBe(true);
+    engine.clock.advance(7_189_999);
+    await Bun.sleep(5);
+    expect(sender.sent).toHaveLength(2);
+    engine.clock.advance(1);
+    expect(await rest(() => sender.sent.length === 3)).toBe(true);
+  });
+
+  test("delays no callback", async () => {
+    verifies("hostile.5.clock", "hostile.4.callback-mail");
+    let isUp = false;
+    await using receiver = new Target(() => new Response(null, { status: isUp ? 200 : 500 }));
+    await using target = new Target(200);
+    await using engine = await openEngine();
+    const { id } = await engine.create({ url: target.url, callback: receiver.url });
+    await engine.told(id, "callback", 1);
+    isUp = true;
+    engine.clock.jump(-HOUR_MS);
+    engine.clock.advance(5_000);
+    const told = await engine.told(id, "callback", 2);
+    expect(told.at(-1)).toMatchObject({ delivered: true, attempts: 2 });
+  });
+});
+
+test("a wall clock that is set forward ends nothing early that is in flight, and says nothing of it", async () => {
+  verifies("hostile.5.clock", "hostile.f9");
+  const gate = Promise.withResolvers<Outcome>();
+  const arrived = Promise.withResolvers<void>();
+  let sends = 0;
+  const sender = {
+    send: () => {
+      sends += 1;
+      arrived.resolve();
+      return gate.promise;
+    },
+  };
+  await using engine = await openEngine({ sender });
+  const { id } = await engine.create({});
+  await arrived.promise;
+  engine.clock.jump(DAY_MS);
+  // Its lease is over by the wall; whoever holds it has not let go.
+  engine.clock.advance(5_000);
+  await Bun.sleep(5);
+  expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "active", attempts: 1 });
+  gate.resolve(answered(200));
+  const done = await engine.saw(id, { status: "completed", attempts: 1 });
+  expect(done.result?.durationMs).toBe(5_000);
+  expect(sends).toBe(1);
+});
+
+/** What a step after the n-th failure may take at most, by the monotonic clock. */
+const longestMs = (failures: number) => Math.min(HOUR_MS, 2_000 * 2 ** (failures - 1));
+const RETRIES = 6;
+const SEED = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+
+test("whatever the wall clock does, no attempt is lost, doubled or later than its longest step", async () => {
+  verifies("hostile.f9", "hostile.5.clock", "hostile.5.sends");
+  const jump = fc.constantFrom(0, -3_000, -10_000, -HOUR_MS, -DAY_MS, 3_000, HOUR_MS, DAY_MS);
+  const property = fc.asyncProperty(fc.array(jump, { minLength: RETRIES, maxLength: RETRIES }), async (jumps) => {
+    const sentMs: number[] = [];
+    const clock = new FakeClock();
+    const sender = {
+      send: async () => {
+        sentMs.push(clock.monotonicMs());
+        return FAILED;
+      },
+    };
+    await using engine = await openEngine({ sender, clock });
+    const { id } = await engine.create({ retries: RETRIES });
+    for (let failures = 1; failures < RETRIES; failures += 1) {
+      await engine.saw(id, { status: "pending", attempts: failures });
+      // In the middle of the step the clock is set.
+      const stepMs = longestMs(failures);
+      const jumpMs = jumps[failures] ?? 0;
+      clock.advance(stepMs / 2);
+      clock.jump(jumpMs);
+      const isSent = () => rest(() => sentMs.length === failures + 1);
+      clock.advance(stepMs / 2);
+      // Set back to before the failure, or not at all: the step ends when it would have ended.
+      if (jumpMs >= 0 || jumpMs < -stepMs - CLOCK_TOLERANCE_MS) expect(await isSent()).toBe(true);
+      else if (!(await isSent())) {
+        // Set back to within the step, or hardly at all: it is due where its time says, and that is no step away.
+        const { dueAt } = await engine.desk.get(engine.owner, id);
+        const remainingMs = (dueAt?.getTime() ?? 0) - clock.now().getTime();
+        expect(remainingMs).toBeWithin(0, stepMs + CLOCK_TOLERANCE_MS + 1);
+        clock.advance(remainingMs);
+        expect(await isSent()).toBe(true);
+      }
+    }
+    const failed = await engine.saw(id, { status: "failed" });
+    expect(failed.attempts).toBe(RETRIES);
+    expect(failed.result?.durationMs).toBeGreaterThanOrEqual(0);
+    clock.advance(DAY_MS);
+    await Bun.sleep(2);
+    expect(sentMs).toHaveLength(RETRIES);
+  });
+  await fc.assert(property, { seed: SEED, numRuns: Number(process.env["RUNS"] ?? 15) });
+}, 60_000);
