@@ -2,6 +2,7 @@ import type { Action } from "../domain/action.ts";
 import { type HashOf, isAsApproved } from "../domain/request-digest.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { OutboundRequest, Sender } from "../ports/sender.ts";
+import { StoreUnavailable } from "../ports/store.ts";
 import type { Attempt } from "./flights.ts";
 import type { Settle } from "./settlement.ts";
 
@@ -17,14 +18,21 @@ export interface AttemptDeps {
 /** Prepare, send, settle. The claim is on disk before this begins; the end is on disk before this resolves. */
 export function createAttempt(deps: AttemptDeps): Attempt<Action> {
   const { sender, clock, requestOf, settle, hashOf, attemptTimeoutMs } = deps;
+  const refuse = (action: Action) => settle(action, { outcome: { kind: "not_sent", fault: "altered" }, durationMs: 0 });
+
   return async (action, { stop, landed }) => {
     // After a pause as long as the lease somebody else may have taken the action over; the rescue ends what is left.
     if (action.leaseUntil === null || clock.now() >= action.leaseUntil) return;
     if (!isAsApproved(action, hashOf)) {
       landed();
-      return settle(action, { outcome: { kind: "not_sent", fault: "altered" }, durationMs: 0 });
+      return refuse(action);
     }
-    const request = await requestOf(action, clock.now());
+    const request = await requestOf(action, clock.now()).catch(async (error: unknown) => {
+      landed();
+      // A row by hand: a URL that is none, an account that is gone. It would be no better at the next attempt.
+      if (!(error instanceof StoreUnavailable)) await refuse(action);
+      throw error;
+    });
     const startedMs = clock.monotonicMs();
     const outcome = await sender.send(request, { timeoutMs: attemptTimeoutMs, stop });
     const durationMs = Math.round(clock.monotonicMs() - startedMs);

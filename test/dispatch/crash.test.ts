@@ -184,6 +184,6 @@ async function leaveBehind(store: Store, id: string, accountId: string, now: Dat
   const before = await store.actions.find(accountId, id);
   if (before === null) throw new Error("no such action");
   const leaseUntil = new Date(now.getTime() + 1_000);
-  const change = step(before, { status: "active", attempts: 1, leaseUntil, startedAt: now }, []);
+  const change = step(before, { status: "active", attempts: 1, leaseUntil, startedAt: now, approvedAt: now }, []);
   await store.actions.apply({ change, at: now, outbox: [] });
 }

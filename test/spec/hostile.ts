@@ -333,11 +333,11 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.5.unreadable-at-start":
       "What can't be read or unsealed stops the start with a clear sentence and is never written over.",
     "hostile.5.clock":
-      "later 4: No jump of the clock and no pause ends an action early, loses it, sends it twice unsaid, or sends all at once.",
+      "No jump of the clock and no pause ends an action early, loses it, sends it twice unsaid, or sends all at once.",
     "hostile.5.stop-bounded": "A stop ends within the drain limit (30 s) + 1 s; a second signal ends it at once.",
     "hostile.5.notifications": "Mail and callbacks never delay or fail an action.",
     "hostile.5.packets": "later 4: Packets may be lost anywhere.",
-    "hostile.5.legal-start": "later 4: Whatever state the rows are in, a start brings each to a legal one within 5 s.",
+    "hostile.5.legal-start": "Whatever state the rows are in, a start brings each to a legal one within 5 s.",
   }),
 
   ...section("5. Faults: cases", {
@@ -351,7 +351,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.f7": "Two servers on one file: the second says so and exits <= 1 s.",
     "hostile.f8":
       "later 4: Frozen owner (PostgreSQL): the late result changes 0 rows; <= 1 duplicate, marked `unknown`.",
-    "hostile.f9": "later 4: Clock +1 h, -1 h, live: no retry later than its longest step, no negative `duration_ms`.",
+    "hostile.f9": "Clock +1 h, -1 h, live: no retry later than its longest step, no negative `duration_ms`.",
     "hostile.f10": "Target refuses: attempt <= 100 ms, right delay.",
     "hostile.f11": "SYN dropped; full backlog: ends at the deadline.",
     "hostile.f12": "Silent and dripping targets x1,000: at the deadline, 0 sockets, memory flat.",
