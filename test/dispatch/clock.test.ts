@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import type { Outcome } from "../../src/domain/outcome.ts";
+import type { OutboundRequest } from "../../src/ports/sender.ts";
 import { answering } from "../actions/senders.ts";
 import { CLOCK_TOLERANCE_MS } from "../../src/domain/limits.ts";
 import { verifies } from "../spec/verifies.ts";
@@ -111,7 +112,7 @@ describe("a wall clock that is set back by an hour", () => {
   });
 
   test("delays no callback", async () => {
-    verifies("hostile.5.clock", "hostile.4.callback-mail");
+    verifies("hostile.5.clock");
     let isUp = false;
     await using receiver = new Target(() => new Response(null, { status: isUp ? 200 : 500 }));
     await using target = new Target(200);
@@ -150,6 +151,55 @@ test("a wall clock that is set forward ends nothing early that is in flight, and
   const done = await engine.saw(id, { status: "completed", attempts: 1 });
   expect(done.result?.durationMs).toBe(5_000);
   expect(sends).toBe(1);
+});
+
+describe("a process that stands still for longer than every lease", () => {
+  const LONG_MS = 10 * 60_000;
+
+  test("ends nothing that is in flight: its answer counts when it comes", async () => {
+    verifies("hostile.5.clock");
+    const gate = Promise.withResolvers<Outcome>();
+    const arrived = Promise.withResolvers<void>();
+    const sender = {
+      send: () => {
+        arrived.resolve();
+        return gate.promise;
+      },
+    };
+    await using engine = await openEngine({ sender });
+    const { id } = await engine.create({});
+    await arrived.promise;
+    engine.clock.stall(LONG_MS);
+    await Bun.sleep(5);
+    expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "active", attempts: 1 });
+    gate.resolve(answered(200));
+    expect((await engine.saw(id, { status: "completed", attempts: 1 })).result?.durationMs).toBe(LONG_MS);
+  });
+
+  test("sends what has come due meanwhile within the slots, and each once", async () => {
+    verifies("hostile.5.clock", "hostile.5.sends");
+    const flying = { now: 0, most: 0 };
+    const times = new Map<string, number>();
+    const sender = {
+      send: async ({ headers }: OutboundRequest): Promise<Outcome> => {
+        const id = headers.find(([name]) => name === "webhook-id")?.[1] ?? "";
+        times.set(id, (times.get(id) ?? 0) + 1);
+        flying.now += 1;
+        flying.most = Math.max(flying.most, flying.now);
+        await new Promise((resolve) => setImmediate(resolve));
+        flying.now -= 1;
+        return times.get(id) === 1 ? FAILED : answered(200);
+      },
+    };
+    await using engine = await openEngine({ sender, env: { DISPATCH_CONCURRENCY: "8", DISPATCH_PER_HOST: "3" } });
+    const created = await Promise.all(Array.from({ length: 60 }, () => engine.create({})));
+    await Promise.all(created.map(({ id }) => engine.saw(id, { status: "pending", attempts: 1 })));
+    flying.most = 0;
+    engine.clock.stall(LONG_MS);
+    await Promise.all(created.map(({ id }) => engine.saw(id, { status: "completed", attempts: 2 })));
+    expect(flying.most).toBe(3);
+    expect([...new Set(times.values())]).toEqual([2]);
+  });
 });
 
 /** What a step after the n-th failure may take at most, by the monotonic clock. */

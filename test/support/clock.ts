@@ -41,10 +41,16 @@ export class FakeClock implements Clock {
       const next = [...this.#timers].toSorted((a, b) => a.atMs - b.atMs)[0];
       if (next === undefined || next.atMs > endMs) break;
       this.#timers.delete(next);
-      this.#move(next.atMs - this.#monotonicMs);
+      this.#move(Math.max(0, next.atMs - this.#monotonicMs));
       next.ring();
     }
     this.#move(endMs - this.#monotonicMs);
+  }
+
+  /** The process stands still: both clocks go on without it, and what should have rung meanwhile rings at the end. */
+  stall(byMs: number): void {
+    this.#move(byMs);
+    this.advance(0);
   }
 
   /** The wall clock is set to another time; the monotonic clock and the timers know nothing of it. */
