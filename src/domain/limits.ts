@@ -66,6 +66,8 @@ export const EVENT_SCAN_ROWS_MAX = 10_000;
 /** Keys of an account that are live at a time, and how many one list shows, those that are live first. */
 export const LIVE_KEYS_MAX = 500;
 export const KEYS_LISTED_MAX = 1_000;
+/** Of them on one page. */
+export const KEYS_SHOWN_MAX = 50;
 
 /** People and their sessions (hostile 1 "Accounts", 7). */
 export const PASSWORD_CHARS_MIN = 8;

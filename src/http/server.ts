@@ -18,14 +18,12 @@ import type { Route } from "./route.ts";
 import { accountRoutes, type AccountRouteDeps } from "./routes/account.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "./routes/approval-links.ts";
-import { assetRoutes } from "./routes/assets.ts";
 import { authRoutes } from "./routes/auth.ts";
 import { decisionRoutes } from "./routes/decisions.ts";
 import { receiptRoutes, type ReceiptRouteDeps } from "./routes/receipts.ts";
-import { entryPages } from "./routes/entry-pages.ts";
 import { eventRoutes } from "./routes/events.ts";
-import { inboxRoutes } from "./routes/inbox.ts";
 import { keyRoutes, type KeyRouteDeps } from "./routes/keys.ts";
+import { webPages } from "./routes/pages.ts";
 import { createShow } from "./routes/show.ts";
 import { signingSecretRoutes, type SigningSecretRouteDeps } from "./routes/signing-secret.ts";
 import { systemRoutes, type SystemRouteDeps } from "./routes/system.ts";
@@ -79,7 +77,8 @@ export function createHttp(deps: HttpDeps): Http {
   const judge = (url: string) => deps.targets.judge(url);
   const cookie = createSessionCookie(deps.baseUrl);
   const personOf = createPersonOf({ resume: deps.peopleDesk.resume, cookie });
-  const people = { ...deps, cookie, personOf, ownOrigin: createOwnOrigin(deps) };
+  const ownOrigin = createOwnOrigin(deps);
+  const people = { ...deps, cookie, personOf, ownOrigin, formOf: createFormOf({ ownOrigin }) };
   const routes = [
     ...actionRoutes({ ...deps, show, judge }),
     ...eventRoutes(createStreamEvents({ ...deps, show })),
@@ -91,9 +90,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...receiptRoutes(deps),
     ...approvalLinkRoutes(people),
     ...authRoutes(people),
-    ...entryPages(people),
-    ...inboxRoutes({ ...people, formOf: createFormOf(people) }),
-    ...assetRoutes(),
+    ...webPages(people),
     ...(deps.routes ?? []),
   ];
   const door = createDoor(deps, routes);

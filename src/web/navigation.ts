@@ -1,4 +1,7 @@
 /** The pages that somebody who is signed in gets to from every other one, in this order. A new page is a row here. */
-export const NAVIGATION = [{ name: "Approvals", path: "/approvals" }] as const;
+export const NAVIGATION = [
+  { name: "Approvals", path: "/approvals" },
+  { name: "Keys", path: "/keys" },
+] as const;
 
 export type Place = (typeof NAVIGATION)[number]["name"];

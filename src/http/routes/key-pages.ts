@@ -1,0 +1,107 @@
+import type { KeyDesk } from "../../accounts/keys.ts";
+import { checkCreateKey } from "../../contract/key.ts";
+import { DomainError } from "../../domain/errors.ts";
+import { KEY_ID } from "../../domain/id.ts";
+import { KEYS_SHOWN_MAX } from "../../domain/limits.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { keysPage, type ShownKey } from "../../web/keys.tsx";
+import { madeKeyPage } from "../../web/made-key.tsx";
+import { newKeyPage, type TypedKey, UNTYPED_KEY } from "../../web/new-key.tsx";
+import { revokeKeyPage } from "../../web/revoke-key.tsx";
+import type { Form } from "../form.ts";
+import { page, seeOther } from "../page.ts";
+import { type AnswerPerson, personPage } from "../person-page.ts";
+import type { Route } from "../route.ts";
+import type { FormOf, Person, PersonOf } from "../session.ts";
+
+export interface KeyPageDeps {
+  readonly keyDesk: KeyDesk;
+  readonly personOf: PersonOf;
+  readonly formOf: FormOf;
+  readonly baseUrl: string;
+  readonly clock: Clock;
+}
+
+/** Keys for people: the same desk as /v1/keys. A new key stands in the answer to its form and nowhere else. */
+export function keyPages(deps: KeyPageDeps): readonly Route[] {
+  const { keyDesk, personOf, formOf, clock } = deps;
+  const list: AnswerPerson = async ({ search }, person) => {
+    const query = new URLSearchParams(search);
+    const keys = await keyDesk.list(person.caller);
+    const first = (pageIn(query) - 1) * KEYS_SHOWN_MAX;
+    const shown = keys.slice(first, first + KEYS_SHOWN_MAX);
+    const isMore = keys.length > first + shown.length && shown.length > 0;
+    const told = keys.find(({ id, revokedAt }) => id === query.get("revoked") && revokedAt !== null);
+    const next = isMore ? `/keys?page=${pageIn(query) + 1}` : null;
+    return page("own", keysPage({ visitor: person, keys: shown, next, revoked: told ?? null, now: clock.now() }));
+  };
+  const ask: AnswerPerson = async (_visit, person, { id = "" }) => {
+    const key = await liveKey(keyDesk, person, id);
+    if (key === null) return seeOther("own", `/keys?revoked=${id}`);
+    return page("own", revokeKeyPage({ visitor: person, of: key, now: clock.now() }));
+  };
+  const revoke: AnswerPerson = async (visit, person, { id = "" }) => {
+    await formOf(visit, person);
+    if (!KEY_ID.test(id)) throw noSuchKey();
+    await keyDesk.revoke(person.caller, id);
+    return seeOther("own", `/keys?revoked=${id}`);
+  };
+  return [
+    personPage(personOf, "GET", "/keys", list),
+    personPage(personOf, "POST", "/keys", create(deps)),
+    personPage(personOf, "GET", "/keys/new", (_visit, person) => {
+      return page("own", newKeyPage({ visitor: person, typed: UNTYPED_KEY }));
+    }),
+    personPage(personOf, "GET", "/keys/{id}/revoke", ask),
+    personPage(personOf, "POST", "/keys/{id}/revoke", revoke),
+  ];
+}
+
+function create({ keyDesk, formOf, baseUrl }: KeyPageDeps): AnswerPerson {
+  return async (visit, person) => {
+    const form = await formOf(visit, person);
+    try {
+      const request = checkCreateKey({ name: form.get("name"), role: form.get("role"), hold: form.get("hold") });
+      const { row, key } = await keyDesk.create(person.caller, request);
+      return page("own", madeKeyPage({ visitor: person, made: row, key, baseUrl }), { status: 201 });
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
+      visit.errorCode = error.code;
+      return page("own", newKeyPage({ visitor: person, typed: typedOf(form, error) }), { status: 400 });
+    }
+  };
+}
+
+const PROBLEMS = {
+  name: "Give it a name of 1 to 100 letters, figures and signs of plain ASCII.",
+  role: "Choose what it may do.",
+  hold: "Choose which of its calls wait.",
+} as const;
+
+function typedOf(form: Form, { issues, message }: DomainError): TypedKey {
+  const wrong = Object.entries(PROBLEMS).filter(([name]) => issues.some(({ field }) => field === name));
+  return {
+    name: form.get("name") ?? "",
+    role: form.get("role") ?? null,
+    hold: form.get("hold") ?? null,
+    problems: Object.fromEntries(wrong),
+    message: wrong.length === 0 ? message : null,
+  };
+}
+
+/** Null: it is revoked already. Throws `not_found`. */
+async function liveKey(keyDesk: KeyDesk, { caller }: Person, id: string): Promise<ShownKey | null> {
+  const key = (await keyDesk.list(caller)).find((one) => one.id === id);
+  if (key === undefined) throw noSuchKey();
+  return key.revokedAt === null ? key : null;
+}
+
+function noSuchKey(): DomainError {
+  return new DomainError("not_found", "There is no such key.");
+}
+
+/** From 1; what is no number is the first. */
+function pageIn(query: URLSearchParams): number {
+  const text = query.get("page") ?? "";
+  return /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 1;
+}

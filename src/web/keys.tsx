@@ -1,0 +1,106 @@
+/** @jsxImportSource hono/jsx */
+import type { Hold, Role } from "../domain/roles.ts";
+import { Foreign } from "./foreign.tsx";
+import { holdWord, roleWord } from "./key-words.ts";
+import { Layout } from "./layout.tsx";
+import { Chip, Notice, Time } from "./parts.tsx";
+import { render } from "./render.ts";
+import type { Visitor } from "./visitor.ts";
+import { agoWords } from "./words.ts";
+
+/** A key as a page shows it; the key itself is nowhere to be read. */
+export interface ShownKey {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly hold: Hold;
+  readonly last4: string;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | null;
+  readonly revokedAt: Date | null;
+}
+
+export interface KeysPageProps {
+  readonly visitor: Visitor;
+  /** Those of this page; the live ones stand first. */
+  readonly keys: readonly ShownKey[];
+  /** Path of the next page; null when there is none. */
+  readonly next: string | null;
+  /** Was revoked a moment ago. */
+  readonly revoked: ShownKey | null;
+  readonly now: Date;
+}
+
+/** The keys of the account, for its people. */
+export function keysPage({ visitor, keys, next, revoked, now }: KeysPageProps): string {
+  return render(
+    <Layout title="Keys" place="Keys" visitor={visitor}>
+      <div class="head">
+        <h1>Keys</h1>
+        <p class="quiet">
+          Programs and agents come in by a key. Each has a role, and its name stands by what it decided.
+        </p>
+        <a class="button" href="/keys/new">
+          Make a key
+        </a>
+      </div>
+      {revoked === null ? null : (
+        <Notice tone="good">
+          <KeyName of={revoked} /> is revoked. Nobody comes in by it any more.
+        </Notice>
+      )}
+      <ul class="card rows">
+        {keys.map((key) => (
+          <Row of={key} now={now} />
+        ))}
+      </ul>
+      {next === null ? null : (
+        <p>
+          <a class="button button-plain" href={next}>
+            Next page
+          </a>
+        </p>
+      )}
+    </Layout>,
+  );
+}
+
+function Row({ of: key, now }: { readonly of: ShownKey; readonly now: Date }) {
+  const { id, role, hold, last4, createdAt, lastUsedAt, revokedAt } = key;
+  const held = holdWord(hold);
+  return (
+    <li class="row-split">
+      <div class="stack">
+        <p class="chips">
+          <KeyName of={key} /> <Chip tone={role === "owner" ? "wait" : "busy"}>{roleWord(role)}</Chip>{" "}
+          {held === null ? null : <Chip tone="still">{held}</Chip>}
+          {revokedAt === null ? null : <Chip tone="bad">Revoked</Chip>}
+        </p>
+        <p class="quiet small">
+          Ends in <code>{last4}</code>. Made <Time at={createdAt} />.{" "}
+          {lastUsedAt === null ? "Never used." : `Last used ${agoWords(now.getTime() - lastUsedAt.getTime())}.`}
+          {revokedAt === null ? null : (
+            <>
+              {" "}
+              Revoked <Time at={revokedAt} />.
+            </>
+          )}
+        </p>
+      </div>
+      {revokedAt === null ? (
+        <a class="button button-bad" href={`/keys/${id}/revoke`}>
+          Revoke<span class="visually-hidden"> {key.name}</span>
+        </a>
+      ) : null}
+    </li>
+  );
+}
+
+/** What somebody called a key. */
+export function KeyName({ of: { name } }: { readonly of: Pick<ShownKey, "name"> }) {
+  return (
+    <b class="name">
+      <Foreign text={name} />
+    </b>
+  );
+}

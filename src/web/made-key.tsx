@@ -1,0 +1,97 @@
+/** @jsxImportSource hono/jsx */
+import type { Role } from "../domain/roles.ts";
+import { holdWord, roleWord } from "./key-words.ts";
+import { KeyName, type ShownKey } from "./keys.tsx";
+import { Layout } from "./layout.tsx";
+import { Notice } from "./parts.tsx";
+import { render } from "./render.ts";
+import { Snippet } from "./snippet.tsx";
+import type { Visitor } from "./visitor.ts";
+
+export interface MadeKeyPageProps {
+  readonly visitor: Visitor;
+  readonly made: ShownKey;
+  /** In clear; nothing of it is kept. */
+  readonly key: string;
+  /** Where programs reach the service. */
+  readonly baseUrl: string;
+}
+
+/** Shows a new key for the only time, with the lines that put it to use. */
+export function madeKeyPage({ visitor, made, key, baseUrl }: MadeKeyPageProps): string {
+  const { role, hold } = made;
+  return render(
+    <Layout title="Your new key" place="Keys" visitor={visitor}>
+      <div class="head">
+        <h1>Your new key</h1>
+        <p>
+          <KeyName of={made} /> · {roleWord(role)}
+          {holdWord(hold) === null ? "" : ` · ${holdWord(hold)?.toLowerCase()}`}
+        </p>
+      </div>
+      <section class="card" aria-label="The key">
+        <Notice tone="wait">It is shown this once. Keep it now: when this page is closed, it is gone.</Notice>
+        <code class="code" id="key">
+          {key}
+        </code>
+        <a class="button" href="/keys">
+          I have kept it
+        </a>
+      </section>
+      <section class="card" aria-labelledby="use">
+        <h2 id="use">Put it to use</h2>
+        <Snippet title={firstCall(role).title} text={firstCall(role).text(baseUrl, key)} />
+        {role === "owner" ? (
+          <p class="quiet">An owner key is not for agents: make an agent key for each of them.</p>
+        ) : (
+          <Agents baseUrl={baseUrl} apiKey={key} />
+        )}
+      </section>
+    </Layout>,
+  );
+}
+
+/** The ways by which agents take it up (docs/mcp says more). The files name a variable: they are made to be shared, a key is not. */
+function Agents({ baseUrl, apiKey }: { readonly baseUrl: string; readonly apiKey: string }) {
+  const auth = `Authorization: Bearer ${apiKey}`;
+  return (
+    <>
+      <Snippet title="Claude Code" text={`claude mcp add --transport http outgate ${baseUrl}/mcp --header "${auth}"`} />
+      <Snippet title="For the two files below, where your agent starts" text={`export OUTGATE_API_KEY='${apiKey}'`} />
+      <Snippet
+        title="Codex, ~/.codex/config.toml"
+        text={`[mcp_servers.outgate]\nurl = "${baseUrl}/mcp"\nbearer_token_env_var = "OUTGATE_API_KEY"\ntool_timeout_sec = 150`}
+      />
+      <Snippet title="A project’s .mcp.json" text={mcpJson(baseUrl)} />
+      <p class="quiet small">
+        More clients, and what the tools do: <a href="/docs/mcp">agents over MCP</a>.
+      </p>
+    </>
+  );
+}
+
+function mcpJson(baseUrl: string): string {
+  const headers = { Authorization: "Bearer ${OUTGATE_API_KEY}" };
+  return JSON.stringify({ mcpServers: { outgate: { type: "http", url: `${baseUrl}/mcp`, headers } } }, null, 2);
+}
+
+interface FirstCall {
+  readonly title: string;
+  readonly text: (baseUrl: string, key: string) => string;
+}
+
+const CREATES: FirstCall = {
+  title: "Send a first action",
+  text: (baseUrl, key) => `curl -s ${baseUrl}/v1/actions \\
+  -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
+  -d '{"url":"https://example.com/","method":"GET","sync":true}'`,
+};
+const READS: FirstCall = {
+  title: "Look at the actions",
+  text: (baseUrl, key) => `curl -s ${baseUrl}/v1/actions -H 'Authorization: Bearer ${key}'`,
+};
+
+/** The first thing that the key may do. */
+function firstCall(role: Role): FirstCall {
+  return role === "owner" || role === "agent" ? CREATES : READS;
+}

@@ -1,0 +1,49 @@
+/** @jsxImportSource hono/jsx */
+import { Button, FormToken } from "./form.tsx";
+import { roleWord } from "./key-words.ts";
+import { KeyName, type ShownKey } from "./keys.tsx";
+import { Layout } from "./layout.tsx";
+import { Facts, Time } from "./parts.tsx";
+import { render } from "./render.ts";
+import type { Visitor } from "./visitor.ts";
+import { agoWords } from "./words.ts";
+
+export interface RevokeKeyPageProps {
+  readonly visitor: Visitor;
+  readonly of: ShownKey;
+  readonly now: Date;
+}
+
+/** Asks before a key goes for good. */
+export function revokeKeyPage({ visitor, of: key, now }: RevokeKeyPageProps): string {
+  const { id, role, last4, createdAt, lastUsedAt } = key;
+  return render(
+    <Layout title="Revoke a key?" place="Keys" visitor={visitor}>
+      <div class="head">
+        <p class="small">
+          <a href="/keys">All keys</a>
+        </p>
+        <h1>Revoke this key?</h1>
+        <p>Whoever uses it is refused from then on, at once and for good. What it created goes on.</p>
+      </div>
+      <form method="post" action={`/keys/${id}/revoke`} class="card">
+        <FormToken visitor={visitor} />
+        <Facts
+          rows={[
+            ["Name", <KeyName of={key} />],
+            ["Role", roleWord(role)],
+            ["Ends in", <code>{last4}</code>],
+            ["Made", <Time at={createdAt} />],
+            ["Last used", lastUsedAt === null ? "Never" : agoWords(now.getTime() - lastUsedAt.getTime())],
+          ]}
+        />
+        <div class="choices">
+          <Button look="bad">Revoke it</Button>
+          <a class="button button-plain" href="/keys">
+            Keep it
+          </a>
+        </div>
+      </form>
+    </Layout>,
+  );
+}

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { KEYS_SHOWN_MAX } from "../../src/domain/limits.ts";
+import { ROLES } from "../../src/domain/roles.ts";
+import { anApiKey } from "../support/factory.ts";
+import { verifies } from "../spec/verifies.ts";
+import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { signedIn } from "./signed-in.ts";
+import { OWN_ORIGIN } from "./stub-house.ts";
+
+let door: RealDoor;
+let ann: Awaited<ReturnType<typeof signedIn>>;
+beforeAll(async () => {
+  door = await openRealDoor();
+  ann = await signedIn(door);
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+const make = async (fields: Readonly<Record<string, string>>) => {
+  const response = await ann.send("/keys", { ...(await ann.hiddenOf("/keys/new")), ...fields });
+  const html = await response.text();
+  return { response, html, key: /og_[0-9A-Za-z]{36}/.exec(html)?.[0] ?? "" };
+};
+const keysOf = async () => door.engine.store.accounts.keys(door.engine.owner.accountId, 1_000);
+const keyNamed = async (name: string) => (await keysOf()).find((key) => key.name === name);
+const asks = (key: string) => fetch(`${door.url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
+
+describe("the keys page", () => {
+  test("makes a key, shows it once with lines that use it, and keeps it nowhere", async () => {
+    const { response, html, key } = await make({ name: "support agent", role: "agent", hold: "writes" });
+    expect(response.status).toBe(201);
+    expect(response.headers.get("cache-control")).toBe("private, no-store");
+    expect(response.url).not.toContain(key);
+    for (const line of [
+      `-H &#39;Authorization: Bearer ${key}&#39;`,
+      `claude mcp add --transport http outgate ${OWN_ORIGIN}/mcp --header &quot;Authorization: Bearer ${key}&quot;`,
+      `export OUTGATE_API_KEY=&#39;${key}&#39;`,
+      "bearer_token_env_var = &quot;OUTGATE_API_KEY&quot;",
+      `&quot;url&quot;: &quot;${OWN_ORIGIN}/mcp&quot;`,
+    ]) {
+      expect(html).toContain(line);
+    }
+    expect(await (await asks(key)).json()).toMatchObject({ key: { name: "support agent", role: "agent" } });
+    expect(await keyNamed("support agent")).toMatchObject({ role: "agent", hold: "writes", last4: key.slice(-4) });
+    const list = await ann.pageOf("/keys");
+    expect(list).toContain("support agent");
+    expect(list).toContain("Holds writes");
+    expect(list).toContain(`<code>${key.slice(-4)}</code>`);
+    expect(list).not.toContain(key.slice(3));
+    expect(JSON.stringify(door.lines)).not.toContain(key.slice(3));
+  });
+
+  test("gives an owner key no line for agents, and every role its own first call", async () => {
+    for (const role of ROLES) {
+      const { html } = await make({ name: `a ${role}`, role, hold: "none" });
+      expect({ role, isForAgents: html.includes("claude mcp add") }).toEqual({ role, isForAgents: role !== "owner" });
+      const creates = role === "owner" || role === "agent";
+      expect({ role, creates: html.includes("Send a first action") }).toEqual({ role, creates });
+    }
+  });
+
+  test("asks again for what is missing or wrong, and keeps what was typed", async () => {
+    const before = (await keysOf()).length;
+    for (const [fields, problem] of [
+      [{ name: "no role", hold: "none" }, "role-problem"],
+      [{ name: "odd role", role: "king", hold: "none" }, "role-problem"],
+      [{ name: "odd hold", role: "agent", hold: "x" }, "hold-problem"],
+      [{ name: "", role: "agent", hold: "none" }, "name-problem"],
+      [{ name: "\u202e☃", role: "agent", hold: "none" }, "name-problem"],
+      [{ name: "x".repeat(101), role: "agent", hold: "none" }, "name-problem"],
+    ] as const) {
+      const { response, html } = await make(fields);
+      expect({ fields, status: response.status, has: html.includes(`id="${problem}"`) }).toEqual({
+        fields,
+        status: 400,
+        has: true,
+      });
+      if (fields.name.startsWith("odd")) expect(html).toContain(`value="${fields.name}"`);
+    }
+    expect(await keysOf()).toHaveLength(before);
+  });
+
+  test("asks before it revokes, then nobody comes in by the key", async () => {
+    const { key } = await make({ name: "goes", role: "reader", hold: "none" });
+    const id = (await keyNamed("goes"))?.id ?? "";
+    const path = `/keys/${id}/revoke`;
+    expect(await ann.pageOf("/keys")).toContain(`href="${path}"`);
+    expect(await ann.pageOf(path)).toContain("Revoke this key?");
+    expect((await asks(key)).status).toBe(200);
+    const response = await ann.send(path, await ann.hiddenOf(path));
+    expect([response.status, response.headers.get("location")]).toEqual([303, `/keys?revoked=${id}`]);
+    expect((await asks(key)).status).toBe(401);
+    expect(await ann.pageOf(`/keys?revoked=${id}`)).toContain("is revoked. Nobody comes in by it any more.");
+    // Nothing is left to ask, and a second time is the same as once.
+    expect((await ann.visit(path)).headers.get("location")).toBe(`/keys?revoked=${id}`);
+    expect((await ann.send(path, await ann.hiddenOf("/keys"))).status).toBe(303);
+  });
+
+  test("knows nothing of another account's keys", async () => {
+    const [theirs] = await door.engine.store.accounts.keys(door.strangerId, 10);
+    const id = theirs?.id ?? "";
+    const fields = await ann.hiddenOf("/keys");
+    for (const path of [`/keys/${id}/revoke`, "/keys/key_nobody/revoke", "/keys/x/revoke", "/keys/%00/revoke"]) {
+      expect({ path, get: (await ann.visit(path)).status }).toEqual({ path, get: 404 });
+      expect({ path, post: (await ann.send(path, fields)).status }).toEqual({ path, post: 404 });
+    }
+    expect((await asks(STRANGER)).status).toBe(200);
+    expect(await ann.pageOf(`/keys?revoked=${id}`)).not.toContain("is revoked");
+  });
+
+  test("takes forms of our own page and session only", async () => {
+    verifies("hostile.7.csrf-change");
+    const { key } = await make({ name: "stays", role: "reader", hold: "none" });
+    const path = `/keys/${(await keyNamed("stays"))?.id}/revoke`;
+    const fields = await ann.hiddenOf(path);
+    const made = { name: "never", role: "owner", hold: "none" };
+    for (const [to, sent] of [
+      [path, {}],
+      ["/keys", made],
+    ] as const) {
+      expect((await ann.send(to, sent)).status).toBe(403);
+      expect((await ann.send(to, { ...sent, form_token: "x" })).status).toBe(403);
+      expect((await ann.send(to, { ...sent, ...fields }, { origin: "https://evil.example" })).status).toBe(403);
+    }
+    expect((await asks(key)).status).toBe(200);
+    expect(await keyNamed("never")).toBeUndefined();
+  });
+
+  test("comes in pages, each key once, the live ones first", async () => {
+    await using house = await openRealDoor();
+    const bob = await signedIn(house);
+    const { accounts } = house.engine.store;
+    const { accountId } = house.engine.owner;
+    for (let count = 0; count < KEYS_SHOWN_MAX; count += 1) {
+      await accounts.addKey(anApiKey({ accountId, name: `key ${count}`, hash: `hash ${count}` }));
+    }
+    const all = await accounts.keys(accountId, 1_000);
+    const first = await bob.pageOf("/keys");
+    const second = await bob.pageOf(/href="(\/keys\?page=2)"/.exec(first)?.[1] ?? "");
+    const ids = [...`${first}${second}`.matchAll(/href="\/keys\/(\w+)\/revoke"/g)].map(([, id]) => id ?? "");
+    expect(ids).toEqual(all.map(({ id }) => id));
+    expect(second).not.toContain("Next page");
+    for (const odd of ["?page=0", "?page=x", "?page=9999", "?page=-1", "?revoked=x"]) {
+      expect({ odd, status: (await bob.visit(`/keys${odd}`)).status }).toEqual({ odd, status: 200 });
+    }
+  });
+
+  test("is for people who are logged in", async () => {
+    for (const path of ["/keys", "/keys/new", "/keys/key_1/revoke"]) {
+      const response = await fetch(door.url + path, { redirect: "manual" });
+      const next = encodeURIComponent(path);
+      expect([response.status, response.headers.get("location")]).toEqual([303, `/login?next=${next}`]);
+    }
+  });
+});
