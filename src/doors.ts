@@ -4,6 +4,7 @@ import { createKeyDesk } from "./accounts/keys.ts";
 import { createPeopleDesk } from "./accounts/people.ts";
 import { createSigningDesk } from "./accounts/signing-desk.ts";
 import { createFollowLink } from "./actions/follow-link.ts";
+import { createListNotifications } from "./actions/notifications.ts";
 import { createReadReceipt } from "./actions/receipt.ts";
 import { createAgents } from "./agents.ts";
 import type { Config } from "./config.ts";
@@ -16,6 +17,7 @@ import { createTargets } from "./outbound/target.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Log } from "./ports/log.ts";
+import { createRulesFor } from "./rules.ts";
 import { createPasswords } from "./secrets/passwords.ts";
 import type { Vault } from "./vault.ts";
 import { VERSION } from "./version.ts";
@@ -58,6 +60,8 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
     }),
     readAccount: createReadAccount(store.people),
     targets: createTargets(policy),
+    rulesFor: createRulesFor({ config, policy, accounts }),
+    listNotifications: createListNotifications(store.outbox),
     baseUrl: config.baseUrl,
     isOnLoopback: config.isOnLoopback,
     port: config.port,

@@ -68,6 +68,11 @@ export const LIVE_KEYS_MAX = 500;
 export const KEYS_LISTED_MAX = 1_000;
 /** Of them on one page. */
 export const KEYS_SHOWN_MAX = 50;
+/** Callbacks and mails on the page of the settings, and on a page of their own. */
+export const NOTIFICATIONS_NEWEST_MAX = 5;
+export const NOTIFICATIONS_SHOWN_MAX = 25;
+/** A host name has 253 characters, with scheme and port some more. */
+export const ORIGIN_CHARS_MAX = 300;
 
 /** People and their sessions (hostile 1 "Accounts", 7). */
 export const PASSWORD_CHARS_MIN = 8;

@@ -23,7 +23,7 @@ import { decisionRoutes } from "./routes/decisions.ts";
 import { receiptRoutes, type ReceiptRouteDeps } from "./routes/receipts.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { keyRoutes, type KeyRouteDeps } from "./routes/keys.ts";
-import { webPages } from "./routes/pages.ts";
+import { type PageDeps, webPages } from "./routes/pages.ts";
 import { createShow } from "./routes/show.ts";
 import { signingSecretRoutes, type SigningSecretRouteDeps } from "./routes/signing-secret.ts";
 import { systemRoutes, type SystemRouteDeps } from "./routes/system.ts";
@@ -38,6 +38,7 @@ export interface HttpDeps
     AccountRouteDeps,
     ReceiptRouteDeps,
     Omit<ApprovalLinkRouteDeps, "ownOrigin">,
+    Pick<PageDeps, "listNotifications" | "rulesFor">,
     OwnAddress {
   readonly desk: ActionDesk;
   readonly peopleDesk: PeopleDesk;

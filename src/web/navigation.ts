@@ -2,6 +2,7 @@
 export const NAVIGATION = [
   { name: "Approvals", path: "/approvals" },
   { name: "Keys", path: "/keys" },
+  { name: "Settings", path: "/settings" },
 ] as const;
 
 export type Place = (typeof NAVIGATION)[number]["name"];

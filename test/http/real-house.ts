@@ -5,6 +5,7 @@ import { createPeopleDesk } from "../../src/accounts/people.ts";
 import { createSigningDesk } from "../../src/accounts/signing-desk.ts";
 import { createLinksOf } from "../../src/actions/approval-links.ts";
 import { createFollowLink } from "../../src/actions/follow-link.ts";
+import { createListNotifications } from "../../src/actions/notifications.ts";
 import { createReadReceipt } from "../../src/actions/receipt.ts";
 import type { Role } from "../../src/domain/roles.ts";
 import type { Route } from "../../src/http/route.ts";
@@ -87,6 +88,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     approvalLinks: options.approvalLinks ?? "confirm",
     followLink,
     readReceipt: createReadReceipt({ actions: engine.store.actions, secrets }),
+    listNotifications: createListNotifications(engine.store.outbox),
     targets: createTargets(policy),
     receiptUrl: engine.receiptUrl,
     clock,

@@ -13,6 +13,7 @@ import { createHttp, type HttpDeps } from "../../src/http/server.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { LogFields } from "../../src/ports/log.ts";
 import type { AccountStore, ApiKey } from "../../src/ports/accounts.ts";
+import type { Rules } from "../../src/web/rules.tsx";
 import { ACCOUNT, anAction, anApiKey, later, NOON } from "../support/factory.ts";
 
 /** A key for each role, and one that was revoked. */
@@ -54,6 +55,8 @@ export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
     readAccount: () => Promise.resolve({ id: ACCOUNT, email: null }),
     signingDesk: cardboardSigningDesk(calls),
     readReceipt: () => Promise.resolve(null),
+    listNotifications: () => Promise.resolve({ entries: [], before: null }),
+    rulesFor: () => Promise.resolve(SOME_RULES),
     followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
     approvalLinks: "confirm",
     targets: { judge: (url) => (url.startsWith("http") ? { hostname: "h", host: "h" } : { refused: "Is no URL." }) },
@@ -94,6 +97,21 @@ export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
     },
   };
 }
+
+/** What is in force where nothing is set. */
+export const SOME_RULES: Rules = {
+  targets: "Calls may go to public addresses only.",
+  rateLimitPerSecond: 100,
+  attemptTimeoutMs: 30_000,
+  retryBaseMs: 2_000,
+  retryCapMs: 3_600_000,
+  approvalTtlHours: null,
+  approvalLinks: "confirm",
+  approvers: [],
+  agentApproval: "off",
+  sendsMail: false,
+  retentionDays: null,
+};
 
 /** The desk of one known action. */
 export function cardboardDesk(calls: string[]): ActionDesk {

@@ -1,0 +1,168 @@
+/** @jsxImportSource hono/jsx */
+import { Button, Field, FormToken } from "./form.tsx";
+import { Foreign } from "./foreign.tsx";
+import { Layout } from "./layout.tsx";
+import { Notice, Time } from "./parts.tsx";
+import { render } from "./render.ts";
+import type { Visitor } from "./visitor.ts";
+
+export interface OriginFormProps {
+  readonly visitor: Visitor;
+  readonly origin?: string;
+  readonly problem?: string | null;
+}
+
+/** Asks of which origin the secret is wanted; what comes back is in no URL. */
+export function OriginForm({ visitor, origin = "", problem = null }: OriginFormProps) {
+  return (
+    <form method="post" action="/settings/signing-secret">
+      <FormToken visitor={visitor} />
+      <Field
+        name="origin"
+        label="Origin"
+        value={origin}
+        hint="Scheme, host and port of a target, like https://api.example.com."
+        isRequired
+        autocomplete="off"
+        problem={problem}
+      />
+      <Button>Show its secret</Button>
+    </form>
+  );
+}
+
+/** The same on a page of its own: at its first sight, and where it was not understood. */
+export function originPage(props: OriginFormProps): string {
+  return render(
+    <Layout title="Signing secret" place="Settings" visitor={props.visitor}>
+      <Head title="Signing secret" />
+      <section class="card" aria-label="Origin">
+        <OriginForm {...props} />
+      </section>
+    </Layout>,
+  );
+}
+
+/** What signs the calls to one origin. */
+export interface ShownSecret {
+  readonly origin: string;
+  readonly secret: string;
+  /** The one before it, as long as it signs too. */
+  readonly previous: { readonly secret: string; readonly expiresAt: Date } | null;
+}
+
+export interface SecretPageProps {
+  readonly visitor: Visitor;
+  readonly shown: ShownSecret;
+  /** It is new as of now. */
+  readonly isRotated?: boolean;
+}
+
+/** The secret of an origin, and the way to a new one. */
+export function secretPage({
+  visitor,
+  shown: { origin, secret, previous },
+  isRotated = false,
+}: SecretPageProps): string {
+  return render(
+    <Layout title="Signing secret" place="Settings" visitor={visitor}>
+      <Head title="Signing secret" origin={origin} />
+      {isRotated ? <Notice tone="good">It is new. Give it to the target while both sign.</Notice> : null}
+      <section class="card" aria-label="Secrets">
+        <div class="stack">
+          <h2>{previous === null ? "Secret" : "New secret"}</h2>
+          <code class="code">{secret}</code>
+        </div>
+        {previous === null ? null : (
+          <div class="stack">
+            <h2>Previous secret</h2>
+            <code class="code">{previous.secret}</code>
+            <p class="quiet small">
+              It signs too until <Time at={previous.expiresAt} />.
+            </p>
+          </div>
+        )}
+        <form method="post" action="/settings/rotation">
+          <FormToken visitor={visitor} />
+          <input type="hidden" name="origin" value={origin} />
+          <Button look="plain">Give it a new secret</Button>
+        </form>
+      </section>
+    </Layout>,
+  );
+}
+
+export interface AskRotationProps {
+  readonly visitor: Visitor;
+  /** Null: all of them. */
+  readonly origin: string | null;
+  /** What was true when this was asked; sent back, so that an answer twice is a rotation once. */
+  readonly seen: string;
+  /** Until when a secret still signs that a rotation would end at once; null: there is none. */
+  readonly endsNow: Date | null;
+  /** The answer was to a question of before another rotation. */
+  readonly isLate: boolean;
+}
+
+/** Asks before secrets change. */
+export function askRotationPage({ visitor, origin, seen, endsNow, isLate }: AskRotationProps): string {
+  const title = origin === null ? "Give all origins new secrets?" : "Give it a new secret?";
+  return render(
+    <Layout title={title} place="Settings" visitor={visitor}>
+      <Head title={title} origin={origin} />
+      {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing more was done.</Notice> : null}
+      <form method="post" action="/settings/rotation" class="card">
+        <FormToken visitor={visitor} />
+        <input type="hidden" name="origin" value={origin ?? ""} />
+        <input type="hidden" name="seen" value={seen} />
+        <p>
+          From then on every call carries two signatures for 24 hours, one by the new secret and one by the secret
+          before it: time to hand the new one to {origin === null ? "every target" : "the target"}.
+        </p>
+        {endsNow === null ? null : (
+          <Notice tone="bad">
+            There was a rotation lately. The secret before it would sign until <Time at={endsNow} />; another rotation
+            ends it at once.
+          </Notice>
+        )}
+        <div class="choices">
+          <Button look="bad">Rotate</Button>
+          <a class="button button-plain" href="/settings">
+            Leave it
+          </a>
+        </div>
+      </form>
+    </Layout>,
+  );
+}
+
+/** Tells that all origins have new secrets. */
+export function rotatedPage({ visitor, until }: { readonly visitor: Visitor; readonly until: Date }): string {
+  return render(
+    <Layout title="All origins have new secrets" place="Settings" visitor={visitor}>
+      <Head title="All origins have new secrets" />
+      <Notice tone="good">
+        The secrets before them sign too until <Time at={until} />.
+      </Notice>
+      <section class="card" aria-label="Origin">
+        <OriginForm visitor={visitor} />
+      </section>
+    </Layout>,
+  );
+}
+
+function Head({ title, origin = null }: { readonly title: string; readonly origin?: string | null }) {
+  return (
+    <div class="head">
+      <p class="small">
+        <a href="/settings">Settings</a>
+      </p>
+      <h1>{title}</h1>
+      {origin === null ? null : (
+        <p>
+          <Foreign text={origin} />
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../../src/domain/limits.ts";
+import { verifies } from "../spec/verifies.ts";
+import { Target } from "../support/target.ts";
+import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { signedIn } from "./signed-in.ts";
+
+const ORIGIN = "https://api.example.com";
+const DAY_MS = 86_400_000;
+
+let door: RealDoor;
+let ann: Awaited<ReturnType<typeof signedIn>>;
+beforeAll(async () => {
+  door = await openRealDoor();
+  ann = await signedIn(door);
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+const apiSecret = async (origin: string): Promise<{ secret: string; previous: { secret: string } | null }> =>
+  JSON.parse((await door.call("GET", `/v1/signing-secret?origin=${origin}`)).text);
+const send = async (path: string, fields: Readonly<Record<string, string>>) => {
+  const response = await ann.send(path, { ...(await ann.hiddenOf("/settings")), ...fields });
+  return { status: response.status, url: response.url, html: await response.text(), headers: response.headers };
+};
+const hiddenIn = (html: string) =>
+  Object.fromEntries(
+    [...html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name = "", value]) => [
+      name,
+      value ?? "",
+    ]),
+  );
+
+describe("signing secrets on the settings page", () => {
+  test("are shown in the answer to a form, and in no URL", async () => {
+    const { secret } = await apiSecret(ORIGIN);
+    expect(await ann.pageOf("/settings")).not.toContain("whsec_");
+    const answer = await send("/settings/signing-secret", { origin: ` ${ORIGIN}/ ` });
+    expect(answer.status).toBe(200);
+    expect(answer.html).toContain(secret);
+    expect(answer.url).not.toContain("api.example");
+    expect(answer.headers.get("cache-control")).toBe("private, no-store");
+    expect(JSON.stringify(door.lines)).not.toContain(secret);
+  });
+
+  test("of what is no origin are asked for again", async () => {
+    for (const origin of [
+      "",
+      "api.example.com",
+      `${ORIGIN}/path`,
+      "ftp://a.example",
+      "https://a@b.example",
+      "x".repeat(9_999),
+    ]) {
+      const { status, html } = await send("/settings/signing-secret", { origin });
+      expect({ origin, status, asks: html.includes('id="origin-problem"') }).toEqual({
+        origin,
+        status: 400,
+        asks: true,
+      });
+      if (origin !== "") expect((await send("/settings/rotation", { origin })).status).toBe(400);
+    }
+  });
+
+  test("of one origin are rotated after a question; both are shown while both sign", async () => {
+    const origin = "https://one.example";
+    const before = await apiSecret(origin);
+    const asked = await send("/settings/rotation", { origin });
+    expect(asked.html).toContain("Give it a new secret?");
+    expect((await apiSecret(origin)).previous).toBeNull();
+    const done = await ann.send("/settings/rotation", hiddenIn(asked.html));
+    const html = await done.text();
+    const after = await apiSecret(origin);
+    expect(after.previous?.secret).toBe(before.secret);
+    for (const shown of [after.secret, before.secret, "It signs too until"]) expect(html).toContain(shown);
+    expect((await apiSecret(ORIGIN)).previous).toBeNull();
+  });
+
+  test("are rotated once by a yes that comes twice, and a further question says what it would end", async () => {
+    const origin = "https://twice.example";
+    const yes = hiddenIn((await send("/settings/rotation", { origin })).html);
+    await ann.send("/settings/rotation", yes);
+    const after = await apiSecret(origin);
+    const again = await (await ann.send("/settings/rotation", yes)).text();
+    expect(again).toContain("It was rotated a moment ago. Nothing more was done.");
+    expect(again).toContain("another rotation ends it at once");
+    expect(await apiSecret(origin)).toEqual(after);
+    // To this question a yes counts.
+    await ann.send("/settings/rotation", hiddenIn(again));
+    expect((await apiSecret(origin)).secret).not.toBe(after.secret);
+  });
+
+  test("of all origins are rotated together, and nobody else's", async () => {
+    await using house = await openRealDoor();
+    const bob = await signedIn(house);
+    const secretOf = async (origin: string, key?: string) => {
+      const headers: Readonly<Record<string, string>> = key === undefined ? {} : { authorization: `Bearer ${key}` };
+      return (await house.call("GET", `/v1/signing-secret?origin=${origin}`, undefined, headers)).json.secret;
+    };
+    const before = await Promise.all([secretOf(ORIGIN), secretOf("http://b.example:81"), secretOf(ORIGIN, STRANGER)]);
+    const page = await bob.pageOf("/settings/rotation");
+    expect(page).toContain("Give all origins new secrets?");
+    const done = await bob.send("/settings/rotation", hiddenIn(page));
+    expect(await done.text()).toContain("All origins have new secrets");
+    const after = await Promise.all([secretOf(ORIGIN), secretOf("http://b.example:81"), secretOf(ORIGIN, STRANGER)]);
+    expect(after.map((secret, at) => secret === before[at])).toEqual([false, false, true]);
+    expect(await (await bob.send("/settings/rotation", hiddenIn(page))).text()).toContain("Nothing more was done.");
+    house.engine.clock.advance(DAY_MS);
+    expect(await bob.pageOf("/settings/rotation")).not.toContain("another rotation ends it at once");
+  });
+
+  test("are for forms of our own page and session", async () => {
+    verifies("hostile.7.csrf-change");
+    const fields = await ann.hiddenOf("/settings");
+    for (const path of ["/settings/signing-secret", "/settings/rotation"]) {
+      const sent = { origin: ORIGIN, seen: "none" };
+      for (const response of [
+        await ann.send(path, sent),
+        await ann.send(path, { ...fields, ...sent }, { origin: "https://evil.example" }),
+      ]) {
+        expect(response.status).toBe(403);
+        expect(await response.text()).not.toContain("whsec_");
+      }
+      const out = await fetch(door.url + path, { method: "POST", redirect: "manual" });
+      expect(out.headers.get("location")).toBe(`/login?next=${encodeURIComponent(path)}`);
+      expect((await ann.visit(path)).status).toBe(200);
+    }
+    expect((await apiSecret(ORIGIN)).previous).toBeNull();
+  });
+});
+
+describe("callbacks on the settings page", () => {
+  test("tell target, event, attempts, the last error and the next try, masked", async () => {
+    await using house = await openRealDoor();
+    const bob = await signedIn(house);
+    expect(await bob.pageOf("/settings")).toContain("None was owed so far.");
+    await using target = new Target(500);
+    const url = `${target.url}hook?token=canary-token`;
+    const request = { url: "http://127.0.0.1:9/", approve: true, callback: url };
+    const { id } = (await house.call("POST", "/v1/actions", JSON.stringify(request))).json;
+    await house.engine.told(id, "callback", 1);
+    const html = await bob.pageOf("/settings");
+    for (const told of [
+      "action.awaiting_approval",
+      "Waiting",
+      "1 attempt, next ",
+      "status 500",
+      "hook?token=••••",
+      id,
+    ]) {
+      expect(html).toContain(told);
+    }
+    expect(html).not.toContain("canary");
+  });
+
+  test("come in pages, newest first, each once, and only the account's", async () => {
+    await using house = await openRealDoor({ starts: false });
+    const bob = await signedIn(house);
+    const made: string[] = [];
+    const callback = "http://127.0.0.1:9/hook";
+    const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, callback });
+    for (let count = 0; count < NOTIFICATIONS_SHOWN_MAX + 3; count += 1) {
+      made.unshift((await house.call("POST", "/v1/actions", body)).json.id);
+    }
+    await house.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` });
+    const idsIn = (html: string) => [...html.matchAll(/Action <code>(act_\w+)</g)].map(([, id]) => id ?? "");
+    const settings = await bob.pageOf("/settings");
+    expect(idsIn(settings)).toEqual(made.slice(0, NOTIFICATIONS_NEWEST_MAX));
+    expect(settings).toContain("not tried yet");
+    const first = await bob.pageOf("/settings/callbacks");
+    const second = await bob.pageOf(/href="(\/settings\/callbacks\?before=[^"]+)"/.exec(first)?.[1] ?? "");
+    expect([...idsIn(first), ...idsIn(second)]).toEqual(made);
+    expect(second).not.toContain("Older ones");
+    for (const odd of ["?before=", "?before=%00", "?before=x'--", "?more=1"]) {
+      expect({ odd, status: (await bob.visit(`/settings/callbacks${odd}`)).status }).toEqual({ odd, status: 200 });
+    }
+  });
+});
+
+test("the settings page says in words what is in force, each with its setting", async () => {
+  const text = (await ann.pageOf("/settings")).replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+  for (const words of [
+    "Calls may go to public addresses only. ALLOWED_PRIVATE_TARGETS",
+    "Approvals expire Never. APPROVAL_TTL_HOURS",
+    "Finished actions are kept For ever. RETENTION_DAYS",
+    "100 requests a second. RATE_LIMIT_PER_SECOND",
+    "2 s after the first failure, twice as long after each further one, 1 h at most. RETRY_BASE_MS, RETRY_CAP_MS",
+    "Are not sent: no provider is set. MAILGUN_API_KEY",
+  ]) {
+    expect(text).toContain(words);
+  }
+});
