@@ -1,12 +1,12 @@
 import type { Action } from "../../src/domain/action.ts";
 import { firstActionId } from "../../src/domain/id.ts";
 import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
-import type { ActionPage, ActionQuery } from "../../src/ports/store.ts";
+import type { ActionPage, ActionQuery, Counted } from "../../src/ports/store.ts";
 import type { Hands } from "./hands.ts";
 import { ACTION_COLUMNS, BYTES } from "./find.ts";
 import { all, ALWAYS, type Guard } from "./guard.ts";
 import { actionOf } from "./rows.ts";
-import type { Row, SqlValue } from "./sql.ts";
+import type { Row, Sql, SqlValue } from "./sql.ts";
 
 /**
  * One page, newest first. Keyset: the cursor is the last id seen, so that inserts neither shift nor repeat anything. One
@@ -23,12 +23,29 @@ export async function listActions({ sql, seal }: Pick<Hands, "sql" | "seal">, qu
   });
   const ids = pageOf(found, query.limit);
   const actions = await actionsOf({ sql, seal }, ids);
-  if (found.length > ids.length) return { actions, before: ids.at(-1) ?? null };
+  return { actions, before: found.length > ids.length ? (ids.at(-1) ?? null) : await lastLookedAt(sql, scan) };
+}
+
+/** How many a list would find: at most `query.limit`, and among the rows that a page looks at. */
+export async function countMatching({ sql }: Pick<Hands, "sql">, query: ActionQuery): Promise<Counted> {
+  const scan = scanOf(query);
+  const [found] = await sql.read({
+    sql: `SELECT count(*) AS count FROM (SELECT 1 FROM (${scan.sql}) s CROSS JOIN actions a ON a.id = s.id
+      WHERE ${filters(query).sql} LIMIT ?)`,
+    args: [...scan.args, ...filters(query).args, query.limit + 1],
+  });
+  const count = Number(found?.["count"] ?? 0);
+  if (count > query.limit) return { count: query.limit, isMore: true };
+  return { count, isMore: (await lastLookedAt(sql, scan)) !== null };
+}
+
+/** The last id of a look that came to its bound; null: it saw everything. */
+async function lastLookedAt(sql: Sql, scan: Guard): Promise<string | null> {
   const [last] = await sql.read({
     sql: `${scan.sql} OFFSET ?`,
     args: [...scan.args.slice(0, -1), 1, LIST_SCAN_ROWS_MAX - 1],
   });
-  return { actions, before: last === undefined ? null : String(last["id"]) };
+  return last === undefined ? null : String(last["id"]);
 }
 
 /** These actions, newest first. */

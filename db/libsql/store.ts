@@ -9,7 +9,8 @@ import { findAction, findActionById, findLanes, findOrphans, findPending, holder
 import type { Hands } from "./hands.ts";
 import { findHeld } from "./held.ts";
 import { createLinkStore } from "./links.ts";
-import { listActions } from "./list.ts";
+import { findCalledHosts } from "./called-hosts.ts";
+import { countMatching, listActions } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { createPeopleStore } from "./people.ts";
 import { Recent } from "./recent.ts";
@@ -72,6 +73,8 @@ function createActionStore(hands: Hands): ActionStore {
     findById: (id) => findActionById(hands, id),
     holderOf: (accountId, kind, key, now) => holderOf(hands, { accountId, kind, key }, now),
     list: (query) => listActions(hands, query),
+    count: (query) => countMatching(hands, query),
+    calledHosts: (accountId, hostnames) => findCalledHosts(sql, accountId, hostnames),
     timeline: (accountId, id) => readTimeline(sql, accountId, id),
     changes: (accountId, after) => readChanges(hands, accountId, after),
     position: () => readPosition(sql),

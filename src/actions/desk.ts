@@ -2,9 +2,10 @@ import { type ApproveDeps, createApprove } from "./approve.ts";
 import { createCancel } from "./cancel.ts";
 import { type CreateDeps, createCreate } from "./create.ts";
 import { createGet } from "./get.ts";
-import { createHeld } from "./held.ts";
+import { createHeld, createUnusual } from "./held.ts";
 import { createList } from "./list.ts";
 import { createRetry } from "./retry.ts";
+import { createCountRetryable, createRetryMany } from "./retry-many.ts";
 import { createTimeline } from "./timeline.ts";
 import { createWait } from "./wait.ts";
 
@@ -13,15 +14,19 @@ export type ActionDesk = ReturnType<typeof createActionDesk>;
 
 /** Puts the verbs on one desk. */
 export function createActionDesk(deps: CreateDeps & ApproveDeps) {
+  const retry = createRetry(deps);
   return {
     create: createCreate(deps),
     get: createGet(deps.actions),
     held: createHeld(deps.actions),
+    unusual: createUnusual(deps.actions),
     list: createList(deps.actions),
     timeline: createTimeline(deps.actions),
     wait: createWait(deps),
     approve: createApprove(deps),
     cancel: createCancel(deps),
-    retry: createRetry(deps),
+    retry,
+    retryMany: createRetryMany(deps.actions, retry),
+    countRetryable: createCountRetryable(deps.actions),
   };
 }

@@ -42,6 +42,16 @@ export const WAITERS_PER_ACCOUNT_MAX = 1_000;
 
 /** Requests on one page of the inbox. */
 export const HELD_LISTED_MAX = 20;
+/** Of what a page counts, since the cost of a total would grow with the table. */
+export const COUNTED_MAX = 1_000;
+/** Newest actions for a host that are looked at to tell whether it was called before. */
+export const HOST_ACTIONS_LOOKED_AT_MAX = 1_000;
+/** Actions that one step of a bulk retry begins again. */
+export const RETRY_BATCH_MAX = 50;
+/** Characters of a command that a page offers to copy. */
+export const SNIPPET_CHARS_MAX = 16_384;
+/** Runs of an action that its page draws, the newest. */
+export const RUNS_DRAWN_MAX = 10;
 export const LIST_LIMIT_DEFAULT = 20;
 export const LIST_LIMIT_MAX = 100;
 /** Bytes of bodies and headers that one page holds; the rest is found on the following pages, and one action always fits. */
@@ -57,6 +67,8 @@ export const EVENT_STREAMS_PER_ACCOUNT_MAX = 100;
 export const EVENT_BACKLOG_BYTES_MAX = 1_048_576;
 /** Silence on a stream that proxies take for its end is longer than this. */
 export const EVENT_HEARTBEAT_MS = 12 * SECOND_MS;
+/** A page's stream ends after so many heartbeats, a minute: its browser comes back, and its session is judged again. */
+export const PAGE_STREAM_BEATS_MAX = 5;
 /** Events that are read at a time, and the bytes of bodies and headers in them; one always fits. */
 export const EVENT_PAGE_MAX = 100;
 export const EVENT_PAGE_BYTES_MAX = 262_144;

@@ -115,6 +115,13 @@ export interface ActionPage {
   readonly before: string | null;
 }
 
+/** How many actions a query finds, as far as somebody counts. */
+export interface Counted {
+  readonly count: number;
+  /** There may be more than that. */
+  readonly isMore: boolean;
+}
+
 /** One change of an action's status. */
 export interface ToldChange {
   /** Its position among all changes of the store. */
@@ -151,6 +158,10 @@ export interface ActionStore extends Queue<Action> {
   /** The action that a key means now, by the rules of `domain/dedupe.ts`. */
   holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Action | null>;
   list(query: ActionQuery): Promise<ActionPage>;
+  /** How many a list would find, up to the query's limit and within the rows that one page looks at. */
+  count(query: ActionQuery): Promise<Counted>;
+  /** Which of these hosts the account has called, as far as its newest actions for each of them tell. */
+  calledHosts(accountId: string, hostnames: readonly string[]): Promise<ReadonlySet<string>>;
   /** What awaits approval in an account, oldest first, behind the action named by `after`. */
   held(accountId: string, after: string | null, limit: number): Promise<HeldPage>;
   /** Oldest first, at most `TIMELINE_ROWS_MAX`, the newest kept. */

@@ -26,7 +26,7 @@ import { attempted, claimed, createdAction, decided, failedAction, LEASE, stored
 
 /** Only what is small in itself may be walked through: one row of values, a bounded page, what waits. */
 const SCANS =
-  /^SCAN (CONSTANT ROW|s|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held))$/;
+  /^SCAN (CONSTANT ROW|s|j VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held))$/;
 
 const LANE = { accountId: ACCOUNT, host: "api.example.com" };
 const LINK = { actionId: "act_x", run: 1, decision: "approve" } as const;
@@ -66,6 +66,8 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["what an account was owed", ({ outbox }) => outbox.list(ACCOUNT, "x", 9), ["outbox_by_account"]],
   ["count what is owed", ({ outbox }) => outbox.waiting(), ["outbox_active", "outbox_pending"]],
   ["held", on((actions) => actions.held(ACCOUNT, "act_x", 9)), ["actions_by_status"]],
+  ["hosts that were called", on((actions) => actions.calledHosts(ACCOUNT, ["a"])), ["actions_by_hostname"]],
+  ["count", on((actions) => actions.count(aQuery({ statuses: ["failed"] }))), ["actions", "actions_by_status"]],
   ["list", listing({}), ["actions_by_account"]],
   ["list after a cursor", listing({ before: "act_x" }), ["actions_by_account"]],
   ["list by times", listing({ createdAfter: NOON, createdBefore: later(9) }), ["actions_by_account"]],
@@ -225,6 +227,7 @@ async function openExplained() {
 const ALIASES: Readonly<Record<string, string>> = { k: "action_keys", m: "members", s: "sessions", l: "welcome_links" };
 
 function indexOf(step: string): readonly string[] {
+  if (step.includes("VIRTUAL TABLE")) return [];
   const [, table = ""] = /^SEARCH (\w+)/.exec(step) ?? [];
   if (step.includes("USING PRIMARY KEY")) return [ALIASES[table] ?? table];
   const [, index] = /INDEX (\w+)/.exec(step) ?? [];

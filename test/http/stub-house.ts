@@ -129,7 +129,13 @@ export function cardboardDesk(calls: string[]): ActionDesk {
     wait: find("wait"),
     held() {
       calls.push("held");
-      return Promise.resolve({ actions: [anAction({ id: KNOWN_ID, approve: true })], after: null });
+      return Promise.resolve({ actions: [anAction({ id: KNOWN_ID, approve: true })], after: null, unusual: new Map() });
+    },
+    unusual: () => Promise.resolve(new Map()),
+    countRetryable: () => Promise.resolve({ count: 0, isMore: false }),
+    retryMany() {
+      calls.push("retry many");
+      return Promise.resolve({ retried: 0, held: 0, refused: [], before: null, left: { count: 0, isMore: false } });
     },
     list() {
       calls.push("list");

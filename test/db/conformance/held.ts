@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES } from "../../../src/domain/action.ts";
+import { cancel, retry } from "../../../src/domain/change.ts";
 import { LIST_BYTES_MAX } from "../../../src/domain/limits.ts";
-import { ACCOUNT, later, OTHER_ACCOUNT } from "../../support/factory.ts";
+import { ACCOUNT, aDecision, later, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
-import { actionInStatus, createdAction } from "./steps.ts";
+import { actionInStatus, createdAction, decided, failedAction, stored } from "./steps.ts";
 
 /** What waits for a person, as the inbox reads it. */
 export function testHeld(open: OpenTestStore): void {
@@ -38,6 +39,22 @@ export function testHeld(open: OpenTestStore): void {
       const small = await createdAction(db.actions, { approve: true, createdAt: later(5) });
       expect(await db.actions.held(ACCOUNT, null, 10)).toEqual({ actions: [big], after: big.id });
       expect(await db.actions.held(ACCOUNT, big.id, 10)).toEqual({ actions: [small], after: null });
+    });
+
+    test("is for a host that the account has called before, or for one that it has not", async () => {
+      await using db = await open();
+      const at = (hostname: string) => ({ url: `https://${hostname}/`, hostname, host: hostname });
+      for (const name of ["waits.example", "no.example"])
+        await createdAction(db.actions, { ...at(name), approve: true });
+      await decided(db.actions, cancel, await createdAction(db.actions, at("no.example")));
+      await failedAction(db.actions, at("failed.example"));
+      const again = await failedAction(db.actions, at("again.example"));
+      await db.actions.apply(writeOf(retry(await stored(db.actions, again), aDecision())));
+      await failedAction(db.actions, { ...at("theirs.example"), accountId: OTHER_ACCOUNT });
+      const asked = ["waits", "no", "failed", "again", "theirs", "never", "again"].map((name) => `${name}.example`);
+      const called = await db.actions.calledHosts(ACCOUNT, asked);
+      expect([...called].toSorted()).toEqual(["again.example", "failed.example"]);
+      expect(await db.actions.calledHosts(ACCOUNT, [])).toEqual(new Set());
     });
 
     test("of an account without any is an empty page that ends", async () => {

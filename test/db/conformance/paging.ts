@@ -47,6 +47,20 @@ export function testPaging(open: OpenTestStore): void {
     expect(seen.filter((id) => ids.includes(id))).toEqual(ids.toReversed());
   });
 
+  test("a count is of what the list would find, up to its limit", async () => {
+    await using db = await open();
+    const ids = await many(db.actions, 5);
+    await actionInStatus(db.actions, "failed", { method: "PUT" });
+    await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
+    const counted = (filter: Partial<ActionQuery>) => db.actions.count(aQuery({ limit: 5, ...filter }));
+    expect(await counted({})).toEqual({ count: 5, isMore: true });
+    expect(await counted({ limit: 6 })).toEqual({ count: 6, isMore: false });
+    expect(await counted({ statuses: ["pending"] })).toEqual({ count: 5, isMore: false });
+    expect(await counted({ statuses: ["failed", "cancelled"], method: "PUT" })).toEqual({ count: 1, isMore: false });
+    expect(await counted({ statuses: ["pending"], before: ids[2] ?? "" })).toEqual({ count: 2, isMore: false });
+    expect(await counted({ host: "nobody.example" })).toEqual({ count: 0, isMore: false });
+  });
+
   describe("a filter", () => {
     test("by each status", async () => {
       await using db = await open();
@@ -169,6 +183,7 @@ export function testPaging(open: OpenTestStore): void {
     expect(unindexed.before).not.toBeNull();
     const rest = await db.actions.list(aQuery({ method: "PUT", before: unindexed.before }));
     expect(rest).toEqual({ actions: [action], before: null });
+    expect(await db.actions.count(aQuery({ method: "PUT" }))).toEqual({ count: 0, isMore: true });
 
     for (const filter of [
       { statuses: ["failed"] },
