@@ -1,4 +1,4 @@
-import type { LinkStore } from "../../src/ports/store.ts";
+import type { LinkStore } from "../../src/ports/links.ts";
 import type { Hands } from "./hands.ts";
 
 /** A link that is kept again, since its mail is written again, keeps its time; under another master key it is another. */

@@ -2,7 +2,7 @@ import type { Action } from "../domain/action.ts";
 import { type ApprovalLink, DECISIONS } from "../domain/approval-link.ts";
 import { APPROVAL_LINK_MS } from "../domain/limits.ts";
 import type { Secrets } from "../ports/secrets.ts";
-import type { LinkStore } from "../ports/store.ts";
+import type { LinkStore } from "../ports/links.ts";
 
 /** The two links of an approval mail, whole URLs, and until when they decide. */
 export interface ApprovalLinks {

@@ -5,7 +5,8 @@ import { isHeldIn } from "../domain/change.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Secrets } from "../ports/secrets.ts";
-import type { ActionStore, LinkStore } from "../ports/store.ts";
+import type { LinkStore } from "../ports/links.ts";
+import type { ActionStore } from "../ports/store.ts";
 import type { Decide } from "./decide.ts";
 
 export interface FollowLinkDeps {

@@ -1,5 +1,4 @@
 import type { Action, ActionStatus, HttpMethod } from "../domain/action.ts";
-import type { ApprovalLink } from "../domain/approval-link.ts";
 import type { Change } from "../domain/change.ts";
 import type { Claimed } from "../domain/dispatch.ts";
 import type { KeyKind } from "../domain/dedupe.ts";
@@ -7,6 +6,7 @@ import type { Notification, NotificationChange, NotificationStatus } from "../do
 import type { Owed, OwedKind } from "../domain/owed.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
 import type { AccountStore } from "./accounts.ts";
+import type { LinkStore } from "./links.ts";
 import type { PeopleStore } from "./people.ts";
 import type { SealedStore } from "./sealed-store.ts";
 import type { SigningStore } from "./signing-store.ts";
@@ -207,21 +207,6 @@ export interface OutboxStore {
   list(accountId: string, before: string | null, limit: number): Promise<readonly OutboxEntry[]>;
   /** How many are neither delivered nor given up: what the metrics show. */
   waiting(): Promise<Readonly<Record<OwedKind, number>>>;
-}
-
-/** An approval link as it is kept: never the link itself. */
-export interface KeptLink extends ApprovalLink {
-  /** SHA-256 of its token, hex. */
-  readonly hash: string;
-}
-
-/** Links of approval mails. Old ones are kept as long as their action, for they lead to its receipt. */
-export interface LinkStore {
-  /** Keeps links of one run, and tells until when they decide: as it was said when they were kept first. */
-  keep(links: readonly KeptLink[], expiresAt: Date): Promise<Date>;
-  find(link: ApprovalLink): Promise<(KeptLink & { readonly expiresAt: Date }) | null>;
-  /** Makes every link worthless that was given out so far. */
-  forgetAll(): Promise<void>;
 }
 
 /** What the store says of itself: the check value of the master key. */

@@ -69,6 +69,7 @@ const STATES: Readonly<Record<NotificationStatus, { readonly tone: Tone; readonl
   active: { tone: "busy", word: "Sending" },
   delivered: { tone: "good", word: "Delivered" },
   given_up: { tone: "bad", word: "Given up" },
+  dropped: { tone: "still", word: "Not needed" },
 };
 
 function Row({ entry }: { readonly entry: ShownNotification }) {

@@ -271,7 +271,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.4.as-written": "Numbers and strings of a JSON answer are kept as written.",
     "hostile.4.unreadable-header":
       "A header, date or number that can't be read is as if absent, one too large as the largest allowed.",
-    "hostile.4.callback-mail": "later 4: Callback and mail clients live under the same rules.",
+    "hostile.4.callback-mail": "Callback and mail clients live under the same rules.",
     "hostile.4.sentences": "`last_error` is one of the thirteen sentences.",
     "hostile.4.no-library-text": "The library's own text goes nowhere.",
   }),
