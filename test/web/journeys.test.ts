@@ -124,7 +124,8 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
       const before = await door.engine.desk.get(door.engine.owner, id);
       await Promise.all([scan(door, approve), scan(door, reject), scan(door, approve)]);
       expect(await door.engine.desk.get(door.engine.owner, id)).toEqual(before);
-      expect((await door.engine.happenings(id)).map(({ type }) => type)).toEqual(["created", "held"]);
+      const happened = (await door.engine.happenings(id)).map(({ type }) => type);
+      expect(happened.filter((type) => type !== "mail")).toEqual(["created", "held"]);
       // The person comes after it, and the link still works.
       await using watched = await watchPage(chromium);
       await watched.page.goto(door.url + reject);
