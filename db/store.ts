@@ -2,9 +2,9 @@ import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Store } from "../src/ports/store.ts";
 import { faultOf, unavailable } from "./libsql/fault.ts";
-import { inspectFile } from "./libsql/inspect.ts";
+import { inspectFile, unreadable } from "./libsql/inspect.ts";
 import { lockFile } from "./libsql/lock.ts";
-import { migrate, NewerDatabase } from "./libsql/migrate.ts";
+import { migrate } from "./libsql/migrate.ts";
 import { openRemote } from "./libsql/remote.ts";
 import type { HeaderSeal } from "./libsql/rows.ts";
 import type { Sql } from "./libsql/sql.ts";
@@ -23,19 +23,40 @@ export interface StoreSettings {
 
 /**
  * Opens the store that the URL names and brings its tables to this version. Throws `DatabaseInUse`, `NewerDatabase`
- * or `DatabaseUnreadable`: nothing is ever written over what can't be read.
+ * or `DatabaseUnreadable`: nothing is ever written over what can't be read; and `StoreUnavailable` while it is away,
+ * locked or full.
  */
-export async function openStore({ url, authToken, seal, now, onFatal }: StoreSettings): Promise<Store> {
-  const path = filePathOf(url);
+export async function openStore(settings: StoreSettings): Promise<Store> {
+  const path = filePathOf(settings.url);
+  try {
+    return await open(settings, path);
+  } catch (error) {
+    if (isPassing(error)) throw unavailable(error);
+    if (path !== null && /CORRUPT|NOTADB/.test(codeOf(error))) throw unreadable(path);
+    throw error;
+  }
+}
+
+async function open({ url, authToken, seal, now, onFatal }: StoreSettings, path: string | null): Promise<Store> {
   const { sql, release } = path === null ? remote(url, authToken) : await openAlone(path, onFatal);
   try {
     await migrate(sql, now);
   } catch (error) {
     await sql.close();
     release();
-    throw error instanceof NewerDatabase || faultOf(error) === "rejected" ? error : unavailable(error);
+    throw error;
   }
   return createStore({ sql, seal, isAlone: path !== null, onFatal, release });
+}
+
+/** Whether waiting mends it; a file that nobody may open or write has to be mended by whoever runs the service. */
+function isPassing(error: unknown): boolean {
+  const text = `${codeOf(error)} ${error instanceof Error ? error.message : ""}`;
+  return faultOf(error) !== "rejected" && !/CANTOPEN|READONLY|NOTADB|CORRUPT|unable to open|malformed/i.test(text);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
 /** Where a `file:` URL keeps its database; null for the others. */

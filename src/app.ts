@@ -1,4 +1,5 @@
-import { bootstrap, type FirstKeys } from "./accounts/bootstrap.ts";
+import type { Server } from "bun";
+import type { FirstKeys } from "./accounts/bootstrap.ts";
 import { type Config, listeningOn } from "./config.ts";
 import type { Caller } from "./domain/caller.ts";
 import { DRAIN_MS_MAX } from "./domain/limits.ts";
@@ -10,21 +11,12 @@ import { createMetrics } from "./metrics/metrics.ts";
 import { LoopLag, residentBytes } from "./metrics/runtime.ts";
 import { describePolicy, type TargetPolicy } from "./outbound/policy.ts";
 import { createSender } from "./outbound/send.ts";
-import type { Clock } from "./ports/clock.ts";
-import type { Ids } from "./ports/ids.ts";
-import type { Log } from "./ports/log.ts";
-import { policyOf } from "./policy.ts";
 import { housekeeping } from "./housekeeping.ts";
+import { type Opened, openPatiently, type OpeningDeps } from "./opening.ts";
+import { policyOf } from "./policy.ts";
 import { hangBells } from "./schedule/bells.ts";
-import { openVault, type Vault } from "./vault.ts";
 
-export interface AppDeps {
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
-  /** A commit was accepted and could not be made durable: the process has to end at once. */
-  readonly onFatal: (cause: unknown) => void;
-}
+export type AppDeps = OpeningDeps;
 
 /** The service, running. */
 export interface App {
@@ -53,23 +45,23 @@ export interface App {
 export async function startApp(settings: Config, deps: AppDeps): Promise<App> {
   const config = settings.port === 0 ? listeningOn(settings, await freePort(settings.host)) : settings;
   const policy = policyOf(config);
-  const vault = await openVault(config, deps);
+  const opened = await openPatiently(config, deps);
   try {
-    return await openDoors({ config, policy, vault }, deps);
+    return await openDoors({ ...opened, config, policy }, deps);
   } catch (error) {
-    await vault.store.close();
+    await opened.listening?.stop(true);
+    await opened.vault.store.close();
     throw error;
   }
 }
 
-interface Opened {
+interface Ground extends Opened {
   readonly config: Config;
   readonly policy: TargetPolicy;
-  readonly vault: Vault;
 }
 
-async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Promise<App> {
-  const { clock, ids } = deps;
+async function openDoors({ config, policy, vault, firstKeys, listening }: Ground, deps: AppDeps): Promise<App> {
+  const { clock } = deps;
   const { store, secrets } = vault;
   const book = createMetrics();
   const lag = new LoopLag(clock);
@@ -77,14 +69,6 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
   const mailer = await mailerOf(config, clock);
   const sender = createSender(policy);
   const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics: book.metrics });
-  const firstKeys = await bootstrap({
-    accounts: store.accounts,
-    people: store.people,
-    secrets,
-    ids,
-    clock,
-    givenOwnerKey: config.bootstrapApiKey,
-  });
   const http = createDoors({ config, policy, vault, engine, book, draining: draining.signal }, deps);
 
   book.show({ waiting: () => store.actions.waiting(), owed: () => store.outbox.waiting() });
@@ -92,7 +76,7 @@ async function openDoors({ config, policy, vault }: Opened, deps: AppDeps): Prom
   book.show({ loopLagMaxMs: () => lag.takeMaxMs(), residentBytes });
   // What a dead process left behind is ended before the doors open.
   await engine.start();
-  await listen(http, engine, config);
+  await listen(http, engine, { ...config, listening });
   lag.start();
   const takeBellsDown = hangBells(housekeeping(config, { ...deps, store, engine, metrics: book.metrics }), deps);
 
@@ -118,9 +102,15 @@ function localAgent(accountId: string): Caller {
   return { accountId, keyId: null, keyName: "stdio", role: "agent", hold: "none", actor: "key:stdio" };
 }
 
-async function listen(http: Http, engine: Engine, { host, port }: Config): Promise<void> {
+/** Where somebody has listened so far the doors go on, or else they open. */
+async function listen(
+  http: Http,
+  engine: Engine,
+  { host, port, listening }: Pick<Config, "host" | "port"> & { readonly listening: Server<unknown> | null },
+): Promise<void> {
   try {
-    http.listen(port, host);
+    if (listening === null) http.listen(port, host);
+    else http.takeOver(listening);
   } catch (cause) {
     await engine.drain(0);
     throw new Error(`Port ${port} of ${host} can't be listened on: it is taken, or not allowed.`, { cause });

@@ -19,7 +19,7 @@ export function faultOf(error: unknown): FaultKind {
   const text = `${codeOf(error)} ${error instanceof Error ? error.message : ""}`;
   if (/SQLITE_BUSY|SQLITE_LOCKED|database is locked/i.test(text)) return "busy";
   if (/IOERR_(DIR_)?FSYNC/i.test(text)) return "fatal";
-  if (UNAVAILABLE.test(text) || /disk is full|disk I\/O error|unable to open|malformed/i.test(text))
+  if (UNAVAILABLE.test(text) || /ENOSPC|EDQUOT|disk is full|disk I\/O error|unable to open|malformed/i.test(text))
     return "unavailable";
   return "rejected";
 }

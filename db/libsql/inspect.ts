@@ -61,7 +61,8 @@ function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-function unreadable(path: string): DatabaseUnreadable {
+/** Says so to the operator. */
+export function unreadable(path: string): DatabaseUnreadable {
   return new DatabaseUnreadable(
     `The database ${path} can't be read: it is damaged, cut short or no database. Nothing was written to it. ` +
       "Put a backup in its place, or set DATABASE_URL to another file.",

@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { faultOf } from "./fault.ts";
 
 /** Another process has this database open. */
 export class DatabaseInUse extends Error {
@@ -18,6 +19,7 @@ export function lockFile(path: string): () => void {
     lock.run("BEGIN EXCLUSIVE");
   } catch (cause) {
     lock.close();
+    if (faultOf(cause) !== "busy") throw cause;
     const message = `Another Outgate has the database ${path} open. Stop it, or set DATABASE_URL to another file.`;
     throw new DatabaseInUse(message, { cause });
   }

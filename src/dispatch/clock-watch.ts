@@ -1,17 +1,25 @@
 import { CLOCK_TOLERANCE_MS } from "../domain/limits.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+
+export interface WatchDeps {
+  /** Whose watch it is, in the log. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
 /**
  * Holds the wall clock against the monotonic one. Due times are the wall's, since they outlive the process; where it is
  * set back, whatever sleeps would sleep longer by as much.
  */
 export class ClockWatch {
-  readonly #clock: Clock;
+  readonly #deps: WatchDeps;
   /** How far the wall is ahead of the monotonic clock. */
   #aheadMs: number;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(deps: WatchDeps) {
+    this.#deps = deps;
     this.#aheadMs = this.#measure();
   }
 
@@ -25,10 +33,13 @@ export class ClockWatch {
     // Small steps add up to a large one: they are remembered until they do.
     if (setBackMs > 0 && setBackMs <= CLOCK_TOLERANCE_MS) return 0;
     this.#aheadMs = aheadMs;
-    return Math.max(0, setBackMs);
+    if (setBackMs <= 0) return 0;
+    this.#deps.log.warn("clock.set_back", { of: this.#deps.name, by_ms: setBackMs });
+    return setBackMs;
   }
 
   #measure(): number {
-    return this.#clock.now().getTime() - this.#clock.monotonicMs();
+    const { clock } = this.#deps;
+    return clock.now().getTime() - clock.monotonicMs();
   }
 }

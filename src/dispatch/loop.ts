@@ -6,6 +6,7 @@ import { type DueRow, type LaneName, type Queue, type Store, StoreUnavailable } 
 import { ClockWatch } from "./clock-watch.ts";
 import { type Attempt, Flights } from "./flights.ts";
 import { type Candidate, type Lane, Lanes, type TakenSlot } from "./lanes.ts";
+import { Pause } from "./pause.ts";
 import { reschedule } from "./reschedule.ts";
 import type { Orphaned } from "./rescue.ts";
 import { type SlotLimits, Slots } from "./slots.ts";
@@ -27,9 +28,7 @@ export interface LoopDeps<Row extends { readonly id: string }> {
 type TimerName = "alarm" | "sweep" | "rescue" | "probe";
 
 /** Lanes that one step of the sweep reads, and how long it rests between two steps of a long one. */
-const SWEEP_LANES = 128;
-const SWEEP_REST_MS = 5;
-const PROBE_EVERY_MS = 1_000;
+const [SWEEP_LANES, SWEEP_REST_MS] = [128, 5];
 
 /**
  * The engine's wheel, one for each kind of row: hears of pending rows, takes those that are due within its slots, claims
@@ -45,9 +44,11 @@ export class Loop<Row extends { readonly id: string }> {
   readonly #flights: Flights<Row>;
   readonly #timers: Timers<TimerName>;
   readonly #watch: ClockWatch;
+  readonly #pause: Pause;
   #alarmAtMs = Number.POSITIVE_INFINITY;
   #isRunning = false;
-  #isPaused = false;
+  /** What a dead process left behind has been ended. */
+  #hasBegun = false;
 
   constructor(deps: LoopDeps<Row>) {
     this.#deps = deps;
@@ -55,7 +56,13 @@ export class Loop<Row extends { readonly id: string }> {
     this.#lanes = new Lanes(this.#slots);
     this.#flights = new Flights(deps.clock, deps.attempt);
     this.#timers = new Timers(deps.clock);
-    this.#watch = new ClockWatch(deps.clock);
+    this.#watch = new ClockWatch(deps);
+    this.#pause = new Pause({
+      ...deps,
+      later: (delayMs, ring) => this.#ring("probe", delayMs, ring),
+      keep: (work) => this.#flights.keep(work),
+      resume: () => this.#begin().catch((error: unknown) => this.#stumble(error)),
+    });
   }
 
   /** Attempts in flight, for the metrics. */
@@ -63,11 +70,21 @@ export class Loop<Row extends { readonly id: string }> {
     return this.#flights.count;
   }
 
-  /** Ends what a dead process left active, then begins to claim. Resolves when the rescue is done. */
+  /**
+   * Ends what a dead process left active, then begins to claim. Resolves when the rescue is done, or put off until the
+   * store can be written.
+   */
   async start(): Promise<void> {
-    await this.#deps.rescue({ everything: this.#deps.store.isAlone, isOurs: () => false });
     this.#isRunning = true;
-    this.#flights.keep(this.#reschedule(0));
+    const probe = this.#deps.store.probe();
+    const isThere = await probe.then(
+      () => true,
+      (error: unknown) => {
+        this.#stumble(error);
+        return false;
+      },
+    );
+    if (isThere) await this.#begin();
     this.#rescueLater();
   }
 
@@ -96,7 +113,7 @@ export class Loop<Row extends { readonly id: string }> {
 
   /** Takes a slot for a row that the store does not have yet; null when others of its lane are before it. */
   reserve(name: LaneName): TakenSlot | null {
-    return this.#isRunning && !this.#isPaused ? this.#lanes.reserve(name) : null;
+    return this.#isRunning && !this.#pause.isOn ? this.#lanes.reserve(name) : null;
   }
 
   /** Gives a slot back. */
@@ -119,7 +136,7 @@ export class Loop<Row extends { readonly id: string }> {
 
   /** One turn of the wheel: wake, load, take, claim; then sleep to the next. */
   #turn(): void {
-    if (!this.#isRunning || this.#isPaused) return;
+    if (!this.#isRunning || !this.#hasBegun || this.#pause.isOn) return;
     this.#heedClock();
     const nowMs = this.#nowMs();
     this.#lanes.wake(nowMs);
@@ -177,11 +194,17 @@ export class Loop<Row extends { readonly id: string }> {
     this.#ring("sweep", next === null ? SLEEP_MS_MAX : SWEEP_REST_MS, () => this.#flights.keep(this.#sweep(next)));
   }
 
+  /** At the start, and again whenever the store is back. */
+  async #begin(): Promise<void> {
+    const { rescue, store } = this.#deps;
+    if (!this.#hasBegun) await rescue({ everything: store.isAlone, isOurs: () => false });
+    this.#hasBegun = true;
+    this.#flights.keep(this.#reschedule(0));
+  }
+
   #heedClock(): void {
     const byMs = this.#watch.setBackMs();
-    if (byMs === 0) return;
-    this.#deps.log.warn("clock.set_back", { of: this.#deps.name, by_ms: byMs });
-    this.#flights.keep(this.#reschedule(byMs));
+    if (byMs > 0) this.#flights.keep(this.#reschedule(byMs));
   }
 
   /** Looks at everything anew, after what a clock that was set back has put off is due at its time again. */
@@ -202,31 +225,8 @@ export class Loop<Row extends { readonly id: string }> {
     });
   }
 
-  /** What can't be recorded is not sent: claiming rests until the store can be written again. */
   #stumble(error: unknown): void {
-    const { log, name } = this.#deps;
-    if (!(error instanceof StoreUnavailable)) {
-      log.error("dispatch.failed", { of: name, error: error instanceof Error ? error.name : "unknown" });
-      return;
-    }
-    if (this.#isPaused || !this.#isRunning) return;
-    this.#isPaused = true;
-    log.error("dispatch.paused", { of: name, reason: "the store cannot be used" });
-    this.#probeLater();
-  }
-
-  #probeLater(): void {
-    this.#ring("probe", PROBE_EVERY_MS, () => {
-      const probe = this.#deps.store.probe().then(
-        () => {
-          this.#isPaused = false;
-          this.#deps.log.info("dispatch.resumed", { of: this.#deps.name });
-          return this.#reschedule(0);
-        },
-        () => this.#probeLater(),
-      );
-      this.#flights.keep(probe);
-    });
+    if (this.#isRunning || !(error instanceof StoreUnavailable)) this.#pause.stumble(error);
   }
 
   #setAlarm(): void {

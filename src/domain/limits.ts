@@ -150,6 +150,8 @@ export const RESCUE_EVERY_MS = 5 * SECOND_MS;
 export const RESCUE_ROWS_MAX = 500;
 /** A timer never sleeps longer: a suspended machine or a jump of the clock costs at most this. */
 export const SLEEP_MS_MAX = 30 * SECOND_MS;
+/** A store that can't be opened at the start is tried again this often. */
+export const OPEN_AGAIN_MS = SECOND_MS;
 /** The wall clock may be set back by so much before what sleeps is rescheduled: small corrections are usual. */
 export const CLOCK_TOLERANCE_MS = 5 * SECOND_MS;
 /** Rows that one step of that takes up, so that it never holds the writer for long. */

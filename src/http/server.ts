@@ -12,6 +12,7 @@ import type { Metrics } from "../ports/metrics.ts";
 import type { Targets } from "../ports/targets.ts";
 import { createSessionCookie } from "./cookie.ts";
 import { createDoor } from "./door.ts";
+import { listenOn } from "./listen.ts";
 import { createOwnOrigin, type OwnAddress } from "./own-origin.ts";
 import { createStreamEvents } from "./events.ts";
 import type { Route } from "./route.ts";
@@ -28,7 +29,6 @@ import { createShow } from "./routes/show.ts";
 import { signingSecretRoutes, type SigningSecretRouteDeps } from "./routes/signing-secret.ts";
 import { systemRoutes, type SystemRouteDeps } from "./routes/system.ts";
 import { createFormOf, createPersonOf } from "./session.ts";
-import { IDLE_SECONDS } from "./waiting.ts";
 
 export interface HttpDeps
   extends
@@ -68,6 +68,8 @@ export interface Http {
   handleAs(caller: Caller, request: Request): Promise<Response>;
   /** Port 0 takes any free one. */
   listen(port: number, host: string): { readonly port: number; readonly host: string };
+  /** The same on a socket that somebody else listened on so far. */
+  takeOver(listening: Server<unknown>): void;
   /** Takes no new connection, lets what is under way end, and cuts what is not done after the grace. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -101,18 +103,12 @@ export function createHttp(deps: HttpDeps): Http {
     handle: (request) => door(request, null),
     handleAs: (caller, request) => door(request, null, caller),
     listen(port, host) {
-      server = Bun.serve({
-        port,
-        hostname: host,
-        idleTimeout: deps.arrivalSeconds ?? IDLE_SECONDS,
-        // Bun's own 413 has neither envelope nor request id; `body.ts` counts.
-        maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-        development: false,
-        // With `development: false` Bun shares a port with whoever else listens on it, another Outgate above all.
-        reusePort: false,
-        fetch: (request, from) => door(request, from),
-      });
+      server = listenOn({ port, host, arrivalSeconds: deps.arrivalSeconds }, (request, from) => door(request, from));
       return { port: server.port ?? port, host };
+    },
+    takeOver(listening) {
+      listening.reload({ fetch: (request, from) => door(request, from) });
+      server = listening;
     },
     async stop(graceMs = DRAIN_MS_MAX) {
       if (server === null) return;

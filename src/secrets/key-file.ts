@@ -10,6 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { StoreUnavailable } from "../ports/store.ts";
 import { KEY_BYTES, KEY_FORMS, readKey } from "./master.ts";
 
 export interface KeyPlaces {
@@ -88,6 +89,7 @@ export function makeKeyFile(keyFile: string, random: (count: number) => Uint8Arr
   } catch (cause) {
     if (codeOf(cause) === "EEXIST") return;
     const message = `The key file ${keyFile} can't be made (${codeOf(cause)}). Make its folder writable, or set SECRET_KEY.`;
+    if (FULL.has(codeOf(cause))) throw new StoreUnavailable(message, { cause });
     throw new Error(message, { cause });
   } finally {
     rmSync(aside, { force: true });
@@ -102,6 +104,9 @@ export function copyKeyFile(keyFile: string, to: string): string {
   syncFolder(dirname(to));
   return to;
 }
+
+/** A full disk is emptied one day. */
+const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 function writeDurably(path: string, text: string): void {
   const file = openSync(path, "wx", 0o600);

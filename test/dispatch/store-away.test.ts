@@ -5,6 +5,7 @@ import { type ActionStore, type Store, StoreUnavailable } from "../../src/ports/
 import type { Sender } from "../../src/ports/sender.ts";
 import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
+import { temporaryFolder } from "../support/store.ts";
 
 const OK: Outcome = {
   kind: "answered",
@@ -18,7 +19,7 @@ const OK: Outcome = {
 
 /** A store whose named write fails as long as `away` says so. */
 function breakable(write: "claim" | "apply") {
-  const state = { away: true, refused: Promise.withResolvers<void>() };
+  const state = { away: false, refused: Promise.withResolvers<void>() };
   const refuse = () => {
     state.refused.resolve();
     return Promise.reject(new StoreUnavailable("The disk is full."));
@@ -46,6 +47,7 @@ test("what can't be claimed is not sent, and goes out when the store is back", a
   const { state, wrapStore } = breakable("claim");
   const sender = counting();
   await using engine = await openEngine({ sender, wrapStore });
+  state.away = true;
   const { id } = await engine.create({});
   await state.refused.promise;
   await turn();
@@ -66,11 +68,44 @@ test("a result that can't be recorded at once is recorded later, and not sent ag
   const { state, wrapStore } = breakable("apply");
   const sender = counting();
   await using engine = await openEngine({ sender, wrapStore });
+  state.away = true;
   const { id } = await engine.create({});
   await state.refused.promise;
   await turn();
   state.away = false;
   engine.clock.advance(250);
   await engine.saw(id, { status: "completed", attempts: 1 });
+  expect(sender.count).toBe(1);
+});
+
+test("a store that is away at the start holds up no start: what was in flight is ended when it is back", async () => {
+  verifies("hostile.5.away-at-start");
+  await using folder = await temporaryFolder();
+  const gate = Promise.withResolvers<Outcome>();
+  const arrived = Promise.withResolvers<void>();
+  const silent: Sender = {
+    send: () => {
+      arrived.resolve();
+      return gate.promise;
+    },
+  };
+  const first = await openEngine({ folder: folder.path, sender: silent });
+  const { id } = await first.create({ retries: 1 });
+  await arrived.promise;
+  await first.abandon();
+
+  const { state, wrapStore } = breakable("apply");
+  state.away = true;
+  const sender = counting();
+  await using engine = await openEngine({ folder: folder.path, sender, wrapStore });
+  expect(engine.lines.map(({ event }) => event)).toContain("dispatch.paused");
+  // What can be read is read, and nothing is sent.
+  expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "active", attempts: 1 });
+  state.away = false;
+  engine.clock.advance(1_000);
+  const failed = await engine.saw(id, { status: "failed", attempts: 1 });
+  expect(failed.result?.lastError).toBe("The attempt was interrupted; the target may have received it.");
+  const next = await engine.create({});
+  await engine.saw(next.id, { status: "completed" });
   expect(sender.count).toBe(1);
 });
