@@ -13,6 +13,7 @@ import { KEYS } from "./stub-house.ts";
 type Role = "owner" | "approver" | "agent" | "reader";
 type House = Awaited<ReturnType<typeof openHouse>>;
 
+const MAILGUN_KEY = "key-of-mailgun-0123456789abcdef";
 const ALL: readonly Part[] = ["header", "url", "callback", "body", "reason", "answer", "location", "dropped"];
 const REQUEST: readonly Part[] = ["header", "url", "callback", "body"];
 const ACTION: readonly Part[] = [...REQUEST, "answer"];
@@ -126,6 +127,14 @@ const PLACES: readonly Place[] = [
     await hooks.saw(2);
     return hooks.received[1]?.body ?? "";
   }),
+  place("mail that asks", "held", [], async ({ mailgun }) => {
+    await mailgun.saw(1);
+    return mailgun.received[0]?.body ?? "";
+  }),
+  place("mail that tells what was decided", "over", [], async ({ mailgun }) => {
+    await mailgun.saw(2);
+    return mailgun.received[1]?.body ?? "";
+  }),
   place("log", "over", [], async ({ door }) => JSON.stringify([door.lines, door.told, door.engine.lines])),
   {
     name: "database file",
@@ -140,7 +149,9 @@ const PLACES: readonly Place[] = [
 async function openHouse() {
   const target = new Target(answerOfTarget);
   const hooks = new Target(200);
-  const door = await openMcpHouse();
+  const mailgun = new Target(() => Response.json({ id: "<1@mg.example.com>", message: "Queued. Thank you." }));
+  const env = { MAILGUN_API_KEY: MAILGUN_KEY, MAILGUN_DOMAIN: "mg.example.com", MAILGUN_URL: mailgun.url };
+  const door = await openMcpHouse({ env });
   const ann = await signedIn(door);
   const as = async (role: Role, method: string, path: string, body?: string) => {
     const { status, text } = await door.call(method, path, body, { authorization: `Bearer ${KEYS[role]}` });
@@ -170,6 +181,7 @@ async function openHouse() {
     answers,
     hooks,
     target,
+    mailgun,
     links: await door.linksOf(id),
     visit: async (path: string, headers: Readonly<Record<string, string>> = { accept: "text/html" }) => {
       const response = await fetch(door.url + path, { headers, redirect: "manual" });
@@ -186,6 +198,7 @@ async function openHouse() {
       await door[Symbol.asyncDispose]();
       await target[Symbol.asyncDispose]();
       await hooks[Symbol.asyncDispose]();
+      await mailgun[Symbol.asyncDispose]();
     },
   };
 }
@@ -263,6 +276,7 @@ test("keys, sessions, links and signing secrets of the house itself are neither 
     signing: signing.secret,
     "signing, as bytes": bytesIn(signing.secret),
     "signing before": signing.previous.secret,
+    "mail provider's key": MAILGUN_KEY,
     "master key": readFileSync(join(door.engine.folder, "outgate.db.key"), "latin1").trim(),
   };
   const log = JSON.stringify([door.lines, door.engine.lines]);

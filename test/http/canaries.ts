@@ -81,7 +81,7 @@ export const CANARIES: readonly Canary[] = all;
 export function requestTo(target: string, hooks: string): string {
   return (
     `{"url":"${target}orders${URL_QUERY}","method":"PUT","retries":1,"approve":true,"dedupe":"canaries"` +
-    `,"callback":"${hooks}done${CALLBACK_QUERY}","headers":${JSON.stringify(HEADERS)},"body":${BODY}}`
+    `,"notify":{"email":"boss@example.com"},"callback":"${hooks}done${CALLBACK_QUERY}","headers":${JSON.stringify(HEADERS)},"body":${BODY}}`
   );
 }
 
