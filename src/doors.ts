@@ -49,6 +49,7 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
     ...deps,
     desk: engine.desk,
     feed: engine.feed,
+    overviewDesk: engine.overview,
     authenticate,
     keyDesk: createKeyDesk({ ...deps, accounts, secrets, forget: authenticate.forget }),
     peopleDesk: createPeopleDesk({

@@ -17,6 +17,7 @@ import { createSignedHeaders } from "./dispatch/signed-headers.ts";
 import { CALLBACKS_PER_HOST_MAX, MAILS_AT_ONCE_MAX } from "./domain/limits.ts";
 import { createBus } from "./events/bus.ts";
 import { createFeed } from "./events/feed.ts";
+import { createOverview } from "./events/overview.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Log } from "./ports/log.ts";
@@ -76,9 +77,11 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     limits: { total: settings.dispatchConcurrency, perLane: settings.dispatchPerHost },
   });
   const { callbacks, mails } = createOutboxes(settings, { ...deps, receiptUrl });
+  const overview = createOverview(deps);
   return {
     desk: createActionDesk({ ...deps, dispatcher: loop }),
     feed: createFeed(deps),
+    overview,
     loop,
     bus,
     owe,
@@ -86,13 +89,16 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     receiptUrl,
     /** Ends what a dead process left behind, then begins to deliver. */
     async start(): Promise<void> {
+      // First, so that it hears of everything that is ended and begun here.
+      await overview.start();
       await loop.start();
       await callbacks.start();
       await mails.start();
     },
     /** Claims nothing more and lets what is in flight end, for so long at most. */
     async drain(limitMs: number): Promise<void> {
-      await Promise.all([loop.drain(limitMs), callbacks.drain(limitMs), mails.drain(limitMs)]);
+      const loops = [loop.drain(limitMs), callbacks.drain(limitMs), mails.drain(limitMs)];
+      await Promise.all([...loops, overview.stop()]);
     },
   };
 }

@@ -8,6 +8,7 @@ import { createAction } from "./create.ts";
 import { findAction, findActionById, findLanes, findOrphans, findPending, holderOf, readTimeline } from "./find.ts";
 import type { Hands } from "./hands.ts";
 import { findHeld } from "./held.ts";
+import { findAsleep, readHistory } from "./history.ts";
 import { createLinkStore } from "./links.ts";
 import { findCalledHosts } from "./called-hosts.ts";
 import { countMatching, listActions } from "./list.ts";
@@ -83,6 +84,8 @@ function createActionStore(hands: Hands): ActionStore {
     pending: (lane, limit) => findPending(sql, lane, limit),
     orphans: (leaseBefore, limit) => findOrphans(hands, leaseBefore, limit),
     reschedule: (setBack, limit) => rescheduleActions(writer, setBack, limit),
+    history: (until, limit) => readHistory(sql, until, limit),
+    asleep: (accountId, now) => findAsleep(sql, accountId, now),
     pruneKeys: (now) => pruneKeys(writer, now),
     waiting: () => countActions(sql),
   };

@@ -80,6 +80,19 @@ export const LIVE_KEYS_MAX = 500;
 export const KEYS_LISTED_MAX = 1_000;
 /** Of them on one page. */
 export const KEYS_SHOWN_MAX = 50;
+/** The overview: a day in half hours, of so many accounts; whoever was quiet longest is forgotten (some 30 MB in all). */
+export const OVERVIEW_SLOT_MS = 30 * MINUTE_MS;
+export const OVERVIEW_SLOTS = DAY_MS / OVERVIEW_SLOT_MS;
+export const OVERVIEW_ACCOUNTS_MAX = 1_000;
+/** Of an account: hosts that failed lately which are remembered, and which are shown. */
+export const FAILING_HOSTS_MAX = 20;
+export const FAILING_HOSTS_SHOWN_MAX = 10;
+/** Rows of the timeline that a start reads back, and how many of them before others get their turn. */
+export const HISTORY_ROWS_MAX = 200_000;
+export const HISTORY_PAGE_ROWS = 500;
+/** Pending actions of an account that the overview looks at, and the hosts that it shows of them. */
+export const ASLEEP_SCAN_ROWS_MAX = 10_000;
+export const ASLEEP_HOSTS_MAX = 10;
 /** Callbacks and mails on the page of the settings, and on a page of their own. */
 export const NOTIFICATIONS_NEWEST_MAX = 5;
 export const NOTIFICATIONS_SHOWN_MAX = 25;

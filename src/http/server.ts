@@ -38,7 +38,7 @@ export interface HttpDeps
     AccountRouteDeps,
     ReceiptRouteDeps,
     Omit<ApprovalLinkRouteDeps, "ownOrigin">,
-    Pick<PageDeps, "listNotifications" | "rulesFor">,
+    Pick<PageDeps, "listNotifications" | "rulesFor" | "overviewDesk">,
     OwnAddress {
   readonly desk: ActionDesk;
   readonly peopleDesk: PeopleDesk;

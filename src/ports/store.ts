@@ -3,6 +3,7 @@ import type { Change } from "../domain/change.ts";
 import type { Claimed } from "../domain/dispatch.ts";
 import type { KeyKind } from "../domain/dedupe.ts";
 import type { Notification, NotificationChange, NotificationStatus } from "../domain/notification.ts";
+import type { Asleep, Counted } from "../domain/overview.ts";
 import type { Owed, OwedKind } from "../domain/owed.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
 import type { AccountStore } from "./accounts.ts";
@@ -140,6 +141,14 @@ export interface ChangePage {
   readonly isLast: boolean;
 }
 
+/** What the overview counts, read back. */
+export interface HistoryPage {
+  /** Newest first. A page may be empty and still go on. */
+  readonly counted: readonly Counted[];
+  /** Where the next page begins; null when nothing is older. */
+  readonly until: number | null;
+}
+
 export interface HeldPage {
   /** Oldest first. */
   readonly actions: readonly Action[];
@@ -175,6 +184,10 @@ export interface ActionStore extends Queue<Action> {
   position(): Promise<number>;
   /** Whether a position was given out and nothing that stood there has been forgotten since. */
   knowsPosition(position: number): Promise<boolean>;
+  /** Creations and attempts of all accounts up to a position, of so many rows of the timeline. */
+  history(until: number, limit: number): Promise<HistoryPage>;
+  /** The retries of an account that wait for their time. */
+  asleep(accountId: string, now: Date): Promise<Asleep>;
   /** Forgets keys of a window that is over; true when there are more. */
   pruneKeys(now: Date): Promise<boolean>;
   /** How many actions are in each status that is not final: what the metrics show. */

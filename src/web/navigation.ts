@@ -1,5 +1,6 @@
 /** The pages that somebody who is signed in gets to from every other one, in this order. A new page is a row here. */
 export const NAVIGATION = [
+  { name: "Overview", path: "/overview" },
   { name: "Approvals", path: "/approvals" },
   { name: "Keys", path: "/keys" },
   { name: "Settings", path: "/settings" },

@@ -7,6 +7,7 @@ import { testKeys } from "./conformance/keys.ts";
 import { testLanes } from "./conformance/lanes.ts";
 import { testLeases } from "./conformance/leases.ts";
 import { testHeld } from "./conformance/held.ts";
+import { testHistory } from "./conformance/history.ts";
 import { testLinks } from "./conformance/links.ts";
 import { testOutbox } from "./conformance/outbox.ts";
 import { testPaging } from "./conformance/paging.ts";
@@ -32,6 +33,7 @@ describe("the store behind the client", () => {
   testAccounts(openClientStore);
   testLinks(openClientStore);
   testHeld(openClientStore);
+  testHistory(openClientStore);
   testPeople(openClientStore);
   testWelcomeLinks(openClientStore);
   testSigning(openClientStore);

@@ -74,6 +74,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
   const ways = {
     desk: engine.desk,
     feed: engine.feed,
+    overviewDesk: engine.overview,
     authenticate,
     keyDesk: createKeyDesk({ accounts, secrets, clock, ids: systemIds, forget: authenticate.forget }),
     peopleDesk,

@@ -56,6 +56,7 @@ export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
     signingDesk: cardboardSigningDesk(calls),
     readReceipt: () => Promise.resolve(null),
     listNotifications: () => Promise.resolve({ entries: [], before: null }),
+    overviewDesk: { read: () => Promise.reject(new Error("Nothing is counted here.")) },
     rulesFor: () => Promise.resolve(SOME_RULES),
     followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
     approvalLinks: "confirm",

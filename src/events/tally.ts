@@ -1,0 +1,163 @@
+import { LATENCY_STEPS, latencyStepOf, percentileMs } from "../domain/latency.ts";
+import { FAILING_HOSTS_MAX, FAILING_HOSTS_SHOWN_MAX, OVERVIEW_SLOT_MS, OVERVIEW_SLOTS } from "../domain/limits.ts";
+import type { Counted, FailingHost, Overview, OverviewSlot } from "../domain/overview.ts";
+
+type Attempted = Extract<Counted, { readonly kind: "attempted" }>;
+
+/** Numbers of a piece of time; latencies take room only where there are some. */
+interface Slot {
+  created: number;
+  completed: number;
+  failed: number;
+  attempts: number;
+  latencies: Uint32Array | null;
+}
+
+interface Host {
+  readonly failed: Uint32Array;
+  readonly attempts: Uint32Array;
+  lastError: string;
+  lastFailedMs: number;
+}
+
+/** Which piece of time a moment belongs to. */
+export function slotOf(at: Date): number {
+  return Math.floor(at.getTime() / OVERVIEW_SLOT_MS);
+}
+
+/**
+ * What one account did in the last day, in numbers: a ring of slots, and a ring for each of the hosts that failed lately.
+ * Adding takes the same time however much was added; the room is bounded (some 30 kB).
+ */
+export class AccountTally {
+  readonly #slots: Slot[] = Array.from({ length: OVERVIEW_SLOTS }, emptySlot);
+  readonly #hosts = new Map<string, Host>();
+  #newest: number;
+
+  constructor(now: Date) {
+    this.#newest = slotOf(now);
+  }
+
+  /** Time that has passed takes with it what is a day old. */
+  advance(now: Date): void {
+    const number = slotOf(now);
+    // After a day without news, or where the clock was set back by one: nothing of what was counted is shown any more.
+    if (Math.abs(number - this.#newest) >= OVERVIEW_SLOTS) {
+      for (let at = 0; at < OVERVIEW_SLOTS; at += 1) this.#slots[at] = emptySlot();
+      this.#hosts.clear();
+      this.#newest = number;
+    }
+    while (this.#newest < number) {
+      this.#newest += 1;
+      this.#clear(this.#newest % OVERVIEW_SLOTS);
+    }
+  }
+
+  /** Counts what happened within the day that it has advanced to; anything else is left out. */
+  add(counted: Counted): void {
+    const number = slotOf(counted.at);
+    if (number <= this.#newest - OVERVIEW_SLOTS || number > this.#newest) return;
+    const slot = this.#slotAt(number);
+    if (counted.kind === "created") {
+      slot.created += 1;
+      return;
+    }
+    slot.attempts += 1;
+    if (counted.next !== "retry") slot[counted.next] += 1;
+    if (counted.durationMs !== null) {
+      slot.latencies ??= new Uint32Array(LATENCY_STEPS);
+      addOne(slot.latencies, latencyStepOf(counted.durationMs));
+    }
+    this.#addToHost(counted, number % OVERVIEW_SLOTS);
+  }
+
+  /** What is shown of it now. */
+  view(now: Date): Pick<Overview, "slots" | "latency" | "hosts"> {
+    this.advance(now);
+    const all = new Uint32Array(LATENCY_STEPS);
+    const slots: OverviewSlot[] = [];
+    for (let number = this.#newest - OVERVIEW_SLOTS + 1; number <= this.#newest; number += 1) {
+      const { latencies, ...counts } = this.#slotAt(number);
+      latencies?.forEach((count, step) => (all[step] = (all[step] ?? 0) + count));
+      const at = new Date(number * OVERVIEW_SLOT_MS);
+      slots.push({
+        at,
+        ...counts,
+        p50Ms: latencies && percentileMs(latencies, 0.5),
+        p95Ms: latencies && percentileMs(latencies, 0.95),
+      });
+    }
+    return { slots, latency: latencyOf(all), hosts: this.#failing() };
+  }
+
+  #clear(at: number): void {
+    this.#slots[at] = emptySlot();
+    for (const [name, host] of this.#hosts) {
+      host.failed[at] = 0;
+      host.attempts[at] = 0;
+      if (sum(host.failed) === 0) this.#hosts.delete(name);
+    }
+  }
+
+  #slotAt(number: number): Slot {
+    return this.#slots[number % OVERVIEW_SLOTS] ?? emptySlot();
+  }
+
+  /** Of a host that never failed nothing is remembered. */
+  #addToHost({ host: name, error, at }: Attempted, slot: number): void {
+    let host = this.#hosts.get(name);
+    if (host === undefined) {
+      if (error === null) return;
+      if (this.#hosts.size >= FAILING_HOSTS_MAX) this.#forgetHost();
+      host = { failed: ring(), attempts: ring(), lastError: error, lastFailedMs: at.getTime() };
+      this.#hosts.set(name, host);
+    }
+    addOne(host.attempts, slot);
+    if (error === null) return;
+    addOne(host.failed, slot);
+    if (at.getTime() < host.lastFailedMs) return;
+    host.lastError = error;
+    host.lastFailedMs = at.getTime();
+  }
+
+  /** The one whose last failure is longest ago makes room. */
+  #forgetHost(): void {
+    const oldest = [...this.#hosts].toSorted(([, a], [, b]) => a.lastFailedMs - b.lastFailedMs)[0];
+    if (oldest !== undefined) this.#hosts.delete(oldest[0]);
+  }
+
+  #failing(): readonly FailingHost[] {
+    return [...this.#hosts]
+      .map(([host, { failed, attempts, lastError, lastFailedMs }]) => ({
+        host,
+        failed: sum(failed),
+        attempts: sum(attempts),
+        lastError,
+        lastFailedAt: new Date(lastFailedMs),
+      }))
+      .toSorted((a, b) => b.failed - a.failed || b.lastFailedAt.getTime() - a.lastFailedAt.getTime())
+      .slice(0, FAILING_HOSTS_SHOWN_MAX);
+  }
+}
+
+function latencyOf(counts: Uint32Array): Overview["latency"] {
+  const [p50Ms, p95Ms, p99Ms] = [0.5, 0.95, 0.99].map((share) => percentileMs(counts, share));
+  if (typeof p50Ms !== "number" || typeof p95Ms !== "number" || typeof p99Ms !== "number") return null;
+  return { p50Ms, p95Ms, p99Ms };
+}
+
+function emptySlot(): Slot {
+  return { created: 0, completed: 0, failed: 0, attempts: 0, latencies: null };
+}
+
+function ring(): Uint32Array {
+  return new Uint32Array(OVERVIEW_SLOTS);
+}
+
+function addOne(counts: Uint32Array, at: number): void {
+  counts[at] = (counts[at] ?? 0) + 1;
+}
+
+function sum(counts: Uint32Array): number {
+  return counts.reduce((all, count) => all + count, 0);
+}

@@ -1,0 +1,250 @@
+/** @jsxImportSource hono/jsx */
+import type { Asleep, FailingHost, Overview, OverviewSlot } from "../domain/overview.ts";
+import { Chart } from "./chart.tsx";
+import { Foreign } from "./foreign.tsx";
+import { Layout } from "./layout.tsx";
+import { Table, Time } from "./parts.tsx";
+import { render } from "./render.ts";
+import type { Visitor } from "./visitor.ts";
+import { agoWords, counted, duration } from "./words.ts";
+
+export interface OverviewPageProps {
+  readonly visitor: Visitor;
+  readonly overview: Overview;
+  readonly asleep: Asleep;
+  readonly now: Date;
+}
+
+/** How an account's actions went in the last day, and what still waits. */
+export function overviewPage({ visitor, overview, asleep, now }: OverviewPageProps): string {
+  return render(
+    <Layout title="Overview" place="Overview" visitor={visitor} width="wide">
+      <div class="head">
+        <h1>Overview</h1>
+        <Window overview={overview} />
+      </div>
+      <Figures overview={overview} />
+      <div class="pair">
+        <Throughput overview={overview} />
+        <Latency overview={overview} />
+      </div>
+      <div class="pair">
+        <FailingHosts hosts={overview.hosts} now={now} />
+        <Sleeping asleep={asleep} now={now} />
+      </div>
+    </Layout>,
+  );
+}
+
+/** What is counted, honestly: a day, or since when. */
+function Window({ overview: { since, isReading, slots } }: Pick<OverviewPageProps, "overview">) {
+  const isWhole = since.getTime() <= (slots[0]?.at.getTime() ?? 0);
+  if (isWhole) return <p class="quiet">The last 24 hours, in half hours. Times are UTC.</p>;
+  return (
+    <p class="quiet">
+      Counted since <Time at={since} />, which is less than 24 hours:{" "}
+      {isReading
+        ? "what was before is still being read. Load this page again in a moment."
+        : "what was before is not in these numbers."}
+    </p>
+  );
+}
+
+function Figures({ overview: { slots, latency } }: Pick<OverviewPageProps, "overview">) {
+  const total = (of: (slot: OverviewSlot) => number) => slots.reduce((all, slot) => all + of(slot), 0);
+  const [completed, failed] = [total((slot) => slot.completed), total((slot) => slot.failed)];
+  const attempts = total((slot) => slot.attempts);
+  return (
+    <dl class="figures">
+      <Figure name="Created" value={number(total((slot) => slot.created))} />
+      <Figure
+        name="Success rate"
+        value={rate(completed, failed)}
+        more={`${number(completed)} of ${number(completed + failed)} that ended`}
+      />
+      <Figure name="Failed" value={number(failed)} more={`${number(attempts)} attempts in all`} />
+      <Figure
+        name="Latency, median"
+        value={latency === null ? "–" : duration(latency.p50Ms)}
+        more={
+          latency === null ? "no attempt yet" : `95 %: ${duration(latency.p95Ms)} · 99 %: ${duration(latency.p99Ms)}`
+        }
+      />
+    </dl>
+  );
+}
+
+function Figure({ name, value, more = "" }: { readonly name: string; readonly value: string; readonly more?: string }) {
+  return (
+    <div class="card figure">
+      <dt class="quiet small">{name}</dt>
+      <dd>
+        <b>{value}</b>
+        {more === "" ? null : <span class="quiet small">{more}</span>}
+      </dd>
+    </div>
+  );
+}
+
+function Throughput({ overview: { slots, slotMs } }: Pick<OverviewPageProps, "overview">) {
+  const [completed, failed] = [sum(slots, "completed"), sum(slots, "failed")];
+  return (
+    <Chart
+      id="throughput"
+      title="Actions that ended"
+      layers={[
+        { name: "Completed", look: "good" },
+        { name: "Failed", look: "bad" },
+      ]}
+      isStacked
+      bars={slots.map((slot) => ({
+        values: [slot.completed, slot.failed],
+        words: `${span(slot, slotMs)}: ${slot.completed} completed, ${slot.failed} failed`,
+      }))}
+      top={(value) => `${number(value)} in half an hour`}
+      ends={endsOf(slots)}
+      summary={`Actions that ended, in half hours: ${number(completed)} completed and ${number(failed)} failed in all.`}
+    >
+      <Table caption="Actions that ended" heads={["From", "Created", "Completed", "Failed", "Attempts"]}>
+        {busy(slots).map((slot) => (
+          <tr>
+            <td>{clock(slot.at)}</td>
+            <td>{number(slot.created)}</td>
+            <td>{number(slot.completed)}</td>
+            <td>{number(slot.failed)}</td>
+            <td>{number(slot.attempts)}</td>
+          </tr>
+        ))}
+      </Table>
+    </Chart>
+  );
+}
+
+function Latency({ overview: { slots, slotMs, latency } }: Pick<OverviewPageProps, "overview">) {
+  const words = (slot: OverviewSlot) =>
+    slot.p50Ms === null || slot.p95Ms === null
+      ? "no attempt"
+      : `median ${duration(slot.p50Ms)}, 95 % ${duration(slot.p95Ms)}`;
+  const all =
+    latency === null ? "no attempt yet" : `median ${duration(latency.p50Ms)}, 95 % ${duration(latency.p95Ms)}`;
+  return (
+    <Chart
+      id="latency"
+      title="Latency of attempts"
+      layers={[
+        { name: "Median", look: "busy" },
+        { name: "95 %", look: "faint" },
+      ]}
+      isStacked={false}
+      bars={slots.map((slot) => ({
+        values: [slot.p50Ms ?? 0, slot.p95Ms ?? 0],
+        words: `${span(slot, slotMs)}: ${words(slot)}`,
+      }))}
+      top={duration}
+      ends={endsOf(slots)}
+      summary={`Latency of attempts, in half hours: in all ${all}.`}
+    >
+      <Table caption="Latency of attempts, within a tenth" heads={["From", "Attempts", "Median", "95 %"]}>
+        {busy(slots).map((slot) => (
+          <tr>
+            <td>{clock(slot.at)}</td>
+            <td>{number(slot.attempts)}</td>
+            <td>{slot.p50Ms === null ? "–" : duration(slot.p50Ms)}</td>
+            <td>{slot.p95Ms === null ? "–" : duration(slot.p95Ms)}</td>
+          </tr>
+        ))}
+      </Table>
+    </Chart>
+  );
+}
+
+function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; readonly now: Date }) {
+  return (
+    <section class="card" aria-labelledby="failing">
+      <h2 id="failing">Failing hosts</h2>
+      {hosts.length === 0 ? <p class="quiet">No attempt failed.</p> : null}
+      <ul class="plain">
+        {hosts.map(({ host, failed, attempts, lastError, lastFailedAt }) => (
+          <li class="row-split">
+            <div>
+              <p class="line">
+                <Foreign text={host} />
+              </p>
+              <p class="small">
+                <Foreign text={lastError} />{" "}
+                <span class="quiet">{agoWords(now.getTime() - lastFailedAt.getTime())}</span>
+              </p>
+            </div>
+            <p class="small">
+              <b>{number(failed)}</b> <span class="quiet">of {counted(attempts, "attempt")}</span>
+            </p>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Sleeping({ asleep: { count, due, isCut, hosts }, now }: { readonly asleep: Asleep; readonly now: Date }) {
+  const least = isCut ? "At least " : "";
+  return (
+    <section class="card" aria-labelledby="sleeping">
+      <h2 id="sleeping">Sleeping retries</h2>
+      <p class="quiet">
+        {count === 0 && !isCut
+          ? "No retry waits for its time."
+          : `${least}${counted(count, "action")} will be sent again.`}
+        {due === 0 ? "" : ` ${number(due)} more ${due === 1 ? "is" : "are"} due now.`}
+      </p>
+      <ul class="plain">
+        {hosts.map((host) => (
+          <li class="row-split">
+            <p class="line">
+              <Foreign text={host.host} />
+            </p>
+            <p class="small">
+              <b>{number(host.count)}</b>{" "}
+              <span class="quiet">
+                next in {duration(Math.max(0, Math.ceil((host.nextAt.getTime() - now.getTime()) / 1_000)) * 1_000)}
+              </span>
+            </p>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function endsOf(slots: readonly OverviewSlot[]) {
+  const first = slots[0];
+  return [first === undefined ? "" : clock(first.at), "now"] as const;
+}
+
+/** The rows that say something. */
+function busy(slots: readonly OverviewSlot[]): readonly OverviewSlot[] {
+  return slots.filter(({ created, attempts }) => created + attempts > 0);
+}
+
+function span({ at }: OverviewSlot, slotMs: number): string {
+  return `${clock(at)} to ${clock(new Date(at.getTime() + slotMs))}`;
+}
+
+/** The time of day, in UTC. */
+function clock(at: Date): string {
+  return at.toISOString().slice(11, 16);
+}
+
+function sum(slots: readonly OverviewSlot[], of: "completed" | "failed"): number {
+  return slots.reduce((all, slot) => all + slot[of], 0);
+}
+
+/** 12,345 */
+function number(value: number): string {
+  return value.toLocaleString("en-GB");
+}
+
+/** Rounded down: what failed once is not 100 %. */
+function rate(completed: number, failed: number): string {
+  const all = completed + failed;
+  return all === 0 ? "–" : `${Math.floor((completed / all) * 1_000) / 10} %`;
+}
