@@ -1,5 +1,5 @@
 import { ASLEEP_HOSTS_MAX, ASLEEP_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
-import type { Asleep, Counted } from "../../src/domain/overview.ts";
+import type { Asleep, Happened } from "../../src/domain/overview.ts";
 import type { HistoryPage } from "../../src/ports/store.ts";
 import type { Row, Sql } from "./sql.ts";
 
@@ -21,12 +21,12 @@ export async function readHistory(sql: Sql, until: number, limit: number): Promi
   };
 }
 
-const NEXT: Readonly<Record<string, Extract<Counted, { readonly kind: "attempted" }>["next"]>> = {
+const NEXT: Readonly<Record<string, Extract<Happened, { readonly kind: "attempted" }>["next"]>> = {
   completed: "completed",
   failed: "failed",
 };
 
-function countedOf(row: Row): Counted | null {
+function countedOf(row: Row): Happened | null {
   const [accountId, at] = [String(row["account_id"]), new Date(Number(row["at"]))];
   if (row["type"] === "created") return { kind: "created", accountId, at };
   // An attempt whose action is gone was pruned between two looks.

@@ -1,7 +1,7 @@
 import type { Action } from "./action.ts";
 
 /** Something that the overview counts, in whatever order it hears of it. */
-export type Counted =
+export type Happened =
   | { readonly kind: "created"; readonly accountId: string; readonly at: Date }
   | {
       readonly kind: "attempted";
@@ -16,7 +16,7 @@ export type Counted =
     };
 
 /** What a change of an action adds to the overview; null: nothing. `at` is when it was heard of. */
-export function countedOf(action: Action, at: Date): Counted | null {
+export function countedOf(action: Action, at: Date): Happened | null {
   const { accountId, host, status, revision, result, attempts } = action;
   const isAtRest = status === "completed" || status === "failed" || status === "pending";
   if (revision === 1) return { kind: "created", accountId, at };

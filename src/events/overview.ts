@@ -6,7 +6,7 @@ import {
   OVERVIEW_SLOT_MS,
   OVERVIEW_SLOTS,
 } from "../domain/limits.ts";
-import { type Asleep, type Counted, countedOf, type Overview } from "../domain/overview.ts";
+import { type Asleep, type Happened, countedOf, type Overview } from "../domain/overview.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -113,7 +113,7 @@ class Book {
     this.#isReading = true;
   }
 
-  add(counted: Counted): void {
+  add(counted: Happened): void {
     const { accountId } = counted;
     const found = this.#tallies.get(accountId);
     this.#tallies.delete(accountId);
@@ -127,7 +127,7 @@ class Book {
   }
 
   /** Newest first. False: it has come to what is too old to be shown. */
-  addPast(past: readonly Counted[]): boolean {
+  addPast(past: readonly Happened[]): boolean {
     const now = this.#clock.now();
     for (const counted of past) {
       if (slotOf(counted.at) <= slotOf(now) - OVERVIEW_SLOTS) return false;
@@ -160,7 +160,7 @@ class Book {
   }
 
   /** What is past makes nobody forgotten: where there is no more room, it is left out. */
-  #addPast(counted: Counted, now: Date): void {
+  #addPast(counted: Happened, now: Date): void {
     const { accountId } = counted;
     let entry = this.#tallies.get(accountId);
     if (entry === undefined) {

@@ -1,8 +1,8 @@
 import { LATENCY_STEPS, latencyStepOf, percentileMs } from "../domain/latency.ts";
 import { FAILING_HOSTS_MAX, FAILING_HOSTS_SHOWN_MAX, OVERVIEW_SLOT_MS, OVERVIEW_SLOTS } from "../domain/limits.ts";
-import type { Counted, FailingHost, Overview, OverviewSlot } from "../domain/overview.ts";
+import type { Happened, FailingHost, Overview, OverviewSlot } from "../domain/overview.ts";
 
-type Attempted = Extract<Counted, { readonly kind: "attempted" }>;
+type Attempted = Extract<Happened, { readonly kind: "attempted" }>;
 
 /** Numbers of a piece of time; latencies take room only where there are some. */
 interface Slot {
@@ -54,7 +54,7 @@ export class AccountTally {
   }
 
   /** Counts what happened within the day that it has advanced to; anything else is left out. */
-  add(counted: Counted): void {
+  add(counted: Happened): void {
     const number = slotOf(counted.at);
     if (number <= this.#newest - OVERVIEW_SLOTS || number > this.#newest) return;
     const slot = this.#slotAt(number);

@@ -3,7 +3,7 @@ import type { Change } from "../domain/change.ts";
 import type { Claimed } from "../domain/dispatch.ts";
 import type { KeyKind } from "../domain/dedupe.ts";
 import type { Notification, NotificationChange, NotificationStatus } from "../domain/notification.ts";
-import type { Asleep, Counted } from "../domain/overview.ts";
+import type { Asleep, Happened } from "../domain/overview.ts";
 import type { Owed, OwedKind } from "../domain/owed.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
 import type { AccountStore } from "./accounts.ts";
@@ -144,7 +144,7 @@ export interface ChangePage {
 /** What the overview counts, read back. */
 export interface HistoryPage {
   /** Newest first. A page may be empty and still go on. */
-  readonly counted: readonly Counted[];
+  readonly counted: readonly Happened[];
   /** Where the next page begins; null when nothing is older. */
   readonly until: number | null;
 }

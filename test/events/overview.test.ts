@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { HISTORY_PAGE_ROWS, HISTORY_ROWS_MAX, OVERVIEW_ACCOUNTS_MAX } from "../../src/domain/limits.ts";
-import type { Counted } from "../../src/domain/overview.ts";
+import type { Happened } from "../../src/domain/overview.ts";
 import { createBus } from "../../src/events/bus.ts";
 import { createOverview, type OverviewDeps } from "../../src/events/overview.ts";
 import { refusalOf } from "../actions/callers.ts";
@@ -88,7 +88,7 @@ describe("the overview", () => {
     const oldest = later(-HOUR_MS);
     const endless = async () => {
       asked += 1;
-      const counted: readonly Counted[] = [{ kind: "created", accountId: "acc_a", at: oldest }];
+      const counted: readonly Happened[] = [{ kind: "created", accountId: "acc_a", at: oldest }];
       return { counted, until: 7 };
     };
     const { overview, read } = madeUp(endless);
@@ -104,7 +104,7 @@ describe("the overview", () => {
     let asked = 0;
     const aging = async () => {
       asked += 1;
-      const counted: readonly Counted[] = [{ kind: "created", accountId: "acc_a", at: later(-asked * 5 * HOUR_MS) }];
+      const counted: readonly Happened[] = [{ kind: "created", accountId: "acc_a", at: later(-asked * 5 * HOUR_MS) }];
       return { counted, until: 7 };
     };
     const { overview, read } = madeUp(aging);

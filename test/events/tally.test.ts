@@ -5,13 +5,13 @@ import {
   OVERVIEW_SLOT_MS,
   OVERVIEW_SLOTS,
 } from "../../src/domain/limits.ts";
-import type { Counted } from "../../src/domain/overview.ts";
+import type { Happened } from "../../src/domain/overview.ts";
 import { AccountTally } from "../../src/events/tally.ts";
 import { ACCOUNT, later, NOON } from "../support/factory.ts";
 
-type Attempt = Partial<Extract<Counted, { kind: "attempted" }>>;
-const created = (at = NOON): Counted => ({ kind: "created", accountId: ACCOUNT, at });
-const attempted = (overrides: Attempt = {}): Counted => ({
+type Attempt = Partial<Extract<Happened, { kind: "attempted" }>>;
+const created = (at = NOON): Happened => ({ kind: "created", accountId: ACCOUNT, at });
+const attempted = (overrides: Attempt = {}): Happened => ({
   kind: "attempted",
   accountId: ACCOUNT,
   at: NOON,
@@ -23,7 +23,7 @@ const attempted = (overrides: Attempt = {}): Counted => ({
 });
 const failed = (overrides: Attempt = {}) => attempted({ next: "failed", error: "No.", ...overrides });
 
-function tallyOf(counted: readonly Counted[], now = NOON) {
+function tallyOf(counted: readonly Happened[], now = NOON) {
   const tally = new AccountTally(now);
   for (const one of counted) tally.add(one);
   return tally;
