@@ -329,7 +329,7 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.5.row-first": "Every send has its row first; nothing is sent that can't be recorded.",
     "hostile.5.final": "A final state stays.",
     "hostile.5.away-at-start":
-      "later 4: What is away or full at start is treated as when it goes away later (503, /ready red, heals by itself).",
+      "What is away or full at start is treated as when it goes away later (503, /ready red, heals by itself).",
     "hostile.5.unreadable-at-start":
       "What can't be read or unsealed stops the start with a clear sentence and is never written over.",
     "hostile.5.clock":
