@@ -55,8 +55,8 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
     facts: createFactStore(hands),
     isAlone,
     async probe() {
-      // A write, since a full disk still reads; of one row that is always there.
-      await writer.write([{ sql: "INSERT OR REPLACE INTO facts (name, value) VALUES ('probe', 'ok')", args: [] }]);
+      // A write, since a full disk still reads; of another value each time, since SQLite writes nothing for the same one.
+      await writer.write([{ sql: "INSERT OR REPLACE INTO facts (name, value) VALUES ('probe', hex(randomblob(8)))", args: [] }]);
     },
     // Closed once, however many ask.
     close: () => (closing ??= close()),

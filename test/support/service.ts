@@ -9,6 +9,8 @@ export interface ServiceOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A folder that outlives the process; else one of its own. */
   readonly folder?: string;
+  /** A command that runs it: strace, a namespace, a small disk. */
+  readonly wrapper?: readonly string[];
 }
 
 export interface LogLine {
@@ -25,12 +27,12 @@ export class Service implements AsyncDisposable {
   readonly #arrivals = new Set<() => void>();
   #url: string | null = null;
 
-  constructor({ env = {}, folder }: ServiceOptions = {}) {
+  constructor({ env = {}, folder, wrapper = [] }: ServiceOptions = {}) {
     this.folder = folder ?? newFolder();
     this.#ownsFolder = folder === undefined;
     // Nothing of this machine's settings; only what a shell has anyway.
     const { PATH, HOME } = process.env;
-    this.process = Bun.spawn([process.execPath, join(ROOT, "src/main.ts")], {
+    this.process = Bun.spawn([...wrapper, process.execPath, join(ROOT, "src/main.ts")], {
       cwd: this.folder,
       env: { PATH, HOME, BUN_CONFIG_MAX_HTTP_REQUESTS: "1024", PORT: "0", BOOTSTRAP_API_KEY: OWNER_KEY, ...env },
       stdout: "pipe",
@@ -117,4 +119,12 @@ export class Service implements AsyncDisposable {
 
 export function newFolder(): string {
   return mkdtempSync(join(tmpdir(), "outgate-"));
+}
+
+/** A port that is free now. */
+export async function freePort(): Promise<number> {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { port } = server;
+  await server.stop(true);
+  return port ?? 0;
 }

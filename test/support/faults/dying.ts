@@ -1,0 +1,112 @@
+/**
+ * An engine in a process of its own that kills itself by SIGKILL at one stop point: right before or after a call of a port.
+ * It creates one action and prints its id when that is acknowledged. No switch for this stands in the product.
+ */
+import { writeSync } from "node:fs";
+import { bootstrap } from "../../../src/accounts/bootstrap.ts";
+import { systemClock } from "../../../src/clock.ts";
+import { readConfig } from "../../../src/config.ts";
+import { createEngine } from "../../../src/engine.ts";
+import { systemIds } from "../../../src/ids.ts";
+import { createMetrics } from "../../../src/metrics/metrics.ts";
+import { createSender } from "../../../src/outbound/send.ts";
+import { parsePolicy } from "../../../src/outbound/policy.ts";
+import type { Log } from "../../../src/ports/log.ts";
+import type { Sender } from "../../../src/ports/sender.ts";
+import type { Queue, Store } from "../../../src/ports/store.ts";
+import { openVault } from "../../../src/vault.ts";
+import { requestFor } from "../engine.ts";
+import type { Dying, StopPoint } from "./stop-points.ts";
+
+// Safe: `stop-points.ts` writes it.
+const { folder, point, target, callback, retries } = JSON.parse(process.argv[2] ?? "") as Dying;
+
+function dieAt(here: StopPoint): void {
+  if (here !== point) return;
+  process.kill(process.pid, "SIGKILL");
+  Bun.sleepSync(60_000);
+}
+
+/** The same call with a stop point before and after it. */
+function around<Args extends readonly unknown[], T>(
+  call: (...args: Args) => Promise<T>,
+  before: StopPoint,
+  after: StopPoint,
+): (...args: Args) => Promise<T> {
+  return async (...args) => {
+    dieAt(before);
+    const result = await call(...args);
+    dieAt(after);
+    return result;
+  };
+}
+
+function deadly(store: Store): Store {
+  const { actions, outbox } = store;
+  const queue = <Row>(of: Queue<Row>): Queue<Row> => ({
+    ...of,
+    claim: around(of.claim, "before a callback's claim", "after a callback's claim"),
+  });
+  return {
+    ...store,
+    actions: {
+      ...actions,
+      // The claim is a commit of its own here, so that there is something between the two.
+      create: around((creation) => actions.create({ ...creation, claim: null }), "before the create", "after the create"),
+      claim: around(actions.claim, "before the claim", "after the claim"),
+      apply: around(actions.apply, "before the record", "after the record"),
+    },
+    outbox: {
+      ...outbox,
+      callbacks: queue(outbox.callbacks),
+      settle: around(outbox.settle, "before a callback's record", "after a callback's record"),
+    },
+  };
+}
+
+function sending(sender: Sender): Sender {
+  return {
+    async send(request, limits) {
+      const isCallback = request.url === callback;
+      dieAt(isCallback ? "before a callback is sent" : "before the send");
+      const outcome = sender.send(request, limits);
+      const whileIt: StopPoint = isCallback ? "while a callback is sent" : "while it is sent";
+      // The target has it by then, and takes longer to answer.
+      if (whileIt === point) setTimeout(() => dieAt(whileIt), 50);
+      const ended = await outcome;
+      dieAt(isCallback ? "after a callback is sent" : "after the send");
+      return ended;
+    },
+  };
+}
+
+const ids = systemIds;
+const config = readConfig({ DATABASE_URL: `file:${folder}/outgate.db` });
+const onFatal = () => process.exit(1);
+const vault = await openVault(config, { clock: systemClock, ids, onFatal });
+const { secrets } = vault;
+const { accounts, people } = vault.store;
+await bootstrap({ accounts, people, secrets, ids, clock: systemClock, givenOwnerKey: null });
+const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: true, ownOrigins: ["http://127.0.0.1:1"] });
+if ("problems" in policy) throw new Error(policy.problems.join(" "));
+const quiet: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const engine = createEngine(config, {
+  store: deadly(vault.store),
+  secrets,
+  sender: sending(createSender(policy)),
+  clock: systemClock,
+  ids,
+  log: quiet,
+  metrics: createMetrics().metrics,
+});
+await engine.start();
+const owner = {
+  accountId: (await accounts.first())?.id ?? "",
+  keyId: "key_owner",
+  keyName: "owner",
+  role: "owner",
+  hold: "none",
+  actor: "key:owner",
+} as const;
+const { action } = await engine.desk.create(owner, requestFor({ url: target, callback, retries }));
+writeSync(1, `${action.id}\n`);
