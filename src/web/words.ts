@@ -8,7 +8,7 @@ export function actorWords(actor: string): { readonly name: string; readonly way
 
 const WAYS: Readonly<Record<string, string>> = {
   email: "by the link in the mail",
-  user: "on Outgate's pages",
+  user: "on the pages of Outgate",
   key: "over the API",
   mcp: "over MCP",
 };
