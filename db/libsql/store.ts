@@ -56,7 +56,9 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
     isAlone,
     async probe() {
       // A write, since a full disk still reads; of another value each time, since SQLite writes nothing for the same one.
-      await writer.write([{ sql: "INSERT OR REPLACE INTO facts (name, value) VALUES ('probe', hex(randomblob(8)))", args: [] }]);
+      await writer.write([
+        { sql: "INSERT OR REPLACE INTO facts (name, value) VALUES ('probe', hex(randomblob(8)))", args: [] },
+      ]);
     },
     // Closed once, however many ask.
     close: () => (closing ??= close()),

@@ -27,7 +27,9 @@ export function storedIn(folder: string): Stored {
   const db = new Database(join(copy, name));
   try {
     const isSound = JSON.stringify(db.query("PRAGMA integrity_check").values()) === '[["ok"]]';
-    const rows = db.query<StoredAction & { readonly id: string }, []>("SELECT id, status, attempts, retries FROM actions");
+    const rows = db.query<StoredAction & { readonly id: string }, []>(
+      "SELECT id, status, attempts, retries FROM actions",
+    );
     return { isSound, actions: new Map(rows.all().map(({ id, ...rest }) => [id, rest])) };
   } finally {
     db.close();

@@ -52,7 +52,11 @@ function deadly(store: Store): Store {
     actions: {
       ...actions,
       // The claim is a commit of its own here, so that there is something between the two.
-      create: around((creation) => actions.create({ ...creation, claim: null }), "before the create", "after the create"),
+      create: around(
+        (creation) => actions.create({ ...creation, claim: null }),
+        "before the create",
+        "after the create",
+      ),
       claim: around(actions.claim, "before the claim", "after the claim"),
       apply: around(actions.apply, "before the record", "after the record"),
     },
@@ -94,6 +98,7 @@ const engine = createEngine(config, {
   store: deadly(vault.store),
   secrets,
   sender: sending(createSender(policy)),
+  mailer: null,
   clock: systemClock,
   ids,
   log: quiet,

@@ -65,7 +65,10 @@ export async function killAt(point: StopPoint, retries: number): Promise<FaultRe
   const [[id, row] = ["", null]] = [...storedIn(folder).actions].slice(0, 1);
   if (row !== null) {
     engine.clock.advance(10_000);
-    await eventually(async () => (["completed", "failed"].includes(await statusOf(id)) ? true : null), `${point}: an end`);
+    await eventually(
+      async () => (["completed", "failed"].includes(await statusOf(id)) ? true : null),
+      `${point}: an end`,
+    );
     const isTold = async () => (await engine.happenings(id)).some((told) => told.type === "callback" && told.delivered);
     await eventually(async () => (await isTold()) || null, `${point}: a callback`);
   }
