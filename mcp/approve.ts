@@ -59,8 +59,6 @@ export function createApprove(deps: ApproveDeps) {
     const left = (open.get(asker) ?? 1) - 1;
     if (left === 0) open.delete(asker);
     else open.set(asker, left);
-    // The key may have been revoked, or its role changed, while the person thought.
-    mayApprove(deps, call);
     return settle(call.caller(), seen, answer);
   };
 

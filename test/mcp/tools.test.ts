@@ -104,9 +104,11 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
 
   test("is told of an unknown tool in the words of the protocol", async () => {
     await using agent = await connect(kind, house.mcpUrl);
-    const refused = agent.call("confirm");
-    expect(await codeOf(refused)).toBe(-32_602);
-    expect(await refused.catch(String)).toContain('There is no tool "confirm".');
+    for (const name of ["confirm", "toString", "__proto__"]) {
+      const refused = agent.call(name);
+      expect(await codeOf(refused)).toBe(-32_602);
+      expect(await refused.catch(String)).toContain(`There is no tool "${name}".`);
+    }
   });
 
   test("sends nothing twice under one idempotency_key, and hears how its repeat differs", async () => {
@@ -118,6 +120,18 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(again.content[0]?.text).toContain("Nothing new was created");
     expect(again.content[0]?.text).toContain("differs from it in method");
   });
+});
+
+test("a create by a key whose hold says so is put before a person, whatever the call says", async () => {
+  await using strict = await openHouse({ starts: false, asCaller: (caller) => ({ ...caller, hold: "writes" }) });
+  const create = (method: string) =>
+    callModern(strict.mcpUrl, "create", `{"url":"${target.url}","method":"${method}","approve":false}`);
+  for (const [method, status] of [
+    ["POST", "awaiting_approval"],
+    ["GET", "pending"],
+  ] as const) {
+    expect((await create(method)).json.result?.["structuredContent"]).toMatchObject({ status });
+  }
 });
 
 describe("the table of tools", () => {

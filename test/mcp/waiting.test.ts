@@ -3,11 +3,9 @@ import { whileStreaming } from "../../src/http/streaming.ts";
 import { nameRequest } from "../../src/http/request-id.ts";
 import type { Visit } from "../../src/http/visit.ts";
 import { systemIds } from "../../src/ids.ts";
-import { KEYS } from "../http/stub-house.ts";
 import { until } from "../support/until.ts";
-import { actionIn, CLIENTS, connect, errorIn } from "./clients.ts";
+import { actionIn, CLIENTS, connect } from "./clients.ts";
 import { type House, openHouse } from "./house.ts";
-import { callModern } from "./wire.ts";
 
 let house: House;
 afterEach(() => house[Symbol.asyncDispose]());
@@ -98,57 +96,6 @@ describe("a create with sync", () => {
     expect(heard.length).toBeGreaterThanOrEqual(2);
     expect(await house.engine.desk.get(house.engine.owner, action.id)).toMatchObject({ status: "pending" });
   });
-});
-
-test("a client that goes away ends its wait", async () => {
-  house = await openHouse({ starts: false });
-  const id = await hold();
-  for (const more of [{}, { _meta: { progressToken: 7 } }]) {
-    const base = house.engine.clock.timers;
-    const gone = new AbortController();
-    const meta = JSON.stringify({
-      jsonrpc: "2.0",
-      id: 1,
-      method: "tools/call",
-      params: { ...more, name: "wait", arguments: { id } },
-    });
-    const headers = {
-      authorization: `Bearer ${KEYS.agent}`,
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-    };
-    const asked = fetch(house.mcpUrl, { method: "POST", body: meta, headers, signal: gone.signal }).then((response) =>
-      response.text(),
-    );
-    await until(() => house.engine.clock.timers > base);
-    gone.abort();
-    await asked.catch(() => {});
-    await until(() => house.engine.clock.timers === base);
-  }
-});
-
-test("no more than twenty questions of one key wait at a time", async () => {
-  house = await openHouse({ starts: false });
-  await using agent = await connect("legacy", house.mcpUrl, { answer: () => new Promise(() => {}) });
-  const ids = await Promise.all(Array.from({ length: 21 }, hold));
-  const asked = ids.slice(0, 20).map((id) => agent.call("approve", { id }));
-  await until(() => agent.questions.length === 20);
-  expect(errorIn(await agent.call("approve", { id: ids[20] }))).toMatchObject({ code: "rate_limited" });
-  house.stop();
-  for (const result of await Promise.all(asked)) expect(actionIn(result).status).toBe("awaiting_approval");
-});
-
-test("a call that waits hears at once that its key is revoked", async () => {
-  house = await openHouse({ starts: false });
-  const id = await hold();
-  const base = house.engine.clock.timers;
-  const waiting = callModern(house.mcpUrl, "wait", `{"id":"${id}"}`);
-  await until(() => house.engine.clock.timers > base);
-  const hash = house.engine.secrets.hash(KEYS.agent);
-  const key = await house.engine.store.accounts.keyByHash(hash);
-  await house.engine.store.accounts.revokeKey(house.engine.owner.accountId, key?.id ?? "", house.engine.clock.now());
-  house.authenticate.forget(hash);
-  expect((await waiting).text).toContain("unauthorized");
 });
 
 describe("the time limit of a stream", () => {

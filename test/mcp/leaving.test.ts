@@ -1,0 +1,119 @@
+import { afterEach, expect, spyOn, test } from "bun:test";
+import { KEEP_ALIVE_MS } from "../../src/domain/limits.ts";
+import { KEYS } from "../http/stub-house.ts";
+import { until } from "../support/until.ts";
+import { actionIn, connect, errorIn } from "./clients.ts";
+import { type House, openHouse } from "./house.ts";
+import { begin, callModern } from "./wire.ts";
+
+let house: House;
+afterEach(() => house[Symbol.asyncDispose]());
+
+const hold = async () => (await house.engine.create({ approve: true })).id;
+
+const HEADERS = {
+  authorization: `Bearer ${KEYS.agent}`,
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+};
+/** A wait as no library would send it; without a session it is answered all the same. */
+function wait(id: string, { more = {}, session, signal }: { more?: object; session?: string; signal?: AbortSignal }) {
+  const params = { ...more, name: "wait", arguments: { id } };
+  return fetch(house.mcpUrl, {
+    method: "POST",
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+    headers: session === undefined ? HEADERS : { ...HEADERS, "mcp-session-id": session },
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+async function revoke() {
+  const { engine, authenticate } = house;
+  const hash = engine.secrets.hash(KEYS.agent);
+  const key = await engine.store.accounts.keyByHash(hash);
+  await engine.store.accounts.revokeKey(engine.owner.accountId, key?.id ?? "", engine.clock.now());
+  authenticate.forget(hash);
+}
+
+test("a client that goes away ends its wait, in a session and without one", async () => {
+  house = await openHouse({ starts: false });
+  const id = await hold();
+  const session = (await begin(house.mcpUrl)).id;
+  for (const more of [{}, { _meta: { progressToken: 7 } }]) {
+    for (const of of [{}, { session }]) {
+      const base = house.engine.clock.timers;
+      const gone = new AbortController();
+      const asked = wait(id, { more, ...of, signal: gone.signal }).then((response) => response.text());
+      await until(() => house.engine.clock.timers > base);
+      gone.abort();
+      await asked.catch(() => {});
+      await until(() => house.engine.clock.timers === base);
+    }
+  }
+});
+
+test("a stream on which nothing happens says every few seconds that it lives", async () => {
+  const beats: (() => void)[] = [];
+  const realInterval = globalThis.setInterval;
+  const spy = spyOn(globalThis, "setInterval");
+  // Safe: the arguments are handed on as they came.
+  spy.mockImplementation(((...args: Parameters<typeof realInterval>) => {
+    if (args[1] === KEEP_ALIVE_MS) beats.push(args[0] as () => void);
+    return realInterval(...args);
+  }) as typeof realInterval);
+  try {
+    house = await openHouse({ starts: false });
+    const id = await hold();
+    const session = (await begin(house.mcpUrl)).id;
+    const news = { headers: { ...HEADERS, accept: "text/event-stream", "mcp-session-id": session } };
+    for (const ask of [() => fetch(house.mcpUrl, news), () => wait(id, { session }), () => wait(id, {})]) {
+      beats.length = 0;
+      const reader = (await ask()).body?.pipeThrough(new TextDecoderStream()).getReader();
+      await until(() => beats.length === 1);
+      beats[0]?.();
+      let text = "";
+      while (!text.includes("keepalive")) text += (await reader?.read())?.value ?? "";
+      expect(text).toEndWith(": keepalive\n\n");
+      await reader?.cancel();
+    }
+  } finally {
+    spy.mockRestore();
+  }
+});
+
+test("no more than twenty questions of one key wait at a time, and one that is answered makes room", async () => {
+  house = await openHouse({ starts: false });
+  const answers: ((answer: object) => void)[] = [];
+  await using agent = await connect("legacy", house.mcpUrl, {
+    answer: () => new Promise<object>((resolve) => answers.push(resolve)),
+  });
+  const ids = await Promise.all(Array.from({ length: 21 }, hold));
+  const asked = ids.slice(0, 20).map((id) => agent.call("approve", { id }));
+  await until(() => answers.length === 20);
+  expect(errorIn(await agent.call("approve", { id: ids[20] }))).toMatchObject({ code: "rate_limited" });
+  answers[0]?.({ action: "decline" });
+  await Promise.race(asked);
+  asked.push(agent.call("approve", { id: ids[20] }));
+  await until(() => answers.length === 21);
+  house.stop();
+  for (const result of await Promise.all(asked)) expect(actionIn(result).status).toBe("awaiting_approval");
+});
+
+test("a call that waits hears at once that its key is revoked", async () => {
+  house = await openHouse({ starts: false });
+  const id = await hold();
+  const base = house.engine.clock.timers;
+  const waiting = callModern(house.mcpUrl, "wait", `{"id":"${id}"}`);
+  await until(() => house.engine.clock.timers > base);
+  await revoke();
+  expect((await waiting).text).toContain("unauthorized");
+});
+
+test("a question ends as soon as the key of its call is revoked", async () => {
+  house = await openHouse({ starts: false });
+  await using agent = await connect("legacy", house.mcpUrl, { answer: () => new Promise(() => {}) });
+  const asked = agent.call("approve", { id: await hold() });
+  await until(() => agent.questions.length === 1);
+  await revoke();
+  expect(errorIn(await asked).code).toBe("unauthorized");
+});
