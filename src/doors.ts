@@ -10,6 +10,7 @@ import { createAgents } from "./agents.ts";
 import type { Config } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import { mcpRoutes } from "./http/routes/mcp.ts";
+import { GUIDES } from "./guides.ts";
 import { createHttp, type Http } from "./http/server.ts";
 import type { MetricsBook } from "./metrics/metrics.ts";
 import type { TargetPolicy } from "./outbound/policy.ts";
@@ -61,6 +62,7 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
     }),
     readAccount: createReadAccount(store.people),
     targets: createTargets(policy),
+    guides: GUIDES,
     rulesFor: createRulesFor({ config, policy, accounts }),
     listNotifications: createListNotifications(store.outbox),
     baseUrl: config.baseUrl,

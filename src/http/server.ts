@@ -38,7 +38,7 @@ export interface HttpDeps
     AccountRouteDeps,
     ReceiptRouteDeps,
     Omit<ApprovalLinkRouteDeps, "ownOrigin">,
-    Pick<PageDeps, "listNotifications" | "rulesFor" | "overviewDesk">,
+    Pick<PageDeps, "listNotifications" | "rulesFor" | "overviewDesk" | "guides">,
     OwnAddress {
   readonly desk: ActionDesk;
   readonly peopleDesk: PeopleDesk;

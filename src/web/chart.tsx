@@ -30,10 +30,9 @@ const [BAR_WIDTH, BAR_GAP, HEIGHT] = [8, 2, 100];
 
 /** Bars over time, drawn here, so that there is nothing to load or to run; the same stands below as a table. */
 export function Chart(props: ChartProps) {
-  const { id, title, layers, isStacked, bars, top, ends, summary, children } = props;
+  const { id, title, layers, isStacked, bars, top, ends, children } = props;
   const heights = bars.map(({ values }) => (isStacked ? sum(values) : Math.max(0, ...values)));
   const highest = Math.max(0, ...heights);
-  const width = bars.length * (BAR_WIDTH + BAR_GAP);
   return (
     <figure class="card" aria-labelledby={id}>
       <figcaption class="chart-head">
@@ -46,29 +45,7 @@ export function Chart(props: ChartProps) {
       </figcaption>
       <div>
         <p class="chart-top small quiet">{highest === 0 ? "Nothing yet" : top(highest)}</p>
-        <svg
-          class="chart"
-          viewBox={`0 0 ${width} ${HEIGHT}`}
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={summary}
-        >
-          {bars.map(({ values, words }, at) => (
-            <g>
-              <title>{words}</title>
-              <rect class="bar-ground" x={at * (BAR_WIDTH + BAR_GAP)} y={0} width={BAR_WIDTH} height={HEIGHT} />
-              {pieces(values, isStacked, highest).map(({ layer, y, height }) => (
-                <rect
-                  class={`bar-${layers[layer]?.look ?? "busy"}`}
-                  x={at * (BAR_WIDTH + BAR_GAP)}
-                  y={y}
-                  width={BAR_WIDTH}
-                  height={height}
-                />
-              ))}
-            </g>
-          ))}
-        </svg>
+        <Bars {...props} highest={highest} />
         <p class="chart-ends small quiet">
           <span>{ends[0]}</span>
           <span>{ends[1]}</span>
@@ -79,6 +56,29 @@ export function Chart(props: ChartProps) {
         {children}
       </details>
     </figure>
+  );
+}
+
+function Bars({ layers, isStacked, bars, summary, highest }: ChartProps & { readonly highest: number }) {
+  const width = bars.length * (BAR_WIDTH + BAR_GAP);
+  return (
+    <svg class="chart" viewBox={`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={summary}>
+      {bars.map(({ values, words }, at) => (
+        <g>
+          <title>{words}</title>
+          <rect class="bar-ground" x={at * (BAR_WIDTH + BAR_GAP)} y={0} width={BAR_WIDTH} height={HEIGHT} />
+          {pieces(values, isStacked, highest).map(({ layer, y, height }) => (
+            <rect
+              class={`bar-${layers[layer]?.look ?? "busy"}`}
+              x={at * (BAR_WIDTH + BAR_GAP)}
+              y={y}
+              width={BAR_WIDTH}
+              height={height}
+            />
+          ))}
+        </g>
+      ))}
+    </svg>
   );
 }
 

@@ -34,7 +34,7 @@ export function madeKeyPage({ visitor, made, key, baseUrl }: MadeKeyPageProps): 
         <code class="code" id="key">
           {key}
         </code>
-        <a class="button" href="/keys">
+        <a class="button fit" href="/keys">
           I have kept it
         </a>
       </section>
@@ -83,7 +83,8 @@ interface FirstCall {
 const CREATES: FirstCall = {
   title: "Send a first action",
   text: (baseUrl, key) => `curl -s ${baseUrl}/v1/actions \\
-  -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
+  -H 'Authorization: Bearer ${key}' \\
+  -H 'Content-Type: application/json' \\
   -d '{"url":"https://example.com/","method":"GET","sync":true}'`,
 };
 const READS: FirstCall = {

@@ -4,6 +4,7 @@ export const NAVIGATION = [
   { name: "Approvals", path: "/approvals" },
   { name: "Keys", path: "/keys" },
   { name: "Settings", path: "/settings" },
+  { name: "Docs", path: "/docs" },
 ] as const;
 
 export type Place = (typeof NAVIGATION)[number]["name"];

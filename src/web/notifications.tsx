@@ -94,7 +94,7 @@ function Row({ entry }: { readonly entry: ShownNotification }) {
           . Action <code>{entry.actionId}</code>.
         </p>
         {lastError === null || status === "delivered" ? null : (
-          <p class="small">
+          <p class="small reason">
             <Foreign text={lastError} />
           </p>
         )}

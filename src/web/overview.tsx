@@ -170,7 +170,7 @@ function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; 
               <p class="line">
                 <Foreign text={host} />
               </p>
-              <p class="small">
+              <p class="small reason">
                 <Foreign text={lastError} />{" "}
                 <span class="quiet">{agoWords(now.getTime() - lastFailedAt.getTime())}</span>
               </p>

@@ -15,7 +15,7 @@ export interface OriginFormProps {
 /** Asks of which origin the secret is wanted; what comes back is in no URL. */
 export function OriginForm({ visitor, origin = "", problem = null }: OriginFormProps) {
   return (
-    <form method="post" action="/settings/signing-secret">
+    <form method="post" action="/settings/signing-secret" class="ask">
       <FormToken visitor={visitor} />
       <Field
         name="origin"
@@ -36,7 +36,7 @@ export function originPage(props: OriginFormProps): string {
   return render(
     <Layout title="Signing secret" place="Settings" visitor={props.visitor}>
       <Head title="Signing secret" />
-      <section class="card" aria-label="Origin">
+      <section class="card" aria-label="Which one">
         <OriginForm {...props} />
       </section>
     </Layout>,
@@ -85,7 +85,7 @@ export function secretPage({
         <form method="post" action="/settings/rotation">
           <FormToken visitor={visitor} />
           <input type="hidden" name="origin" value={origin} />
-          <Button look="plain">Give it a new secret</Button>
+          <Button look="plain">Give it a new secret…</Button>
         </form>
       </section>
     </Layout>,
@@ -144,7 +144,7 @@ export function rotatedPage({ visitor, until }: { readonly visitor: Visitor; rea
       <Notice tone="good">
         The secrets before them sign too until <Time at={until} />.
       </Notice>
-      <section class="card" aria-label="Origin">
+      <section class="card" aria-label="Which one">
         <OriginForm visitor={visitor} />
       </section>
     </Layout>,

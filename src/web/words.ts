@@ -18,7 +18,9 @@ export function duration(ms: number): string {
   if (ms < 1_000) return `${ms} ms`;
   if (ms < 60_000) return `${trimmed(ms / 1_000)} s`;
   if (ms < 3_600_000) return `${trimmed(ms / 60_000)} min`;
-  return ms < 86_400_000 ? `${trimmed(ms / 3_600_000)} h` : `${trimmed(ms / 86_400_000)} days`;
+  if (ms < 86_400_000) return `${trimmed(ms / 3_600_000)} h`;
+  const days = trimmed(ms / 86_400_000);
+  return days === "1" ? "1 day" : `${days} days`;
 }
 
 /** How long ago something was, in whole units. */

@@ -145,6 +145,7 @@ describe("the keys page", () => {
   });
 
   test("is for people who are logged in", async () => {
+    verifies("decision.1.pages");
     for (const path of ["/keys", "/keys/new", "/keys/key_1/revoke"]) {
       const response = await fetch(door.url + path, { redirect: "manual" });
       const next = encodeURIComponent(path);

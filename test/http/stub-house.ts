@@ -9,6 +9,7 @@ import { systemClock } from "../../src/clock.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Role } from "../../src/domain/roles.ts";
 import type { Feed } from "../../src/events/feed.ts";
+import { GUIDES } from "../../src/guides.ts";
 import { createHttp, type HttpDeps } from "../../src/http/server.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { LogFields } from "../../src/ports/log.ts";
@@ -57,6 +58,7 @@ export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
     readReceipt: () => Promise.resolve(null),
     listNotifications: () => Promise.resolve({ entries: [], before: null }),
     overviewDesk: { read: () => Promise.reject(new Error("Nothing is counted here.")) },
+    guides: GUIDES,
     rulesFor: () => Promise.resolve(SOME_RULES),
     followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
     approvalLinks: "confirm",

@@ -1,0 +1,46 @@
+import { DomainError } from "../../domain/errors.ts";
+import { chaptersOf } from "../../web/chapters.tsx";
+import { type DocsChapter, docsPage, llmsText } from "../../web/docs.tsx";
+import { type Guide, guideText } from "../../web/guide.ts";
+import { page, pageHeaders, seeOther } from "../page.ts";
+import { pageRoute, type Route } from "../route.ts";
+import type { PersonOf } from "../session.ts";
+import type { Visit } from "../visit.ts";
+
+export interface DocsPageDeps {
+  /** Documents for users; the first one is that of /docs itself. */
+  readonly guides: readonly Guide[];
+  readonly baseUrl: string;
+  readonly version: string;
+  readonly personOf: PersonOf;
+}
+
+/** The documentation: it needs no log-in, no network and no script, and speaks of this very version (decisions 1). */
+export function docsPages({ guides, baseUrl, version, personOf }: DocsPageDeps): readonly Route[] {
+  let made: readonly DocsChapter[] | null = null;
+  // Once, for whoever reads first: it takes some ten milliseconds.
+  const chapters = () => (made ??= chaptersOf(guides, baseUrl));
+
+  const show = async (visit: Visit, name: string): Promise<Response> => {
+    const chapter = chapters().find((one) => one.name === name);
+    if (chapter === undefined) throw new DomainError("not_found", "There is no such page. /docs has all of them.");
+    return page("own", docsPage({ chapter, chapters: chapters(), visitor: await personOf(visit), version }));
+  };
+  const asText = (name: string): Response => {
+    const guide = guides.find((one) => one.name === name);
+    if (guide === undefined) throw new DomainError("not_found", "There is no such page. /llms.txt has all of them.");
+    return plain(guideText(guide, baseUrl), "text/markdown");
+  };
+  return [
+    pageRoute("own", "GET", "/docs", (visit) => show(visit, "start")),
+    pageRoute("own", "GET", "/docs/{name}", (visit, { name = "" }) => {
+      if (name === "start") return seeOther("own", "/docs");
+      return name.endsWith(".md") ? asText(name.slice(0, -3)) : show(visit, name);
+    }),
+    pageRoute("own", "GET", "/llms.txt", () => plain(llmsText(guides, baseUrl), "text/plain")),
+  ];
+}
+
+function plain(text: string, type: "text/plain" | "text/markdown"): Response {
+  return new Response(text, { headers: { ...pageHeaders("own"), "content-type": `${type}; charset=utf-8` } });
+}

@@ -1,0 +1,236 @@
+/** @jsxImportSource hono/jsx */
+import { API } from "../contract/operations.ts";
+import { rolesThatMay } from "../domain/roles.ts";
+import {
+  type ApiAnswer,
+  type ApiDocument,
+  type ApiParameter,
+  type ApiSchema,
+  type DocumentedOperation,
+  exampleOf,
+  nameOf,
+  type Ref,
+} from "./api-document.ts";
+import { Fields, Type } from "./api-fields.tsx";
+
+export interface ApiReferenceProps {
+  readonly document: ApiDocument;
+  readonly baseUrl: string;
+}
+
+/** Every operation of the API and every thing that it speaks of, from its own description. */
+export function ApiReference({ document, baseUrl }: ApiReferenceProps) {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
+  // What is sent is told where it is sent.
+  const sent = new Set(
+    operations.map(({ operation }) => bodyOf(operation)?.$ref).map((ref) => ref && nameOf({ $ref: ref })),
+  );
+  const of = (tag: string) => operations.filter(({ operation }) => operation.tags.includes(tag));
+  return (
+    <>
+      <h1>API reference</h1>
+      {document.info.description.split("\n\n").map((paragraph) => (
+        <p>{paragraph}</p>
+      ))}
+      <p>
+        Version {document.info.version}, at <code>{baseUrl}</code>. For tools: <a href="/openapi.json">openapi.json</a>.
+      </p>
+      <Contents tags={document.tags.map(({ name }) => ({ name, operations: of(name) }))} />
+      {document.tags.map(({ name, description }) => (
+        <section aria-labelledby={`tag-${name}`}>
+          <h2 id={`tag-${name}`}>{name}</h2>
+          <p>{description}</p>
+          {of(name).map((one) => (
+            <Operation {...one} document={document} baseUrl={baseUrl} />
+          ))}
+        </section>
+      ))}
+      <section aria-labelledby="schemas">
+        <h2 id="schemas">Schemas</h2>
+        {Object.entries(document.components.schemas)
+          .filter(([name]) => !sent.has(name))
+          .map(([name, schema]) => (
+            <Schema name={name} schema={schema} />
+          ))}
+      </section>
+    </>
+  );
+}
+
+interface Placed {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: DocumentedOperation;
+}
+
+function Contents({
+  tags,
+}: {
+  readonly tags: readonly { readonly name: string; readonly operations: readonly Placed[] }[];
+}) {
+  return (
+    <ul class="contents">
+      {tags.map(({ name, operations }) => (
+        <li>
+          <a href={`#tag-${name}`}>{name}</a>
+          <ul>
+            {operations.map(({ method, path, operation }) => (
+              <li>
+                <a href={`#${operation.operationId}`}>
+                  <code>
+                    {method} {path}
+                  </code>
+                </a>{" "}
+                <span class="quiet small">{operation.summary}</span>
+              </li>
+            ))}
+          </ul>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Operation({ path, method, operation, document, baseUrl }: Placed & ApiReferenceProps) {
+  const { operationId: id, summary, parameters, requestBody, responses } = operation;
+  const body = bodyOf(operation);
+  return (
+    <section class="operation" aria-labelledby={id}>
+      <h3 id={id}>
+        <code>
+          {method} {path}
+        </code>
+      </h3>
+      <p>
+        {summary}. <span class="quiet">{whoMay(id)}</span>
+      </p>
+      <h4>Example</h4>
+      <pre class="code">{curl({ path, method, operation, document, baseUrl })}</pre>
+      <Parameters parameters={parameters.map((one) => parameterOf(one, document))} />
+      {body === undefined ? null : (
+        <>
+          <h4>Body{requestBody?.required === true ? "" : ", optional"}</h4>
+          <Fields schema={named(body, document)} marks="required" />
+        </>
+      )}
+      <Answers responses={responses} />
+    </section>
+  );
+}
+
+function Parameters({ parameters }: { readonly parameters: readonly ApiParameter[] }) {
+  // Every request may have it: it is told of once, at the top.
+  const own = parameters.filter(({ name }) => name !== "X-Request-Id");
+  if (own.length === 0) return null;
+  const properties = Object.fromEntries(
+    own.map(({ name, in: where, schema, description }) => [
+      name,
+      { ...schema, description: `In the ${where}. ${description ?? ""}` },
+    ]),
+  );
+  const required = own.filter((one) => one.required).map(({ name }) => name);
+  return (
+    <>
+      <h4>Parameters</h4>
+      <Fields schema={{ properties, required }} marks="required" />
+    </>
+  );
+}
+
+function Answers({ responses }: Pick<DocumentedOperation, "responses">) {
+  const all = Object.entries(responses);
+  const good = all.flatMap(([status, answer]) => ("$ref" in answer || isError(answer) ? [] : [{ status, answer }]));
+  const errors = all.flatMap(([status, answer]) => codesOf(answer).map((code) => ({ status, code })));
+  return (
+    <>
+      <h4>Answers</h4>
+      <ul>
+        {good.map(({ status, answer }) => {
+          const schema = Object.values(answer.content ?? {})[0]?.schema;
+          return (
+            <li>
+              <b>{status}</b> {answer.description}
+              {schema === undefined ? null : (
+                <>
+                  {" "}
+                  <Type schema={schema} />
+                </>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+      {errors.length === 0 ? null : (
+        <p class="small">
+          Errors:{" "}
+          {errors.map(({ status, code }, at) => (
+            <>
+              {at === 0 ? "" : ", "}
+              {status} <a href={`/docs/errors#${code}`}>{code}</a>
+            </>
+          ))}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Schema({ name, schema }: { readonly name: string; readonly schema: ApiSchema }) {
+  return (
+    <section class="operation" aria-labelledby={`schema-${name}`}>
+      <h3 id={`schema-${name}`}>
+        <code>{name}</code>
+      </h3>
+      {schema.description === undefined ? null : <p>{schema.description}</p>}
+      <Fields schema={schema} marks="optional" />
+    </section>
+  );
+}
+
+/** The codes of an error answer: one by its name, several by their examples. */
+function codesOf(answer: ApiAnswer | Ref): readonly string[] {
+  if ("$ref" in answer) return [nameOf(answer)];
+  return isError(answer) ? [...answer.description.matchAll(/^- `(\w+)`/gm)].map(([, code = ""]) => code) : [];
+}
+
+function isError(answer: ApiAnswer): boolean {
+  return answer.description.startsWith("- `");
+}
+
+function bodyOf({ requestBody }: DocumentedOperation): ApiSchema | undefined {
+  return requestBody?.content["application/json"]?.schema;
+}
+
+function parameterOf(one: ApiParameter | Ref, { components }: ApiDocument): ApiParameter {
+  if (!("$ref" in one)) return one;
+  return components.parameters[nameOf(one)] ?? { name: nameOf(one), in: "header", required: false, schema: {} };
+}
+
+function named(schema: ApiSchema, { components }: ApiDocument): ApiSchema {
+  return schema.$ref === undefined ? schema : (components.schemas[nameOf({ $ref: schema.$ref })] ?? schema);
+}
+
+function whoMay(operationId: string): string {
+  const { permission } = Object.values(API).find(({ id }) => id === operationId) ?? { permission: null };
+  if (permission === null) return "No key is needed.";
+  return `Keys with the role ${rolesThatMay(permission).join(", ")}.`;
+}
+
+function curl({ path, method, operation, document, baseUrl }: Placed & ApiReferenceProps): string {
+  const needed = operation.parameters
+    .map((one) => parameterOf(one, document))
+    .filter(({ required, in: where }) => required && where === "query")
+    .map(({ name, schema }) => `${name}=${String(exampleOf(schema, document))}`);
+  const id = operation.parameters.map((one) => parameterOf(one, document)).find(({ name }) => name === "id");
+  const at = id === undefined ? path : path.replace("{id}", () => String(exampleOf(id.schema, document)));
+  const body = bodyOf(operation);
+  const takes = operation.requestBody?.required === true && body !== undefined;
+  const { permission } = Object.values(API).find((row) => row.id === operation.operationId) ?? { permission: null };
+  return [
+    `curl -s ${method === "GET" || (takes && method === "POST") ? "" : `-X ${method} `}'${baseUrl}${at}${needed.length === 0 ? "" : `?${needed.join("&")}`}'`,
+    ...(permission === null ? [] : [`-H "Authorization: Bearer $OUTGATE_API_KEY"`]),
+    ...(takes ? [`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(exampleOf(body, document))}'`] : []),
+  ].join(" \\\n  ");
+}

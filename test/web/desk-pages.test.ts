@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { signedIn } from "../http/signed-in.ts";
+import { barriersOf, freePort, HAS_BROWSER, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
+import { Target } from "../support/target.ts";
+import { verifies } from "../spec/verifies.ts";
+
+// A browser, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const PAGES = ["/overview", "/keys", "/keys/new", "/settings", "/settings/callbacks", "/settings/rotation"];
+const DOCS = ["/docs", "/docs/api", "/docs/errors", "/docs/mcp", "/docs/verify", "/docs/security"];
+/** Names are plain ASCII, which is enough to try. */
+const MARKUP = '"><script>alert(1)</script><img src=x onerror=alert(2)>';
+
+if (!HAS_BROWSER) console.log("desk pages: skipped, there is no browser on this machine");
+
+describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser", () => {
+  let chromium: Browser;
+  let door: RealDoor;
+  let ann: Awaited<ReturnType<typeof signedIn>>;
+  const target = new Target(503);
+
+  beforeAll(async () => {
+    chromium = await openBrowser();
+    door = await openRealDoor({ port: await freePort() });
+    ann = await signedIn(door);
+    const callback = `${target.url}hook/%22%3E<script>alert(3)</script>`;
+    const request = { url: `${target.url}x`, retries: 2, callback };
+    const { id } = (await door.call("POST", "/v1/actions", JSON.stringify(request))).json;
+    await door.engine.saw(id, { status: "pending", attempts: 1 });
+    const held = (await door.call("POST", "/v1/actions", JSON.stringify({ ...request, approve: true }))).json;
+    await door.engine.told(held.id, "callback", 1);
+    const fields = { ...(await ann.hiddenOf("/keys/new")), role: "reader", hold: "all", name: MARKUP };
+    expect((await ann.send("/keys", fields)).status).toBe(201);
+  });
+  afterAll(async () => {
+    await chromium.close();
+    await door[Symbol.asyncDispose]();
+    await target[Symbol.asyncDispose]();
+  });
+
+  const openAs = async (options: Parameters<typeof watchPage>[1] = {}) => {
+    const watched = await watchPage(chromium, options);
+    const [name = "", value = ""] = ann.cookie.split("=");
+    await watched.page.context().addCookies([{ name, value, url: door.url }]);
+    return watched;
+  };
+
+  test("a key is made, shown once and revoked on a phone, without script", async () => {
+    await using watched = await openAs({ javaScriptEnabled: false, viewport: { width: 375, height: 700 } });
+    const { page } = watched;
+    await page.goto(`${door.url}/keys`);
+    await page.getByRole("link", { name: "Make a key" }).click();
+    await page.getByLabel("Name").fill("phone");
+    await page.getByRole("radio", { name: /^Agent/ }).check();
+    await page.getByRole("radio", { name: /^Writes/ }).check();
+    await page.getByRole("button", { name: "Make the key" }).click();
+    const key = (await page.locator("#key").innerText()).trim();
+    expect(key).toMatch(/^og_[0-9A-Za-z]{36}$/);
+    expect(page.url()).toBe(`${door.url}/keys`);
+    expect((await page.locator("pre").allInnerTexts()).filter((text) => text.includes(key))).toHaveLength(3);
+    const asks = () => fetch(`${door.url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
+    expect((await asks()).status).toBe(200);
+    await page.getByRole("link", { name: "I have kept it" }).click();
+    expect(await page.content()).not.toContain(key);
+    await page.getByRole("link", { name: "Revoke phone" }).click();
+    await page.getByRole("button", { name: "Revoke it" }).click();
+    expect(await page.getByRole("status").innerText()).toContain("phone is revoked");
+    expect((await asks()).status).toBe(401);
+  });
+
+  test("a secret is shown and rotated on a phone, without script", async () => {
+    await using watched = await openAs({ javaScriptEnabled: false, viewport: { width: 375, height: 700 } });
+    const { page } = watched;
+    await page.goto(`${door.url}/settings`);
+    await page.getByLabel("Origin").fill("https://api.example.com");
+    await page.getByRole("button", { name: "Show its secret" }).click();
+    const before = (await page.locator("code.code").innerText()).trim();
+    expect(before).toStartWith("whsec_");
+    await page.getByRole("button", { name: "Give it a new secret" }).click();
+    await page.getByRole("button", { name: "Rotate" }).click();
+    const [after = "", previous] = await page.locator("code.code").allInnerTexts();
+    expect(previous?.trim()).toBe(before);
+    expect(after.trim()).not.toBe(before);
+    expect(page.url()).not.toContain("api.example.com");
+    // Sent again, by the key that loads a page anew, it is done once.
+    await page.reload();
+    expect(await page.getByRole("status").first().innerText()).toContain("Nothing more was done");
+  });
+
+  test("nothing that others wrote runs, and nothing is asked of anybody else", async () => {
+    verifies("hostile.7.escaped");
+    await using watched = await openAs();
+    const { page, troubles } = watched;
+    for (const path of [...PAGES, ...DOCS]) {
+      await page.goto(door.url + path);
+      expect({ path, elements: await page.locator("script, iframe, main img").count() }).toEqual({ path, elements: 0 });
+    }
+    await page.goto(`${door.url}/keys`);
+    expect(await page.locator("main").innerText()).toContain(MARKUP);
+    await page.goto(`${door.url}/settings`);
+    expect(await page.locator("main").innerText()).toContain("<script>alert(3)</script>");
+    await page.getByLabel("Origin").fill(MARKUP);
+    await page.getByRole("button", { name: "Show its secret" }).click();
+    expect(await page.getByLabel("Origin").inputValue()).toBe(MARKUP);
+    // That it was not understood is a line of the browser's own.
+    expect(troubles.filter((trouble) => !trouble.includes("status of 400"))).toEqual([]);
+  });
+
+  test.each(["light", "dark"] as const)(
+    "they can be read by everybody (axe finds nothing), %s",
+    async (colorScheme) => {
+      await using watched = await openAs({ bypassCSP: true, colorScheme, viewport: { width: 900, height: 700 } });
+      for (const path of [...PAGES, ...DOCS]) {
+        await watched.page.goto(door.url + path);
+        expect({ path, found: await barriersOf(watched.page) }).toEqual({ path, found: [] });
+      }
+    },
+  );
+
+  test("they fit a screen of 320 px, and are found by keys", async () => {
+    await using watched = await openAs({ viewport: { width: 320, height: 700 } });
+    const { page } = watched;
+    for (const path of [...PAGES, ...DOCS]) {
+      await page.goto(door.url + path);
+      expect({ path, overflow: await overflowOf(page) }).toEqual({ path, overflow: 0 });
+      for (const button of await page.locator("main :is(button, .button, .option, summary)").all()) {
+        expect((await button.boundingBox())?.height).toBeGreaterThanOrEqual(48);
+      }
+    }
+    await page.goto(`${door.url}/keys/new`);
+    await page.getByLabel("Name").focus();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Space");
+    await page.keyboard.press("ArrowDown");
+    expect(await page.getByRole("radio", { name: /^Approver/ }).isChecked()).toBe(true);
+    expect(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")).toBe("solid");
+  });
+});
