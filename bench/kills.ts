@@ -9,6 +9,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { mulberry } from "./parts/chance.ts";
 import { API_KEY, freePort, outgate, serve } from "./parts/processes.ts";
 import { quantile } from "./parts/time.ts";
 
@@ -218,15 +219,4 @@ async function page(query: string): Promise<Page> {
   const answer = await fetch(`${url}?limit=100&${query}`, { headers: { Authorization: `Bearer ${API_KEY}` } });
   if (!answer.ok) throw new Error(`The list answered ${answer.status}: ${await answer.text()}`);
   return (await answer.json()) as Page;
-}
-
-/** A small generator of repeatable chance. */
-function mulberry(start: number): () => number {
-  let state = start >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

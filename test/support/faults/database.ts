@@ -3,6 +3,8 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+const NAME = "outgate.db";
+
 /** What a database file holds. */
 export interface Stored {
   readonly isSound: boolean;
@@ -16,21 +18,30 @@ export interface StoredAction {
   readonly retries: number;
 }
 
-/** Reads a copy of the file and its log, as a restart would read them; whoever writes to it meanwhile is not disturbed. */
+/** Reads what a restart would find in the folder of a database. */
 export function storedIn(folder: string): Stored {
-  const copy = mkdtempSync(join(tmpdir(), "outgate-copy-"));
-  const name = "outgate.db";
-  for (const suffix of ["", "-wal"]) {
-    const from = join(folder, name + suffix);
-    if (existsSync(from)) copyFileSync(from, join(copy, name + suffix));
-  }
-  const db = new Database(join(copy, name));
-  try {
-    const isSound = JSON.stringify(db.query("PRAGMA integrity_check").values()) === '[["ok"]]';
+  return readCopy(folder, (db) => {
     const rows = db.query<StoredAction & { readonly id: string }, []>(
       "SELECT id, status, attempts, retries FROM actions",
     );
-    return { isSound, actions: new Map(rows.all().map(({ id, ...rest }) => [id, rest])) };
+    return { isSound: isSound(db), actions: new Map(rows.all().map(({ id, ...rest }) => [id, rest])) };
+  });
+}
+
+export function isSound(db: Database): boolean {
+  return JSON.stringify(db.query("PRAGMA integrity_check").values()) === '[["ok"]]';
+}
+
+/** Looks into a copy of the file and its log, so that whoever writes to them is not disturbed. */
+export function readCopy<T>(folder: string, look: (db: Database) => T): T {
+  const copy = mkdtempSync(join(tmpdir(), "outgate-copy-"));
+  // The log first: what a checkpoint moves meanwhile is then in both, and not in neither.
+  for (const suffix of ["-wal", ""]) {
+    if (existsSync(join(folder, NAME + suffix))) copyFileSync(join(folder, NAME + suffix), join(copy, NAME + suffix));
+  }
+  const db = new Database(join(copy, NAME));
+  try {
+    return look(db);
   } finally {
     db.close();
     rmSync(copy, { recursive: true });

@@ -45,7 +45,7 @@ function deadly(store: Store): Store {
   const { actions, outbox } = store;
   const queue = <Row>(of: Queue<Row>): Queue<Row> => ({
     ...of,
-    claim: around(of.claim, "before a callback's claim", "after a callback's claim"),
+    claim: around((due, at) => of.claim(due, at), "before a callback's claim", "after a callback's claim"),
   });
   return {
     ...store,
@@ -57,13 +57,17 @@ function deadly(store: Store): Store {
         "before the create",
         "after the create",
       ),
-      claim: around(actions.claim, "before the claim", "after the claim"),
-      apply: around(actions.apply, "before the record", "after the record"),
+      claim: around((due, at) => actions.claim(due, at), "before the claim", "after the claim"),
+      apply: around((write) => actions.apply(write), "before the record", "after the record"),
     },
     outbox: {
       ...outbox,
       callbacks: queue(outbox.callbacks),
-      settle: around(outbox.settle, "before a callback's record", "after a callback's record"),
+      settle: around(
+        (change, at) => outbox.settle(change, at),
+        "before a callback's record",
+        "after a callback's record",
+      ),
     },
   };
 }

@@ -1,0 +1,78 @@
+/**
+ * Puts the service to everything that machines, disks, clocks and networks do to it (hostile 5), at full width, and says
+ * what became of it. Ends with 1 when anything did not hold. Needs root, strace, nftables and libfaketime for all of it.
+ *
+ *   bun bench/faults.ts [--only kills,power] [--seconds 1800] [--seed 1]
+ */
+import { parseArgs } from "node:util";
+import { clockJumps } from "../test/support/faults/clock-jump.ts";
+import { diskErrors } from "../test/support/faults/disk-errors.ts";
+import { diskFull } from "../test/support/faults/disk-full.ts";
+import { herd } from "../test/support/faults/herd.ts";
+import { lateRequests } from "../test/support/faults/late-requests.ts";
+import { databaseLocked } from "../test/support/faults/locked.ts";
+import { mixedFaults } from "../test/support/faults/mixed.ts";
+import { outOfMemory } from "../test/support/faults/out-of-memory.ts";
+import { packetsLost } from "../test/support/faults/packets.ts";
+import { powerCuts } from "../test/support/faults/power-cut.ts";
+import { broken, type FaultReport } from "../test/support/faults/report.ts";
+import { killAt, STOP_POINTS } from "../test/support/faults/stop-points.ts";
+import { mulberry } from "./parts/chance.ts";
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string" },
+    seconds: { type: "string", default: "1800" },
+    seed: { type: "string", default: String(Date.now() % 1e6) },
+  },
+});
+const seed = Number(values.seed);
+const chance = mulberry(seed);
+
+const KILLS_EACH = 10;
+const CUTS = 30;
+const HERD = 100_000;
+
+const FAULTS: Readonly<Record<string, () => Promise<FaultReport>>> = {
+  "F2 stop points": killEverywhere,
+  "F3 power cuts": () => powerCuts(CUTS, chance),
+  "F4 fsync": () => diskErrors({ call: "fsync", error: "EIO", from: 5, count: 3 }),
+  "F4 no room": () => diskErrors({ call: "pwrite64", error: "ENOSPC", from: 50, count: 20 }),
+  "F4 write": () => diskErrors({ call: "pwrite64", error: "EIO", from: 50, count: 20 }),
+  "F5 full": () => diskFull("while it runs"),
+  "F5 full at the start": () => diskFull("at the start"),
+  "F6 locked": () => databaseLocked(2_000),
+  "F9 clock -1h": () => clockJumps("-1h"),
+  "F9 clock +1h": () => clockJumps("+1h"),
+  "F21 herd": () => herd(HERD),
+  "F22 memory": () => outOfMemory(400),
+  "packets lost": () => packetsLost(200),
+  "B124 late requests": lateRequests,
+  "F27 all of it": () => mixedFaults(Number(values.seconds) * 1_000, chance),
+};
+
+console.log(`seed ${seed}`);
+const wanted = values.only?.toLowerCase().split(",") ?? [""];
+for (const [name, run] of Object.entries(FAULTS)) {
+  if (!wanted.some((part) => name.toLowerCase().includes(part))) continue;
+  const startedMs = performance.now();
+  const { figures, problems } = await run();
+  const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1);
+  console.log(`${name}: ${problems.length === 0 ? "held" : "BROKE"} (${seconds} s) ${JSON.stringify(figures)}`);
+  for (const problem of problems) console.log(`  not so: ${problem}`);
+  if (problems.length > 0) process.exitCode = 1;
+}
+process.exit();
+
+/** Each stop point so often, with three attempts allowed and with one. */
+async function killEverywhere(): Promise<FaultReport> {
+  const reports: FaultReport[] = [];
+  for (let time = 0; time < KILLS_EACH; time += 1) {
+    for (const point of STOP_POINTS) reports.push(...(await Promise.all([killAt(point, 3), killAt(point, 1)])));
+  }
+  const twice = reports.filter(({ figures }) => Number(figures["sends"]) > 1 || Number(figures["calls"]) > 1).length;
+  return {
+    figures: { kills: reports.length, doubled: twice },
+    problems: [...reports.flatMap(({ problems }) => problems), ...broken({ "it was killed": reports.length > 0 })],
+  };
+}
