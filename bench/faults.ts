@@ -44,7 +44,7 @@ const FAULTS: Readonly<Record<string, () => Promise<FaultReport>>> = {
   "F6 locked": () => databaseLocked(2_000),
   "F9 clock -1h": () => clockJumps("-1h"),
   "F9 clock +1h": () => clockJumps("+1h"),
-  "F21 herd": () => herd(HERD),
+  "F21 herd": () => herd(HERD, true),
   "F22 memory": () => outOfMemory(400),
   "packets lost": () => packetsLost(200),
   "B124 late requests": lateRequests,

@@ -81,7 +81,7 @@ const row = fc.record(
   { requiredKeys: ["status"] },
 );
 const SEED = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-const ROWS = Number(process.env["ROWS"] ?? 400);
+const ROWS = Number(process.env["ROWS"] ?? 250);
 const HOUR_MS = 3_600_000;
 
 test("whatever rows a start finds, within five seconds each is on its way or ended, and none is sent unasked", async () => {

@@ -9,8 +9,8 @@ const SLOW = 300;
 const SLOTS = 160;
 /** Three quarters: one account alone never gets more. */
 const SLOTS_OF_ONE = 120;
-const CREATES = 100;
-const ROUNDS = 3;
+const CREATES = 60;
+const ROUNDS = 2;
 
 type Engine = Awaited<ReturnType<typeof openEngine>>;
 

@@ -131,8 +131,8 @@ describe("a JSON text without white space", () => {
       expect(JSON.stringify(parseExactly(found))).toBe(JSON.stringify(parseExactly(sent)));
       expect(found.replaceAll(/"(?:[^"\\]|\\.)*"/g, "")).not.toMatch(/\s/);
     });
-    fc.assert(property, { seed, numRuns: 20_000 });
-    expect(sound).toBeGreaterThan(2_000);
+    fc.assert(property, { seed, numRuns: 8_000 });
+    expect(sound).toBeGreaterThan(800);
   });
 
   test("says where each list is that stands in no other", () => {

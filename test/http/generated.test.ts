@@ -8,8 +8,8 @@ import { drafts } from "./generated-requests.ts";
 import { type Answered, Rig } from "./generated-rig.ts";
 import { hugeBodies } from "./hostile-requests.ts";
 
-const REQUESTS = 20_000;
-const OVER_SOCKETS = 600;
+const REQUESTS = Number(process.env["REQUESTS"] ?? 8_000);
+const OVER_SOCKETS = 300;
 const BATCH = 100;
 const GAP_MS_MAX = 50;
 /** Of big or deep JSON. */

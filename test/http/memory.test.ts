@@ -26,8 +26,8 @@ async function post(body: string): Promise<number> {
   return response.status;
 }
 
-/** Those that cost most of what a client may send: long texts, long lists, many members, many things to complain about. */
-const HEAVY = ["a text of a megabyte", "340,000 empty lists", "500,000 numbers", "9,900 unknown members"] as const;
+/** Those that cost most of what a client may send: one long text, and a list of as many values as fit. */
+const HEAVY = ["a text of a megabyte", "340,000 empty lists"] as const;
 
 describe("a request costs under 10 MB, whatever is in it", () => {
   test.each(HEAVY)("%s", async (name) => {

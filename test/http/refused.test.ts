@@ -14,7 +14,7 @@ import { tablesIn } from "./tables.ts";
 const URL = `"url":"http://127.0.0.1:9/"`;
 const MAIL = `"approve":true,"notify":{"email":"ann@example.com"},"callback":"http://127.0.0.1:9/cb"`;
 const SEED = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-const GENERATED = 400;
+const GENERATED = 150;
 
 interface Asked {
   readonly method: string;

@@ -336,18 +336,17 @@ export const HOSTILE: readonly Requirement[] = [
       "No jump of the clock and no pause ends an action early, loses it, sends it twice unsaid, or sends all at once.",
     "hostile.5.stop-bounded": "A stop ends within the drain limit (30 s) + 1 s; a second signal ends it at once.",
     "hostile.5.notifications": "Mail and callbacks never delay or fail an action.",
-    "hostile.5.packets": "later 4: Packets may be lost anywhere.",
+    "hostile.5.packets": "Packets may be lost anywhere.",
     "hostile.5.legal-start": "Whatever state the rows are in, a start brings each to a legal one within 5 s.",
   }),
 
   ...section("5. Faults: cases", {
     "hostile.f1": "kill -9 at random under load: 0 lost, 0 integrity errors, 0 stuck after two deadlines.",
-    "hostile.f2": "later 4: kill -9 at each stop point: 0 lost, a duplicate only after send, sends <= `retries`.",
-    "hostile.f3": "later 4: Power cut: 30 cuts, 0 acknowledged rows lost, integrity ok.",
-    "hostile.f4":
-      "later 4: fsync and write errors: no 201 without a durable row; after a failed fsync exit 1 within 1 s.",
-    "hostile.f5": "later 4: Disk full, then free: 503 while full, 0 sends without a row, works <= 5 s after.",
-    "hostile.f6": "later 4: Database locked 2 s: 0 lost; p99 <= lock + 0.5 s or 503; event-loop gap <= 300 ms.",
+    "hostile.f2": "kill -9 at each stop point: 0 lost, a duplicate only after send, sends <= `retries`.",
+    "hostile.f3": "Power cut: 30 cuts, 0 acknowledged rows lost, integrity ok.",
+    "hostile.f4": "fsync and write errors: no 201 without a durable row; after a failed fsync exit 1 within 1 s.",
+    "hostile.f5": "Disk full, then free: 503 while full, 0 sends without a row, works <= 5 s after.",
+    "hostile.f6": "Database locked 2 s: 0 lost; p99 <= lock + 0.5 s or 503; event-loop gap <= 300 ms.",
     "hostile.f7": "Two servers on one file: the second says so and exits <= 1 s.",
     "hostile.f8":
       "later 4: Frozen owner (PostgreSQL): the late result changes 0 rows; <= 1 duplicate, marked `unknown`.",
@@ -364,13 +363,13 @@ export const HOSTILE: readonly Requirement[] = [
     "hostile.f19": "Callback target down 10 min: state untouched; retried, given up, visible.",
     "hostile.f20":
       "SIGTERM with 50 in flight: 0 lost, 0 duplicates, waiting answered, exit 0, new connections refused at once.",
-    "hostile.f21": "later 4: Start with 100,000 due: ready <= 2 s, caps kept, API p99 <= 2x idle, < 300 MB.",
-    "hostile.f22": "later 4: Out of memory: targets alone never kill it.",
+    "hostile.f21": "Start with 100,000 due: ready <= 2 s, caps kept, API p99 <= 2x idle, < 300 MB.",
+    "hostile.f22": "Out of memory: targets alone never kill it.",
     "hostile.f23": "Database file cut short, bytes flipped: start refused, file untouched.",
     "hostile.f24": "later 4: PostgreSQL gone for 10 s: 503 + Retry-After while away, 0 lost, works <= 5 s after.",
     "hostile.f25": "Answer of a create lost, same `Idempotency-Key` again: 200, same id, 1 delivery.",
     "hostile.f26": "100 racing creates, same key or `dedupe`: 1x201, 99x200, one id, one delivery.",
-    "hostile.f27": "later 4: All of it, 30 min, seeded: none missing, legal states only.",
+    "hostile.f27": "All of it, 30 min, seeded: none missing, legal states only.",
   }),
 
   ...section("6. What is masked", {

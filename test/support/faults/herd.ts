@@ -8,14 +8,17 @@ import { freePort, newFolder, OWNER_KEY, Service } from "../service.ts";
 import { broken, type FaultReport, quantile } from "./report.ts";
 
 const HOSTS = 20;
-const LOOKS = 300;
+const LOOKS = 200;
 const READY_MS_MAX = 2_000;
 const MEMORY_MAX = 300 * 1_048_576;
 /** The defaults of decisions 10. */
 const [TOTAL_MAX, PER_HOST_MAX] = [256, 64];
 
-/** A start with so many actions that have been due for long, of twenty hosts (F21). */
-export async function herd(count: number): Promise<FaultReport> {
+/**
+ * A start with so many actions that have been due for long, of twenty hosts (F21). How fast it is can be judged only where
+ * nobody else uses the machine.
+ */
+export async function herd(count: number, isAlone: boolean): Promise<FaultReport> {
   const folder = newFolder();
   mkdirSync(join(folder, "data"));
   const flying = new Map<string, number>();
@@ -55,8 +58,9 @@ export async function herd(count: number): Promise<FaultReport> {
   const busy = await times(() => look("/v1/account"));
   const sentWhileLooking = arrived;
   const bytes = memoryOf(service.process.pid, "VmHWM");
-  while (arrived < count) await Bun.sleep(100);
-  await Bun.sleep(500);
+  while (arrived < count) await Bun.sleep(20);
+  // Until the last of them are recorded.
+  await Bun.sleep(200);
   const idle = await times(() => look("/v1/account"));
   const ratio = quantile(busy, 0.99) / quantile(idle, 0.99);
   await service.end("SIGKILL");
@@ -73,10 +77,10 @@ export async function herd(count: number): Promise<FaultReport> {
       memoryMB: Math.round(bytes / 1_048_576),
     },
     problems: broken({
-      "it is ready within two seconds": readyMs <= READY_MS_MAX,
+      "it is ready within two seconds": !isAlone || readyMs <= READY_MS_MAX,
       "the caps are kept, in all and per host": most.all <= TOTAL_MAX && most.host <= PER_HOST_MAX,
-      "it was busy while its API was looked at": sentWhileLooking < count,
-      "the API's p99 is at most twice that of rest": ratio <= 2,
+      "the API's p99 is at most twice that of rest": !isAlone || (ratio <= 2 && sentWhileLooking < count),
+      "all of them are sent, and once": arrived === count,
       "it takes less than 300 MB": bytes < MEMORY_MAX,
     }),
   };
@@ -84,7 +88,7 @@ export async function herd(count: number): Promise<FaultReport> {
 
 async function times(look: () => Promise<number>): Promise<readonly number[]> {
   const all: number[] = [];
-  for (let count = 0; count < LOOKS; count += 1) {
+  for (let looks = 0; looks < LOOKS; looks += 1) {
     const startedMs = performance.now();
     await look();
     all.push(performance.now() - startedMs);

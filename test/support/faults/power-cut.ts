@@ -47,6 +47,7 @@ export async function powerCuts(cuts: number, chance: () => number): Promise<Fau
     while (!isOver) acknowledged.push(String((await service.create({ url: target.url }))["id"]));
   };
   const creators = Array.from({ length: CREATORS }, () => creator().catch(() => {}));
+  while (acknowledged.length < CREATORS) await Bun.sleep(5);
   let lost = 0;
   let unsound = 0;
   let checked = 0;

@@ -1,0 +1,104 @@
+import { expect, test } from "bun:test";
+import { canMount } from "../db/processes.ts";
+import { verifies } from "../spec/verifies.ts";
+import { canCut, powerCuts } from "../support/faults/power-cut.ts";
+import { diskErrors } from "../support/faults/disk-errors.ts";
+import { diskFull } from "../support/faults/disk-full.ts";
+import { herd } from "../support/faults/herd.ts";
+import { mixedFaults } from "../support/faults/mixed.ts";
+import { memoryGroup, outOfMemory } from "../support/faults/out-of-memory.ts";
+import { packetsLost } from "../support/faults/packets.ts";
+import type { FaultReport } from "../support/faults/report.ts";
+import { killAt, type StopPoint } from "../support/faults/stop-points.ts";
+
+/**
+ * The faults of hostile 5 at a small width; `npm run faults` has them at their full one. Each is processes of its own that
+ * wait for most of the time, so they run beside each other.
+ */
+function held({ figures, problems }: FaultReport): void {
+  console.log(JSON.stringify(figures));
+  expect(problems).toEqual([]);
+}
+
+const POINTS: readonly (readonly [StopPoint, number])[] = [
+  ["after the claim", 1],
+  ["while it is sent", 3],
+  ["before the record", 3],
+];
+/** Beside each other they take longer, and on a busy machine much longer. */
+const BOUND_MS = 90_000;
+const has = (command: string) => Bun.which(command) !== null;
+const groups = memoryGroup();
+groups?.end();
+
+test.concurrent.each(POINTS)(
+  "killed %s, with %i attempts",
+  async (point, retries) => {
+    verifies("hostile.f2", "hostile.5.never-lost", "hostile.5.sends");
+    held(await killAt(point, retries));
+  },
+  BOUND_MS,
+);
+
+test.concurrent.skipIf(!canCut())(
+  "the power is cut",
+  async () => {
+    verifies("hostile.f3", "hostile.5.never-lost", "decision.11.sync-full");
+    held(await powerCuts(1, Math.random));
+  },
+  BOUND_MS,
+);
+
+test.concurrent.skipIf(!has("strace"))(
+  "a failed fsync",
+  async () => {
+    verifies("hostile.f4");
+    held(await diskErrors({ call: "fsync", error: "EIO", from: 5, count: 3 }));
+  },
+  BOUND_MS,
+);
+
+test.concurrent.skipIf(!canMount())(
+  "a full disk, while it runs and at the start",
+  async () => {
+    verifies("hostile.f5", "hostile.5.away-at-start", "hostile.5.row-first");
+    for (const when of ["while it runs", "at the start"] as const) held(await diskFull(when));
+  },
+  BOUND_MS,
+);
+
+test.concurrent(
+  "a start with a herd of actions that are due",
+  async () => {
+    verifies("hostile.f21");
+    held(await herd(500, false));
+  },
+  BOUND_MS,
+);
+
+test.concurrent.skipIf(groups === null)(
+  "200 MB of memory",
+  async () => {
+    verifies("hostile.f22");
+    held(await outOfMemory(10));
+  },
+  BOUND_MS,
+);
+
+test.concurrent.skipIf(!has("nft"))(
+  "packets that are lost",
+  async () => {
+    verifies("hostile.5.packets");
+    held(await packetsLost(10));
+  },
+  BOUND_MS,
+);
+
+test.concurrent(
+  "all of it",
+  async () => {
+    verifies("hostile.f27", "hostile.5.never-lost", "hostile.5.final");
+    held(await mixedFaults(500, Math.random));
+  },
+  BOUND_MS,
+);
