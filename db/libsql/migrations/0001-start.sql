@@ -175,7 +175,7 @@ CREATE TABLE outbox (
   -- When a mail was last given to the provider: what the hourly limits count.
   sent_at INTEGER,
   last_error TEXT,
-  CHECK (status IN ('pending', 'active', 'delivered', 'given_up') AND attempts >= 0),
+  CHECK (status IN ('pending', 'active', 'delivered', 'given_up', 'dropped') AND attempts >= 0),
   CHECK (status <> 'pending' OR due_at IS NOT NULL),
   CHECK (status <> 'active' OR (lease_until IS NOT NULL AND attempts > 0))
 );

@@ -120,6 +120,16 @@ export function testOutbox(open: OpenTestStore): void {
     ]);
   });
 
+  test("what came to be needless is over, and nothing is told of it", async () => {
+    await using db = await open();
+    const action = await createdAction(db.actions, HELD);
+    const notification = await claimOne(db.owed.callbacks);
+    expect(await settle(db, notification, { kind: "needless" })).toBe(true);
+    expect(await db.owed.list(ACCOUNT, null, 10)).toContainEqual(expect.objectContaining({ status: "dropped" }));
+    expect(await db.owed.waiting()).toEqual({ callback: 0, mail: 1 });
+    expect(await told(db, action)).toEqual([]);
+  });
+
   test("a stale attempt and an unknown id are not claimed", async () => {
     await using db = await open();
     await createdAction(db.actions, HELD);
