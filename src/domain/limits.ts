@@ -80,7 +80,7 @@ export const LIVE_KEYS_MAX = 500;
 export const KEYS_LISTED_MAX = 1_000;
 /** Of them on one page. */
 export const KEYS_SHOWN_MAX = 50;
-/** The overview: a day in half hours, of so many accounts; whoever was quiet longest is forgotten (some 30 MB in all). */
+/** The overview: a day in half hours, of so many accounts; whoever was quiet longest is forgotten (some 35 MB in all). */
 export const OVERVIEW_SLOT_MS = 30 * MINUTE_MS;
 export const OVERVIEW_SLOTS = DAY_MS / OVERVIEW_SLOT_MS;
 export const OVERVIEW_ACCOUNTS_MAX = 1_000;
