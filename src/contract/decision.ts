@@ -34,6 +34,23 @@ export function checkDecisionForm(fields: ReadonlyMap<string, string>): Decision
     const issue = { field: "decision", message: "Must be approve or reject." };
     throw new DomainError("validation_error", "Choose Approve or Reject.", [issue]);
   }
+  return { decision, reason: checkReasonField(fields) };
+}
+
+/** The reason in a form, if one was typed. Throws `validation_error`. */
+export function checkReasonField(fields: ReadonlyMap<string, string>): string | null {
   const why = (fields.get("reason") ?? "").replaceAll("\r\n", "\n").trim();
-  return { decision, reason: checkDecision(why === "" ? undefined : { reason: why }) };
+  return checkDecision(why === "" ? undefined : { reason: why });
+}
+
+/** Everything that the page of an action offers to do with it; the last is a new run, released in the same breath. */
+export const ACTION_DECISIONS = [...DECISIONS, "cancel", "retry", "retry_and_approve"] as const;
+export type ActionDecision = (typeof ACTION_DECISIONS)[number];
+
+/** What a person does on the page of an action. Throws `validation_error`. */
+export function checkActionForm(fields: ReadonlyMap<string, string>) {
+  const decision = ACTION_DECISIONS.find((said) => said === fields.get("decision"));
+  if (decision !== undefined) return { decision, reason: checkReasonField(fields) };
+  const issue = { field: "decision", message: `Must be one of ${ACTION_DECISIONS.join(", ")}.` };
+  throw new DomainError("validation_error", "Choose what to do.", [issue]);
 }

@@ -50,7 +50,7 @@ export const HOST_ACTIONS_LOOKED_AT_MAX = 1_000;
 export const RETRY_BATCH_MAX = 50;
 /** Characters of a command that a page offers to copy. */
 export const SNIPPET_CHARS_MAX = 16_384;
-/** Runs of an action that its page draws, the newest. */
+/** Runs that the page of an action draws, the newest. */
 export const RUNS_DRAWN_MAX = 10;
 export const LIST_LIMIT_DEFAULT = 20;
 export const LIST_LIMIT_MAX = 100;

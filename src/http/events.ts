@@ -13,6 +13,8 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
   readonly feed: Feed;
   readonly show: Show;
   readonly log: Log;
+  /** A stream ends after so many heartbeats; left out: it goes on. */
+  readonly beatsMax?: number;
 }
 
 /**
@@ -21,7 +23,7 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
  */
 export type StreamEvents = (visit: Visit, caller: Caller) => Promise<Response>;
 
-export function createStreamEvents({ feed, show, log, clock, draining }: EventsDeps): StreamEvents {
+export function createStreamEvents({ feed, show, log, clock, draining, beatsMax }: EventsDeps): StreamEvents {
   const textOf = createTexts(show);
   return async (visit, caller) => {
     const { request, name } = visit;
@@ -41,7 +43,7 @@ export function createStreamEvents({ feed, show, log, clock, draining }: EventsD
         duration_ms: Math.round(clock.monotonicMs() - openedMs),
       });
     };
-    const source = sourceOf(stream, (changes) => textOf(caller, changes));
+    const source = sourceOf(stream, (changes) => textOf(caller, changes), beatsMax);
     return answerEvents(visit, source, { clock, draining, ended });
   };
 }
@@ -49,7 +51,12 @@ export function createStreamEvents({ feed, show, log, clock, draining }: EventsD
 /** How long a browser waits before it comes back; its own default is three seconds or more. */
 const RETRY_MS = 1_000;
 
-function sourceOf(stream: EventStream, textOf: (changes: readonly ToldChange[]) => string): SseSource {
+function sourceOf(
+  stream: EventStream,
+  textOf: (changes: readonly ToldChange[]) => string,
+  beatsMax = Number.POSITIVE_INFINITY,
+): SseSource {
+  let beats = 0;
   // Whoever listens has this id, by an event or by itself: so that it can go on from what it has not missed.
   let sent = stream.position;
   let told = stream.position;
@@ -69,7 +76,9 @@ function sourceOf(stream: EventStream, textOf: (changes: readonly ToldChange[]) 
       return { text: textOf(page.changes), isLive: page.isLive };
     },
     beat() {
-      stream.look();
+      beats += 1;
+      if (beats >= beatsMax) stream.end();
+      else stream.look();
       if (told === sent) return ":\n\n";
       // What others wrote meanwhile need not be looked at again.
       sent = told;

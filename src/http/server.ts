@@ -81,7 +81,7 @@ export function createHttp(deps: HttpDeps): Http {
   const cookie = createSessionCookie(deps.baseUrl);
   const personOf = createPersonOf({ resume: deps.peopleDesk.resume, cookie });
   const ownOrigin = createOwnOrigin(deps);
-  const people = { ...deps, cookie, personOf, ownOrigin, formOf: createFormOf({ ownOrigin }) };
+  const people = { ...deps, judge, cookie, personOf, ownOrigin, formOf: createFormOf({ ownOrigin }) };
   const routes = [
     ...actionRoutes({ ...deps, show, judge }),
     ...eventRoutes(createStreamEvents({ ...deps, show })),

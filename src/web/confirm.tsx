@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
 import { REASON_CHARS_MAX } from "../domain/limits.ts";
+import { visibleText } from "../domain/visible.ts";
 import { Button, Field, FormToken } from "./form.tsx";
 import { Who } from "./happening.tsx";
 import { Layout } from "./layout.tsx";
@@ -68,12 +69,17 @@ export interface DecisionFormProps {
   readonly visitor?: Visitor;
   /** Which run was looked at; a link knows its own. */
   readonly run?: number;
+  /** Where it is sent; to the page that it stands on unless it is said. */
+  readonly path?: string;
+  /** What is decided on, for the questions of the keys, and where one page has several such forms. */
+  readonly about?: Pick<Action, "id" | "method" | "host">;
 }
 
-/** The two buttons, and a word with them. It posts to the page that it stands on. */
-export function DecisionForm({ reason = "", visitor, run }: DecisionFormProps) {
+/** The two buttons, and a word with them. */
+export function DecisionForm({ reason = "", visitor, run, path, about }: DecisionFormProps) {
+  const call = about === undefined ? "" : `${about.method} ${visibleText(about.host)}`;
   return (
-    <form method="post">
+    <form method="post" action={path}>
       {visitor === undefined ? null : <FormToken visitor={visitor} />}
       {run === undefined ? null : <input type="hidden" name="run" value={run} />}
       <Field
@@ -83,12 +89,22 @@ export function DecisionForm({ reason = "", visitor, run }: DecisionFormProps) {
         value={reason}
         hint="If you like. Whoever asked reads it, and it stands on the receipt."
         charsMax={REASON_CHARS_MAX}
+        idSuffix={about === undefined ? "" : `-${about.id}`}
       />
       <div class="choices">
-        <Button name="decision" value="approve">
+        <Button
+          name="decision"
+          value="approve"
+          {...(about === undefined ? {} : { hotkey: { key: "a", question: `Approve ${call}?` } })}
+        >
           Approve
         </Button>
-        <Button name="decision" value="reject" look="bad">
+        <Button
+          name="decision"
+          value="reject"
+          look="bad"
+          {...(about === undefined ? {} : { hotkey: { key: "x", question: `Reject ${call}?` } })}
+        >
           Reject
         </Button>
       </div>

@@ -25,6 +25,18 @@ export function Foreign({ text }: { readonly text: string }) {
   return <bdi class="theirs">{escaped(text, false)}</bdi>;
 }
 
+/** The beginning of something, as much as a line holds. */
+export function Glimpse({ text }: { readonly text: string }) {
+  return (
+    <p class="glimpse">
+      <Foreign text={text.slice(0, GLIMPSE_CHARS)} />
+    </p>
+  );
+}
+
+/** More than one line of a wide screen; the style cuts it where the line ends. */
+const GLIMPSE_CHARS = 240;
+
 /** More than this stands in a window of its own: all of it is there, and the page can still be passed. */
 const LINES_OPEN_MAX = 150;
 const CHARS_OPEN_MAX = 16_000;

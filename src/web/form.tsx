@@ -13,7 +13,7 @@ export function FormToken({ visitor }: { readonly visitor: Pick<Visitor, "formTo
 export interface FieldProps {
   readonly name: string;
   readonly label: string;
-  readonly type?: "text" | "email" | "password" | "lines";
+  readonly type?: "text" | "email" | "password" | "datetime-local" | "lines";
   readonly value?: string;
   /** Below the label, before there is a problem. */
   readonly hint?: string;
@@ -75,13 +75,22 @@ export interface ButtonProps {
   /** What the form says when this button sends it. */
   readonly name?: string;
   readonly value?: string;
+  /** Where scripts run: the key that presses it, after this question was answered with yes. */
+  readonly hotkey?: { readonly key: "a" | "x" | "r"; readonly question: string };
   readonly children?: Child;
 }
 
 /** Sends its form. */
-export function Button({ look = "main", name, value, children }: ButtonProps) {
+export function Button({ look = "main", name, value, hotkey, children }: ButtonProps) {
   return (
-    <button type="submit" class={look === "main" ? undefined : `button-${look}`} name={name} value={value}>
+    <button
+      type="submit"
+      class={look === "main" ? undefined : `button-${look}`}
+      name={name}
+      value={value}
+      data-key={hotkey?.key}
+      data-question={hotkey?.question}
+    >
       {children}
     </button>
   );

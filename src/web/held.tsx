@@ -1,32 +1,36 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
+import type { Unusual } from "../domain/unusual.ts";
 import { Asked, DecisionForm } from "./confirm.tsx";
 import { Layout } from "./layout.tsx";
 import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";
 import { RequestView } from "./request.tsx";
 import { shown } from "./shown.ts";
+import { UnusualChips } from "./unusual.tsx";
 import type { Visitor } from "./visitor.ts";
 
 export interface HeldProps {
   readonly action: Action;
   readonly visitor: Visitor;
+  readonly unusual: readonly Unusual[];
   /** What was wrong with what was sent before; what was typed stands there still. */
   readonly problem?: string;
   readonly reason?: string;
 }
 
 /** One request of the inbox, whole but for its secrets, and the decision on it. */
-export function heldPage({ visitor, problem, reason, ...props }: HeldProps): string {
+export function heldPage({ visitor, unusual, problem, reason, ...props }: HeldProps): string {
   const action = shown(props.action);
   return render(
-    <Layout title={`Approve ${action.method} ${action.host}?`} place="Approvals" visitor={visitor}>
+    <Layout title={`Approve ${action.method} ${action.host}?`} place="Approvals" visitor={visitor} follows={action.id}>
       <div class="head">
         <p class="small">
           <a href="/approvals">All approvals</a>
         </p>
         <h1>Approve this request?</h1>
         <p>It waits for your decision. Nothing has been sent.</p>
+        <UnusualChips unusual={unusual} />
       </div>
       <section class="card" aria-label="What is asked for">
         <Asked action={action} expiresAt={null} />
@@ -35,7 +39,7 @@ export function heldPage({ visitor, problem, reason, ...props }: HeldProps): str
       <section class="card" aria-labelledby="decision">
         <h2 id="decision">Your decision</h2>
         {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
-        <DecisionForm reason={reason} visitor={visitor} run={action.run} />
+        <DecisionForm reason={reason} visitor={visitor} run={action.run} about={action} />
       </section>
       <p class="foot">Secrets are shown as ••••; the request is sent with them.</p>
     </Layout>,

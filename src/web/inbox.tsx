@@ -1,15 +1,18 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
+import type { Unusual } from "../domain/unusual.ts";
 import { type Decided, lastDecision } from "./decided.ts";
+import { DecisionForm } from "./confirm.tsx";
 import { Foreign } from "./foreign.tsx";
 import { By, Who } from "./happening.tsx";
-import { Layout } from "./layout.tsx";
-import { Notice } from "./parts.tsx";
+import { EVERYTHING, Layout } from "./layout.tsx";
+import { Ago, Notice } from "./parts.tsx";
 import { render } from "./render.ts";
+import { RequestParts } from "./request.tsx";
 import { shown } from "./shown.ts";
 import type { Visitor } from "./visitor.ts";
-import { agoWords } from "./words.ts";
+import { UnusualChips } from "./unusual.tsx";
 
 /** What somebody has just decided, or found decided. */
 export interface InboxOutcome {
@@ -22,29 +25,43 @@ export interface InboxProps {
   readonly visitor: Visitor;
   /** Oldest first. */
   readonly actions: readonly Action[];
+  /** What is unusual about each, by its id. */
+  readonly unusual: ReadonlyMap<string, readonly Unusual[]>;
   /** Behind which the next page begins; null when there is none. */
   readonly after: string | null;
   readonly outcome: InboxOutcome | null;
   readonly now: Date;
 }
 
-/** What waits for a person; each leads to a page of its own, where it is read and decided. */
-export function inboxPage({ visitor, actions, after, outcome, now }: InboxProps): string {
+/** What waits for a person: each request whole, with its decision. */
+export function inboxPage({ visitor, actions, unusual, after, outcome, now }: InboxProps): string {
+  const count = actions.length;
+  const title = count === 0 ? "Approvals" : `(${count}${after === null ? "" : "+"}) Approvals`;
   return render(
-    <Layout title="Approvals" place="Approvals" visitor={visitor}>
+    <Layout title={title} place="Approvals" visitor={visitor} follows={EVERYTHING} now={now}>
       <div class="head">
         <h1>Approvals</h1>
-        <p class="quiet">{countOf(actions.length, after !== null)}</p>
+        <p id="count" class="quiet" role="status" data-live="">
+          {countOf(count, after !== null)}
+        </p>
       </div>
       {outcome === null ? null : <Outcome outcome={outcome} />}
-      {actions.length === 0 ? <Empty /> : <Waiting actions={actions} now={now} />}
-      {after === null ? null : (
-        <p>
+      <ol id="waiting" class="cards" data-live="items">
+        {actions.map((action) => (
+          <Held action={action} unusual={unusual.get(action.id) ?? []} visitor={visitor} now={now} />
+        ))}
+      </ol>
+      <div id="empty" data-live="">
+        {count === 0 ? <Empty /> : null}
+      </div>
+      <div id="pager" data-live="">
+        {after === null ? null : (
           <a class="button button-plain" href={`/approvals?after=${encodeURIComponent(after)}`}>
             Next page
           </a>
-        </p>
-      )}
+        )}
+      </div>
+      <p class="foot">Secrets are shown as ••••; the requests are sent with them.</p>
     </Layout>,
   );
 }
@@ -55,43 +72,36 @@ function countOf(count: number, isMore: boolean): string {
   return count === 1 ? "1 request waits for you." : `${count} requests wait for you, the oldest first.`;
 }
 
-function Waiting({ actions, now }: Pick<InboxProps, "actions" | "now">) {
+interface HeldProps {
+  readonly action: Action;
+  readonly unusual: readonly Unusual[];
+  readonly visitor: Visitor;
+  readonly now: Date;
+}
+
+/** One request: who asks for what, since when, what is unusual about it, all of it, and the two buttons. */
+function Held({ unusual, visitor, now, ...props }: HeldProps) {
+  const action = shown(props.action);
+  const path = `/approvals/${action.id}`;
   return (
-    <ul class="rows card">
-      {actions.map(shown).map((action) => (
-        <li class="row">
-          <a class="row-link" href={`/approvals/${action.id}`}>
+    <li id={action.id} class="card held">
+      <div class="stack">
+        <h2>
+          <a href={path} data-item="">
             {action.method} <Foreign text={action.host} />
           </a>
-          <Glimpse text={action.url.slice(action.url.indexOf("//") + 2 + action.host.length)} />
-          {action.body === null ? null : <Glimpse text={action.body} />}
-          <p class="quiet small">
-            <Who actor={action.createdBy} />, {waitOf(action.createdAt, now)}
-          </p>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-/** The beginning of something, as much as a line holds. */
-function Glimpse({ text }: { readonly text: string }) {
-  return (
-    <p class="glimpse">
-      <Foreign text={text.slice(0, GLIMPSE_CHARS)} />
-    </p>
-  );
-}
-
-/** More than one line of a wide screen; the style cuts it where the line ends. */
-const GLIMPSE_CHARS = 240;
-
-function waitOf(since: Date, now: Date) {
-  const iso = since.toISOString();
-  return (
-    <time datetime={iso} title={iso}>
-      {agoWords(now.getTime() - since.getTime())}
-    </time>
+        </h2>
+        <p class="quiet small">
+          <Who actor={action.createdBy} />, <Ago at={action.createdAt} now={now} />
+        </p>
+        <UnusualChips unusual={unusual} />
+      </div>
+      <RequestParts action={action} />
+      <p class="notice notice-wait" data-gone="" hidden>
+        Somebody has decided on this meanwhile.
+      </p>
+      <DecisionForm visitor={visitor} run={action.run} path={path} about={action} />
+    </li>
   );
 }
 

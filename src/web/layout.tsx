@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
-import { ICON, STYLE } from "./assets.ts";
+import { APP_STYLE, ICON, LIVE, STYLE } from "./assets.ts";
 import { Button, FormToken } from "./form.tsx";
 import { NAVIGATION, type Place } from "./navigation.ts";
 import type { Visitor } from "./visitor.ts";
@@ -16,11 +16,19 @@ export interface LayoutProps {
   readonly width?: "narrow" | "text" | "wide";
   /** A token page stands alone, with its style in it: its sandbox may load nothing (hostile 7). */
   readonly isAlone?: boolean;
+  /** What of the account's events changes this page: those of one action, by its id, or all. Left out: nothing does. */
+  readonly follows?: string;
+  /** When it was made, where it tells how long ago things were. */
+  readonly now?: Date;
   readonly children?: Child;
 }
 
+/** Follows everything that happens in the account. */
+export const EVERYTHING = "all";
+
 /** The frame of every page: head, brand, navigation, and the one `main`. */
-export function Layout({ title, visitor = null, place, width = "text", isAlone = false, children }: LayoutProps) {
+export function Layout(props: LayoutProps) {
+  const { title, visitor = null, place, width = "text", isAlone = false, follows, now, children } = props;
   return (
     <html lang="en" class={width}>
       <head>
@@ -29,6 +37,12 @@ export function Layout({ title, visitor = null, place, width = "text", isAlone =
         <meta name="color-scheme" content="light dark" />
         <title>{`${title} · Outgate`}</title>
         {isAlone ? <style>{raw(STYLE.text)}</style> : <link rel="stylesheet" href={STYLE.path} />}
+        {visitor === null ? null : (
+          <>
+            <link rel="stylesheet" href={APP_STYLE.path} />
+            <script type="module" src={LIVE.path} />
+          </>
+        )}
         <link rel="icon" type={ICON.type} href={isAlone ? ICON_IN_PAGE : ICON.path} />
       </head>
       <body>
@@ -49,7 +63,9 @@ export function Layout({ title, visitor = null, place, width = "text", isAlone =
             {visitor === null ? null : <Navigation place={place} visitor={visitor} />}
           </div>
         </header>
-        <main id="main">{children}</main>
+        <main id="main" data-follows={follows} data-now={now?.toISOString()}>
+          {children}
+        </main>
       </body>
     </html>
   );

@@ -2,6 +2,7 @@
 export const NAVIGATION = [
   { name: "Overview", path: "/overview" },
   { name: "Approvals", path: "/approvals" },
+  { name: "Actions", path: "/actions" },
   { name: "Keys", path: "/keys" },
   { name: "Settings", path: "/settings" },
   { name: "Docs", path: "/docs" },

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import type { ActionStatus } from "../domain/action.ts";
+import { agoWords } from "./words.ts";
 
 /** Every status in a colour and in a word, since not everybody sees the colour. */
 const CHIPS: Readonly<Record<ActionStatus, { readonly tone: Tone; readonly word: string }>> = {
@@ -18,6 +19,11 @@ export type Tone = "good" | "wait" | "bad" | "busy" | "still";
 export function StatusChip({ status }: { readonly status: ActionStatus }) {
   const { tone, word } = CHIPS[status];
   return <Chip tone={tone}>{word}</Chip>;
+}
+
+/** The same in a word alone. */
+export function statusWord(status: ActionStatus): string {
+  return CHIPS[status].word;
 }
 
 /** A short word in a colour. */
@@ -55,6 +61,16 @@ export function Time({ at, near }: TimeProps) {
   return (
     <time datetime={iso} title={iso}>
       {`${(isSameDay ? TIME_OF_DAY : DATE_AND_TIME).format(at)} UTC`}
+    </time>
+  );
+}
+
+/** How long ago a moment was; where scripts run, `live.js` keeps it true. */
+export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
+  const iso = at.toISOString();
+  return (
+    <time datetime={iso} title={iso} data-ago>
+      {agoWords(now.getTime() - at.getTime())}
     </time>
   );
 }

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
 import type { Action } from "../domain/action.ts";
 import { Foreign, ForeignBlock } from "./foreign.tsx";
 import { setOut } from "./json-text.ts";
@@ -8,21 +9,33 @@ export interface RequestViewProps {
   readonly action: Action;
   /** Somebody has to decide on it: they are told whose words these are. */
   readonly isAsked?: boolean;
+  /** Stands below it. */
+  readonly children?: Child;
 }
 
 /**
  * The request of an action, whole: the words of whoever asked, in a frame that nothing of ours stands in. The action is
  * masked by now (`shown`); what is sent is the same with its secrets.
  */
-export function RequestView({ action, isAsked = false }: RequestViewProps) {
-  const { headers, body } = action;
-  const names = Object.keys(headers ?? {});
+export function RequestView({ action, isAsked = false, children }: RequestViewProps) {
   return (
     <section class="card" aria-labelledby="request">
       <div>
         <h2 id="request">Request</h2>
         {isAsked ? <p class="quiet small">Written by whoever asked, and sent as it stands here.</p> : null}
       </div>
+      <RequestParts action={action} />
+      {children}
+    </section>
+  );
+}
+
+/** Its parts, one below the other, for whatever frame they stand in. */
+export function RequestParts({ action }: { readonly action: Action }) {
+  const { headers, body } = action;
+  const names = Object.keys(headers ?? {});
+  return (
+    <>
       <p class="line">
         <b class="method">{action.method}</b> <Address url={action.url} host={action.host} />
       </p>
@@ -53,7 +66,7 @@ export function RequestView({ action, isAsked = false }: RequestViewProps) {
           <ForeignBlock label="Body of the request" text={setOut(body)} />
         </div>
       )}
-    </section>
+    </>
   );
 }
 

@@ -8,6 +8,11 @@ export function shown(action: Action): Action {
   return maskedAction({ ...action, url: sentUrl(action.url) });
 }
 
+/** What of a shown URL stands behind its host. */
+export function pathOf({ url, host }: Pick<Action, "url" | "host">): string {
+  return url.slice(url.indexOf("//") + "//".length + host.length);
+}
+
 /** What a target answered, as text. */
 export interface ShownAnswer {
   readonly kind: "JSON" | "Text" | "Bytes";

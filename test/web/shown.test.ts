@@ -17,8 +17,8 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
   const pages = [
     receiptPage({ action, timeline: [] }),
     confirmPage({ action, expiresAt: later(1) }),
-    heldPage({ action, visitor }),
-    inboxPage({ visitor, actions: [action], after: null, outcome: null, now: NOON }),
+    heldPage({ unusual: [], action, visitor }),
+    inboxPage({ unusual: new Map(), visitor, actions: [action], after: null, outcome: null, now: NOON }),
   ];
   for (const page of pages) {
     const text = page.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, "");

@@ -1,43 +1,34 @@
 import type { ActionDesk } from "../../actions/desk.ts";
 import { checkDecisionForm } from "../../contract/decision.ts";
+import type { Action } from "../../domain/action.ts";
 import type { Caller } from "../../domain/caller.ts";
 import { isHeldIn } from "../../domain/change.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { ACTION_ID } from "../../domain/id.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { heldPage } from "../../web/held.tsx";
+import { heldPage, type HeldProps } from "../../web/held.tsx";
 import { type InboxOutcome, inboxPage } from "../../web/inbox.tsx";
+import { type AnswerPerson, personPage } from "../person-page.ts";
 import type { Form } from "../form.ts";
 import { HOME_PATH } from "../next.ts";
 import { page, seeOther } from "../page.ts";
 import { pageRoute, type Route } from "../route.ts";
-import { type FormOf, logInPath, type Person, type PersonOf } from "../session.ts";
-import type { Visit } from "../visit.ts";
+import type { FormOf, Person, PersonOf } from "../session.ts";
 import { actionIdOf } from "./action-id.ts";
 
 export interface InboxRouteDeps {
-  readonly desk: Pick<ActionDesk, "held" | "get" | "timeline" | "approve" | "cancel">;
+  readonly desk: Pick<ActionDesk, "held" | "unusual" | "get" | "timeline" | "approve" | "cancel">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
   readonly receiptUrl: (actionId: string) => string;
   readonly clock: Clock;
 }
 
-type Show = (visit: Visit, person: Person, id: string) => Promise<Response>;
-
 /** What waits for a person, and the decision on it; it works without a mail provider and without script (decisions 7). */
 export function inboxRoutes(deps: InboxRouteDeps): readonly Route[] {
   const { desk, personOf, receiptUrl, clock } = deps;
-  const forPerson =
-    (show: Show): Route["answer"] =>
-    async (visit, params) => {
-      const person = await personOf(visit);
-      if (person === null)
-        return seeOther("own", logInPath(visit.path + (visit.search === "" ? "" : `?${visit.search}`)));
-      return show(visit, person, params["id"] === undefined ? "" : actionIdOf(visit, params));
-    };
 
-  const list: Show = async ({ search }, person) => {
+  const list: AnswerPerson = async ({ search }, person) => {
     const query = new URLSearchParams(search);
     const [waiting, outcome] = await Promise.all([
       desk.held(person.caller, idIn(query, "after")),
@@ -45,24 +36,27 @@ export function inboxRoutes(deps: InboxRouteDeps): readonly Route[] {
     ]);
     return page("own", inboxPage({ ...waiting, visitor: person, outcome, now: clock.now() }));
   };
-  const one: Show = async (_visit, person, id) => {
+  const one: AnswerPerson = async (visit, person, params) => {
+    const id = actionIdOf(visit, params);
     const action = await desk.get(person.caller, id);
     if (!isHeldIn(action, action.run)) return seeOther("own", receiptUrl(id));
-    return page("own", heldPage({ action, visitor: person }));
+    return page("own", await heldHtml(deps, person, action));
   };
   return [
     pageRoute("own", "GET", "/", async (visit) => {
       return seeOther("own", (await personOf(visit)) === null ? "/login" : HOME_PATH);
     }),
-    pageRoute("own", "GET", "/approvals", forPerson(list)),
-    pageRoute("own", "GET", "/approvals/{id}", forPerson(one)),
-    pageRoute("own", "POST", "/approvals/{id}", forPerson(decide(deps))),
+    personPage(personOf, "GET", "/approvals", list),
+    personPage(personOf, "GET", "/approvals/{id}", one),
+    personPage(personOf, "POST", "/approvals/{id}", decide(deps)),
   ];
 }
 
 /** Decides on the run that the page showed, and tells on the list what came of it, whoever was first. */
-function decide({ desk, formOf }: InboxRouteDeps): Show {
-  return async (visit, person, id) => {
+function decide(deps: InboxRouteDeps): AnswerPerson {
+  const { desk, formOf } = deps;
+  return async (visit, person, params) => {
+    const id = actionIdOf(visit, params);
     const form = await formOf(visit, person);
     try {
       const { decision, reason } = checkDecisionForm(form);
@@ -70,22 +64,36 @@ function decide({ desk, formOf }: InboxRouteDeps): Show {
       await verb(person.caller, id, reason, Number(form.get("run")));
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
-      if (error.code === "validation_error") return askAgain(await desk.get(person.caller, id), person, form, error);
+      if (error.code === "validation_error") return askAgain(deps, { person, id, form, error });
       if (error.code !== "not_approvable" && error.code !== "not_cancellable") throw error;
     }
     return seeOther("own", `/approvals?decided=${id}`);
   };
 }
 
+interface Refused {
+  readonly person: Person;
+  readonly id: string;
+  readonly form: Form;
+  readonly error: DomainError;
+}
+
 /** What was typed is not lost over a reason that is too long. */
-function askAgain(
-  action: Awaited<ReturnType<ActionDesk["get"]>>,
+async function askAgain(deps: InboxRouteDeps, { person, id, form, error }: Refused): Promise<Response> {
+  const action = await deps.desk.get(person.caller, id);
+  const problem = error.issues.map(({ message }) => message).join(" ");
+  const html = await heldHtml(deps, person, action, { problem, reason: form.get("reason") ?? "" });
+  return page("own", html, { status: 400 });
+}
+
+async function heldHtml(
+  { desk }: InboxRouteDeps,
   visitor: Person,
-  form: Form,
-  { issues }: DomainError,
-): Response {
-  const problem = issues.map(({ message }) => message).join(" ");
-  return page("own", heldPage({ action, visitor, problem, reason: form.get("reason") ?? "" }), { status: 400 });
+  action: Action,
+  more: Pick<HeldProps, "problem" | "reason"> = {},
+): Promise<string> {
+  const unusual = (await desk.unusual(visitor.caller, [action])).get(action.id) ?? [];
+  return heldPage({ action, visitor, unusual, ...more });
 }
 
 async function outcomeOf(

@@ -1,3 +1,8 @@
+import { PAGE_STREAM_BEATS_MAX } from "../../domain/limits.ts";
+import { createStreamEvents, type EventsDeps } from "../events.ts";
+import type { Route } from "../route.ts";
+import { type ActionListRouteDeps, actionListRoutes } from "./action-list.ts";
+import { type ActionPageRouteDeps, actionPageRoutes } from "./action-page.ts";
 import type { AuthRouteDeps } from "./auth.ts";
 import { assetRoutes } from "./assets.ts";
 import { type DocsPageDeps, docsPages } from "./docs-pages.ts";
@@ -5,11 +10,15 @@ import { entryPages } from "./entry-pages.ts";
 import { type InboxRouteDeps, inboxRoutes } from "./inbox.ts";
 import { type KeyPageDeps, keyPages } from "./key-pages.ts";
 import { type OverviewPageDeps, overviewPages } from "./overview-page.ts";
+import { type PageEventRouteDeps, pageEventRoutes, toldToPages } from "./page-events.ts";
 import { type SettingsPageDeps, settingsPages } from "./settings-pages.ts";
-import type { Route } from "../route.ts";
 
 export type PageDeps = AuthRouteDeps &
   InboxRouteDeps &
+  ActionListRouteDeps &
+  ActionPageRouteDeps &
+  PageEventRouteDeps &
+  Omit<EventsDeps, "show"> &
   KeyPageDeps &
   OverviewPageDeps &
   SettingsPageDeps &
@@ -20,6 +29,9 @@ export function webPages(deps: PageDeps): readonly Route[] {
   return [
     ...entryPages(deps),
     ...inboxRoutes(deps),
+    ...actionListRoutes(deps),
+    ...actionPageRoutes(deps),
+    ...pageEventRoutes(deps, createStreamEvents({ ...deps, show: toldToPages, beatsMax: PAGE_STREAM_BEATS_MAX })),
     ...keyPages(deps),
     ...overviewPages(deps),
     ...settingsPages(deps),

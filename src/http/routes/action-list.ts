@@ -1,0 +1,86 @@
+import type { ActionDesk } from "../../actions/desk.ts";
+import { checkReasonField } from "../../contract/decision.ts";
+import { cursorOf } from "../../contract/page.ts";
+import { ACTION_ID } from "../../domain/id.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { actionsPage } from "../../web/actions.tsx";
+import { bulkStepPage } from "../../web/bulk-retry.tsx";
+import { actionPath, ACTIONS_PATH, listPath } from "../../web/list-path.ts";
+import { plainSearch, readFilters, tryFilters, typedIn } from "../filters.ts";
+import { type AnswerPerson, personPage } from "../person-page.ts";
+import type { Form } from "../form.ts";
+import { page, seeOther } from "../page.ts";
+import type { Route } from "../route.ts";
+import type { FormOf, PersonOf } from "../session.ts";
+
+export interface ActionListRouteDeps {
+  readonly desk: Pick<ActionDesk, "list" | "countRetryable" | "retryMany">;
+  readonly personOf: PersonOf;
+  readonly formOf: FormOf;
+  readonly clock: Clock;
+  readonly baseUrl: string;
+}
+
+const NOTHING = { count: 0, isMore: false } as const;
+
+/** The list of actions for people, the search that leads into it, and the retry of all that it shows. */
+export function actionListRoutes(deps: ActionListRouteDeps): readonly Route[] {
+  const { personOf } = deps;
+  return [
+    personPage(personOf, "GET", ACTIONS_PATH, list(deps)),
+    personPage(personOf, "POST", ACTIONS_PATH, retryNext(deps)),
+    personPage(personOf, "GET", "/search", ({ search }) => seeOther("own", foundBy(search))),
+  ];
+}
+
+function list({ desk, clock, baseUrl }: ActionListRouteDeps): AnswerPerson {
+  return async ({ search }, person) => {
+    const plain = plainSearch(search);
+    if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
+    const shared = { visitor: person, typed: typedIn(search), now: clock.now(), baseUrl };
+    const filters = tryFilters(search);
+    if ("problems" in filters) {
+      const empty = { query: {}, actions: [], cursor: null, retryable: NOTHING };
+      return page("own", actionsPage({ ...shared, ...empty, problems: filters.problems }), { status: 400 });
+    }
+    const { query, asked } = filters;
+    const [{ actions, before }, retryable] = await Promise.all([
+      desk.list(person.caller, asked),
+      desk.countRetryable(person.caller, { ...asked, before: null }),
+    ]);
+    const cursor = before === null ? null : cursorOf(before);
+    return page("own", actionsPage({ ...shared, query, problems: [], actions, cursor, retryable }));
+  };
+}
+
+/** One step of a bulk retry, and the page with the button of the next: each request is short, whatever there is to do. */
+function retryNext({ desk, formOf }: ActionListRouteDeps): AnswerPerson {
+  return async (visit, person) => {
+    const form = await formOf(visit, person);
+    const { query, asked } = readFilters(visit.search);
+    const reason = checkReasonField(form);
+    const { retried, held, refused, before, left } = await desk.retryMany(person.caller, asked, reason);
+    const progress = {
+      retried: numberIn(form, "retried") + retried,
+      held: numberIn(form, "held") + held,
+      refused: numberIn(form, "refused") + refused.length,
+    };
+    const cursor = before === null ? null : cursorOf(before);
+    return page("own", bulkStepPage({ visitor: person, query, reason: reason ?? "", progress, refused, left, cursor }));
+  };
+}
+
+/** What the steps before have counted; only the page shows it. */
+function numberIn(form: Form, name: string): number {
+  const text = form.get(name) ?? "";
+  return /^\d{1,9}$/.test(text) ? Number(text) : 0;
+}
+
+/** An id wherever it stands in what was pasted, or a host, of which a whole URL may have been pasted too. */
+function foundBy(search: string): string {
+  const text = (new URLSearchParams(search).get("q") ?? "").trim();
+  const id = text.split(/[^A-Za-z0-9_-]/).find((word) => ACTION_ID.test(word));
+  if (id !== undefined) return actionPath(id);
+  if (text === "") return ACTIONS_PATH;
+  return listPath({ host: URL.parse(text.includes("://") ? text : `http://${text}`)?.host ?? text });
+}

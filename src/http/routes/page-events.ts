@@ -1,0 +1,40 @@
+import { compileQuery } from "../../contract/query.ts";
+import { NoQuery } from "../../contract/wait.ts";
+import type { Caller } from "../../domain/caller.ts";
+import { DomainError } from "../../domain/errors.ts";
+import type { Action } from "../../domain/action.ts";
+import type { StreamEvents } from "../events.ts";
+import type { OwnOrigin } from "../own-origin.ts";
+import { readQuery } from "../query.ts";
+import type { Route } from "../route.ts";
+import type { PersonOf } from "../session.ts";
+
+export interface PageEventRouteDeps {
+  readonly personOf: PersonOf;
+  readonly ownOrigin: OwnOrigin;
+}
+
+const NONE = compileQuery(NoQuery);
+
+/** What a page is told of a change: enough to know whether it shows the action, and nothing that is secret. */
+export function toldToPages(_caller: Caller, { id, status }: Action): string {
+  return JSON.stringify({ id, status });
+}
+
+/** The stream of `GET /v1/events` for our own pages, by the session in place of a key. */
+export function pageEventRoutes({ personOf, ownOrigin }: PageEventRouteDeps, stream: StreamEvents): readonly Route[] {
+  return [
+    {
+      method: "GET",
+      path: "/events",
+      operationId: null,
+      async answer(visit) {
+        ownOrigin.refuseForeign(visit.request.headers);
+        readQuery(visit.search, NONE);
+        const person = await personOf(visit);
+        if (person === null) throw new DomainError("forbidden", "Log in first: these events are for our own pages.");
+        return stream(visit, person.caller);
+      },
+    },
+  ];
+}

@@ -1,0 +1,138 @@
+/** @jsxImportSource hono/jsx */
+import type { ListQuery } from "../contract/page.ts";
+import type { Action } from "../domain/action.ts";
+import type { Issue } from "../domain/errors.ts";
+import { BulkRetry } from "./bulk-retry.tsx";
+import { Filters, Search } from "./filters.tsx";
+import { Foreign, Glimpse } from "./foreign.tsx";
+import { EVERYTHING, Layout } from "./layout.tsx";
+import { ACTIONS_PATH, actionPath, listPath } from "./list-path.ts";
+import { Ago, Notice, StatusChip } from "./parts.tsx";
+import { render } from "./render.ts";
+import { pathOf, shown } from "./shown.ts";
+import type { Visitor } from "./visitor.ts";
+
+export interface ActionsProps {
+  readonly visitor: Visitor;
+  /** What the list is filtered by; nothing, where what was asked for can't be. */
+  readonly query: ListQuery;
+  readonly typed: ReadonlyMap<string, string>;
+  readonly problems: readonly Issue[];
+  /** Newest first. */
+  readonly actions: readonly Action[];
+  /** Where the next page begins; null: there is none. */
+  readonly cursor: string | null;
+  /** Of the whole list: what could be begun again. */
+  readonly retryable: { readonly count: number; readonly isMore: boolean };
+  readonly now: Date;
+  /** Where programs reach the API. */
+  readonly baseUrl: string;
+}
+
+/** Every action of the account, newest first, filtered as the API's list is and by the same parameters. */
+export function actionsPage(props: ActionsProps): string {
+  const { visitor, query, actions, problems, now } = props;
+  return render(
+    <Layout title="Actions" place="Actions" visitor={visitor} width="wide" follows={EVERYTHING} now={now}>
+      <div class="head-row">
+        <h1>Actions</h1>
+        <Search />
+      </div>
+      <Filters {...props} />
+      {problems.length === 0 ? null : <Notice tone="bad">{sentenceOf(problems)}</Notice>}
+      <div id="bulk" data-live="">
+        {props.retryable.count === 0 ? null : <BulkRetry visitor={visitor} query={query} {...props.retryable} />}
+      </div>
+      <Rows actions={actions} now={now} />
+      <div id="empty" data-live="">
+        {actions.length === 0 && problems.length === 0 ? <Empty {...props} /> : null}
+      </div>
+      <Pager query={query} cursor={props.cursor} />
+    </Layout>,
+  );
+}
+
+function sentenceOf(problems: readonly Issue[]): string {
+  const named = problems.map(({ field, message }) => `${field}: ${message}`).join(" ");
+  return `Nothing can be filtered by this. ${named}`;
+}
+
+function Rows({ actions, now }: { readonly actions: readonly Action[]; readonly now: Date }) {
+  return (
+    <ol id="actions" class="rows card" data-live="items">
+      {actions.map(shown).map((action) => (
+        <li class="row action" id={action.id}>
+          <div class="what">
+            <a class="row-link" href={actionPath(action.id)} data-item="">
+              {action.method} <Foreign text={action.host} />
+            </a>
+            <Glimpse text={pathOf(action)} />
+          </div>
+          <div class="meta">
+            <StatusChip status={action.status} />
+            <span class="quiet small">
+              {`${action.attempts} of ${action.retries}`}
+              <span class="word">{action.retries === 1 ? " attempt" : " attempts"}</span>
+            </span>
+            <span class="age quiet small">
+              <Ago at={action.createdAt} now={now} />
+            </span>
+          </div>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** Newer pages move with every new action, so the way back leads to the newest. */
+function Pager({ query, cursor }: Pick<ActionsProps, "query" | "cursor">) {
+  if (cursor === null && query.cursor === undefined) return <div id="pager" data-live="" />;
+  return (
+    <div id="pager" data-live="">
+      <nav class="buttons" aria-label="Pages">
+        {query.cursor === undefined ? null : (
+          <a class="button button-plain" href={listPath(query, { cursor: undefined })}>
+            Back to newest
+          </a>
+        )}
+        {cursor === null ? null : (
+          <a class="button button-plain" href={listPath(query, { cursor })}>
+            Older
+          </a>
+        )}
+      </nav>
+    </div>
+  );
+}
+
+function Empty({ query, cursor, baseUrl }: ActionsProps) {
+  if (cursor !== null) {
+    return (
+      <section class="card">
+        <p>Nothing fits among those that were looked at. Older ones may: look further back.</p>
+      </section>
+    );
+  }
+  const isFiltered = Object.entries(query).some(([name, value]) => name !== "limit" && value !== undefined);
+  if (isFiltered) {
+    return (
+      <section class="card">
+        <p>No action fits these filters.</p>
+        <p>
+          <a href={ACTIONS_PATH}>Show all actions</a>
+        </p>
+      </section>
+    );
+  }
+  return (
+    <section class="card">
+      <p>Nothing was sent yet. Send a first action with the agent key that the first start printed:</p>
+      <pre class="code" data-copy="">
+        {`curl -s ${baseUrl}/v1/actions \\
+  -H "Authorization: Bearer $AGENT_KEY" -H 'Content-Type: application/json' \\
+  -d '{"url":"https://example.com/","method":"GET"}'`}
+      </pre>
+      <p class="quiet">It appears here by itself.</p>
+    </section>
+  );
+}

@@ -1,0 +1,36 @@
+/** @jsxImportSource hono/jsx */
+import type { Action } from "../domain/action.ts";
+import { ForeignBlock } from "./foreign.tsx";
+import { shownAnswer } from "./shown.ts";
+
+/** What the target answered at the newest attempt; nothing before there was one. */
+export function Answer({ action }: { readonly action: Action }) {
+  const { result } = action;
+  if (result === null) return null;
+  const { responseCode, responseBody, responseTruncated, lastError } = result;
+  const answer = responseBody === null ? null : shownAnswer(responseBody);
+  return (
+    <section class="card" aria-labelledby="response">
+      <h2 id="response">Response</h2>
+      <p>{responseCode === null ? (lastError ?? "No answer came.") : `Status ${responseCode}`}</p>
+      {answer === null ? (
+        <p class="quiet">{responseCode === null ? "There is no answer to show." : "It had no body."}</p>
+      ) : (
+        <div class="stack">
+          <h3>
+            Body{" "}
+            <span class="aside">
+              {answer.kind}
+              {responseTruncated ? ", cut: it was longer than what is kept" : ""}
+            </span>
+          </h3>
+          {answer.text === null ? (
+            <p class="quiet">Bytes that are no text are not shown.</p>
+          ) : (
+            <ForeignBlock label="Body of the response" text={answer.text} />
+          )}
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,126 @@
+/** @jsxImportSource hono/jsx */
+import type { ListQuery } from "../contract/page.ts";
+import { REASON_CHARS_MAX, RETRY_BATCH_MAX } from "../domain/limits.ts";
+import { Button, Field, FormToken } from "./form.tsx";
+import { Layout } from "./layout.tsx";
+import { actionPath, listPath } from "./list-path.ts";
+import { Notice } from "./parts.tsx";
+import { render } from "./render.ts";
+import type { Visitor } from "./visitor.ts";
+import { counted } from "./words.ts";
+
+interface Count {
+  readonly count: number;
+  readonly isMore: boolean;
+}
+
+export interface BulkRetryProps extends Count {
+  readonly visitor: Visitor;
+  readonly query: ListQuery;
+}
+
+/** Offers to begin everything again that the list shows and that has ended in vain. */
+export function BulkRetry({ visitor, query, ...count }: BulkRetryProps) {
+  return (
+    <details>
+      <summary>Retry all of these: {amountOf(count)}</summary>
+      <form class="card" method="post" action={listPath(query, { cursor: undefined })} data-batch="">
+        <FormToken visitor={visitor} />
+        <p>
+          Each begins a new run and is called up to its number of attempts again, with the same Idempotency-Key as
+          before. What needed an approval waits for another one.
+        </p>
+        <Field
+          name="reason"
+          label="Reason"
+          hint="If you like. It stands in the timeline of each."
+          charsMax={REASON_CHARS_MAX}
+        />
+        <div class="buttons">
+          <Button>Retry {amountOf(count)}</Button>
+        </div>
+      </form>
+    </details>
+  );
+}
+
+function amountOf({ count, isMore }: Count): string {
+  return `${isMore ? "more than " : ""}${counted(count, "action")}`;
+}
+
+/** How far a bulk retry has come. */
+export interface BulkProgress {
+  readonly retried: number;
+  readonly held: number;
+  /** Could not be begun again, in all steps so far. */
+  readonly refused: number;
+}
+
+export interface BulkStepProps {
+  readonly visitor: Visitor;
+  readonly query: ListQuery;
+  readonly reason: string;
+  readonly progress: BulkProgress;
+  /** Of this step. */
+  readonly refused: readonly { readonly id: string; readonly message: string }[];
+  readonly left: Count;
+  /** Where the next step begins; null: it is done. */
+  readonly cursor: string | null;
+}
+
+/** After each step: what was done, what is left, and the button that goes on; where scripts run it is pressed by itself. */
+export function bulkStepPage(props: BulkStepProps): string {
+  const { visitor, query, progress, refused, left, cursor } = props;
+  const done = progress.retried + progress.refused;
+  const isDone = cursor === null;
+  return render(
+    <Layout title={isDone ? "Retried" : "Retrying"} place="Actions" visitor={visitor}>
+      <h1>{isDone ? "Everything was looked at" : "Retrying"}</h1>
+      <section id="batch" class="card" aria-label="Progress">
+        <progress aria-label="Done" value={done} max={done + left.count}>
+          {done}
+        </progress>
+        <p role="status">{sentenceOf(progress, left, isDone)}</p>
+        {progress.held === 0 ? null : (
+          <Notice tone="wait">
+            {counted(progress.held, "action")} needed an approval and {progress.held === 1 ? "waits" : "wait"} for
+            another one: <a href="/approvals">Approvals</a>
+          </Notice>
+        )}
+        {refused.length === 0 ? null : (
+          <ul class="stack">
+            {refused.map(({ id, message }) => (
+              <li>
+                <a href={actionPath(id)}>{id}</a> <span class="quiet">{message}</span>
+              </li>
+            ))}
+          </ul>
+        )}
+        <div class="buttons">
+          {cursor === null ? null : <GoOn {...props} cursor={cursor} />}
+          <a class="button button-plain" href={listPath(query, { cursor: undefined })}>
+            {isDone ? "Back to the list" : "Stop here"}
+          </a>
+        </div>
+      </section>
+    </Layout>,
+  );
+}
+
+function sentenceOf({ retried, refused }: BulkProgress, left: Count, isDone: boolean): string {
+  const not = refused === 0 ? "" : `, ${refused} not`;
+  return `${counted(retried, "action")} begun again${not}. ${isDone ? "Nothing is left." : `${amountOf(left)} left.`}`;
+}
+
+function GoOn({ visitor, query, reason, progress, cursor }: BulkStepProps & { readonly cursor: string }) {
+  return (
+    <form method="post" action={listPath(query, { cursor })} data-batch="">
+      <FormToken visitor={visitor} />
+      <input type="hidden" name="reason" value={reason} />
+      {(["retried", "held", "refused"] as const).map((name) => (
+        <input type="hidden" name={name} value={progress[name]} />
+      ))}
+      <Button>{`Go on with the next ${RETRY_BATCH_MAX}`}</Button>
+    </form>
+  );
+}
