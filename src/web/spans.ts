@@ -49,7 +49,7 @@ function spansOf(entries: readonly TimelineEntry[], now: Date): readonly Span[] 
     if (last !== undefined && last.kind === kind && attempt === null) spans[spans.length - 1] = { ...last, to };
     else spans.push({ kind, from: entry.at, to, attempt });
   }
-  return spans.filter(({ from, to }) => to >= from);
+  return spans.filter(({ from, to, attempt }) => attempt !== null || to > from);
 }
 
 /** By the status in between, and for an attempt by how it ended. */

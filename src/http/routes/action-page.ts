@@ -97,8 +97,8 @@ const VERBS: Readonly<Record<ActionDecision, Verb>> = {
   cancel: (desk, { person, id, reason }) => desk.cancel(person.caller, id, reason),
   retry: (desk, { person, id, reason }) => desk.retry(person.caller, id, reason),
   async retry_and_approve(desk, { person, id, reason }) {
-    const { run, ...action } = await desk.retry(person.caller, id, reason);
-    if (isHeldIn({ run, ...action }, run)) await desk.approve(person.caller, id, reason, run);
+    const action = await desk.retry(person.caller, id, reason);
+    if (isHeldIn(action, action.run)) await desk.approve(person.caller, id, reason, action.run);
   },
 };
 

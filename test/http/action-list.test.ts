@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { LIST_LIMIT_DEFAULT, RETRY_BATCH_MAX } from "../../src/domain/limits.ts";
+import { verifies } from "../spec/verifies.ts";
+import { Target } from "../support/target.ts";
+import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { signedIn } from "./signed-in.ts";
+
+const NO_TARGET = "http://127.0.0.1:9/";
+
+let door: RealDoor;
+let ann: Awaited<ReturnType<typeof signedIn>>;
+beforeAll(async () => {
+  door = await openRealDoor();
+  ann = await signedIn(door);
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+async function created(members: object = {}, house: RealDoor = door): Promise<string> {
+  const body = JSON.stringify({ url: NO_TARGET, approve: true, ...members });
+  return (await house.call("POST", "/v1/actions", body)).json.id;
+}
+async function failed(members: object, house: RealDoor): Promise<string> {
+  const id = await created({ approve: false, retries: 1, ...members }, house);
+  await house.engine.saw(id, { status: "failed" });
+  return id;
+}
+const idsIn = (html: string) => [...html.matchAll(/href="\/actions\/(act_\w+)" data-item/g)].map(([, id]) => id ?? "");
+const linkIn = (html: string, words: string) =>
+  (new RegExp(`href="([^"]+)">${words}</a>`).exec(html)?.[1] ?? "").replaceAll("&amp;", "&");
+
+describe("the list of actions", () => {
+  test("shows status, method, host, attempts and age, newest first, and leads to each", async () => {
+    verifies("decision.1.pages");
+    await using house = await openRealDoor();
+    await using target = new Target(200);
+    const bob = await signedIn(house);
+    const old = await created({ url: target.url, method: "PUT", approve: false, retries: 5 }, house);
+    await house.engine.saw(old, { status: "completed" });
+    house.engine.clock.advance(7_200_000);
+    const young = await created({ url: `${NO_TARGET}refunds?token=canary`, body: { password: "canary" } }, house);
+    const html = await bob.pageOf("/actions");
+    expect(idsIn(html)).toEqual([young, old]);
+    const text = html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+    expect(text).toContain("POST 127.0.0.1:9 /refunds?token=•••• Awaiting approval 0 of 3 attempts just now");
+    expect(text).toMatch(/PUT 127\.0\.0\.1:\d+ \/ Completed 1 of 5 attempts 2 hours ago/);
+    expect(html).not.toContain("canary");
+  });
+
+  test("is filtered by the parameters of the API's list, and each filter has its address", async () => {
+    verifies("decision.1.pages");
+    await using house = await openRealDoor({ starts: false });
+    const bob = await signedIn(house);
+    const early = house.engine.clock.now();
+    const one = await created({ method: "GET", dedupe: "order 7" }, house);
+    house.engine.clock.advance(60_000);
+    const two = await created({ url: "http://127.0.0.1:10/", approve: false }, house);
+    const seen = async (query: string) => idsIn(await bob.pageOf(`/actions?${query}`));
+    const between = encodeURIComponent(new Date(early.getTime() + 1_000).toISOString());
+    expect(await seen("status=pending")).toEqual([two]);
+    expect(await seen("status=pending&status=awaiting_approval")).toEqual([two, one]);
+    expect(await seen("method=GET")).toEqual([one]);
+    expect(await seen("host=127.0.0.1")).toEqual([two, one]);
+    expect(await seen("host=127.0.0.1%3A10")).toEqual([two]);
+    expect(await seen("dedupe=order+7")).toEqual([one]);
+    expect(await seen(`created_after=${between}`)).toEqual([two]);
+    expect(await seen(`created_before=${between}`)).toEqual([one]);
+    expect(await seen("limit=1")).toEqual([two]);
+    const html = await bob.pageOf("/actions?method=GET&status=pending&limit=7");
+    expect(linkIn(html, "Failed")).toBe("/actions?method=GET&status=failed&limit=7");
+    expect(linkIn(html, "All")).toBe("/actions?method=GET&limit=7");
+    expect(html).toContain('<option selected="">GET</option>');
+    expect(html).toContain("No action fits these filters.");
+  });
+
+  test("drops what a form leaves empty, and takes times without a zone for UTC", async () => {
+    const lead = async (query: string) => (await ann.visit(`/actions?${query}`)).headers.get("location");
+    expect(await lead("host=&method=&dedupe=&created_after=&created_before=")).toBe("/actions");
+    expect(await lead("host=a.example&method=")).toBe("/actions?host=a.example");
+    expect(await lead("created_after=2026-01-01T10%3A00")).toBe("/actions?created_after=2026-01-01T10%3A00%3A00Z");
+    expect(await lead("created_before=2026-01-01T10:00:30&status=failed")).toBe(
+      "/actions?created_before=2026-01-01T10%3A00%3A30Z&status=failed",
+    );
+    expect(await lead("status=failed&status=pending")).toBeNull();
+    const html = await ann.pageOf("/actions?created_after=2026-01-01T10%3A00%3A00Z");
+    expect(html).toContain('value="2026-01-01T10:00:00"');
+  });
+
+  test("says what is wrong with a filter, and keeps what was typed", async () => {
+    for (const [query, field] of [
+      ["status=done", "status"],
+      ["host=a+b", "host"],
+      ["limit=0", "limit"],
+      ["cursor=x", "cursor"],
+      ["created_after=2026-02-30T99%3A00%3A00Z", "created_after"],
+      ["nothing=known", "nothing"],
+    ]) {
+      const response = await ann.visit(`/actions?${query}`);
+      const html = await response.text();
+      expect({ query, status: response.status, named: html.includes(`${field}: `) }).toEqual({
+        query: query ?? "",
+        status: 400,
+        named: true,
+      });
+      expect(idsIn(html)).toEqual([]);
+    }
+    expect(await ann.pageOf("/actions?host=a%22+%3Cb%3E")).toContain('value="a&quot; &lt;b&gt;"');
+  });
+
+  test("goes on to older ones, and back to the newest, and none is left out or shown twice", async () => {
+    await using house = await openRealDoor({ starts: false });
+    const bob = await signedIn(house);
+    const ids = [];
+    for (let count = 0; count < LIST_LIMIT_DEFAULT + 3; count += 1) ids.push(await created({}, house));
+    const first = await bob.pageOf("/actions?status=awaiting_approval");
+    const second = await bob.pageOf(linkIn(first, "Older"));
+    expect([...idsIn(first), ...idsIn(second)]).toEqual(ids.toSorted().toReversed());
+    expect(linkIn(second, "Older")).toBe("");
+    expect(linkIn(second, "Back to newest")).toBe("/actions?status=awaiting_approval");
+  });
+
+  test("tells whoever has sent nothing yet how to", async () => {
+    await using house = await openRealDoor({ starts: false });
+    const html = await (await signedIn(house)).pageOf("/actions");
+    expect(html).toContain("Nothing was sent yet.");
+    expect(html).toContain("/v1/actions");
+  });
+
+  test("knows nothing of another account's", async () => {
+    const theirs = { authorization: `Bearer ${STRANGER}` };
+    const body = JSON.stringify({ url: NO_TARGET, approve: true });
+    const { json } = await door.call("POST", "/v1/actions", body, theirs);
+    expect(await ann.pageOf("/actions?limit=100")).not.toContain(json.id);
+  });
+});
+
+describe("the search", () => {
+  test("leads to an action by its id, wherever that stands, or to the actions of a host", async () => {
+    const lead = async (q: string) => (await ann.visit(`/search?q=${encodeURIComponent(q)}`)).headers.get("location");
+    const id = await created();
+    expect(await lead(id)).toBe(`/actions/${id}`);
+    expect(await lead(` https://outgate.example/actions/${id}?x `)).toBe(`/actions/${id}`);
+    expect(await lead("api.example.com")).toBe("/actions?host=api.example.com");
+    expect(await lead("https://API.example.com:8443/orders?x=1")).toBe("/actions?host=api.example.com%3A8443");
+    expect(await lead("exämple.com")).toBe("/actions?host=xn--exmple-cua.com");
+    expect(await lead("//evil.example")).toBe("/actions?host=evil.example");
+    expect(await lead("a b\r\nset-cookie: x")).toStartWith("/actions?host=a+b");
+    expect(await lead("")).toBe("/actions");
+  });
+});
+
+describe("a bulk retry", () => {
+  test("goes through the filter in steps, each of them a form that works without script", async () => {
+    verifies("decision.1.pages");
+    await using house = await openRealDoor();
+    await using down = new Target(500);
+    const bob = await signedIn(house);
+    const ids = [];
+    for (let count = 0; count < RETRY_BATCH_MAX + 2; count += 1) ids.push(await failed({ url: down.url }, house));
+    const other = await failed({}, house);
+    const path = `/actions?status=failed&host=${new URL(down.url).host.replace(":", "%3A")}`;
+    const list = await bob.pageOf(path);
+    expect(list).toContain(`Retry ${ids.length} actions`);
+    const { form_token: token = "" } = await bob.hiddenOf(path);
+    const first = await (await bob.send(path, { form_token: token, reason: "It is up again." })).text();
+    expect(first).toContain(`${RETRY_BATCH_MAX} actions begun again. 2 actions left.`);
+    expect(first).toContain(`<progress aria-label="Done" value="${RETRY_BATCH_MAX}" max="${ids.length}">`);
+    const next = (/<form method="post" action="(\/actions[^"]+)"/.exec(first)?.[1] ?? "").replaceAll("&amp;", "&");
+    const fields = Object.fromEntries(
+      [...first.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name = "", value]) => [
+        name,
+        value ?? "",
+      ]),
+    );
+    const second = await (await bob.send(next, fields)).text();
+    expect(second).toContain(`${ids.length} actions begun again. Nothing is left.`);
+    for (const id of ids) {
+      await house.engine.saw(id, { run: 2, status: "failed" });
+      const retried = (await house.engine.happenings(id)).find(({ type }) => type === "retried");
+      expect(retried).toMatchObject({ actor: "user:ann@example.com", reason: "It is up again." });
+    }
+    expect((await house.engine.desk.get(house.engine.owner, other)).run).toBe(1);
+  });
+
+  test("is offered only for what failed or was cancelled, and was asked for", async () => {
+    await using house = await openRealDoor();
+    const bob = await signedIn(house);
+    const id = await created({}, house);
+    await house.call("POST", `/v1/actions/${id}/cancel`);
+    for (const query of ["", "?status=completed", "?status=failed", "?status=pending&status=active"]) {
+      expect(await bob.pageOf(`/actions${query}`)).not.toContain("Retry all");
+    }
+    expect(await bob.pageOf("/actions?status=cancelled")).toContain("Retry all of these: 1 action");
+    // What needed a yes waits for another one, and the page says so.
+    const fields = await bob.hiddenOf("/actions");
+    const done = await (await bob.send("/actions?status=cancelled", fields)).text();
+    expect(done).toContain("1 action needed an approval");
+    expect((await house.engine.desk.get(house.engine.owner, id)).status).toBe("awaiting_approval");
+  });
+
+  test("names what could not be begun again", async () => {
+    await using house = await openRealDoor();
+    const bob = await signedIn(house);
+    const id = await failed({ dedupe: "one" }, house);
+    await created({ dedupe: "one" }, house);
+    const fields = await bob.hiddenOf("/actions");
+    const done = await (await bob.send("/actions?status=failed", fields)).text();
+    expect(done).toContain("0 actions begun again, 1 not.");
+    expect(done).toContain(`<a href="/actions/${id}">${id}</a>`);
+    expect(done).toContain("holds its dedupe key");
+  });
+
+  test("needs our own page and this session's token", async () => {
+    verifies("hostile.7.csrf-change");
+    await using house = await openRealDoor();
+    const bob = await signedIn(house);
+    const id = await failed({}, house);
+    const fields = await bob.hiddenOf("/actions");
+    expect((await bob.send("/actions?status=failed", {})).status).toBe(403);
+    expect((await bob.send("/actions?status=failed", { ...fields, form_token: "0".repeat(64) })).status).toBe(403);
+    const foreign = { origin: "https://evil.example" };
+    expect((await bob.send("/actions?status=failed", fields, foreign)).status).toBe(403);
+    expect((await house.engine.desk.get(house.engine.owner, id)).run).toBe(1);
+    // Whatever the page said of the steps before is a number or nothing.
+    const odd = await (await bob.send("/actions?status=failed", { ...fields, retried: "<b>", held: "-5" })).text();
+    expect(odd).toContain("1 action begun again.");
+  });
+});
+
+test("whoever is not logged in is led to the log-in page and back", async () => {
+  for (const path of ["/actions?status=failed", "/search?q=a", "/actions/act_x", "/actions/act_x/again"]) {
+    const response = await fetch(door.url + path, { redirect: "manual" });
+    expect([response.status, response.headers.get("location")]).toEqual([
+      303,
+      `/login?${new URLSearchParams({ next: path }).toString()}`,
+    ]);
+  }
+});

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { EVENT_HEARTBEAT_MS, EVENT_STREAMS_PER_ACCOUNT_MAX, PAGE_STREAM_BEATS_MAX } from "../../src/domain/limits.ts";
+import { verifies } from "../spec/verifies.ts";
+import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { signedIn } from "./signed-in.ts";
+import { KEYS, OWN_ORIGIN } from "./stub-house.ts";
+
+let door: RealDoor;
+let ann: Awaited<ReturnType<typeof signedIn>>;
+beforeAll(async () => {
+  door = await openRealDoor({ starts: false });
+  ann = await signedIn(door);
+});
+afterAll(() => door[Symbol.asyncDispose]());
+
+const create = (headers: Readonly<Record<string, string>> = {}) =>
+  door.call("POST", "/v1/actions", `{"url":"http://127.0.0.1:9/?token=canary","approve":true}`, headers);
+
+/** The stream of a page, read until it shows what is waited for, or to its end. */
+async function open(headers: Readonly<Record<string, string>> = {}) {
+  const end = new AbortController();
+  const response = await ann.visit("/events", {
+    headers: { accept: "text/event-stream", ...headers },
+    signal: end.signal,
+  });
+  const stream: ReadableStream<Uint8Array> | null = response.body;
+  const reader = stream?.getReader();
+  let text = "";
+  const read = async (isEnough: (text: string) => boolean): Promise<string> => {
+    while (!isEnough(text)) {
+      const { done, value } = (await reader?.read()) ?? { done: true };
+      if (done) return text;
+      text += Buffer.from(value ?? []).toString();
+    }
+    return text;
+  };
+  return { response, read, close: () => end.abort() };
+}
+
+describe("the stream of our own pages", () => {
+  test("tells the account's changes by the session, and nothing that is secret", async () => {
+    const stream = await open();
+    expect(stream.response.headers.get("content-type")).toBe("text/event-stream");
+    await stream.read((text) => text.includes("id: "));
+    await create({ authorization: `Bearer ${STRANGER}` });
+    const { json } = await create();
+    const text = await stream.read((so) => so.includes("event: "));
+    expect(text).toContain("event: action.awaiting_approval\n");
+    const data = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? "null");
+    expect(data).toMatchObject({ data: { id: json.id, status: "awaiting_approval" } });
+    expect(Object.keys(data.data)).toEqual(["id", "status"]);
+    stream.close();
+  });
+
+  test("goes on behind the last event that a page has heard", async () => {
+    const first = await open();
+    const position = /id: (\S+)/.exec(await first.read((text) => text.includes("id: ")))?.[1] ?? "";
+    first.close();
+    const { json } = await create();
+    const second = await open({ "last-event-id": position });
+    expect(await second.read((text) => text.includes("event: "))).toContain(json.id);
+    second.close();
+  });
+
+  test("ends after a minute, so that the session is judged again", async () => {
+    verifies("hostile.7.session");
+    const stream = await open();
+    await stream.read((text) => text.includes("id: "));
+    let isOver = false;
+    const whole = stream.read(() => false).then(() => (isOver = true));
+    for (let beat = 0; beat < PAGE_STREAM_BEATS_MAX; beat += 1) {
+      expect(isOver).toBe(false);
+      door.engine.clock.advance(EVENT_HEARTBEAT_MS);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await whole;
+    expect(isOver).toBe(true);
+  });
+
+  test("is for nobody without a session, whatever key they have, nor for another site's page", async () => {
+    verifies("hostile.7.own-origins");
+    for (const headers of [
+      {},
+      { authorization: `Bearer ${KEYS.owner}` },
+      { cookie: `outgate_session=${"0".repeat(64)}` },
+    ]) {
+      expect((await fetch(`${door.url}/events`, { headers })).status).toBe(403);
+    }
+    for (const headers of [{ origin: "https://evil.example" }, { "sec-fetch-site": "same-site" }]) {
+      expect((await ann.visit("/events", { headers })).status).toBe(403);
+    }
+    const own = await open({ origin: OWN_ORIGIN });
+    expect(own.response.status).toBe(200);
+    own.close();
+    expect((await ann.visit("/events?x=1")).status).toBe(400);
+  });
+
+  test("counts among the streams of its account", async () => {
+    await using house = await openRealDoor({ starts: false });
+    const bob = await signedIn(house);
+    const end = new AbortController();
+    const statuses = [];
+    for (let count = 0; count <= EVENT_STREAMS_PER_ACCOUNT_MAX; count += 1) {
+      statuses.push((await bob.visit("/events", { signal: end.signal })).status);
+    }
+    expect(statuses.filter((status) => status === 200)).toHaveLength(EVENT_STREAMS_PER_ACCOUNT_MAX);
+    expect(statuses.at(-1)).toBe(429);
+    end.abort();
+  });
+});
