@@ -8,6 +8,8 @@ export interface Asset {
   readonly path: string;
   readonly type: string;
   readonly text: string;
+  /** The same, compressed (RFC 1952). */
+  readonly gzip: Uint8Array<ArrayBuffer>;
   /** SHA-256 of the text, base64. */
   readonly sha256: string;
 }
@@ -27,5 +29,5 @@ export const ASSETS: readonly Asset[] = [STYLE, APP_STYLE, LIVE, ICON];
 function assetOf(name: string, extension: string, type: string, text: string): Asset {
   const digest = new Bun.CryptoHasher("sha256").update(text).digest();
   const path = `/assets/${name}-${digest.toString("hex").slice(0, 16)}.${extension}`;
-  return { path, type, text, sha256: digest.toString("base64") };
+  return { path, type, text, gzip: Bun.gzipSync(text), sha256: digest.toString("base64") };
 }

@@ -30,9 +30,9 @@ export function createSnippets(action: Action, baseUrl: string): readonly Snippe
       text: `const response = await fetch("${url}", {
   method: "POST",
   headers: { authorization: \`Bearer \${process.env.OUTGATE_API_KEY}\`, "content-type": "application/json" },
-  body: String.raw\`${json}\`,
+  body: \`${inTemplate(json)}\`,
 });
-console.log(await response.jsonOf());`,
+console.log(await response.json());`,
     },
     {
       name: "Python",
@@ -45,6 +45,11 @@ print(json.load(urllib.request.urlopen(request)))`,
     },
     { name: "MCP call", text: setOut(`{"method":"tools/call","params":{"name":"create","arguments":${json}}}`) },
   ];
+}
+
+/** Not by `String.raw`, which Bun hands letters beyond ASCII as escapes (1.4.5). */
+function inTemplate(text: string): string {
+  return text.replaceAll("\\", String.raw`\\`);
 }
 
 /** What stands in place of a secret. */

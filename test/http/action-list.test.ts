@@ -5,6 +5,8 @@ import { Target } from "../support/target.ts";
 import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
 
+/** As a browser asks, without undoing the compression. */
+const AS_SENT = { headers: { "accept-encoding": "gzip, deflate, br" }, decompress: false };
 const NO_TARGET = "http://127.0.0.1:9/";
 
 let door: RealDoor;
@@ -123,6 +125,24 @@ describe("the list of actions", () => {
     const html = await (await signedIn(house)).pageOf("/actions");
     expect(html).toContain("Nothing was sent yet.");
     expect(html).toContain("/v1/actions");
+  });
+
+  test("comes with everything that it loads in 60 kB, twenty to a page", async () => {
+    await using house = await openRealDoor({ starts: false });
+    const bob = await signedIn(house);
+    for (let count = 0; count <= LIST_LIMIT_DEFAULT; count += 1) {
+      await created({ url: `https://api-${count}.example.com/v1/customers/4711/orders?page=${count}` }, house);
+    }
+    const bytesOf = async (path: string) => (await (await bob.visit(path, AS_SENT)).bytes()).byteLength;
+    for (const path of ["/actions", "/approvals"]) {
+      const html = await bob.pageOf(path);
+      const loaded = [...html.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, asset]) => asset ?? "");
+      expect(loaded).toHaveLength(4);
+      const sizes = await Promise.all([path, ...loaded].map(bytesOf));
+      const total = sizes.reduce((sum, size) => sum + size, 0);
+      console.log(`${path}: ${total} bytes in all, of which the page itself ${sizes[0]}`);
+      expect(total).toBeLessThanOrEqual(60_000);
+    }
   });
 
   test("knows nothing of another account's", async () => {

@@ -49,6 +49,25 @@ describe("what pages load", () => {
     expect((await fetch(`${door.url}/assets/style-0000000000000000.css`)).status).toBe(404);
   });
 
+  test("is compressed for whoever understands that", async () => {
+    for (const { path, text } of ASSETS) {
+      const encodingFor = async (accepted: string) => {
+        const init = { headers: { "accept-encoding": accepted }, decompress: false };
+        const response = await fetch(door.url + path, init);
+        const bytes = Buffer.from(await response.arrayBuffer());
+        const encoding = response.headers.get("content-encoding");
+        expect((encoding === null ? bytes : Buffer.from(Bun.gunzipSync(bytes))).toString()).toBe(text);
+        expect(response.headers.get("vary")).toBe("Accept-Encoding");
+        return encoding;
+      };
+      for (const accepted of ["gzip", "gzip, deflate, br", "br;q=1, GZIP;q=0.5"])
+        expect(await encodingFor(accepted)).toBe("gzip");
+      for (const accepted of ["", "identity", "gzip;q=0", "x-gzipped", "br, gzip; q=0.0"]) {
+        expect(await encodingFor(accepted)).toBeNull();
+      }
+    }
+  });
+
   test("is the stylesheet that a token page may hold", () => {
     expect(page("receipt", "").headers.get("content-security-policy")).toContain(`'sha256-${STYLE.sha256}'`);
     // What could end the element it stands in, or load something.

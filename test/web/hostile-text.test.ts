@@ -66,8 +66,14 @@ async function hostileAction(door: RealDoor, url: string): Promise<Pages> {
   const { approve } = await door.linksOf(json.id);
   return {
     id: json.id,
-    held: ["/approvals", `/approvals/${json.id}`, approve],
-    ended: [door.engine.receiptUrl(json.id), `/approvals?decided=${json.id}`],
+    held: ["/approvals", `/approvals/${json.id}`, approve, "/actions", `/actions/${json.id}`],
+    ended: [
+      door.engine.receiptUrl(json.id),
+      `/approvals?decided=${json.id}`,
+      "/actions?status=failed",
+      `/actions/${json.id}`,
+      `/actions/${json.id}/again`,
+    ],
   };
 }
 
@@ -86,9 +92,11 @@ describe("what agents and targets write", () => {
   afterAll(() => door[Symbol.asyncDispose]());
 
   /** Only what our own pages are made of: their tags, with all attributes quoted, and their links. */
-  const TAG = /^<(?:!doctype html|\/?[a-z]+[1-3]?(?: [a-z-]+(?:="[^"]*")?)*\/?)>$/;
+  const TAG = /^<(?:!doctype html|\/?[a-z]+[1-3]?(?: [a-zA-Z-]+(?:="[^"]*")?)*\/?)>$/;
+  const OURS =
+    /^<script type="module" src="\/assets\/live-[0-9a-f]{16}\.js">$|^<\/script>$|^<svg class="scale" [^<]*>$|^<\/svg>$/;
   const STRANGE = /^<\/?(?:script|img|svg|iframe|object|embed|base|video|audio|math)\b/i;
-  const OUR_LINK = /^(?:\/$|\/auth\/logout$|\/(?:approvals|assets|r)\b|#main$|data:image\/svg\+xml,)/;
+  const OUR_LINK = /^(?:\/$|\/auth\/logout$|\/(?:approvals|actions|search|assets|r)\b|#main$|data:image\/svg\+xml,)/;
 
   async function look(path: string): Promise<string> {
     const response = await ann.visit(path, { headers: { accept: "text/html" } });
@@ -100,7 +108,8 @@ describe("what agents and targets write", () => {
       html.replace(/<style>.*?<\/style>/s, "").match(/<[^>]*>/g) ?? [],
     ];
     expect(styles.length).toBeLessThan(2);
-    expect(tags.filter((tag) => !TAG.test(tag) || STRANGE.test(tag) || tag.includes("http-equiv"))).toEqual([]);
+    const others = tags.filter((tag) => !OURS.test(tag));
+    expect(others.filter((tag) => !TAG.test(tag) || STRANGE.test(tag) || tag.includes("http-equiv"))).toEqual([]);
     const links = tags.flatMap((tag) =>
       [...tag.matchAll(/ (?:href|src|action)="([^"]*)"/g)].map(([, href]) => href ?? ""),
     );
@@ -175,15 +184,20 @@ describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
       await page.goto(door.url + path, { waitUntil: "networkidle" });
       expect(new URL(page.url()).pathname).toBe(path.split("?")[0] ?? "");
       const found = await page.evaluate("[window.ran, document.scripts.length, document.images.length, frames.length]");
-      expect({ path, found }).toEqual({ path, found: [undefined, 0, 0, 0] });
-      const shown = (await page.locator("button").allTextContents()).map((text) => text.trim());
+      const ours = buttons.includes("Log out") ? 1 : 0;
+      expect({ path, found }).toEqual({ path, found: [undefined, ours, 0, 0] });
+      const shown = (await page.locator("button:visible").allTextContents()).map((text) => text.trim());
       expect({ path, shown }).toEqual({ path, shown: [...buttons] });
     };
     const { id, held, ended } = await hostileAction(door, target.url);
-    const buttons = [["Log out"], ["Log out", "Approve", "Reject"], ["Approve", "Reject"]];
-    for (const [at, path] of held.entries()) await look(path, buttons[at] ?? []);
+    const decisions = ["Log out", "Approve", "Reject"];
+    const list = ["Log out", "Find"];
+    const whileHeld = [decisions, decisions, ["Approve", "Reject"], list, [...decisions, "Show secrets"]];
+    for (const [at, path] of held.entries()) await look(path, whileHeld[at] ?? []);
     await letRun(door, id);
-    for (const [at, path] of ended.entries()) await look(path, at === 0 ? [] : ["Log out"]);
+    const retry = ["Log out", "Retry and approve", "Retry only", "Show secrets"];
+    const whenEnded = [[], ["Log out"], list, retry, ["Log out", "Send as a new action"]];
+    for (const [at, path] of ended.entries()) await look(path, whenEnded[at] ?? []);
     expect(troubles).toEqual([]);
   });
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { createOfferWelcome } from "../../src/accounts/welcome-link.ts";
 import type { Browser } from "playwright-core";
 import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-house.ts";
 import { verifies } from "../spec/verifies.ts";
 import { freePort, HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
@@ -89,7 +90,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.fill("textarea", "Not without a ticket.");
     await page.click("button[value=reject]");
     await page.waitForURL("**/approvals?decided=*");
-    expect(await page.textContent("[role=status]")).toContain(
+    expect(await page.textContent(".notice[role=status]")).toContain(
       "was rejected by ann@example.com on the pages of Outgate",
     );
     expect(await statusOf(id)).toBe("cancelled");
@@ -101,6 +102,53 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.waitForURL("**/login");
     await page.goto(`${door.url}/approvals`);
     expect(new URL(page.url()).pathname).toBe("/login");
+  });
+
+  test("somebody filters, retries, cancels and sends again, without script and on a phone", async () => {
+    verifies("decision.1.pages");
+    await using house = await openRealDoor({ port: await freePort() });
+    await using target = new Target(500, 200, 200);
+    const { cookie } = await signedIn(house);
+    const { id } = await house.engine.create({ url: target.url, retries: 1 });
+    await house.engine.saw(id, { status: "failed" });
+    const held = await house.engine.create({ approve: true });
+    await using watched = await watchPage(chromium, {
+      javaScriptEnabled: false,
+      viewport: { width: 375, height: 700 },
+    });
+    const { page } = watched;
+    const [name = "", value = ""] = cookie.split("=");
+    await page.context().addCookies([{ name, value, url: house.url }]);
+    await page.goto(`${house.url}/actions`);
+    await page.click("text=More filters");
+    await page.fill("input[name=host]", "127.0.0.1");
+    await page.selectOption("select", "POST");
+    await page.fill("input[name=created_before]", "2030-01-01T10:00:00");
+    await page.click("text='Filter'");
+    await page.waitForURL("**/actions?host=127.0.0.1&method=POST&created_before=2030-01-01T10%3A00%3A00Z");
+    await page.click("text='Failed'");
+    await page.waitForURL("**status=failed*");
+    expect(await page.locator(".row").count()).toBe(1);
+    await page.click("text=Retry all of these");
+    await page.fill("input[name=reason]", "It is up again.");
+    await page.click("button:has-text('Retry 1 action')");
+    await page.getByText("1 action begun again. Nothing is left.").waitFor();
+    await house.engine.saw(id, { status: "completed" });
+
+    await page.goto(`${house.url}/actions`);
+    await page.fill("input[type=search]", id);
+    await page.click("text='Find'");
+    await page.waitForURL(`**/actions/${id}`);
+    expect(await page.textContent("main")).toContain("It is up again.");
+    await page.click("text=Send again as a new action");
+    await page.click("text='Send as a new action'");
+    await page.waitForURL((url) => /^\/actions\/act_\w+$/.test(url.pathname) && !url.pathname.includes(id));
+    await page.goto(`${house.url}/actions/${held.id}`);
+    await page.fill("textarea", "Not this one.");
+    await page.click("button[value=reject]");
+    await page.locator("#state").getByText("A person rejected it.").waitFor();
+    await page.click("button[value=retry]");
+    await page.locator("#state").getByText("Awaiting approval").waitFor();
   });
 
   describe("a mail scanner", () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { openRealDoor, type RealDoor } from "../http/real-house.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { barriersOf, freePort, HAS_BROWSER, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
@@ -36,9 +36,19 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     await door.engine.saw(done, { status: "pending", attempts: 1 });
     door.engine.clock.advance(10_000);
     await door.engine.saw(done, { status: "completed" });
+    const failed = await ask({ ...wide, body: { amount: 8 }, approve: false, retries: 1, url: "http://127.0.0.1:9/" });
+    await door.engine.saw(failed, { status: "failed" });
     const { approve } = await door.linksOf(waiting);
     const receipts = [waiting, done].map((id) => door.engine.receiptUrl(id));
     paths = [
+      "/actions",
+      "/actions?status=failed&status=cancelled&host=127.0.0.1",
+      "/actions?host=no",
+      "/actions?limit=0",
+      `/actions/${waiting}`,
+      `/actions/${done}`,
+      `/actions/${failed}`,
+      `/actions/${failed}/again`,
       "/approvals",
       `/approvals?decided=${done}`,
       `/approvals/${waiting}`,
@@ -62,10 +72,17 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     return watched;
   };
 
+  /** What is folded away is a part of the page, too. */
+  const openAll = (page: Page) =>
+    page.evaluate(
+      "for (const fold of document.querySelectorAll('details')) { fold.removeAttribute('name'); fold.open = true; }",
+    );
+
   test.each(["light", "dark"] as const)("can be read by everybody (axe finds nothing), %s", async (scheme) => {
     await using watched = await openAs(scheme, 900);
     for (const path of paths) {
       await watched.page.goto(door.url + path);
+      await openAll(watched.page);
       expect({ path, found: await barriersOf(watched.page) }).toEqual({ path, found: [] });
     }
   });
@@ -74,8 +91,9 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     await using watched = await openAs("light", 320);
     for (const path of paths) {
       await watched.page.goto(door.url + path);
+      await openAll(watched.page);
       expect({ path, overflow: await overflowOf(watched.page) }).toEqual({ path, overflow: 0 });
-      for (const button of await watched.page.locator("button, .button, nav a").all()) {
+      for (const button of await watched.page.locator("button, .button, nav a, summary").all()) {
         expect((await button.boundingBox())?.height).toBeGreaterThanOrEqual(48);
       }
     }

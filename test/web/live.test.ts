@@ -1,0 +1,234 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { signedIn } from "../http/signed-in.ts";
+import { KEYS } from "../http/stub-house.ts";
+import { verifies } from "../spec/verifies.ts";
+import { freePort, HAS_BROWSER, openBrowser, type Watched, watchPage } from "../support/browser.ts";
+import { eventually } from "../support/eventually.ts";
+import { Target } from "../support/target.ts";
+
+// A browser, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+type Person = Awaited<ReturnType<typeof signedIn>>;
+
+const AGENT = { authorization: `Bearer ${KEYS.agent}` };
+const NO_TARGET = "http://127.0.0.1:9/";
+
+describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
+  let chromium: Browser;
+  let door: RealDoor;
+  let ann: Person;
+  let watched: Watched;
+  beforeAll(async () => {
+    chromium = await openBrowser();
+    door = await openRealDoor({ port: await freePort() });
+    ann = await signedIn(door);
+  });
+  afterAll(async () => {
+    await chromium.close();
+    await door[Symbol.asyncDispose]();
+  });
+  afterEach(() => watched[Symbol.asyncDispose]());
+
+  async function enter(house: RealDoor, person: Person, options: BrowserContextOptions = {}): Promise<Page> {
+    watched = await watchPage(chromium, { viewport: { width: 1_000, height: 700 }, ...options });
+    const { page } = watched;
+    const [name = "", value = ""] = person.cookie.split("=");
+    await page.context().addCookies([{ name, value, url: house.url }]);
+    return page;
+  }
+
+  /** Ann's browser at a page of hers, with our policy in force. A page that is loaded anew forgets the mark. */
+  async function open(path: string, house: RealDoor = door, person: Person = ann): Promise<Page> {
+    const page = await enter(house, person);
+    const listens = page.waitForRequest(`${house.url}/events`);
+    await page.goto(house.url + path);
+    await listens;
+    await page.evaluate("window.mark = 1");
+    return page;
+  }
+  const isSamePage = (page: Page) => page.evaluate("window.mark === 1");
+  async function created(members: object = {}): Promise<string> {
+    const body = JSON.stringify({ url: NO_TARGET, ...members });
+    return (await door.call("POST", "/v1/actions", body, AGENT)).json.id;
+  }
+  const actionOf = (id: string) => door.engine.desk.get(door.engine.owner, id);
+
+  test("shows an action fail twice and succeed, in the list and on its own page, without being loaded anew", async () => {
+    verifies("decision.1.pages");
+    await using target = new Target(503, 503, () => Response.json({ done: true }));
+    const page = await open("/actions");
+    const id = await created({ url: target.url });
+    const row = page.locator(`#${id}`);
+    await door.engine.saw(id, { status: "pending", attempts: 1 });
+    await row.getByText("1 of 3 attempts").waitFor();
+    door.engine.clock.advance(2_000);
+    await door.engine.saw(id, { status: "pending", attempts: 2 });
+    await row.getByText("2 of 3 attempts").waitFor();
+    expect(await isSamePage(page)).toBe(true);
+
+    await row.getByRole("link").click();
+    await page.getByText("Attempt 2: answered 503").waitFor();
+    await page.evaluate("window.mark = 1");
+    door.engine.clock.advance(4_000);
+    await door.engine.saw(id, { status: "completed" });
+    await page.locator("#state").getByText("Completed").waitFor();
+    await page.locator("#answer").getByText('"done": true').waitFor();
+    expect(await page.locator(".bar-bad").count()).toBe(2);
+    expect(await isSamePage(page)).toBe(true);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("gets requests to approve as they come, counts them in the title, and keeps what is being typed", async () => {
+    verifies("decision.7.inbox");
+    const first = await created({ approve: true });
+    const page = await open("/approvals");
+    const before = Number(/^\((\d+)\)/.exec(await page.title())?.[1]);
+    await page.locator(`#${first} textarea`).fill("Not without a ticket.");
+    const second = await created({ approve: true, method: "DELETE", url: "https://new.example/" });
+    await page.locator(`#${second}`).getByText("First call to this host").waitFor();
+    expect(await page.locator(`#${second}`).getByText("Deletes something").count()).toBe(1);
+    expect(await page.title()).toStartWith(`(${before + 1}) Approvals`);
+    // Somebody else is first: what was typed stays, and can't be sent any more.
+    await door.call("POST", `/v1/actions/${first}/cancel`);
+    await page.locator(`#${first}`).getByText("Somebody has decided on this meanwhile.").waitFor();
+    expect(await page.locator(`#${first} textarea`).inputValue()).toBe("Not without a ticket.");
+    expect(await page.locator(`#${first} button[value=reject]`).isDisabled()).toBe(true);
+    await door.call("POST", `/v1/actions/${second}/cancel`);
+    await page.locator(`#${second}`).waitFor({ state: "detached" });
+    expect(await isSamePage(page)).toBe(true);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("takes what comes live for text, whatever it is", async () => {
+    verifies("hostile.t19", "hostile.7.escaped");
+    const attack = "<img src=x onerror=window.ran=1><script>window.ran=1</script>";
+    await using target = new Target(() => new Response(attack, { headers: { "content-type": "text/html" } }));
+    const page = await open("/approvals");
+    const id = await created({
+      approve: true,
+      url: encodeURI(`${target.url}?q=${attack}`),
+      body: { [attack]: attack },
+    });
+    await page.locator(`#${id} pre`).getByText(attack).first().waitFor();
+    await page.locator(`#${id} h2 a`).click();
+    await page.goto(`${door.url}/actions/${id}`);
+    await door.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: attack }));
+    await page.locator("#answer").getByText(attack).waitFor();
+    await page.locator("#told").getByText(attack).waitFor();
+    expect(await page.evaluate("[window.ran, document.scripts.length, document.images.length]")).toEqual([
+      undefined,
+      1,
+      0,
+    ]);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("is used by keys alone, and no single key decides", async () => {
+    const id = await created({ approve: true, url: "http://127.0.0.1:9/keys" });
+    const page = await open("/actions?status=awaiting_approval");
+    await page.keyboard.press("j");
+    expect(await page.evaluate("document.activeElement.closest('li').id")).toBe(id);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${door.url}/actions/${id}`);
+    await page.getByRole("heading", { name: "Your decision" }).waitFor();
+
+    await page.keyboard.press("a");
+    await page.getByRole("dialog", { name: "Approve POST 127.0.0.1:9?" }).waitFor();
+    await page.keyboard.press("Escape");
+    expect((await actionOf(id)).status).toBe("awaiting_approval");
+    await page.keyboard.press("x");
+    await page.getByRole("dialog", { name: "Reject POST 127.0.0.1:9?" }).waitFor();
+    expect((await actionOf(id)).status).toBe("awaiting_approval");
+    await page.keyboard.press("Enter");
+    await page.locator("#state").getByText("Cancelled").waitFor();
+    expect((await actionOf(id)).status).toBe("cancelled");
+
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).getByText("Approve, after a question").waitFor();
+    await page.keyboard.press("Escape");
+    await page.goto(`${door.url}/actions`);
+    await page.keyboard.press("/");
+    await page.keyboard.type(`${id}`);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${door.url}/actions/${id}`);
+    await page.keyboard.press("r");
+    await page.getByRole("dialog", { name: "Retry POST 127.0.0.1:9?" }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.locator("#state").getByText("Awaiting approval").waitFor();
+    expect((await actionOf(id)).run).toBe(2);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("takes letters for letters where somebody types, and leads from a row to where the whole request stands", async () => {
+    const id = await created({ approve: true });
+    const page = await open(`/actions/${id}`);
+    await page.locator("textarea").focus();
+    await page.keyboard.type("axr?/jk");
+    expect(await page.locator("textarea").inputValue()).toBe("axr?/jk");
+    expect(await page.locator("dialog").count()).toBe(0);
+    await page.goto(`${door.url}/actions`);
+    await page.keyboard.press("j");
+    await page.keyboard.press("a");
+    await page.waitForURL(`${door.url}/actions/${id}#decision`);
+    expect((await actionOf(id)).status).toBe("awaiting_approval");
+  });
+
+  test("asks now and then while its stream is broken", async () => {
+    await using house = await openRealDoor({ port: await freePort() });
+    const page = await open("/approvals", house, await signedIn(house));
+    await page.context().route(`${house.url}/events`, (route) => route.abort());
+    // The stream ends, and can't be opened again.
+    house.drain.abort();
+    const { id } = await house.engine.create({ approve: true });
+    await page.locator(`#${id}`).waitFor();
+    expect(await isSamePage(page)).toBe(true);
+  });
+
+  test("listens to nothing while nobody looks, and shows what came meanwhile", async () => {
+    await using house = await openRealDoor({ port: await freePort() });
+    const page = await open("/approvals", house, await signedIn(house));
+    const look = (isHidden: boolean) =>
+      page.evaluate(`Object.defineProperty(document, "hidden", { value: ${isHidden}, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"))`);
+    await look(true);
+    await eventually(() => house.lines.find(({ event }) => event === "events.ended") ?? null, "the end of the stream");
+    const asked: string[] = [];
+    page.on("request", (request) => void asked.push(request.url()));
+    const { id } = await house.engine.create({ approve: true });
+    expect(asked).toEqual([]);
+    await look(false);
+    await page.locator(`#${id}`).waitFor();
+    expect(asked).toContain(`${house.url}/events`);
+  });
+
+  test("goes on with a bulk retry by itself, and shows how far it is", async () => {
+    await using house = await openRealDoor({ port: await freePort() });
+    const made = await Promise.all(
+      Array.from({ length: 70 }, () => house.engine.create({ retries: 1, url: "http://127.0.0.1:9/" })),
+    );
+    for (const { id } of made) await house.engine.saw(id, { status: "failed" });
+    const page = await enter(house, await signedIn(house));
+    await page.goto(`${house.url}/actions?status=failed`);
+    await page.getByText("Retry all of these: 70 actions").click();
+    await page.getByRole("button", { name: "Retry 70 actions" }).click();
+    await page.getByText("70 actions begun again. Nothing is left.").waitFor();
+    expect(await page.locator("progress").getAttribute("value")).toBe("70");
+    for (const { id } of made) expect((await house.engine.desk.get(house.engine.owner, id)).run).toBe(2);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("copies a call as a command, secrets and all left out", async () => {
+    const id = await created({ approve: true, headers: { Authorization: "Bearer canary-0123456789abcdef" } });
+    const page = await enter(door, ann, { permissions: ["clipboard-read", "clipboard-write"] });
+    await page.goto(`${door.url}/actions/${id}`);
+    await page.getByText("curl", { exact: true }).click();
+    await page.getByRole("button", { name: "Copy" }).first().click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    const copied = String(await page.evaluate("navigator.clipboard.readText()"));
+    expect(copied).toContain('"Authorization": "YOUR_AUTHORIZATION"');
+    expect(copied).not.toContain("canary");
+  });
+});
