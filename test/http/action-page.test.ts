@@ -6,8 +6,7 @@ import { ANN, signedIn } from "./signed-in.ts";
 
 const NO_TARGET = "http://127.0.0.1:9/";
 /** Whose outcome nobody knows: it takes the request and closes. */
-const closing = () =>
-  Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: (socket) => void socket.terminate() } });
+const closing = () => Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: (socket) => socket.terminate() } });
 
 let door: RealDoor;
 let ann: Awaited<ReturnType<typeof signedIn>>;
@@ -52,7 +51,7 @@ describe("the page of an action", () => {
     }
     const drawing = /<svg[^>]*aria-label="([^"]*)"/.exec(html)?.[1];
     expect(drawing).toBe("waiting for its turn, 2 s; 1 failed attempt, 0 ms; 1 successful attempt, 0 ms.");
-    const bars = [...html.matchAll(/<rect class="bar bar-(\w+)" x="(\d+)"/g)].map(([, kind, x]) => [kind, Number(x)]);
+    const bars = [...html.matchAll(/<rect class="span span-(\w+)" x="(\d+)"/g)].map(([, kind, x]) => [kind, Number(x)]);
     expect(bars).toEqual([
       ["wait", 0],
       ["bad", 0],

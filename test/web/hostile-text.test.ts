@@ -96,7 +96,8 @@ describe("what agents and targets write", () => {
   const OURS =
     /^<script type="module" src="\/assets\/live-[0-9a-f]{16}\.js">$|^<\/script>$|^<svg class="scale" [^<]*>$|^<\/svg>$/;
   const STRANGE = /^<\/?(?:script|img|svg|iframe|object|embed|base|video|audio|math)\b/i;
-  const OUR_LINK = /^(?:\/$|\/auth\/logout$|\/(?:approvals|actions|search|assets|r)\b|#main$|data:image\/svg\+xml,)/;
+  const OUR_LINK =
+    /^(?:\/$|\/auth\/logout$|\/(?:overview|approvals|actions|search|keys|settings|docs|assets|r)\b|#main$|data:image\/svg\+xml,)/;
 
   async function look(path: string): Promise<string> {
     const response = await ann.visit(path, { headers: { accept: "text/html" } });

@@ -76,7 +76,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await door.engine.saw(id, { status: "completed" });
     await page.locator("#state").getByText("Completed").waitFor();
     await page.locator("#answer").getByText('"done": true').waitFor();
-    expect(await page.locator(".bar-bad").count()).toBe(2);
+    expect(await page.locator(".span-bad").count()).toBe(2);
     expect(await isSamePage(page)).toBe(true);
     expect(watched.troubles).toEqual([]);
   });
@@ -151,7 +151,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.keyboard.press("Escape");
     await page.goto(`${door.url}/actions`);
     await page.keyboard.press("/");
-    await page.keyboard.type(`${id}`);
+    await page.keyboard.type(id);
     await page.keyboard.press("Enter");
     await page.waitForURL(`${door.url}/actions/${id}`);
     await page.keyboard.press("r");
