@@ -36,9 +36,9 @@ const HERD = 100_000;
 const FAULTS: Readonly<Record<string, () => Promise<FaultReport>>> = {
   "F2 stop points": killEverywhere,
   "F3 power cuts": () => powerCuts(CUTS, chance),
-  "F4 fsync": () => diskErrors({ call: "fsync", error: "EIO", from: 5, count: 3 }),
-  "F4 no room": () => diskErrors({ call: "pwrite64", error: "ENOSPC", from: 50, count: 20 }),
-  "F4 write": () => diskErrors({ call: "pwrite64", error: "EIO", from: 50, count: 20 }),
+  "F4 fsync": () => diskErrors({ call: "fsync", error: "EIO", from: 5, count: 3, isAlone: true }),
+  "F4 no room": () => diskErrors({ call: "pwrite64", error: "ENOSPC", from: 50, count: 20, isAlone: true }),
+  "F4 write": () => diskErrors({ call: "pwrite64", error: "EIO", from: 50, count: 20, isAlone: true }),
   "F5 full": () => diskFull("while it runs"),
   "F5 full at the start": () => diskFull("at the start"),
   "F6 locked": () => databaseLocked(2_000),

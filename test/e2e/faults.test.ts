@@ -53,7 +53,7 @@ test.concurrent.skipIf(!has("strace"))(
   "a failed fsync",
   async () => {
     verifies("hostile.f4");
-    held(await diskErrors({ call: "fsync", error: "EIO", from: 5, count: 3 }));
+    held(await diskErrors({ call: "fsync", error: "EIO", from: 5, count: 3, isAlone: false }));
   },
   BOUND_MS,
 );

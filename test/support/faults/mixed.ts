@@ -7,6 +7,7 @@ import { aliveNow, type Called, judgeHistory } from "./history.ts";
 import { broken, type FaultReport } from "./report.ts";
 
 const CLIENTS = 8;
+const CALLS_MIN = 10;
 const SETTLE_MS_MAX = 90_000;
 const ENV = { RATE_LIMIT_PER_SECOND: "0", ATTEMPT_TIMEOUT_MS: "1000", RETRY_BASE_MS: "20", RETRY_CAP_MS: "200" };
 
@@ -70,7 +71,8 @@ export async function mixedFaults(forMs: number, chance: () => number): Promise<
   };
   const clients = Array.from({ length: CLIENTS }, client);
   const endMs = performance.now() + forMs;
-  while (performance.now() < endMs) {
+  // On a busy machine until there was something to go wrong.
+  while (performance.now() < endMs || called.length < CALLS_MIN) {
     await Bun.sleep(100 + chance() * 600);
     const [name = "", act] = Object.entries(acts)[Math.floor(chance() * 4)] ?? [];
     await act?.();
