@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { lateArrivals } from "../http/late.ts";
 import { canMount } from "../db/processes.ts";
 import { verifies } from "../spec/verifies.ts";
 import { canCut, powerCuts } from "../support/faults/power-cut.ts";
@@ -99,6 +100,15 @@ test.concurrent(
   async () => {
     verifies("hostile.f27", "hostile.5.never-lost", "hostile.5.final");
     held(await mixedFaults(500, Math.random));
+  },
+  BOUND_MS,
+);
+
+test.concurrent(
+  "B124 what does not arrive in time is closed, whoever waits for an action is not, and others are served",
+  async () => {
+    verifies("hostile.b124", "hostile.1.arrival", "hostile.1.arrival-longer");
+    held(await lateArrivals());
   },
   BOUND_MS,
 );

@@ -1,9 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ActionDesk } from "../../src/actions/desk.ts";
 import { verifies } from "../spec/verifies.ts";
-import { anAction } from "../support/factory.ts";
-import { cardboardDesk, KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+import { KEYS, openDoor } from "./stub-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 const door = openDoor();
@@ -97,57 +94,3 @@ test("two Authorization headers are none, in whichever order and even when they 
   }
   expect(door.calls).toEqual([]);
 });
-
-/** Short, so that nobody waits: the engine looks every four seconds. The service has thirty. */
-const ARRIVAL_SECONDS = 4;
-const BOUND = { boundMs: (ARRIVAL_SECONDS + 4) * 1_000 };
-
-/** A desk at which a wait lasts longer than a request may take to arrive. */
-function slowDesk(): ActionDesk {
-  const wait = async () => {
-    await Bun.sleep(ARRIVAL_SECONDS * 1_000 + 250);
-    return anAction({ id: KNOWN_ID, status: "active", attempts: 1 });
-  };
-  return { ...cardboardDesk([]), wait };
-}
-
-test("B124 what does not arrive in time is closed, whoever waits for an action is not, and others are served", async () => {
-  verifies("hostile.b124", "hostile.1.arrival", "hostile.1.arrival-longer");
-  await using slow = openDoor({ desk: slowDesk(), arrivalSeconds: ARRIVAL_SECONDS });
-  const sync = `{"url":"https://api.example.com/","sync":true}`;
-  const half = (body: string, headers: readonly string[]) => request("POST /v1/actions", [KEY, TYPE, ...headers], body);
-  const late = Promise.all([
-    exchange(slow.port, [half(`{"u`, [SIZE])], BOUND),
-    exchange(slow.port, [half("", ["Content-Length: 1000"])], { ...BOUND, drip: " " }),
-    exchange(slow.port, [half("", ["Transfer-Encoding: chunked"])], { ...BOUND, drip: "1\r\n \r\n" }),
-    // What asks for a wait has to be there in time as well.
-    exchange(slow.port, [half(sync.slice(0, 10), ["Content-Length: 1000"])], { ...BOUND, drip: " " }),
-    // A connection on which nothing more comes.
-    exchange(slow.port, [NEXT], BOUND),
-  ]);
-  const waiting = Promise.all([
-    exchange(slow.port, [request(`GET /v1/actions/${KNOWN_ID}?wait=100`, [KEY, "Connection: close"])]),
-    exchange(slow.port, [half(sync, [`Content-Length: ${sync.length}`, "Connection: close"])]),
-  ]);
-  // Two hundred that send neither head nor body to its end take nobody's place.
-  const stuck = Array.from({ length: 100 }, () => [
-    request("GET /v1/actions", [KEY]).slice(0, -2),
-    create([SIZE], "{"),
-  ]);
-  const leave = Promise.withResolvers<void>();
-  const held = stuck.flat().map((part) => exchange(slow.port, [part, () => leave.promise], { leaves: true }));
-  const timesMs: number[] = [];
-  for (let count = 0; count < 100; count += 1) {
-    const startedMs = performance.now();
-    expect((await slow.ask("/v1/actions")).status).toBe(200);
-    timesMs.push(performance.now() - startedMs);
-    await nextTurn();
-  }
-  expect(timesMs.toSorted((a, b) => a - b)[90]).toBeLessThan(100);
-
-  // Each would fail at its bound: not one second later than the limit and a look of the engine.
-  for (const { isClosed } of await late) expect(isClosed).toBe(true);
-  expect((await waiting).map(({ text }) => readAnswer(text).status)).toEqual([200, 201]);
-  leave.resolve();
-  await Promise.all(held);
-}, 20_000);

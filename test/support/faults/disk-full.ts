@@ -8,6 +8,7 @@ import { broken, type FaultReport } from "./report.ts";
 const DISK_BYTES = 8 * 1_048_576;
 const HEAL_MS_MAX = 5_000;
 const TRIES_MAX = 2_000;
+const SETTLE_MS = 250;
 
 /**
  * A service on a disk of eight megabytes that is full at its start or while it runs, and then has room again (F5). The
@@ -48,12 +49,15 @@ export async function diskFull(when: "at the start" | "while it runs"): Promise<
     if (refusal === 0) await Bun.sleep(5);
     refusal = await create();
   }
-  const sentBefore = target.received.length;
   const refused = [refusal, await create(), await create()];
   // The last few kilobytes that the log has already may still take so small a write as that of a probe.
   let ready = await statusOf("/ready");
   for (let tries = 0; tries < 50 && ready === 200; tries += 1) ready = await statusOf("/ready");
   const whenFull = { ready, health: await statusOf("/health") };
+  // What was claimed while there was room is still on its way.
+  await Bun.sleep(SETTLE_MS);
+  const sentBefore = target.received.length;
+  await Bun.sleep(SETTLE_MS);
   const sentWhenFull = target.received.length - sentBefore;
 
   rmSync(ballast);
