@@ -3,6 +3,7 @@ import cli from "../docs/cli.md" with { type: "text" };
 import delivery from "../docs/delivery.md" with { type: "text" };
 import events from "../docs/events.md" with { type: "text" };
 import operations from "../docs/operations.md" with { type: "text" };
+import pages from "../docs/pages.md" with { type: "text" };
 import security from "../docs/security.md" with { type: "text" };
 import start from "../docs/start.md" with { type: "text" };
 import verify from "../docs/verify.md" with { type: "text" };
@@ -26,6 +27,7 @@ export const GUIDES: readonly Guide[] = [
     about: "The ways to decide; receipts.",
     text: approvals,
   },
+  { name: "pages", file: "pages.md", title: "The pages", about: "What each page is for; keys.", text: pages },
   { name: "delivery", file: "delivery.md", title: "Delivery", about: "Attempts, retries, callbacks.", text: delivery },
   { name: "verify", file: "verify.md", title: "Verify signatures", about: "In six languages; rotation.", text: verify },
   { name: "events", file: "events.md", title: "Events", about: "The stream of every change.", text: events },

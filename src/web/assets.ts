@@ -16,7 +16,7 @@ export interface Asset {
 
 /** The stylesheet of all pages. */
 export const STYLE = assetOf("style", "css", "text/css; charset=utf-8", style);
-/** What only the pages of whoever is signed in need. */
+/** What pages need beside it that do not stand alone. */
 export const APP_STYLE = assetOf("app", "css", "text/css; charset=utf-8", appStyle);
 /** What these pages do by themselves where a browser runs scripts; all of it works without. */
 export const LIVE = assetOf("live", "js", "text/javascript; charset=utf-8", live);

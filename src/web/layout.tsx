@@ -36,13 +36,15 @@ export function Layout(props: LayoutProps) {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>{`${title} · Outgate`}</title>
-        {isAlone ? <style>{raw(STYLE.text)}</style> : <link rel="stylesheet" href={STYLE.path} />}
-        {visitor === null ? null : (
+        {isAlone ? (
+          <style>{raw(STYLE.text)}</style>
+        ) : (
           <>
+            <link rel="stylesheet" href={STYLE.path} />
             <link rel="stylesheet" href={APP_STYLE.path} />
-            <script type="module" src={LIVE.path} />
           </>
         )}
+        {visitor === null ? null : <script type="module" src={LIVE.path} />}
         <link rel="icon" type={ICON.type} href={isAlone ? ICON_IN_PAGE : ICON.path} />
       </head>
       <body>

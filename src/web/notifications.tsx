@@ -91,7 +91,11 @@ function Row({ entry }: { readonly entry: ShownNotification }) {
               , next <Time at={dueAt} near={createdAt} />
             </>
           ) : null}
-          . Action <code>{entry.actionId}</code>.
+          . Action{" "}
+          <a href={`/actions/${entry.actionId}`}>
+            <code>{entry.actionId}</code>
+          </a>
+          .
         </p>
         {lastError === null || status === "delivered" ? null : (
           <p class="small reason">

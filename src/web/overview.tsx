@@ -1,12 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { Asleep, FailingHost, Overview, OverviewSlot } from "../domain/overview.ts";
-import { Chart } from "./chart.tsx";
 import { Foreign } from "./foreign.tsx";
 import { Layout } from "./layout.tsx";
-import { Table, Time } from "./parts.tsx";
+import { HalfHours, Latency, Throughput } from "./overview-charts.tsx";
+import { Time } from "./parts.tsx";
 import { render } from "./render.ts";
 import type { Visitor } from "./visitor.ts";
-import { agoWords, counted, duration } from "./words.ts";
+import { agoWords, counted, duration, number } from "./words.ts";
 
 export interface OverviewPageProps {
   readonly visitor: Visitor;
@@ -28,6 +28,7 @@ export function overviewPage({ visitor, overview, asleep, now }: OverviewPagePro
         <Throughput overview={overview} />
         <Latency overview={overview} />
       </div>
+      <HalfHours overview={overview} />
       <div class="pair">
         <FailingHosts hosts={overview.hosts} now={now} />
         <Sleeping asleep={asleep} now={now} />
@@ -86,78 +87,6 @@ function Figure({ name, value, more = "" }: { readonly name: string; readonly va
   );
 }
 
-function Throughput({ overview: { slots, slotMs } }: Pick<OverviewPageProps, "overview">) {
-  const [completed, failed] = [sum(slots, "completed"), sum(slots, "failed")];
-  return (
-    <Chart
-      id="throughput"
-      title="Actions that ended"
-      layers={[
-        { name: "Completed", look: "good" },
-        { name: "Failed", look: "bad" },
-      ]}
-      isStacked
-      bars={slots.map((slot) => ({
-        values: [slot.completed, slot.failed],
-        words: `${span(slot, slotMs)}: ${slot.completed} completed, ${slot.failed} failed`,
-      }))}
-      top={(value) => `${number(value)} in half an hour`}
-      ends={endsOf(slots)}
-      summary={`Actions that ended, in half hours: ${number(completed)} completed and ${number(failed)} failed in all.`}
-    >
-      <Table caption="Actions that ended" heads={["From", "Created", "Completed", "Failed", "Attempts"]}>
-        {busy(slots).map((slot) => (
-          <tr>
-            <td>{clock(slot.at)}</td>
-            <td>{number(slot.created)}</td>
-            <td>{number(slot.completed)}</td>
-            <td>{number(slot.failed)}</td>
-            <td>{number(slot.attempts)}</td>
-          </tr>
-        ))}
-      </Table>
-    </Chart>
-  );
-}
-
-function Latency({ overview: { slots, slotMs, latency } }: Pick<OverviewPageProps, "overview">) {
-  const words = (slot: OverviewSlot) =>
-    slot.p50Ms === null || slot.p95Ms === null
-      ? "no attempt"
-      : `median ${duration(slot.p50Ms)}, 95 % ${duration(slot.p95Ms)}`;
-  const all =
-    latency === null ? "no attempt yet" : `median ${duration(latency.p50Ms)}, 95 % ${duration(latency.p95Ms)}`;
-  return (
-    <Chart
-      id="latency"
-      title="Latency of attempts"
-      layers={[
-        { name: "Median", look: "busy" },
-        { name: "95 %", look: "faint" },
-      ]}
-      isStacked={false}
-      bars={slots.map((slot) => ({
-        values: [slot.p50Ms ?? 0, slot.p95Ms ?? 0],
-        words: `${span(slot, slotMs)}: ${words(slot)}`,
-      }))}
-      top={duration}
-      ends={endsOf(slots)}
-      summary={`Latency of attempts, in half hours: in all ${all}.`}
-    >
-      <Table caption="Latency of attempts, within a tenth" heads={["From", "Attempts", "Median", "95 %"]}>
-        {busy(slots).map((slot) => (
-          <tr>
-            <td>{clock(slot.at)}</td>
-            <td>{number(slot.attempts)}</td>
-            <td>{slot.p50Ms === null ? "–" : duration(slot.p50Ms)}</td>
-            <td>{slot.p95Ms === null ? "–" : duration(slot.p95Ms)}</td>
-          </tr>
-        ))}
-      </Table>
-    </Chart>
-  );
-}
-
 function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; readonly now: Date }) {
   return (
     <section class="card" aria-labelledby="failing">
@@ -168,7 +97,7 @@ function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; 
           <li class="row-split">
             <div>
               <p class="line">
-                <Foreign text={host} />
+                <HostLink host={host} />
               </p>
               <p class="small reason">
                 <Foreign text={lastError} />{" "}
@@ -200,7 +129,7 @@ function Sleeping({ asleep: { count, due, isCut, hosts }, now }: { readonly asle
         {hosts.map((host) => (
           <li class="row-split">
             <p class="line">
-              <Foreign text={host.host} />
+              <HostLink host={host.host} status="pending" />
             </p>
             <p class="small">
               <b>{number(host.count)}</b>{" "}
@@ -215,32 +144,14 @@ function Sleeping({ asleep: { count, due, isCut, hosts }, now }: { readonly asle
   );
 }
 
-function endsOf(slots: readonly OverviewSlot[]) {
-  const first = slots[0];
-  return [first === undefined ? "" : clock(first.at), "now"] as const;
-}
-
-/** The rows that say something. */
-function busy(slots: readonly OverviewSlot[]): readonly OverviewSlot[] {
-  return slots.filter(({ created, attempts }) => created + attempts > 0);
-}
-
-function span({ at }: OverviewSlot, slotMs: number): string {
-  return `${clock(at)} to ${clock(new Date(at.getTime() + slotMs))}`;
-}
-
-/** The time of day, in UTC. */
-function clock(at: Date): string {
-  return at.toISOString().slice(11, 16);
-}
-
-function sum(slots: readonly OverviewSlot[], of: "completed" | "failed"): number {
-  return slots.reduce((all, slot) => all + slot[of], 0);
-}
-
-/** 12,345 */
-function number(value: number): string {
-  return value.toLocaleString("en-GB");
+/** Leads to the actions of a host. */
+function HostLink({ host, status }: { readonly host: string; readonly status?: "pending" }) {
+  const query = new URLSearchParams(status === undefined ? { host } : { host, status });
+  return (
+    <a href={`/actions?${query.toString()}`}>
+      <Foreign text={host} />
+    </a>
+  );
 }
 
 /** Rounded down: what failed once is not 100 %. */

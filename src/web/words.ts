@@ -42,6 +42,11 @@ export function sizeOf(text: string): string {
   return bytes < 1_000_000 ? `${trimmed(bytes / 1_000)} kB` : `${trimmed(bytes / 1_000_000)} MB`;
 }
 
+/** 12,345 */
+export function number(value: number): string {
+  return value.toLocaleString("en-GB");
+}
+
 /** "1 attempt", "2 attempts". */
 export function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;

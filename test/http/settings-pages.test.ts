@@ -162,7 +162,7 @@ describe("callbacks on the settings page", () => {
       made.unshift((await house.call("POST", "/v1/actions", body)).json.id);
     }
     await house.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` });
-    const idsIn = (html: string) => [...html.matchAll(/Action <code>(act_\w+)</g)].map(([, id]) => id ?? "");
+    const idsIn = (html: string) => [...html.matchAll(/href="\/actions\/(act_\w+)"/g)].map(([, id]) => id ?? "");
     const settings = await bob.pageOf("/settings");
     expect(idsIn(settings)).toEqual(made.slice(0, NOTIFICATIONS_NEWEST_MAX));
     expect(settings).toContain("not tried yet");
