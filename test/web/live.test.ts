@@ -138,6 +138,8 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.keyboard.press("a");
     await page.getByRole("dialog", { name: "Approve POST 127.0.0.1:9?" }).waitFor();
     await page.keyboard.press("Escape");
+    // Keys in a dialog are the dialog's, and it takes a moment to close.
+    await page.locator("dialog").waitFor({ state: "detached" });
     expect((await actionOf(id)).status).toBe("awaiting_approval");
     await page.keyboard.press("x");
     await page.getByRole("dialog", { name: "Reject POST 127.0.0.1:9?" }).waitFor();
@@ -145,6 +147,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.keyboard.press("Enter");
     await page.locator("#state").getByText("Cancelled").waitFor();
     expect((await actionOf(id)).status).toBe("cancelled");
+    await page.waitForLoadState();
 
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keys" }).getByText("Approve, after a question").waitFor();
