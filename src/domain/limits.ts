@@ -14,6 +14,8 @@ export const JSON_DEPTH_MAX = 64;
 export const JSON_MEMBERS_MAX = 10_000;
 /** After a refusal this much of the rest is read and dropped, so that the client sees the answer (hostile 1). */
 export const REFUSED_BODY_BYTES_DROPPED_MAX = 4 * 1_048_576;
+/** And this long the connection stays behind it, unread: a reset would overtake the answer while the client still sends. */
+export const REFUSED_BODY_LINGER_MS = 250;
 export const REFUSED_BODY_MS_MAX = 2 * SECOND_MS;
 export const REQUEST_ARRIVAL_MS_MAX = 30 * SECOND_MS;
 

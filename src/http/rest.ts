@@ -1,4 +1,4 @@
-import { REFUSED_BODY_BYTES_DROPPED_MAX, REFUSED_BODY_MS_MAX } from "../domain/limits.ts";
+import { REFUSED_BODY_BYTES_DROPPED_MAX, REFUSED_BODY_LINGER_MS, REFUSED_BODY_MS_MAX } from "../domain/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Visit } from "./visit.ts";
 
@@ -26,7 +26,10 @@ export async function closing(visit: Visit, response: Response, clock: Clock): P
   return new Response(body, init);
 }
 
-/** Reads what is left of a body and drops it: up to 4 MiB or 2 s of it. Never throws. */
+/**
+ * Reads what is left of a body and drops it: up to 4 MiB or 2 s of it, and rests for a moment where there was more, so
+ * that the reset of a close does not overtake the answer. Never throws.
+ */
 export async function dropRest({ body }: Request, clock: Clock): Promise<void> {
   const stream: ReadableStream<Uint8Array> | null = body;
   if (stream === null || stream.locked) return;
@@ -39,6 +42,7 @@ export async function dropRest({ body }: Request, clock: Clock): Promise<void> {
       if (done) return;
       dropped += value.byteLength;
     }
+    await new Promise<void>((resolve) => void clock.after(REFUSED_BODY_LINGER_MS, resolve));
     await reader.cancel();
   } catch {
     // The client is gone, and with it whoever the answer was for.
