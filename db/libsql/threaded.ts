@@ -1,5 +1,5 @@
 import { openFile } from "./file.ts";
-import type { Done, Sql, SqlValue, Statement } from "./sql.ts";
+import type { Done, Row, Sql, SqlValue, Statement } from "./sql.ts";
 
 /** A statement as it crosses to the thread: its number, its arguments and, the first time, its text. */
 export type Sent = readonly [number: number, args: readonly SqlValue[], text?: string];
@@ -11,8 +11,11 @@ export type Order =
 
 export type ToWorker = { readonly call: number } & Order;
 
+/** What a statement did, as it crosses back: its rows if it returns any, or else how many it changed. */
+export type Outcome = number | readonly Row[];
+
 export type FromWorker =
-  | { readonly call: number; readonly done: readonly Done[] }
+  | { readonly call: number; readonly outcomes: readonly Outcome[] }
   | { readonly call: number; readonly failed: { readonly code: string; readonly message: string } };
 
 /**
@@ -100,9 +103,15 @@ class Thread {
     const call = this.#calls.get(message.call);
     this.#calls.delete(message.call);
     if (this.#calls.size === 0) this.#worker.unref();
-    if ("done" in message) call?.resolve(message.done);
+    if ("outcomes" in message) call?.resolve(message.outcomes.map(doneOf));
     else call?.reject(new DatabaseError(message.failed));
   }
+}
+
+const NO_ROWS: readonly Row[] = [];
+
+function doneOf(outcome: Outcome): Done {
+  return typeof outcome === "number" ? { changes: outcome, rows: NO_ROWS } : { changes: outcome.length, rows: outcome };
 }
 
 /** In the words of the binding, so that `faultOf` reads both alike. */

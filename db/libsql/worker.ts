@@ -24,9 +24,10 @@ async function obey(message: ToWorker): Promise<FromWorker> {
   const { call } = message;
   if (message.kind === "open") sql = openFile(message.path);
   if (message.kind === "close") await sql?.close();
-  if (message.kind !== "batch") return { call, done: [] };
+  if (message.kind !== "batch") return { call, outcomes: [] };
   if (sql === null) throw new Error("The database is not open.");
-  return { call, done: await sql.batch(message.statements.map(statementOf)) };
+  const done = await sql.batch(message.statements.map(statementOf));
+  return { call, outcomes: done.map(({ changes, rows }) => (rows.length > 0 ? rows : changes)) };
 }
 
 function statementOf([number, args, text]: Sent): Statement {

@@ -51,11 +51,22 @@ export class Writer {
     while (this.#flushing !== null) await this.#flushing;
   }
 
+  /**
+   * One commit after the other for as long as something waits. The next one is under way before those of the last hear of
+   * it, so that what they do then and what the disk does go on side by side.
+   */
   async #flush(): Promise<void> {
     await nextTurn();
+    let tell = nobody;
     while (this.#waiting.length > 0) {
-      await this.#commit(this.#take());
-      // Sockets get their turn between two commits, and the next one gathers what they bring.
+      const committing = this.#commit(this.#take());
+      tell();
+      // Sockets get their turn in every commit, also where the database has no thread of its own.
+      [tell] = await Promise.all([committing, nextTurn()]);
+      if (this.#waiting.length > 0) continue;
+      tell();
+      tell = nobody;
+      // What those who have just heard want to write is not there yet.
       await nextTurn();
     }
     this.#flushing = null;
@@ -73,32 +84,34 @@ export class Writer {
     return this.#waiting.splice(0, count === -1 ? this.#waiting.length : Math.max(1, count));
   }
 
-  async #commit(writes: readonly Write[]): Promise<void> {
+  /** Commits, and resolves with what tells the callers of it; refused ones have heard already. */
+  async #commit(writes: readonly Write[]): Promise<() => void> {
     if (this.#deathCause !== null) return refuse(writes, this.#deathCause);
     try {
       const done = await this.#batch(writes.flatMap((write) => write.statements));
-      let from = 0;
-      for (const write of writes) {
-        write.resolve(done.slice(from, from + write.statements.length));
-        from += write.statements.length;
-      }
+      return () => resolveAll(writes, done);
     } catch (error) {
       const fault = faultOf(error);
       if (fault === "rejected") return this.#commitHalves(writes, error);
       if (fault === "fatal") this.#deathCause = error;
       refuse(writes, error);
       if (fault === "fatal") this.#onFatal(error);
+      return nobody;
     }
   }
 
   /** One write that the database refuses must not take the others of its turn along: the half without it is committed. */
-  async #commitHalves(writes: readonly Write[], error: unknown): Promise<void> {
+  async #commitHalves(writes: readonly Write[], error: unknown): Promise<() => void> {
     const [only] = writes;
-    if (writes.length === 1) return only?.reject(error);
+    if (writes.length === 1) {
+      only?.reject(error);
+      return nobody;
+    }
     const middle = Math.ceil(writes.length / 2);
-    await this.#commit(writes.slice(0, middle));
+    const tellFirst = await this.#commit(writes.slice(0, middle));
+    tellFirst();
     await nextTurn();
-    await this.#commit(writes.slice(middle));
+    return this.#commit(writes.slice(middle));
   }
 
   async #batch(statements: readonly Statement[]): Promise<readonly Done[]> {
@@ -114,8 +127,21 @@ export class Writer {
   }
 }
 
-function refuse(writes: readonly Write[], cause: unknown): void {
+function resolveAll(writes: readonly Write[], done: readonly Done[]): void {
+  let from = 0;
+  for (const write of writes) {
+    write.resolve(done.slice(from, from + write.statements.length));
+    from += write.statements.length;
+  }
+}
+
+function refuse(writes: readonly Write[], cause: unknown): () => void {
   for (const write of writes) write.reject(unavailable(cause));
+  return nobody;
+}
+
+function nobody(): void {
+  // Everybody has heard.
 }
 
 function bytesOf(statements: readonly Statement[]): number {

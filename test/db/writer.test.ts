@@ -39,6 +39,36 @@ describe("group commit", () => {
     expect(db.batches).toEqual([1, 3]);
   });
 
+  test("the next commit is under way before those of the last hear of it", async () => {
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let begun = 0;
+    await using db = await openNotes({ before: () => gates[begun++]?.promise ?? null });
+    const first = db.writer.write([insert("a")]);
+    await until(() => begun === 1);
+    const second = db.writer.write([insert("b")]);
+    gates[0]?.resolve();
+    await first;
+    expect(begun).toBe(2);
+    expect(await db.names()).toEqual(["a"]);
+    gates[1]?.resolve();
+    await second;
+    expect(await db.names()).toEqual(["a", "b"]);
+  });
+
+  test("nothing is under way behind a commit whose end is not known", async () => {
+    const gate = Promise.withResolvers<void>();
+    let begun = 0;
+    await using db = await openNotes({ before: () => (begun++ === 0 ? gate.promise : null) });
+    const first = db.writer.write([insert("a")]);
+    await until(() => begun === 1);
+    const second = db.writer.write([insert("b")]);
+    for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(begun).toBe(1);
+    gate.resolve();
+    await Promise.all([first, second]);
+    expect(begun).toBe(2);
+  });
+
   test("keeps the order in which writes came, over many commits", async () => {
     await using db = await openNotes();
     const names = Array.from({ length: 2 * FLUSH_ROWS_MAX + 7 }, (_, at) => `n${at}`);
