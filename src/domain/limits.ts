@@ -221,3 +221,6 @@ export const SESSION_SWEEP_MS = MINUTE_MS;
 export const KEEP_ALIVE_MS = 10 * SECOND_MS;
 
 export const RATE_WINDOW_MS = SECOND_MS;
+/** A refusal of an account that floods waits about this long; beyond so many at a time they go out at once. */
+export const REFUSAL_HELD_MS = SECOND_MS;
+export const REFUSALS_HELD_MAX = 4_096;

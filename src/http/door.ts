@@ -31,7 +31,7 @@ export type Door = (request: Request, server: Server<unknown> | null, known?: Ca
  */
 export function createDoor(deps: DoorDeps, routes: readonly Route[]): Door {
   const { authenticate, clock, ids, log } = deps;
-  const countIn = createRateLimit(clock, deps.limits.rateLimitPerSecond);
+  const rate = createRateLimit(clock, deps.limits.rateLimitPerSecond);
   const route = createRouter(routes, (visit, error) => refuse(visit, error, log));
   const guards = guardsOf(routes);
 
@@ -41,7 +41,7 @@ export function createDoor(deps: DoorDeps, routes: readonly Route[]): Door {
     guard?.(visit.request.headers);
     const caller = await authenticate(visit.request.headers.get("authorization"));
     visit.caller = caller;
-    visit.count = (requests) => countIn(caller.accountId, requests);
+    visit.count = (requests) => rate.count(caller.accountId, requests);
     visit.count(1);
   };
 
@@ -70,6 +70,7 @@ export function createDoor(deps: DoorDeps, routes: readonly Route[]): Door {
       isBodyUnread: hasBody(request),
     };
     const answered = await answer(visit);
+    if (visit.errorCode === "rate_limited" && visit.caller !== null) await rate.slowDown(visit.caller.accountId);
     const response = visit.isBodyUnread ? await closing(visit, answered, clock) : answered;
     response.headers.set("x-request-id", visit.name.id);
     writeDown(visit, response.status, deps);
