@@ -67,8 +67,8 @@ export const KeyList = Type.Object(
 );
 export type KeyList = Static<typeof KeyList>;
 
-/** A key as far as it is shown; `ports/store.ts` keeps more of it. */
-interface KeyRow {
+/** A key as far as it is shown, in JSON and on pages; `ports/store.ts` keeps more of it. */
+export interface ShownKey {
   readonly id: string;
   readonly name: string;
   readonly role: Role;
@@ -89,16 +89,16 @@ export function checkCreateKey(value: unknown): { readonly name: string; readonl
 }
 
 /** The list as JSON text. */
-export function keyListJson(keys: readonly KeyRow[]): string {
+export function keyListJson(keys: readonly ShownKey[]): string {
   return JSON.stringify({ data: keys.map(shown) });
 }
 
 /** A new key as JSON text, with the key itself. */
-export function createdKeyJson(row: KeyRow, key: string): string {
+export function createdKeyJson(row: ShownKey, key: string): string {
   return JSON.stringify({ ...shown(row), key });
 }
 
-function shown(row: KeyRow): Static<typeof Key> {
+function shown(row: ShownKey): Static<typeof Key> {
   return {
     id: row.id,
     name: row.name,

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import type { Hold, Role } from "../domain/roles.ts";
+import type { ShownKey } from "../contract/key.ts";
 import { Foreign } from "./foreign.tsx";
 import { holdWord, roleWord } from "./key-words.ts";
 import { Layout } from "./layout.tsx";
@@ -7,18 +7,6 @@ import { Chip, Notice, Time } from "./parts.tsx";
 import { render } from "./render.ts";
 import type { Visitor } from "./visitor.ts";
 import { agoWords } from "./words.ts";
-
-/** A key as a page shows it; the key itself is nowhere to be read. */
-export interface ShownKey {
-  readonly id: string;
-  readonly name: string;
-  readonly role: Role;
-  readonly hold: Hold;
-  readonly last4: string;
-  readonly createdAt: Date;
-  readonly lastUsedAt: Date | null;
-  readonly revokedAt: Date | null;
-}
 
 export interface KeysPageProps {
   readonly visitor: Visitor;

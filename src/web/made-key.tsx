@@ -1,7 +1,8 @@
 /** @jsxImportSource hono/jsx */
+import type { ShownKey } from "../contract/key.ts";
 import type { Role } from "../domain/roles.ts";
 import { holdWord, roleWord } from "./key-words.ts";
-import { KeyName, type ShownKey } from "./keys.tsx";
+import { KeyName } from "./keys.tsx";
 import { Layout } from "./layout.tsx";
 import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";

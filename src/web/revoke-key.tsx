@@ -1,7 +1,8 @@
 /** @jsxImportSource hono/jsx */
+import type { ShownKey } from "../contract/key.ts";
 import { Button, FormToken } from "./form.tsx";
 import { roleWord } from "./key-words.ts";
-import { KeyName, type ShownKey } from "./keys.tsx";
+import { KeyName } from "./keys.tsx";
 import { Layout } from "./layout.tsx";
 import { Facts, Time } from "./parts.tsx";
 import { render } from "./render.ts";

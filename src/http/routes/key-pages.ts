@@ -1,10 +1,10 @@
 import type { KeyDesk } from "../../accounts/keys.ts";
-import { checkCreateKey } from "../../contract/key.ts";
+import { checkCreateKey, type ShownKey } from "../../contract/key.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { KEY_ID } from "../../domain/id.ts";
 import { KEYS_SHOWN_MAX } from "../../domain/limits.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { keysPage, type ShownKey } from "../../web/keys.tsx";
+import { keysPage } from "../../web/keys.tsx";
 import { madeKeyPage } from "../../web/made-key.tsx";
 import { newKeyPage, type TypedKey, UNTYPED_KEY } from "../../web/new-key.tsx";
 import { revokeKeyPage } from "../../web/revoke-key.tsx";
