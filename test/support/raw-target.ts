@@ -143,10 +143,10 @@ export function floods(text: string, wave: string | Uint8Array): Behaviour {
   };
 }
 
-/** Says the text and then breaks the connection by RST, once the text has been handed to the network. */
+/** Says the text and then breaks the connection by RST, once it was read: a reset throws away what was not. */
 export function resets(text = ""): Behaviour {
   return (socket) => {
     if (text === "") socket.resetAndDestroy();
-    else socket.write(text, () => setTimeout(() => socket.resetAndDestroy(), 20));
+    else socket.write(text, () => setTimeout(() => socket.resetAndDestroy(), 200));
   };
 }
