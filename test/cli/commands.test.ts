@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
-import { MAIN, outgate, type OutgateOptions, type Said, start } from "./outgate.ts";
+import { isWatched, MAIN, outgate, type OutgateOptions, type Said, start } from "./outgate.ts";
 
 /** The members of answers that these tests look at. */
 interface Shown {
@@ -136,6 +136,7 @@ describe("outgate get", () => {
 });
 
 test("outgate list looks for actions", async () => {
+  await held();
   const id = await held();
   const { value } = await json(["list", "--status", "awaiting_approval", "--status", "failed", "--limit", "1"]);
   expect(value["data"]).toMatchObject([{ id }]);
@@ -174,7 +175,8 @@ describe("outgate watch", () => {
     const beginning = await untilTold(first, held);
     const { value } = await json(["send", target.url, "--wait", "20"]);
     const told: Shown[] = [beginning];
-    while (told.at(-1)?.status !== "completed") told.push(await lines.next().then(({ value: line }) => dataOf(line)));
+    const isOver = () => told.some(({ id, status }) => id === value.id && status === "completed");
+    while (!isOver()) told.push(await lines.next().then(({ value: line }) => dataOf(line)));
     expect(told.filter(({ id }) => id === value.id).map(({ status }) => status)).toEqual([
       "pending",
       "active",
@@ -188,7 +190,7 @@ describe("outgate watch", () => {
   test("of one action ends with it, and says how, also when it had ended before", async () => {
     const id = await held();
     const watching = say(["watch", id]);
-    await Bun.sleep(500);
+    await isWatched(service, id);
     await say(["reject", id]);
     expect((await watching).code).toBe(1);
     expect(await say(["watch", id])).toMatchObject({ code: 1, out: "" });

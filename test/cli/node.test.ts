@@ -4,7 +4,7 @@ import { CLIENT_COMMANDS } from "../../src/cli/client-commands.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { Target } from "../support/target.ts";
-import { outgate } from "./outgate.ts";
+import { isWatched, outgate } from "./outgate.ts";
 
 let service: Service;
 let target: Target;
@@ -37,7 +37,7 @@ test("the commands for a service elsewhere are one file for Node, and do there w
   expect((await say("list", "--limit", "1")).out).toContain(id);
   const held = JSON.parse((await say("send", target.url, "--approve")).out) as { id: string };
   const watching = say("watch", held.id);
-  await Bun.sleep(500);
+  await isWatched(service, held.id);
   expect((await say("approve", held.id, "--wait", "10")).code).toBe(0);
   expect((await watching).code).toBe(0);
   expect((await watching).out).toContain('"type":"action.completed"');

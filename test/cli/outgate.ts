@@ -1,5 +1,7 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Service } from "../support/service.ts";
+import { until } from "../support/until.ts";
 
 export const MAIN = join(import.meta.dir, "../../src/cli/main.ts");
 
@@ -34,6 +36,11 @@ export function start(
     stdout: "pipe",
     stderr: "pipe",
   });
+}
+
+/** Resolves when `outgate watch` of an action listens: first it opens its stream, then it looks at the action. */
+export async function isWatched(service: Service, id: string): Promise<void> {
+  await until(() => service.log().some((line) => line["route"] === "/v1/actions/{id}" && line["action_id"] === id));
 }
 
 /** Runs `outgate` to its end. */

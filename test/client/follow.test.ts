@@ -1,16 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import { createClient } from "../../src/client/client.ts";
 import type { OutgateEvent } from "../../src/client/follow.ts";
 import { messagesOf } from "../../src/client/messages.ts";
 import { openRealDoor, type RealDoor } from "../http/real-house.ts";
 import { KEYS } from "../http/stub-house.ts";
+import { until } from "../support/until.ts";
 
 let door: RealDoor;
-beforeAll(async () => {
+// One each: a reader of the test before leaves a moment later than the test does.
+beforeEach(async () => {
   door = await openRealDoor({ starts: false });
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterEach(() => door[Symbol.asyncDispose]());
 
 const held = async () => (await door.engine.create({ approve: true })).id;
 
@@ -88,7 +90,7 @@ describe("streamEvents", () => {
     const client = createClient({ url: between.url, apiKey: KEYS.owner });
     const events = client.streamEvents({ signal: leave.signal, onBreak: (error) => breaks.push(error) });
     const first = take(events, 1);
-    while (between.seen.length === 0 || door.engine.clock.timers === 0) await Bun.sleep(1);
+    await until(() => door.engine.clock.timers > 0);
     const ids = [await held()];
     const seen = [...(await first)];
     const next = take(events, 3);
@@ -114,15 +116,13 @@ describe("streamEvents", () => {
   });
 
   test("leaves the service when its reader does", async () => {
-    const count = door.engine.clock.timers;
     const events = createClient({ url: door.url, apiKey: KEYS.owner }).streamEvents();
     const first = events.next();
-    while (door.engine.clock.timers === count) await Bun.sleep(1);
+    await until(() => door.engine.clock.timers > 0);
     await held();
     await first;
     await events.return(undefined);
-    while (door.engine.clock.timers > count) await Bun.sleep(1);
-    expect(door.engine.clock.timers).toBe(count);
+    await until(() => door.engine.clock.timers === 0);
   });
 });
 
