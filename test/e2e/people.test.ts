@@ -3,6 +3,7 @@ import type { Browser } from "playwright-core";
 import { verifies } from "../spec/verifies.ts";
 import { barriersOf, HAS_BROWSER, openBrowser, openPage, overflowOf } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
 import { Service } from "../support/service.ts";
 
 /** Browsers and services, one after the other, on a machine that may be busy. */
@@ -173,10 +174,3 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
     TIMEOUT,
   );
 });
-
-async function freePort(): Promise<number> {
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const { port } = server;
-  await server.stop(true);
-  return port ?? 0;
-}

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { verifies } from "../spec/verifies.ts";
+import { freePort } from "../support/free-port.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -44,10 +45,3 @@ test("the settings file lists nothing that the README's walk needs", async () =>
     expect(await Bun.file(join(ROOT, path)).exists()).toBe(true);
   }
 });
-
-async function freePort(): Promise<number> {
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const { port } = server;
-  await server.stop(true);
-  return port ?? 0;
-}

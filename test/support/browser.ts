@@ -80,11 +80,3 @@ export async function watchPage(browser: Browser, options: BrowserContextOptions
   });
   return { page, troubles, [Symbol.asyncDispose]: () => context.close() };
 }
-
-/** A port of loopback that is free at this moment: a page's own address has to be known before it is served. */
-export async function freePort(): Promise<number> {
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const { port = 0 } = server;
-  await server.stop(true);
-  return port;
-}

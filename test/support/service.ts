@@ -120,11 +120,3 @@ export class Service implements AsyncDisposable {
 export function newFolder(): string {
   return mkdtempSync(join(tmpdir(), "outgate-"));
 }
-
-/** A port that is free now. */
-export async function freePort(): Promise<number> {
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const { port } = server;
-  await server.stop(true);
-  return port ?? 0;
-}

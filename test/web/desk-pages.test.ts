@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Browser } from "playwright-core";
 import { openRealDoor, type RealDoor } from "../http/real-house.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { barriersOf, freePort, HAS_BROWSER, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
+import { barriersOf, HAS_BROWSER, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
+import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 import { verifies } from "../spec/verifies.ts";
 

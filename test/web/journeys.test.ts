@@ -5,7 +5,8 @@ import { openRealDoor, type RealDoor } from "../http/real-house.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-house.ts";
 import { verifies } from "../spec/verifies.ts";
-import { freePort, HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
+import { HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
+import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 
 // A browser, on a machine that may be busy.

@@ -1,6 +1,7 @@
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { freePort, newFolder, OWNER_KEY, Service } from "../service.ts";
+import { freePort } from "../free-port.ts";
+import { newFolder, OWNER_KEY, Service } from "../service.ts";
 import { Target } from "../target.ts";
 import { storedIn } from "./database.ts";
 import { broken, type FaultReport } from "./report.ts";

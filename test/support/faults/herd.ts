@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { openStoreAt } from "../store.ts";
 import { aCreation } from "../factory.ts";
 import { memoryOf } from "../memory.ts";
-import { freePort, newFolder, OWNER_KEY, Service } from "../service.ts";
+import { freePort } from "../free-port.ts";
+import { newFolder, OWNER_KEY, Service } from "../service.ts";
 import { broken, type FaultReport, quantile } from "./report.ts";
 
 const HOSTS = 20;
