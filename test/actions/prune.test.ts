@@ -96,7 +96,8 @@ describe("retention", () => {
     expect(await engine.store.actions.waiting()).toMatchObject({ awaiting_approval: waits.length });
     // In one piece 100,000 made these 1.4 s and 2.7 s; a machine that does other things makes gaps of its own.
     expect(gapMs).toBeLessThan(Math.max(300, 4 * idleGapMs));
-    expect(p99Ms).toBeLessThan(Math.max(300, 4 * idleGapMs));
+    // A write that waits for all of it waits as long as all of it takes, on whatever machine.
+    expect(p99Ms).toBeLessThan(Math.max(300, 250 * seconds));
   }, 120_000);
 });
 

@@ -136,8 +136,10 @@ test("locked by another process for a second: nothing is lost, and the event loo
   expect(answers).toEqual(ids.map(() => "created"));
   const found = await Promise.all(ids.map((id) => store.actions.find(ACCOUNT, id)));
   expect(found.filter((action) => action === null)).toEqual([]);
-  expect(slowestMs).toBeLessThan(1_000 + 500);
-  expect(performance.now() - began).toBeLessThan(1_000 + 1_000);
+  // Half a second over the lock on a machine that does nothing else (`npm run faults`); here it is told from a write that
+  // waits for another turn of seconds.
+  expect(slowestMs).toBeLessThan(1_000 + 1_500);
+  expect(performance.now() - began).toBeLessThan(1_000 + 3_000);
   expect(gap).toBeLessThan(300);
   await store.close();
 });

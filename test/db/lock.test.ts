@@ -10,13 +10,15 @@ import { startChild } from "./processes.ts";
 test("a second process on one file is refused within a second, and says why", async () => {
   await using folder = await temporaryFolder();
   const path = join(folder.path, "outgate.db");
+  const startedMs = performance.now();
   await using first = startChild("hold", path);
   expect(await first.line()).toBe("open");
 
-  const began = performance.now();
+  const openMs = performance.now();
   await using second = startChild("hold", path);
   expect(await second.exited).toBe(1);
-  expect(performance.now() - began).toBeLessThan(1_000);
+  // Beside what a process takes here to start at all.
+  expect(performance.now() - openMs).toBeLessThan(1_000 + (openMs - startedMs));
   expect(await second.errors()).toBe(
     `DatabaseInUse: Another Outgate has the database ${path} open. Stop it, or set DATABASE_URL to another file.\n`,
   );

@@ -60,5 +60,6 @@ test("a second signal ends it at once", async () => {
   service.process.kill("SIGTERM");
   await service.logged("service.stopping");
   expect(await service.end("SIGTERM")).toBe(1);
-  expect(performance.now() - startedMs).toBeLessThan(2_000);
+  // The first alone would wait for the call, up to half a minute.
+  expect(performance.now() - startedMs).toBeLessThan(10_000);
 });
