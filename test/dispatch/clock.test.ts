@@ -12,6 +12,7 @@ import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
+import { until } from "../support/until.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -25,7 +26,10 @@ function newFolder(): string {
   return folder;
 }
 
-/** Lets what the last turn of the clock has set in motion come to rest: reads and writes of a real file. */
+/**
+ * Whether it comes so while what the last turn of the clock has set in motion comes to rest: reads and writes of a real
+ * file. On a busy machine it may come later; what has to come is waited for by `until`.
+ */
 async function rest(isSo: () => boolean | Promise<boolean>): Promise<boolean> {
   for (let turns = 0; turns < 200; turns += 1) {
     if (await isSo()) return true;
@@ -48,7 +52,7 @@ describe("a wall clock that is set back by an hour", () => {
     expect(sender.sent).toHaveLength(1);
     engine.clock.advance(1);
     // The alarm rings when it was set to, and finds out why nothing is due.
-    expect(await rest(() => sender.sent.length === 2)).toBe(true);
+    await until(() => sender.sent.length === 2);
     const done = await engine.saw(id, { status: "completed" });
     expect(done.result?.durationMs).toBe(0);
     expect(engine.lines).toContainEqual(
@@ -69,7 +73,7 @@ describe("a wall clock that is set back by an hour", () => {
     await using engine = await openEngine({ folder, sender, clock });
     const due = async () => (await engine.desk.get(engine.owner, id)).dueAt?.getTime();
     const expected = engine.clock.now().getTime() + 2_000;
-    expect(await rest(async () => (await due()) === expected)).toBe(true);
+    await until(async () => (await due()) === expected);
     engine.clock.advance(1_999);
     expect(sender.sent).toHaveLength(0);
     engine.clock.advance(1);
@@ -103,12 +107,12 @@ describe("a wall clock that is set back by an hour", () => {
     // Whatever turns the wheel finds it out; here another action does.
     const other = await engine.create({ retries: 1 });
     await engine.saw(other.id, { status: "completed" });
-    expect(await rest(async () => (await dueInMs()) === 7_190_000)).toBe(true);
+    await until(async () => (await dueInMs()) === 7_190_000);
     engine.clock.advance(7_189_999);
     await Bun.sleep(5);
     expect(sender.sent).toHaveLength(2);
     engine.clock.advance(1);
-    expect(await rest(() => sender.sent.length === 3)).toBe(true);
+    await until(() => sender.sent.length === 3);
   });
 
   test("delays no callback", async () => {
@@ -228,18 +232,18 @@ test("whatever the wall clock does, no attempt is lost, doubled or later than it
       const jumpMs = jumps[failures] ?? 0;
       clock.advance(stepMs / 2);
       clock.jump(jumpMs);
-      const isSent = () => rest(() => sentMs.length === failures + 1);
+      const isSent = () => sentMs.length === failures + 1;
       clock.advance(stepMs / 2);
       // Set back to before the failure, or not at all: the step ends when it would have ended.
-      if (jumpMs >= 0 || jumpMs < -stepMs - CLOCK_TOLERANCE_MS) expect(await isSent()).toBe(true);
-      else if (!(await isSent())) {
+      if (jumpMs < 0 && jumpMs >= -stepMs - CLOCK_TOLERANCE_MS && !(await rest(isSent))) {
         // Set back to within the step, or hardly at all: it is due where its time says, and that is no step away.
-        const { dueAt } = await engine.desk.get(engine.owner, id);
-        const remainingMs = (dueAt?.getTime() ?? 0) - clock.now().getTime();
-        expect(remainingMs).toBeWithin(0, stepMs + CLOCK_TOLERANCE_MS + 1);
-        clock.advance(remainingMs);
-        expect(await isSent()).toBe(true);
+        const { status, dueAt } = await engine.desk.get(engine.owner, id);
+        const remainingMs = status === "pending" && dueAt !== null ? dueAt.getTime() - clock.now().getTime() : 0;
+        expect(remainingMs).toBeLessThanOrEqual(stepMs + CLOCK_TOLERANCE_MS);
+        // Due already, it is on its way.
+        clock.advance(Math.max(0, remainingMs));
       }
+      await until(isSent);
     }
     const failed = await engine.saw(id, { status: "failed" });
     expect(failed.attempts).toBe(RETRIES);
