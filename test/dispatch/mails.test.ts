@@ -133,6 +133,7 @@ describe("a provider that is down", () => {
     for (const { id } of created) await engine.desk.cancel(engine.owner, id, null);
     await hooks.saw(100);
     // An account alone holds three quarters of the slots, and no more.
+    await eventually(() => (mailbox.posted.length >= 6 ? true : null), "six mails under way");
     expect(mailbox.posted).toHaveLength(6);
     gate.resolve(new Response(null, { status: 500 }));
   });
