@@ -65,7 +65,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
       await page.getByLabel("E-mail").fill("owner@example.com");
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Make it mine" }).click();
-      expect(new URL(page.url()).pathname).toBe("/approvals");
+      await page.waitForURL("**/approvals");
       const me = (await (await service.request("/v1/account")).json()) as { email: string };
       expect(me.email).toBe("owner@example.com");
       expect((await page.goto(link))?.status()).toBe(404);
@@ -89,7 +89,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
       expect(await page.context().cookies()).toMatchObject([{ httpOnly: true, sameSite: "Lax", path: "/" }]);
 
       await page.getByRole("button", { name: "Log out" }).click();
-      expect(new URL(page.url()).pathname).toBe("/login");
+      await page.waitForURL("**/login");
       expect(await page.context().cookies()).toEqual([]);
 
       await page.goto(`${base}/login?next=/approvals%3Ffrom%3Dhere`);
@@ -100,7 +100,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
       expect(await page.getByLabel("E-mail").inputValue()).toBe("walk@example.com");
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Log in" }).click();
-      expect(page.url()).toBe(`${base}/approvals?from=here`);
+      await page.waitForURL(`${base}/approvals?from=here`);
     },
     TIMEOUT,
   );
@@ -116,7 +116,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
       await page.getByLabel("E-mail").fill("local@example.com");
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Log in" }).click();
-      expect(page.url()).toBe(`http://localhost:${port}/approvals`);
+      await page.waitForURL(`http://localhost:${port}/approvals`);
     },
     TIMEOUT,
   );

@@ -65,6 +65,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     const asks = () => fetch(`${door.url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
     expect((await asks()).status).toBe(200);
     await page.getByRole("link", { name: "I have kept it" }).click();
+    await page.getByRole("link", { name: "Revoke phone" }).waitFor();
     expect(await page.content()).not.toContain(key);
     await page.getByRole("link", { name: "Revoke phone" }).click();
     await page.getByRole("button", { name: "Revoke it" }).click();
@@ -82,6 +83,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     expect(before).toStartWith("whsec_");
     await page.getByRole("button", { name: "Give it a new secret" }).click();
     await page.getByRole("button", { name: "Rotate" }).click();
+    await page.locator("code.code").nth(1).waitFor();
     const [after = "", previous] = await page.locator("code.code").allInnerTexts();
     expect(previous?.trim()).toBe(before);
     expect(after.trim()).not.toBe(before);

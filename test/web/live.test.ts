@@ -115,6 +115,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     });
     await page.locator(`#${id} pre`).getByText(attack).first().waitFor();
     await page.locator(`#${id} h2 a`).click();
+    await page.waitForURL(`${door.url}/approvals/${id}`);
     await page.goto(`${door.url}/actions/${id}`);
     await door.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: attack }));
     await page.locator("#answer").getByText(attack).waitFor();
