@@ -4,6 +4,7 @@ import type { Passwords } from "../ports/passwords.ts";
 import type { PeopleStore } from "../ports/people.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import { type Entered, newSession } from "./new-session.ts";
+import type { Presence } from "./presence.ts";
 import type { Credentials } from "./sign-up.ts";
 import type { Throttle } from "./throttle.ts";
 
@@ -13,13 +14,14 @@ export interface LogInDeps {
   readonly secrets: Pick<Secrets, "hash" | "newToken">;
   readonly clock: Pick<Clock, "now">;
   readonly throttle: Throttle;
+  readonly presence: Pick<Presence, "look">;
 }
 
 /**
  * Begins a session. Throws `invalid_credentials`, in the same words and after the same time, whether nobody has the
  * address or the password is wrong; `rate_limited` after too many of them. `client` is where the request comes from.
  */
-export function createLogIn({ people, passwords, secrets, clock, throttle }: LogInDeps) {
+export function createLogIn({ people, passwords, secrets, clock, throttle, presence }: LogInDeps) {
   const whoseAre = async ({ email, password }: Credentials) => {
     const member = await people.find(email);
     const isRight = await passwords.verify(password, member?.person.passwordHash ?? null);
@@ -37,6 +39,8 @@ export function createLogIn({ people, passwords, secrets, clock, throttle }: Log
     const { row, entered } = newSession(secrets, member, clock.now());
     // The password may have been renewed while this one was looked at.
     if (!(await people.addSession(row, member.person.passwordHash))) throw invalidCredentials();
+    // One session too many ends the oldest.
+    await presence.look(member.person.id);
     return entered;
   };
 }

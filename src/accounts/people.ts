@@ -5,10 +5,12 @@ import type { PeopleStore } from "../ports/people.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import { createLogIn } from "./log-in.ts";
 import { createLogOut } from "./log-out.ts";
+import { createPresence } from "./presence.ts";
 import { createResume } from "./resume.ts";
 import { createSignUp } from "./sign-up.ts";
 import { createThrottle } from "./throttle.ts";
 import { createSeeWelcome, createTakeWelcome } from "./welcome.ts";
+
 export interface PeopleDeskDeps {
   readonly people: PeopleStore;
   readonly passwords: Passwords;
@@ -24,12 +26,14 @@ export type PeopleDesk = ReturnType<typeof createPeopleDesk>;
 
 /** Puts the verbs on one desk. */
 export function createPeopleDesk(deps: PeopleDeskDeps) {
+  const presence = createPresence(deps);
   return {
     signUp: createSignUp(deps),
-    logIn: createLogIn({ ...deps, throttle: createThrottle(deps.clock) }),
-    logOut: createLogOut(deps),
+    logIn: createLogIn({ ...deps, throttle: createThrottle(deps.clock), presence }),
+    logOut: createLogOut({ ...deps, presence }),
     resume: createResume(deps),
+    stay: presence.stay,
     seeWelcome: createSeeWelcome(deps),
-    takeWelcome: createTakeWelcome(deps),
+    takeWelcome: createTakeWelcome({ ...deps, presence }),
   };
 }

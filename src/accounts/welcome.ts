@@ -5,6 +5,7 @@ import type { Passwords } from "../ports/passwords.ts";
 import type { LiveLink, PeopleStore } from "../ports/people.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import { type Entered, newSession } from "./new-session.ts";
+import type { Presence } from "./presence.ts";
 import { type Credentials, emailTaken } from "./sign-up.ts";
 
 export interface WelcomeDeps {
@@ -13,6 +14,7 @@ export interface WelcomeDeps {
   readonly secrets: Pick<Secrets, "hash" | "newToken">;
   readonly ids: Pick<Ids, "person">;
   readonly clock: Pick<Clock, "now">;
+  readonly presence: Pick<Presence, "look">;
 }
 
 /** What a one-time link offers its visitor. */
@@ -34,13 +36,17 @@ export function createSeeWelcome({ people, secrets, clock }: Pick<WelcomeDeps, "
  * Takes a link, once: its visitor is logged in. Where the link renews a password, the address of the credentials does not
  * count. Throws `not_found` as above, `email_taken` when another person has the address.
  */
-export function createTakeWelcome({ people, passwords, secrets, ids, clock }: WelcomeDeps) {
+export function createTakeWelcome({ people, passwords, secrets, ids, clock, presence }: WelcomeDeps) {
   const begin = async ({ personId, accountId, email }: LiveLink, credentials: Credentials, linkHash: string) => {
     const passwordHash = await passwords.hash(credentials.password);
     const now = clock.now();
     const person = { id: personId ?? ids.person(), email: email ?? credentials.email, passwordHash, createdAt: now };
     const { row, entered } = newSession(secrets, { person, accountId }, now);
-    if (personId !== null) return (await people.renewPassword(linkHash, passwordHash, row)) ? entered : "gone";
+    if (personId !== null) {
+      if (!(await people.renewPassword(linkHash, passwordHash, row))) return "gone";
+      await presence.look(personId);
+      return entered;
+    }
     const became = await people.welcome(linkHash, person, row);
     return became === "taken" ? entered : became;
   };

@@ -20,7 +20,7 @@ export interface Caller {
    * the person answered (hostile 8).
    */
   readonly via?: "elicitation";
-  /** Aborted when the key is revoked while its caller is still here; a caller that has none can't be revoked. */
+  /** Aborted when the key is revoked, or the session ended, while its caller is still here; one that has none stays. */
   readonly revoked?: AbortSignal;
 }
 

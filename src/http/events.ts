@@ -19,23 +19,26 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
 
 /**
  * Answers with the changes of the caller's actions as they happen (decisions 1, 12), from behind the request's
- * `Last-Event-ID` or from now. Who the caller is, by a key or by a session, is the route's matter.
+ * `Last-Event-ID` or from now. Who the caller is, by a key or by a session, is the route's matter; it is told once when they
+ * are gone.
  */
-export type StreamEvents = (visit: Visit, caller: Caller) => Promise<Response>;
+export type StreamEvents = (visit: Visit, caller: Caller, left?: () => void) => Promise<Response>;
 
 export function createStreamEvents({ feed, show, log, clock, draining, beatsMax }: EventsDeps): StreamEvents {
   const textOf = createTexts(show);
-  return async (visit, caller) => {
+  const begin = async (visit: Visit, caller: Caller, left: () => void) => {
     const { request, name } = visit;
     // Its time limit will be lifted: a body that drips would live as long as it likes.
     if (visit.isBodyUnread) await dropRest(request, clock);
     const stream = await feed.open(caller, request.headers.get("last-event-id") || null);
     if (request.method === "HEAD") {
       stream.end();
+      left();
       return new Response(null, { headers: SSE_HEADERS });
     }
     const openedMs = clock.monotonicMs();
     const ended = (why: SseEnd | Error) => {
+      left();
       log[why instanceof Error ? "warn" : "info"]("events.ended", {
         request_id: name.id,
         account_id: caller.accountId,
@@ -44,7 +47,15 @@ export function createStreamEvents({ feed, show, log, clock, draining, beatsMax 
       });
     };
     const source = sourceOf(stream, (changes) => textOf(caller, changes), beatsMax);
-    return answerEvents(visit, source, { clock, draining, ended });
+    return answerEvents(visit, source, { clock, draining, revoked: caller.revoked, ended });
+  };
+  return async (visit, caller, left = () => {}) => {
+    try {
+      return await begin(visit, caller, left);
+    } catch (error) {
+      left();
+      throw error;
+    }
   };
 }
 

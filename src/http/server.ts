@@ -28,7 +28,7 @@ import { type PageDeps, webPages } from "./routes/pages.ts";
 import { createShow } from "./routes/show.ts";
 import { signingSecretRoutes, type SigningSecretRouteDeps } from "./routes/signing-secret.ts";
 import { systemRoutes, type SystemRouteDeps } from "./routes/system.ts";
-import { createFormOf, createPersonOf } from "./session.ts";
+import { createFormOf, createPersonOf, createStayOf } from "./session.ts";
 
 export interface HttpDeps
   extends
@@ -80,8 +80,9 @@ export function createHttp(deps: HttpDeps): Http {
   const judge = (url: string) => deps.targets.judge(url);
   const cookie = createSessionCookie(deps.baseUrl);
   const personOf = createPersonOf({ resume: deps.peopleDesk.resume, cookie });
+  const stayOf = createStayOf({ stay: deps.peopleDesk.stay, cookie });
   const ownOrigin = createOwnOrigin(deps);
-  const people = { ...deps, judge, cookie, personOf, ownOrigin, formOf: createFormOf({ ownOrigin }) };
+  const people = { ...deps, judge, cookie, personOf, stayOf, ownOrigin, formOf: createFormOf({ ownOrigin }) };
   const routes = [
     ...actionRoutes({ ...deps, show, judge }),
     ...eventRoutes(createStreamEvents({ ...deps, show })),

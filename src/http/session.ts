@@ -1,4 +1,5 @@
 import type { Person } from "../accounts/person.ts";
+import type { Presence, Stay } from "../accounts/presence.ts";
 import type { Resume } from "../accounts/resume.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { SessionCookie } from "./cookie.ts";
@@ -10,6 +11,9 @@ export type { Person };
 
 /** Who visits, by the session's cookie; null: nobody who is logged in. Under /v1 and /mcp nobody asks. */
 export type PersonOf = (visit: Visit) => Promise<Person | null>;
+
+/** The same for an answer that goes on, and that has to hear of the session's end. */
+export type StayOf = (visit: Visit) => Promise<Stay | null>;
 
 /**
  * The form of a page that changes something for whoever is logged in. Throws `forbidden` unless our own page sent it
@@ -30,6 +34,15 @@ export function createPersonOf({ resume, cookie }: Pick<SessionDeps, "resume" | 
     const person = token === null ? null : await resume(token);
     if (person !== null) visit.caller = person.caller;
     return person;
+  };
+}
+
+export function createStayOf({ stay, cookie }: Pick<Presence, "stay"> & Pick<SessionDeps, "cookie">): StayOf {
+  return async (visit) => {
+    const token = cookie.read(visit.request.headers);
+    const staying = token === null ? null : await stay(token);
+    if (staying !== null) visit.caller = staying.caller;
+    return staying;
   };
 }
 

@@ -24,6 +24,8 @@ export type SseEnd = "left" | "slow" | "stopped" | "over";
 export interface SseDeps {
   readonly clock: Clock;
   readonly draining: AbortSignal;
+  /** Aborted when the reader may not listen any more: nothing that is still to be written reaches it. */
+  readonly revoked?: AbortSignal | undefined;
   /** Called once. A source that fails ends the stream, too: whoever listened comes back and is told why. */
   readonly ended: (why: SseEnd | Error) => void;
 }
@@ -82,9 +84,11 @@ class SseStream {
     server?.timeout(request, 0);
     request.signal.addEventListener("abort", this.#onLeft);
     this.#deps.draining.addEventListener("abort", this.#onStop);
+    this.#deps.revoked?.addEventListener("abort", this.#onRevoked);
     this.#beatLater();
     if (request.signal.aborted) this.end("left");
     else if (this.#deps.draining.aborted) this.end("stopped");
+    else if (this.#deps.revoked?.aborted === true) this.end("over");
     this.#pump().catch((error: unknown) => this.end(error instanceof Error ? error : new Error("unknown")));
   }
 
@@ -101,6 +105,7 @@ class SseStream {
     this.#unring();
     request.signal.removeEventListener("abort", this.#onLeft);
     this.#deps.draining.removeEventListener("abort", this.#onStop);
+    this.#deps.revoked?.removeEventListener("abort", this.#onRevoked);
     this.#source.end();
     this.#goOn();
     if (why !== "left") {
@@ -113,6 +118,7 @@ class SseStream {
 
   readonly #onLeft = () => this.end("left");
   readonly #onStop = () => this.end("stopped");
+  readonly #onRevoked = () => this.end("over");
 
   async #pump(): Promise<void> {
     while (this.#controller !== null) {

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { EVENT_HEARTBEAT_MS, EVENT_STREAMS_PER_ACCOUNT_MAX, PAGE_STREAM_BEATS_MAX } from "../../src/domain/limits.ts";
+import { createOfferPassword } from "../../src/accounts/welcome-link.ts";
+import {
+  EVENT_HEARTBEAT_MS,
+  EVENT_STREAMS_PER_ACCOUNT_MAX,
+  PAGE_STREAM_BEATS_MAX,
+  SESSIONS_PER_PERSON_MAX,
+} from "../../src/domain/limits.ts";
 import { verifies } from "../spec/verifies.ts";
+import { ann as credentials, openPeopleDoor, type PeopleDoor } from "./people-house.ts";
 import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS, OWN_ORIGIN } from "./stub-house.ts";
@@ -35,6 +42,19 @@ async function open(headers: Readonly<Record<string, string>> = {}) {
     return text;
   };
   return { response, read, close: () => end.abort() };
+}
+
+/** A stream by a session, and whether it is over. */
+async function follow(house: PeopleDoor, cookie: string) {
+  const end = new AbortController();
+  const response = await fetch(`${house.url}/events`, { headers: { cookie }, signal: end.signal });
+  expect(response.status).toBe(200);
+  let isOver = false;
+  const over = response.text().then(
+    () => (isOver = true),
+    () => (isOver = true),
+  );
+  return { over, isOver: () => isOver, close: () => end.abort() };
 }
 
 describe("the stream of our own pages", () => {
@@ -75,6 +95,44 @@ describe("the stream of our own pages", () => {
     }
     await whole;
     expect(isOver).toBe(true);
+  });
+
+  test("ends at the log-out, at once, and only for whoever logged out", async () => {
+    verifies("hostile.7.session");
+    await using house = await openPeopleDoor();
+    const { cookie } = await house.signedUp();
+    const elsewhere = (await house.send("/auth/login", credentials())).cookie;
+    const [mine, alsoMine, other] = [
+      await follow(house, cookie),
+      await follow(house, cookie),
+      await follow(house, elsewhere),
+    ];
+    await house.ask("POST", "/auth/logout", { headers: { cookie, origin: OWN_ORIGIN } });
+    await Promise.all([mine.over, alsoMine.over]);
+    expect({ mine: mine.isOver(), alsoMine: alsoMine.isOver(), other: other.isOver() }).toEqual({
+      mine: true,
+      alsoMine: true,
+      other: false,
+    });
+    other.close();
+  });
+
+  test("ends when a new password ends its session, and when the person has too many", async () => {
+    await using house = await openPeopleDoor();
+    const { cookie } = await house.signedUp();
+    const stream = await follow(house, cookie);
+    house.engine.clock.advance(1);
+    for (let at = 0; at < SESSIONS_PER_PERSON_MAX - 1; at += 1) await house.send("/auth/login", credentials());
+    expect(stream.isOver()).toBe(false);
+    const newest = (await house.send("/auth/login", credentials())).cookie;
+    await stream.over;
+
+    const again = await follow(house, newest);
+    const { store, secrets, clock } = house.engine;
+    const token = await createOfferPassword({ ...store, secrets, clock })("ann@example.com");
+    const { cookie: renewed } = await house.form(`/welcome/${token}`, credentials({ password: "another password" }));
+    await again.over;
+    (await follow(house, renewed)).close();
   });
 
   test("is for nobody without a session, whatever key they have, nor for another site's page", async () => {

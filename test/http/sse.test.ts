@@ -13,11 +13,13 @@ afterEach(() => {
 });
 
 /** An answer whose source does what the test says, and what became of it. */
-function open({ isGone = false, isStopping = false } = {}) {
+function open({ isGone = false, isStopping = false, isRevoked = false } = {}) {
   const gone = new AbortController();
   const draining = new AbortController();
+  const revoked = new AbortController();
   if (isGone) gone.abort();
   if (isStopping) draining.abort();
+  if (isRevoked) revoked.abort();
   const limits: number[] = [];
   const ends: (SseEnd | Error)[] = [];
   const seen = { sourceEnds: 0 };
@@ -44,7 +46,7 @@ function open({ isGone = false, isStopping = false } = {}) {
     end: () => void (seen.sourceEnds += 1),
   };
   const ended = (why: SseEnd | Error) => void ends.push(why);
-  const response = answerEvents(visit, source, { clock, draining: draining.signal, ended });
+  const response = answerEvents(visit, source, { clock, draining: draining.signal, revoked: revoked.signal, ended });
   return {
     response,
     limits,
@@ -52,6 +54,7 @@ function open({ isGone = false, isStopping = false } = {}) {
     seen,
     leave: () => gone.abort(),
     stop: () => draining.abort(),
+    revoke: () => revoked.abort(),
     fail: (error: unknown) => told.reject(error),
     tell(part: SsePart | null) {
       const { resolve } = told;
@@ -80,10 +83,11 @@ describe("an answer of events", () => {
   test.each([
     ["whose reader left before it began", { isGone: true }, "left"],
     ["that begins while the service stops", { isStopping: true }, "stopped"],
+    ["whose reader may not listen any more", { isRevoked: true }, "over"],
   ])("%s has ended at once", async (_what, how, why) => {
     const stream = open(how);
     expect({ ...stream.seen, ends: stream.ends }).toEqual({ sourceEnds: 1, ends: [why as SseEnd] });
-    if (why === "stopped") expect(await stream.response.text()).toBe("");
+    if (why !== "left") expect(await stream.response.text()).toBe("");
   });
 
   test("ends once, whatever else happens afterwards", async () => {
@@ -94,6 +98,18 @@ describe("an answer of events", () => {
     stream.tell(null);
     await Bun.sleep(0);
     expect({ ...stream.seen, ends: stream.ends }).toEqual({ sourceEnds: 1, ends: ["left"] });
+  });
+
+  test("is told nothing more once its reader may not listen, also where it waited for the reader", async () => {
+    const stream = open();
+    const part = { text: "x".repeat(EVENT_BACKLOG_BYTES_MAX), isLive: false };
+    stream.tell(part);
+    await Bun.sleep(0);
+    stream.tell({ ...part, text: "late" });
+    await Bun.sleep(0);
+    stream.revoke();
+    expect({ ...stream.seen, ends: stream.ends }).toEqual({ sourceEnds: 1, ends: ["over"] });
+    expect(await stream.response.text()).not.toContain("late");
   });
 
   test("ends when its source fails, and says of what", async () => {

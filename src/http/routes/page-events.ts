@@ -7,10 +7,10 @@ import type { StreamEvents } from "../events.ts";
 import type { OwnOrigin } from "../own-origin.ts";
 import { readQuery } from "../query.ts";
 import type { Route } from "../route.ts";
-import type { PersonOf } from "../session.ts";
+import type { StayOf } from "../session.ts";
 
 export interface PageEventRouteDeps {
-  readonly personOf: PersonOf;
+  readonly stayOf: StayOf;
   readonly ownOrigin: OwnOrigin;
 }
 
@@ -21,8 +21,8 @@ export function toldToPages(_caller: Caller, { id, status }: Action): string {
   return JSON.stringify({ id, status });
 }
 
-/** The stream of `GET /v1/events` for our own pages, by the session in place of a key. */
-export function pageEventRoutes({ personOf, ownOrigin }: PageEventRouteDeps, stream: StreamEvents): readonly Route[] {
+/** The stream of `GET /v1/events` for our own pages, by the session in place of a key: it ends with the session. */
+export function pageEventRoutes({ stayOf, ownOrigin }: PageEventRouteDeps, stream: StreamEvents): readonly Route[] {
   return [
     {
       method: "GET",
@@ -31,9 +31,9 @@ export function pageEventRoutes({ personOf, ownOrigin }: PageEventRouteDeps, str
       async answer(visit) {
         ownOrigin.refuseForeign(visit.request.headers);
         readQuery(visit.search, NONE);
-        const person = await personOf(visit);
-        if (person === null) throw new DomainError("forbidden", "Log in first: these events are for our own pages.");
-        return stream(visit, person.caller);
+        const staying = await stayOf(visit);
+        if (staying === null) throw new DomainError("forbidden", "Log in first: these events are for our own pages.");
+        return stream(visit, staying.caller, staying.leave);
       },
     },
   ];
