@@ -1,6 +1,7 @@
 import { createLinksOf } from "./actions/approval-links.ts";
 import { createOwe } from "./actions/owe.ts";
 import { createActionDesk } from "./actions/desk.ts";
+import { createOpenSecret } from "./accounts/open-secret.ts";
 import { createRootSecretOf } from "./accounts/root-secret.ts";
 import { createSigningSecrets } from "./accounts/signing-secrets.ts";
 import type { Config } from "./config.ts";
@@ -60,8 +61,9 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const { store, secrets } = parts;
   const bus = createBus();
   const receiptUrl = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
-  const rootSecretOf = createRootSecretOf(store.accounts, secrets);
-  const signingSecrets = createSigningSecrets({ ...store, rootSecretOf, secrets });
+  const openSecret = createOpenSecret(parts);
+  const rootSecretOf = createRootSecretOf(store.accounts, openSecret);
+  const signingSecrets = createSigningSecrets({ ...store, rootSecretOf, openSecret, secrets });
   const owe = createOwe({ ids: parts.ids, receiptUrl });
   const signedHeaders = createSignedHeaders({ secrets, signingSecretsOf: signingSecrets.inUse });
   const hashOf = (text: string) => secrets.hash(text);

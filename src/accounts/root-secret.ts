@@ -1,5 +1,8 @@
-import type { Secrets } from "../ports/secrets.ts";
+import type { SealedPlace } from "../ports/secrets.ts";
 import type { AccountStore } from "../ports/accounts.ts";
+
+/** What opens a sealed secret of an account. Throws `UnreadableSecret`. */
+export type OpenSecret = (accountId: string, sealed: string, place: SealedPlace) => Uint8Array;
 
 /** Opens the root secret of an account, from which its signing secrets are derived. Throws when there is no account. */
 export type RootSecretOf = (accountId: string) => Promise<Uint8Array>;
@@ -7,7 +10,7 @@ export type RootSecretOf = (accountId: string) => Promise<Uint8Array>;
 const REMEMBERED_MAX = 10_000;
 
 /** Remembers opened secrets: each attempt signs, and a root secret never changes. */
-export function createRootSecretOf(accounts: AccountStore, secrets: Pick<Secrets, "open">): RootSecretOf {
+export function createRootSecretOf(accounts: AccountStore, openSecret: OpenSecret): RootSecretOf {
   const opened = new Map<string, Uint8Array>();
   return async (accountId) => {
     const known = opened.get(accountId);
@@ -15,7 +18,7 @@ export function createRootSecretOf(accounts: AccountStore, secrets: Pick<Secrets
     const account = await accounts.find(accountId);
     if (account === null) throw new Error(`Account ${accountId} has no row.`);
     const place = { table: "accounts", row: accountId, column: "sealed_root_secret" };
-    const secret = secrets.open(account.sealedRootSecret, place);
+    const secret = openSecret(accountId, account.sealedRootSecret, place);
     if (opened.size >= REMEMBERED_MAX) opened.clear();
     opened.set(accountId, secret);
     return secret;

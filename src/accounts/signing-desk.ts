@@ -1,12 +1,13 @@
 import { authorize, type Caller } from "../domain/caller.ts";
+import { DomainError } from "../domain/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
-import type { Secrets } from "../ports/secrets.ts";
+import { type Secrets, UnreadableSecret } from "../ports/secrets.ts";
 import type { SigningStore } from "../ports/signing-store.ts";
 import { type OriginSecrets, overlapEnd, seedPlace, type SigningSecrets } from "./signing-secrets.ts";
 
 export interface SigningDeskDeps {
-  readonly signing: Pick<SigningStore, "rotate">;
+  readonly signing: Pick<SigningStore, "rotate" | "seeds">;
   readonly signingSecrets: SigningSecrets;
   readonly secrets: Pick<Secrets, "newRootSecret" | "seal">;
   readonly ids: Pick<Ids, "row">;
@@ -26,18 +27,26 @@ export interface Rotation {
   readonly previousExpiresAt: Date;
 }
 
-/** Both use cases of signing secrets, for owners. An `origin` has been checked: scheme, host and port, nothing more. */
+/** The use cases of signing secrets, for owners. An `origin` has been checked: scheme, host and port, nothing more. */
 export type SigningDesk = ReturnType<typeof createSigningDesk>;
 
 /** Puts the verbs on one desk. */
 export function createSigningDesk({ signing, signingSecrets, secrets, ids, clock }: SigningDeskDeps) {
   return {
-    /** `previous` is told as long as it signs. */
+    /** `previous` is told as long as it signs. Throws `internal_error`, with the way out, where it can't be opened. */
     async read(caller: Caller, origin: string): Promise<SigningSecret> {
       authorize(caller, "manage");
       const now = clock.now();
-      const { secret, previous } = await signingSecrets(caller.accountId, origin, now);
+      const { secret, previous } = await signingSecrets(caller.accountId, origin, now).catch(explain);
       return { origin, secret, previous: previous === null || now >= previous.expiresAt ? null : previous };
+    },
+
+    /** Until when the secret before the last rotation signs; null: there was none lately. It opens no secret. */
+    async overlapEnd(caller: Caller, origin: string): Promise<Date | null> {
+      authorize(caller, "manage");
+      const [newest] = await signing.seeds(caller.accountId, origin);
+      const end = newest === undefined ? null : overlapEnd(newest.rotatedAt);
+      return end === null || clock.now() >= end ? null : end;
     },
 
     /**
@@ -57,4 +66,11 @@ export function createSigningDesk({ signing, signingSecrets, secrets, ids, clock
       return { origin, rotatedAt, previousExpiresAt: overlapEnd(rotatedAt) };
     },
   };
+}
+
+function explain(error: unknown): never {
+  if (!(error instanceof UnreadableSecret)) throw error;
+  const message =
+    "This signing secret can't be opened: its row in the database was altered. Rotate it, or restore a backup; the log names the row.";
+  throw new DomainError("internal_error", message);
 }

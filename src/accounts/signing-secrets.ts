@@ -1,7 +1,7 @@
 import { SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS } from "../domain/limits.ts";
-import type { Secrets } from "../ports/secrets.ts";
+import { type Secrets, UnreadableSecret } from "../ports/secrets.ts";
 import type { SigningSeed, SigningStore } from "../ports/signing-store.ts";
-import type { RootSecretOf } from "./root-secret.ts";
+import type { OpenSecret, RootSecretOf } from "./root-secret.ts";
 
 /** What signs the calls to one origin (decisions 6). */
 export interface OriginSecrets {
@@ -22,7 +22,8 @@ export interface SigningSecrets {
 export interface SigningSecretsDeps {
   readonly signing: Pick<SigningStore, "seeds">;
   readonly rootSecretOf: RootSecretOf;
-  readonly secrets: Pick<Secrets, "open" | "signingSecret">;
+  readonly openSecret: OpenSecret;
+  readonly secrets: Pick<Secrets, "signingSecret">;
 }
 
 interface Remembered extends OriginSecrets {
@@ -34,9 +35,15 @@ const REMEMBERED_MAX = 10_000;
 /**
  * Derives signing secrets and remembers them: each attempt signs, and most go to few origins. Whoever rotates forgets
  * them in the same turn. Another process on the same store hears of it within a minute, and what it signs until then is
- * verified by the previous secret.
+ * verified by the previous secret. Throws `UnreadableSecret` where the newest can't be opened. Of the one before it that is
+ * no reason to sign nothing: a rotation is the way out of it.
  */
-export function createSigningSecrets({ signing, rootSecretOf, secrets }: SigningSecretsDeps): SigningSecrets {
+export function createSigningSecrets({
+  signing,
+  rootSecretOf,
+  openSecret,
+  secrets,
+}: SigningSecretsDeps): SigningSecrets {
   const remembered = new Map<string, Remembered>();
   let forgotten = 0;
 
@@ -44,10 +51,14 @@ export function createSigningSecrets({ signing, rootSecretOf, secrets }: Signing
     const [newest, before] = await signing.seeds(accountId, origin);
     const derive = (seed: Uint8Array) => secrets.signingSecret(seed, origin);
     const ofSeed = async (seed: SigningSeed | undefined) =>
-      derive(seed === undefined ? await rootSecretOf(accountId) : secrets.open(seed.sealedSeed, seedPlace(seed.id)));
+      derive(
+        seed === undefined ? await rootSecretOf(accountId) : openSecret(accountId, seed.sealedSeed, seedPlace(seed.id)),
+      );
     const secret = await ofSeed(newest);
     if (newest === undefined) return { secret, previous: null };
-    return { secret, previous: { secret: await ofSeed(before), expiresAt: overlapEnd(newest.rotatedAt) } };
+    const previous = await ofSeed(before).catch(unlessUnreadable);
+    if (previous === null) return { secret, previous };
+    return { secret, previous: { secret: previous, expiresAt: overlapEnd(newest.rotatedAt) } };
   };
 
   const recall = async (accountId: string, origin: string, now: Date): Promise<OriginSecrets> => {
@@ -76,6 +87,11 @@ export function createSigningSecrets({ signing, rootSecretOf, secrets }: Signing
     return previous === null || now >= previous.expiresAt ? [secret] : [secret, previous.secret];
   };
   return Object.assign(recall, { inUse, forget });
+}
+
+function unlessUnreadable(error: unknown): null {
+  if (error instanceof UnreadableSecret) return null;
+  throw error;
 }
 
 /** Until when the secret before a rotation signs too. */

@@ -2,6 +2,7 @@ import type { Delivery, Notification } from "../domain/notification.ts";
 import { retryAfterMs } from "../domain/backoff.ts";
 import { describe, isPolicyRefusal, isSuccess, type Outcome } from "../domain/outcome.ts";
 import type { Clock } from "../ports/clock.ts";
+import { UnreadableSecret } from "../ports/secrets.ts";
 import type { OutboundRequest, Sender } from "../ports/sender.ts";
 import type { OutboxStore } from "../ports/store.ts";
 import type { SignedHeaders } from "./signed-headers.ts";
@@ -29,7 +30,8 @@ export function createCallback(deps: CallbackDeps): Deliver {
     // Read only now: rows that wait for a slot must not hold a megabyte each.
     const body = await outbox.payload(id);
     if (body === null) throw new Error(`The callback ${id} has no body.`);
-    const signed = await signedHeaders({ accountId, url: target, id, body }, clock.now());
+    const signed = await signedHeaders({ accountId, url: target, id, body }, clock.now()).catch(unlessUnreadable);
+    if (signed === null) return deliveryOf({ kind: "not_sent", fault: "unsignable" }, clock.now(), attemptTimeoutMs);
     const request: OutboundRequest = {
       url: target,
       method: "POST",
@@ -39,6 +41,12 @@ export function createCallback(deps: CallbackDeps): Deliver {
     const outcome = await sender.send(request, { timeoutMs: attemptTimeoutMs, stop });
     return deliveryOf(outcome, clock.now(), attemptTimeoutMs);
   };
+}
+
+/** Somebody can mend it before it is given up, by a rotation. */
+function unlessUnreadable(error: unknown): null {
+  if (error instanceof UnreadableSecret) return null;
+  throw error;
 }
 
 function deliveryOf(outcome: Outcome, now: Date, timeoutMs: number): Delivery {

@@ -14,6 +14,7 @@ export type Fault =
   | "address_never"
   | "address_private"
   | "altered"
+  | "unsignable"
   | "interrupted";
 
 /** A status came back. `brokenBy` says that the body behind it did not arrive whole. */
@@ -96,6 +97,7 @@ const SENTENCES: Readonly<Record<Exclude<Fault, "timed_out">, string>> = {
   address_never: "The target's address is not allowed.",
   address_private: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS).",
   altered: "The request was altered after it was created or approved, so it was not sent.",
+  unsignable: "The call could not be signed, so it was not sent; the log of the service says why.",
   interrupted: "The attempt was interrupted; the target may have received it.",
 };
 

@@ -7,6 +7,11 @@ export interface SealedPlace {
   readonly column: string;
 }
 
+/** What signs can't be opened: its row was altered by hand, or was sealed under another key. Nothing is signed by it. */
+export class UnreadableSecret extends Error {
+  override readonly name = "UnreadableSecret";
+}
+
 /** Everything that is made or checked with a key. */
 export interface Secrets {
   /** A new API key `og_…` with its checksum (decisions "Name"). */

@@ -60,7 +60,9 @@ describe("the first start", () => {
     await using db = await openFileStore();
     await start(db.store);
     const account = await db.store.accounts.first();
-    const rootSecretOf = createRootSecretOf(db.store.accounts, testSecrets);
+    const rootSecretOf = createRootSecretOf(db.store.accounts, (_accountId, sealed, place) =>
+      testSecrets.open(sealed, place),
+    );
     expect(await rootSecretOf(account?.id ?? "")).toHaveLength(32);
     const error: unknown = await rootSecretOf("acc_none").catch((thrown: unknown) => thrown);
     expect(error).toEqual(new Error("Account acc_none has no row."));

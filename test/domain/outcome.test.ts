@@ -26,6 +26,7 @@ const SENTENCES: Readonly<Record<Fault, string>> = {
   address_never: "The target's address is not allowed.",
   address_private: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS).",
   altered: "The request was altered after it was created or approved, so it was not sent.",
+  unsignable: "The call could not be signed, so it was not sent; the log of the service says why.",
   interrupted: "The attempt was interrupted; the target may have received it.",
 };
 // Safe: the keys of a literal whose type has exactly these.
@@ -64,7 +65,7 @@ describe("the sentence", () => {
     expect(sentenceOf({ kind: "unknown", fault: "timed_out" }, timeoutMs)).toBe(sentence);
   });
 
-  test("is one of the thirteen of the documents, or of what was altered, and holds neither an address nor anything that the target said", () => {
+  test("is one of the thirteen of the documents, or of what was altered or can't be signed, and holds neither an address nor anything that the target said", () => {
     verifies("hostile.4.sentences", "hostile.4.no-library-text");
     const outcomes: readonly Outcome[] = [
       ...FAULTS.map((fault): Outcome => ({ kind: "unknown", fault })),
@@ -74,7 +75,7 @@ describe("the sentence", () => {
     const sentences = outcomes.map((outcome) => sentenceOf(outcome, 30_000));
     // The two of the address are one sentence, the second with the setting's name behind it.
     const kinds = new Set(sentences.map((sentence) => sentence.replace(" (see ALLOWED_PRIVATE_TARGETS)", "")));
-    expect(kinds.size).toBe(14);
+    expect(kinds.size).toBe(15);
     for (const sentence of sentences) expect(sentence).not.toMatch(/\d+\.\d+|::|:\/\/|secret/);
   });
 });

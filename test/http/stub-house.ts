@@ -215,6 +215,7 @@ function cardboardPeopleDesk(calls: string[]): PeopleDesk {
 function cardboardSigningDesk(calls: string[]): SigningDesk {
   return {
     read: (_caller, origin) => Promise.resolve({ origin, secret: "whsec_test", previous: null }),
+    overlapEnd: () => Promise.resolve(null),
     rotate(_caller, origin) {
       calls.push(`rotate ${origin}`);
       return Promise.resolve({ origin, rotatedAt: NOON, previousExpiresAt: later(86_400_000) });

@@ -86,8 +86,8 @@ async function ask(deps: SettingsPageDeps, person: Person, origin: string | null
 const ANY_ORIGIN = "https://any.invalid";
 
 /** Until when the secret before the last rotation signs; null: there is none. */
-async function overlapEndOf({ signingDesk }: SettingsPageDeps, { caller }: Person, origin: string | null) {
-  return (await signingDesk.read(caller, origin ?? ANY_ORIGIN)).previous?.expiresAt ?? null;
+function overlapEndOf({ signingDesk }: SettingsPageDeps, { caller }: Person, origin: string | null) {
+  return signingDesk.overlapEnd(caller, origin ?? ANY_ORIGIN);
 }
 
 function stateOf(overlapEnd: Date | null): string {
