@@ -94,6 +94,23 @@ export function renewPassword(linkHash: string, passwordHash: string, session: S
   ];
 }
 
+const CHANGED_PASSWORD = "UPDATE people SET password_hash = ? WHERE id = ? AND password_hash = ?";
+/** Whether the chain's own session is there: what came before may have found nothing to delete. */
+const WAS_CHANGED = "EXISTS (SELECT 1 FROM sessions WHERE hash = ?)";
+const VOID_RENEWALS = `DELETE FROM welcome_links WHERE account_id IN (SELECT account_id FROM members WHERE person_id = ?)
+  AND person_id = ? AND ${WAS_CHANGED}`;
+
+/** The first statement writes one row while the password is the one that was checked. */
+export function changePassword(session: SessionRow, passwordHash: string, nextHash: string): readonly Statement[] {
+  const { personId, hash } = session;
+  return [
+    { sql: CHANGED_PASSWORD, args: [nextHash, personId, passwordHash] },
+    { sql: `${SESSION} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
+    { sql: END_OTHERS, args: [personId, hash] },
+    { sql: VOID_RENEWALS, args: [personId, personId, hash] },
+  ];
+}
+
 /** Rows that one pass forgets of each kind, so that it never holds the writer for long. */
 const PRUNE_ROWS = 500;
 

@@ -2,6 +2,7 @@ import { emailKey } from "../../src/domain/email.ts";
 import type { Member, PeopleStore } from "../../src/ports/people.ts";
 import {
   addSession,
+  changePassword,
   endSession,
   offer,
   pruneLinks,
@@ -64,6 +65,10 @@ export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
     },
     async renewPassword(linkHash, passwordHash, session) {
       const [written] = await writer.write(renewPassword(linkHash, passwordHash, session));
+      return written?.changes === 1;
+    },
+    async changePassword(session, passwordHash, nextHash) {
+      const [written] = await writer.write(changePassword(session, passwordHash, nextHash));
       return written?.changes === 1;
     },
     async prune(now) {

@@ -3,6 +3,7 @@ import type { Ids } from "../ports/ids.ts";
 import type { Passwords } from "../ports/passwords.ts";
 import type { PeopleStore } from "../ports/people.ts";
 import type { Secrets } from "../ports/secrets.ts";
+import { createChangePassword } from "./change-password.ts";
 import { createLogIn } from "./log-in.ts";
 import { createLogOut } from "./log-out.ts";
 import { createPresence } from "./presence.ts";
@@ -27,12 +28,14 @@ export type PeopleDesk = ReturnType<typeof createPeopleDesk>;
 /** Puts the verbs on one desk. */
 export function createPeopleDesk(deps: PeopleDeskDeps) {
   const presence = createPresence(deps);
+  const throttle = createThrottle(deps.clock);
   return {
     signUp: createSignUp(deps),
-    logIn: createLogIn({ ...deps, throttle: createThrottle(deps.clock), presence }),
+    logIn: createLogIn({ ...deps, throttle, presence }),
     logOut: createLogOut({ ...deps, presence }),
     resume: createResume(deps),
     stay: presence.stay,
+    changePassword: createChangePassword({ ...deps, throttle, presence }),
     seeWelcome: createSeeWelcome(deps),
     takeWelcome: createTakeWelcome({ ...deps, presence }),
   };

@@ -46,13 +46,23 @@ export const SignedUp = Type.Object(
   { title: "SignedUp", description: "The new account and its key; the session is in the cookie." },
 );
 
+const PasswordChange = Type.Object({ current_password: password, password }, { additionalProperties: false });
+
 const CREDENTIALS = compile(Credentials);
+const PASSWORD_CHANGE = compile(PasswordChange);
 
 /** Address and password of a body or a form. Throws `validation_error` with every issue. */
 export function checkCredentials(value: unknown): { readonly email: string; readonly password: string } {
   const given = withoutNulls(value, Credentials.properties);
   if (CREDENTIALS.accepts(given)) return { email: given.email, password: given.password };
   throw new DomainError("validation_error", "The request has fields that are not valid.", CREDENTIALS.issues(given));
+}
+
+/** The current and the next password of a form. Throws `validation_error` with every issue. */
+export function checkPasswordChange(value: unknown): { readonly current: string; readonly next: string } {
+  if (PASSWORD_CHANGE.accepts(value)) return { current: value.current_password, next: value.password };
+  const issues = PASSWORD_CHANGE.issues(value);
+  throw new DomainError("validation_error", "The form has fields that are not valid.", issues);
 }
 
 interface AccountRow {

@@ -2,6 +2,7 @@ import type { Entered } from "../accounts/new-session.ts";
 import { HTTP_STATUS } from "../contract/error.ts";
 import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../domain/limits.ts";
+import type { Log } from "../ports/log.ts";
 import { type Typed, UNTYPED } from "../web/credentials.tsx";
 import type { SessionCookie } from "./cookie.ts";
 import { HEADERS } from "./errors.ts";
@@ -13,6 +14,11 @@ import type { Visit } from "./visit.ts";
 export function entering(visit: Visit, { person, sessionToken }: Entered, cookie: SessionCookie) {
   visit.caller = person.caller;
   return { "set-cookie": cookie.set(sessionToken) };
+}
+
+/** For whoever reads the log to find out who did what; neither password is in it. */
+export function tellNewPassword({ name }: Visit, { person: { caller } }: Entered, log: Log): void {
+  log.info("password.changed", { request_id: name.id, account_id: caller.accountId, person_id: caller.personId });
 }
 
 /** What was typed into a form of address and password, for the contract to check. */
@@ -37,9 +43,11 @@ export function askAgain(visit: Visit, error: unknown, form: Form, show: (typed:
   return page("own", show(typed), { status: HTTP_STATUS[error.code], headers: HEADERS[error.code] ?? {} });
 }
 
+const LENGTH = `Has ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.`;
 const PROBLEMS: Readonly<Record<string, Typed["problems"]>> = {
   email: { email: "Enter one address, like ann@example.com." },
-  password: { password: `Has ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.` },
+  password: { password: LENGTH },
+  current_password: { current_password: LENGTH },
 };
 
 function problemOf({ code, message, issues }: DomainError): Partial<Typed> {

@@ -82,6 +82,11 @@ export interface PeopleStore {
   welcome(linkHash: string, person: PersonRow, session: SessionRow): Promise<Welcomed>;
   /** Takes a link that renews a password, and ends the person's other sessions. False: it can't be taken any more. */
   renewPassword(linkHash: string, passwordHash: string, session: SessionRow): Promise<boolean>;
+  /**
+   * Gives the session's person another password in place of the one with this hash; every other session of theirs ends, and
+   * no link renews it any more. False, and nothing is written: they have another one by now.
+   */
+  changePassword(session: SessionRow, passwordHash: string, nextHash: string): Promise<boolean>;
   /** Forgets sessions and links that ran out; true when there are more. */
   prune(now: Date): Promise<boolean>;
 }

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../domain/limits.ts";
 import { Field } from "./form.tsx";
 import { Notice } from "./parts.tsx";
@@ -6,7 +7,7 @@ import { Notice } from "./parts.tsx";
 /** A form of address and password as it is shown: for the first time, or again with what is wrong. No password is ever shown. */
 export interface Typed {
   readonly email: string;
-  readonly problems: Readonly<Partial<Record<"email" | "password", string>>>;
+  readonly problems: Readonly<Partial<Record<"email" | "password" | "current_password", string>>>;
   /** What is wrong with neither of them, or with both. */
   readonly message: string | null;
 }
@@ -19,10 +20,12 @@ export interface CredentialFieldsProps {
   readonly password: "known" | "new";
   /** Whose password it is, where that is settled. */
   readonly emailOf?: string | null;
+  /** What is asked for between the two. */
+  readonly children?: Child;
 }
 
 /** Address and password, for every form that lets a person in. */
-export function CredentialFields({ typed, password, emailOf = null }: CredentialFieldsProps) {
+export function CredentialFields({ typed, password, emailOf = null, children }: CredentialFieldsProps) {
   const { email, problems, message } = typed;
   return (
     <>
@@ -37,6 +40,7 @@ export function CredentialFields({ typed, password, emailOf = null }: Credential
         problem={problems.email ?? null}
         autocomplete="username"
       />
+      {children}
       {password === "known" ? (
         <Field
           name="password"

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import { Foreign } from "./foreign.tsx";
 import { Layout } from "./layout.tsx";
 import { Notifications, type NotificationsProps } from "./notifications.tsx";
 import { render } from "./render.ts";
@@ -32,6 +33,12 @@ export function settingsPage({ visitor, rules, notifications }: SettingsPageProp
       <section class="stack" aria-labelledby="told">
         <h2 id="told">Callbacks and mails</h2>
         <Notifications {...notifications} />
+      </section>
+      <section class="card" aria-labelledby="log-in">
+        <h2 id="log-in">Your log-in</h2>
+        <p class="quiet">
+          You are <Foreign text={visitor.email} />. <a href="/settings/password">Change your password</a>.
+        </p>
       </section>
       <RulesView rules={rules} />
     </Layout>,

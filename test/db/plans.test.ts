@@ -107,6 +107,11 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     ["people", "sessions_by_person", "welcome_links"],
   ],
   [
+    "change a password",
+    ({ people }) => people.changePassword(aSession(), "hash", "next hash"),
+    ["members_by_person", "people", "sessions", "sessions_by_person", "welcome_links_by_account"],
+  ],
+  [
     "prune people",
     ({ people }) => people.prune(NOON),
     ["sessions", "sessions_by_end", "welcome_links", "welcome_links_by_end"],

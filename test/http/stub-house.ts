@@ -205,6 +205,7 @@ function cardboardPeopleDesk(calls: string[]): PeopleDesk {
     logIn: () => came("log in", entered),
     logOut: () => came("log out", undefined),
     resume: () => Promise.resolve(entered.person),
+    changePassword: () => came("change password", entered),
     stay: () => Promise.resolve({ caller: entered.person.caller, leave: () => {} }),
     seeWelcome: () => came("see welcome", { email: null }),
     takeWelcome: () => came("take welcome", entered),

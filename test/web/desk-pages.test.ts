@@ -10,7 +10,15 @@ import { verifies } from "../spec/verifies.ts";
 // A browser, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
-const PAGES = ["/overview", "/keys", "/keys/new", "/settings", "/settings/callbacks", "/settings/rotation"];
+const PAGES = [
+  "/overview",
+  "/keys",
+  "/keys/new",
+  "/settings",
+  "/settings/callbacks",
+  "/settings/rotation",
+  "/settings/password",
+];
 const DOCS = ["/docs", "/docs/api", "/docs/errors", "/docs/mcp", "/docs/verify", "/docs/security"];
 /** Names are plain ASCII, which is enough to try. */
 const MARKUP = '"><script>alert(1)</script><img src=x onerror=alert(2)>';

@@ -3,6 +3,7 @@ import { checkCredentials, loggedInJson, signedUpJson } from "../../contract/cre
 import { API } from "../../contract/operations.ts";
 import { compileQuery } from "../../contract/query.ts";
 import { NoQuery } from "../../contract/wait.ts";
+import type { Log } from "../../ports/log.ts";
 import { logInPage } from "../../web/log-in.tsx";
 import { signedUpPage, signUpPage } from "../../web/sign-up.tsx";
 import { json } from "../answer.ts";
@@ -24,6 +25,7 @@ export interface AuthRouteDeps {
   readonly cookie: SessionCookie;
   readonly ownOrigin: OwnOrigin;
   readonly personOf: PersonOf;
+  readonly log: Log;
 }
 
 const NONE = compileQuery(NoQuery);

@@ -3,7 +3,7 @@ import { UNTYPED } from "../../web/credentials.tsx";
 import { logInPage } from "../../web/log-in.tsx";
 import { signUpPage } from "../../web/sign-up.tsx";
 import { welcomePage } from "../../web/welcome.tsx";
-import { askAgain, credentialsIn, entering } from "../entry.ts";
+import { askAgain, credentialsIn, entering, tellNewPassword } from "../entry.ts";
 import { readForm } from "../form.ts";
 import { HOME_PATH, nextIn } from "../next.ts";
 import { page, seeOther } from "../page.ts";
@@ -35,7 +35,7 @@ export function entryPages(deps: AuthRouteDeps): readonly Route[] {
 const UNLISTED = { "x-robots-tag": "noindex, nofollow, noarchive" } as const;
 
 /** One-time links. Looking changes nothing, since mail scanners and previews look too; the button takes the link. */
-function welcomeRoutes({ peopleDesk: desk, cookie, ownOrigin }: AuthRouteDeps): readonly Route[] {
+function welcomeRoutes({ peopleDesk: desk, cookie, ownOrigin, log }: AuthRouteDeps): readonly Route[] {
   const pathOf = (token: string) => `/welcome/${token}`;
   return [
     pageRoute("own", "GET", pathOf("{token}"), async (_visit, { token = "" }) => {
@@ -48,6 +48,7 @@ function welcomeRoutes({ peopleDesk: desk, cookie, ownOrigin }: AuthRouteDeps): 
       const form = await readForm(visit);
       try {
         const entered = await desk.takeWelcome(token, checkCredentials(credentialsIn(form)));
+        if (email !== null) tellNewPassword(visit, entered, log);
         return seeOther("own", HOME_PATH, entering(visit, entered, cookie));
       } catch (error) {
         return askAgain(visit, error, form, (typed) => welcomePage({ path: pathOf(token), typed, email }));

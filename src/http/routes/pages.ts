@@ -11,6 +11,7 @@ import { type InboxRouteDeps, inboxRoutes } from "./inbox.ts";
 import { type KeyPageDeps, keyPages } from "./key-pages.ts";
 import { type OverviewPageDeps, overviewPages } from "./overview-page.ts";
 import { type PageEventRouteDeps, pageEventRoutes, toldToPages } from "./page-events.ts";
+import { type PasswordPageDeps, passwordPages } from "./password-page.ts";
 import { type SettingsPageDeps, settingsPages } from "./settings-pages.ts";
 
 export type PageDeps = AuthRouteDeps &
@@ -22,6 +23,7 @@ export type PageDeps = AuthRouteDeps &
   KeyPageDeps &
   OverviewPageDeps &
   SettingsPageDeps &
+  PasswordPageDeps &
   DocsPageDeps;
 
 /** Every page for people but those that a token opens, and what they load. */
@@ -35,6 +37,7 @@ export function webPages(deps: PageDeps): readonly Route[] {
     ...keyPages(deps),
     ...overviewPages(deps),
     ...settingsPages(deps),
+    ...passwordPages(deps),
     ...docsPages(deps),
     ...assetRoutes(),
   ];

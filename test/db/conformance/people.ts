@@ -138,6 +138,42 @@ export function testPeople(open: OpenTestStore): void {
       expect(await people.link("live", later(-9))).not.toBeNull();
     });
   });
+
+  describe("a new password", () => {
+    test("ends every other session of its person and the links that renew it, and is nobody else's", async () => {
+      await using db = await open();
+      const { people } = db.store;
+      const [one, other] = [aSignUp(), aSignUp()];
+      for (const signUp of [one, other]) await people.signUp(signUp);
+      const { person, account } = one;
+      const accountId = account.id;
+      await people.offer(aWelcomeLink({ hash: "h", accountId, personId: person.id }));
+      await people.offer(aWelcomeLink({ hash: "o", accountId: other.account.id, personId: other.person.id }));
+      const session = aSession({ personId: person.id, accountId });
+      expect(await people.changePassword(session, person.passwordHash, "next hash")).toBe(true);
+      const member = { person: { ...person, passwordHash: "next hash" }, accountId };
+      expect(await people.find(person.email)).toEqual(member);
+      expect(await people.session(session.hash, NOON)).toEqual(member);
+      expect(await people.session(one.session.hash, NOON)).toBeNull();
+      expect(await people.session(other.session.hash, NOON)).not.toBeNull();
+      expect([await people.link("h", NOON), (await people.link("o", NOON)) !== null]).toEqual([null, true]);
+    });
+
+    test("in place of one that is not theirs any more leaves everything as it is", async () => {
+      await using db = await open();
+      const { people } = db.store;
+      const signUp = aSignUp();
+      await people.signUp(signUp);
+      const { person, account } = signUp;
+      await people.offer(aWelcomeLink({ hash: "h", accountId: account.id, personId: person.id }));
+      const session = aSession({ personId: person.id, accountId: account.id });
+      expect(await people.changePassword(session, "another hash", "next hash")).toBe(false);
+      expect(await people.find(person.email)).toEqual({ person, accountId: account.id });
+      expect(await people.session(session.hash, NOON)).toBeNull();
+      expect(await people.session(signUp.session.hash, NOON)).not.toBeNull();
+      expect(await people.link("h", NOON)).not.toBeNull();
+    });
+  });
 }
 
 /** Somebody who has signed up, and how they begin more sessions. */
