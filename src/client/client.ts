@@ -4,6 +4,7 @@ import type { Decision } from "../contract/decision.ts";
 import type { Health } from "../contract/health.ts";
 import type { CreatedKey, CreateKey, KeyList } from "../contract/key.ts";
 import type { ActionPage, ListQuery } from "../contract/page.ts";
+import type { Receipt } from "../contract/receipt.ts";
 import type { Rotation, SigningSecret } from "../contract/signing-secret.ts";
 import type { Timeline } from "../contract/timeline.ts";
 import { follow, type FollowOptions, type OutgateEvent } from "./follow.ts";
@@ -73,6 +74,11 @@ export function createClient(settings: ClientSettings) {
     },
     getTimeline: (id: string, options?: CallOptions) =>
       get<Timeline>(`/v1/actions/${encodeURIComponent(id)}/timeline`, options),
+    /** By the `receipt_url` of an action, or what stands behind its `/r/`; no key counts. */
+    getReceipt: (receipt: string, options?: CallOptions) =>
+      get<Receipt>(`/r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
+        headers: { accept: "application/json" },
+      }),
     approveAction: decide("approve"),
     cancelAction: decide("cancel"),
     retryAction: decide("retry"),

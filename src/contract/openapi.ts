@@ -67,19 +67,27 @@ function bodyOf({ schema, isRequired }: NonNullable<Shape["body"]>, schemas: Sch
 }
 
 function answerOf(
-  { description, schema, mediaType = "application/json", headers = [] }: Answer,
+  { description, schema, mediaType = "application/json", alsoAs, headers = [] }: Answer,
   schemas: SchemaPrinter,
 ) {
-  const content = schema === null ? {} : { content: { [mediaType]: { schema: schemas.print(schema) } } };
-  return { description, headers: headerRefs(headers), ...content };
+  const forms = [...(schema === null ? [] : [{ mediaType, schema }]), ...(alsoAs === undefined ? [] : [alsoAs])];
+  const content: Json = Object.fromEntries(
+    forms.map((form) => [form.mediaType, { schema: schemas.print(form.schema) }]),
+  );
+  return {
+    description,
+    headers: headerRefs(headers),
+    ...(forms.length === 0 ? {} : { content }),
+  };
 }
 
-function parametersOf({ id, query, headers = [] }: Shape, schemas: SchemaPrinter): readonly Json[] {
+function parametersOf({ id, token, query, headers = [] }: Shape, schemas: SchemaPrinter): readonly Json[] {
   const asked = Object.entries(query?.properties ?? {}).map(([name, schema]) =>
     parameter({ name, in: "query", required: query?.required?.includes(name) ?? false }, schema, schemas),
   );
   return [
     ...(id === undefined ? [] : [parameter({ name: "id", in: "path", required: true }, id, schemas)]),
+    ...(token === undefined ? [] : [parameter({ name: "token", in: "path", required: true }, token, schemas)]),
     ...asked,
     ...[...headers, "X-Request-Id"].map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];

@@ -66,6 +66,16 @@ export const API = {
     success: [200],
     errors: [...ALWAYS, "not_found"],
   },
+  getReceipt: {
+    id: "getReceipt",
+    method: "GET",
+    path: "/r/{token}",
+    permission: null,
+    tag: "Actions",
+    summary: "The receipt of an action, for whoever has its link: JSON where that is asked for, else a page",
+    success: [200],
+    errors: ["not_found", "internal_error", "unavailable"],
+  },
   streamEvents: {
     id: "streamEvents",
     method: "GET",

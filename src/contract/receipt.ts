@@ -1,17 +1,46 @@
-import type { Action } from "../domain/action.ts";
+import Type, { type Static } from "typebox";
+import type { Action as StoredAction } from "../domain/action.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
+import { Action } from "./action.ts";
+import { plainText } from "./kinds.ts";
 import { maskedAction, maskedEntry } from "./masked.ts";
-import { itemOf } from "./timeline.ts";
+import { itemOf, TimelineItem } from "./timeline.ts";
 import { actionJson } from "./view.ts";
+
+const { deduplicated: _found, differs: _differs, ...shown } = Action.properties;
+const { seq: _place, ...happened } = TimelineItem.properties;
+
+/** What stands behind `/r/` in an action's `receipt_url`: the whole right to look. */
+export const ReceiptToken = plainText(
+  "What stands behind `/r/` in `receipt_url`. It is the whole right to look: nobody is asked for a key.",
+  "4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
+);
+
+/** A receipt as JSON (decisions 12). `receiptJson` writes it. */
+export const Receipt = Type.Object(
+  {
+    ...shown,
+    timeline: Type.Array(
+      Type.Object(happened, { title: "ReceiptItem", description: "One thing that happened to the action." }),
+      { description: "What happened, oldest first." },
+    ),
+  },
+  {
+    title: "Receipt",
+    description:
+      "An action and its timeline, masked, without values of headers; `callback` and `receipt_url` are null here.",
+  },
+);
+export type Receipt = Static<typeof Receipt>;
 
 /**
  * A receipt for programs (decisions 12): the action, masked, without values of headers, and its `timeline`. Whoever has
  * the link reads it, so there is nothing in it that leads on: no URL of the service or of a callback, and no position in
  * the stream of events.
  */
-export function receiptJson(action: Action, timeline: readonly TimelineEntry[], now: Date): string {
-  const shown = { ...maskedAction(action), callback: null };
-  const json = actionJson(shown, { now, receiptUrl: null, hidesHeaderValues: true });
+export function receiptJson(action: StoredAction, timeline: readonly TimelineEntry[], now: Date): string {
+  const masked = { ...maskedAction(action), callback: null };
+  const json = actionJson(masked, { now, receiptUrl: null, hidesHeaderValues: true });
   return `${json.slice(0, -1)},"timeline":${JSON.stringify(timeline.map((entry) => withoutSeq(itemOf(maskedEntry(entry)))))}}`;
 }
 

@@ -9,6 +9,7 @@ import { Health } from "./health.ts";
 import { CreatedKey, CreateKey, KeyId, KeyList } from "./key.ts";
 import type { API } from "./operations.ts";
 import { ActionPage, ListQuery } from "./page.ts";
+import { Receipt, ReceiptToken } from "./receipt.ts";
 import { NoBody, RotateQuery, Rotation, SigningSecret, SigningSecretQuery } from "./signing-secret.ts";
 import { Timeline } from "./timeline.ts";
 import { WaitQuery } from "./wait.ts";
@@ -20,6 +21,8 @@ export interface Answer {
   readonly schema: TSchema | null;
   /** JSON unless it says otherwise. */
   readonly mediaType?: string;
+  /** In which other form whoever asks for it gets the same. */
+  readonly alsoAs?: { readonly mediaType: string; readonly schema: TSchema };
   readonly headers?: readonly AnswerHeader[];
 }
 
@@ -27,6 +30,8 @@ export interface Answer {
 export interface Shape {
   /** The `{id}` of its path. */
   readonly id?: TSchema;
+  /** The `{token}` of its path. */
+  readonly token?: TSchema;
   readonly query?: TObject;
   /** Headers that it reads beside those that every request may have. */
   readonly headers?: readonly RequestHeader[];
@@ -55,6 +60,19 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
   listActions: { query: ListQuery, answers: { 200: { description: "A page of actions.", schema: ActionPage } } },
   getAction: { id: ActionId, query: WaitQuery, answers: { 200: { description: "The action.", schema: Action } } },
   getTimeline: { id: ActionId, answers: { 200: { description: "Its timeline.", schema: Timeline } } },
+  getReceipt: {
+    token: ReceiptToken,
+    answers: {
+      200: {
+        description: "The receipt: JSON with `Accept: application/json`, else a page.",
+        schema: Receipt,
+        alsoAs: {
+          mediaType: "text/html",
+          schema: Type.String({ description: "A page for people.", examples: ["<!DOCTYPE html>"] }),
+        },
+      },
+    },
+  },
   streamEvents: {
     headers: ["Last-Event-ID"],
     answers: {

@@ -199,6 +199,12 @@ function isError(answer: ApiAnswer): boolean {
   return answer.description.startsWith("- `");
 }
 
+/** In which forms it can be had; the first one is for programs. */
+function formsOf({ responses }: DocumentedOperation) {
+  const answer = responses["200"];
+  return answer === undefined || "$ref" in answer ? {} : (answer.content ?? {});
+}
+
 function bodyOf({ requestBody }: DocumentedOperation): ApiSchema | undefined {
   return requestBody?.content["application/json"]?.schema;
 }
@@ -223,14 +229,17 @@ function curl({ path, method, operation, document, baseUrl }: Placed & ApiRefere
     .map((one) => parameterOf(one, document))
     .filter(({ required, in: where }) => required && where === "query")
     .map(({ name, schema }) => `${name}=${String(exampleOf(schema, document))}`);
-  const id = operation.parameters.map((one) => parameterOf(one, document)).find(({ name }) => name === "id");
-  const at = id === undefined ? path : path.replace("{id}", () => String(exampleOf(id.schema, document)));
+  const inPath = operation.parameters.map((one) => parameterOf(one, document)).find((one) => one.in === "path");
+  const at =
+    inPath === undefined ? path : path.replace(`{${inPath.name}}`, () => String(exampleOf(inPath.schema, document)));
+  const [form, ...others] = Object.keys(formsOf(operation));
   const body = bodyOf(operation);
   const takes = operation.requestBody?.required === true && body !== undefined;
   const { permission } = Object.values(API).find((row) => row.id === operation.operationId) ?? { permission: null };
   return [
     `curl -s ${method === "GET" || (takes && method === "POST") ? "" : `-X ${method} `}'${baseUrl}${at}${needed.length === 0 ? "" : `?${needed.join("&")}`}'`,
     ...(permission === null ? [] : [`-H "Authorization: Bearer $OUTGATE_API_KEY"`]),
+    ...(others.length === 0 ? [] : [`-H 'Accept: ${form}'`]),
     ...(takes ? [`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(exampleOf(body, document))}'`] : []),
   ].join(" \\\n  ");
 }

@@ -55,6 +55,9 @@ describe("the client", () => {
     expect((await owner.approveAction(held.id, { reason: "fine" })).status).not.toBe("awaiting_approval");
     const done = await owner.getAction(held.id, { waitSeconds: 5 });
     expect(done).toMatchObject({ status: "completed", response_body: { ok: true }, approved_by: "key:owner" });
+    const receipt = await client(null).getReceipt(done.receipt_url ?? "");
+    expect(receipt).toMatchObject({ id: held.id, status: "completed", receipt_url: null });
+    expect(receipt.timeline.map(({ type }) => type)).toContain("completed");
     const { data } = await owner.getTimeline(held.id);
     expect(data.map(({ type }) => type)).toEqual(["created", "held", "approved", "started", "attempt", "completed"]);
     expect(data[2]).toMatchObject({ actor: "key:owner", reason: "fine" });

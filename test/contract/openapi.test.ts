@@ -100,6 +100,7 @@ describe("of the operations, the API description", () => {
     const parameters = parametersOf(node);
     expect(parameters).toContain("header X-Request-Id");
     expect(parameters.includes("path id")).toBe(row.path.includes("{id}"));
+    expect(parameters.includes("path token")).toBe(row.path.includes("{token}"));
   });
 
   test("says which headers a request and its answers have", () => {

@@ -81,6 +81,7 @@ describe("the documentation", () => {
     expect(text).toContain('id="schema-Action"');
     // Examples can be pasted: they are where this service is.
     expect(text).toContain(`curl -s &#39;${BASE_URL}/v1/actions&#39;`);
+    expect(text).toMatch(/\/r\/\w+&#39; \\\s+-H &#39;Accept: application\/json&#39;/);
   });
 
   test("tells every error with its status and what to do", async () => {

@@ -131,9 +131,10 @@ export class Rig {
   }
 
   #filled(path: string): string {
-    return path.replace(/\{(action|key) (\d+)\}/, (_token, what: string, index: string) => {
+    return path.replace(/\{(action|key|receipt) (\d+)\}/, (_token, what: string, index: string) => {
       const ids = what === "key" ? this.keys : this.actions;
-      return ids[Number(index) % Math.max(1, ids.length)] ?? "act_none";
+      const id = ids[Number(index) % Math.max(1, ids.length)] ?? "act_none";
+      return what === "receipt" ? this.door.engine.receiptUrl(id).slice("/r/".length) : id;
     });
   }
 
@@ -145,6 +146,7 @@ export class Rig {
       path
         .split(/[?#]/)[0]
         ?.replace(/(act|key)_[\w-]+/, "{id}")
+        .replace(/^\/r\/\w+/, "/r/{token}")
         .replace(/(.)\/$/, "$1") ?? "";
     this.succeeded.add(`${method} ${route}`);
     const decision = /\{id\}\/(approve|cancel|retry)$/.exec(route)?.[1];

@@ -33,7 +33,10 @@ beforeAll(async () => {
 });
 afterAll(() => door[Symbol.asyncDispose]());
 
-const at = (path: string) => path.replace("{id}", path.startsWith("/v1/keys") ? ids.key : ids.action);
+const at = (path: string) =>
+  path
+    .replace("{id}", path.startsWith("/v1/keys") ? ids.key : ids.action)
+    .replace("/r/{token}", () => door.engine.receiptUrl(ids.action));
 const query = ({ id }: ApiOperation) => (id === "getSigningSecret" ? "?origin=https://a.example" : "");
 const allowed = (same: readonly ApiOperation[]) => {
   const methods = same.map<string>(({ method }) => method);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Action } from "../../src/contract/action.ts";
 import { compile } from "../../src/contract/check.ts";
+import { Receipt } from "../../src/contract/receipt.ts";
 import { STYLE } from "../../src/web/assets.ts";
 import { verifies } from "../spec/verifies.ts";
 import { Target } from "../support/target.ts";
@@ -100,6 +101,8 @@ describe("a receipt", () => {
     const text = await response.text();
     const shown = JSON.parse(text);
     expect(compile(Action).issues(shown)).toEqual([]);
+    // As the API description has it, with no member more.
+    expect(compile({ ...Receipt, additionalProperties: false }).issues(shown)).toEqual([]);
     expect(shown).toMatchObject({
       id,
       status: "completed",

@@ -6,7 +6,7 @@ import { ActionPage } from "../../src/contract/page.ts";
 import { createUnrouted } from "../../src/http/allow.ts";
 import { verifies } from "../spec/verifies.ts";
 import { anAction } from "../support/factory.ts";
-import { cardboardDesk, KEYS, KNOWN_ID, KNOWN_KEY_ID, openDoor, OWN_ORIGIN } from "./stub-house.ts";
+import { cardboardDesk, KEYS, KNOWN_ID, KNOWN_KEY_ID, KNOWN_TOKEN, openDoor, OWN_ORIGIN } from "./stub-house.ts";
 
 const door = openDoor();
 afterAll(() => door[Symbol.asyncDispose]());
@@ -22,7 +22,8 @@ const BODIES: Readonly<Record<string, string>> = {
   "POST /auth/signup": `{"email":"ann@example.com","password":"12345678"}`,
   "POST /auth/login": `{"email":"ann@example.com","password":"12345678"}`,
 };
-const withId = (path: string) => path.replace("{id}", path.startsWith("/v1/keys/") ? KNOWN_KEY_ID : KNOWN_ID);
+const withId = (path: string) =>
+  path.replace("{id}", path.startsWith("/v1/keys/") ? KNOWN_KEY_ID : KNOWN_ID).replace("{token}", KNOWN_TOKEN);
 
 describe("the operations table and the routes", () => {
   test.each(operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(

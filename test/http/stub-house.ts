@@ -31,6 +31,8 @@ export const OWN_ORIGIN = "http://127.0.0.1:3000";
 
 /** Ids that the stub desks know. */
 export const KNOWN_ID = "act_01known";
+/** Of its receipt. */
+export const KNOWN_TOKEN = "01knowntoken";
 export const KNOWN_KEY_ID = "key_01known";
 
 export interface Line {
@@ -55,7 +57,8 @@ export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
     peopleDesk: cardboardPeopleDesk(calls),
     readAccount: () => Promise.resolve({ id: ACCOUNT, email: null }),
     signingDesk: cardboardSigningDesk(calls),
-    readReceipt: () => Promise.resolve(null),
+    readReceipt: (token) =>
+      Promise.resolve(token === KNOWN_TOKEN ? { action: anAction({ id: KNOWN_ID }), timeline: [] } : null),
     listNotifications: () => Promise.resolve({ entries: [], before: null }),
     overviewDesk: { read: () => Promise.reject(new Error("Nothing is counted here.")) },
     guides: GUIDES,

@@ -1,4 +1,5 @@
 import type { ReadReceipt } from "../../actions/receipt.ts";
+import { API } from "../../contract/operations.ts";
 import { receiptJson } from "../../contract/receipt.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { receiptPage } from "../../web/receipt.tsx";
@@ -17,15 +18,19 @@ const VARY = { vary: "Accept" } as const;
 
 /** The receipt of an action, for people and for programs; whoever has the link may see it (decisions 1). */
 export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps): readonly Route[] {
+  const { method, path, id } = API.getReceipt;
   return [
-    pageRoute("receipt", "GET", "/r/{token}", async (visit, params) => {
-      const isJson = prefersJson(visit.request);
-      const receipt = await readReceipt(params["token"] ?? "");
-      if (receipt === null) throw noSuchLink();
-      const { action, timeline } = receipt;
-      visit.actionId = action.id;
-      if (!isJson) return page("receipt", receiptPage(receipt), { headers: VARY });
-      return json(receiptJson(action, timeline, clock.now()), 200, { ...pageHeaders("receipt"), ...VARY });
-    }),
+    {
+      ...pageRoute("receipt", method, path, async (visit, params) => {
+        const isJson = prefersJson(visit.request);
+        const receipt = await readReceipt(params["token"] ?? "");
+        if (receipt === null) throw noSuchLink();
+        const { action, timeline } = receipt;
+        visit.actionId = action.id;
+        if (!isJson) return page("receipt", receiptPage(receipt), { headers: VARY });
+        return json(receiptJson(action, timeline, clock.now()), 200, { ...pageHeaders("receipt"), ...VARY });
+      }),
+      operationId: id,
+    },
   ];
 }
