@@ -4,7 +4,7 @@ import { createSigningDesk } from "../src/accounts/signing-desk.ts";
 import { createLinksOf } from "../src/actions/approval-links.ts";
 import { readConfig } from "../src/config.ts";
 import { systemIds } from "../src/ids.ts";
-import { rotateKey, type RotateKeyOptions } from "../src/rotate-key.ts";
+import { rotateKey, type RotateKeyOptions } from "../src/beside/rotate-key.ts";
 import { openEngine } from "./support/engine.ts";
 import { NOON } from "./support/factory.ts";
 

@@ -12,7 +12,7 @@ export const COMMANDS: Commands = {
     summary: "find out what is wrong",
     async load() {
       const { doctorCommand } = await import("./commands/doctor.ts");
-      return doctorCommand((await import("../settings-report.ts")).reportSettings);
+      return doctorCommand((await import("../beside/settings-report.ts")).reportSettings);
     },
   },
   mcp: {

@@ -47,9 +47,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/client": ["src/contract"],
   "src/cli": ["src/contract", "src/client", "src/version.ts"],
 };
-/** Beside the hands above: what stands right under `src`, its settings, and the commands that open the whole house. */
+/** What stands right under `src`, its settings, and whoever opens the whole house beside it: operators, by commands. */
 const ROOF =
-  /^src\/(?:[^/]+\.ts$|config\/|cli\/(?:main|commands)\.ts$|cli\/commands\/(?:serve|mcp|new-owner-key|reset-password|welcome-link|rotate-secret-key|backup)\.ts$)/;
+  /^src\/(?:[^/]+\.ts$|config\/|beside\/|cli\/(?:main|commands)\.ts$|cli\/commands\/(?:serve|mcp|new-owner-key|reset-password|welcome-link|rotate-secret-key|backup)\.ts$)/;
 
 /** One library, one room. The names are imports, or globals and members of `Bun`. The roof has typebox, for its settings. */
 const LIBRARIES: Readonly<Record<string, readonly string[]>> = {

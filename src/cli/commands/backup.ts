@@ -1,4 +1,4 @@
-import { backUp } from "../../backup.ts";
+import { backUp } from "../../beside/backup.ts";
 import { readConfig } from "../../config.ts";
 import { type Command, EXIT, UsageError } from "../command.ts";
 

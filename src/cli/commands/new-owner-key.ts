@@ -1,5 +1,5 @@
 import { createNewOwnerKey } from "../../accounts/new-owner-key.ts";
-import { besideService } from "../../beside.ts";
+import { besideService } from "../../beside/open.ts";
 import { type Command, EXIT, UsageError } from "../command.ts";
 
 /** `outgate new-owner-key`: for whoever holds the server's machine and has lost the key. */

@@ -1,7 +1,7 @@
 import { systemClock } from "../../clock.ts";
 import { type Config, readConfig } from "../../config.ts";
 import { systemIds } from "../../ids.ts";
-import { rotateKey, type RotatedKey } from "../../rotate-key.ts";
+import { rotateKey, type RotatedKey } from "../../beside/rotate-key.ts";
 import { KEY_FORMS, readKey } from "../../secrets/master.ts";
 import { type Command, EXIT, UsageError } from "../command.ts";
 

@@ -1,5 +1,5 @@
 import { createOfferWelcome } from "../../accounts/welcome-link.ts";
-import { besideService } from "../../beside.ts";
+import { besideService } from "../../beside/open.ts";
 import { welcomeUrl } from "../../welcome.ts";
 import { type Command, EXIT, UsageError } from "../command.ts";
 

@@ -1,6 +1,6 @@
-import { RESEAL_ROWS_MAX, UNOPENED_NAMED_MAX } from "./domain/limits.ts";
-import type { SealedPlace, Secrets } from "./ports/secrets.ts";
-import type { SealedStore, SealedText } from "./ports/sealed-store.ts";
+import { RESEAL_ROWS_MAX, UNOPENED_NAMED_MAX } from "../domain/limits.ts";
+import type { SealedPlace, Secrets } from "../ports/secrets.ts";
+import type { SealedStore, SealedText } from "../ports/sealed-store.ts";
 
 export interface ResealKeys {
   readonly from: Pick<Secrets, "open">;

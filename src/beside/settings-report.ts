@@ -1,9 +1,9 @@
-import { InvalidSettings, readConfig } from "./config.ts";
-import { textsOf } from "./config/read-settings.ts";
-import type { SettingName } from "./config/settings.ts";
-import { maskText } from "./domain/mask.ts";
-import { describePolicy } from "./outbound/policy.ts";
-import { policyOf } from "./policy.ts";
+import { InvalidSettings, readConfig } from "../config.ts";
+import { textsOf } from "../config/read-settings.ts";
+import type { SettingName } from "../config/settings.ts";
+import { maskText } from "../domain/mask.ts";
+import { describePolicy } from "../outbound/policy.ts";
+import { policyOf } from "../policy.ts";
 
 /** What a service that is started here would run with, for a person who looks for what is wrong. Holds no secret. */
 export interface SettingsReport {

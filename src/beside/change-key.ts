@@ -1,8 +1,8 @@
-import { ANOTHER_KEY, checkOpens, KEY_FACTS, keptLinkKey, LINK_KEY_PLACE } from "./master-key.ts";
-import type { Store } from "./ports/store.ts";
+import { ANOTHER_KEY, checkOpens, KEY_FACTS, keptLinkKey, LINK_KEY_PLACE } from "../master-key.ts";
+import type { Store } from "../ports/store.ts";
 import { reseal, type Resealed } from "./reseal.ts";
-import { fingerprint, keyIdOf } from "./secrets/master.ts";
-import { createSecrets, linkKeyOf } from "./secrets/secrets.ts";
+import { fingerprint, keyIdOf } from "../secrets/master.ts";
+import { createSecrets, linkKeyOf } from "../secrets/secrets.ts";
 
 /** Where the key to follow comes from. */
 export interface NextKey {

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
-import { copyDatabase, factsIn } from "../db/backup.ts";
-import { databaseExists } from "../db/store.ts";
-import type { Config } from "./config.ts";
-import { ANOTHER_KEY, INTERRUPTED, KEY_FACTS } from "./master-key.ts";
-import { copyKeyFile, keyFileOf, loadMasterKey } from "./secrets/key-file.ts";
-import { fingerprint } from "./secrets/master.ts";
+import { copyDatabase, factsIn } from "../../db/backup.ts";
+import { databaseExists } from "../../db/store.ts";
+import type { Config } from "../config.ts";
+import { ANOTHER_KEY, INTERRUPTED, KEY_FACTS } from "../master-key.ts";
+import { copyKeyFile, keyFileOf, loadMasterKey } from "../secrets/key-file.ts";
+import { fingerprint } from "../secrets/master.ts";
 
 export interface Backup {
   readonly database: string;

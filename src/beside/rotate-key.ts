@@ -1,14 +1,14 @@
-import { databaseExists, openStore } from "../db/store.ts";
+import { databaseExists, openStore } from "../../db/store.ts";
 import { changeKey, keysOf, type NextKey } from "./change-key.ts";
-import type { Config } from "./config.ts";
-import { addressOf } from "./config/database.ts";
-import type { Clock } from "./ports/clock.ts";
-import type { Ids } from "./ports/ids.ts";
+import type { Config } from "../config.ts";
+import { addressOf } from "../config/database.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
 import { NOTHING_RESEALED, type Resealed } from "./reseal.ts";
-import { keyFileOf, loadMasterKey } from "./secrets/key-file.ts";
-import { keyIdOf } from "./secrets/master.ts";
-import { adoptNextKey, leftNextKey, makeNextKey } from "./secrets/next-key-file.ts";
-import { createSecrets } from "./secrets/secrets.ts";
+import { keyFileOf, loadMasterKey } from "../secrets/key-file.ts";
+import { keyIdOf } from "../secrets/master.ts";
+import { adoptNextKey, leftNextKey, makeNextKey } from "../secrets/next-key-file.ts";
+import { createSecrets } from "../secrets/secrets.ts";
 
 export interface RotateKeyOptions {
   /** `NEW_SECRET_KEY`; null: a new one is made beside the key file. */

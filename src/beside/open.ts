@@ -1,14 +1,14 @@
-import { openStoreBeside } from "../db/beside.ts";
-import { systemClock } from "./clock.ts";
-import { type Config, readConfig } from "./config.ts";
-import { addressOf } from "./config/database.ts";
-import { systemIds } from "./ids.ts";
-import type { Clock } from "./ports/clock.ts";
-import type { Ids } from "./ports/ids.ts";
-import type { PeopleStore } from "./ports/people.ts";
-import { StoreUnavailable } from "./ports/store.ts";
-import type { AccountStore } from "./ports/accounts.ts";
-import { createHandedOut, type HandedOut } from "./secrets/handed-out.ts";
+import { openStoreBeside } from "../../db/beside.ts";
+import { systemClock } from "../clock.ts";
+import { type Config, readConfig } from "../config.ts";
+import { addressOf } from "../config/database.ts";
+import { systemIds } from "../ids.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { PeopleStore } from "../ports/people.ts";
+import { StoreUnavailable } from "../ports/store.ts";
+import type { AccountStore } from "../ports/accounts.ts";
+import { createHandedOut, type HandedOut } from "../secrets/handed-out.ts";
 
 /** What a command on the server's machine works with. */
 export interface BesideParts {
