@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createClient } from "../../src/client/client.ts";
+import { until } from "../support/until.ts";
 
 type Reply = () => Response | Promise<Response>;
 
@@ -11,6 +12,9 @@ const problem = (status: number, code: string) => () =>
   );
 const fine: Reply = () => Response.json({ id: "act_1", status: "pending" });
 const never: Reply = () => new Promise<Response>(() => {});
+const neverWhole: Reply = () => new Response(new ReadableStream({ start() {} }));
+/** Where nothing comes there is nothing to wait for; whatever comes has time to, on a busy machine too. */
+const [SILENCE_MS, PATIENCE_MS] = [400, 10_000];
 
 /** Something that stands where Outgate should: its n-th answer is the n-th of the list, the last one for ever. */
 function stand(...replies: readonly Reply[]) {
@@ -24,7 +28,8 @@ function stand(...replies: readonly Reply[]) {
     },
   });
   const url = `http://127.0.0.1:${server.port}`;
-  const client = createClient({ url, apiKey: "og_x", timeoutMs: 200, retryBaseMs: 1 });
+  const timeoutMs = replies.some((reply) => reply === never || reply === neverWhole) ? SILENCE_MS : PATIENCE_MS;
+  const client = createClient({ url, apiKey: "og_x", timeoutMs, retryBaseMs: 1 });
   return { seen, url, client, [Symbol.asyncDispose]: () => server.stop(true) };
 }
 
@@ -39,7 +44,7 @@ describe("a call that is safe to repeat", () => {
     ["while the service is away", problem(503, "unavailable")],
     ["through a proxy whose service is away", () => new Response("<h1>Bad Gateway</h1>", { status: 502 })],
     ["after an answer that did not come in time", never],
-    ["after an answer whose body did not come in time", () => new Response(new ReadableStream({ start() {} }))],
+    ["after an answer whose body did not come in time", neverWhole],
   ])("is made again %s", async (_what, reply) => {
     await using outgate = stand(reply, fine);
     expect(await outgate.client.getAction("act_1")).toMatchObject({ id: "act_1" });
@@ -127,6 +132,8 @@ test("a pause before another try ends with the caller's signal", async () => {
   await using outgate = stand(problem(429, "rate_limited"));
   const leave = new AbortController();
   const call = failure(outgate.client.listActions({}, { signal: leave.signal }));
+  await until(() => outgate.seen.length === 1);
+  // The answer is there, and the second behind it has begun.
   await Bun.sleep(100);
   leave.abort("enough");
   expect(await call).toBe("enough");

@@ -206,7 +206,7 @@ describe.each(CLIENTS)("between question and answer, with a client of the kind %
       return { action: "accept", content: { decision: "approve" } };
     };
     const agent = await connect(kind, own.mcpUrl, { answer });
-    const patience = AbortSignal.timeout(2_000);
+    const patience = AbortSignal.timeout(10_000);
     await agent.call("approve", { id }, { signal: patience }).catch(() => {});
     expect(agent.questions).toHaveLength(1);
     expect(await own.engine.desk.get(own.engine.owner, id)).toMatchObject({
