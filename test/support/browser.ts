@@ -47,13 +47,21 @@ export function overflowOf(page: Page): Promise<number> {
   return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }
 
+/** How high each of them is, in pixels; 0 where it can't be seen. */
+export function heightsOf(page: Page, selector: string): Promise<readonly number[]> {
+  const all = `[...document.querySelectorAll(${JSON.stringify(selector)})]`;
+  return page.evaluate(`${all}.map((element) => element.getBoundingClientRect().height)`);
+}
+
 const AXE = Bun.file(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url));
 
 /** What axe-core finds wrong with a page for those who can't see or point, rule by rule. */
 export async function barriersOf(page: Page): Promise<readonly string[]> {
   await page.evaluate(await AXE.text());
+  // All rules but those of style sheets by themselves and of media, for which it would load everything anew.
   return page.evaluate(
-    "axe.run().then(({ violations }) => violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join(' ')))",
+    `axe.run({ preload: false, resultTypes: ["violations"] })
+      .then(({ violations }) => violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join(' ')))`,
   );
 }
 

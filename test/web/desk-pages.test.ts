@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Browser } from "playwright-core";
 import { openRealDoor, type RealDoor } from "../http/real-house.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { barriersOf, HAS_BROWSER, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
+import { barriersOf, HAS_BROWSER, heightsOf, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 import { verifies } from "../spec/verifies.ts";
@@ -140,9 +140,8 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     for (const path of [...PAGES, ...DOCS]) {
       await page.goto(door.url + path);
       expect({ path, overflow: await overflowOf(page) }).toEqual({ path, overflow: 0 });
-      for (const button of await page.locator("main :is(button, .button, .option, summary)").all()) {
-        expect((await button.boundingBox())?.height).toBeGreaterThanOrEqual(48);
-      }
+      const heights = await heightsOf(page, "main :is(button, .button, .option, summary)");
+      expect({ path, small: heights.filter((height) => height < 48) }).toEqual({ path, small: [] });
     }
     await page.goto(`${door.url}/keys/new`);
     await page.getByLabel("Name").focus();

@@ -8,6 +8,7 @@ import { HAS_BROWSER, openBrowser, type Watched, watchPage } from "../support/br
 import { freePort } from "../support/free-port.ts";
 import { eventually } from "../support/eventually.ts";
 import { Target } from "../support/target.ts";
+import { until } from "../support/until.ts";
 
 // A browser, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -42,8 +43,9 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   }
 
   /** Ann's browser at a page of hers, with our policy in force. A page that is loaded anew forgets the mark. */
-  async function open(path: string, house: RealDoor = door, person: Person = ann): Promise<Page> {
+  async function open(path: string, house: RealDoor = door, person: Person = ann, how?: "a clock of the test") {
     const page = await enter(house, person);
+    if (how !== undefined) await page.clock.install();
     const listens = page.waitForRequest(`${house.url}/events`);
     await page.goto(house.url + path);
     await listens;
@@ -183,12 +185,15 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
 
   test("asks now and then while its stream is broken", async () => {
     await using house = await openRealDoor({ port: await freePort() });
-    const page = await open("/approvals", house, await signedIn(house));
+    const page = await open("/approvals", house, await signedIn(house), "a clock of the test");
     await page.context().route(`${house.url}/events`, (route) => route.abort());
     // The stream ends, and can't be opened again.
     house.drain.abort();
     const { id } = await house.engine.create({ approve: true });
-    await page.locator(`#${id}`).waitFor();
+    await until(async () => {
+      await page.clock.fastForward(5_000);
+      return (await page.locator(`#${id}`).count()) > 0;
+    });
     expect(await isSamePage(page)).toBe(true);
   });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Browser, Page } from "playwright-core";
 import { openRealDoor, type RealDoor } from "../http/real-house.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { barriersOf, HAS_BROWSER, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
+import { barriersOf, HAS_BROWSER, heightsOf, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 
@@ -94,9 +94,8 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
       await watched.page.goto(door.url + path);
       await openAll(watched.page);
       expect({ path, overflow: await overflowOf(watched.page) }).toEqual({ path, overflow: 0 });
-      for (const button of await watched.page.locator("button, .button, nav a, summary").all()) {
-        expect((await button.boundingBox())?.height).toBeGreaterThanOrEqual(48);
-      }
+      const heights = await heightsOf(watched.page, "button, .button, nav a, summary");
+      expect({ path, small: heights.filter((height) => height < 48) }).toEqual({ path, small: [] });
     }
   });
 
