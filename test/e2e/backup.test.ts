@@ -1,5 +1,15 @@
-import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { verifies } from "../spec/verifies.ts";
 import { newFolder, Service } from "../support/service.ts";
@@ -109,6 +119,19 @@ describe("a backup by the commands of docs/operations.md", () => {
 
 describe("a backup is refused", () => {
   const SECRET_KEY = Buffer.alloc(32, 1).toString("base64");
+  /** What was left by a service and by a backup of it; each test has a copy. */
+  const backedUp = newFolder();
+  beforeAll(async () => {
+    {
+      await using service = new Service({ folder: backedUp });
+      for (let n = 0; n < 20; n += 1) {
+        await service.create({ url: "http://127.0.0.1:9/", approve: true, body: { n } });
+      }
+      await service.end();
+    }
+    expect((await shell(backedUp, "outgate backup b")).code).toBe(0);
+  }, SLOW_MS);
+  afterAll(() => rmSync(backedUp, { recursive: true, force: true }));
   const damaged = (path: string) => writeFileSync(path, readFileSync(path).fill(0x5a, 4_096));
 
   test.each([
@@ -129,14 +152,7 @@ describe("a backup is refused", () => {
     "%s, and leaves nothing",
     async (...[, command, sentence, damage, env]) => {
       await using folder = await temporaryFolder();
-      {
-        await using service = new Service({ folder: folder.path });
-        await service.ready();
-        for (let n = 0; n < 20; n += 1)
-          await service.create({ url: "http://127.0.0.1:9/", approve: true, body: { n } });
-        await service.end();
-      }
-      expect((await shell(folder.path, "outgate backup b")).code).toBe(0);
+      cpSync(backedUp, folder.path, { recursive: true });
       const first = readFileSync(join(folder.path, "b/outgate.db"));
       damage(join(folder.path, "data"));
       const refused = await shell(folder.path, command, env);
