@@ -9,7 +9,7 @@ const MEBIBYTE = 1_048_576;
 const COST_MAX = 10 * MEBIBYTE;
 /** So many at a time that what the collector has not yet taken away is small beside what they hold. */
 const AT_ONCE = 16;
-const TRIES = 4;
+const TRIES = 8;
 
 /** The service alone in its process: whoever sends has a memory of its own. */
 let service: Service;

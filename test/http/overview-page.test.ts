@@ -26,7 +26,8 @@ const create = async (url: string, retries: number) => {
 };
 
 test("the overview says that there is nothing, before there is something", async () => {
-  const text = textOf(await ann.pageOf("/overview"));
+  await using house = await openRealDoor();
+  const text = textOf(await (await signedIn(house)).pageOf("/overview"));
   for (const words of ["No attempt failed.", "No retry waits for its time.", "Success rate –", "Nothing yet"]) {
     expect(text).toContain(words);
   }

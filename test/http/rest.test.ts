@@ -90,7 +90,7 @@ describe("a body without end", () => {
     expect(isClosed).toBe(true);
   });
 
-  test("B26 endless chunks are 413, and no more than about 5 MiB of them are taken", async () => {
+  test("B26 endless chunks are 413, and no more than about 5 MiB of them are waited for", async () => {
     verifies("spec.limit.body-size", "hostile.b26", "hostile.1.refused-rest");
     const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`;
     let sent = 0;
@@ -102,15 +102,13 @@ describe("a body without end", () => {
       },
     ]).flat();
     const head = request("POST /v1/actions", [KEY, TYPE, "Transfer-Encoding: chunked"]);
-    const before = process.memoryUsage.rss();
     const { text, isClosed, firstByteMs, closedMs } = await exchange(door.port, [head, ...endless]);
     expect({ status: readAnswer(text).status, isClosed }).toEqual({ status: 413, isClosed: true });
     // It was once overtaken by the reset of a close while bytes still came, one time in six.
     // The rest is 250 ms; reading the first byte late takes some of it.
     expect(closedMs - firstByteMs).toBeGreaterThan(100);
+    // What they cost is looked at in `memory.test.ts`: here the sender, with all that it could not get rid of, is in the way.
     expect(sent).toBeGreaterThan(5 * MEBIBYTE);
-    // The sender is in this process too, with the 40 MiB that it could not get rid of.
-    expect(process.memoryUsage.rss() - before).toBeLessThan(120 * MEBIBYTE);
     expect(door.calls).toEqual([]);
   });
 
