@@ -16,7 +16,7 @@ afterEach(() => door[Symbol.asyncDispose]());
 
 const held = async () => (await door.engine.create({ approve: true })).id;
 
-/** Stands before the service, and cuts its connections when it is told to. */
+/** Stands before the service, and cuts its connections when it is told to; a client comes back to it sooner. */
 async function proxy() {
   const seen: (string | null)[] = [];
   const refusals: string[] = [];
@@ -32,7 +32,12 @@ async function proxy() {
       const refusal = refusals.shift();
       if (refusal === undefined) {
         service.write(head);
-        client.pipe(service).pipe(client);
+        client.pipe(service);
+        // Of the same length, since it is a part of a chunk.
+        service.on("data", (bytes) =>
+          client.write(bytes.toString("latin1").replace("retry: 1000\n", "retry: 0010\n"), "latin1"),
+        );
+        service.on("end", () => client.end());
       } else client.end(refusal);
     });
   });
