@@ -113,7 +113,10 @@ async function listen(
     else http.takeOver(listening);
   } catch (cause) {
     await engine.drain(0);
-    throw new Error(`Port ${port} of ${host} can't be listened on: it is taken, or not allowed.`, { cause });
+    throw new Error(
+      `Port ${port} of ${host} can't be listened on: it is taken, not allowed, or HOST is no address of this machine.`,
+      { cause },
+    );
   }
 }
 

@@ -10,6 +10,9 @@ import { welcome } from "./welcome.ts";
 /** A stop takes as long as the drain may, and this much more for the rest; then the process ends whatever hangs. */
 const STOP_GRACE_MS = 1_000;
 
+/** `timeout` and others pass on a signal that the whole group has got: the copy comes at once, no hand is as fast. */
+const SAME_SIGNAL_MS = 200;
+
 /** The service of this process, running. */
 export interface Served {
   readonly app: App;
@@ -76,10 +79,14 @@ async function stopInOrder(app: App, log: LineLog): Promise<void> {
 
 /** The first signal stops in order, a second one at once. */
 function stopOnSignal(stop: () => Promise<void>, log: LineLog): void {
-  let isStopping = false;
+  let stoppingSinceMs: number | null = null;
   const onSignal = (signal: string) => {
-    if (isStopping) process.exit(1);
-    isStopping = true;
+    const nowMs = systemClock.monotonicMs();
+    if (stoppingSinceMs !== null) {
+      if (nowMs - stoppingSinceMs >= SAME_SIGNAL_MS) process.exit(1);
+      return;
+    }
+    stoppingSinceMs = nowMs;
     log.info("service.stopping", { signal });
     stop().then(
       () => process.exit(0),
