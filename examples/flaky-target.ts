@@ -19,7 +19,11 @@ if (apiKey === undefined) {
 
 const answer = await fetch(`${outgateUrl}/v1/signing-secret?origin=${encodeURIComponent(origin)}`, {
   headers: { Authorization: `Bearer ${apiKey}` },
-});
+}).catch(() => null);
+if (answer === null) {
+  console.error(`Outgate does not answer at ${outgateUrl}: start it first, or set OUTGATE_URL.`);
+  process.exit(1);
+}
 if (!answer.ok) {
   console.error(`Outgate did not give the signing secret of ${origin} (${answer.status}): is this the owner key?`);
   process.exit(1);

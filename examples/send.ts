@@ -8,8 +8,9 @@ import { createClient } from "../src/client/client.ts";
 import { OutgateError } from "../src/client/error.ts";
 
 const [url = "http://127.0.0.1:4000/orders", order = "order-4711"] = process.argv.slice(2);
+const outgateUrl = process.env["OUTGATE_URL"] ?? "http://127.0.0.1:3000";
 const outgate = createClient({
-  url: process.env["OUTGATE_URL"] ?? "http://127.0.0.1:3000",
+  url: outgateUrl,
   apiKey: process.env["OUTGATE_API_KEY"] ?? null,
 });
 
@@ -21,7 +22,8 @@ try {
   );
   if (action.deduplicated === true) console.log(`${order} had been sent before, as ${action.id}.`);
   if (action.status === "completed") console.log("Done:", JSON.stringify(action.response_body));
-  else if (action.status === "failed") console.log(`Not done: ${action.last_error} See ${action.receipt_url}`);
+  else if (action.status === "failed")
+    console.log(`Not done: ${action.last_error} See ${outgateUrl}${action.receipt_url}`);
   else console.log(`Not over yet (${action.status}): Outgate goes on, this program need not wait.`);
 } catch (error) {
   if (!(error instanceof OutgateError)) throw error;

@@ -12,6 +12,9 @@ export interface RelayDeps {
   readonly warn: (sentence: string) => void;
 }
 
+/** Whoever pipes a request in closes its end at once; a client that leaves waits two seconds before it kills (its SDK). */
+const ANSWER_MS_MAX = 1_000;
+
 /**
  * Carries messages between a client on standard input and /mcp, as the text that they are: what is no concern of a relay
  * stays as it was written, numbers above all. It has no tools of its own, because an agent may approve only what the
@@ -43,11 +46,21 @@ export class Relay {
     this.#pending.add(work);
   }
 
-  /** Ends what is under way, and the session. Never rejects. */
-  async close(): Promise<void> {
+  /** What was asked is answered yet, for a moment; then ends what is under way, and the session. Never rejects. */
+  async close(graceMs = ANSWER_MS_MAX): Promise<void> {
+    const isOver = Promise.withResolvers<void>();
+    const timer = setTimeout(isOver.resolve, graceMs);
+    // A line may bring others along: the session that it begins anew.
+    while (this.#pending.size > 0 && (await this.#oneEnds(isOver.promise)));
+    clearTimeout(timer);
     await this.#session.end();
     this.#closing.abort();
     await Promise.allSettled(this.#pending);
+  }
+
+  /** False: there is no more time. */
+  #oneEnds(isOver: Promise<void>): Promise<boolean> {
+    return Promise.race([isOver.then(() => false), ...[...this.#pending].map((work) => work.then(() => true))]);
   }
 
   /** Over HTTP a call of 2026 is given up by leaving it; in 2025 the server is told. */

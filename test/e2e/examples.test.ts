@@ -44,10 +44,22 @@ test("send.ts has something done once, and tells how it went", async () => {
   expect(target.received).toHaveLength(1);
   await using broken = new Target(500);
   const failed = await said(example("send.ts", broken.url, "order-2"));
-  expect(failed.out).toStartWith("Not done: The target answered with status 500. See /r/");
+  expect(failed.out).toStartWith("Not done: The target answered with status 500. See http://127.0.0.1:");
   const refused = await said(example("send.ts", "ftp://a.example/", "order-3"));
   expect(refused.code).toBe(1);
   expect(refused.err).toStartWith("invalid_url: ");
+});
+
+test("flaky-target.ts says what is missing: the service, or an owner key", async () => {
+  const command = [process.execPath, join(EXAMPLES, "flaky-target.ts")];
+  const run = (more: object) => said(Bun.spawn(command, { env: { ...env, ...more }, stdout: "pipe", stderr: "pipe" }));
+  const alone = await run({ OUTGATE_URL: "http://127.0.0.1:1" });
+  expect(alone).toEqual({
+    code: 1,
+    out: "",
+    err: "Outgate does not answer at http://127.0.0.1:1: start it first, or set OUTGATE_URL.\n",
+  });
+  expect((await run({ OUTGATE_API_KEY: "og_no_key" })).err).toEndWith("(401): is this the owner key?\n");
 });
 
 test("reviewer.ts approves what is small, and leaves the rest to a person", async () => {

@@ -145,7 +145,18 @@ describe("a relay", () => {
     legacy.relay.take(cancel(7));
     await until(() => legacy.sent.length === 2);
     expect(legacy.sent[1]?.body).toBe(cancel(7));
-    await Promise.all([modern.relay.close(), legacy.relay.close()]);
+    await Promise.all([modern.relay.close(0), legacy.relay.close(0)]);
+  });
+
+  test("answers what was asked when the client closes its end at once, as a pipe does", async () => {
+    const answered = Promise.withResolvers<Response>();
+    const { relay, sent, written } = relayTo(() => answered.promise);
+    relay.take(legacyCall(7));
+    await until(() => sent.length === 1);
+    const closed = relay.close(60_000);
+    answered.resolve(Response.json({ jsonrpc: "2.0", id: 7, result: {} }));
+    await closed;
+    expect(written.map((line) => JSON.parse(line).id)).toEqual([7]);
   });
 
   test("names what is asked for as a header can hold it", async () => {
