@@ -21,6 +21,8 @@ export interface Session {
   readonly capabilities: unknown;
   /** As its newest request has shown it. */
   caller: Caller;
+  /** Ends it when its key is revoked. */
+  readonly onRevoked: () => void;
   /** Answers and streams under way. */
   open: number;
   usedMs: number;
@@ -44,11 +46,13 @@ export class Sessions {
     const id = newId();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
-      onsessionclosed: () => void this.#sessions.delete(id),
+      onsessionclosed: () => this.#forget(session),
       keepAliveMs: KEEP_ALIVE_MS,
     });
-    const session: Session = { id, transport, capabilities, caller, open: 0, usedMs: clock.monotonicMs() };
+    const onRevoked = () => this.#revoke(session);
+    const session: Session = { id, transport, capabilities, caller, onRevoked, open: 0, usedMs: clock.monotonicMs() };
     this.#sessions.set(id, session);
+    caller.revoked?.addEventListener("abort", onRevoked);
     this.#unring ??= clock.after(SESSION_SWEEP_MS, () => this.#sweep());
     await newServer().connect(transport);
     return session;
@@ -61,7 +65,10 @@ export class Sessions {
     if (session === undefined || !isTheirs) {
       throw new DomainError("not_found", "There is no such session any more; begin a new one with initialize.");
     }
+    // The key may be remembered anew since: it is the newest signal that is heard.
+    session.caller.revoked?.removeEventListener("abort", session.onRevoked);
     session.caller = caller;
+    caller.revoked?.addEventListener("abort", session.onRevoked);
     return session;
   }
 
@@ -106,9 +113,20 @@ export class Sessions {
     for (const { transport } of this.#sessions.values()) transport.closeStandaloneSSEStream();
   }
 
-  #close({ id, transport }: Session): void {
-    this.#sessions.delete(id);
+  #close(session: Session): void {
+    this.#forget(session);
     // Never rejects: it only ends what is in memory.
-    transport.close().catch(() => {});
+    session.transport.close().catch(() => {});
+  }
+
+  /** Calls under way are told by themselves that the key is gone; a stream that waits for news of ours would stay. */
+  #revoke(session: Session): void {
+    this.#forget(session);
+    session.transport.closeStandaloneSSEStream();
+  }
+
+  #forget(session: Session): void {
+    this.#sessions.delete(session.id);
+    session.caller.revoked?.removeEventListener("abort", session.onRevoked);
   }
 }

@@ -45,6 +45,28 @@ describe("a session of a client of 2025", () => {
     expect(await ping(id)).toBe(404);
   });
 
+  test("ends with its key, at once, its open stream too, and makes room for another", async () => {
+    verifies("hostile.m4", "hostile.m15");
+    house = await openHouse({ starts: false });
+    const lent = (await house.call("POST", "/v1/keys", '{"name":"lent","role":"agent"}')).json;
+    const timers = house.engine.clock.timers;
+    const mine: string[] = [];
+    const streams: Response[] = [];
+    for (let count = 0; count < 20; count += 1) {
+      const { id } = await begin(house.mcpUrl, { key: lent.key });
+      mine.push(id);
+      streams.push(await openStream(id, lent.key));
+    }
+    expect((await begin(house.mcpUrl)).said.status).toBe(429);
+    await house.call("DELETE", `/v1/keys/${lent.id}`);
+    for (const stream of streams) expect(await stream.text()).toStartWith(":");
+    const { id } = await begin(house.mcpUrl);
+    expect(await ping(id)).toBe(200);
+    expect(await ping(mine[0] ?? "")).toBe(404);
+    house.engine.clock.advance(22 * 60_000);
+    expect(house.engine.clock.timers).toBe(timers);
+  });
+
   test("that nobody has used for ten minutes is swept", async () => {
     verifies("hostile.m15");
     house = await openHouse({ starts: false });
