@@ -10,6 +10,13 @@ export function namesHtml({ headers }: Request): boolean {
   return weightOf(headers.get("accept") ?? "", "text/html") > 0;
 }
 
+/** Whether it takes an answer compressed so: named, and not refused (RFC 9110, 12.5.3). */
+export function takesGzip({ headers }: Request): boolean {
+  return GZIP.test(headers.get("accept-encoding") ?? "");
+}
+
+const GZIP = /(?:^|,)\s*gzip\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:[,;]|$)/i;
+
 /** 0 where the type is not named, or refused; `*` names nothing. */
 function weightOf(accept: string, type: string): number {
   for (const entry of accept.split(",")) {

@@ -12,7 +12,11 @@ export interface PageOptions {
 }
 
 /** An answer of HTML with every header that keeps the page to itself. */
-export function page(kind: PageKind, html: string, { status = 200, headers = {} }: PageOptions = {}): Response {
+export function page(
+  kind: PageKind,
+  html: string | Uint8Array<ArrayBuffer>,
+  { status = 200, headers = {} }: PageOptions = {},
+): Response {
   const own = { "content-type": "text/html; charset=utf-8", "content-security-policy": POLICIES[kind] };
   return new Response(html, { status, headers: { ...own, ...pageHeaders(kind), ...headers } });
 }

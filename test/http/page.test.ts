@@ -68,6 +68,25 @@ describe("what pages load", () => {
     }
   });
 
+  test("is the one thing that is compressed, but for the documentation", async () => {
+    const asked = async (path: string, accepted: string) => {
+      const response = await fetch(door.url + path, { headers: { "accept-encoding": accepted }, decompress: false });
+      const { headers } = response;
+      return {
+        encoding: headers.get("content-encoding"),
+        vary: headers.get("vary"),
+        bytes: new Uint8Array(await response.arrayBuffer()),
+      };
+    };
+    const plain = await asked("/docs/api", "identity");
+    const small = await asked("/docs/api", "gzip");
+    expect([plain.encoding, small.encoding]).toEqual([null, "gzip"]);
+    expect([plain.vary, small.vary]).toEqual(["Accept-Encoding", "Accept-Encoding"]);
+    expect(Buffer.from(Bun.gunzipSync(small.bytes))).toEqual(Buffer.from(plain.bytes));
+    // A form of theirs holds a secret, beside what others wrote.
+    for (const path of ["/login", "/signup", "/r/nothing"]) expect((await asked(path, "gzip")).encoding).toBeNull();
+  });
+
   test("is the stylesheet that a token page may hold", () => {
     expect(page("receipt", "").headers.get("content-security-policy")).toContain(`'sha256-${STYLE.sha256}'`);
     // What could end the element it stands in, or load something.

@@ -1,9 +1,11 @@
 import { ASSETS } from "../../web/assets.ts";
+import { takesGzip } from "../accept.ts";
 import type { Route } from "../route.ts";
 
 /**
  * What pages load. A path that names its content never changes, so it may be kept for good. Compressed where that is
- * understood; pages are not, since they hold secrets beside what others wrote.
+ * understood; pages are not, since they hold secrets beside what
+ * others wrote; but for the documentation, in which nobody else writes.
  */
 export function assetRoutes(): readonly Route[] {
   return ASSETS.map(({ path, type, text, gzip }) => ({
@@ -12,14 +14,11 @@ export function assetRoutes(): readonly Route[] {
     operationId: null,
     answer({ request }) {
       const headers = { ...HEADERS, "content-type": type };
-      if (!GZIP.test(request.headers.get("accept-encoding") ?? "")) return new Response(text, { headers });
+      if (!takesGzip(request)) return new Response(text, { headers });
       return new Response(gzip, { headers: { ...headers, "content-encoding": "gzip" } });
     },
   }));
 }
-
-/** Named, and not refused (RFC 9110, 12.5.3). */
-const GZIP = /(?:^|,)\s*gzip\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:[,;]|$)/i;
 
 const HEADERS = {
   "cache-control": "public, max-age=31536000, immutable",

@@ -2,6 +2,7 @@ import { DomainError } from "../../domain/errors.ts";
 import { chaptersOf } from "../../web/chapters.tsx";
 import { type DocsChapter, docsPage, llmsText } from "../../web/docs.tsx";
 import { type Guide, guideText } from "../../web/guide.ts";
+import { takesGzip } from "../accept.ts";
 import { page, pageHeaders, seeOther } from "../page.ts";
 import { pageRoute, type Route } from "../route.ts";
 import type { PersonOf } from "../session.ts";
@@ -24,7 +25,10 @@ export function docsPages({ guides, baseUrl, version, personOf }: DocsPageDeps):
   const show = async (visit: Visit, name: string): Promise<Response> => {
     const chapter = chapters().find((one) => one.name === name);
     if (chapter === undefined) throw new DomainError("not_found", "There is no such page. /docs has all of them.");
-    return page("own", docsPage({ chapter, chapters: chapters(), visitor: await personOf(visit), version }));
+    const html = docsPage({ chapter, chapters: chapters(), visitor: await personOf(visit), version });
+    // Nothing in it was chosen by a stranger, so its length tells nothing of the token of its forms.
+    if (!takesGzip(visit.request)) return page("own", html, { headers: VARY });
+    return page("own", Bun.gzipSync(html), { headers: { ...VARY, "content-encoding": "gzip" } });
   };
   const asText = (name: string): Response => {
     const guide = guides.find((one) => one.name === name);
@@ -40,6 +44,8 @@ export function docsPages({ guides, baseUrl, version, personOf }: DocsPageDeps):
     pageRoute("own", "GET", "/llms.txt", () => plain(llmsText(guides, baseUrl), "text/plain")),
   ];
 }
+
+const VARY = { vary: "Accept-Encoding" } as const;
 
 function plain(text: string, type: "text/plain" | "text/markdown"): Response {
   return new Response(text, { headers: { ...pageHeaders("own"), "content-type": `${type}; charset=utf-8` } });
