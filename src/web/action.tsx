@@ -40,6 +40,9 @@ export interface ActionProps {
 export function actionPage(props: ActionProps): string {
   const { timeline, visitor, role, now, receiptUrl } = props;
   const action = shown(props.action);
+  // Nobody decides on what they have not come past.
+  const isHeld = action.status === "awaiting_approval";
+  const request = <RequestView action={action}>{seesSecrets(role) ? <RevealForm {...props} /> : null}</RequestView>;
   return render(
     <Layout title={`${action.method} ${action.host}`} place="Actions" visitor={visitor} follows={action.id}>
       <div class="head">
@@ -54,6 +57,7 @@ export function actionPage(props: ActionProps): string {
           <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>
         </div>
       </div>
+      {isHeld ? request : null}
       <div id="act" data-live="">
         <Act {...props} action={action} isUnknown={hasUnknown(timeline)} />
       </div>
@@ -66,7 +70,7 @@ export function actionPage(props: ActionProps): string {
       <div id="answer" data-live="">
         <Answer action={action} />
       </div>
-      <RequestView action={action}>{seesSecrets(role) ? <RevealForm {...props} /> : null}</RequestView>
+      {isHeld ? null : request}
       <div id="facts" data-live="">
         <ActionFacts action={action} rows={rowsOf(action, receiptUrl)} />
       </div>

@@ -31,6 +31,13 @@ const say = async (id: string, fields: Readonly<Record<string, string>>, tail = 
   ann.send(`/actions/${id}${tail}`, { ...(await ann.hiddenOf(`/actions/${id}`)), ...fields });
 
 describe("the page of an action", () => {
+  test("shows a held request before it asks for a decision on it", async () => {
+    const held = await ann.pageOf(`/actions/${await created({ approve: true })}`);
+    expect(held.indexOf('id="request"')).toBeLessThan(held.indexOf('id="decision"'));
+    const failed = await ann.pageOf(`/actions/${await ended({}, "failed")}`);
+    expect(failed.indexOf('id="request"')).toBeGreaterThan(failed.indexOf('id="decision"'));
+  });
+
   test("shows its life to scale and in words, request and answer, masked", async () => {
     verifies("decision.1.pages");
     await using target = new Target(503, () => Response.json({ ok: 1, session: "canary-answer" }));
