@@ -32,7 +32,7 @@ export function madeKeyPage({ visitor, made, key, baseUrl }: MadeKeyPageProps): 
       </div>
       <section class="card" aria-label="The key">
         <Notice tone="wait">It is shown this once. Keep it now: when this page is closed, it is gone.</Notice>
-        <code class="code" id="key">
+        <code class="code" id="key" data-copy="">
           {key}
         </code>
         <a class="button fit" href="/keys">

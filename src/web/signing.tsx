@@ -71,7 +71,9 @@ export function secretPage({
       <section class="card" aria-label="Secrets">
         <div class="stack">
           <h2>{previous === null ? "Secret" : "New secret"}</h2>
-          <code class="code">{secret}</code>
+          <code class="code" data-copy="">
+            {secret}
+          </code>
         </div>
         {previous === null ? null : (
           <div class="stack">
@@ -85,7 +87,9 @@ export function secretPage({
         <form method="post" action="/settings/rotation">
           <FormToken visitor={visitor} />
           <input type="hidden" name="origin" value={origin} />
-          <Button look="plain">Give it a new secret…</Button>
+          <div class="buttons">
+            <Button look="plain">Give it a new secret…</Button>
+          </div>
         </form>
       </section>
     </Layout>,

@@ -11,7 +11,9 @@ export function Snippet({ title, text }: SnippetProps) {
   return (
     <div class="stack">
       <h3>{title}</h3>
-      <pre class="code">{text}</pre>
+      <pre class="code" data-copy="">
+        {text}
+      </pre>
     </div>
   );
 }

@@ -241,4 +241,22 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     expect(copied).toContain('"Authorization": "YOUR_AUTHORIZATION"');
     expect(copied).not.toContain("canary");
   });
+
+  test("copies a new key and a signing secret, which are long and must be whole", async () => {
+    const page = await enter(door, ann, { permissions: ["clipboard-read", "clipboard-write"] });
+    const copied = async () => {
+      await page.getByRole("button", { name: "Copy" }).first().click();
+      await page.getByRole("button", { name: "Copied" }).waitFor();
+      return page.evaluate("navigator.clipboard.readText()");
+    };
+    await page.goto(`${door.url}/keys/new`);
+    await page.getByLabel("Name").fill("ci");
+    await page.getByRole("radio", { name: /^Agent/ }).check();
+    await page.getByRole("button", { name: "Make the key" }).click();
+    expect(await copied()).toMatch(/^og_[0-9A-Za-z]{36}$/);
+    await page.goto(`${door.url}/settings`);
+    await page.getByLabel("Origin").fill("https://api.example.com");
+    await page.getByRole("button", { name: "Show its secret" }).click();
+    expect(await copied()).toMatch(/^whsec_[0-9A-Za-z+/]+=*$/);
+  });
 });
