@@ -27,7 +27,7 @@ export function approvalMailHtml(props: ApprovalMailProps): string {
         <b>{request.method}</b> <b style={MONO}>{<Foreign text={request.host} />}</b>
       </p>
       <Facts rows={facts} />
-      <Part title="URL" part={request.url} />
+      <Part title="URL" part={request.url} isAddress />
       {request.headers === null ? null : <Part title="Headers" part={request.headers} />}
       {request.body === null ? (
         <p class="quiet" style={`${QUIET};margin-top:16px`}>
@@ -79,7 +79,7 @@ export function decidedMailHtml({ subject, sentence, request, facts, receiptUrl 
         <b>{request.method}</b> <b style={MONO}>{<Foreign text={request.host} />}</b>
       </p>
       <Facts rows={facts} />
-      <Part title="URL" part={request.url} />
+      <Part title="URL" part={request.url} isAddress />
       <p style={`${SMALL};margin-top:16px`}>
         <a class="link" href={receiptUrl} style={LINK}>
           Details and what becomes of it
@@ -89,10 +89,13 @@ export function decidedMailHtml({ subject, sentence, request, facts, receiptUrl 
   );
 }
 
-/** Colours for the dark stand in a sheet, since a mail's inline ones know no darkness; who drops it shows the light. */
-const DARK = `:root{color-scheme:light dark}@media (prefers-color-scheme:dark){
+/**
+ * Colours for the dark stand in a sheet, since a mail's inline ones know no darkness; who drops it shows the light. What
+ * could not be seen is told from what was written, too.
+ */
+const SHEET = `:root{color-scheme:light dark}bdi i{font-style:normal;color:#805000;background:#fcefd2}@media (prefers-color-scheme:dark){
 .page{background:#13161a!important;color:#e5e8ec!important}.card{background:#1f242a!important;border-color:#39424c!important}
-.quiet{color:#a1aab5!important}.link{color:#95b4ff!important}}`;
+.quiet{color:#a1aab5!important}.link{color:#95b4ff!important}bdi i{color:#f1c56f;background:#33270b}}`;
 
 const SANS = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
 const MONO = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace";
@@ -121,7 +124,7 @@ function Letter({ subject, children }: LetterProps) {
         <meta name="color-scheme" content="light dark" />
         <meta name="supported-color-schemes" content="light dark" />
         <title>{subject}</title>
-        <style>{raw(DARK)}</style>
+        <style>{raw(SHEET)}</style>
       </head>
       <body class="page" style={PAGE}>
         <div role="main">
@@ -169,13 +172,21 @@ function Facts({ rows }: { readonly rows: ApprovalMailProps["facts"] }) {
 
 const FACT = "padding:2px 8px 2px 0;font-size:14px;line-height:1.5;overflow-wrap:anywhere";
 
-function Part({ title, part: { lines, note } }: { readonly title: string; readonly part: MailPart }) {
+interface PartProps {
+  readonly title: string;
+  readonly part: MailPart;
+  /** Its lines are filled, so that the host stays beside its scheme. */
+  readonly isAddress?: boolean;
+}
+
+function Part({ title, part: { lines, note }, isAddress = false }: PartProps) {
+  const wrap = isAddress ? ";word-break:break-all" : "";
   return (
     <>
       <p class="quiet" style={HEAD}>
         {title}
       </p>
-      <div class="card" dir="ltr" style={`${BOX};${MONO};font-size:13px;line-height:1.5;white-space:pre-wrap`}>
+      <div class="card" dir="ltr" style={`${BOX};${MONO};font-size:13px;line-height:1.5;white-space:pre-wrap${wrap}`}>
         {lines.map((line, at) => (
           <>
             {at === 0 ? null : <br />}

@@ -35,6 +35,24 @@ describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
     await page.close();
   });
 
+  test.each(VIEWS)(
+    "an address fills its lines, and what can't be seen is told from what was written, at %j",
+    async (view) => {
+      const page = await openPage(browser, view);
+      const url = `https://xn--pple-43d.example.com/${"a-b-".repeat(40)}`;
+      await page.setContent(approvalLetter(anApprovalMail({ url, body: JSON.stringify("a\u202eb") }), "confirm").html);
+      const style = (element: string, name: string) => page.evaluate(`getComputedStyle(${element}).${name}`);
+      const address =
+        '[...document.querySelectorAll("div.card")].find((box) => box.textContent.startsWith("https://"))';
+      expect(await style(address, "wordBreak")).toBe("break-all");
+      const mark = 'document.querySelector("bdi i")';
+      expect(await page.evaluate(`${mark}.textContent`)).toBe("U+202E");
+      expect(await style(mark, "fontStyle")).toBe("normal");
+      expect(await style(mark, "backgroundColor")).not.toBe("rgba(0, 0, 0, 0)");
+      await page.close();
+    },
+  );
+
   test.each(VIEWS)("the two buttons are of one size at %j, and large enough for a thumb", async (view) => {
     const page = await openPage(browser, view);
     await page.setContent(LETTERS.question);
