@@ -23,11 +23,13 @@ export interface KeysPageProps {
 export function keysPage({ visitor, keys, next, revoked, now }: KeysPageProps): string {
   return render(
     <Layout title="Keys" place="Keys" visitor={visitor}>
-      <div class="head">
-        <h1>Keys</h1>
-        <p class="quiet">
-          Programs and agents come in by a key. Each has a role, and its name stands by what it decided.
-        </p>
+      <div class="head-row">
+        <div class="head">
+          <h1>Keys</h1>
+          <p class="quiet">
+            Programs and agents come in by a key. Each has a role, and its name stands by what it decided.
+          </p>
+        </div>
         <a class="button" href="/keys/new">
           Make a key
         </a>

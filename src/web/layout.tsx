@@ -92,7 +92,7 @@ function Navigation({ place, visitor }: { readonly place: Place | undefined; rea
       </nav>
       <form class="person" method="post" action="/auth/logout">
         <FormToken visitor={visitor} />
-        <span>{visitor.email}</span>
+        <span title={visitor.email}>{visitor.email}</span>
         <Button look="link">Log out</Button>
       </form>
     </>

@@ -95,7 +95,6 @@ function Row({ entry }: { readonly entry: ShownNotification }) {
           <a href={`/actions/${entry.actionId}`}>
             <code>{entry.actionId}</code>
           </a>
-          .
         </p>
         {lastError === null || status === "delivered" ? null : (
           <p class="small reason">

@@ -101,7 +101,7 @@ function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; 
               </p>
               <p class="small reason">
                 <Foreign text={lastError} />{" "}
-                <span class="quiet">{agoWords(now.getTime() - lastFailedAt.getTime())}</span>
+                <span class="quiet">{`${sentenceCase(agoWords(now.getTime() - lastFailedAt.getTime()))}.`}</span>
               </p>
             </div>
             <p class="small">
@@ -134,7 +134,8 @@ function Sleeping({ asleep: { count, due, isCut, hosts }, now }: { readonly asle
             <p class="small">
               <b>{number(host.count)}</b>{" "}
               <span class="quiet">
-                next in {duration(Math.max(0, Math.ceil((host.nextAt.getTime() - now.getTime()) / 1_000)) * 1_000)}
+                {host.count === 1 ? "action" : "actions"}, next in{" "}
+                {duration(Math.max(0, Math.ceil((host.nextAt.getTime() - now.getTime()) / 1_000)) * 1_000)}
               </span>
             </p>
           </li>
@@ -152,6 +153,10 @@ function HostLink({ host, status }: { readonly host: string; readonly status?: "
       <Foreign text={host} />
     </a>
   );
+}
+
+function sentenceCase(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** Rounded down: what failed once is not 100 %. */

@@ -35,7 +35,12 @@ export function problemPage({ status, message, requestId, visitor = null, isAlon
         <h1>{title}</h1>
       </div>
       <p>{message}</p>
-      <p class="foot">{`Request ${requestId}`}</p>
+      {isAlone ? null : (
+        <p>
+          <a href="/">Go to the first page</a>
+        </p>
+      )}
+      <p class="foot">{`If you ask for help, name this request: ${requestId}`}</p>
     </Layout>,
   );
 }

@@ -19,7 +19,7 @@ export function Scale({ timeline, now }: ScaleProps) {
   const kinds = KINDS.filter((kind) => runs.some(({ spans }) => spans.some((span) => span.kind === kind)));
   return (
     <section class="card" aria-labelledby="scale">
-      <h2 id="scale">To scale</h2>
+      <h2 id="scale">Where the time went</h2>
       {runs.map((run) => (
         <Run run={run} isOne={runs.length === 1} />
       ))}

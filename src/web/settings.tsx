@@ -30,7 +30,7 @@ export function settingsPage({ visitor, rules, notifications }: SettingsPageProp
           Did something leak? <a href="/settings/rotation">Give all origins new secrets</a>.
         </p>
       </section>
-      <section class="stack" aria-labelledby="told">
+      <section class="told" aria-labelledby="told">
         <h2 id="told">Callbacks and mails</h2>
         <Notifications {...notifications} />
       </section>

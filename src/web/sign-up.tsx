@@ -25,7 +25,7 @@ export function signUpPage({ typed, next }: SignUpPageProps): string {
         <Button>Sign up</Button>
       </form>
       <p class="quiet">
-        You have an account? <a href={withNext("/login", next)}>Log in</a>
+        Already have an account? <a href={withNext("/login", next)}>Log in</a>
       </p>
     </Layout>,
   );

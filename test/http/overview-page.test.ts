@@ -44,10 +44,10 @@ test("the overview shows throughput, success, latency, failing hosts and sleepin
     "Created 5",
     "Success rate 75 % 3 of 4 that ended",
     "Failed 1 5 attempts in all",
-    `${host} The target answered with status 503. just now`,
+    `${host} The target answered with status 503. Just now.`,
     "2 of 2 attempts",
     "1 action will be sent again.",
-    `${host} 1 next in 2 s`,
+    `${host} 1 action, next in 2 s`,
   ]) {
     expect(text).toContain(words);
   }

@@ -73,6 +73,15 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     return watched;
   };
 
+  /** What reaches into the edge of the card that it stands in: the page itself need not scroll for that. */
+  const OUTSIDE = `[...document.querySelectorAll(".card :is(input, select, textarea, button, a, code)")]
+    .filter((part) => {
+      const card = part.closest(".card");
+      const end = card.getBoundingClientRect().right - parseFloat(getComputedStyle(card).paddingRight);
+      return part.getBoundingClientRect().right > end + 1;
+    })
+    .map((part) => part.outerHTML)`;
+
   /** What is folded away is a part of the page, too. */
   const openAll = (page: Page) =>
     page.evaluate(
@@ -94,6 +103,7 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
       await watched.page.goto(door.url + path);
       await openAll(watched.page);
       expect({ path, overflow: await overflowOf(watched.page) }).toEqual({ path, overflow: 0 });
+      expect({ path, outside: await watched.page.evaluate(OUTSIDE) }).toEqual({ path, outside: [] });
       const heights = await heightsOf(watched.page, "button, .button, nav a, summary");
       expect({ path, small: heights.filter((height) => height < 48) }).toEqual({ path, small: [] });
     }
