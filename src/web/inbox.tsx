@@ -96,7 +96,7 @@ function Held({ unusual, visitor, now, ...props }: HeldProps) {
         </p>
         <UnusualChips unusual={unusual} />
       </div>
-      <RequestParts action={action} />
+      <RequestParts action={action} isLow />
       <p class="notice notice-wait" data-gone="" hidden>
         Somebody has decided on this meanwhile.
       </p>

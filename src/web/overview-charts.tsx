@@ -57,7 +57,7 @@ export function HalfHours({ overview: { slots } }: OverviewProps) {
   return (
     <details class="card">
       <summary>Both as a table</summary>
-      <Table caption="The half hours in which something happened" heads={heads}>
+      <Table caption="The half hours in which something happened" heads={heads} isWide>
         {busy.map(({ at, created, completed, failed, attempts, p50Ms, p95Ms }) => (
           <tr>
             <td>{timeOfDay(at)}</td>

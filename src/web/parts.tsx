@@ -79,14 +79,16 @@ export interface TableProps {
   /** Read out before the table; not seen. */
   readonly caption: string;
   readonly heads: readonly string[];
+  /** Its columns need more room than a phone has: it scrolls in itself, and is reached by keys (WCAG 2.1.1). */
+  readonly isWide?: boolean;
   /** Rows of `<tr>`. */
   readonly children?: Child;
 }
 
 /** A table that scrolls in itself where the screen is small. */
-export function Table({ caption, heads, children }: TableProps) {
+export function Table({ caption, heads, isWide = false, children }: TableProps) {
   return (
-    <div class="table">
+    <div class="table" {...(isWide ? { role: "group", "aria-label": caption, tabindex: 0 } : {})}>
       <table>
         <caption class="visually-hidden">{caption}</caption>
         <thead>

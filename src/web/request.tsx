@@ -31,7 +31,7 @@ export function RequestView({ action, isAsked = false, children }: RequestViewPr
 }
 
 /** Its parts, one below the other, for whatever frame they stand in. */
-export function RequestParts({ action }: { readonly action: Action }) {
+export function RequestParts({ action, isLow = false }: { readonly action: Action; readonly isLow?: boolean }) {
   const { headers, body } = action;
   const names = Object.keys(headers ?? {});
   return (
@@ -63,7 +63,7 @@ export function RequestParts({ action }: { readonly action: Action }) {
           <h3>
             Body <span class="aside">JSON</span>
           </h3>
-          <ForeignBlock label="Body of the request" text={setOut(body)} />
+          <ForeignBlock label="Body of the request" text={setOut(body)} isLow={isLow} />
         </div>
       )}
     </>

@@ -32,6 +32,8 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
       ...wide,
       body: { text: "z".repeat(300), list: Array.from({ length: 300 }, (_, n) => ({ n })) },
     });
+    // Longer than its window in the inbox, and shorter than what stands in one everywhere.
+    await ask({ body: { list: Array.from({ length: 40 }, (_, n) => ({ n })) }, url: target.url });
     const done = await ask({ ...wide, body: { amount: 7 } });
     await door.call("POST", `/v1/actions/${done}/approve`, JSON.stringify({ reason: "w".repeat(300) }));
     await door.engine.saw(done, { status: "pending", attempts: 1 });
