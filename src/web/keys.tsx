@@ -3,7 +3,7 @@ import type { ShownKey } from "../contract/key.ts";
 import { Foreign } from "./foreign.tsx";
 import { holdWord, roleWord } from "./key-words.ts";
 import { Layout } from "./layout.tsx";
-import { Chip, Notice, Time } from "./parts.tsx";
+import { Chip, Day, Notice } from "./parts.tsx";
 import { render } from "./render.ts";
 import type { Visitor } from "./visitor.ts";
 import { agoWords } from "./words.ts";
@@ -67,12 +67,12 @@ function Row({ of: key, now }: { readonly of: ShownKey; readonly now: Date }) {
           {revokedAt === null ? null : <Chip tone="bad">Revoked</Chip>}
         </p>
         <p class="quiet small">
-          Ends in <code>{last4}</code>. Made <Time at={createdAt} />.{" "}
+          Ends in <code>{last4}</code>. Made <Day at={createdAt} />.{" "}
           {lastUsedAt === null ? "Never used." : `Last used ${agoWords(now.getTime() - lastUsedAt.getTime())}.`}
           {revokedAt === null ? null : (
             <>
               {" "}
-              Revoked <Time at={revokedAt} />.
+              Revoked <Day at={revokedAt} />.
             </>
           )}
         </p>

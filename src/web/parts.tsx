@@ -65,6 +65,18 @@ export function Time({ at, near }: TimeProps) {
   );
 }
 
+const DATE = new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", day: "numeric", month: "short", year: "numeric" });
+
+/** The day of a moment, in UTC, where the hour would be noise; the exact one is its tooltip. */
+export function Day({ at }: { readonly at: Date }) {
+  const iso = at.toISOString();
+  return (
+    <time datetime={iso} title={iso}>
+      {DATE.format(at)}
+    </time>
+  );
+}
+
 /** How long ago a moment was; where scripts run, `live.js` keeps it true. */
 export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
   const iso = at.toISOString();

@@ -37,7 +37,7 @@ export function problemPage({ status, message, requestId, visitor = null, isAlon
       <p>{message}</p>
       {isAlone ? null : (
         <p>
-          <a href="/">Go to the first page</a>
+          <a href="/">Go to the start page</a>
         </p>
       )}
       <p class="foot">{`If you ask for help, name this request: ${requestId}`}</p>

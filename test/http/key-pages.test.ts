@@ -45,6 +45,8 @@ describe("the keys page", () => {
     expect(list).toContain("support agent");
     expect(list).toContain("Holds writes");
     expect(list).toContain(`<code>${key.slice(-4)}</code>`);
+    // The day to be read, the moment for whoever points at it.
+    expect(list).toMatch(/Made <time datetime="[^"]+" title="2026-03-04T12:00:00.000Z">4 Mar 2026<\/time>/);
     expect(list).not.toContain(key.slice(3));
     expect(JSON.stringify(door.lines)).not.toContain(key.slice(3));
   });

@@ -38,6 +38,25 @@ describe("a page", () => {
   });
 });
 
+describe("the page of an error", () => {
+  const visit = async (path: string) => {
+    const response = await fetch(door.url + path, { headers: { accept: "text/html" } });
+    return { text: await response.text(), id: response.headers.get("x-request-id") };
+  };
+
+  test("leads on, and says by what the request is found", async () => {
+    const { text, id } = await visit("/nothing");
+    expect(text).toContain('<a href="/">Go to the start page</a>');
+    expect(text).toContain(`If you ask for help, name this request: ${id}`);
+  });
+
+  test("leads nowhere in place of a page that stands alone", async () => {
+    const { text, id } = await visit("/r/nothing");
+    expect(text).toContain(`name this request: ${id}`);
+    expect(text).not.toContain("<a ");
+  });
+});
+
 describe("what pages load", () => {
   test("is served under a path that names its content, and may be kept", async () => {
     for (const { path, text, type } of ASSETS) {
