@@ -1,6 +1,7 @@
 import icon from "./assets/icon.svg" with { type: "text" };
 import live from "./assets/live.js" with { type: "text" };
 import appStyle from "./assets/app.css" with { type: "text" };
+import docsStyle from "./assets/docs.css" with { type: "text" };
 import style from "./assets/style.css" with { type: "text" };
 
 /** A file that pages load. Its path names its content, so that a browser may keep it for good. */
@@ -14,17 +15,19 @@ export interface Asset {
   readonly sha256: string;
 }
 
-/** The stylesheet of all pages. */
+/** The stylesheet of all pages; those that stand alone hold it. */
 export const STYLE = assetOf("style", "css", "text/css; charset=utf-8", style);
 /** What pages need beside it that do not stand alone. */
 export const APP_STYLE = assetOf("app", "css", "text/css; charset=utf-8", appStyle);
+/** What the documentation needs beside both. */
+export const DOCS_STYLE = assetOf("docs", "css", "text/css; charset=utf-8", docsStyle);
 /** What these pages do by themselves where a browser runs scripts; all of it works without. */
 export const LIVE = assetOf("live", "js", "text/javascript; charset=utf-8", live);
 /** What a tab shows. */
 export const ICON = assetOf("icon", "svg", "image/svg+xml", icon.trim());
 
 /** Everything that a page may load. */
-export const ASSETS: readonly Asset[] = [STYLE, APP_STYLE, LIVE, ICON];
+export const ASSETS: readonly Asset[] = [STYLE, APP_STYLE, DOCS_STYLE, LIVE, ICON];
 
 function assetOf(name: string, extension: string, type: string, text: string): Asset {
   const digest = new Bun.CryptoHasher("sha256").update(text).digest();

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
+import { DOCS_STYLE } from "./assets.ts";
 import { docsPath, type Guide } from "./guide.ts";
 import { Layout } from "./layout.tsx";
 import { render } from "./render.ts";
@@ -24,7 +25,7 @@ export interface DocsPageProps {
 /** One chapter, with the way to the others. */
 export function docsPage({ chapter, chapters, visitor, version }: DocsPageProps): string {
   return render(
-    <Layout title={chapter.title} place="Docs" visitor={visitor} width="wide">
+    <Layout title={chapter.title} place="Docs" visitor={visitor} width="wide" style={DOCS_STYLE}>
       <div class="docs">
         <nav class="docs-nav" aria-label="Documentation">
           <ul>

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
-import { APP_STYLE, ICON, LIVE, STYLE } from "./assets.ts";
+import { APP_STYLE, type Asset, ICON, LIVE, STYLE } from "./assets.ts";
 import { Button, FormToken } from "./form.tsx";
 import { NAVIGATION, type Place } from "./navigation.ts";
 import type { Visitor } from "./visitor.ts";
@@ -16,6 +16,8 @@ export interface LayoutProps {
   readonly width?: "narrow" | "text" | "wide";
   /** A token page stands alone, with its style in it: its sandbox may load nothing (hostile 7). */
   readonly isAlone?: boolean;
+  /** What this page needs beside what all of them have. */
+  readonly style?: Asset;
   /** What of the account's events changes this page: those of one action, by its id, or all. Left out: nothing does. */
   readonly follows?: string;
   /** When it was made, where it tells how long ago things were. */
@@ -28,7 +30,7 @@ export const EVERYTHING = "all";
 
 /** The frame of every page: head, brand, navigation, and the one `main`. */
 export function Layout(props: LayoutProps) {
-  const { title, visitor = null, place, width = "text", isAlone = false, follows, now, children } = props;
+  const { title, visitor = null, place, width = "text", isAlone = false, style, follows, now, children } = props;
   return (
     <html lang="en" class={width}>
       <head>
@@ -42,6 +44,7 @@ export function Layout(props: LayoutProps) {
           <>
             <link rel="stylesheet" href={STYLE.path} />
             <link rel="stylesheet" href={APP_STYLE.path} />
+            {style === undefined ? null : <link rel="stylesheet" href={style.path} />}
           </>
         )}
         {visitor === null ? null : <script type="module" src={LIVE.path} />}
