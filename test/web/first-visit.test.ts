@@ -80,6 +80,7 @@ test.each<[name: string, path: () => string, status?: number]>([
   ["new key", () => "/keys/new"],
   ["settings", () => "/settings"],
   ["callbacks", () => "/settings/callbacks"],
+  ["password", () => "/settings/password"],
   ["rotation", () => "/settings/rotation"],
   ["receipt", () => own.receipt],
   ["approval link", () => own.link],
