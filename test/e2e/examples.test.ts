@@ -3,6 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
+import { until } from "../support/until.ts";
 
 const EXAMPLES = join(import.meta.dir, "../../examples");
 
@@ -66,6 +67,10 @@ test("reviewer.ts approves what is small, and leaves the rest to a person", asyn
   await using target = new Target();
   const waiting = await service.create({ url: target.url, body: { amount: 5 }, approve: true });
   const reviewer = example("reviewer.ts", "100");
+  let out = "";
+  const listening = (async () => {
+    for await (const bytes of reviewer.stdout) out += new TextDecoder().decode(bytes);
+  })();
   try {
     expect((await service.final(waiting["id"]))["status"]).toBe("completed");
     const large = await service.create({ url: target.url, body: { amount: 500 }, approve: true });
@@ -73,11 +78,13 @@ test("reviewer.ts approves what is small, and leaves the rest to a person", asyn
     expect(await service.final(small["id"])).toMatchObject({ status: "completed", approved_by: "key:owner" });
     const seen = await service.request(`/v1/actions/${String(large["id"])}`);
     expect(await seen.json()).toMatchObject({ status: "awaiting_approval" });
+    // It says so when it has its answer, and the call may be made before that.
+    await until(() => out.match(/is approved\.$/gm)?.length === 2);
   } finally {
     reviewer.kill();
     await reviewer.exited;
   }
-  const out = await new Response(reviewer.stdout).text();
+  await listening;
   expect(out).toContain("Listening.\n");
   expect(out.match(/is approved\.$/gm)).toHaveLength(2);
   expect(out.match(/is left to a person: POST /g)).toHaveLength(1);

@@ -68,7 +68,9 @@ export class Service implements AsyncDisposable {
   }
 
   log(): readonly LogLine[] {
-    const lines = this.#output.split("\n").filter((line) => line.startsWith("{") && line.endsWith("}"));
+    // The last one may still be on its way.
+    const whole = this.#output.slice(0, this.#output.lastIndexOf("\n") + 1);
+    const lines = whole.split("\n").filter((line) => line.startsWith("{") && line.endsWith("}"));
     return lines.map((line) => JSON.parse(line) as LogLine);
   }
 
