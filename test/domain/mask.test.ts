@@ -4,7 +4,7 @@ import { maskForm, maskHeaders, maskJsonText, maskResponseText, maskText, maskUr
 import { maskSecret } from "../../src/domain/mask-secret.ts";
 import { isSensitiveName, isSensitiveParameter } from "../../src/domain/mask-words.ts";
 import { verifies } from "../spec/verifies.ts";
-import { ownMs } from "../support/core.ts";
+import { quickestMs } from "../support/core.ts";
 
 const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 console.log(`mask: seed ${seed}`);
@@ -521,25 +521,15 @@ describe("a megabyte of hostile text", () => {
 
   test.each(units)("of %j is masked in less than 50 ms", (unit) => {
     const text = unit.repeat(Math.ceil(MEGABYTE / unit.length)).slice(0, MEGABYTE);
-    for (const mask of [maskText, maskJsonText, maskUrl]) expect(quickestMs(() => mask(text))).toBeLessThan(BOUND_MS);
+    for (const mask of [maskText, maskJsonText, maskUrl])
+      expect(quickestMs(BOUND_MS, () => mask(text))).toBeLessThan(BOUND_MS);
   });
 
   test("of 90,000 names is masked in less than 50 ms, and of lists 64 deep", () => {
     const names = JSON.stringify(Object.fromEntries(Array.from({ length: 90_000 }, (_, at) => [`aKey${at}`, 1])));
-    expect(quickestMs(() => maskJsonText(names))).toBeLessThan(BOUND_MS);
+    expect(quickestMs(BOUND_MS, () => maskJsonText(names))).toBeLessThan(BOUND_MS);
     const nest = `${"[".repeat(64)}"token=a"${"]".repeat(64)}`;
     const nests = `[${Array.from({ length: 7_000 }, () => nest).join(",")}]`;
-    expect(quickestMs(() => maskJsonText(nests))).toBeLessThan(BOUND_MS);
+    expect(quickestMs(BOUND_MS, () => maskJsonText(nests))).toBeLessThan(BOUND_MS);
   });
-
-  /** The quickest of several, because others use the machine too. */
-  function quickestMs(work: () => void): number {
-    let quickest = Infinity;
-    for (let turn = 0; turn < 20 && quickest >= BOUND_MS; turn += 1) {
-      const started = ownMs();
-      work();
-      quickest = Math.min(quickest, ownMs() - started);
-    }
-    return quickest;
-  }
 });

@@ -13,7 +13,45 @@ export function waitedForCoreMs(): number {
   }
 }
 
+const LOOKS_MAX = 10;
+
 /** A clock that stands still while other work has this thread's core. */
 export function ownMs(): number {
-  return performance.now() - waitedForCoreMs();
+  let waitedMs = waitedForCoreMs();
+  // The core may be gone between the two looks: then they do not belong together.
+  for (let looks = 1; ; looks += 1) {
+    const nowMs = performance.now();
+    const before = waitedMs;
+    waitedMs = waitedForCoreMs();
+    if (waitedMs === before || looks === LOOKS_MAX) return nowMs - waitedMs;
+  }
+}
+
+const TURNS_MAX = 20;
+/** What the piece of work below takes on a core of 2025 that has nothing else to do. */
+const PIECE_MS = 2.5;
+const PIECE = JSON.stringify(Array.from({ length: 100_000 }, (_, n) => ({ n })));
+
+/**
+ * What the work takes, in milliseconds of an ordinary core: the quickest of up to twenty turns, and where that is not
+ * quick enough, held against another piece of work, since a slow core, or one whose caches others use, is slow with both.
+ */
+export function quickestMs(enoughMs: number, work: () => unknown): number {
+  const quickest = leastMs(enoughMs, work);
+  return quickest < enoughMs ? quickest : quickest / slowness();
+}
+
+/** How many times as long as an ordinary one this core takes now; never below 1. */
+export function slowness(): number {
+  return Math.max(1, leastMs(PIECE_MS, () => JSON.stringify(JSON.parse(PIECE))) / PIECE_MS);
+}
+
+function leastMs(enoughMs: number, work: () => unknown): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let turn = 0; turn < TURNS_MAX && least >= enoughMs; turn += 1) {
+    const startedMs = ownMs();
+    work();
+    least = Math.min(least, ownMs() - startedMs);
+  }
+  return least;
 }
