@@ -30,18 +30,19 @@ export function signUp({ account, key, person, session }: SignUp): readonly Stat
   ];
 }
 
+/** Of those before this one: where the clock was set back, the newest looks like the oldest. */
 const END_OLDEST = `DELETE FROM sessions WHERE hash IN
-  (SELECT hash FROM sessions WHERE person_id = ? ORDER BY created_at DESC, hash DESC LIMIT -1 OFFSET ?)`;
+  (SELECT hash FROM sessions WHERE person_id = ? AND hash <> ? ORDER BY created_at DESC, hash DESC LIMIT -1 OFFSET ?)`;
 
 /** The first statement writes one row while the password is the one that was checked. */
 export function addSession(session: SessionRow, passwordHash: string): readonly Statement[] {
-  const { personId } = session;
+  const { personId, hash } = session;
   return [
     {
       sql: `${SESSION} WHERE EXISTS (SELECT 1 FROM people WHERE id = ? AND password_hash = ?)`,
       args: [...sessionValues(session), personId, passwordHash],
     },
-    { sql: END_OLDEST, args: [personId, SESSIONS_PER_PERSON_MAX] },
+    { sql: END_OLDEST, args: [personId, hash, SESSIONS_PER_PERSON_MAX - 1] },
   ];
 }
 

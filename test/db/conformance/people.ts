@@ -122,6 +122,15 @@ export function testPeople(open: OpenTestStore): void {
       expect(await isThere(other.session.hash)).toBe(true);
     });
 
+    test("is never the one that is too many, however far the clock was set back", async () => {
+      await using db = await open();
+      const { people } = db.store;
+      const { begin } = await signedUp(db);
+      for (let at = 1; at <= SESSIONS_PER_PERSON_MAX; at += 1) await begin({ createdAt: later(at) });
+      const { hash } = await begin({ createdAt: later(-3_600_000) });
+      expect(await people.session(hash, NOON)).not.toBeNull();
+    });
+
     test("that ran out is forgotten, in passes, and so is a link; what lasts stays", async () => {
       await using db = await open();
       const { people } = db.store;
