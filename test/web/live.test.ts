@@ -105,6 +105,17 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     expect(watched.troubles).toEqual([]);
   });
 
+  test("leaves for the log-in as soon as its session has ended elsewhere, before its next look", async () => {
+    verifies("hostile.7.session");
+    await using house = await openRealDoor({ port: await freePort(), starts: false });
+    const bob = await signedIn(house);
+    const page = await open("/approvals", house, bob, "a clock of the test");
+    // Nothing in the page that waits for its clock goes on: neither the polling nor the coming back.
+    await page.clock.pauseAt(Number(await page.evaluate("Date.now()")) + 2_000);
+    await bob.send("/auth/logout", await bob.hiddenOf("/approvals"));
+    await page.waitForURL(/\/login\?next=%2Fapprovals$/);
+  });
+
   test("takes what comes live for text, whatever it is", async () => {
     verifies("hostile.t19", "hostile.7.escaped");
     const attack = "<img src=x onerror=window.ran=1><script>window.ran=1</script>";

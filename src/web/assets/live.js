@@ -118,6 +118,8 @@ function listen() {
     if (polling === 0) polling = setInterval(refresh, POLL_MS);
     if (source?.readyState !== EventSource.CLOSED) return;
     source = null;
+    // It was refused, not broken: whoever has logged out elsewhere is not to see this page until the next look.
+    refresh().catch(() => {});
     returning = setTimeout(listen, COME_BACK_MS);
   });
   for (const status of STATUSES) source.addEventListener(`action.${status}`, hear);
