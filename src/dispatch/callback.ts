@@ -1,6 +1,6 @@
 import type { Delivery, Notification } from "../domain/notification.ts";
 import { retryAfterMs } from "../domain/backoff.ts";
-import { describe, isPolicyRefusal, isSuccess, type Outcome } from "../domain/outcome.ts";
+import { describe, type Fault, isPolicyRefusal, isSuccess, type Outcome } from "../domain/outcome.ts";
 import type { Clock } from "../ports/clock.ts";
 import { UnreadableSecret } from "../ports/secrets.ts";
 import type { OutboundRequest, Sender } from "../ports/sender.ts";
@@ -26,12 +26,14 @@ export type Deliver = (notification: Notification, stop: AbortSignal) => Promise
  */
 export function createCallback(deps: CallbackDeps): Deliver {
   const { outbox, sender, clock, signedHeaders, userAgent, attemptTimeoutMs } = deps;
+  const unsent = (fault: Fault) => deliveryOf({ kind: "not_sent", fault }, clock.now(), attemptTimeoutMs);
   return async ({ id, accountId, owed: { target } }, stop) => {
     // Read only now: rows that wait for a slot must not hold a megabyte each.
     const body = await outbox.payload(id);
-    if (body === null) throw new Error(`The callback ${id} has no body.`);
+    // A row by hand. It would be no better at the next attempt, and nothing has left.
+    if (body === null || !URL.canParse(target)) return unsent("altered");
     const signed = await signedHeaders({ accountId, url: target, id, body }, clock.now()).catch(unlessUnreadable);
-    if (signed === null) return deliveryOf({ kind: "not_sent", fault: "unsignable" }, clock.now(), attemptTimeoutMs);
+    if (signed === null) return unsent("unsignable");
     const request: OutboundRequest = {
       url: target,
       method: "POST",
