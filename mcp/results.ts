@@ -29,20 +29,20 @@ export function resultOf({ sentence, json, uri }: Told, verbatim: Verbatim): Cal
 
 /** What a model may do about an error. */
 const NEXT_STEPS: Readonly<Partial<Record<ErrorCode, string>>> = {
-  validation_error: "Correct what details names, and call again with the same idempotency_key.",
+  validation_error: "Correct what details names, and call again; a create with the same idempotency_key.",
   missing_field: "Call again with url.",
   invalid_url: "Use another URL, or ask whoever runs Outgate to allow this target.",
   invalid_sync: "Call again without sync, and tell the person that the action waits for them.",
   invalid_query: "Correct what details names, and call again.",
   forbidden: "Do not try again with this key; tell the person.",
   unauthorized: "The key is not valid any more; tell the person.",
-  rate_limited: "Wait a second, and call again with the same idempotency_key.",
+  rate_limited: "Wait a second, and call again; a create with the same idempotency_key.",
   not_found: "Check the id; list finds actions.",
   not_approvable: "Look at it with get: its actions say what may be done.",
   not_cancellable: "Look at it with get: its actions say what may be done.",
   not_retryable: "Look at it with get: its actions say what may be done.",
-  unavailable: "Call again in a second, with the same idempotency_key.",
-  internal_error: "Call again once, with the same idempotency_key; then tell the person.",
+  unavailable: "Call again in a second; a create with the same idempotency_key.",
+  internal_error: "Call again once, a create with the same idempotency_key; then tell the person.",
 };
 const NEXT_STEP = "Read the message; do not repeat the same call.";
 
