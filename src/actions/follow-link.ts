@@ -3,6 +3,7 @@ import type { Decision } from "../domain/approval-link.ts";
 import type { Caller } from "../domain/caller.ts";
 import { isHeldIn } from "../domain/change.ts";
 import { DomainError } from "../domain/errors.ts";
+import { type Unusual, unusualOf } from "../domain/unusual.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import type { LinkStore } from "../ports/links.ts";
@@ -11,7 +12,7 @@ import type { Decide } from "./decide.ts";
 
 export interface FollowLinkDeps {
   readonly links: Pick<LinkStore, "find">;
-  readonly actions: Pick<ActionStore, "findById">;
+  readonly actions: Pick<ActionStore, "findById" | "calledHosts">;
   readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash">;
   readonly clock: Clock;
   readonly desk: { readonly approve: Decide; readonly cancel: Decide };
@@ -25,6 +26,8 @@ export interface OpenedLink {
   readonly expiresAt: Date;
   /** False: it was decided, cancelled or begun again, or its days are over. Then the receipt is all there is to see. */
   readonly isLive: boolean;
+  /** What a person should look at twice; nothing where there is nothing to decide any more. */
+  readonly unusual: readonly Unusual[];
 }
 
 /** The token is the whole authority: whoever has it was sent the mail, and decides under the address it went to. */
@@ -47,7 +50,10 @@ export function createFollowLink({ links, actions, secrets, clock, desk }: Follo
     const action = await actions.findById(link.actionId);
     if (action === null) return null;
     const { decision, expiresAt } = link;
-    return { action, decision, expiresAt, isLive: isHeldIn(action, link.run) && clock.now() < expiresAt };
+    const isLive = isHeldIn(action, link.run) && clock.now() < expiresAt;
+    if (!isLive) return { action, decision, expiresAt, isLive, unusual: [] };
+    const called = await actions.calledHosts(action.accountId, [action.hostname]);
+    return { action, decision, expiresAt, isLive, unusual: unusualOf(action, called) };
   };
   return {
     open,

@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
 import { REASON_CHARS_MAX } from "../domain/limits.ts";
+import type { Unusual } from "../domain/unusual.ts";
 import { visibleText } from "../domain/visible.ts";
 import { Button, Field, FormToken } from "./form.tsx";
 import { Who } from "./happening.tsx";
@@ -9,11 +10,13 @@ import { Facts, Notice, Time } from "./parts.tsx";
 import { render } from "./render.ts";
 import { RequestView } from "./request.tsx";
 import { shown } from "./shown.ts";
+import { UnusualChips } from "./unusual.tsx";
 import type { Visitor } from "./visitor.ts";
 
 export interface ConfirmProps {
   readonly action: Action;
   readonly expiresAt: Date;
+  readonly unusual: readonly Unusual[];
   /** What was wrong with what was sent before; what was typed stands there still. */
   readonly problem?: string;
   readonly reason?: string;
@@ -28,6 +31,7 @@ export function confirmPage(props: ConfirmProps): string {
         <p class="quiet small">Approval</p>
         <h1>Approve this request?</h1>
         <p>It waits for your decision. Nothing has been sent.</p>
+        <UnusualChips unusual={props.unusual} />
       </div>
       <section class="card" aria-label="What is asked for">
         <Asked action={action} expiresAt={props.expiresAt} />

@@ -47,6 +47,21 @@ function leadsTo(response: Response, receipt: string): void {
 }
 
 describe("an approval link", () => {
+  test("says what to look at twice, as the inbox does, and no more once it is decided", async () => {
+    await using house = await openRealDoor({ starts: false });
+    const request = { method: "DELETE", url: "http://127.0.0.1:9/exports", body: null };
+    const { approve, receipt } = await held(house, request);
+    const text = await (await visit(approve, {}, house)).text();
+    expect(text).toContain("Deletes something");
+    expect(text).toContain("First call to this host");
+    const usual = await (await visit((await held(house, { url: "http://127.0.0.1:9/" })).approve, {}, house)).text();
+    expect(usual).not.toContain("Deletes something");
+
+    const answer = await visit(approve, { method: "POST", headers: FORM, body: "decision=approve" }, house);
+    leadsTo(answer, receipt);
+    expect(await (await visit(receipt, {}, house)).text()).not.toContain("First call to this host");
+  });
+
   test("shows the exact request and two buttons, whichever of the two it is, and changes nothing", async () => {
     verifies("decision.0.links-confirm", "decision.1.approval-link", "decision.7.link-confirm-get");
     verifies("hostile.7.approval-shows", "hostile.7.csrf-get");

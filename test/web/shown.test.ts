@@ -16,7 +16,7 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
   const action = anAction({ url, host, hostname: host, approve: true });
   const pages = [
     receiptPage({ action, timeline: [] }),
-    confirmPage({ action, expiresAt: later(1) }),
+    confirmPage({ action, expiresAt: later(1), unusual: [] }),
     heldPage({ unusual: [], action, visitor }),
     inboxPage({ unusual: new Map(), visitor, actions: [action], after: null, outcome: null, now: NOON }),
   ];
