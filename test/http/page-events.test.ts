@@ -132,7 +132,14 @@ describe("the stream of our own pages", () => {
     const token = await createOfferPassword({ ...store, secrets, clock })("ann@example.com");
     const { cookie: renewed } = await house.form(`/welcome/${token}`, credentials({ password: "another password" }));
     await again.over;
-    (await follow(house, renewed)).close();
+
+    const last = await follow(house, renewed);
+    const html = (await house.get("/settings/password", { cookie: renewed })).text;
+    const form_token = /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? "";
+    const fields = { form_token, current_password: "another password", password: "the third of them" };
+    const { cookie: changed } = await house.form("/settings/password", fields, { cookie: renewed });
+    await last.over;
+    (await follow(house, changed)).close();
   });
 
   test("is for nobody without a session, whatever key they have, nor for another site's page", async () => {
