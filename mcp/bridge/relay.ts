@@ -48,10 +48,13 @@ export class Relay {
 
   /** What was asked is answered yet, for a moment; then ends what is under way, and the session. Never rejects. */
   async close(graceMs = ANSWER_MS_MAX): Promise<void> {
-    const isOver = Promise.withResolvers<void>();
-    const timer = setTimeout(isOver.resolve, graceMs);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    // Node 20 has no `Promise.withResolvers`.
+    const isOver = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, graceMs);
+    });
     // A line may bring others along: the session that it begins anew.
-    while (this.#pending.size > 0 && (await this.#oneEnds(isOver.promise)));
+    while (this.#pending.size > 0 && (await this.#oneEnds(isOver)));
     clearTimeout(timer);
     await this.#session.end();
     this.#closing.abort();
