@@ -9,7 +9,7 @@ import { drafts } from "./generated-requests.ts";
 import { type Answered, Rig } from "./generated-rig.ts";
 import { hugeBodies } from "./hostile-requests.ts";
 
-const REQUESTS = Number(process.env["REQUESTS"] ?? 8_000);
+const REQUESTS = Number(process.env["REQUESTS"] ?? 20_000);
 const OVER_SOCKETS = 300;
 const BATCH = 100;
 const GAP_MS_MAX = 50;
@@ -28,7 +28,11 @@ test(
     // Tests come in any order, and the requests over sockets leave rows of their own.
     const before = rig.rows();
     const since = (name: string, count: number) => (before[name] ?? 0) + count;
-    for (let batch = 0; rig.requests < REQUESTS; batch += 1) {
+    const all = OPERATIONS.map(({ method, path }) => `${method} ${path}`);
+    const isEachAnswered = () => all.every((operation) => rig.succeeded.has(operation));
+    // A retry that succeeds needs one of the few that have failed: by chance nobody asks for that in all of them.
+    const isEnough = () => rig.requests >= REQUESTS * (isEachAnswered() ? 1 : 3);
+    for (let batch = 0; !isEnough(); batch += 1) {
       const sample = fc.sample(drafts, { seed: SEED ^ Math.imul(batch, 0x9e3779b1), numRuns: BATCH });
       const { answers, gapMs } = await rig.send(sample);
       answers.forEach(hold);
@@ -40,7 +44,6 @@ test(
     console.log(`generated: event-loop gap ${Math.round(gaps.once)} ms; of what was slow, again ${gaps.again} ms`);
     expect(gaps.again).toBeLessThanOrEqual(GAP_MS_MAX);
     expect(rig.errors()).toEqual([]);
-    const all = OPERATIONS.map(({ method, path }) => `${method} ${path}`);
     expect([...rig.succeeded]).toEqual(expect.arrayContaining(all));
     expect(rig.rows()).toEqual({
       actions: since("actions", rig.actions.length),
