@@ -112,7 +112,11 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     const page = await open("/approvals", house, bob, "a clock of the test");
     // Nothing in the page that waits for its clock goes on: neither the polling nor the coming back.
     await page.clock.pauseAt(Number(await page.evaluate("Date.now()")) + 2_000);
+    const refused = page.waitForResponse((answer) => answer.url().endsWith("/events") && answer.status() === 403);
     await bob.send("/auth/logout", await bob.hiddenOf("/approvals"));
+    await refused;
+    // Where the stream opened after the clock stood still, the load that greeted it still has its second of rest.
+    await page.clock.runFor(1_500);
     await page.waitForURL(/\/login\?next=%2Fapprovals$/);
   });
 
