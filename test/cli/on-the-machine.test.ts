@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
@@ -150,8 +150,11 @@ describe("while the service runs", () => {
 });
 
 describe("while the service is stopped", () => {
-  const folder = newFolder();
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  let folder: string;
+  beforeEach(() => {
+    folder = newFolder();
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   test(
     "there is nothing to open before its first start, and nothing is made",
@@ -185,6 +188,9 @@ describe("while the service is stopped", () => {
   test(
     "a database of another version is left as it is",
     async () => {
+      await using service = new Service({ folder });
+      await service.ready();
+      await service.end();
       const path = join(folder, "data/outgate.db");
       const change = async (sql: string) => {
         const file = openFile(path);
@@ -206,13 +212,11 @@ describe("while the service is stopped", () => {
   test(
     "a file that is no database is not written",
     async () => {
-      const other = newFolder();
-      await Bun.write(join(other, "data/outgate.db"), "this is no database, whatever it is called ".repeat(100));
-      const before = await Bun.file(join(other, "data/outgate.db")).text();
-      const { code, err } = await outgate(other, "reset-password", "ann@example.com");
+      await Bun.write(join(folder, "data/outgate.db"), "this is no database, whatever it is called ".repeat(100));
+      const before = await Bun.file(join(folder, "data/outgate.db")).text();
+      const { code, err } = await outgate(folder, "reset-password", "ann@example.com");
       expect({ code, isTold: err.includes("outgate.db") }).toEqual({ code: 1, isTold: true });
-      expect(await Bun.file(join(other, "data/outgate.db")).text()).toBe(before);
-      rmSync(other, { recursive: true, force: true });
+      expect(await Bun.file(join(folder, "data/outgate.db")).text()).toBe(before);
     },
     TIMEOUT,
   );

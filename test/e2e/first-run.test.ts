@@ -1,18 +1,15 @@
-import { afterAll, expect, test } from "bun:test";
-import { existsSync, rmSync, statSync } from "node:fs";
+import { expect, test } from "bun:test";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { verifies } from "../spec/verifies.ts";
-import { newFolder, Service } from "../support/service.ts";
+import { Service } from "../support/service.ts";
 import { until } from "../support/until.ts";
-
-const folder = newFolder();
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const keysIn = (output: string) => output.match(/og_[0-9A-Za-z]{36}/g) ?? [];
 
 test("the first start needs no settings, shows two keys and a line that works when it is pasted", async () => {
   verifies("decision.7.first-start-keys", "decision.10.bootstrap-api-key");
-  await using service = new Service({ folder, env: { BOOTSTRAP_API_KEY: "" } });
+  await using service = new Service({ env: { BOOTSTRAP_API_KEY: "" } });
   const url = await service.ready();
   await until(() => service.output.includes("sync"));
   const welcome = service.output;
@@ -42,16 +39,21 @@ test("the first start needs no settings, shows two keys and a line that works wh
 });
 
 test("the second start shows no key, and what was stored is there", async () => {
-  await using service = new Service({ folder });
-  await service.ready();
-  expect(keysIn(service.output)).toEqual([]);
-  const list = (await (await service.request("/v1/actions")).json()) as { data: unknown[] };
+  await using first = new Service();
+  await first.create({ url: "http://127.0.0.1:9/", approve: true });
+  await first.end();
+  await using second = new Service({ folder: first.folder });
+  await second.ready();
+  expect(keysIn(second.output)).toEqual([]);
+  const list = (await (await second.request("/v1/actions")).json()) as { data: unknown[] };
   expect(list.data).toHaveLength(1);
 });
 
-test("database, log of it and key are this user's alone", () => {
-  for (const file of ["outgate.db", "outgate.db.key"]) {
-    const path = join(folder, "data", file);
+test("database, log of it and key are this user's alone", async () => {
+  await using service = new Service();
+  await service.ready();
+  for (const file of ["outgate.db", "outgate.db-wal", "outgate.db.key"]) {
+    const path = join(service.folder, "data", file);
     expect(existsSync(path)).toBe(true);
     expect(statSync(path).mode & 0o077).toBe(0);
   }
@@ -60,10 +62,10 @@ test("database, log of it and key are this user's alone", () => {
 test("a second server on the same file says so and ends", async () => {
   verifies("hostile.f7");
   const startedMs = performance.now();
-  await using first = new Service({ folder });
+  await using first = new Service();
   await first.ready();
   const readyMs = performance.now();
-  await using second = new Service({ folder });
+  await using second = new Service({ folder: first.folder });
   expect(await second.process.exited).toBe(1);
   expect(await second.complaint()).toContain("Another Outgate has the database");
   // Beside what a process takes here to start at all.
@@ -71,7 +73,7 @@ test("a second server on the same file says so and ends", async () => {
 });
 
 test("a port that is taken is a clear sentence, also when another Outgate has it", async () => {
-  await using first = new Service({ folder });
+  await using first = new Service();
   const { port } = new URL(await first.ready());
   await using second = new Service({ env: { PORT: port } });
   expect(await second.process.exited).toBe(1);

@@ -164,7 +164,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
           });
         }
         await page.goto(`${base}/signup`);
-        await page.getByLabel("E-mail").fill("owner@example.com");
+        await page.getByLabel("E-mail").fill("audited@example.com");
         await page.getByLabel("Password").fill(PASSWORD);
         await page.getByRole("button", { name: "Sign up" }).click();
         expect(await barriersOf(page)).toEqual([]);
