@@ -23,7 +23,7 @@ export function againPage({ visitor, isUnknown, problem, ...props }: AgainProps)
   return render(
     <Layout title={`Send again: ${action.method} ${action.host}`} place="Actions" visitor={visitor}>
       <div class="head">
-        <p class="small">
+        <p class="small on-screen">
           <a href={actionPath(action.id)}>Back to the action</a>
         </p>
         <h1>Send this again as a new action?</h1>

@@ -25,7 +25,7 @@ export function heldPage({ visitor, unusual, problem, reason, ...props }: HeldPr
   return render(
     <Layout title={`Approve ${action.method} ${action.host}?`} place="Approvals" visitor={visitor} follows={action.id}>
       <div class="head">
-        <p class="small">
+        <p class="small on-screen">
           <a href="/approvals">All approvals</a>
         </p>
         <h1>Approve this request?</h1>

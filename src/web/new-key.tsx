@@ -27,7 +27,7 @@ export function newKeyPage({ visitor, typed }: { readonly visitor: Visitor; read
   return render(
     <Layout title="Make a key" place="Keys" visitor={visitor}>
       <div class="head">
-        <p class="small">
+        <p class="small on-screen">
           <a href="/keys">All keys</a>
         </p>
         <h1>Make a key</h1>

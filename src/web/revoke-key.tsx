@@ -21,7 +21,7 @@ export function revokeKeyPage({ visitor, of: key, now }: RevokeKeyPageProps): st
   return render(
     <Layout title="Revoke a key?" place="Keys" visitor={visitor}>
       <div class="head">
-        <p class="small">
+        <p class="small on-screen">
           <a href="/keys">All keys</a>
         </p>
         <h1>Revoke this key?</h1>

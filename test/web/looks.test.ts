@@ -114,6 +114,9 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
   test("is printed whole: no buttons, no navigation, and nothing in a window", async () => {
     await using watched = await openAs("light", 900);
     await watched.page.emulateMedia({ media: "print" });
+    const bare = `[...document.querySelectorAll("section.card")]
+      .filter((card) => card.checkVisibility() && card.innerText.trim() === card.querySelector("h2")?.innerText.trim())
+      .map((card) => card.innerText)`;
     for (const path of paths) {
       await watched.page.goto(door.url + path);
       expect({ path, buttons: await watched.page.locator("button:visible, nav:visible").count() }).toEqual({
@@ -123,6 +126,26 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
       const cut =
         "[...document.querySelectorAll('pre')].filter((pre) => pre.scrollHeight > pre.clientHeight + 2).length";
       expect({ path, cut: await watched.page.evaluate(cut) }).toEqual({ path, cut: 0 });
+      expect({ path, bare: await watched.page.evaluate(bare) }).toEqual({ path, bare: [] });
+    }
+  });
+
+  test("is printed dark on white, whatever the screen is", async () => {
+    const colours = `["html", ".card", ".code", ".quiet", "h1"].flatMap((name) => {
+      const part = document.querySelector(name);
+      if (part === null) return [];
+      const { color, backgroundColor, colorScheme } = getComputedStyle(part);
+      return [[name, color, backgroundColor, colorScheme]];
+    })`;
+    await using dark = await openAs("dark", 900);
+    await using light = await openAs("light", 900);
+    const printed = async ({ page }: typeof dark, path: string) => {
+      await page.emulateMedia({ media: "print" });
+      await page.goto(door.url + path);
+      return page.evaluate(colours);
+    };
+    for (const path of paths) {
+      expect({ path, colours: await printed(dark, path) }).toEqual({ path, colours: await printed(light, path) });
     }
   });
 });
