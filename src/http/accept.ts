@@ -10,6 +10,11 @@ export function namesHtml({ headers }: Request): boolean {
   return weightOf(headers.get("accept") ?? "", "text/html") > 0;
 }
 
+/** Under these everything is for programs, whatever they accept. */
+export function isForPrograms(path: string): boolean {
+  return /^\/(v1|mcp)(\/|$)/.test(path);
+}
+
 /** Whether it takes an answer compressed so: named, and not refused (RFC 9110, 12.5.3). */
 export function takesGzip({ headers }: Request): boolean {
   return GZIP.test(headers.get("accept-encoding") ?? "");

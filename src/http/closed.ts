@@ -1,9 +1,12 @@
 import type { Server } from "bun";
 import { errorJson, HTTP_STATUS } from "../contract/error.ts";
 import type { Ids } from "../ports/ids.ts";
+import { problemPage } from "../web/problem.tsx";
+import { isForPrograms, namesHtml, prefersJson } from "./accept.ts";
 import { json } from "./answer.ts";
 import { listenOn } from "./listen.ts";
-import { nameRequest } from "./request-id.ts";
+import { page } from "./page.ts";
+import { nameRequest, type RequestName } from "./request-id.ts";
 import { targetOf } from "./visit.ts";
 
 export interface ClosedDeps {
@@ -23,18 +26,29 @@ export function openClosedDoor(port: number, host: string, deps: ClosedDeps): Se
 export function answerClosed(request: Request, { ids, version }: ClosedDeps): Response {
   const name = nameRequest(request.headers.get("x-request-id"), ids);
   const { path } = targetOf(request.url);
-  const answer = answerTo(path, name.envelopeId(), version);
+  const answer = answerToProbe(path, version) ?? refusal(request, path, name);
   answer.headers.set("x-request-id", name.id);
   // What follows on a connection whose body nobody reads is not executed.
   answer.headers.set("connection", "close");
   return answer;
 }
 
-function answerTo(path: string, requestId: string, version: string): Response {
+function answerToProbe(path: string, version: string): Response | null {
   if (path === "/health") return json(JSON.stringify({ status: "ok", version }));
-  const later = { "retry-after": "1" };
-  if (path === "/ready") return json(JSON.stringify({ status: "unavailable", version }), 503, later);
-  const message = "The service starts and can't reach its store yet; try again.";
-  const text = errorJson({ code: "unavailable", message, requestId, issues: [] });
-  return json(text, HTTP_STATUS.unavailable, later);
+  if (path === "/ready") return json(JSON.stringify({ status: "unavailable", version }), STATUS, LATER);
+  return null;
+}
+
+const STATUS = HTTP_STATUS.unavailable;
+const LATER = { "retry-after": "1" };
+const MESSAGE = "The service starts and can't reach its store yet; try again.";
+
+/** A person gets a page that loads nothing, since nothing else is answered here. */
+function refusal(request: Request, path: string, name: RequestName): Response {
+  if (isForPrograms(path) || !namesHtml(request) || prefersJson(request)) {
+    const text = errorJson({ code: "unavailable", message: MESSAGE, requestId: name.envelopeId(), issues: [] });
+    return json(text, STATUS, LATER);
+  }
+  const html = problemPage({ status: STATUS, message: MESSAGE, requestId: name.id, isAlone: true });
+  return page("notice", html, { status: STATUS, headers: { ...LATER, vary: "Accept" } });
 }

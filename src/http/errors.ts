@@ -3,7 +3,7 @@ import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import type { Log } from "../ports/log.ts";
 import { StoreUnavailable } from "../ports/store.ts";
 import { problemPage } from "../web/problem.tsx";
-import { namesHtml, prefersJson } from "./accept.ts";
+import { isForPrograms, namesHtml, prefersJson } from "./accept.ts";
 import { MethodNotAllowed } from "./allow.ts";
 import { json } from "./answer.ts";
 import { page } from "./page.ts";
@@ -43,11 +43,6 @@ export function refuse(visit: Visit, error: unknown, log: Log): Response {
   const isAlone = kind !== "own";
   const html = problemPage({ status, message: broken.message, requestId: visit.name.id, isAlone });
   return page(isAlone ? "notice" : kind, html, { status, headers });
-}
-
-/** Under these everything is for programs, whatever they accept. */
-function isForPrograms(path: string): boolean {
-  return /^\/(v1|mcp)(\/|$)/.test(path);
 }
 
 function errorText({ code, message, issues }: DomainError, requestId: string): string {

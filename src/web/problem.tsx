@@ -25,6 +25,9 @@ const TITLES: Readonly<Record<number, string>> = {
   503: "Not available just now",
 };
 
+/** What was typed goes along when the page is loaded again; back in the form it may be gone. */
+const LATER = "Wait a moment and load this page again. If the browser asks whether to send the form again, say yes.";
+
 /** Any error, for people. */
 export function problemPage({ status, message, requestId, visitor = null, isAlone = false }: ProblemProps): string {
   const title = TITLES[status] ?? "That did not work";
@@ -35,6 +38,7 @@ export function problemPage({ status, message, requestId, visitor = null, isAlon
         <h1>{title}</h1>
       </div>
       <p>{message}</p>
+      {status === 503 ? <p>{LATER}</p> : null}
       {isAlone ? null : (
         <p>
           <a href="/">Go to the start page</a>
