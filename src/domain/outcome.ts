@@ -73,7 +73,12 @@ export function describe(outcome: Outcome, timeoutMs: number): string {
   if (outcome.code >= 300 && outcome.code < 400) {
     return `The target answered with a redirect (${outcome.code}); redirects are never followed.`;
   }
-  return `The target answered with status ${outcome.code}.`;
+  return statusSentence(outcome.code);
+}
+
+/** The sentence of an answer of which its status is all there is to say. */
+export function statusSentence(code: number): string {
+  return `The target answered with status ${code}.`;
 }
 
 function isBrokenSuccess(outcome: Answered): boolean {

@@ -40,13 +40,18 @@ export interface ActionProps {
 export function actionPage(props: ActionProps): string {
   const { timeline, visitor, role, now, receiptUrl } = props;
   const action = shown(props.action);
-  // Nobody decides on what they have not come past.
+  // Nobody decides on what they have not come past: a held request comes first, else what was answered.
   const isHeld = action.status === "awaiting_approval";
   const request = <RequestView action={action}>{seesSecrets(role) ? <RevealForm {...props} /> : null}</RequestView>;
+  const answer = (
+    <div id="answer" data-live="">
+      <Answer action={action} />
+    </div>
+  );
   return render(
     <Layout title={`${action.method} ${action.host}`} place="Actions" visitor={visitor} follows={action.id}>
       <div class="head">
-        <p class="small">
+        <p class="small on-screen">
           <a href={ACTIONS_PATH}>All actions</a>
         </p>
         <h1>
@@ -57,7 +62,7 @@ export function actionPage(props: ActionProps): string {
           <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>
         </div>
       </div>
-      {isHeld ? request : null}
+      {isHeld ? request : answer}
       <div id="act" data-live="">
         <Act {...props} action={action} isUnknown={hasUnknown(timeline)} />
       </div>
@@ -67,10 +72,7 @@ export function actionPage(props: ActionProps): string {
       <div id="told" data-live="">
         <History timeline={timeline.map(maskedEntry)} />
       </div>
-      <div id="answer" data-live="">
-        <Answer action={action} />
-      </div>
-      {isHeld ? null : request}
+      {isHeld ? answer : request}
       <div id="facts" data-live="">
         <ActionFacts action={action} rows={rowsOf(action, receiptUrl)} />
       </div>

@@ -13,9 +13,8 @@ export function Answer({ action }: { readonly action: Action }) {
     <section class="card" aria-labelledby="response">
       <h2 id="response">Response</h2>
       <p>{responseCode === null ? (lastError ?? "No answer came.") : `Status ${responseCode}`}</p>
-      {answer === null ? (
-        <p class="quiet">{responseCode === null ? "There is no answer to show." : "It had no body."}</p>
-      ) : (
+      {answer === null && responseCode !== null ? <p class="quiet">It had no body.</p> : null}
+      {answer === null ? null : (
         <div class="stack">
           <h3>
             Body{" "}

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { OutcomeKind } from "../domain/outcome.ts";
+import { type OutcomeKind, statusSentence } from "../domain/outcome.ts";
 import type { Happening } from "../domain/timeline.ts";
 import type { Decided } from "./decided.ts";
 import { Foreign } from "./foreign.tsx";
@@ -95,11 +95,12 @@ const OUTCOMES: Readonly<Record<OutcomeKind, string>> = {
 function attemptWords(happening: Attempted, at: Date): Words {
   const { attempt, outcome, response_code: code, error, duration_ms: ms } = happening;
   const answer = code === null ? "no answer" : `answered ${code}`;
+  const isInTitle = code !== null && error === statusSentence(code);
   return {
     tone: error === null ? "good" : "bad",
     title: `Attempt ${attempt}: ${answer}${ms === null ? "" : ` in ${duration(ms)}`}`,
     details: [
-      error ?? "",
+      isInTitle ? "" : (error ?? ""),
       OUTCOMES[outcome],
       happening.location === null ? (
         ""

@@ -38,6 +38,12 @@ describe("the page of an action", () => {
     expect(failed.indexOf('id="request"')).toBeGreaterThan(failed.indexOf('id="decision"'));
   });
 
+  test("shows what was answered before what can be done about it", async () => {
+    const failed = await ann.pageOf(`/actions/${await ended({}, "failed")}`);
+    expect(failed).toContain('id="response"');
+    expect(failed.indexOf('id="response"')).toBeLessThan(failed.indexOf('id="decision"'));
+  });
+
   test("shows its life to scale and in words, request and answer, masked", async () => {
     verifies("decision.1.pages");
     await using target = new Target(503, () => Response.json({ ok: 1, session: "canary-answer" }));

@@ -67,7 +67,6 @@ describe("a receipt", () => {
       "“",
       "Checked it.",
       "Attempt 1: answered 503",
-      "The target answered with status 503.",
       "Attempt 2: answered 200",
       "Next attempt:",
       "&quot;amount&quot;: 7",
