@@ -3,6 +3,7 @@ import { visibleText } from "../domain/visible.ts";
 import type { ApprovalMail, DecidedMail } from "../ports/mailer.ts";
 import { approvalMailHtml, decidedMailHtml } from "../web/mail.tsx";
 import { type MailPart, type MailRequest, mailRequest } from "../web/mail-request.ts";
+import { waitingWords } from "../web/summary.ts";
 import { actorWords } from "../web/words.ts";
 
 /** What a mail says, in both of its parts. */
@@ -19,15 +20,16 @@ export type LinkManner = "confirm" | "one_click";
 export function approvalLetter({ action, links, receiptUrl }: ApprovalMail, manner: LinkManner): Letter {
   const request = mailRequest(action);
   const subject = subjectOf(request);
+  const waiting = waitingWords(action);
   const facts = [
-    ["Asked for by", whoOf(action.createdBy)],
+    ["Asked by", whoOf(action.createdBy)],
     ["At", moment(action.createdAt)],
     ["Attempts", `at most ${action.retries}`],
     ["Action", action.id],
   ] as const;
   const terms = `${TERMS[manner]} They work until ${moment(links.expiresAt)}, for one decision.`;
   const text = [
-    "Send this request? It waits for your decision. Nothing has been sent.",
+    `Send this request? ${waiting}`,
     quoted(request.method, request.url),
     factsText(facts),
     ...(request.headers === null ? [] : [`Headers:\n${quoted("", request.headers)}`]),
@@ -39,7 +41,7 @@ export function approvalLetter({ action, links, receiptUrl }: ApprovalMail, mann
     `Details and what becomes of it:\n${receiptUrl}`,
     "Whoever has this mail can decide: do not pass it on.",
   ].join("\n\n");
-  return { subject, text, html: approvalMailHtml({ subject, request, facts, links, receiptUrl, terms }) };
+  return { subject, text, html: approvalMailHtml({ subject, waiting, request, facts, links, receiptUrl, terms }) };
 }
 
 /** The answer that somebody else gave. */

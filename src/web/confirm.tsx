@@ -10,6 +10,7 @@ import { Facts, Notice, Time } from "./parts.tsx";
 import { render } from "./render.ts";
 import { RequestView } from "./request.tsx";
 import { shown } from "./shown.ts";
+import { waitingWords } from "./summary.ts";
 import { UnusualChips } from "./unusual.tsx";
 import type { Visitor } from "./visitor.ts";
 
@@ -30,7 +31,7 @@ export function confirmPage(props: ConfirmProps): string {
       <div class="head">
         <p class="quiet small">Approval</p>
         <h1>Approve this request?</h1>
-        <p>It waits for your decision. Nothing has been sent.</p>
+        <p>{waitingWords(action)}</p>
         <UnusualChips unusual={props.unusual} />
       </div>
       <section class="card" aria-label="What is asked for">

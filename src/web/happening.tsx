@@ -5,7 +5,7 @@ import type { Happening } from "../domain/timeline.ts";
 import type { Decided } from "./decided.ts";
 import { Foreign } from "./foreign.tsx";
 import { Time, type Tone } from "./parts.tsx";
-import { actorWords, counted, duration } from "./words.ts";
+import { actorWords, counted, duration, mailName } from "./words.ts";
 
 /** What is told of something that happened. */
 export interface Words {
@@ -116,8 +116,7 @@ function attemptWords(happening: Attempted, at: Date): Words {
 
 function notificationWords(happening: Notified, at: Date): Words {
   const { type, event, delivered, attempts, error, next_retry_at: next } = happening;
-  const mail = event === "decided" ? "Mail about the decision" : "Approval mail";
-  const what = type === "mail" ? mail : `Callback ${event}`;
+  const what = type === "mail" ? mailName(event) : `Callback ${event}`;
   const last = attempts === 0 ? "not sent" : `given up after ${counted(attempts, "attempt")}`;
   const end = next === null ? last : "not delivered yet";
   return {

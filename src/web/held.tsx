@@ -7,6 +7,7 @@ import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";
 import { RequestView } from "./request.tsx";
 import { shown } from "./shown.ts";
+import { waitingWords } from "./summary.ts";
 import { UnusualChips } from "./unusual.tsx";
 import type { Visitor } from "./visitor.ts";
 
@@ -29,7 +30,7 @@ export function heldPage({ visitor, unusual, problem, reason, ...props }: HeldPr
           <a href="/approvals">All approvals</a>
         </p>
         <h1>Approve this request?</h1>
-        <p>It waits for your decision. Nothing has been sent.</p>
+        <p>{waitingWords(action)}</p>
         <UnusualChips unusual={unusual} />
       </div>
       <section class="card" aria-label="What is asked for">

@@ -7,6 +7,8 @@ import { render } from "./render.ts";
 
 export interface ApprovalMailProps {
   readonly subject: string;
+  /** How things stand with it. */
+  readonly waiting: string;
   readonly request: MailRequest;
   /** Names and values, in our words; the values are somebody's. */
   readonly facts: readonly (readonly [name: string, value: string])[];
@@ -18,11 +20,11 @@ export interface ApprovalMailProps {
 
 /** The HTML part of an approval mail: one column, no picture, two buttons of one size (decisions 7). */
 export function approvalMailHtml(props: ApprovalMailProps): string {
-  const { subject, request, facts, links, receiptUrl, terms } = props;
+  const { subject, waiting, request, facts, links, receiptUrl, terms } = props;
   return render(
     <Letter subject={subject}>
       <h1 style={TITLE}>Send this request?</h1>
-      <p style={TEXT}>It waits for your decision. Nothing has been sent.</p>
+      <p style={TEXT}>{waiting}</p>
       <p class="card" style={`${BOX};font-size:16px`}>
         <b>{request.method}</b> <b style={MONO}>{<Foreign text={request.host} />}</b>
       </p>

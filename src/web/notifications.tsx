@@ -7,7 +7,7 @@ import { Layout } from "./layout.tsx";
 import { Chip, Time, type Tone } from "./parts.tsx";
 import { render } from "./render.ts";
 import type { Visitor } from "./visitor.ts";
-import { counted } from "./words.ts";
+import { counted, mailName } from "./words.ts";
 
 /** A callback or mail, and how it has gone so far. */
 export interface ShownNotification {
@@ -79,7 +79,7 @@ function Row({ entry }: { readonly entry: ShownNotification }) {
     <li class="row-split">
       <div class="stack">
         <p class="chips">
-          <b>{owed.kind === "mail" ? "Approval mail" : owed.event}</b> <Chip tone={tone}>{word}</Chip>
+          <b>{owed.kind === "mail" ? mailName(owed.event) : owed.event}</b> <Chip tone={tone}>{word}</Chip>
         </p>
         <p class="line">
           <Foreign text={owed.kind === "mail" ? owed.target : maskUrl(owed.target)} />

@@ -1,9 +1,9 @@
 import type { Action, ActionStatus } from "../domain/action.ts";
 import { counted, duration } from "./words.ts";
 
-/** How things stand with an action, in a sentence. `isRejected`: a person said no to it, which its status does not tell. */
+/** How things stand with an action, in a sentence. `isRejected`: somebody said no to it, which its status does not tell. */
 export function summaryOf(action: Action, isRejected = false): string {
-  return isRejected ? "A person rejected it. Nothing was sent." : SENTENCES[action.status](action);
+  return isRejected ? `It was rejected. ${notSent(action)}` : SENTENCES[action.status](action);
 }
 
 const SENTENCES: Readonly<Record<ActionStatus, (action: Action) => string>> = {
@@ -12,17 +12,30 @@ const SENTENCES: Readonly<Record<ActionStatus, (action: Action) => string>> = {
       ? "It is about to be sent."
       : `${result?.lastError ?? "The last attempt failed."} ${counted(retries - attempts, "attempt")} left.`,
   active: ({ attempts }) => `It is being sent: attempt ${attempts}.`,
-  awaiting_approval: () => "It waits for a person to approve it. Nothing has been sent.",
+  awaiting_approval: (action) => `It waits for a person to approve it. ${notSent(action)}`,
   completed: ({ attempts, result }) =>
     `The target answered ${result?.responseCode ?? "with success"}${tookOf(result?.durationMs ?? null)}${
       attempts === 1 ? "" : `, at attempt ${attempts}`
     }.`,
   failed: ({ attempts, result }) =>
     `${result?.lastError ?? "It could not be delivered."} Given up after ${counted(attempts, "attempt")}.`,
-  cancelled: ({ attempts }) =>
-    attempts === 0 ? "It was cancelled. Nothing was sent." : `It was cancelled after ${counted(attempts, "attempt")}.`,
+  cancelled: (action) =>
+    action.attempts === 0
+      ? `It was cancelled. ${notSent(action)}`
+      : `It was cancelled after ${counted(action.attempts, "attempt")}.`,
 };
 
 function tookOf(ms: number | null): string {
   return ms === null ? "" : ` in ${duration(ms)}`;
+}
+
+/** What whoever decides on a held action is told, on pages and in mails. */
+export function waitingWords(action: Pick<Action, "run">): string {
+  return `It waits for your decision. ${notSent(action)}`;
+}
+
+/** Of a run that has sent nothing. The runs before it may have: whoever decides must not take it for unheard of. */
+function notSent({ run }: Pick<Action, "run">): string {
+  if (run === 1) return "Nothing has been sent.";
+  return `Nothing has been sent in run ${run}; the target may have received it in a run before.`;
 }

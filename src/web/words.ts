@@ -13,6 +13,11 @@ const WAYS: Readonly<Record<string, string>> = {
   mcp: "over MCP",
 };
 
+/** What a mail is called, by its event. */
+export function mailName(event: string): string {
+  return event === "decided" ? "Mail about the decision" : "Approval mail";
+}
+
 /** A duration as people say it. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${ms} ms`;

@@ -147,7 +147,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.goto(`${house.url}/actions/${held.id}`);
     await page.fill("textarea", "Not this one.");
     await page.click("button[value=reject]");
-    await page.locator("#state").getByText("A person rejected it.").waitFor();
+    await page.locator("#state").getByText("It was rejected.").waitFor();
     await page.click("button[value=retry]");
     await page.locator("#state").getByText("Awaiting approval").waitFor();
   });

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { confirmPage } from "../../src/web/confirm.tsx";
 import { heldPage } from "../../src/web/held.tsx";
+import { approvalLetter } from "../../src/mail/letter.ts";
 import { inboxPage } from "../../src/web/inbox.tsx";
+import { notificationsPage } from "../../src/web/notifications.tsx";
 import { receiptPage } from "../../src/web/receipt.tsx";
 import { shownAnswer } from "../../src/web/shown.ts";
 import { verifies } from "../spec/verifies.ts";
@@ -34,6 +36,51 @@ test("a yes that came through an agent's client says so, on the receipt", () => 
   const page = receiptPage({ action: anAction(), timeline: [entry] });
   expect(page.replaceAll(/<[^>]+>/g, "")).toContain("Approved by agent over MCP");
   expect(page).toContain("Its client says that it put the question to its person.");
+});
+
+test("whoever decides on a run that was begun again is not told that nothing was ever sent", () => {
+  const decides = (run: number) => {
+    const action = anAction({ status: "awaiting_approval", approve: true, run });
+    const links = { approve: "/a/1", reject: "/a/2", expiresAt: later(1) };
+    const mail = { event: "approval", to: "ann@example.com", run, action, links, receiptUrl: "/r/1" } as const;
+    const letter = approvalLetter(mail, "confirm");
+    return [
+      receiptPage({ action, timeline: [] }),
+      confirmPage({ action, expiresAt: later(1), unusual: [] }),
+      heldPage({ unusual: [], action, visitor }),
+      letter.html,
+      letter.text,
+    ];
+  };
+  for (const page of decides(1)) expect(page).toContain("Nothing has been sent.");
+  for (const page of decides(2)) {
+    expect(page).toContain("Nothing has been sent in run 2; the target may have received it in a run before.");
+    expect(page).not.toContain("Nothing has been sent.");
+  }
+});
+
+test("what was rejected was not always by a person: an agent may take its own request back", () => {
+  const happening = { type: "rejected", actor: "key:agent", reason: null } as const;
+  const entry = { seq: 1, at: NOON, run: 1, status: "cancelled", happening } as const;
+  const page = receiptPage({ action: anAction({ status: "cancelled" }), timeline: [entry] });
+  expect(page).toContain("It was rejected. Nothing has been sent.");
+});
+
+test("a mail about a decision is not listed as one that asks for it", () => {
+  const owed = { kind: "mail", event: "decided", target: "ann@example.com" } as const;
+  const times = { createdAt: NOON, dueAt: null };
+  const entry = {
+    id: "1",
+    actionId: "act_1",
+    owed,
+    status: "delivered",
+    attempts: 1,
+    lastError: null,
+    ...times,
+  } as const;
+  const page = notificationsPage({ visitor, entries: [entry], before: null });
+  expect(page).toContain("Mail about the decision");
+  expect(page).not.toContain("Approval mail");
 });
 
 describe("an answer", () => {
