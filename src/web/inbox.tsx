@@ -11,6 +11,7 @@ import { Ago, Notice } from "./parts.tsx";
 import { render } from "./render.ts";
 import { RequestParts } from "./request.tsx";
 import { shown } from "./shown.ts";
+import { waitingWords } from "./summary.ts";
 import type { Visitor } from "./visitor.ts";
 import { UnusualChips } from "./unusual.tsx";
 
@@ -94,6 +95,7 @@ function Held({ unusual, visitor, now, ...props }: HeldProps) {
         <p class="quiet small">
           <Who actor={action.createdBy} />, <Ago at={action.createdAt} now={now} />
         </p>
+        {action.run === 1 ? null : <p class="small">{waitingWords(action)}</p>}
         <UnusualChips unusual={unusual} />
       </div>
       <RequestParts action={action} isLow />

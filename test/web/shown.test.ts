@@ -57,6 +57,9 @@ test("whoever decides on a run that was begun again is not told that nothing was
     expect(page).toContain("Nothing has been sent in run 2; the target may have received it in a run before.");
     expect(page).not.toContain("Nothing has been sent.");
   }
+  const again = anAction({ status: "awaiting_approval", approve: true, run: 2 });
+  const inbox = inboxPage({ unusual: new Map(), visitor, actions: [again], after: null, outcome: null, now: NOON });
+  expect(inbox).toContain("Nothing has been sent in run 2;");
 });
 
 test("what was rejected was not always by a person: an agent may take its own request back", () => {
