@@ -39,13 +39,43 @@ export const ANSWER_HEADERS = {
     description: "The session of the pages for people: where it begins, or its end. Under /v1 it is worth nothing.",
     examples: ["outgate_session=0123456789abcdef; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800"],
   }),
-  "Cache-Control": Type.Literal("no-store", {
+  "Cache-Control": Type.String({
+    pattern: "^(private, )?no-store$",
     description: "The answer is for who asked: nobody on its way may keep it.",
     examples: ["no-store"],
+  }),
+  Vary: Type.Literal("Accept", { description: "The same path answers in several forms.", examples: ["Accept"] }),
+  "Referrer-Policy": Type.Literal("no-referrer", {
+    description: "The path is a secret: no other site is told of it.",
+    examples: ["no-referrer"],
+  }),
+  "X-Robots-Tag": Type.Literal("noindex, nofollow, noarchive", {
+    description: "No search engine may keep it.",
+    examples: ["noindex, nofollow, noarchive"],
+  }),
+  "X-Content-Type-Options": Type.Literal("nosniff", {
+    description: "It is what its type says, whatever it looks like.",
+    examples: ["nosniff"],
+  }),
+  "X-Frame-Options": Type.Literal("DENY", { description: "No page may frame it.", examples: ["DENY"] }),
+  "Cross-Origin-Resource-Policy": Type.Literal("same-origin", {
+    description: "No page of another origin may load it.",
+    examples: ["same-origin"],
   }),
   "X-Accel-Buffering": Type.Literal("no", { description: "Proxies pass each event on at once.", examples: ["no"] }),
 } as const satisfies Readonly<Record<string, TSchema>>;
 export type AnswerHeader = keyof typeof ANSWER_HEADERS;
+
+/** What an answer at a path that is a secret carries, page or not (hostile 7). */
+export const SECRET_PATH_HEADERS = [
+  "Cache-Control",
+  "Vary",
+  "Referrer-Policy",
+  "X-Robots-Tag",
+  "X-Content-Type-Options",
+  "X-Frame-Options",
+  "Cross-Origin-Resource-Policy",
+] as const satisfies readonly AnswerHeader[];
 
 /** What an error of this kind says in its head beside its id (decisions 2). */
 export const ERROR_HEADERS: Readonly<Partial<Record<ErrorCode, AnswerHeader>>> = {

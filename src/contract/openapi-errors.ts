@@ -2,6 +2,7 @@ import type { ErrorCode } from "../domain/errors.ts";
 import { ERROR_MEANING, ErrorEnvelope, HTTP_STATUS } from "./error.ts";
 import { type AnswerHeader, ERROR_HEADERS } from "./headers.ts";
 import type { Json, SchemaPrinter } from "./openapi-schemas.ts";
+import type { Form } from "./shapes.ts";
 
 /** References to headers, by name; every answer has an id. */
 export function headerRefs(names: readonly AnswerHeader[]): Json {
@@ -9,24 +10,33 @@ export function headerRefs(names: readonly AnswerHeader[]): Json {
   return Object.fromEntries(all.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** An error that is alone in its status is a component; a status of several codes says which. */
-export function errorResponses(codes: readonly ErrorCode[], schemas: SchemaPrinter): Json {
+/** The other form of a body, where there is one. */
+export function contentOf(form: Form | undefined, schemas: SchemaPrinter): Json {
+  return form === undefined ? {} : { [form.mediaType]: { schema: schemas.print(form.schema) } };
+}
+
+/**
+ * An error that is alone in its status is a component; a status of several codes says which, and so does one that comes
+ * in another form too.
+ */
+export function errorResponses(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: Form): Json {
   const byStatus = Map.groupBy(new Set(codes), (code) => HTTP_STATUS[code]);
   return Object.fromEntries(
     [...byStatus].map(([status, [first, ...more]]) => [
       status,
-      first === undefined || more.length > 0
-        ? errorResponse(byStatus.get(status) ?? [], schemas)
+      first === undefined || more.length > 0 || alsoAs !== undefined
+        ? errorResponse(byStatus.get(status) ?? [], schemas, alsoAs)
         : { $ref: `#/components/responses/${first}` },
     ]),
   );
 }
 
 /** The envelope under any of these codes. */
-export function errorResponse(codes: readonly ErrorCode[], schemas: SchemaPrinter): Json {
-  const headers = new Set(codes.flatMap((code) => ERROR_HEADERS[code] ?? []));
+export function errorResponse(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: Form): Json {
+  const chosen: readonly AnswerHeader[] = alsoAs === undefined ? [] : ["Vary"];
+  const headers = new Set([...chosen, ...codes.flatMap((code) => ERROR_HEADERS[code] ?? [])]);
   const told = codes.map((code) =>
-    codes.length === 1 ? ERROR_MEANING[code] : `- \`${code}\`: ${ERROR_MEANING[code]}`,
+    codes.length === 1 && alsoAs === undefined ? ERROR_MEANING[code] : `- \`${code}\`: ${ERROR_MEANING[code]}`,
   );
   return {
     description: told.join("\n"),
@@ -38,6 +48,7 @@ export function errorResponse(codes: readonly ErrorCode[], schemas: SchemaPrinte
         },
         examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }])),
       },
+      ...contentOf(alsoAs, schemas),
     },
   };
 }

@@ -1,10 +1,10 @@
 import type { TSchema } from "typebox";
 import { ERROR_CODES } from "../domain/errors.ts";
 import { ANSWER_HEADERS, REQUEST_HEADERS } from "./headers.ts";
-import { errorResponse, errorResponses, headerRefs } from "./openapi-errors.ts";
+import { contentOf, errorResponse, errorResponses, headerRefs } from "./openapi-errors.ts";
 import { createSchemaPrinter, type Json, mapValues, type SchemaPrinter } from "./openapi-schemas.ts";
 import { API, type ApiOperation } from "./operations.ts";
-import { type Answer, type Shape, SHAPES } from "./shapes.ts";
+import { type Answer, type Form, type Shape, SHAPES } from "./shapes.ts";
 
 /** Version of the interface (spec "Versioning"), whatever that of the service is. */
 export const INTERFACE_VERSION = "0.1.0";
@@ -56,7 +56,7 @@ function operationOf(row: ApiOperation, shape: Shape, schemas: SchemaPrinter): J
     parameters: parametersOf(shape, schemas),
     ...(shape.body === undefined ? {} : { requestBody: bodyOf(shape.body, schemas) }),
     responses: {
-      ...errorResponses([...errors, "method_not_allowed"], schemas),
+      ...errorResponses([...errors, "method_not_allowed"], schemas, otherFormOf(shape)),
       ...Object.fromEntries(answers),
     },
   };
@@ -70,15 +70,17 @@ function answerOf(
   { description, schema, mediaType = "application/json", alsoAs, headers = [] }: Answer,
   schemas: SchemaPrinter,
 ) {
-  const forms = [...(schema === null ? [] : [{ mediaType, schema }]), ...(alsoAs === undefined ? [] : [alsoAs])];
-  const content: Json = Object.fromEntries(
-    forms.map((form) => [form.mediaType, { schema: schemas.print(form.schema) }]),
-  );
+  const own = schema === null ? {} : { [mediaType]: { schema: schemas.print(schema) } };
+  const content = { ...own, ...contentOf(alsoAs, schemas) };
   return {
     description,
     headers: headerRefs(headers),
-    ...(forms.length === 0 ? {} : { content }),
+    ...(Object.keys(content).length === 0 ? {} : { content }),
   };
+}
+
+function otherFormOf({ answers }: Shape): Form | undefined {
+  return Object.values(answers).find(({ alsoAs }) => alsoAs !== undefined)?.alsoAs;
 }
 
 function parametersOf({ id, token, query, headers = [] }: Shape, schemas: SchemaPrinter): readonly Json[] {

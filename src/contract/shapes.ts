@@ -4,7 +4,7 @@ import { Action, ActionId, CreateAction, FoundAction } from "./action.ts";
 import { Credentials, LoggedIn, SignedUp } from "./credentials.ts";
 import { Decision } from "./decision.ts";
 import { EventText } from "./events.ts";
-import type { AnswerHeader, RequestHeader } from "./headers.ts";
+import { type AnswerHeader, type RequestHeader, SECRET_PATH_HEADERS } from "./headers.ts";
 import { Health } from "./health.ts";
 import { CreatedKey, CreateKey, KeyId, KeyList } from "./key.ts";
 import type { API } from "./operations.ts";
@@ -14,6 +14,12 @@ import { NoBody, RotateQuery, Rotation, SigningSecret, SigningSecretQuery } from
 import { Timeline } from "./timeline.ts";
 import { WaitQuery } from "./wait.ts";
 
+/** One form of an answer's body. */
+export interface Form {
+  readonly mediaType: string;
+  readonly schema: TSchema;
+}
+
 /** One answer of an operation that is no error. */
 export interface Answer {
   readonly description: string;
@@ -21,8 +27,8 @@ export interface Answer {
   readonly schema: TSchema | null;
   /** JSON unless it says otherwise. */
   readonly mediaType?: string;
-  /** In which other form whoever asks for it gets the same. */
-  readonly alsoAs?: { readonly mediaType: string; readonly schema: TSchema };
+  /** In which other form whoever asks for it gets the same, and is told of errors. */
+  readonly alsoAs?: Form;
   readonly headers?: readonly AnswerHeader[];
 }
 
@@ -68,8 +74,12 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
         schema: Receipt,
         alsoAs: {
           mediaType: "text/html",
-          schema: Type.String({ description: "A page for people.", examples: ["<!DOCTYPE html>"] }),
+          schema: Type.String({
+            description: "A page for people; it carries a Content-Security-Policy too.",
+            examples: ["<!doctype html>"],
+          }),
         },
+        headers: SECRET_PATH_HEADERS,
       },
     },
   },

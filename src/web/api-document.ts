@@ -28,6 +28,7 @@ export interface ApiParameter {
 
 export interface ApiAnswer {
   readonly description: string;
+  readonly headers?: Readonly<Record<string, Ref>>;
   readonly content?: ApiContent;
 }
 

@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import { API } from "../contract/operations.ts";
 import { rolesThatMay } from "../domain/roles.ts";
+import { Answers } from "./api-answers.tsx";
 import {
-  type ApiAnswer,
   type ApiDocument,
   type ApiParameter,
   type ApiSchema,
@@ -11,7 +11,7 @@ import {
   nameOf,
   type Ref,
 } from "./api-document.ts";
-import { Fields, Type } from "./api-fields.tsx";
+import { Fields } from "./api-fields.tsx";
 
 export interface ApiReferenceProps {
   readonly document: ApiDocument;
@@ -139,44 +139,6 @@ function Parameters({ parameters }: { readonly parameters: readonly ApiParameter
   );
 }
 
-function Answers({ responses }: Pick<DocumentedOperation, "responses">) {
-  const all = Object.entries(responses);
-  const good = all.flatMap(([status, answer]) => ("$ref" in answer || isError(answer) ? [] : [{ status, answer }]));
-  const errors = all.flatMap(([status, answer]) => codesOf(answer).map((code) => ({ status, code })));
-  return (
-    <>
-      <h4>Answers</h4>
-      <ul>
-        {good.map(({ status, answer }) => {
-          const schema = Object.values(answer.content ?? {})[0]?.schema;
-          return (
-            <li>
-              <b>{status}</b> {answer.description}
-              {schema === undefined ? null : (
-                <>
-                  {" "}
-                  <Type schema={schema} />
-                </>
-              )}
-            </li>
-          );
-        })}
-      </ul>
-      {errors.length === 0 ? null : (
-        <p class="small">
-          Errors:{" "}
-          {errors.map(({ status, code }, at) => (
-            <>
-              {at === 0 ? "" : ", "}
-              {status} <a href={`/docs/errors#${code}`}>{code}</a>
-            </>
-          ))}
-        </p>
-      )}
-    </>
-  );
-}
-
 function Schema({ name, schema }: { readonly name: string; readonly schema: ApiSchema }) {
   return (
     <section class="operation" aria-labelledby={`schema-${name}`}>
@@ -187,16 +149,6 @@ function Schema({ name, schema }: { readonly name: string; readonly schema: ApiS
       <Fields schema={schema} marks="optional" />
     </section>
   );
-}
-
-/** The codes of an error answer: one by its name, several by their examples. */
-function codesOf(answer: ApiAnswer | Ref): readonly string[] {
-  if ("$ref" in answer) return [nameOf(answer)];
-  return isError(answer) ? [...answer.description.matchAll(/^- `(\w+)`/gm)].map(([, code = ""]) => code) : [];
-}
-
-function isError(answer: ApiAnswer): boolean {
-  return answer.description.startsWith("- `");
 }
 
 /** In which forms it can be had; the first one is for programs. */

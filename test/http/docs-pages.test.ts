@@ -55,6 +55,15 @@ describe("the documentation", () => {
     }
   });
 
+  test("tells the headers of an answer that a client should know", async () => {
+    const { text } = await get("/docs/api");
+    const of = (id: string) => textOf(text.split(`aria-labelledby="${id}"`)[1]?.split("</section>")[0] ?? "");
+    expect(of("createAction")).toContain("Headers: Location");
+    expect(of("getReceipt")).toContain("Headers: Cache-Control, Vary, Referrer-Policy");
+    expect(of("getReceipt")).toContain("404 not_found");
+    expect(of("getHealth")).not.toContain("Headers:");
+  });
+
   test("tells every operation with its parameters, body, answers and errors", async () => {
     const { text } = await get("/docs/api");
     const sections = text.split('<section class="operation"');

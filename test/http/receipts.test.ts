@@ -4,6 +4,8 @@ import { compile } from "../../src/contract/check.ts";
 import { Receipt } from "../../src/contract/receipt.ts";
 import { STYLE } from "../../src/web/assets.ts";
 import { verifies } from "../spec/verifies.ts";
+import { at, OPERATIONS } from "../support/openapi.ts";
+import { broken } from "../support/promised.ts";
 import { Target } from "../support/target.ts";
 import { openRealDoor, type RealDoor } from "./real-house.ts";
 
@@ -47,6 +49,31 @@ async function delivered() {
   await door.engine.saw(id, { status: "completed" });
   return { id, receipt };
 }
+
+test("the API description speaks of every header and form of a receipt, and of what is none", async () => {
+  const paths = [done.receipt, "/r/nonsense"];
+  const asked = paths.flatMap((path) =>
+    [HTML, JSON_ONLY, {}].flatMap((headers) => ["GET", "HEAD", "POST"].map((method) => ({ path, headers, method }))),
+  );
+  for (const { path, headers, method } of asked) {
+    const response = await visit(path, headers, method);
+    const { status } = response;
+    const text = method === "HEAD" ? null : await response.text();
+    expect({
+      method,
+      path,
+      headers,
+      problems: broken({ method, path, status, headers: response.headers, text }),
+    }).toEqual({ method, path, headers, problems: [] });
+  }
+  const promised = at(OPERATIONS.find(({ id }) => id === "getReceipt")?.node, "responses");
+  const forms = ["application/json", "text/html"];
+  for (const status of ["200", "404", "405", "500", "503"]) {
+    expect(Object.keys(at(promised, status, "content"))).toEqual(forms);
+    expect(at(promised, status, "headers")).toHaveProperty("Vary");
+  }
+  expect(at(promised, "200", "headers", "Cache-Control", "schema")["pattern"]).toBe("^(private, )?no-store$");
+});
 
 describe("a receipt", () => {
   test("is a page for whoever has the link: status, URL, timing, attempts, request and response", async () => {

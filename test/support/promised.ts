@@ -15,8 +15,20 @@ export interface Exchanged {
 /** Headers of HTTP itself, which no description names. */
 const OF_HTTP = new Set(["content-type", "content-length", "connection", "date", "transfer-encoding", "vary"]);
 
+/** What any page adds to that for browsers. */
+const OF_PAGES = new Set([
+  "cache-control",
+  "content-security-policy",
+  "cross-origin-opener-policy",
+  "cross-origin-resource-policy",
+  "referrer-policy",
+  "x-content-type-options",
+  "x-frame-options",
+  "x-robots-tag",
+]);
+
 /** What is for people: the description does not speak of it, and other tests look at it. */
-const PAGES = /^\/+(?:$|(?:r|a|assets|approvals)(?:\/|$))/;
+const PAGES = /^\/+(?:$|(?:a|assets|approvals)(?:\/|$))/;
 
 /** Why the API description does not allow this answer; empty when it does. */
 export function broken(exchanged: Exchanged): string[] {
@@ -31,8 +43,8 @@ export function broken(exchanged: Exchanged): string[] {
 interface Promised {
   /** In lower case. */
   readonly headers: ReadonlyMap<string, (text: string) => boolean>;
-  readonly mediaType: string | null;
-  readonly issues: (value: unknown) => readonly unknown[];
+  /** What is wrong with a body, by the media types in which it may come. None: there is no body. */
+  readonly forms: ReadonlyMap<string, (value: unknown) => readonly unknown[]>;
 }
 type Responses = Readonly<Record<string, Promised>>;
 
@@ -54,7 +66,10 @@ function responsesTo(method: string, path: string): Responses {
   if (operation !== undefined) return promisedBy.get(operation.id) ?? {};
   const atDoor = path === "/v1" || path.startsWith("/v1/") ? pick(["unauthorized", 401], ["rate_limited", 429]) : {};
   if (operations === undefined) return { ...atDoor, ...pick(["not_found", 404]) };
-  return method === "OPTIONS" ? { ...atDoor, 204: OPTIONS } : { ...atDoor, ...pick(["method_not_allowed", 405]) };
+  if (method === "OPTIONS") return { ...atDoor, 204: OPTIONS };
+  // Every operation of a path says the same of the methods that the path does not take.
+  const refusal = promisedBy.get(operations[0]?.id ?? "")?.[405];
+  return { ...atDoor, ...(refusal === undefined ? {} : { 405: refusal }) };
 }
 
 function pick(...errors: readonly (readonly [code: string, status: number])[]): Responses {
@@ -72,9 +87,11 @@ function promise(response: Node): Promised {
     const accepts = (text: string) => check.accepts(isInteger ? Number(text) : text);
     return [name.toLowerCase(), accepts] as const;
   });
-  const mediaType = Object.keys(at(response, "content"))[0] ?? null;
-  const schema = compile(closed(at(response, "content", mediaType ?? "", "schema")));
-  return { headers: new Map(headers), mediaType, issues: (value) => schema.issues(value) };
+  const forms = Object.entries(at(response, "content")).map(([mediaType, form]) => {
+    const schema = compile(closed(at(form, "schema")));
+    return [mediaType, (value: unknown) => schema.issues(value)] as const;
+  });
+  return { headers: new Map(headers), forms: new Map(forms) };
 }
 
 /** The schema without room for members that it does not name. */
@@ -98,21 +115,32 @@ function merged(one: Node, other: Node): Node {
   return { ...one, ...Object.fromEntries(both) };
 }
 
-function headerProblems({ headers, mediaType }: Promised, { headers: given, text }: Exchanged): readonly string[] {
+function headerProblems({ headers, forms }: Promised, { headers: given, text }: Exchanged): readonly string[] {
+  const type = mediaTypeOf(given);
+  const isPage = type === "text/html";
   const missing = [...headers].filter(([name, accepts]) => !accepts(given.get(name) ?? "\0"));
-  const unknown = [...given.keys()].filter((name) => !OF_HTTP.has(name) && !headers.has(name));
-  const type = given.get("content-type");
-  const isTyped = type === mediaType || (text === "" && mediaType === null && type === null);
+  const unknown = [...given.keys()].filter(
+    (name) => !OF_HTTP.has(name) && !headers.has(name) && !(isPage && OF_PAGES.has(name)),
+  );
+  const isTyped = type === null ? text === "" && forms.size === 0 : forms.has(type);
   return [
     ...missing.map(([name]) => `header ${name}: ${given.get(name)}`),
     ...unknown.map((name) => `header ${name} is not promised`),
-    ...(isTyped ? [] : [`content type ${type} in place of ${mediaType}`]),
+    ...(isTyped ? [] : [`content type ${type} in place of ${[...forms.keys()].join(", ")}`]),
   ];
 }
 
-function bodyProblems({ mediaType, issues }: Promised, { text }: Exchanged): readonly string[] {
+/** Every page says its charset, which no description repeats. */
+function mediaTypeOf(headers: Headers): string | null {
+  const type = headers.get("content-type");
+  return type?.startsWith("text/html;") === true ? "text/html" : type;
+}
+
+function bodyProblems({ forms }: Promised, { headers, text }: Exchanged): readonly string[] {
   if (text === null) return [];
-  if (mediaType === null) return text === "" ? [] : ["a body where none is promised"];
-  const value: unknown = mediaType === "application/json" ? JSON.parse(text) : text;
-  return issues(value).map((issue) => JSON.stringify(issue));
+  if (forms.size === 0) return text === "" ? [] : ["a body where none is promised"];
+  // Another type than those that are promised is a problem of the head.
+  const type = mediaTypeOf(headers) ?? "";
+  const issues = forms.get(type)?.(type === "application/json" ? JSON.parse(text) : text) ?? [];
+  return issues.map((issue) => JSON.stringify(issue));
 }
