@@ -60,7 +60,7 @@ export function createSettleNotification(deps: NotifyDeps): SettleNotification {
       log.warn(written === "no" ? "notification.fenced" : "notification.unrecorded", { id, attempt: attempts });
       return;
     }
-    metrics.notified(notification.owed.kind, nextOf(change), durationMs ?? 0);
+    metrics.notified(notification.owed.kind, nextOf(change), durationMs);
     tell(log, change, now, durationMs);
     if (change.dueAt !== null) again(notification, { id, revision: attempts, dueAt: change.dueAt });
   };

@@ -54,7 +54,7 @@ export function createSettle(deps: SettlementDeps): Settle {
       return;
     }
     const next = nextStep(change);
-    metrics.attempted(outcome.kind, next, durationMs ?? 0);
+    metrics.attempted(outcome.kind, next, durationMs);
     log.info("action.attempted", {
       action_id: action.id,
       account_id: action.accountId,

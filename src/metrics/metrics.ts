@@ -28,11 +28,11 @@ export function createMetrics(): MetricsBook {
       created: (kind) => families.creates.add([kind]),
       attempted(outcome, next, durationMs) {
         families.attempts.add([outcome, next]);
-        families.attemptSeconds.observe([outcome], durationMs / 1_000);
+        if (durationMs !== null) families.attemptSeconds.observe([outcome], durationMs / 1_000);
       },
       notified(kind, next, durationMs) {
         families.notifications.add([kind, next]);
-        families.notificationSeconds.observe([kind], durationMs / 1_000);
+        if (durationMs !== null) families.notificationSeconds.observe([kind], durationMs / 1_000);
       },
       decided: (operation) => families.decisions.add([operation]),
       rescued: (count) => families.rescued.add([], count),

@@ -83,6 +83,14 @@ test("with retries: 1 a crash ends the action, and nothing is sent again", async
   expect(sender.count).toBe(0);
 });
 
+test("what a crash interrupted is counted, but not as an attempt that took no time", async () => {
+  const { after } = await dieInFlight(1);
+  await using engine = after;
+  const text = await engine.renderMetrics();
+  expect(text).toContain('outgate_attempts_total{outcome="unknown",next="failed"} 1\n');
+  expect(text).not.toContain('outgate_attempt_duration_seconds_count{outcome="unknown"}');
+});
+
 test("with on_unknown: stop a crash ends the action", async () => {
   verifies("decision.4.unknown-stop");
   const { id, after } = await dieInFlight(5, "stop");

@@ -76,6 +76,16 @@ test("every line is of the format, every family is named once, and the text ends
   expect(new Set(types).size).toBe(types.length);
 });
 
+test("an attempt that nobody measured is counted, and no duration is made up for it", async () => {
+  const { metrics, render } = createMetrics();
+  metrics.attempted("unknown", "retry", null);
+  metrics.notified("callback", "retry", null);
+  const text = await render();
+  expect(text).toContain('outgate_attempts_total{outcome="unknown",next="retry"} 1\n');
+  expect(text).toContain('outgate_notifications_total{kind="callback",next="retry"} 1\n');
+  expect(text).not.toMatch(/duration_seconds_(bucket|count|sum)/);
+});
+
 test("methods that a client makes up share one series", async () => {
   const { metrics, render } = createMetrics();
   for (let count = 0; count < 1_000; count += 1) metrics.requested(`MADE-UP-${count}`, 405, 1);

@@ -47,6 +47,7 @@ export async function openEngine(options: EngineOptions = {}) {
   await bootstrap({ accounts, people, secrets: vault.secrets, ids, clock, givenOwnerKey: null });
   const account = await accounts.first();
   const sender = options.sender ?? createSender(policyOf());
+  const { metrics, render } = createMetrics();
   const engine = createEngine(config, {
     store,
     secrets: vault.secrets,
@@ -55,7 +56,7 @@ export async function openEngine(options: EngineOptions = {}) {
     clock,
     ids,
     log: collect(lines),
-    metrics: createMetrics().metrics,
+    metrics,
   });
   if (options.starts !== false) await engine.start();
   const accountId = account?.id ?? "";
@@ -76,6 +77,8 @@ export async function openEngine(options: EngineOptions = {}) {
     lines,
     owner,
     secrets: vault.secrets,
+    /** The text of /metrics, but for what only a running process tells. */
+    renderMetrics: render,
     create: async (request: Partial<ActionRequest>): Promise<Action> =>
       (await engine.desk.create(owner, requestFor(request))).action,
     /** Resolves with the action as soon as it looks like this; what it is now counts. */
