@@ -5,7 +5,7 @@ import Format from "typebox/format";
 import { Settings } from "typebox/system";
 import type { Issue } from "../domain/errors.ts";
 import { EMAIL_CHARS_MAX, JSON_MEMBERS_MAX } from "../domain/limits.ts";
-import { PATTERN_MESSAGES } from "./kinds.ts";
+import { FORMAT_NAMES, PATTERN_MESSAGES } from "./kinds.ts";
 
 const EMAIL = /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
@@ -96,7 +96,9 @@ function issuesOf(error: TLocalizedValidationError): readonly Issue[] {
 function messageOf(error: TLocalizedValidationError): string {
   if (error.keyword === "enum") return `Must be one of ${error.params.allowedValues.join(", ")}.`;
   if (error.keyword === "type") return `Must be ${named(error.params.type)}.`;
-  if (error.keyword === "format") return `Must be ${named(error.params.format)}.`;
+  if (error.keyword === "format")
+    return `Must be ${named(FORMAT_NAMES.get(error.params.format) ?? error.params.format)}.`;
+  if (error.keyword === "minLength" && error.params.limit === 1) return "May not be empty.";
   if (error.keyword === "~refine") return error.params.message;
   const inWords = error.keyword === "pattern" ? PATTERN_MESSAGES.get(String(error.params.pattern)) : undefined;
   if (inWords !== undefined) return inWords;
@@ -105,7 +107,7 @@ function messageOf(error: TLocalizedValidationError): string {
 
 function named(type: string | readonly string[]): string {
   const names = typeof type === "string" ? [type] : type;
-  return names.map((name) => `${/^[aio]/.test(name) ? "an" : "a"} ${name}`).join(" or ");
+  return names.map((name) => `${/^[aeio]/.test(name) ? "an" : "a"} ${name}`).join(" or ");
 }
 
 /** `/headers/X~1Name` (RFC 6901) as users write it: `headers.X/Name`. */

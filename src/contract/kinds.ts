@@ -7,10 +7,19 @@ const PRINTABLE = "^[ -~]*$";
 const printable = (maxLength: number, description: string, example: string) =>
   Type.String({ minLength: 1, maxLength, pattern: PRINTABLE, description, examples: [example] });
 
+const HOST = "^[!-.0-~]{1,260}$";
+
 /** What a text of a pattern must be, in words: an expression is no message. */
 export const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
   [PRINTABLE, "May hold only printable ASCII characters."],
+  [HOST, "Must be a host name, with or without a port."],
 ]);
+
+/** What a text of a format must be. */
+export const FORMAT_NAMES: ReadonlyMap<string, string> = new Map([["email", "email address"]]);
+
+/** The host of a URL, as lists look for it. */
+export const host = (description: string) => Type.String({ pattern: HOST, description, examples: ["api.example.com"] });
 
 /** A key of a caller's own: `dedupe`, `Idempotency-Key` (decisions 3). */
 export const key = (description: string) => printable(KEY_CHARS_MAX, description, "order-4711");

@@ -4,7 +4,7 @@ import { DomainError, type Issue } from "../domain/errors.ts";
 import { ACTION_ID } from "../domain/id.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../domain/limits.ts";
 import { Action } from "./action.ts";
-import { dateTime, key, nullable, plainText } from "./kinds.ts";
+import { dateTime, host, key, nullable, plainText } from "./kinds.ts";
 
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
@@ -20,13 +20,7 @@ export const ListQuery = Type.Object(
     method: Type.Optional(
       Type.Enum([...HTTP_METHODS], { type: "string", description: "HTTP method of the call.", examples: ["POST"] }),
     ),
-    host: Type.Optional(
-      Type.String({
-        pattern: "^[!-.0-~]{1,260}$",
-        description: "Host name, with a port or for any port.",
-        examples: ["api.example.com"],
-      }),
-    ),
+    host: Type.Optional(host("Host name, with a port or for any port.")),
     dedupe: Type.Optional(key("The dedupe key of the create.")),
     created_after: Type.Optional(dateTime("Created later than this.")),
     created_before: Type.Optional(dateTime("Created earlier than this.")),

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { compile, withoutNulls } from "../../src/contract/check.ts";
 import { checkDecision } from "../../src/contract/decision.ts";
-import { email } from "../../src/contract/kinds.ts";
+import { email, host, key } from "../../src/contract/kinds.ts";
 import { checkOrigin } from "../../src/contract/signing-secret.ts";
 import { verifies } from "../spec/verifies.ts";
 import { refusalOf } from "./create-rig.ts";
@@ -30,6 +30,15 @@ describe("a check", () => {
     ]);
     expect(check.issues({ kind: "c" })).toEqual([{ field: "kind", message: "Must be one of a, b." }]);
     expect(check.issues([])).toEqual([{ field: "", message: "Must be an object." }]);
+  });
+
+  test("speaks of a text in words, not in the validator's own: no expression, no `a email`", () => {
+    const text = compile(Type.Object({ email: email(""), host: host(""), key: key("") }));
+    expect(text.issues({ email: "x", host: "a/b", key: "" })).toEqual([
+      { field: "email", message: "Must be an email address." },
+      { field: "host", message: "Must be a host name, with or without a port." },
+      { field: "key", message: "May not be empty." },
+    ]);
   });
 
   test("writes names as they are, slashes and tildes too", () => {
