@@ -52,7 +52,7 @@ export function createFeed({ actions, bus }: FeedDeps): Feed {
     if (lastEventId === null) return actions.position();
     const position = readPosition(lastEventId);
     if (await actions.knowsPosition(position)) return position;
-    throw unknownPosition("Is too old: what came after it is no longer kept.");
+    throw unknownPosition("Is too old, or of another database: what came after it is not kept here.");
   };
 
   return {
