@@ -59,7 +59,7 @@ console.log(`Listening on ${origin}. Send it an action:
     -d '{"url":"${origin}/hello","body":{"hello":"world"},"sync":true}'
 `);
 
-/** The package throws on a signature that is missing, wrong or too old. It parses the body, so an empty one is given as JSON. */
+/** The package throws on a signature that is missing, wrong or too old. */
 function isSigned(body: string, headers: Headers): boolean {
   try {
     webhook.verify(body, Object.fromEntries(headers));
