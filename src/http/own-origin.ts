@@ -35,7 +35,7 @@ export function createOwnOrigin({ baseUrl, isOnLoopback, port }: OwnAddress): Ow
   const refuse = () => {
     throw new DomainError(
       "forbidden",
-      `Forms are taken from our own pages only, at ${baseUrl} (the setting BASE_URL says where they are); programs send JSON.`,
+      `Forms and log-outs are taken from our own pages only, at ${baseUrl} (the setting BASE_URL says where they are); programs send JSON, and drop their cookie.`,
     );
   };
   return {

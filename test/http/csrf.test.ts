@@ -73,7 +73,10 @@ describe("/auth from a page of", () => {
     expect((await door.send("/auth/login", ann({ email: "program@example.com" }))).status).toBe(200);
     const body = new URLSearchParams(ann({ email: "program@example.com" }) as Record<string, string>);
     expect((await door.ask("POST", "/auth/login", { body })).status).toBe(403);
-    expect((await door.ask("POST", "/auth/logout", { headers: { cookie } })).status).toBe(403);
+    const refused = await door.ask("POST", "/auth/logout", { headers: { cookie } });
+    expect(refused.status).toBe(403);
+    // It has sent no form, and is not told that it had.
+    expect(refused.text).toContain("Forms and log-outs are taken from our own pages only");
     expect(await door.isIn(cookie)).toBe(true);
   });
 
