@@ -1,7 +1,7 @@
 import { LANE_READY_MAX, LANES_MAX } from "../domain/limits.ts";
 import type { DueRow, LaneName } from "../ports/store.ts";
 import { Alarms } from "./alarms.ts";
-import type { Slots } from "./slots.ts";
+import { FREE_FACTOR, type Slots } from "./slots.ts";
 
 /** The queue of one account for one host, as far as memory knows it. The store has the whole. */
 export interface Lane extends LaneName {
@@ -37,6 +37,8 @@ const NEVER = Number.POSITIVE_INFINITY;
 export class Lanes {
   readonly #slots: Slots;
   readonly #lanes = new Map<string, Lane>();
+  /** How many lanes each account has. */
+  readonly #counts = new Map<string, number>();
   /** Lanes that could send now, by account; both rotate. */
   readonly #runnable = new Map<string, Set<Lane>>();
   /** Lanes that could send what only the store knows of. */
@@ -127,10 +129,13 @@ export class Lanes {
   /** Takes a slot for an action that the store does not have yet, unless others of its lane are before it. */
   reserve(name: LaneName): TakenSlot | null {
     const lane = this.#laneOf(name);
-    if (lane === null || lane.ready.length > 0 || lane.hasMore || lane.isLoading) return null;
-    if (!this.#slots.laneHasRoom(lane.name) || !this.#slots.accountHasRoom(lane.accountId)) return null;
-    this.#slots.take(lane.accountId, lane.name);
-    return { lane };
+    if (lane === null) return null;
+    const isFirst = lane.ready.length === 0 && !lane.hasMore && !lane.isLoading;
+    const isFree = this.#slots.laneHasRoom(lane.name) && this.#slots.accountHasRoom(lane.accountId);
+    if (isFirst && isFree) this.#slots.take(lane.accountId, lane.name);
+    // Also where nothing was taken: a lane that was made for the question would stay for ever.
+    this.#rotate(lane);
+    return isFirst && isFree ? { lane } : null;
   }
 
   /** Gives a slot back. */
@@ -156,7 +161,10 @@ export class Lanes {
     const name = `${accountId} ${host}`;
     const known = this.#lanes.get(name);
     if (known !== undefined) return known;
-    if (this.#lanes.size >= LANES_MAX) return null;
+    const count = this.#counts.get(accountId) ?? 0;
+    const free = LANES_MAX - this.#lanes.size;
+    // As with slots: one account never takes the room of all others, whether its lanes are due or asleep.
+    if (free <= 0 || count >= Math.max(1, FREE_FACTOR * free)) return null;
     const lane = {
       accountId,
       host,
@@ -168,6 +176,7 @@ export class Lanes {
       isStale: false,
     };
     this.#lanes.set(name, lane);
+    this.#counts.set(accountId, count + 1);
     return lane;
   }
 
@@ -182,6 +191,13 @@ export class Lanes {
     else this.#hungry.delete(lane);
 
     const isQuiet = lane.ready.length === 0 && !lane.hasMore && !lane.isLoading && lane.wakesAtMs === NEVER;
-    if (isQuiet && this.#slots.laneIsIdle(lane.name)) this.#lanes.delete(lane.name);
+    if (isQuiet && this.#slots.laneIsIdle(lane.name)) this.#forget(lane);
+  }
+
+  #forget({ accountId, name }: Lane): void {
+    if (!this.#lanes.delete(name)) return;
+    const left = (this.#counts.get(accountId) ?? 1) - 1;
+    if (left === 0) this.#counts.delete(accountId);
+    else this.#counts.set(accountId, left);
   }
 }

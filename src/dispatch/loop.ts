@@ -76,15 +76,9 @@ export class Loop<Row extends { readonly id: string }> {
    */
   async start(): Promise<void> {
     this.#isRunning = true;
-    const probe = this.#deps.store.probe();
-    const isThere = await probe.then(
-      () => true,
-      (error: unknown) => {
-        this.#stumble(error);
-        return false;
-      },
-    );
-    if (isThere) await this.#begin();
+    const probe = this.#deps.store.probe().then(() => true);
+    const isThere = await probe.catch((error: unknown) => this.#stumble(error));
+    if (isThere === true) await this.#begin();
     this.#rescueLater();
   }
 
@@ -113,7 +107,8 @@ export class Loop<Row extends { readonly id: string }> {
 
   /** Takes a slot for a row that the store does not have yet; null when others of its lane are before it. */
   reserve(name: LaneName): TakenSlot | null {
-    return this.#isRunning && !this.#pause.isOn ? this.#lanes.reserve(name) : null;
+    // Not before it has begun: the rescue of a start takes whatever is active for a dead process's.
+    return this.#isRunning && this.#hasBegun && !this.#pause.isOn ? this.#lanes.reserve(name) : null;
   }
 
   /** Gives a slot back. */
@@ -126,6 +121,11 @@ export class Loop<Row extends { readonly id: string }> {
   fly(row: Row, slot: TakenSlot): void {
     const landed = () => this.release(slot);
     this.#flights.start(row, landed, (error) => this.#stumble(error));
+  }
+
+  /** Has `drain` wait for this too. It must not reject. */
+  keep(work: Promise<unknown>): void {
+    this.#flights.keep(work);
   }
 
   /** A claim from now on. */
@@ -155,17 +155,16 @@ export class Loop<Row extends { readonly id: string }> {
     // A hint may have come twice: the slots of what is not won, and of the second, are given back.
     const byId = new Map(candidates.map((candidate) => [candidate.due.id, candidate]));
     const leftOver = new Set(candidates);
-    try {
-      const due = [...byId.values()].map((candidate) => candidate.due);
-      for (const row of await this.#deps.queue.claim(due, this.claimNow())) {
-        const candidate = byId.get(row.id);
-        if (candidate !== undefined && leftOver.delete(candidate)) this.fly(row, candidate);
-      }
-    } catch (error) {
-      this.#stumble(error);
-    } finally {
-      for (const candidate of leftOver) this.#lanes.release(candidate);
+    const due = [...byId.values()].map((candidate) => candidate.due);
+    const claim = this.#deps.queue.claim(due, this.claimNow());
+    const won = await claim.catch((error: unknown) => this.#stumble(error));
+    for (const row of won ?? []) {
+      const candidate = byId.get(row.id);
+      if (candidate !== undefined && leftOver.delete(candidate)) this.fly(row, candidate);
     }
+    for (const candidate of leftOver) this.#lanes.release(candidate);
+    // What was not won has made room for others, and more may be due than one claim takes.
+    if (won !== undefined) this.#turn();
   }
 
   async #load(lane: Lane): Promise<void> {

@@ -11,7 +11,7 @@ export interface SlotLimits {
  * quarters, two get three sevenths each, and some are always free for whoever comes next (the dynamic threshold that
  * switches share their memory by: Choudhury and Hahne, 1998).
  */
-const FREE_SLOTS_FACTOR = 3;
+export const FREE_FACTOR = 3;
 
 /** Counts what is in flight, so that one slow host or account never takes the place of all others. */
 export class Slots {
@@ -38,7 +38,7 @@ export class Slots {
 
   accountHasRoom(account: string): boolean {
     // A free slot is enough for whoever has none, however small the whole is.
-    return this.free > 0 && (this.#byAccount.get(account) ?? 0) < Math.max(1, FREE_SLOTS_FACTOR * this.free);
+    return this.free > 0 && (this.#byAccount.get(account) ?? 0) < Math.max(1, FREE_FACTOR * this.free);
   }
 
   laneIsIdle(lane: string): boolean {

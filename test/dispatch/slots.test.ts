@@ -3,6 +3,10 @@ import type { Outcome } from "../../src/domain/outcome.ts";
 import { Lanes } from "../../src/dispatch/lanes.ts";
 import { Slots } from "../../src/dispatch/slots.ts";
 import type { Sender } from "../../src/ports/sender.ts";
+import { LANES_MAX } from "../../src/domain/limits.ts";
+import type { ActionStore, Store } from "../../src/ports/store.ts";
+import { holding } from "../actions/senders.ts";
+import { answered } from "../support/factory.ts";
 import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
 
@@ -86,6 +90,48 @@ test("a sleeping action wakes its lane at its time", () => {
   expect(lanes.takeHungry(1)).toEqual([]);
   lanes.wake(NOW + 500);
   expect(lanes.takeHungry(1).map(({ host }) => host)).toEqual(["x"]);
+});
+
+test("one account's lanes, due or asleep, never take the room of all others", () => {
+  const lanes = new Lanes(new Slots({ total: 10, perLane: 1 }));
+  for (let n = 0; n < LANES_MAX; n += 1) lanes.add(lane("a", `${n}`), due(`a${n}`, NOW + 500), NOW);
+  lanes.add(lane("b", "x"), due("b"), NOW);
+  expect(takeAll(lanes)).toEqual(["b"]);
+});
+
+test("a lane that was asked for a slot in vain is not kept", () => {
+  const lanes = new Lanes(new Slots({ total: 1, perLane: 1 }));
+  const taken = lanes.reserve(lane("a", "x"));
+  for (let n = 0; n < LANES_MAX; n += 1) lanes.reserve(lane("a", `${n}`));
+  if (taken !== null) lanes.release(taken);
+  for (const host of ["y", "z"]) lanes.add(lane("a", host), due(host), NOW);
+  const first = lanes.next();
+  expect(first?.due.id).toBe("y");
+  if (first !== null) lanes.release(first);
+  expect(takeAll(lanes)).toEqual(["z"]);
+});
+
+test("a slot whose action was cancelled before its claim goes to the next one at once", async () => {
+  const [asked, cancelled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const wrapStore = (store: Store): Store => {
+    const claim: ActionStore["claim"] = async (rows, at) => {
+      asked.resolve();
+      await cancelled.promise;
+      return store.actions.claim(rows, at);
+    };
+    return { ...store, actions: { ...store.actions, claim } };
+  };
+  const { sender, began, end } = holding();
+  await using engine = await openEngine({ sender, wrapStore, env: { DISPATCH_PER_HOST: "1" } });
+  await engine.create({});
+  await began;
+  const second = await engine.create({});
+  const third = await engine.create({});
+  end(answered(200));
+  await asked.promise;
+  await engine.desk.cancel(engine.owner, second.id, null);
+  cancelled.resolve();
+  await engine.saw(third.id, { status: "completed" });
 });
 
 test("100,000 due actions of one full host add under a millisecond to another's claim", () => {
