@@ -61,8 +61,12 @@ export function createCreate({ actions, clock, ids, bus, metrics, owe, dispatche
       seat?.leave();
       return { action: created.action, differs: differs(created.action, request) };
     }
-    if (seat !== null && created.claimed !== null) seat.board(action, created.claimed);
-    else bus.publish(action);
+    if (seat !== null && created.claimed !== null) {
+      seat.board(action, created.claimed);
+      return { action };
+    }
+    seat?.leave();
+    bus.publish(action);
     return { action };
   };
 }

@@ -51,6 +51,9 @@ export class ActionLoop implements Dispatcher {
   reserve(name: LaneName): Seat | null {
     const slot = this.#loop.reserve(name);
     if (slot === null) return null;
+    // A stop that comes before the commit waits for the attempt behind it.
+    const used = Promise.withResolvers<void>();
+    this.#loop.keep(used.promise);
     return {
       claim: this.#loop.claimNow(),
       board: (created, claimed) => {
@@ -58,8 +61,12 @@ export class ActionLoop implements Dispatcher {
         this.#bus.publish(created);
         this.#boarding = null;
         this.#loop.fly(claimed, slot);
+        used.resolve();
       },
-      leave: () => this.#loop.release(slot),
+      leave: () => {
+        this.#loop.release(slot);
+        used.resolve();
+      },
     };
   }
 

@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import type { Sender } from "../../src/ports/sender.ts";
+import type { Store } from "../../src/ports/store.ts";
+import { answering } from "../actions/senders.ts";
+import { answered } from "../support/factory.ts";
 import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
 import { Target } from "../support/target.ts";
@@ -23,6 +26,27 @@ test("a stop lets what is in flight end and claims nothing more", async () => {
   expect(await engine.desk.get(engine.owner, second.id)).toMatchObject({ status: "pending", attempts: 0 });
   expect(target.received).toHaveLength(1);
   expect(engine.clock.timers).toBe(0);
+});
+
+test("a stop waits for an action that is created and claimed while it begins", async () => {
+  const [stored, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const wrapStore = (store: Store): Store => {
+    const create: Store["actions"]["create"] = async (creation) => {
+      const created = await store.actions.create(creation);
+      stored.resolve();
+      await answer.promise;
+      return created;
+    };
+    return { ...store, actions: { ...store.actions, create } };
+  };
+  await using engine = await openEngine({ sender: answering(answered(200)), wrapStore });
+  const creating = engine.create({});
+  await stored.promise;
+  const drained = engine.drain(30_000);
+  answer.resolve();
+  const { id } = await creating;
+  await drained;
+  expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "completed", attempts: 1 });
 });
 
 test("what outlasts the drain limit is interrupted and recorded as unknown", async () => {
