@@ -32,13 +32,11 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
     }
     const request = await requestOf(action, clock.now()).catch(async (error: unknown) => {
       landed();
-      // Somebody can mend it while attempts remain, by a rotation.
-      if (error instanceof UnreadableSecret) {
-        await refuse(action, "unsignable");
-        return null;
-      }
-      // A row by hand: a URL that is none, an account that is gone. It would be no better at the next attempt.
-      if (!(error instanceof StoreUnavailable)) await refuse(action, "altered");
+      // Somebody can mend it while attempts remain, by a rotation; or the store is away, and nothing has left.
+      const isPassing = error instanceof UnreadableSecret || error instanceof StoreUnavailable;
+      // Else a row by hand: a URL that is none, an account that is gone. It would be no better at the next attempt.
+      await refuse(action, isPassing ? "unsignable" : "altered");
+      if (error instanceof UnreadableSecret) return null;
       throw error;
     });
     if (request === null) return;

@@ -3,6 +3,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import { type ActionStore, type Store, StoreUnavailable } from "../../src/ports/store.ts";
 import type { Sender } from "../../src/ports/sender.ts";
+import { holding } from "../actions/senders.ts";
 import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
 import { temporaryFolder } from "../support/store.ts";
@@ -107,5 +108,61 @@ test("a store that is away at the start holds up no start: what was in flight is
   expect(failed.result?.lastError).toBe("The attempt was interrupted; the target may have received it.");
   const next = await engine.create({});
   await engine.saw(next.id, { status: "completed" });
+  expect(sender.count).toBe(1);
+});
+
+test("what is created while a start ends its orphans is none of them", async () => {
+  const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { state, wrapStore } = breakable("apply");
+  state.away = true;
+  const { sender, began, end } = holding();
+  await using engine = await openEngine({
+    sender,
+    wrapStore: (inner) => {
+      const store = wrapStore(inner);
+      const orphans: ActionStore["orphans"] = async (leaseBefore, limit) => {
+        asked.resolve();
+        await go.promise;
+        return store.actions.orphans(leaseBefore, limit);
+      };
+      // A create is its own claim here.
+      const create: ActionStore["create"] = (creation) => inner.actions.create(creation);
+      return { ...store, actions: { ...store.actions, create, orphans } };
+    },
+  });
+  state.away = false;
+  engine.clock.advance(1_000);
+  await asked.promise;
+  const { id } = await engine.create({ retries: 1 });
+  go.resolve();
+  await turn();
+  // Behind whatever the rescue has written.
+  await engine.store.probe();
+  await began;
+  end(OK);
+  await engine.saw(id, { status: "completed", attempts: 1 });
+});
+
+test("where the secrets that sign can't be read nothing has left, and nobody is told that it may have", async () => {
+  verifies("hostile.5.row-first");
+  const state = { away: true };
+  const wrapStore = (store: Store): Store => {
+    const refuse = () => Promise.reject(new StoreUnavailable("The disk is away."));
+    const seeds: Store["signing"]["seeds"] = (...asked) => (state.away ? refuse() : store.signing.seeds(...asked));
+    return { ...store, signing: { ...store.signing, seeds } };
+  };
+  const sender = counting();
+  await using engine = await openEngine({ sender, wrapStore });
+  const { id } = await engine.create({ onUnknown: "stop" });
+  await engine.saw(id, { status: "pending", attempts: 1 });
+  expect(await engine.happenings(id)).toContainEqual(
+    expect.objectContaining({ type: "attempt", outcome: "not_sent", next_retry_at: expect.any(String) }),
+  );
+  state.away = false;
+  // To the end of the pause, and then to the retry.
+  engine.clock.advance(1_000);
+  await engine.store.probe();
+  engine.clock.advance(2_000);
+  await engine.saw(id, { status: "completed", attempts: 2 });
   expect(sender.count).toBe(1);
 });
