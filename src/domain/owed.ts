@@ -17,9 +17,12 @@ export type Owed =
 
 export type OwedKind = Owed["kind"];
 
-/** Where a notification goes to: with the account, the lane that it waits in. A mailbox is one whatever its case. */
+/**
+ * Where a notification goes to: with the account, the lane that it waits in. A mailbox is one whatever its case. A callback
+ * that was altered by hand to what is no URL has a lane too: there it is given up, and no change of its action fails.
+ */
 export function hostOf({ kind, target }: Pick<Owed, "kind" | "target">): string {
-  return kind === "callback" ? new URL(target).host : target.toLowerCase();
+  return kind === "callback" ? (URL.parse(target)?.host ?? target) : target.toLowerCase();
 }
 
 const CALLBACK_EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {

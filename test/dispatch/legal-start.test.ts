@@ -76,6 +76,7 @@ const row = fc.record(
     response_code: fc.constantFrom(null, 500),
     url: fc.constantFrom("http://127.0.0.1:9/", "http://127.0.0.1:9/", "nonsense", ""),
     account_id: fc.constantFrom("acc_gone", undefined, undefined, undefined),
+    callback: fc.constantFrom("nowhere", null, null, null),
     sealed_headers: fc.constantFrom("garbage", null, null, null),
   },
   { requiredKeys: ["status"] },
