@@ -17,7 +17,7 @@ export interface CallbackDeps {
   readonly attemptTimeoutMs: number;
 }
 
-/** Makes one attempt to deliver a notification. It rejects only where the store is away. */
+/** Makes one attempt to deliver a notification. It rejects only where the store is away, and then nothing has left. */
 export type Deliver = (notification: Notification, stop: AbortSignal) => Promise<Delivery>;
 
 /**

@@ -9,7 +9,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
-import type { DueRow, OutboxStore } from "../ports/store.ts";
+import { type DueRow, type OutboxStore, StoreUnavailable } from "../ports/store.ts";
 import type { Deliver } from "./callback.ts";
 import type { Attempt } from "./flights.ts";
 import { untilWritten } from "./until-written.ts";
@@ -40,7 +40,11 @@ export function createNotify({ clock, deliver }: NotifyDeps, settle: SettleNotif
     // After a pause as long as the lease somebody else may have taken it over; the rescue ends what is left.
     if (notification.leaseUntil === null || clock.now() >= notification.leaseUntil) return;
     const startedMs = clock.monotonicMs();
-    const delivery = await deliver(notification, stop);
+    const delivery = await deliver(notification, stop).catch(async (error: unknown) => {
+      landed();
+      if (error instanceof StoreUnavailable) await settle(notification, { delivery: UNREAD, durationMs: 0 });
+      throw error;
+    });
     const durationMs = Math.round(clock.monotonicMs() - startedMs);
     landed();
     await settle(notification, { delivery, durationMs });
@@ -88,3 +92,9 @@ function tell(log: Log, change: NotificationChange, now: Date, durationMs: numbe
     next_in_ms: dueAt === null ? undefined : dueAt.getTime() - now.getTime(),
   });
 }
+
+const UNREAD: Delivery = {
+  kind: "failed",
+  error: "Nothing was sent: the service could not use its database.",
+  notBeforeMs: null,
+};

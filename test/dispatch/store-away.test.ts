@@ -166,3 +166,25 @@ test("where the secrets that sign can't be read nothing has left, and nobody is 
   await engine.saw(id, { status: "completed", attempts: 2 });
   expect(sender.count).toBe(1);
 });
+
+test("where a callback's body can't be read nothing has left, and it goes out on its schedule", async () => {
+  verifies("hostile.5.row-first");
+  const state = { away: true };
+  const wrapStore = (store: Store): Store => {
+    const refuse = () => Promise.reject(new StoreUnavailable("The disk is away."));
+    const payload: Store["outbox"]["payload"] = (id) => (state.away ? refuse() : store.outbox.payload(id));
+    return { ...store, outbox: { ...store.outbox, payload } };
+  };
+  const sender = counting();
+  await using engine = await openEngine({ sender, wrapStore });
+  const { id } = await engine.create({ approve: true, callback: "http://127.0.0.1:9/hook" });
+  expect(await engine.told(id, "callback", 1)).toMatchObject([
+    { delivered: false, attempts: 1, error: "Nothing was sent: the service could not use its database." },
+  ]);
+  state.away = false;
+  engine.clock.advance(1_000);
+  await engine.store.probe();
+  engine.clock.advance(4_000);
+  expect((await engine.told(id, "callback", 2)).at(-1)).toMatchObject({ delivered: true, attempts: 2 });
+  expect(sender.count).toBe(1);
+});
