@@ -26,7 +26,6 @@ export interface LoopDeps<Row extends { readonly id: string }> {
 }
 
 type TimerName = "alarm" | "sweep" | "rescue" | "probe";
-
 /** Lanes that one step of the sweep reads, and how long it rests between two steps of a long one. */
 const [SWEEP_LANES, SWEEP_REST_MS] = [128, 5];
 
@@ -76,9 +75,11 @@ export class Loop<Row extends { readonly id: string }> {
    */
   async start(): Promise<void> {
     this.#isRunning = true;
-    const probe = this.#deps.store.probe().then(() => true);
-    const isThere = await probe.catch((error: unknown) => this.#stumble(error));
-    if (isThere === true) await this.#begin();
+    const begun = this.#deps.store.probe().then(() => this.#begin());
+    await begun.catch((error: unknown) => {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      this.#stumble(error);
+    });
     this.#rescueLater();
   }
 
@@ -155,7 +156,7 @@ export class Loop<Row extends { readonly id: string }> {
     // A hint may have come twice: the slots of what is not won, and of the second, are given back.
     const byId = new Map(candidates.map((candidate) => [candidate.due.id, candidate]));
     const leftOver = new Set(candidates);
-    const due = [...byId.values()].map((candidate) => candidate.due);
+    const due = Array.from(byId.values(), (candidate) => candidate.due);
     const claim = this.#deps.queue.claim(due, this.claimNow());
     const won = await claim.catch((error: unknown) => this.#stumble(error));
     for (const row of won ?? []) {

@@ -66,10 +66,13 @@ export function createOverview({ actions, bus, clock, log }: OverviewDeps): Over
         const counted = countedOf(action, clock.now());
         if (counted !== null) book.add(counted);
       });
-      const position = await actions.position();
-      reading = readBack(position)
+      const position = actions.position();
+      reading = position
+        .then(readBack)
         .catch(() => log.warn("overview.unread", { message: "What was before the start could not be read back." }))
         .finally(() => book.endReading());
+      // What is delivered from here on is behind it. Where the store is away nothing of before is read, and no start fails.
+      await Promise.allSettled([position]);
     },
     async stop() {
       isOver = true;

@@ -111,6 +111,25 @@ test("a store that is away at the start holds up no start: what was in flight is
   expect(sender.count).toBe(1);
 });
 
+test("a store that goes away while a start looks for what was in flight holds up no start either", async () => {
+  verifies("hostile.5.away-at-start");
+  const state = { away: true };
+  const wrapStore = (store: Store): Store => {
+    const refuse = () => Promise.reject(new StoreUnavailable("The disk is away."));
+    const orphans: ActionStore["orphans"] = (before, limit) =>
+      state.away ? refuse() : store.actions.orphans(before, limit);
+    const position: ActionStore["position"] = () => (state.away ? refuse() : store.actions.position());
+    return { ...store, actions: { ...store.actions, orphans, position } };
+  };
+  const sender = counting();
+  await using engine = await openEngine({ sender, wrapStore });
+  const { id } = await engine.create({});
+  expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "pending" });
+  state.away = false;
+  engine.clock.advance(1_000);
+  await engine.saw(id, { status: "completed", attempts: 1 });
+});
+
 test("what is created while a start ends its orphans is none of them", async () => {
   const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { state, wrapStore } = breakable("apply");
