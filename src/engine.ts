@@ -108,6 +108,8 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
 /** What a dead process had in flight ends as `unknown`: the target may have received it. */
 function rescueOf(settle: Settle, { store, clock, log, metrics }: EngineParts) {
   return createRescue<Action>({
+    name: "actions",
+    log,
     queue: store.actions,
     clock,
     end: (action) => settle(action, { outcome: { kind: "unknown", fault: "interrupted" }, durationMs: null }),

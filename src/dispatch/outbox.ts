@@ -45,6 +45,8 @@ export class Outbox {
       name,
       attempt: createNotify(notifying, settle),
       rescue: createRescue({
+        name,
+        log,
         queue,
         clock,
         end: (notification) => settle(notification, { delivery: INTERRUPTED, durationMs: null }),

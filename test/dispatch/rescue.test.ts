@@ -1,23 +1,29 @@
 import { expect, test } from "bun:test";
 import { createRescue } from "../../src/dispatch/rescue.ts";
 import { RESCUE_ROWS_MAX } from "../../src/domain/limits.ts";
+import { StoreUnavailable } from "../../src/ports/store.ts";
 import { FakeClock } from "../support/clock.ts";
 
-/** So many orphans; ending one takes it away unless it can't be written down. */
-function orphanage(count: number, canWrite: boolean) {
+/** So many orphans; ending one takes it away unless it can't be written down, or fails. */
+function orphanage(count: number, canWrite: boolean, failures: Readonly<Record<string, Error>> = {}) {
   let ids = Array.from({ length: count }, (_, n) => ({ id: `n${n}` }));
   const counts: number[] = [];
+  const complaints: unknown[] = [];
   let ended = 0;
   const rescue = createRescue({
+    name: "actions",
+    log: { error: (event, fields) => void complaints.push([event, fields]) },
     queue: { orphans: async (_before, limit) => ids.slice(0, limit) },
     clock: new FakeClock(),
     async end(row) {
       ended += 1;
+      const failure = failures[row.id];
+      if (failure !== undefined) throw failure;
       if (canWrite) ids = ids.filter((one) => one !== row);
     },
     onRescued: (rescued) => counts.push(rescued),
   });
-  return { rescue, counts, ended: () => ended };
+  return { rescue, counts, complaints, ended: () => ended };
 }
 
 test("however many orphans there are, all of them are ended", async () => {
@@ -36,4 +42,20 @@ test("what this process has in flight is no orphan", async () => {
   const { rescue, counts, ended } = orphanage(RESCUE_ROWS_MAX, true);
   expect(await rescue({ everything: false, isOurs: () => true })).toBe(0);
   expect([counts, ended()]).toEqual([[], 0]);
+});
+
+test("one row that can't be ended holds up no other, and is written down", async () => {
+  const { rescue, counts, complaints } = orphanage(RESCUE_ROWS_MAX + 3, true, {
+    n1: new TypeError("of a row by hand"),
+  });
+  expect(await rescue({ everything: true, isOurs: () => false })).toBe(RESCUE_ROWS_MAX + 2);
+  expect(counts).toEqual([RESCUE_ROWS_MAX + 2]);
+  expect(complaints).toEqual([["rescue.failed", { of: "actions", id: "n1", error: "TypeError" }]]);
+});
+
+test("a store that goes away in a rescue is no fault of a row", async () => {
+  const { rescue, complaints } = orphanage(3, true, { n1: new StoreUnavailable("away") });
+  const failed = await rescue({ everything: true, isOurs: () => false }).catch((error: unknown) => error);
+  expect(failed).toBeInstanceOf(StoreUnavailable);
+  expect(complaints).toEqual([]);
 });
