@@ -19,7 +19,11 @@ export interface DecideDeps {
 }
 
 /** What the law says to a decision: a change, or why not. It may look things up. */
-export type Law = (action: Action, input: DecisionInput) => Change | Refusal | Promise<Change | Refusal>;
+export type Law = (
+  action: Action,
+  input: DecisionInput,
+  caller: Caller,
+) => Change | Refusal | Promise<Change | Refusal>;
 
 /** `heldRun`: only while the action still awaits approval in this run, which is the one that was looked at. */
 export type Decide = (caller: Caller, id: string, reason: string | null, heldRun?: number) => Promise<Action>;
@@ -37,7 +41,9 @@ export function createDecide(deps: DecideDeps, operation: Operation, law: Law): 
       if (action === null) throw new DomainError("not_found", "There is no such action.");
       const now = clock.now();
       const isStillAsked = heldRun === undefined || isHeldIn(action, heldRun);
-      const change = isStillAsked ? await law(action, inputOf(caller, reason, now)) : tooLate(operation, action);
+      const change = isStillAsked
+        ? await law(action, inputOf(caller, reason, now), caller)
+        : tooLate(operation, action);
       if (isRefusal(change)) throw new DomainError(change.refused, change.message);
       const { after } = change;
       if (await actions.apply({ change, at: now, outbox: owe(after, now, change.happenings) })) {

@@ -1,17 +1,29 @@
-import { retry, type Refusal } from "../domain/change.ts";
 import type { Action } from "../domain/action.ts";
+import { isRefusal, type Refusal, retry } from "../domain/change.ts";
+import { isHeld } from "../domain/roles.ts";
 import { createDecide, type Decide, type DecideDeps } from "./decide.ts";
 
 /**
  * Begins a new run of a failed or cancelled action (decisions 3). Throws `not_retryable` from any other status, and where
- * another live action holds the same `dedupe` key by now.
+ * another live action holds the same `dedupe` key by now; `forbidden` where the caller's key may send nothing like it
+ * without a yes, and the action asks for none: no key gets past its hold by what another one has created.
  */
 export function createRetry(deps: DecideDeps): Decide {
-  return createDecide(deps, "retry", async (action, input) => {
-    if (action.dedupe === null) return retry(action, input);
+  return createDecide(deps, "retry", async (action, input, { hold }) => {
+    const change = retry(action, input);
+    if (isRefusal(change)) return change;
+    if (!action.approve && isHeld(hold, action.method)) return beyondHold(action);
+    if (action.dedupe === null) return change;
     const holder = await deps.actions.holderOf(action.accountId, "dedupe", action.dedupe, input.now);
-    return holder === null || holder.id === action.id ? retry(action, input) : dedupeTaken(action, holder);
+    return holder === null || holder.id === action.id ? change : dedupeTaken(action, holder);
   });
+}
+
+function beyondHold({ id, method }: Action): Refusal {
+  return {
+    refused: "forbidden",
+    message: `Whatever this key sends by ${method} needs a person's yes, and action ${id} asks for none: create it anew, which holds it, or have it retried with a key that has no such hold.`,
+  };
 }
 
 function dedupeTaken(action: Action, holder: Action): Refusal {

@@ -78,7 +78,7 @@ export const ERROR_MEANING = {
   invalid_sync: "The action would wait for a person, so it can't be answered in sync.",
   unauthorized: "No valid API key was sent.",
   invalid_credentials: "E-mail and password do not belong together.",
-  forbidden: "The role of the key does not allow it, sign-ups are closed, or a foreign page sent it.",
+  forbidden: "The role or the hold of the key does not allow it, sign-ups are closed, or a foreign page sent it.",
   not_found: "The account has no such thing, or nothing is at this path.",
   method_not_allowed: "The path does not take this method.",
   not_cancellable: "The action can't be cancelled in its state.",

@@ -50,7 +50,7 @@ export function seesSecrets(role: Role): boolean {
   return SEES_SECRETS[role];
 }
 
-/** Whether a key's `hold` puts this create before a person. */
+/** Whether a key's `hold` puts what it sends by this method before a person. */
 export function isHeld(hold: Hold, method: HttpMethod): boolean {
   return hold === "all" || (hold === "writes" && method !== "GET");
 }

@@ -15,7 +15,7 @@ const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   invalid_sync: "Leave sync out, and wait with GET /v1/actions/{id}?wait= or a callback.",
   unauthorized: "Send Authorization: Bearer and a key that was not revoked. An owner makes one at /keys.",
   invalid_credentials: "Look at both again. Who has lost the password is given a link by whoever runs the server.",
-  forbidden: "Use a key whose role may do it; the message names the roles.",
+  forbidden: "Use a key that may do it; the message says which.",
   not_found: "Look at the id and at the account of the key: of other accounts nothing is told.",
   method_not_allowed: "Use one of the methods in the header Allow.",
   not_cancellable: "Nothing: it is being sent, or it has ended. The action says how.",

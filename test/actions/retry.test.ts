@@ -1,5 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
+import { HTTP_METHODS } from "../../src/domain/action.ts";
+import type { Caller } from "../../src/domain/caller.ts";
+import { type Hold, HOLDS } from "../../src/domain/roles.ts";
 import { verifies } from "../spec/verifies.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
@@ -216,5 +219,46 @@ describe("a retry while its dedupe key", () => {
     console.log(`retry against create: ${count("retried")} retried, ${count("created")} created`);
     expect(count("retried")).toBeGreaterThan(0);
     expect(count("created")).toBeGreaterThan(0);
+  });
+});
+
+describe("a retry gets no key past its hold", () => {
+  // In the words of decisions 3 and not of the code.
+  const COVERED: Readonly<Record<Hold, readonly string[]>> = {
+    none: [],
+    writes: ["POST", "PUT", "PATCH", "DELETE"],
+    all: ["GET", "POST", "PUT", "PATCH", "DELETE"],
+  };
+  const cases = HOLDS.flatMap((hold) =>
+    HTTP_METHODS.flatMap((method) => [false, true].map((approve) => ({ hold, method, approve }))),
+  );
+
+  test.each(cases)(
+    "hold $hold: $method that another key created, approve $approve",
+    async ({ hold, method, approve }) => {
+      verifies("decision.3.hold");
+      await using engine = await openEngine({ starts: false });
+      const { id } = await engine.create({ method, approve });
+      await engine.desk.cancel(engine.owner, id, "no");
+      const agent: Caller = { ...engine.owner, role: "agent", hold };
+      if (approve || !COVERED[hold].includes(method)) {
+        const status = approve ? "awaiting_approval" : "pending";
+        expect(await engine.desk.retry(agent, id, null)).toMatchObject({ status, run: 2 });
+        return;
+      }
+      const refusal = await refusalOf(engine.desk.retry(agent, id, null));
+      expect(refusal).toMatchObject({
+        code: "forbidden",
+        message: expect.stringContaining(`action ${id} asks for none`),
+      });
+      expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "cancelled", run: 1 });
+    },
+  );
+
+  test("and says first that there is nothing to retry", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { id } = await engine.create({ method: "POST" });
+    const agent: Caller = { ...engine.owner, role: "agent", hold: "all" };
+    expect(await refusalOf(engine.desk.retry(agent, id, null))).toMatchObject({ code: "not_retryable" });
   });
 });
