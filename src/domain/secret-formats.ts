@@ -1,0 +1,207 @@
+/**
+ * What secrets look like: the beginnings, alphabets and lengths that issuers document, and that the public rules of secret
+ * scanners (gitleaks, GitHub secret scanning) agree on. A value is hidden by its format wherever Outgate masks, so a row is
+ * as exact as the issuer is: a loose one would hide from an approver what an agent wants hidden.
+ */
+
+/** The characters that stand behind a format's beginning. */
+export type Alphabet = "alnum" | "lower" | "upper" | "hex" | "base64" | "base64url" | "dotted" | "path";
+
+export interface SecretFormat {
+  /** Whose secret it is: for people who read a report, and for tests. */
+  readonly name: string;
+  /** The exact beginning. */
+  readonly prefix: string;
+  readonly alphabet: Alphabet;
+  /** How many characters of the alphabet follow at least; exactly as many where something stands behind them. */
+  readonly min: number;
+  /** The beginning says where the secret leads and hides nothing: a host and the path before a capability. */
+  readonly isPlace?: true;
+  /** A sign and a second part, for secrets of two parts. */
+  readonly second?: { readonly sign: string; readonly alphabet: Alphabet; readonly min: number };
+}
+
+const of = (name: string, prefix: string, alphabet: Alphabet, min: number): SecretFormat => ({
+  name,
+  prefix,
+  alphabet,
+  min,
+});
+
+/** Of one issuer, several beginnings of one shape. */
+const each = (name: string, prefixes: readonly string[], alphabet: Alphabet, min: number): readonly SecretFormat[] =>
+  prefixes.map((prefix) => of(name, prefix, alphabet, min));
+
+const places = (name: string, prefixes: readonly string[], min: number): readonly SecretFormat[] =>
+  prefixes.map((prefix) => ({ ...of(name, prefix, "path", min), isPlace: true }));
+
+export const SECRET_FORMATS: readonly SecretFormat[] = [
+  // Our own.
+  of("Outgate API key", "og_", "alnum", 36),
+  of("Standard Webhooks signing secret", "whsec_", "base64", 24),
+
+  // Models.
+  of("Anthropic API key", "sk-ant-api03-", "base64url", 80),
+  of("Anthropic admin key", "sk-ant-admin01-", "base64url", 80),
+  of("Anthropic OAuth token", "sk-ant-oat01-", "base64url", 80),
+  of("Anthropic session key", "sk-ant-sid01-", "base64url", 80),
+  of("OpenAI project key", "sk-proj-", "base64url", 40),
+  of("OpenAI service account key", "sk-svcacct-", "base64url", 40),
+  of("OpenAI admin key", "sk-admin-", "base64url", 40),
+  of("OpenRouter API key", "sk-or-v1-", "hex", 64),
+  of("OpenAI API key", "sk-", "alnum", 32),
+  of("Perplexity API key", "pplx-", "alnum", 40),
+  of("Groq API key", "gsk_", "alnum", 40),
+  of("xAI API key", "xai-", "alnum", 70),
+  of("Replicate API token", "r8_", "alnum", 37),
+  of("Hugging Face token", "hf_", "alnum", 34),
+  of("Hugging Face organization token", "api_org_", "alnum", 34),
+  of("LangSmith key", "lsv2_pt_", "hex", 32),
+  of("LangSmith service key", "lsv2_sk_", "hex", 32),
+  of("Pinecone API key", "pcsk_", "base64url", 40),
+  of("Tavily API key", "tvly-", "base64url", 32),
+  of("Firecrawl API key", "fc-", "hex", 32),
+
+  // Code and packages.
+  ...each("GitHub token", ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], "alnum", 36),
+  of("GitHub fine-grained token", "github_pat_", "base64url", 82),
+  of("GitLab personal token", "glpat-", "dotted", 20),
+  of("GitLab trigger token", "glptt-", "hex", 40),
+  of("GitLab runner token", "glrt-", "dotted", 20),
+  ...each("GitLab token", ["gldt-", "glft-", "glffct-", "glsoat-"], "base64url", 20),
+  of("GitLab mail token", "glimt-", "base64url", 25),
+  of("GitLab agent token", "glagent-", "base64url", 50),
+  of("GitLab OAuth secret", "gloas-", "base64url", 64),
+  of("GitLab job token", "glcbt-", "base64url", 20),
+  of("GitLab registration token", "GR1348941", "base64url", 20),
+  of("Bitbucket app password", "ATBB", "alnum", 32),
+  of("Atlassian API token", "ATATT3", "base64url", 60),
+  of("npm token", "npm_", "alnum", 36),
+  of("PyPI token", "pypi-AgEIcHlwaS5vcmc", "base64url", 50),
+  of("RubyGems key", "rubygems_", "hex", 48),
+  of("Clojars token", "CLOJARS_", "lower", 60),
+  of("Docker Hub token", "dckr_pat_", "base64url", 27),
+  of("Docker Hub organization token", "dckr_oat_", "base64url", 27),
+  of("Artifactory key", "AKCp", "alnum", 69),
+  of("Sourcegraph token", "sgp_", "hex", 40),
+  of("Terraform Cloud token", ".atlasv1.", "base64url", 60),
+  of("Pulumi token", "pul-", "hex", 40),
+  of("Doppler token", "dp.pt.", "alnum", 40),
+  of("Doppler service token", "dp.st.", "dotted", 40),
+  of("Infracost key", "ico-", "alnum", 32),
+  of("Postman key", "PMAK-", "base64url", 58),
+  of("Readme key", "rdme_", "lower", 70),
+  of("Prefect key", "pnu_", "alnum", 36),
+  of("Linear key", "lin_api_", "alnum", 40),
+  of("Linear OAuth token", "lin_oauth_", "hex", 64),
+  of("Notion token", "ntn_", "alnum", 43),
+  of("Notion integration secret", "secret_", "alnum", 43),
+  of("Figma token", "figd_", "base64url", 40),
+  { ...of("Airtable token", "pat", "alnum", 14), second: { sign: ".", alphabet: "hex", min: 64 } },
+  of("Typeform token", "tfp_", "dotted", 59),
+  of("Octopus Deploy key", "API-", "upper", 26),
+  of("Buildkite agent token", "bkua_", "hex", 40),
+  of("CircleCI token", "CCIPAT_", "base64url", 40),
+
+  // Clouds and databases.
+  ...each("AWS access key id", ["AKIA", "ASIA", "ABIA", "ACCA"], "upper", 16),
+  of("Amazon Bedrock key", "ABSK", "base64", 109),
+  of("Google API key", "AIza", "base64url", 35),
+  of("Google OAuth token", "ya29.", "base64url", 20),
+  of("Google OAuth secret", "GOCSPX-", "base64url", 28),
+  of("Google refresh token", "1//0", "base64url", 30),
+  of("Alibaba access key id", "LTAI", "alnum", 16),
+  of("Tencent Cloud secret id", "AKID", "alnum", 32),
+  of("Yandex Cloud key", "AQVN", "base64url", 35),
+  ...each("DigitalOcean token", ["dop_v1_", "doo_v1_", "dor_v1_"], "hex", 64),
+  of("Cloudflare origin key", "v1.0-", "base64url", 171),
+  of("Heroku key", "HRKU-AA", "base64url", 58),
+  of("Fly.io token", "fo1_", "base64url", 43),
+  ...each("Fly.io token", ["fm1r_", "fm1a_", "fm2_"], "base64", 100),
+  of("Supabase token", "sbp_", "hex", 40),
+  of("Supabase secret key", "sb_secret_", "base64url", 30),
+  of("Vercel token", "vcp_", "alnum", 24),
+  of("Netlify token", "nfp_", "alnum", 36),
+  of("Render key", "rnd_", "alnum", 28),
+  ...each("PlanetScale secret", ["pscale_tkn_", "pscale_oauth_", "pscale_pw_"], "dotted", 32),
+  of("Neon key", "napi_", "lower", 60),
+  of("Databricks token", "dapi", "hex", 32),
+  of("Vault service token", "hvs.", "base64url", 90),
+  of("Vault batch token", "hvb.", "base64url", 138),
+  of("1Password service token", "ops_eyJ", "base64", 250),
+  of("age secret key", "AGE-SECRET-KEY-1", "upper", 58),
+  of("OpenShift token", "sha256~", "base64url", 43),
+  of("Scalingo token", "tk-us-", "base64url", 48),
+
+  // Watching.
+  of("Grafana service account token", "glsa_", "base64url", 41),
+  of("Grafana Cloud token", "glc_", "base64", 32),
+  of("Dynatrace token", "dt0c01.", "dotted", 89),
+  of("New Relic user key", "NRAK-", "upper", 27),
+  of("New Relic browser key", "NRJS-", "hex", 19),
+  of("Sentry user token", "sntryu_", "hex", 64),
+  of("Sentry organization token", "sntrys_", "base64url", 60),
+  of("Honeycomb key", "hcaik_", "alnum", 58),
+  of("PostHog personal key", "phx_", "alnum", 43),
+
+  // Money.
+  ...each("Stripe key", ["sk_live_", "sk_test_", "sk_prod_", "rk_live_", "rk_test_", "rk_prod_"], "alnum", 16),
+  of("Square token", "EAAA", "base64url", 56),
+  of("Square OAuth secret", "sq0csp-", "base64url", 43),
+  of("Square access token", "sq0atp-", "base64url", 22),
+  of("Plaid access token", "access-production-", "base64url", 36),
+  of("Plaid access token", "access-sandbox-", "base64url", 36),
+  of("Flutterwave key", "FLWSECK_TEST-", "base64url", 32),
+  of("Flutterwave live key", "FLWSECK-", "base64url", 32),
+  of("Shippo token", "shippo_live_", "hex", 40),
+  of("Shippo test token", "shippo_test_", "hex", 40),
+  ...each("EasyPost key", ["EZAK", "EZTK"], "alnum", 54),
+  ...each("Duffel token", ["duffel_live_", "duffel_test_"], "base64url", 43),
+  ...each("Shopify token", ["shpat_", "shpca_", "shppa_", "shpss_"], "hex", 32),
+  of("Razorpay key", "rzp_live_", "alnum", 14),
+  of("Braintree token", "access_token$production$", "base64url", 48),
+
+  // Mail and talk.
+  { ...of("SendGrid key", "SG.", "base64url", 22), second: { sign: ".", alphabet: "base64url", min: 43 } },
+  of("Mailgun key", "key-", "hex", 32),
+  of("Mailchimp transactional key", "md-", "base64url", 22),
+  of("Brevo key", "xkeysib-", "base64url", 81),
+  of("Brevo SMTP key", "xsmtpsib-", "base64url", 81),
+  of("Resend key", "re_", "base64url", 32),
+  of("Twilio API key", "SK", "hex", 32),
+  ...each(
+    "Slack token",
+    ["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxe-", "xoxe.xoxb-", "xoxe.xoxp-"],
+    "base64url",
+    18,
+  ),
+  of("Slack app token", "xapp-", "base64url", 30),
+  of("Facebook page token", "EAAM", "alnum", 100),
+  of("Facebook user token", "EAAC", "alnum", 100),
+  of("HubSpot token", "pat-na1-", "base64url", 36),
+  of("HubSpot token in Europe", "pat-eu1-", "base64url", 36),
+  of("Frame.io token", "fio-u-", "base64url", 64),
+  of("Contentful token", "CFPAT-", "base64url", 43),
+  of("Adobe secret", "p8e-", "lower", 32),
+  of("Settlemint token", "sm_pat_", "alnum", 16),
+
+  // Addresses that let whoever knows them in: the host is shown, what stands behind it is the secret.
+  ...places(
+    "Slack webhook",
+    ["hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/"],
+    20,
+  ),
+  ...places("Discord webhook", ["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"], 40),
+  ...places("Discord webhook", ["discord.com/api/v9/webhooks/", "discord.com/api/v10/webhooks/"], 40),
+  ...places("Telegram bot", ["api.telegram.org/bot", "api.telegram.org/file/bot"], 35),
+  ...places("Teams webhook", ["webhook.office.com/webhookb2/", "outlook.office.com/webhook/"], 60),
+  ...places("Google Apps Script", ["script.google.com/macros/s/"], 40),
+  ...places("Zapier hook", ["hooks.zapier.com/hooks/catch/"], 10),
+  ...places("Make hook", ["hook.eu1.make.com/", "hook.eu2.make.com/", "hook.us1.make.com/", "hook.us2.make.com/"], 20),
+  ...places("PagerDuty integration", ["events.pagerduty.com/integration/"], 32),
+  ...places("Healthchecks ping", ["hc-ping.com/"], 20),
+  ...places("Feishu bot", ["open.feishu.cn/open-apis/bot/v2/hook/", "open.larksuite.com/open-apis/bot/v2/hook/"], 30),
+  ...places("Chime webhook", ["hooks.chime.aws/incomingwebhooks/"], 30),
+  ...places("Loggly input", ["logs-01.loggly.com/inputs/"], 30),
+  ...places("Webhook.site", ["webhook.site/"], 30),
+];
