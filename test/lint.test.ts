@@ -25,9 +25,9 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Every report of one run over the texts, file by file: `name: rule`. */
-async function lint(texts: Readonly<Record<string, string>>): Promise<readonly string[]> {
+async function lint(texts: Readonly<Record<string, string>>, head = ""): Promise<readonly string[]> {
   const names = Object.keys(texts);
-  await Promise.all(names.map((name) => Bun.write(join(folder, `${name}.ts`), HEAD + texts[name])));
+  await Promise.all(names.map((name) => Bun.write(join(folder, `${name}.ts`), head + texts[name])));
   // Named one by one: in a folder that git ignores the linter looks for nothing itself.
   const files = names.map((name) => `${name}.ts`);
   const command = [process.execPath, `${ROOT}node_modules/oxlint/bin/oxlint`, "-c", `${ROOT}.oxlintrc.json`];
@@ -39,20 +39,24 @@ async function lint(texts: Readonly<Record<string, string>>): Promise<readonly s
 }
 
 test("what must not pass is reported, and its sound twin is not", async () => {
-  const reports = await lint({
-    "builder-forgotten":
-      "export function f(db: LibSQLDatabase): void { db.update(table).set({ n: 1 }).where(eq(table.id, 1)); }",
-    "builder-awaited":
-      "export async function f(db: LibSQLDatabase): Promise<void> { await db.update(table).set({ n: 1 }).where(eq(table.id, 1)); }",
-    "promise-forgotten": "export function f(g: () => Promise<LibSQLDatabase>): void { g(); }",
-    "promise-as-condition": "export const f = (p: Promise<LibSQLDatabase>): number => { if (p) return 1; return 2; };",
-    "switch-incomplete":
-      'export function f(s: "a" | "b", d: LibSQLDatabase): unknown { switch (s) { case "a": return d; } return null; }',
-    "any-type": "export const f = (x: any, db: LibSQLDatabase): unknown => [x, db];",
-    bang: "export const f = (x: LibSQLDatabase | null): LibSQLDatabase => x!;",
-    "banned-import":
-      'import { request } from "undici";\nexport const f = (d: LibSQLDatabase): unknown => [d, request];',
-  });
+  const reports = await lint(
+    {
+      "builder-forgotten":
+        "export function f(db: LibSQLDatabase): void { db.update(table).set({ n: 1 }).where(eq(table.id, 1)); }",
+      "builder-awaited":
+        "export async function f(db: LibSQLDatabase): Promise<void> { await db.update(table).set({ n: 1 }).where(eq(table.id, 1)); }",
+      "promise-forgotten": "export function f(g: () => Promise<LibSQLDatabase>): void { g(); }",
+      "promise-as-condition":
+        "export const f = (p: Promise<LibSQLDatabase>): number => { if (p) return 1; return 2; };",
+      "switch-incomplete":
+        'export function f(s: "a" | "b", d: LibSQLDatabase): unknown { switch (s) { case "a": return d; } return null; }',
+      "any-type": "export const f = (x: any, db: LibSQLDatabase): unknown => [x, db];",
+      bang: "export const f = (x: LibSQLDatabase | null): LibSQLDatabase => x!;",
+      "banned-import":
+        'import { request } from "undici";\nexport const f = (d: LibSQLDatabase): unknown => [d, request];',
+    },
+    HEAD,
+  );
   expect(reports).toEqual([
     "any-type: no-explicit-any",
     "bang: no-non-null-assertion",
@@ -61,5 +65,31 @@ test("what must not pass is reported, and its sound twin is not", async () => {
     "promise-as-condition: no-misused-promises",
     "promise-forgotten: no-floating-promises",
     "switch-incomplete: switch-exhaustiveness-check",
+  ]);
+});
+
+test("a pattern that takes more than linear time is reported, wherever it stands", async () => {
+  const reports = await lint({
+    "charset-blanks": String.raw`export const f = (t: string): boolean => /;\s*charset\s*=\s*("?)([^";]*)\1\s*(?=;|$)/gi.test(t);`,
+    "run-at-the-end": String.raw`export const f = (t: string): string => t.replace(/\/+$/, "");`,
+    "run-behind-no-other": String.raw`export const f = (t: string): string => t.replace(/(?<!\/)\/+$/, "");`,
+    "nested-repeat": 'export const f = (t: string): boolean => new RegExp("^(?:a+)+$", "u").test(t);',
+    "without-new": 'export const f = (t: string): boolean => RegExp("^(?:a+)+$").test(t);',
+    "made-of-constants":
+      'const part = "a+";\nexport const f = (t: string): boolean => new RegExp(`^(?:${part})+$`).test(t);',
+    "safely-made": 'const part = "a";\nexport const f = (t: string): boolean => new RegExp(`^(?:${part})+$`).test(t);',
+    "made-elsewhere": "export const f = (t: string, part: string): boolean => new RegExp(part).test(t);",
+    "in-a-schema": 'export const f = { type: "string", pattern: "^(?:a+)+$" };',
+    "safe-schema": 'export const f = { type: "string", pattern: "^[a-z]{1,9}$" };',
+    "time-table": 'export const f = { pattern: "*/5 * * * *" };',
+  });
+  expect(reports).toEqual([
+    "charset-blanks: linear-patterns",
+    "in-a-schema: linear-patterns",
+    "made-elsewhere: linear-patterns",
+    "made-of-constants: linear-patterns",
+    "nested-repeat: linear-patterns",
+    "run-at-the-end: linear-patterns",
+    "without-new: linear-patterns",
   ]);
 });
