@@ -5,6 +5,7 @@
  *   bun bench/faults.ts [--only kills,power] [--seconds 1800] [--seed 1]
  */
 import { parseArgs } from "node:util";
+import { answeredWhileFull, LEASE_MS } from "../test/support/faults/answered-full.ts";
 import { clockJumps } from "../test/support/faults/clock-jump.ts";
 import { diskErrors } from "../test/support/faults/disk-errors.ts";
 import { diskFull } from "../test/support/faults/disk-full.ts";
@@ -41,6 +42,7 @@ const FAULTS: Readonly<Record<string, () => Promise<FaultReport>>> = {
   "F4 write": () => diskErrors({ call: "pwrite64", error: "EIO", from: 50, count: 20, isAlone: true }),
   "F5 full": () => diskFull("while it runs"),
   "F5 full at the start": () => diskFull("at the start"),
+  "F5 answered while full": () => answeredWhileFull(2 * LEASE_MS),
   "F6 locked": () => databaseLocked(2_000),
   "F9 clock -1h": () => clockJumps("-1h"),
   "F9 clock +1h": () => clockJumps("+1h"),

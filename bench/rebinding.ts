@@ -62,7 +62,7 @@ async function measure(): Promise<number> {
   await using _dns = await serveDns((name, type) => (name.startsWith("still") ? still(type) : changing(type)));
 
   const sender = createSender(policyWith({ allowedPrivateTargets: [`${ALLOWED}/32`] }), { ca: authority.ca });
-  const forbidden = () => badPlain.connections + badSecure.connections;
+  const forbidden = () => badPlain.accepted + badSecure.accepted;
   const began = performance.now();
   const http = await tries("http", 8_080, sender);
   const https = await tries("https", 8_443, sender);
@@ -100,7 +100,7 @@ async function tries(
       // Names come back, as they would in retries; lookups of one name at the same moment are one question.
       const url = `${scheme}://n${next % 100}.rebind.example:${port}/`;
       const outcome = await sender.send(requestTo(url), { timeoutMs: 5_000 });
-      const end = outcome.kind === "answered" ? "answered" : outcome.fault;
+      const end = "fault" in outcome ? outcome.fault : outcome.kind;
       ends.set(end, (ends.get(end) ?? 0) + 1);
     }
   };

@@ -1,12 +1,15 @@
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { hostname } from "node:os";
 import { dirname } from "node:path";
 import type { Store } from "../src/ports/store.ts";
 import { faultOf, unavailable } from "./libsql/fault.ts";
+import { FencedSql } from "./libsql/fenced.ts";
 import { inspectFile, unreadable } from "./libsql/inspect.ts";
 import { lockFile } from "./libsql/lock.ts";
 import { migrate } from "./libsql/migrate.ts";
 import { openRemote } from "./libsql/remote.ts";
 import type { HeaderSeal } from "./libsql/rows.ts";
+import { LOCK_TIMES, type LockTimes, ServiceLock } from "./libsql/service-lock.ts";
 import type { Sql } from "./libsql/sql.ts";
 import { createStore } from "./libsql/store.ts";
 import { openThreaded } from "./libsql/threaded.ts";
@@ -17,8 +20,14 @@ export interface StoreSettings {
   readonly authToken: string | null;
   readonly seal: HeaderSeal;
   readonly now: Date;
-  /** Hears that a commit could not be made durable after it was accepted; the process has to end. */
+  /**
+   * Hears that a commit could not be made durable after it was accepted, or with `StoreLost` that another service has the
+   * database by now; the process has to end.
+   */
   readonly onFatal: (cause: unknown) => void;
+  /** Hears that another service holds a remote database, or did until it was killed; it is waited for. */
+  readonly onWait?: () => void;
+  readonly lockTimes?: LockTimes;
 }
 
 /**
@@ -37,8 +46,9 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
   }
 }
 
-async function open({ url, authToken, seal, now, onFatal }: StoreSettings, path: string | null): Promise<Store> {
-  const { sql, release } = path === null ? remote(url, authToken) : await openAlone(path, onFatal);
+async function open(settings: StoreSettings, path: string | null): Promise<Store> {
+  const { seal, now, onFatal } = settings;
+  const { sql, release } = path === null ? await openShared(settings) : await openAlone(path, onFatal);
   try {
     await migrate(sql, now);
   } catch (error) {
@@ -75,8 +85,16 @@ interface Opened {
   readonly release: () => void;
 }
 
-function remote(url: string, authToken: string | null): Opened {
-  return { sql: openRemote(url, authToken), release: () => {} };
+async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreSettings): Promise<Opened> {
+  const sql = openRemote(url, authToken);
+  const holder = { id: crypto.randomUUID(), name: `process ${process.pid} on ${hostname()}` };
+  try {
+    const lock = await ServiceLock.take(sql, holder, lockTimes ?? LOCK_TIMES, onWait ?? (() => {}));
+    return { sql: new FencedSql(sql, lock, onFatal), release: () => {} };
+  } catch (error) {
+    await sql.close();
+    throw error;
+  }
 }
 
 async function openAlone(path: string, onDeath: (cause: unknown) => void): Promise<Opened> {

@@ -2,7 +2,9 @@
  * A target to try Outgate on: it fails twice, then succeeds, and verifies the signature of every call that reaches it
  * with the public `standardwebhooks` package, as a real target would.
  *
- *   OUTGATE_API_KEY=<owner key> npm run flaky-target
+ * With the owner key in OUTGATE_API_KEY:
+ *
+ *   npm run flaky-target
  */
 import { Webhook } from "standardwebhooks";
 
@@ -52,10 +54,10 @@ Bun.serve({
   },
 });
 
-console.log(`Listening on ${origin}. Send it an action:
+console.log(`Listening on ${origin}. Send it an action, with an agent key in AGENT_KEY (bash or zsh):
 
-  curl -s ${outgateUrl}/v1/actions \\
-    -H 'Authorization: Bearer ${apiKey}' -H 'Content-Type: application/json' \\
+  curl -s ${outgateUrl}/v1/actions -H @<(echo "Authorization: Bearer $AGENT_KEY") \\
+    -H 'Content-Type: application/json' \\
     -d '{"url":"${origin}/hello","body":{"hello":"world"},"sync":true}'
 `);
 

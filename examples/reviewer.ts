@@ -2,7 +2,9 @@
  * A reviewer that says yes to what is small and leaves the rest to a person: it follows the events, so that an action that
  * waits for a yes is looked at as soon as it is there, and comes back by itself when the service restarts.
  *
- *   OUTGATE_API_KEY=<approver key> bun examples/reviewer.ts 100
+ * With an approver key in OUTGATE_API_KEY:
+ *
+ *   bun examples/reviewer.ts 100
  */
 import { createClient } from "../src/client/client.ts";
 import { OutgateError } from "../src/client/error.ts";

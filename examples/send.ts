@@ -2,7 +2,9 @@
  * A program that must have something done once: it creates an action under a key of its own, waits for the end, and tells
  * the three ways in which that can go apart.
  *
- *   OUTGATE_API_KEY=<agent key> bun examples/send.ts http://127.0.0.1:4000/orders order-4711
+ * With an agent key in OUTGATE_API_KEY:
+ *
+ *   bun examples/send.ts http://127.0.0.1:4000/orders order-4711
  */
 import { createClient } from "../src/client/client.ts";
 import { OutgateError } from "../src/client/error.ts";
@@ -23,7 +25,7 @@ try {
   if (action.deduplicated === true) console.log(`${order} had been sent before, as ${action.id}.`);
   if (action.status === "completed") console.log("Done:", JSON.stringify(action.response_body));
   else if (action.status === "failed")
-    console.log(`Not done: ${action.last_error} See ${outgateUrl}${action.receipt_url}`);
+    console.log(`Not done: ${action.last_error} See ${new URL(action.receipt_url ?? "/", outgateUrl).href}`);
   else console.log(`Not over yet (${action.status}): Outgate goes on, this program need not wait.`);
 } catch (error) {
   if (!(error instanceof OutgateError)) throw error;

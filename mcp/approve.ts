@@ -3,18 +3,18 @@ import type { ActionDesk } from "../src/actions/desk.ts";
 import { compileArguments, DecideInput } from "../src/contract/tool-schemas.ts";
 import type { Action } from "../src/domain/action.ts";
 import { authorize, type Caller } from "../src/domain/caller.ts";
-import { approve, isRefusal } from "../src/domain/change.ts";
+import { approve, isHeldIn, isRefusal } from "../src/domain/change.ts";
+import { mayApproveIt } from "../src/domain/creator.ts";
 import { DomainError } from "../src/domain/errors.ts";
+import { ACTION_ID } from "../src/domain/id.ts";
 import { QUESTIONS_OPEN_MAX } from "../src/domain/limits.ts";
 import { mayApproveWhenAsked, mayDo } from "../src/domain/roles.ts";
 import type { Form, Questions, ToolCall } from "./call.ts";
-import { formOf, isStateOf, type QuestionDeps, stateOf, decisionIn } from "./question.ts";
+import { formOf, isStateOf, type NoDecision, type QuestionDeps, stateOf, decisionIn } from "./question.ts";
 import { type Places, whoDecides } from "./words.ts";
 
 export interface ApproveDeps extends QuestionDeps, Places {
   readonly desk: Pick<ActionDesk, "get" | "approve" | "cancel">;
-  /** Whether an agent's key may approve what its client has put to a person. */
-  readonly agentApproval: "elicit" | "off";
 }
 
 /** The question goes out, and the call is to be made again with its answer. */
@@ -23,10 +23,16 @@ export interface Asked {
   readonly state: string;
 }
 
-/** The action after the decision; `isOpen`: there was none, and it is still held. */
-export interface Decided {
+/** The action after its question was answered; `asked`: that brought no decision. */
+export interface Answered {
   readonly action: Action;
-  readonly isOpen: boolean;
+  readonly asked: NoDecision | null;
+}
+
+/** Nobody was asked: the client can't, or this key may not. The action is held as before. */
+export interface Unavailable {
+  readonly action: Action;
+  readonly refusal: DomainError;
 }
 
 const read = compileArguments(DecideInput);
@@ -38,14 +44,6 @@ const read = compileArguments(DecideInput);
 export function createApprove(deps: ApproveDeps) {
   const { desk } = deps;
   const open = new Map<string, number>();
-
-  const settle = async (caller: Caller, seen: Action, answer: unknown): Promise<Decided> => {
-    const decision = decisionIn(answer);
-    if (decision === null) return { action: await desk.get(caller, seen.id), isOpen: true };
-    const person: Caller = { ...caller, via: "elicitation" };
-    const decide = decision.decision === "approve" ? desk.approve : desk.cancel;
-    return { action: await decide(person, seen.id, decision.reason, seen.run), isOpen: false };
-  };
 
   const putNow = async (call: ToolCall, seen: Action, questions: Extract<Questions, { era: "legacy" }>) => {
     const asker = askerOf(call.caller());
@@ -59,38 +57,74 @@ export function createApprove(deps: ApproveDeps) {
     const left = (open.get(asker) ?? 1) - 1;
     if (left === 0) open.delete(asker);
     else open.set(asker, left);
-    return settle(call.caller(), seen, answer);
+    return settle(desk, call.caller(), { seen, answer });
   };
 
-  return async (call: ToolCall): Promise<Asked | Decided> => {
-    mayApprove(deps, call);
+  return async (call: ToolCall): Promise<Asked | Answered | Unavailable> => {
+    if (!mayApprove(deps, call)) return refuse(deps, call);
     const { id, reason = null } = read(call.arguments);
     const { questions } = call;
     const caller = call.caller();
-    if (questions === null) return { action: await desk.approve(caller, id, reason), isOpen: false };
+    if (questions === null) return { action: await desk.approve(caller, id, reason), asked: null };
     const action = await desk.get(caller, id);
+    if (!mayApproveIt(caller.role, action)) return refuse(deps, call);
     if (questions.era === "legacy") {
       mustAwait(action);
       return putNow(call, action, questions);
     }
     const isAnswered = questions.answers !== null || questions.state !== undefined;
     if (isAnswered && !isStateOf(deps, caller, action, questions.state)) throw invalidState();
+    if (isAnswered) return settle(desk, caller, { seen: action, answer: questions.answers?.[QUESTION] });
     mustAwait(action);
-    if (!isAnswered) return { form: formOf(action), state: stateOf(deps, caller, action) };
-    return settle(caller, action, questions.answers?.[QUESTION]);
+    return { form: formOf(action), state: stateOf(deps, caller, action) };
   };
 }
 
 /** The name of the question among those of a call. */
 export const QUESTION = "approval";
 
-/** Role and setting come before the look-up, so that a refusal tells nothing about what exists. */
-function mayApprove({ agentApproval, baseUrl }: ApproveDeps, { caller, questions }: ToolCall): void {
+/**
+ * Whether this call may approve, or ask a person to. Throws `forbidden` for a role that never may: role and setting come before
+ * the look-up, so that a refusal tells nothing about what exists.
+ */
+function mayApprove({ agentApproval }: ApproveDeps, { caller, questions }: ToolCall): boolean {
   const now = caller();
-  if (mayDo(now.role, "approve") || !mayApproveWhenAsked(now.role)) return authorize(now, "approve");
+  if (mayDo(now.role, "approve") || !mayApproveWhenAsked(now.role)) {
+    authorize(now, "approve");
+    return true;
+  }
   authorize(now, "read");
-  if (questions !== null && agentApproval === "elicit") return;
-  throw new DomainError("forbidden", whoDecides({ baseUrl }));
+  return questions !== null && agentApproval === "elicit";
+}
+
+/** What a person answered about an action as it was when they were asked. */
+interface Answer {
+  readonly seen: Action;
+  readonly answer: unknown;
+}
+
+async function settle(desk: ApproveDeps["desk"], caller: Caller, { seen, answer }: Answer): Promise<Answered> {
+  const decision = decisionIn(answer);
+  if (typeof decision === "string") {
+    const action = await desk.get(caller, seen.id);
+    // Somebody else may have decided meanwhile, and of a later run nobody was asked.
+    return { action, asked: isHeldIn(action, seen.run) ? decision : null };
+  }
+  const person: Caller = { ...caller, via: "elicitation" };
+  const decide = decision.decision === "approve" ? desk.approve : desk.cancel;
+  return { action: await decide(person, seen.id, decision.reason, seen.run), asked: null };
+}
+
+/** Throws the refusal itself where there is no held action to show with it. */
+async function refuse(deps: ApproveDeps, call: ToolCall): Promise<Unavailable> {
+  const refusal = new DomainError("forbidden", whoDecides(deps));
+  const { id } = call.arguments;
+  if (typeof id !== "string" || !ACTION_ID.test(id)) throw refusal;
+  const action = await deps.desk.get(call.caller(), id).catch((error: unknown) => {
+    throw error instanceof DomainError && error.code === "not_found" ? refusal : error;
+  });
+  mustAwait(action);
+  return { action, refusal };
 }
 
 /** Throws `not_approvable` before a person is asked for nothing. */

@@ -10,6 +10,8 @@ export interface AgentCall {
   readonly body: ParsedJson | null;
   /** Aborted when the answer has ended, or the client is gone. */
   readonly over: AbortSignal;
+  /** Told when the answer waits for an action or a person: the time until then is no work. */
+  readonly waits: () => void;
 }
 
 /** How a question gets to the person who uses the client. */

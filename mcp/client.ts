@@ -18,7 +18,10 @@ function memberOf(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? Object.getOwnPropertyDescriptor(value, name)?.value : undefined;
 }
 
-/** How this call can put a question to the person; `capabilities` are those of its session, if it has one. */
+/**
+ * How this call can put a question to the person; `capabilities` are those of its session, if it has one. A question of 2025
+ * ends with the signal of `stopOf`, with its session, or after ten minutes.
+ */
 export function questionsOf(
   { mcpReq }: ServerContext,
   capabilities: unknown,

@@ -7,25 +7,23 @@ import { authorize } from "../src/domain/caller.ts";
 import { DomainError, type Issue } from "../src/domain/errors.ts";
 import { WAIT_SECONDS_DEFAULT } from "../src/domain/limits.ts";
 import type { ToolCall } from "./call.ts";
-import type { Told } from "./results.ts";
-import type { Show } from "./show.ts";
-import { uriOf } from "./uris.ts";
+import type { Describe } from "./describe.ts";
+import type { ToolAnswer } from "./results.ts";
 import { waitForEnd, type WaitDeps } from "./waiting.ts";
-import { foundSentence, type Places, sentenceOf } from "./words.ts";
+import { foundStep } from "./words.ts";
 
-export interface CreateToolDeps extends CreateRules, WaitDeps, Places {
+export interface CreateToolDeps extends CreateRules, WaitDeps {
   readonly desk: Pick<ActionDesk, "create" | "wait">;
-  readonly show: Show;
 }
 
 const OPTIONS = compile(CreateOptions);
 
 /** The create of REST, with its header and its query parameter among the arguments. */
-export function createCreate(deps: CreateToolDeps) {
-  const { desk, show } = deps;
+export function createCreate(deps: CreateToolDeps, describe: Describe) {
+  const { desk } = deps;
   const check = createCheckCreate(deps);
 
-  return async (call: ToolCall): Promise<Told> => {
+  return async (call: ToolCall): Promise<ToolAnswer> => {
     const caller = call.caller();
     authorize(caller, "create");
     const { idempotency_key: key, wait, ...request } = call.arguments;
@@ -41,12 +39,8 @@ export function createCreate(deps: CreateToolDeps) {
     const isWaiting = checked.sync && !isTerminal(action.status);
     const seconds = typeof wait === "number" ? wait : WAIT_SECONDS_DEFAULT;
     const now = isWaiting ? await waitForEnd(deps, call, action.id, seconds) : action;
-    const sentence = sentenceOf(now, deps);
-    return {
-      sentence: differs === undefined ? sentence : `${foundSentence(differs)} ${sentence}`,
-      json: show(call.caller(), now, differs),
-      uri: uriOf(now.id),
-    };
+    const found = differs === undefined ? {} : { differs, before: foundStep(differs) };
+    return { json: await describe(call, now, found) };
   };
 }
 

@@ -13,6 +13,8 @@ export interface Exchange {
   readonly body: ParsedJson | null;
   /** Aborted when the answer has ended, or the client is gone. */
   readonly over: AbortSignal;
+  /** Told when a call waits for an action or a person. */
+  readonly waits: () => void;
   readonly verbatim: Verbatim;
 }
 

@@ -3,6 +3,9 @@ import { printed, Verdict } from "../src/contract/tool-schemas.ts";
 import type { Action } from "../src/domain/action.ts";
 import type { Caller } from "../src/domain/caller.ts";
 import { QUESTION_CHARS_MAX, QUESTION_MS } from "../src/domain/limits.ts";
+import { maskUrl } from "../src/domain/mask.ts";
+import { MASK } from "../src/domain/mask-secret.ts";
+import { normalTarget } from "../src/domain/normal-target.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Secrets } from "../src/ports/secrets.ts";
 import type { Form } from "./call.ts";
@@ -12,16 +15,27 @@ const VERDICT = compile(Verdict);
 const SCHEMA = printed(Verdict) as Form["requestedSchema"];
 
 /** What a person is asked about an action: host, method and path as plain text, and nothing that anybody else wrote. */
-export function formOf({ id, method, host, url }: Action): Form {
-  const path = URL.parse(url)?.pathname ?? "/";
+export function formOf({ id, method, host, url, callback }: Action): Form {
+  const path = maskUrl(URL.parse(url)?.pathname ?? "/").replaceAll(MASK, PLAIN_MASK);
   const lines = [
     "Shall Outgate make this HTTP call?",
     `Host: ${plain(host)}`,
     `Method: ${method}`,
     `Path: ${plain(path)}`,
+    ...callbackLines(callback),
     `Action: ${id}`,
   ];
   return { message: lines.join("\n"), requestedSchema: SCHEMA };
+}
+
+/** The mask in characters that stand in a question as they are. */
+const PLAIN_MASK = "****";
+
+/** Who hears of the call beside its target. */
+function callbackLines(callback: string | null): readonly string[] {
+  if (callback === null) return [];
+  const { host, pathname } = normalTarget(callback) ?? { host: "?", pathname: "" };
+  return [`Callback host: ${plain(host)}`, `Callback path: ${plain(maskUrl(pathname).replaceAll(MASK, PLAIN_MASK))}`];
 }
 
 /** What makes a link, a line or another direction of text where a client shows a question as more than text. */
@@ -42,11 +56,14 @@ export interface Decision {
   readonly reason: string | null;
 }
 
-/** What was answered; null for whatever is no decision: declined, closed, unreadable (hostile M8). */
-export function decisionIn(answer: unknown): Decision | null {
-  if (!isAccepted(answer)) return null;
+/** How a question ended without a decision: the person declined or closed it, or what came is no answer to it. */
+export type NoDecision = "declined" | "unanswered";
+
+/** What was answered. A text: it is no decision, and the action stays held. */
+export function decisionIn(answer: unknown): Decision | NoDecision {
+  if (!isAccepted(answer)) return isDeclined(answer) ? "declined" : "unanswered";
   const content = withoutNulls(answer.content, Verdict.properties);
-  if (!VERDICT.accepts(content)) return null;
+  if (!VERDICT.accepts(content)) return "unanswered";
   return {
     decision: content.decision,
     reason: content.reason === undefined || content.reason === "" ? null : content.reason,
@@ -61,6 +78,11 @@ function isAccepted(answer: unknown): answer is { readonly content: unknown } {
     answer.action === "accept" &&
     "content" in answer
   );
+}
+
+function isDeclined(answer: unknown): boolean {
+  const action = typeof answer === "object" && answer !== null && "action" in answer ? answer.action : null;
+  return action === "decline" || action === "cancel";
 }
 
 export interface QuestionDeps {
@@ -87,6 +109,6 @@ export function isStateOf({ secrets, clock }: QuestionDeps, caller: Caller, acti
 }
 
 function aboutOf({ accountId, keyId }: Caller, action: Action, endsMs: number): string {
-  const { id, run, method, url, headers, body } = action;
-  return JSON.stringify([accountId, keyId, id, run, endsMs, method, url, headers, body]);
+  const { id, run, method, url, headers, body, callback } = action;
+  return JSON.stringify([accountId, keyId, id, run, endsMs, method, url, headers, body, callback]);
 }

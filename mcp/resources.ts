@@ -12,12 +12,11 @@ import { checkList, pageJson } from "../src/contract/page.ts";
 import type { Action } from "../src/domain/action.ts";
 import type { Caller } from "../src/domain/caller.ts";
 import { asTold, type TellDeps } from "./results.ts";
-import type { Show } from "./show.ts";
+import { createDescribe, type DescribeDeps } from "./describe.ts";
 import { actionIn, ACTIONS_URI, uriOf } from "./uris.ts";
 
-export interface ResourceDeps extends TellDeps {
-  readonly desk: Pick<ActionDesk, "get" | "list">;
-  readonly show: Show;
+export interface ResourceDeps extends TellDeps, DescribeDeps {
+  readonly desk: Pick<ActionDesk, "get" | "list" | "timeline">;
 }
 
 const mimeType = "application/json";
@@ -36,16 +35,17 @@ export const TEMPLATES: readonly ResourceTemplateType[] = [
 /** Actions as resources: what the tools get and list show. */
 export function createResources(deps: ResourceDeps) {
   const { desk, show } = deps;
+  const describe = createDescribe(deps);
   const newest = (caller: Caller) => desk.list(caller, checkList({}));
 
   const textOf = async (caller: Caller, uri: string): Promise<string | null> => {
     if (uri === ACTIONS_URI) {
       const { actions, before } = await newest(caller);
-      const shown = actions.map((action) => show(caller, action));
-      return pageJson(shown, before);
+      const listed = actions.map((action) => show.listed(caller, action));
+      return pageJson(listed, before);
     }
     const id = actionIn(uri);
-    return id === null ? null : show(caller, await desk.get(caller, id));
+    return id === null ? null : describe({ caller: () => caller, questions: null }, await desk.get(caller, id));
   };
 
   return {

@@ -2,27 +2,25 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import { DomainError, type ErrorCode } from "../src/domain/errors.ts";
 import type { Ids } from "../src/ports/ids.ts";
 import type { Log } from "../src/ports/log.ts";
-import { StoreUnavailable } from "../src/ports/store.ts";
+import { StoreBusy, StoreUnavailable } from "../src/ports/store.ts";
 import type { Verbatim } from "./verbatim.ts";
 
-/** What a tool has to say: a sentence for the model, and the data as JSON text. */
-export interface Told {
-  readonly sentence: string;
+/** What a tool answers. */
+export interface ToolAnswer {
+  /** A JSON object without line breaks. */
   readonly json: string;
-  /** What the data is, as a resource. */
-  readonly uri: string;
+  /** Set when the tool did not do what it was called for, and the object tells of that as its `error`. */
+  readonly refused?: ErrorCode;
 }
 
 /**
- * The sentence and the data apart (hostile M10). The data goes out twice, since not every client shows a model both:
- * as structured content, and as a resource for those that hand over the content alone.
+ * One object in both forms that clients hand to a model: as structured content, and as text for those that read no other.
+ * Nothing that a person or a target wrote stands outside of its fields.
  */
-export function resultOf({ sentence, json, uri }: Told, verbatim: Verbatim): CallToolResult {
+export function resultOf({ json, refused }: ToolAnswer, verbatim: Verbatim): CallToolResult {
   return {
-    content: [
-      { type: "text", text: sentence },
-      { type: "resource", resource: { uri, mimeType: "application/json", text: json } },
-    ],
+    ...(refused === undefined ? {} : { isError: true }),
+    content: [{ type: "text", text: json }],
     structuredContent: verbatim.put(json),
   };
 }
@@ -41,21 +39,27 @@ const NEXT_STEPS: Readonly<Partial<Record<ErrorCode, string>>> = {
   not_approvable: "Look at it with get: its actions say what may be done.",
   not_cancellable: "Look at it with get: its actions say what may be done.",
   not_retryable: "Look at it with get: its actions say what may be done.",
+  too_many_held: "Tell the person that their approval is needed; cancel what is not needed any more.",
   unavailable: "Call again in a second; a create with the same idempotency_key.",
   internal_error: "Call again once, a create with the same idempotency_key; then tell the person.",
 };
 const NEXT_STEP = "Read the message; do not repeat the same call.";
 
 /** An error as a tool tells it: our code, what is wrong, and what to do about it. */
-export function errorResult({ code, message, issues }: DomainError): CallToolResult {
+export function errorOf({ code, message, issues }: DomainError) {
   const details = issues.map(({ field, message: what }) => ({ field, message: what, code: "invalid" }));
-  const error = {
+  return {
     code,
     message,
     ...(details.length === 0 ? {} : { details }),
     next_step: NEXT_STEPS[code] ?? NEXT_STEP,
   };
-  return { isError: true, content: [{ type: "text", text: JSON.stringify({ error }) }] };
+}
+
+/** A result that is nothing but an error. */
+export function errorResult(broken: DomainError): CallToolResult {
+  const structuredContent = { error: errorOf(broken) };
+  return { isError: true, content: [{ type: "text", text: JSON.stringify(structuredContent) }], structuredContent };
 }
 
 export interface TellDeps {
@@ -66,6 +70,9 @@ export interface TellDeps {
 /** Any error as one that may be told. What is no broken rule is a bug: the log gets it, the caller an id to find it by. */
 export function asTold(error: unknown, tool: string, { log, ids }: TellDeps): DomainError {
   if (error instanceof DomainError) return error;
+  if (error instanceof StoreBusy) {
+    return new DomainError("unavailable", "Too much waits to be stored just now.");
+  }
   if (error instanceof StoreUnavailable) {
     return new DomainError("unavailable", "The service can't store or read just now.");
   }

@@ -1,26 +1,26 @@
 import { McpServer, type Tool as ListedTool } from "@modelcontextprotocol/server";
-import { printed } from "../src/contract/tool-schemas.ts";
-import { TOOLS } from "../src/contract/tools.ts";
+import { printedInput } from "../src/contract/tool-schemas.ts";
+import { descriptionOf, TOOLS } from "../src/contract/tools.ts";
 import { promptOf, PROMPTS } from "./prompts.ts";
 import { createResources, TEMPLATES } from "./resources.ts";
 import { type CallToolDeps, createCallTool } from "./call-tool.ts";
 import type { ExchangeOf } from "./exchange.ts";
-import { INSTRUCTIONS } from "./words.ts";
+import { instructionsOf, type Places } from "./words.ts";
 
 export interface AgentServerDeps extends CallToolDeps {
   readonly version: string;
 }
 
-const LISTED: readonly ListedTool[] = Object.entries(TOOLS).map(
-  ([name, { title, description, annotations, input, output }]) => ({
+/** Without output schemas: a model pays for every character of this list, in every conversation. */
+function listedTools({ agentApproval }: Places): ListedTool[] {
+  return Object.entries(TOOLS).map(([name, tool]) => ({
     name,
-    title,
-    description,
-    annotations,
-    inputSchema: printed(input),
-    outputSchema: printed(output),
-  }),
-);
+    title: tool.title,
+    description: descriptionOf(tool, agentApproval),
+    annotations: tool.annotations,
+    inputSchema: printedInput(tool.input),
+  }));
+}
 
 /** The lists are the same for everybody until the next version starts. */
 const CACHED = { ttlMs: 300_000, cacheScope: "private" } as const;
@@ -32,8 +32,9 @@ const CACHED = { ttlMs: 300_000, cacheScope: "private" } as const;
 export function createAgentServer(deps: AgentServerDeps, exchangeOf: ExchangeOf): () => McpServer {
   const resources = createResources(deps);
   const callTool = createCallTool(deps, exchangeOf);
+  const tools = listedTools(deps);
   const options = {
-    instructions: INSTRUCTIONS,
+    instructions: instructionsOf(deps),
     cacheHints: {
       "tools/list": CACHED,
       "prompts/list": CACHED,
@@ -51,7 +52,7 @@ export function createAgentServer(deps: AgentServerDeps, exchangeOf: ExchangeOf)
       resources: { listChanged: false, subscribe: false },
       prompts: { listChanged: false },
     });
-    server.setRequestHandler("tools/list", () => ({ tools: [...LISTED] }));
+    server.setRequestHandler("tools/list", () => ({ tools }));
     server.setRequestHandler("tools/call", callTool);
     server.setRequestHandler("resources/list", (_request, ctx) => resources.list(exchangeOf(ctx).caller()));
     server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [...TEMPLATES] }));
@@ -59,7 +60,7 @@ export function createAgentServer(deps: AgentServerDeps, exchangeOf: ExchangeOf)
       resources.read(exchangeOf(ctx).caller(), params.uri),
     );
     server.setRequestHandler("prompts/list", () => ({ prompts: [...PROMPTS] }));
-    server.setRequestHandler("prompts/get", ({ params }) => promptOf(params.name, params.arguments ?? {}));
+    server.setRequestHandler("prompts/get", ({ params }) => promptOf(params.name, params.arguments ?? {}, deps));
     return mcp;
   };
 }

@@ -1,7 +1,8 @@
 import { type McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
-import type { Caller } from "../src/domain/caller.ts";
+import { type Caller, holderOf } from "../src/domain/caller.ts";
 import { DomainError } from "../src/domain/errors.ts";
-import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS, SESSIONS_PER_ACCOUNT_MAX } from "../src/domain/limits.ts";
+import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS } from "../src/domain/limits.ts";
+import { countByHolder, whoMakesRoom } from "../src/domain/share.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { AgentCall } from "./call.ts";
 
@@ -11,6 +12,7 @@ export interface SessionDeps {
   readonly clock: Clock;
   /** Aborted when the service stops: streams that nobody answers on are closed. */
   readonly draining: AbortSignal;
+  readonly sessionsPerAccount: number;
 }
 
 /** A client of the revisions of 2025, which can be asked questions only while we know it (hostile M15). */
@@ -19,12 +21,15 @@ export interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   /** What the client said that it can do. */
   readonly capabilities: unknown;
+  /** Whose it is, of those who share the account's sessions. */
+  readonly holder: string;
   /** As its newest request has shown it. */
   caller: Caller;
   /** Ends it when its key is revoked. */
   readonly onRevoked: () => void;
-  /** Answers and streams under way. */
+  /** Answers and streams under way, and the calls among them. */
   open: number;
+  calls: number;
   usedMs: number;
 }
 
@@ -39,10 +44,15 @@ export class Sessions {
     deps.draining.addEventListener("abort", () => this.#drain());
   }
 
-  /** A session for a client that begins one. Where the account has its number, the one idle for longest makes room. */
+  /**
+   * A session for a client that begins one. Where the account has its number, one of the key with the most makes room for
+   * a key with few, also one in use; else the one idle for longest, of this key or one with more. Throws `rate_limited`
+   * where there is none.
+   */
   async begin(caller: Caller, capabilities: unknown): Promise<Session> {
     const { newServer, newId, clock } = this.#deps;
-    this.#makeRoom(caller.accountId);
+    const holder = holderOf(caller);
+    this.#makeRoom(caller.accountId, holder);
     const id = newId();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
@@ -50,7 +60,8 @@ export class Sessions {
       keepAliveMs: KEEP_ALIVE_MS,
     });
     const onRevoked = () => this.#revoke(session);
-    const session: Session = { id, transport, capabilities, caller, onRevoked, open: 0, usedMs: clock.monotonicMs() };
+    const usedMs = clock.monotonicMs();
+    const session: Session = { id, transport, capabilities, holder, caller, onRevoked, open: 0, calls: 0, usedMs };
     this.#sessions.set(id, session);
     caller.revoked?.addEventListener("abort", onRevoked);
     this.#unring ??= clock.after(SESSION_SWEEP_MS, () => this.#sweep());
@@ -58,13 +69,11 @@ export class Sessions {
     return session;
   }
 
-  /** The session of this id, if this key began it. Throws `not_found` in the same words for any other (hostile M14). */
-  find(id: string, caller: Caller): Session {
+  /** The session of this id, if this key began it; null for any other. */
+  find(id: string, caller: Caller): Session | null {
     const session = this.#sessions.get(id);
     const isTheirs = session?.caller.accountId === caller.accountId && session.caller.keyId === caller.keyId;
-    if (session === undefined || !isTheirs) {
-      throw new DomainError("not_found", "There is no such session any more; begin a new one with initialize.");
-    }
+    if (session === undefined || !isTheirs) return null;
     // The key may be remembered anew since: it is the newest signal that is heard.
     session.caller.revoked?.removeEventListener("abort", session.onRevoked);
     session.caller = caller;
@@ -75,9 +84,12 @@ export class Sessions {
   /** Hands a request to its session, which counts as used until the answer has ended. */
   async answer(session: Session, { request, body, over }: AgentCall): Promise<Response> {
     const { clock } = this.#deps;
+    const calls = body === null ? 0 : 1;
     session.open += 1;
+    session.calls += calls;
     over.addEventListener("abort", () => {
       session.open -= 1;
+      session.calls -= calls;
       session.usedMs = clock.monotonicMs();
     });
     const response = await session.transport.handleRequest(request, body === null ? {} : { parsedBody: body.value });
@@ -86,25 +98,37 @@ export class Sessions {
     return response;
   }
 
-  #makeRoom(accountId: string): void {
-    const own = [...this.#sessions.values()].filter(({ caller }) => caller.accountId === accountId);
-    if (own.length < SESSIONS_PER_ACCOUNT_MAX) return;
-    const idle = own.filter(({ open }) => open === 0).toSorted((a, b) => a.usedMs - b.usedMs)[0];
-    if (idle === undefined) {
+  #makeRoom(accountId: string, holder: string): void {
+    const { sessionsPerAccount } = this.#deps;
+    const all = [...this.#sessions.values()].filter(({ caller }) => caller.accountId === accountId);
+    if (all.length < sessionsPerAccount) return;
+    const held = countByHolder(all);
+    const most = whoMakesRoom(held, holder);
+    const own = held.get(holder) ?? 0;
+    const candidates = all.filter((session) =>
+      most === null
+        ? session.open === 0 && (session.holder === holder || (held.get(session.holder) ?? 0) > own)
+        : session.holder === most,
+    );
+    const [victim] = candidates.toSorted(byNeed);
+    if (victim === undefined) {
       throw new DomainError(
         "rate_limited",
-        `This account has ${SESSIONS_PER_ACCOUNT_MAX} MCP sessions, and all are in use; close one of them.`,
+        `This account has ${sessionsPerAccount} MCP sessions, and all that this key could take over are in use. Close one of them, or set MCP_SESSIONS_PER_ACCOUNT to more.`,
       );
     }
-    this.#close(idle);
+    this.#close(victim);
   }
 
   #sweep(): void {
     const nowMs = this.#deps.clock.monotonicMs();
-    for (const session of this.#sessions.values()) {
-      if (session.open === 0 && nowMs - session.usedMs >= SESSION_IDLE_MS) this.#close(session);
+    try {
+      for (const session of this.#sessions.values()) {
+        if (session.open === 0 && nowMs - session.usedMs >= SESSION_IDLE_MS) this.#close(session);
+      }
+    } finally {
+      this.#unring = this.#sessions.size === 0 ? null : this.#deps.clock.after(SESSION_SWEEP_MS, () => this.#sweep());
     }
-    this.#unring = this.#sessions.size === 0 ? null : this.#deps.clock.after(SESSION_SWEEP_MS, () => this.#sweep());
   }
 
   #drain(): void {
@@ -129,4 +153,9 @@ export class Sessions {
     this.#sessions.delete(session.id);
     session.caller.revoked?.removeEventListener("abort", session.onRevoked);
   }
+}
+
+/** First what is missed least: idle, the longest first; then what only listens; a call that is under way comes last. */
+function byNeed(a: Session, b: Session): number {
+  return a.calls - b.calls || Math.min(a.open, 1) - Math.min(b.open, 1) || a.usedMs - b.usedMs;
 }

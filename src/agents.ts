@@ -7,6 +7,7 @@ import type { Engine } from "./engine.ts";
 import { createOwnHostOnly } from "./http/own-host.ts";
 import type { Guard } from "./http/route.ts";
 import type { McpRouteDeps } from "./http/routes/mcp.ts";
+import type { MetricsBook } from "./metrics/metrics.ts";
 import type { TargetPolicy } from "./outbound/policy.ts";
 import { createTargets } from "./outbound/target.ts";
 import type { Clock } from "./ports/clock.ts";
@@ -20,6 +21,7 @@ export interface AgentParts {
   readonly policy: TargetPolicy;
   readonly vault: Vault;
   readonly engine: Engine;
+  readonly book: Pick<MetricsBook, "metrics">;
   /** Aborted when the service stops: whoever waits is answered. */
   readonly draining: AbortSignal;
 }
@@ -31,7 +33,10 @@ export interface AgentDeps {
 }
 
 /** What /mcp opens on: the desk of REST, under the same rules, and who may knock there at all. */
-export function createAgents({ config, policy, vault, engine, draining }: AgentParts, deps: AgentDeps): McpRouteDeps {
+export function createAgents(
+  { config, policy, vault, engine, book, draining }: AgentParts,
+  deps: AgentDeps,
+): McpRouteDeps {
   const targets = createTargets(policy);
   const agentDeps = {
     ...deps,
@@ -39,12 +44,14 @@ export function createAgents({ config, policy, vault, engine, draining }: AgentP
     bus: engine.bus,
     secrets: vault.secrets,
     judge: (url: string) => targets.judge(url),
-    approvers: config.approvers,
-    show: createShow(deps.clock, engine.receiptUrl),
+    show: createShow(deps.clock, engine.receiptUrl, engine.pauseOf),
+    pauseOf: engine.pauseOf,
     agentApproval: config.agentApproval,
     baseUrl: config.baseUrl,
     version: VERSION,
     draining,
+    sessionsPerAccount: config.mcpSessionsPerAccount,
+    metrics: book.metrics,
   };
   return {
     guard: guardOf(config),

@@ -1,20 +1,26 @@
 import type { Server } from "bun";
-import type { FirstKeys } from "./accounts/bootstrap.ts";
+import { type FirstKeys, forgetFirstKeys } from "./accounts/bootstrap.ts";
+import { survivingClock } from "./clock.ts";
 import { type Config, listeningOn } from "./config.ts";
 import type { Caller } from "./domain/caller.ts";
-import { DRAIN_MS_MAX } from "./domain/limits.ts";
-import { createDoors } from "./doors.ts";
+import { COUNTS_FRESH_MS, DRAIN_MS_MAX } from "./domain/limits.ts";
+import { createDoors, metricsTokenCheck } from "./doors.ts";
 import { createEngine, type Engine } from "./engine.ts";
+import { listenForMetrics, type MetricsPortDeps } from "./http/metrics.ts";
 import type { Http } from "./http/server.ts";
 import { mailerOf } from "./mailer.ts";
-import { createMetrics } from "./metrics/metrics.ts";
+import { freshFor } from "./metrics/fresh.ts";
+import { createMetrics, type MetricsBook } from "./metrics/metrics.ts";
 import { LoopLag, residentBytes } from "./metrics/runtime.ts";
 import { describePolicy, type TargetPolicy } from "./outbound/policy.ts";
 import { createSender } from "./outbound/send.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { type Opened, openPatiently, type OpeningDeps } from "./opening.ts";
 import { policyOf } from "./policy.ts";
+import type { Clock } from "./ports/clock.ts";
+import type { Store } from "./ports/store.ts";
 import { hangBells } from "./schedule/bells.ts";
+import { VERSION } from "./version.ts";
 
 export type AppDeps = OpeningDeps;
 
@@ -22,8 +28,10 @@ export type AppDeps = OpeningDeps;
 export interface App {
   /** The settings with the port that is listened on. */
   readonly config: Config;
-  /** Only after the very first start. */
+  /** Null once they were shown. */
   readonly firstKeys: FirstKeys | null;
+  /** To be called when they were: no later start shows them. */
+  firstKeysShown(): Promise<void>;
   /** Sentences for the operator. */
   readonly notices: readonly string[];
   /**
@@ -60,10 +68,14 @@ interface Ground extends Opened {
   readonly policy: TargetPolicy;
 }
 
-async function openDoors({ config, policy, vault, firstKeys, listening }: Ground, deps: AppDeps): Promise<App> {
-  const { clock } = deps;
+async function openDoors({ config, policy, vault, firstKeys, listening }: Ground, given: AppDeps): Promise<App> {
   const { store, secrets } = vault;
   const book = createMetrics();
+  const clock = survivingClock(given.clock, (error) => {
+    book.metrics.taskFailed("timer");
+    given.log.error("timer.failed", { error: error instanceof Error ? error.name : "unknown" });
+  });
+  const deps: AppDeps = { ...given, clock };
   const lag = new LoopLag(clock);
   const draining = new AbortController();
   const mailer = await mailerOf(config, clock);
@@ -71,30 +83,66 @@ async function openDoors({ config, policy, vault, firstKeys, listening }: Ground
   const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics: book.metrics });
   const http = createDoors({ config, policy, vault, engine, book, draining: draining.signal }, deps);
 
-  book.show({ waiting: () => store.actions.waiting(), owed: () => store.outbox.waiting() });
-  book.show({ inFlight: () => engine.loop.inFlight });
-  book.show({ loopLagMaxMs: () => lag.takeMaxMs(), residentBytes });
+  showReadings(book, { store, engine, lag, clock });
   // What a dead process left behind is ended before the doors open.
   await engine.start();
   await listen(http, engine, { ...config, listening });
+  const metricsServer = await openMetricsPort(config, http, engine, {
+    renderMetrics: () => book.render(),
+    isMetricsToken: metricsTokenCheck(config.metricsToken, secrets),
+    ids: deps.ids,
+  });
   lag.start();
-  const takeBellsDown = hangBells(housekeeping(config, { ...deps, store, engine, metrics: book.metrics }), deps);
+  const takeBellsDown = hangBells(housekeeping(config, { ...deps, store, engine, metrics: book.metrics }), {
+    ...deps,
+    metrics: book.metrics,
+  });
 
   const agent = localAgent((await store.accounts.first())?.id ?? "");
 
   return {
     config,
     firstKeys,
+    firstKeysShown: () => forgetFirstKeys(store.facts),
     answerAgent: (request) =>
       request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
     notices: [...config.warnings, ...vault.warnings, describePolicy(policy)],
     async stop() {
       draining.abort();
       await Promise.all([takeBellsDown(), http.stop(DRAIN_MS_MAX), engine.drain(DRAIN_MS_MAX)]);
+      await metricsServer?.stop(true);
       lag.stop();
       await store.close();
     },
   };
+}
+
+interface Measured {
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly lag: LoopLag;
+  readonly clock: Clock;
+}
+
+/** What the metrics ask for when somebody reads them; what costs the database a walk is asked for now and then only. */
+function showReadings(book: MetricsBook, { store, engine, lag, clock }: Measured): void {
+  const fresh = <Value>(read: () => Promise<Value>) => freshFor(COUNTS_FRESH_MS, () => clock.monotonicMs(), read);
+  book.show({
+    waiting: fresh(() => store.actions.waiting()),
+    owed: fresh(() => store.outbox.waiting()),
+    oldestDueMs: fresh(async () => {
+      const nowMs = clock.now().getTime();
+      return Math.max(0, nowMs - ((await store.actions.firstDueAt())?.getTime() ?? nowMs));
+    }),
+    storePaused: () => store.isAway,
+    deliveryPaused: () => engine.paused(),
+    eventStreams: () => engine.feed.count(),
+    build: { version: VERSION, bun: Bun.version },
+    inFlight: () => engine.loop.inFlight,
+    kept: () => engine.kept,
+    loopLagMaxMs: () => lag.takeMaxMs(),
+    residentBytes,
+  });
 }
 
 /** Whoever has started the service has let it in. It has no key, and an agent's rights alone. */
@@ -117,6 +165,24 @@ async function listen(
       `Port ${port} of ${host} can't be listened on: it is taken, not allowed, or HOST is no address of this machine.`,
       { cause },
     );
+  }
+}
+
+/** Null: METRICS_PORT is not set. */
+async function openMetricsPort(
+  { metricsPort, host }: Pick<Config, "metricsPort" | "host">,
+  http: Http,
+  engine: Engine,
+  deps: MetricsPortDeps,
+): Promise<Server<unknown> | null> {
+  if (metricsPort === null) return null;
+  try {
+    return listenForMetrics(metricsPort, host, deps);
+  } catch (cause) {
+    await Promise.all([http.stop(0), engine.drain(0)]);
+    throw new Error(`METRICS_PORT ${metricsPort} of ${host} can't be listened on: it is taken or not allowed.`, {
+      cause,
+    });
   }
 }
 

@@ -9,3 +9,19 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** The same clock, whose timers survive what they ring: an error that nobody caught there would end the process. */
+export function survivingClock(clock: Clock, onError: (error: unknown) => void): Clock {
+  return {
+    now: () => clock.now(),
+    monotonicMs: () => clock.monotonicMs(),
+    after: (delayMs, ring) =>
+      clock.after(delayMs, () => {
+        try {
+          ring();
+        } catch (error) {
+          onError(error);
+        }
+      }),
+  };
+}

@@ -7,7 +7,9 @@ import {
 } from "./config/concurrency.ts";
 import { type Database, isRemote, readDatabase } from "./config/database.ts";
 import { isLoopbackAddress, isLoopbackUrl, listenAddress, localUrl } from "./config/listen.ts";
+import { originOf } from "./domain/normal-target.ts";
 import { type MailSettings, mailOf, mailProblems, mailWarnings } from "./config/mail.ts";
+import { proxyWarnings } from "./config/proxies.ts";
 import { readSettings, type Texts, textsOf } from "./config/read-settings.ts";
 import type { Settings } from "./config/settings.ts";
 import type { LogLevel } from "./log.ts";
@@ -29,8 +31,12 @@ export interface Config {
   readonly secretKey: Uint8Array | null;
   readonly bootstrapApiKey: string | null;
   readonly signupsOpen: boolean;
+  /** Addresses and CIDRs of proxies whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
   /** Requests of one account; null: any number. */
   readonly rateLimitPerSecond: number | null;
+  /** Sessions of MCP clients of 2025, of one account. */
+  readonly mcpSessionsPerAccount: number;
   readonly attemptTimeoutMs: number;
   readonly retryBaseMs: number;
   readonly retryCapMs: number;
@@ -52,6 +58,10 @@ export interface Config {
   readonly agentApproval: NonNullable<Settings["AGENT_APPROVAL"]>;
   /** null: no mail is sent. */
   readonly mail: MailSettings | null;
+  /** null: anybody who reaches /metrics may read them. */
+  readonly metricsToken: string | null;
+  /** null: they are at `port`. */
+  readonly metricsPort: number | null;
   readonly logLevel: LogLevel;
   /** Sentences for the operator about what works but is hardly meant. */
   readonly warnings: readonly string[];
@@ -71,6 +81,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ...("problems" in read ? read.problems : []),
     ...databaseProblems(texts),
     ...mailProblems(texts),
+    ...metricsProblems(texts),
     ...concurrencyProblems(texts, fetchesMax),
     ...tlsProblems(env["NODE_TLS_REJECT_UNAUTHORIZED"]),
   ];
@@ -87,7 +98,7 @@ export function listeningOn(config: Config, port: number): Config {
 
 function configOf(settings: Settings, texts: Texts, fetchesMax: number): Config {
   const host = listenAddress(settings.HOST);
-  const baseUrl = settings.BASE_URL === undefined ? null : new URL(settings.BASE_URL);
+  const baseUrl = settings.BASE_URL === undefined ? null : new URL(originOf(settings.BASE_URL));
   const isOnLoopback = isLoopbackAddress(host) && (baseUrl === null || isLoopbackUrl(baseUrl));
   const dispatchConcurrency = concurrencyOf(settings, texts, fetchesMax);
   return {
@@ -100,7 +111,9 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number): Config 
     secretKey: settings.SECRET_KEY === undefined ? null : readKey(settings.SECRET_KEY),
     bootstrapApiKey: settings.BOOTSTRAP_API_KEY ?? null,
     signupsOpen: (settings.SIGNUPS ?? (isOnLoopback ? "open" : "closed")) === "open",
+    trustedProxies: settings.TRUSTED_PROXIES,
     rateLimitPerSecond: settings.RATE_LIMIT_PER_SECOND === 0 ? null : settings.RATE_LIMIT_PER_SECOND,
+    mcpSessionsPerAccount: settings.MCP_SESSIONS_PER_ACCOUNT,
     attemptTimeoutMs: settings.ATTEMPT_TIMEOUT_MS,
     retryBaseMs: settings.RETRY_BASE_MS,
     retryCapMs: settings.RETRY_CAP_MS,
@@ -114,9 +127,12 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number): Config 
     approvalTtlHours: settings.APPROVAL_TTL_HOURS ?? null,
     agentApproval: settings.AGENT_APPROVAL ?? (isOnLoopback ? "elicit" : "off"),
     mail: mailOf(settings),
+    metricsToken: settings.METRICS_TOKEN ?? null,
+    metricsPort: settings.METRICS_PORT ?? null,
     logLevel: settings.LOG_LEVEL,
     warnings: [
       ...addressWarnings(host, baseUrl),
+      ...proxyWarnings(settings.TRUSTED_PROXIES, baseUrl),
       ...mailWarnings(texts),
       ...concurrencyWarnings(settings, dispatchConcurrency, fetchesMax),
     ],
@@ -127,6 +143,12 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number): Config 
 function databaseProblems({ DATABASE_URL: url, SECRET_KEY: secretKey }: Texts): readonly string[] {
   if (url === undefined || !isRemote(url) || secretKey !== undefined) return [];
   return ["SECRET_KEY is not set, and a database on another machine needs it. Make one: openssl rand -base64 32."];
+}
+
+function metricsProblems({ PORT: port = "3000", METRICS_PORT: metricsPort }: Texts): readonly string[] {
+  return metricsPort === port && /^\d+$/.test(port)
+    ? ["METRICS_PORT is the same as PORT. Choose another, or unset it."]
+    : [];
 }
 
 /** Only "0" switches the check off in Bun (tried: "false", "no" and "00" do not). */

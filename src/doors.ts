@@ -1,5 +1,7 @@
 import { createReadAccount } from "./accounts/account.ts";
+import { createAuditDesk } from "./accounts/audit.ts";
 import { createAuthenticate } from "./accounts/authenticate.ts";
+import { createCallbackHostService } from "./accounts/callback-hosts.ts";
 import { createKeyDesk } from "./accounts/keys.ts";
 import { createPeopleDesk } from "./accounts/people.ts";
 import { createSigningDesk } from "./accounts/signing-desk.ts";
@@ -8,6 +10,7 @@ import { createListNotifications } from "./actions/notifications.ts";
 import { createReadReceipt } from "./actions/receipt.ts";
 import { createAgents } from "./agents.ts";
 import type { Config } from "./config.ts";
+import { trustedProxiesOf } from "./config/proxies.ts";
 import type { Engine } from "./engine.ts";
 import { mcpRoutes } from "./http/routes/mcp.ts";
 import { GUIDES } from "./guides.ts";
@@ -18,6 +21,7 @@ import { createTargets } from "./outbound/target.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Log } from "./ports/log.ts";
+import type { Secrets } from "./ports/secrets.ts";
 import { createRulesFor } from "./rules.ts";
 import { createPasswords } from "./secrets/passwords.ts";
 import type { Vault } from "./vault.ts";
@@ -40,6 +44,13 @@ export interface DoorDeps {
   readonly log: Log;
 }
 
+/** Whether a text is METRICS_TOKEN, in constant time; null: it is not set. */
+export function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "hash" | "isOfHash">) {
+  if (token === null) return null;
+  const hash = secrets.hash(token);
+  return (text: string) => secrets.isOfHash(text, hash);
+}
+
 /** Builds the HTTP door with all its routes; `listen` opens it. */
 export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
   const { config, policy, vault, engine, book, draining } = parts;
@@ -49,17 +60,15 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
   return createHttp({
     ...deps,
     desk: engine.desk,
+    pauseOf: engine.pauseOf,
+    pauseDesk: engine.pauseDesk,
+    auditDesk: createAuditDesk(store.audit, deps.clock),
     feed: engine.feed,
     overviewDesk: engine.overview,
     authenticate,
-    keyDesk: createKeyDesk({ ...deps, accounts, secrets, forget: authenticate.forget }),
-    peopleDesk: createPeopleDesk({
-      ...deps,
-      people: store.people,
-      passwords: createPasswords(),
-      secrets,
-      signupsOpen: config.signupsOpen,
-    }),
+    secrets,
+    keyDesk: createKeyDesk({ ...deps, accounts, secrets, pauseDesk: engine.pauseDesk, forget: authenticate.forget }),
+    peopleDesk: peopleDeskOf(parts, deps),
     readAccount: createReadAccount(store.people),
     targets: createTargets(policy),
     guides: GUIDES,
@@ -67,19 +76,39 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
     listNotifications: createListNotifications(store.outbox),
     baseUrl: config.baseUrl,
     isOnLoopback: config.isOnLoopback,
+    isTrustedProxy: trustedProxiesOf(config.trustedProxies),
     port: config.port,
     metrics: book.metrics,
     receiptUrl: engine.receiptUrl,
-    limits: { rateLimitPerSecond: config.rateLimitPerSecond ?? 0 },
-    approvers: config.approvers,
+    receiptPath: engine.receiptPath,
+    limits: {
+      rateLimitPerSecond: config.rateLimitPerSecond ?? 0,
+      mcpSessionsPerAccount: config.mcpSessionsPerAccount,
+    },
     draining,
-    signingDesk: createSigningDesk({ ...deps, signing: store.signing, signingSecrets: engine.signingSecrets, secrets }),
+    signingDesk: createSigningDesk({ ...deps, ...store, ...engine, secrets }),
+    callbackHosts: createCallbackHostService({ ...deps, ...store }),
     approvalLinks: config.approvalLinks,
-    followLink: createFollowLink({ ...deps, links: store.links, actions: store.actions, secrets, desk: engine.desk }),
+    followLink: createFollowLink({ ...deps, ...store, ...engine, secrets }),
     readReceipt: createReadReceipt({ actions: store.actions, secrets }),
     probe: () => store.probe(),
     renderMetrics: () => book.render(),
+    isMetricsToken: metricsTokenCheck(config.metricsToken, secrets),
+    hasMetrics: config.metricsPort === null,
     version: VERSION,
     routes: mcpRoutes(createAgents(parts, deps)),
+  });
+}
+
+function peopleDeskOf({ config, vault }: DoorParts, deps: DoorDeps) {
+  const { store, secrets } = vault;
+  const { people, audit } = store;
+  return createPeopleDesk({
+    ...deps,
+    people,
+    audit,
+    passwords: createPasswords(),
+    secrets,
+    signupsOpen: config.signupsOpen,
   });
 }

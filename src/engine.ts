@@ -1,24 +1,36 @@
 import { createLinksOf } from "./actions/approval-links.ts";
 import { createOwe } from "./actions/owe.ts";
+import { createRecipients } from "./actions/recipients.ts";
 import { createActionDesk } from "./actions/desk.ts";
+import { PausedSet } from "./actions/paused.ts";
+import { createPauseDesk } from "./actions/pauses.ts";
 import { createOpenSecret } from "./accounts/open-secret.ts";
 import { createRootSecretOf } from "./accounts/root-secret.ts";
 import { createSigningSecrets } from "./accounts/signing-secrets.ts";
 import type { Config } from "./config.ts";
 import type { Action } from "./domain/action.ts";
-import { ActionLoop } from "./dispatch/action-loop.ts";
-import { createAttempt } from "./dispatch/attempt.ts";
+import { ActionLoop, type ActionLoopDeps } from "./dispatch/action-loop.ts";
+import { type AttemptDeps, createAttempt } from "./dispatch/attempt.ts";
 import { type CallbackDeps, createCallback } from "./dispatch/callback.ts";
+import { KeptResults } from "./dispatch/kept-results.ts";
 import { createMail, type MailDeps } from "./dispatch/mail.ts";
 import { Outbox, type OutboxDeps } from "./dispatch/outbox.ts";
-import { createRequestOf } from "./dispatch/request.ts";
+import { createRequestOf, type RequestDeps } from "./dispatch/request.ts";
 import { createRescue } from "./dispatch/rescue.ts";
-import { createSettle, type Settle } from "./dispatch/settlement.ts";
-import { createSignedHeaders } from "./dispatch/signed-headers.ts";
-import { CALLBACKS_PER_HOST_MAX, MAILS_AT_ONCE_MAX } from "./domain/limits.ts";
+import { createSetAside } from "./dispatch/set-aside.ts";
+import { Settlement, type SettlementDeps } from "./dispatch/settlement.ts";
+import { createSignedHeaders, type SigningDeps } from "./dispatch/signed-headers.ts";
+import {
+  ACTION_BYTES_IN_FLIGHT_MAX,
+  CALLBACK_BYTES_IN_FLIGHT_MAX,
+  CALLBACKS_PER_HOST_MAX,
+  COLLECTED_HEAP_BYTES_MAX,
+  MAILS_AT_ONCE_MAX,
+} from "./domain/limits.ts";
 import { createBus } from "./events/bus.ts";
 import { createFeed } from "./events/feed.ts";
 import { createOverview } from "./events/overview.ts";
+import { collectLargeTexts } from "./metrics/runtime.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Log } from "./ports/log.ts";
@@ -26,7 +38,7 @@ import type { Mailer } from "./ports/mailer.ts";
 import type { Metrics } from "./ports/metrics.ts";
 import type { Secrets } from "./ports/secrets.ts";
 import type { Sender } from "./ports/sender.ts";
-import type { Store } from "./ports/store.ts";
+import { type Store, StoreUnavailable } from "./ports/store.ts";
 import { VERSION } from "./version.ts";
 
 export interface EngineParts {
@@ -51,7 +63,9 @@ type EngineSettings = Pick<
   | "callbackConcurrency"
   | "mailConcurrency"
   | "approvalTtlHours"
+  | "approvers"
   | "baseUrl"
+  | "isBaseUrlSet"
 >;
 
 export type Engine = ReturnType<typeof createEngine>;
@@ -60,80 +74,142 @@ export type Engine = ReturnType<typeof createEngine>;
 export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const { store, secrets } = parts;
   const bus = createBus();
-  const receiptUrl = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
+  const { receiptPath, receiptUrl } = receiptsOf(settings, secrets);
   const openSecret = createOpenSecret(parts);
   const rootSecretOf = createRootSecretOf(store.accounts, openSecret);
   const signingSecrets = createSigningSecrets({ ...store, rootSecretOf, openSecret, secrets });
   const owe = createOwe({ ids: parts.ids, receiptUrl });
-  const signedHeaders = createSignedHeaders({ secrets, signingSecretsOf: signingSecrets.inUse });
+  const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "calls");
   const hashOf = (text: string) => secrets.hash(text);
-  const { actions, outbox } = store;
+  const { actions, outbox, pauses } = store;
   const sending = { signedHeaders, attemptTimeoutMs: settings.attemptTimeoutMs, userAgent: `Outgate/${VERSION}` };
-  const deps = { ...parts, ...sending, hashOf, actions, outbox, bus, owe };
+  const kept = new KeptResults(parts.clock);
+  const recipients = createRecipients({ ...store, approvers: settings.approvers });
+  const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, bus, owe, kept };
 
-  const settle = createSettle({ ...deps, backoff: { baseMs: settings.retryBaseMs, capMs: settings.retryCapMs } });
-  const loop = new ActionLoop({
-    ...deps,
-    attempt: createAttempt({ ...deps, requestOf: createRequestOf(deps), settle }),
-    rescue: rescueOf(settle, parts),
-    limits: { total: settings.dispatchConcurrency, perLane: settings.dispatchPerHost },
-  });
-  const { callbacks, mails } = createOutboxes(settings, { ...deps, receiptUrl });
+  const paused = new PausedSet(pauses);
+  const loop = createActionLoop(settings, { ...deps, isPaused: paused.stops });
+  const { callbacks, mails } = createOutboxes(settings, { ...deps, signingSecrets, receiptPath });
   const overview = createOverview(deps);
+  const desk = createActionDesk({ ...deps, pauses, dispatcher: loop });
+  const pauseDesk = createPauseDesk({ ...parts, pauses, paused, cancel: desk.cancel, dispatcher: loop });
   return {
-    desk: createActionDesk({ ...deps, dispatcher: loop }),
+    desk,
+    pauseDesk,
+    pauseOf: paused.of,
     feed: createFeed(deps),
     overview,
     loop,
+    kept,
     bus,
     owe,
     signingSecrets,
+    recipients,
     receiptUrl,
+    receiptPath,
+    /** Which kinds of delivery claim nothing because the store is away. */
+    paused: () => ({ actions: loop.isPaused, callbacks: callbacks.isPaused, mails: mails.isPaused }),
+    ...lifecycleOf({ overview, loops: [loop, callbacks, mails], kept, paused, pauseDesk }),
+  };
+}
+
+interface Running {
+  readonly overview: ReturnType<typeof createOverview>;
+  readonly loops: readonly Pick<ActionLoop, "start" | "drain">[];
+  readonly kept: KeptResults;
+  readonly paused: PausedSet;
+  readonly pauseDesk: ReturnType<typeof createPauseDesk>;
+}
+
+function lifecycleOf({ overview, loops, kept, paused, pauseDesk }: Running) {
+  return {
     /** Ends what a dead process left behind, then begins to deliver. */
     async start(): Promise<void> {
       // First, so that it hears of everything that is ended and begun here.
       await overview.start();
-      await loop.start();
-      await callbacks.start();
-      await mails.start();
+      await paused.load().catch(unlessUnavailable);
+      for (const loop of loops) await loop.start();
     },
     /** Claims nothing more and lets what is in flight end, for so long at most. */
     async drain(limitMs: number): Promise<void> {
-      const loops = [loop.drain(limitMs), callbacks.drain(limitMs), mails.drain(limitMs)];
-      await Promise.all([...loops, overview.stop()]);
+      await Promise.all([...loops.map((loop) => loop.drain(limitMs)), overview.stop(), pauseDesk.stop()]);
+      kept.close();
     },
   };
 }
 
-/** What a dead process had in flight ends as `unknown`: the target may have received it. */
-function rescueOf(settle: Settle, { store, clock, log, metrics }: EngineParts) {
-  return createRescue<Action>({
-    name: "actions",
-    log,
-    queue: store.actions,
-    clock,
-    end: (action) => settle(action, { outcome: { kind: "unknown", fault: "interrupted" }, durationMs: null }),
-    onRescued(count) {
-      metrics.rescued(count);
-      log.warn("actions.rescued", { count });
-    },
+/** The claim asks the store itself: what memory does not know yet is only not said. */
+function unlessUnavailable(error: unknown): void {
+  if (!(error instanceof StoreUnavailable)) throw error;
+}
+
+/** Where the receipt of an action is. */
+function receiptsOf(settings: EngineSettings, secrets: EngineParts["secrets"]) {
+  /** For our own pages, which may be read at another address than BASE_URL. */
+  const receiptPath = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
+  /** As answers, events and callbacks show it: who gets it by a callback can't know what a path belongs to. */
+  const receiptUrl = (actionId: string) => (settings.isBaseUrlSet ? settings.baseUrl : "") + receiptPath(actionId);
+  return { receiptPath, receiptUrl };
+}
+
+const collectGarbage = () => collectLargeTexts(COLLECTED_HEAP_BYTES_MAX);
+
+/** How actions end of which this process runs no attempt. */
+function recoveryOf(settlement: Settlement, { store, clock, log, metrics }: EngineParts) {
+  const deps = { name: "actions", log, queue: store.actions, clock };
+  return {
+    // What a dead process had in flight ends as `unknown`: the target may have received it.
+    rescue: createRescue<Action>({
+      ...deps,
+      end: (action) => settlement.recover(action),
+      onRescued(count) {
+        metrics.rescued(count);
+        log.warn("actions.rescued", { count });
+      },
+    }),
+    setAside: createSetAside<Action>({ ...deps, end: (action) => settlement.setAside(action) }),
+    // Of a row that was read back the last result stays as it is.
+    unclaim: (action: Action) => settlement.unclaim({ ...action, result: null }, "in_doubt"),
+  };
+}
+
+type ActionLoopParts = Omit<ActionLoopDeps, "attempt" | "limits" | "rescue" | "setAside" | "unclaim"> &
+  Omit<AttemptDeps, "requestOf" | "settlement"> &
+  Omit<SettlementDeps, "backoff"> &
+  RequestDeps &
+  EngineParts;
+
+/** The loop that sends actions. */
+function createActionLoop(settings: EngineSettings, parts: ActionLoopParts): ActionLoop {
+  const { retryBaseMs: baseMs, retryCapMs: capMs, dispatchConcurrency: total, dispatchPerHost: perHost } = settings;
+  const settlement = new Settlement({ ...parts, backoff: { baseMs, capMs } });
+  return new ActionLoop({
+    ...parts,
+    attempt: createAttempt({ ...parts, requestOf: createRequestOf(parts), settlement }),
+    ...recoveryOf(settlement, parts),
+    limits: { total, perHost },
+    largeBytesMax: ACTION_BYTES_IN_FLIGHT_MAX,
+    collectGarbage,
   });
 }
 
 type OutboxParts = Omit<OutboxDeps, "kind" | "queue" | "deliver" | "limits"> &
-  Omit<CallbackDeps & MailDeps, "linksOf" | "receiptLink" | "approvalTtlHours"> &
-  Pick<EngineParts, "store" | "secrets"> & { readonly receiptUrl: (actionId: string) => string };
+  Omit<CallbackDeps & MailDeps, "linksOf" | "receiptLink" | "approvalTtlHours" | "signedHeaders"> &
+  SigningDeps &
+  Pick<EngineParts, "store" | "secrets"> & { readonly receiptPath: (actionId: string) => string };
 
 /** The two loops of what actions owe. */
 function createOutboxes(settings: EngineSettings, parts: OutboxParts) {
   const { callbackConcurrency, mailConcurrency, baseUrl, approvalTtlHours } = settings;
-  const { store, receiptUrl } = parts;
+  const { store, receiptPath } = parts;
   const callbacks = new Outbox({
     ...parts,
     kind: "callback",
     queue: store.outbox.callbacks,
-    deliver: createCallback(parts),
-    limits: { total: callbackConcurrency, perLane: CALLBACKS_PER_HOST_MAX },
+    deliver: createCallback({ ...parts, signedHeaders: createSignedHeaders(parts, "callbacks") }),
+    limits: { total: callbackConcurrency, perHost: CALLBACKS_PER_HOST_MAX },
+    largeBytesMax: CALLBACK_BYTES_IN_FLIGHT_MAX,
+    collectGarbage,
   });
   const mails = new Outbox({
     ...parts,
@@ -143,9 +219,9 @@ function createOutboxes(settings: EngineSettings, parts: OutboxParts) {
       ...parts,
       linksOf: createLinksOf({ links: store.links, secrets: parts.secrets, baseUrl }),
       approvalTtlHours,
-      receiptLink: (actionId) => baseUrl + receiptUrl(actionId),
+      receiptLink: (actionId) => baseUrl + receiptPath(actionId),
     }),
-    limits: { total: mailConcurrency, perLane: MAILS_AT_ONCE_MAX },
+    limits: { total: mailConcurrency, perHost: MAILS_AT_ONCE_MAX },
   });
   return { callbacks, mails };
 }

@@ -10,21 +10,24 @@ import type { Bell } from "./schedule/bells.ts";
 
 export interface HousekeepingParts {
   readonly store: Store;
-  readonly engine: Pick<Engine, "bus" | "owe">;
+  readonly engine: Pick<Engine, "bus" | "owe" | "pauseDesk">;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly log: Log;
 }
+
+const DAY_MS = 86_400_000;
 
 /** The bells of the service, and what each of them rings; those of settings that are off are not hung up. */
 export function housekeeping(
   { approvalTtlHours, retentionDays }: Pick<Config, "approvalTtlHours" | "retentionDays">,
   { store, engine, ...parts }: HousekeepingParts,
 ): readonly Bell[] {
-  const { actions, people, upkeep } = store;
+  const { actions, people, upkeep, audit, pauses } = store;
   const deps = { ...parts, ...engine, actions, upkeep };
   const bells = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
+    { name: "pauses", pattern: "* * * * *", ring: () => engine.pauseDesk.keepUp() },
     inSteps("sessions and links that ran out", "37 * * * *", (now) => people.prune(now)),
   ];
   if (approvalTtlHours !== null) {
@@ -37,6 +40,11 @@ export function housekeeping(
       pattern: "47 * * * *",
       ring: createPrune(deps, retentionDays),
     });
+    const keptSince = (now: Date) => new Date(now.getTime() - retentionDays * DAY_MS);
+    bells.push(
+      inSteps("entries of the audit log that are too old", "52 * * * *", (now) => audit.prune(keptSince(now))),
+      inSteps("pauses that ended too long ago", "57 * * * *", (now) => pauses.prune(keptSince(now))),
+    );
   }
   return bells;
 }

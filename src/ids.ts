@@ -8,6 +8,7 @@ export const systemIds: Ids = {
   request: () => `req_${random()}`,
   account: () => `acc_${random()}`,
   key: () => `key_${random()}`,
+  pause: () => `pau_${random()}`,
   person: () => `per_${random()}`,
   row: timeOrdered,
   chance: Math.random,

@@ -14,7 +14,10 @@ export interface OpeningDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  /** A commit was accepted and could not be made durable: the process has to end at once. */
+  /**
+   * A commit was accepted and could not be made durable, or (`StoreLost`) another service has the database by now: the
+   * process has to end at once.
+   */
   readonly onFatal: (cause: unknown) => void;
 }
 
@@ -48,11 +51,13 @@ export async function openPatiently(config: Config, deps: OpeningDeps): Promise<
 }
 
 async function open(config: Config, deps: OpeningDeps) {
-  const vault = await openVault(config, deps);
+  const onWait = () => deps.log.warn("service.waiting", { reason: "another service holds the database, or did" });
+  const vault = await openVault(config, { ...deps, onWait });
   const { store, secrets } = vault;
   try {
-    const { accounts, people } = store;
-    const firstKeys = await bootstrap({ ...deps, accounts, people, secrets, givenOwnerKey: config.bootstrapApiKey });
+    const { accounts, people, facts } = store;
+    const givenOwnerKey = config.bootstrapApiKey;
+    const firstKeys = await bootstrap({ ...deps, accounts, people, facts, secrets, givenOwnerKey });
     return { vault, firstKeys };
   } catch (error) {
     await store.close();

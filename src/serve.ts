@@ -1,11 +1,14 @@
+import { isatty } from "node:tty";
+import type { FirstKeys } from "./accounts/bootstrap.ts";
 import { type App, startApp } from "./app.ts";
 import { systemClock } from "./clock.ts";
 import { type Config, readConfig } from "./config.ts";
 import { DRAIN_MS_MAX } from "./domain/limits.ts";
+import { leftFirstKeys, showFirstKeys, type Speaker } from "./first-keys.ts";
 import { systemIds } from "./ids.ts";
 import { createLog, type LineLog, writerTo } from "./log.ts";
+import { StoreLost } from "./ports/store.ts";
 import { VERSION } from "./version.ts";
-import { welcome } from "./welcome.ts";
 
 /** A stop takes as long as the drain may, and this much more for the rest; then the process ends whatever hangs. */
 const STOP_GRACE_MS = 1_000;
@@ -23,7 +26,8 @@ export interface Served {
 export interface ServeOptions {
   /** Where the log and the words of the first start go; standard error where standard output belongs to an agent. */
   readonly speaksTo?: 1 | 2;
-  readonly greet?: typeof welcome;
+  /** What a first start says in place of the keys, where they are not for whoever reads it. */
+  readonly insteadOfKeys?: ((config: Config) => string) | undefined;
   /** What else may be done where a start can't be. */
   readonly advice?: string;
 }
@@ -34,7 +38,7 @@ export interface ServeOptions {
  */
 export async function serve(
   env: Readonly<Record<string, string | undefined>>,
-  { speaksTo = 1, greet = welcome, advice = "" }: ServeOptions = {},
+  { speaksTo = 1, insteadOfKeys, advice = "" }: ServeOptions = {},
 ): Promise<Served> {
   // Whatever is made beside the database is for this user alone.
   process.umask(0o077);
@@ -42,18 +46,41 @@ export async function serve(
   const refuse = (error: unknown) => refuseToStart(error, advice);
   const config = settings(env, refuse);
   const log = createLog(say, systemClock, config.logLevel);
-  const onFatal = () => {
-    log.error("store.not_durable", { message: "A commit could not be made durable. Ending; start again." });
+  const onFatal = (cause: unknown) => {
+    if (cause instanceof StoreLost) {
+      log.error("store.lost", { message: `${cause.message} Ending: only one service may send from a database.` });
+    } else log.error("store.not_durable", { message: "A commit could not be made durable. Ending; start again." });
     process.exit(1);
   };
   const app = await startApp(config, { clock: systemClock, ids: systemIds, log, onFatal }).catch(refuse);
-  for (const notice of app.notices) log.info("service.notice", { message: notice });
+  const left = leftFirstKeys(config.database);
+  for (const notice of left === null ? app.notices : [...app.notices, left])
+    log.info("service.notice", { message: notice });
   log.info("service.started", { version: VERSION, url: app.config.baseUrl });
   log.flush();
-  if (app.firstKeys !== null) say(greet(app.config, app.firstKeys));
+  if (app.firstKeys !== null)
+    await greet(app, app.firstKeys, { say, insteadOfKeys, isLogged: isLogged(env, speaksTo) });
   const stop = () => stopInOrder(app, log);
   stopOnSignal(stop, log);
   return { app, stop };
+}
+
+interface Greeting extends Speaker, Pick<ServeOptions, "insteadOfKeys"> {}
+
+/** Keys that were not shown are kept, and shown by the next start that may. */
+async function greet(app: App, keys: FirstKeys, { insteadOfKeys, ...speaker }: Greeting): Promise<void> {
+  if (insteadOfKeys !== undefined) {
+    speaker.say(insteadOfKeys(app.config));
+    return;
+  }
+  if (!showFirstKeys(app.config, keys, speaker)) return;
+  // Where the store is away the next start shows them again: once too often rather than never.
+  await app.firstKeysShown().catch(() => {});
+}
+
+/** Without a terminal in production, journald or a container keeps what is printed, and ships it. */
+function isLogged(env: Readonly<Record<string, string | undefined>>, fd: 1 | 2): boolean {
+  return env["NODE_ENV"] === "production" && !isatty(fd);
 }
 
 function settings(env: Readonly<Record<string, string | undefined>>, refuse: (error: unknown) => never): Config {

@@ -20,13 +20,16 @@ export interface VaultDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly onFatal: (cause: unknown) => void;
+  /** Hears that another service holds the database, or did until it was killed. */
+  readonly onWait?: () => void;
 }
 
 /**
  * Opens the store under its master key. Throws a sentence for the operator when the key is missing, broken or another
  * one than the store was made with; nothing is written in that case.
  */
-export async function openVault({ database, secretKey }: Config, { clock, ids, onFatal }: VaultDeps): Promise<Vault> {
+export async function openVault({ database, secretKey }: Config, deps: VaultDeps): Promise<Vault> {
+  const { clock, ids, onFatal, onWait } = deps;
   const { url, authToken } = addressOf(database);
   const random = (count: number) => ids.bytes(count);
   const masterKey = loadMasterKey({
@@ -36,7 +39,7 @@ export async function openVault({ database, secretKey }: Config, { clock, ids, o
     random,
   });
   const seal = createSecrets(masterKey.bytes, random);
-  const store = await openStore({ url, authToken, seal, now: clock.now(), onFatal });
+  const store = await openStore({ url, authToken, seal, now: clock.now(), onFatal, ...(onWait && { onWait }) });
   try {
     await checkMasterKey(store, masterKey.bytes, seal);
     const linkKey = await keptLinkKey(store, seal);

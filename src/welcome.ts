@@ -6,7 +6,7 @@ export function welcomeUrl({ baseUrl }: Pick<Config, "baseUrl">, token: string):
   return `${baseUrl}/welcome/${token}`;
 }
 
-/** What the very first start prints: the keys and a link, for the only time, and a line to paste. */
+/** What the first start shows: the keys and a link, for the only time, and a line to paste. */
 export function welcome(config: Pick<Config, "baseUrl">, { ownerKey, agentKey, welcomeToken }: FirstKeys): string {
   const { baseUrl } = config;
   const owner = ownerKey ?? "(the one in BOOTSTRAP_API_KEY)";
@@ -18,13 +18,15 @@ Outgate listens on ${baseUrl}. These keys are shown once:
 ${welcomeToken === null ? "" : LINK.replace("{url}", () => welcomeUrl(config, welcomeToken))}
 Send a first action:
 
-  curl -s ${baseUrl}/v1/actions \\
-    -H 'Authorization: Bearer ${agentKey}' -H 'Content-Type: application/json' \\
-    -d '{"url":"${baseUrl}/health","method":"GET","sync":true}'
+curl -s ${baseUrl}/v1/actions -H @- -H 'Content-Type: application/json' \\
+  -d '{"url":"${baseUrl}/health","method":"GET","sync":true}' <<KEY
+Authorization: Bearer ${agentKey}
+KEY
 
-Or let an agent send it: this adds Outgate to Claude Code, and mcp/README.md tells how to add it to others:
+Or let an agent send it: this adds Outgate to Claude Code, started with OUTGATE_API_KEY set to the agent key. mcp/README.md
+tells how to add it to others:
 
-  claude mcp add --transport http outgate ${baseUrl}/mcp --header "Authorization: Bearer ${agentKey}"
+  claude mcp add --transport http outgate ${baseUrl}/mcp --scope project --header 'Authorization: Bearer \${OUTGATE_API_KEY}'
 
 `;
 }

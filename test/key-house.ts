@@ -55,7 +55,7 @@ export function bytesOfHouse(folder: string): string {
 type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 const deskOf = ({ store, signingSecrets, secrets, clock }: Engine) =>
-  createSigningDesk({ signing: store.signing, signingSecrets, secrets, clock, ids: systemIds });
+  createSigningDesk({ ...store, signingSecrets, secrets, clock, ids: systemIds });
 
 async function sight(engine: Engine): Promise<Sight> {
   const { store, secrets, owner, clock } = engine;

@@ -4,7 +4,6 @@ import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "
 import { join } from "node:path";
 import { openFile } from "../db/libsql/file.ts";
 import { fillHouse, seeHouse } from "./key-house.ts";
-import { verifies } from "./spec/verifies.ts";
 import { temporaryFolder } from "./support/store.ts";
 
 const pathIn = (folder: string) => join(folder, "outgate.db");
@@ -65,7 +64,6 @@ const DAMAGES: readonly (readonly [what: string, damage: (folder: string) => unk
 
 describe("a start that can't read or unseal what is there", () => {
   test.each(DAMAGES)("is refused with a sentence and writes nothing: %s", async (_what, damage, sentence) => {
-    verifies("hostile.5.unreadable-at-start", "hostile.f23");
     await using folder = await temporaryFolder();
     await fillHouse(folder.path, 300);
     await damage(folder.path);
@@ -90,7 +88,6 @@ describe("a start that can't read or unseal what is there", () => {
   });
 
   test("is refused by a setting that is another key, and the key file is not looked at", async () => {
-    verifies("hostile.5.unreadable-at-start");
     await using folder = await temporaryFolder();
     const whole = await fillHouse(folder.path, 2);
     const refused = await seeHouse(folder.path, { SECRET_KEY: newKey() }).then(String, String);

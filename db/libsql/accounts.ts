@@ -1,8 +1,12 @@
 import { and, asc, eq, isNull, sql as drizzleSql } from "drizzle-orm";
-import type { AccountStore } from "../../src/ports/accounts.ts";
+import type { AccountStore, FirstAccountExtras, Revocation } from "../../src/ports/accounts.ts";
+import { auditChange } from "./audit.ts";
 import { drizzleOver, statementOf } from "./builder.ts";
+import type { Guard } from "./guard.ts";
+import { addPause } from "./pauses.ts";
+import { offer } from "./people-writes.ts";
 import { accounts, apiKeys } from "./schema.ts";
-import type { Sql } from "./sql.ts";
+import type { Sql, Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 
 /** Accounts and keys: read and written rarely, so through drizzle; writes take the common road of the writer. */
@@ -22,15 +26,15 @@ export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
       const [account] = await database.select().from(accounts).where(eq(accounts.id, accountId)).limit(1);
       return account ?? null;
     },
-    async create(account, keys) {
+    async create(account, keys, extras) {
       const inserts = [
         database.insert(accounts).values(account),
         ...keys.map((key) => database.insert(apiKeys).values(key)),
       ];
-      await writer.write(inserts.map(statementOf));
+      await writer.write([...inserts.map(statementOf), ...(extras === undefined ? [] : extraRows(extras))]);
     },
-    async addKey(key) {
-      await writer.write([statementOf(database.insert(apiKeys).values(key))]);
+    async addKey(key, audit) {
+      await writer.write([statementOf(database.insert(apiKeys).values(key)), ...auditChange(audit)]);
     },
     async keyByHash(hash) {
       const [key] = await database.select().from(apiKeys).where(eq(apiKeys.hash, hash)).limit(1);
@@ -43,15 +47,34 @@ export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
       const ofAccount = database.select().from(apiKeys).where(eq(apiKeys.accountId, accountId));
       return ofAccount.orderBy(asc(apiKeys.revokedAt), asc(apiKeys.createdAt), asc(apiKeys.id)).limit(limit);
     },
-    async revokeKey(accountId, keyId, at) {
+    async revokeKey(accountId, keyId, at, { audit, pause } = {}) {
       const itsOwn = and(eq(apiKeys.id, keyId), eq(apiKeys.accountId, accountId));
       const revoke = database
         .update(apiKeys)
         .set({ revokedAt: at })
         .where(and(itsOwn, isNull(apiKeys.revokedAt)));
-      await writer.write([statementOf(revoke)]);
+      const paused = pause === undefined ? [] : pauseOf(pause, isKeyOf(keyId, accountId));
+      await writer.write([statementOf(revoke), ...auditChange(audit), ...paused]);
       const [key] = await database.select().from(apiKeys).where(itsOwn).limit(1);
       return key ?? null;
     },
   };
+}
+
+function pauseOf({ pause, audit }: NonNullable<Revocation["pause"]>, guard: Guard): readonly Statement[] {
+  return [addPause(pause, guard), ...auditChange(audit)];
+}
+
+function isKeyOf(keyId: string, accountId: string): Guard {
+  return { sql: "EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND account_id = ?)", args: [keyId, accountId] };
+}
+
+/** Behind the keys: an entry of the audit log is written where the statement before it wrote something. */
+function extraRows({ audit, link, facts }: FirstAccountExtras): readonly Statement[] {
+  return [...audit.flatMap(auditChange), ...offer(link), ...Object.entries(facts).map(putFact)];
+}
+
+/** As the store writes its facts. */
+function putFact([name, value]: readonly [string, string]): Statement {
+  return { sql: "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", args: [name, value] };
 }

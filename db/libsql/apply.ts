@@ -1,6 +1,8 @@
 import type { Action } from "../../src/domain/action.ts";
 import type { Change } from "../../src/domain/change.ts";
-import type { ChangeWrite } from "../../src/ports/store.ts";
+import { type ChangeWrite, RowRefused } from "../../src/ports/store.ts";
+import { auditChange } from "./audit.ts";
+import { isConstraint } from "./fault.ts";
 import { ALWAYS, either, type Guard } from "./guard.ts";
 import type { Hands } from "./hands.ts";
 import { free, heldBy, type KeyOf, take } from "./keys.ts";
@@ -17,16 +19,67 @@ const UPDATE_ALL = textOnce(
 );
 
 /** Writes a change with its side rows if the action still has the revision that it was decided on; tells whether. */
-export async function applyChange({ writer, recent }: Hands, write: ChangeWrite): Promise<boolean> {
-  const [updated] = await writer.write(statements(write));
-  const isWritten = updated?.changes === 1;
-  if (isWritten) recent.keep(write.change.after);
-  return isWritten;
+export async function applyChange(hands: Hands, write: ChangeWrite): Promise<boolean> {
+  return isWritten(hands, write.change, statements(write));
 }
 
-function statements({ change, at, outbox }: ChangeWrite): readonly Statement[] {
+const NEWEST_TOLD = `SELECT max(revision) AS revision FROM timeline
+  WHERE action_id = ? AND typeof(revision) = 'integer' AND revision < ${Number.MAX_SAFE_INTEGER}`;
+const FORCE = `UPDATE actions SET ${set([...STATE, ...RESULT_COLUMNS, "retries"])}
+  WHERE id = ? AND status = ? AND (revision = ? OR typeof(revision) <> 'integer'
+    OR revision NOT BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER})`;
+
+/**
+ * Writes the whole state over a row whose own can't be relied on: a revision that was set back would be told of twice, one
+ * that is no number can't be named. The new one is behind all that the timeline has.
+ */
+export async function forceChange(hands: Hands, { change, at, outbox, audit }: ChangeWrite): Promise<boolean> {
+  const { before, happenings } = change;
+  const [newest] = await hands.sql.read({ sql: NEWEST_TOLD, args: [before.id] });
+  const revision = Math.max(before.revision, Number(newest?.["revision"] ?? 0)) + 1;
+  const after = { ...change.after, revision };
+  const values = [...stateValues(after), at.getTime(), ...resultValues(after.result), after.retries];
+  const forced = { sql: FORCE, args: [...values, before.id, before.status, before.revision] };
+  const side = [...sideRows({ after, at, happenings, outbox }), ...auditChange(audit)];
+  const isForced = await isWritten(hands, { before, after }, [forced, ...side]);
+  if (isForced) hands.refused.delete(before.id);
+  return isForced;
+}
+
+/** Known by what it tells and when: a row of the timeline that only this change can have written. */
+export async function isApplied({ sql }: Pick<Hands, "sql">, { change, at }: ChangeWrite): Promise<boolean> {
+  const { before, happenings } = change;
+  const [first] = happenings;
+  if (first === undefined) return false;
+  const { type, ...detail } = first;
+  const rows = await sql.read({
+    sql: "SELECT 1 FROM timeline WHERE action_id = ? AND revision > ? AND type = ? AND at = ? AND detail = ?",
+    args: [before.id, before.revision, type, at.getTime(), JSON.stringify(detail)],
+  });
+  return rows.length > 0;
+}
+
+async function isWritten(
+  { writer, recent, refused, heldCounts }: Hands,
+  { before, after }: Pick<Change, "before" | "after">,
+  texts: readonly Statement[],
+): Promise<boolean> {
+  try {
+    const [updated] = await writer.write(texts);
+    if (updated?.changes !== 1) return false;
+    recent.keep(after);
+    heldCounts.changed(before, after);
+    return true;
+  } catch (cause) {
+    if (!isConstraint(cause)) throw cause;
+    refused.add(after.id);
+    throw new RowRefused(after.id, { cause });
+  }
+}
+
+function statements({ change, at, outbox, audit }: ChangeWrite): readonly Statement[] {
   const { before, after, happenings } = change;
-  const side = sideRows({ after, at, happenings, outbox });
+  const side = [...sideRows({ after, at, happenings, outbox }), ...auditChange(audit)];
   const key = retakenKey(before, after);
   if (key === null) return [update(change, at, ALWAYS), ...side];
   const isOurs = either(free(key, at), heldBy(key, before.id));

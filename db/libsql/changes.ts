@@ -16,7 +16,7 @@ import type { Row, Sql } from "./sql.ts";
 type Reader = Pick<Hands, "sql" | "seal">;
 
 /** The row that stands for a change: each change has one of these, and what else it tells comes right behind it. */
-const CHANGES = "('created', 'started', 'approved', 'rejected', 'cancelled', 'retried', 'attempt')";
+const CHANGES = "('created', 'started', 'not_started', 'approved', 'rejected', 'cancelled', 'retried', 'attempt')";
 
 /**
  * The next changes of an account, found by walking over the timeline of all accounts: numbers are given in the order of
@@ -91,6 +91,8 @@ interface Place {
 
 async function toldChange(sql: Sql, action: Action, { row, runs }: Place): Promise<ToldChange> {
   const entry = timelineEntryOf(row);
+  // A row by hand tells nothing of what was then.
+  if (entry === null) return { seq: Number(row["seq"]), at: action.createdAt, action };
   const { seq, at, run } = entry;
   if (Number(row["revision"]) === action.revision) return { seq, at, action };
   const key = `${action.id} ${run}`;
@@ -108,5 +110,5 @@ async function runBefore(sql: Sql, actionId: string, { run, seq }: TimelineEntry
       WHERE action_id = ? AND run = ? AND seq < ? ORDER BY seq LIMIT ?`,
     args: [actionId, run, seq, TIMELINE_ROWS_MAX],
   });
-  return rows.map(timelineEntryOf);
+  return rows.map(timelineEntryOf).filter((entry) => entry !== null);
 }

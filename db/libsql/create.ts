@@ -5,7 +5,8 @@ import { type Created, type Creation, StoreUnavailable } from "../../src/ports/s
 import { holderOf } from "./find.ts";
 import { all, ALWAYS } from "./guard.ts";
 import type { Hands } from "./hands.ts";
-import { free, keysOf, take } from "./keys.ts";
+import { bind, free, keysOf, take } from "./keys.ts";
+import { unpaused } from "./pauses.ts";
 import { type HeaderSeal, REQUEST_COLUMNS, requestValues, STATE_COLUMNS, stateValues } from "./rows.ts";
 import { claimedSideRows, sideRows } from "./side-rows.ts";
 import type { Statement } from "./sql.ts";
@@ -17,23 +18,39 @@ const INSERT = textOnce(
 );
 
 /**
- * Inserts an action unless a live one holds one of its keys. The condition is in the statement, so of a hundred racing
- * equals, in one commit or in many, the first inserts and the others read its row.
+ * Inserts an action unless a live one holds one of its keys, or its key has as many waiting for approval as it may. The
+ * condition is in the statement, so of a hundred racing equals, in one commit or in many, the first inserts and the others
+ * read its row. An idempotency key whose create matched by `dedupe` is stored in the same commit: its retry finds that
+ * action also when it has failed since.
  */
-export async function createAction({ sql, writer, seal, recent }: Hands, creation: Creation): Promise<Created> {
+export async function createAction(hands: Hands, creation: Creation): Promise<Created> {
   const { action, claim } = creation;
-  const claimed = claim === null ? null : dispatched(action, claim);
+  const { sql, writer, seal, recent, heldCounts } = hands;
+  const bound = bind(action, action.createdAt);
+  const bindings = bound === null ? [] : [bound];
+  let isBound = false;
+  const write = async (written: readonly Statement[]) => {
+    const done = await writer.write([...written, ...bindings]);
+    isBound = bound !== null && done.at(-1)?.changes === 1;
+    return done[0]?.changes === 1;
+  };
   for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
-    const [inserted] = await writer.write(statements(creation, claimed, seal));
-    if (inserted?.changes === 1) {
+    // What was not inserted although nothing holds its keys is paused by now.
+    const claimed = claim === null || tries > 0 ? null : dispatched(action, claim);
+    const insert = () => write(statements(creation, claimed, seal));
+    const isInserted = action.status === "awaiting_approval" ? await heldCounts.insert(action, insert) : await insert();
+    if (isInserted === true) {
       if (claimed === null) recent.keep(action);
       return { kind: "created", claimed };
     }
+    // Nothing was inserted because too many wait: the repeat of an older create is matched, and remembered, all the same.
+    if (isInserted === null && bound !== null) await write([]);
     for (const { accountId, kind, key } of keysOf(action)) {
       const holder = await holderOf({ sql, seal }, { accountId, kind, key }, action.createdAt);
-      if (holder !== null) return { kind: "matched", by: kind, action: holder };
+      if (holder !== null) return { kind: "matched", by: isBound ? "dedupe" : kind, action: holder };
     }
-    // The holder has failed between the two looks, and its key is free again.
+    if (isInserted === null) return { kind: "too_many_held" };
+    // It is paused, or the holder has failed between the two looks and its key is free again.
   }
   throw new StoreUnavailable("The keys of this create change hands too fast.");
 }
@@ -42,7 +59,9 @@ export async function createAction({ sql, writer, seal, recent }: Hands, creatio
 function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal): readonly Statement[] {
   const { action, happenings, outbox } = creation;
   const keys = keysOf(action);
-  const guard = keys.length === 0 ? ALWAYS : all(keys.map((key) => free(key, action.createdAt)));
+  const isFree = keys.map((key) => free(key, action.createdAt));
+  const guards = claimed === null ? isFree : [...isFree, unpaused(action)];
+  const guard = guards.length === 0 ? ALWAYS : all(guards);
   const insert = {
     sql: INSERT(guard.sql),
     args: [

@@ -12,7 +12,7 @@ const PRAGMAS = [
   "synchronous = FULL", // An acknowledged create survives power loss (decisions 11).
   "foreign_keys = OFF",
   "secure_delete = ON", // What was deleted or sealed anew is gone from the file too. No cost could be measured.
-  "cache_size = -65536",
+  "cache_size = -8192",
   "wal_autocheckpoint = 2000",
   "temp_store = MEMORY",
 ];

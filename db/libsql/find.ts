@@ -1,10 +1,11 @@
 import type { Action } from "../../src/domain/action.ts";
-import { TIMELINE_ROWS_MAX } from "../../src/domain/limits.ts";
+import type { Claimed } from "../../src/domain/dispatch.ts";
+import { RESCUE_BYTES_MAX, SMALL_ROW_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/domain/limits.ts";
 import type { TimelineEntry } from "../../src/domain/timeline.ts";
 import type { DueRow, LaneHead, LaneName } from "../../src/ports/store.ts";
 import type { Hands } from "./hands.ts";
 import { type KeyOf, LIVE, windowStart } from "./keys.ts";
-import { actionOf, RESULT_COLUMNS, REQUEST_COLUMNS, STATE_COLUMNS, timelineEntryOf } from "./rows.ts";
+import { actionOf, shownActionOf, RESULT_COLUMNS, REQUEST_COLUMNS, STATE_COLUMNS, timelineEntryOf } from "./rows.ts";
 import type { Row, Sql } from "./sql.ts";
 
 type Reader = Pick<Hands, "sql" | "seal">;
@@ -44,17 +45,55 @@ export async function readTimeline(sql: Sql, accountId: string, id: string): Pro
       WHERE action_id = ? AND account_id = ? ORDER BY seq DESC LIMIT ?`,
     args: [id, accountId, TIMELINE_ROWS_MAX],
   });
-  return rows.map(timelineEntryOf).toReversed();
+  return rows.flatMap((row) => timelineEntryOf(row) ?? []).toReversed();
 }
 
 /** Whoever was in the middle of an attempt when its lease ended; without a time all of them, whatever their lease says. */
-export async function findOrphans({ sql, seal }: Reader, leaseBefore: Date | null, limit: number) {
+export async function findOrphans(
+  { sql, seal }: Reader,
+  leaseBefore: Date | null,
+  limit: number,
+  after: Action | null,
+): Promise<readonly Action[]> {
+  const found = await sql.read({
+    sql: `SELECT a.id, ${BYTES} AS bytes FROM actions a
+      WHERE a.status = 'active' AND (a.account_id, a.id) > (?, ?) ${leaseBefore === null ? "" : "AND a.lease_until < ?"}
+      ORDER BY a.account_id, a.id LIMIT ?`,
+    args: [after?.accountId ?? "", after?.id ?? "", ...(leaseBefore === null ? [] : [leaseBefore.getTime()]), limit],
+  });
+  const ids = idsWithin(RESCUE_BYTES_MAX, found);
+  const places = ids.map(() => "?").join(", ");
+  const text = `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.id IN (${places})`;
+  const rows = ids.length === 0 ? [] : await sql.read({ sql: text, args: ids });
+  const placeOf = (row: Row) => ids.indexOf(String(row["id"]));
+  return rows.toSorted((one, other) => placeOf(one) - placeOf(other)).map((row) => actionOf(row, seal));
+}
+
+/** Those of the due rows that are active under this claim. */
+export async function findClaimed(
+  { sql, seal }: Reader,
+  due: readonly DueRow[],
+  { leaseUntil }: Claimed,
+): Promise<readonly Action[]> {
+  const places = due.map(() => "(?, ?)").join(", ");
   const rows = await sql.read({
-    sql: `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.status = 'active' ${leaseBefore === null ? "" : "AND a.lease_until < ?"}
-      LIMIT ?`,
-    args: leaseBefore === null ? [limit] : [leaseBefore.getTime(), limit],
+    sql: `SELECT ${ACTION_COLUMNS} FROM actions a
+      WHERE a.status = 'active' AND a.lease_until = ? AND (a.id, a.revision) IN (VALUES ${places})`,
+    args: [leaseUntil.getTime(), ...due.flatMap(({ id, revision }) => [id, revision + 1])],
   });
   return rows.map((row) => actionOf(row, seal));
+}
+
+/** The ids of as many rows with their `bytes` as fit, and of one in any case. */
+export function idsWithin(bytesMax: number, found: readonly Row[]): readonly string[] {
+  const ids: string[] = [];
+  let bytes = 0;
+  for (const row of found) {
+    bytes += Number(row["bytes"]);
+    if (bytes > bytesMax && ids.length > 0) break;
+    ids.push(String(row["id"]));
+  }
+  return ids;
 }
 
 /** The head of each lane, one step of the index a lane: the rows behind a head are not looked at. */
@@ -63,31 +102,41 @@ export async function findLanes(sql: Sql, after: LaneName | null, limit: number)
   let last = after;
   while (heads.length < limit) {
     const [row] = await sql.read({
-      sql: `SELECT account_id, host, due_at FROM actions WHERE status = 'pending' AND (account_id, host) > (?, ?)
-        ORDER BY account_id, host, due_at LIMIT 1`,
-      args: [last?.accountId ?? "", last?.host ?? ""],
+      sql: `SELECT account_id, host, key_id, due_at FROM actions
+        WHERE status = 'pending' AND (account_id, host, key_id) > (?, ?, ?)
+        ORDER BY account_id, host, key_id, due_at LIMIT 1`,
+      args: [last?.accountId ?? "", last?.host ?? "", last?.keyId ?? ""],
     });
     if (row === undefined) break;
-    last = { accountId: String(row["account_id"]), host: String(row["host"]) };
+    last = { accountId: String(row["account_id"]), host: String(row["host"]), keyId: String(row["key_id"]) };
     heads.push({ ...last, dueAt: new Date(Number(row["due_at"])) });
   }
   return heads;
 }
 
-export async function findPending(sql: Sql, { accountId, host }: LaneName, limit: number): Promise<readonly DueRow[]> {
+export async function findPending(
+  sql: Sql,
+  { accountId, host, keyId }: LaneName,
+  limit: number,
+): Promise<readonly DueRow[]> {
   const rows = await sql.read({
-    sql: `SELECT id, revision, due_at FROM actions WHERE account_id = ? AND host = ? AND status = 'pending'
+    sql: `SELECT id, revision, due_at, ifnull(octet_length(body), 0) + ifnull(octet_length(sealed_headers), 0) AS bytes
+      FROM actions WHERE account_id = ? AND host = ? AND key_id = ? AND status = 'pending'
+        AND typeof(due_at) = 'integer' AND typeof(revision) = 'integer'
       ORDER BY due_at LIMIT ?`,
-    args: [accountId, host, limit],
+    args: [accountId, host, keyId, limit],
   });
-  return rows.map((row) => ({
-    id: String(row["id"]),
-    revision: Number(row["revision"]),
-    dueAt: new Date(Number(row["due_at"])),
-  }));
+  return rows.map((row) => dueRowOf(row, Number(row["revision"])));
+}
+
+/** A due row by its id, `due_at` and `bytes`. */
+export function dueRowOf(row: Row, revision: number): DueRow {
+  const bytes = Number(row["bytes"]);
+  const due = { id: String(row["id"]), revision, dueAt: new Date(Number(row["due_at"])) };
+  return bytes > SMALL_ROW_BYTES_MAX ? { ...due, largeBytes: bytes } : due;
 }
 
 function first(rows: readonly Row[], seal: Hands["seal"]): Action | null {
   const [row] = rows;
-  return row === undefined ? null : actionOf(row, seal);
+  return row === undefined ? null : shownActionOf(row, seal);
 }

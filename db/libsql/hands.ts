@@ -1,3 +1,5 @@
+import type { HeldCounts } from "./held-counts.ts";
+import type { Refused } from "./refused.ts";
 import type { Recent } from "./recent.ts";
 import type { HeaderSeal } from "./rows.ts";
 import type { Sql } from "./sql.ts";
@@ -9,4 +11,6 @@ export interface Hands {
   readonly writer: Writer;
   readonly seal: HeaderSeal;
   readonly recent: Recent;
+  readonly heldCounts: HeldCounts;
+  readonly refused: Refused;
 }

@@ -3,9 +3,13 @@ import type { Asleep, Happened } from "../../src/domain/overview.ts";
 import type { HistoryPage } from "../../src/ports/store.ts";
 import type { Row, Sql } from "./sql.ts";
 
-/** Rows are counted before they are filtered, so that a page costs the same whatever is in it. */
+/**
+ * Rows are counted before they are filtered, so that a page costs the same whatever is in it. A detail that was altered to
+ * no JSON is left out: it would fail the whole page.
+ */
 const HISTORY = `SELECT s.seq, s.at, s.account_id, s.type, s.status, a.host,
-    json_extract(s.detail, '$.duration_ms') AS duration_ms, json_extract(s.detail, '$.error') AS error
+    CASE WHEN json_valid(s.detail) THEN json_extract(s.detail, '$.duration_ms') END AS duration_ms,
+    CASE WHEN json_valid(s.detail) THEN json_extract(s.detail, '$.error') END AS error
   FROM (SELECT * FROM timeline WHERE seq <= ? ORDER BY seq DESC LIMIT ?) s
   LEFT JOIN actions a ON s.type = 'attempt' AND a.id = s.action_id`;
 
@@ -47,7 +51,7 @@ function countedOf(row: Row): Happened | null {
  * else be walked over for the column behind it. A first attempt is due at once; what is due later is a retry.
  */
 const ASLEEP = `SELECT host, count(*) AS n, sum(due_at > ?1) AS asleep, min(CASE WHEN due_at > ?1 THEN due_at END) AS next_at
-  FROM (SELECT host, due_at FROM actions WHERE status = 'pending' AND account_id = ?2 ORDER BY host, due_at LIMIT ?3)
+  FROM (SELECT host, due_at FROM actions WHERE status = 'pending' AND account_id = ?2 ORDER BY host LIMIT ?3)
   GROUP BY host ORDER BY next_at`;
 
 /** The retries of an account that wait for their time, of as many pending actions as are looked at. */
@@ -55,7 +59,8 @@ export async function findAsleep(sql: Sql, accountId: string, now: Date): Promis
   const rows = await sql.read({ sql: ASLEEP, args: [now.getTime(), accountId, ASLEEP_SCAN_ROWS_MAX] });
   const total = (column: string) => rows.reduce((all, row) => all + Number(row[column]), 0);
   const [count, pending] = [total("asleep"), total("n")];
-  const asleep = rows.filter((row) => Number(row["asleep"]) > 0).slice(0, ASLEEP_HOSTS_MAX);
+  const isAsleep = (row: Row) => Number(row["asleep"]) > 0 && typeof row["next_at"] === "number";
+  const asleep = rows.filter(isAsleep).slice(0, ASLEEP_HOSTS_MAX);
   return {
     count,
     due: pending - count,

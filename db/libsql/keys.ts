@@ -47,11 +47,29 @@ export function heldBy({ accountId, kind, key }: KeyOf, actionId: string): Guard
   };
 }
 
+const REPLACE = `ON CONFLICT (account_id, kind, key)
+  DO UPDATE SET action_id = excluded.action_id, created_at = excluded.created_at`;
 const TAKE = `INSERT INTO action_keys (account_id, kind, key, action_id, created_at)
-  SELECT ?, ?, ?, ?, ? WHERE ${CHANGED.sql}
-  ON CONFLICT (account_id, kind, key) DO UPDATE SET action_id = excluded.action_id, created_at = excluded.created_at`;
+  SELECT ?, ?, ?, ?, ? WHERE ${CHANGED.sql} ${REPLACE}`;
 
 /** Makes the key name the action, where the statement before wrote the action's row. */
 export function take({ accountId, kind, key }: KeyOf, action: Action): Statement {
   return { sql: TAKE, args: [accountId, kind, key, action.id, action.createdAt.getTime()] };
+}
+
+const BIND = `INSERT INTO action_keys (account_id, kind, key, action_id, created_at)
+  SELECT ?, 'idempotency', ?, k.action_id, ? FROM action_keys k JOIN actions a ON a.id = k.action_id
+  WHERE k.account_id = ? AND k.kind = 'dedupe' AND k.key = ? AND ${LIVE}`;
+
+/**
+ * Makes the idempotency key of a create name the live action that its dedupe key means, for 24 h from now; writes nothing
+ * while the idempotency key names a live action. Null for a create that has not both.
+ */
+export function bind({ accountId, idempotencyKey, dedupe }: Action, now: Date): Statement | null {
+  if (idempotencyKey === null || dedupe === null) return null;
+  const isFree = free({ accountId, kind: "idempotency", key: idempotencyKey }, now);
+  return {
+    sql: `${BIND} AND ${isFree.sql} ${REPLACE}`,
+    args: [accountId, idempotencyKey, now.getTime(), accountId, dedupe, windowStart(now), ...isFree.args],
+  };
 }

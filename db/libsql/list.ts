@@ -3,9 +3,9 @@ import { firstActionId } from "../../src/domain/id.ts";
 import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
 import type { ActionPage, ActionQuery, Counted } from "../../src/ports/store.ts";
 import type { Hands } from "./hands.ts";
-import { ACTION_COLUMNS, BYTES } from "./find.ts";
+import { ACTION_COLUMNS, BYTES, idsWithin } from "./find.ts";
 import { all, ALWAYS, type Guard } from "./guard.ts";
-import { actionOf } from "./rows.ts";
+import { shownActionOf } from "./rows.ts";
 import type { Row, Sql, SqlValue } from "./sql.ts";
 
 /**
@@ -21,7 +21,7 @@ export async function listActions({ sql, seal }: Pick<Hands, "sql" | "seal">, qu
       WHERE ${filters(query).sql} LIMIT ?`,
     args: [...scan.args, ...filters(query).args, query.limit + 1],
   });
-  const ids = pageOf(found, query.limit);
+  const ids = pageOf(found, query.limit, query.bytesMax);
   const actions = await actionsOf({ sql, seal }, ids);
   return { actions, before: found.length > ids.length ? (ids.at(-1) ?? null) : await lastLookedAt(sql, scan) };
 }
@@ -56,19 +56,12 @@ export async function actionsOf(
   if (ids.length === 0) return [];
   const places = ids.map(() => "?").join(", ");
   const rows = await sql.read({ sql: `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.id IN (${places})`, args: ids });
-  return rows.map((row) => actionOf(row, seal)).toSorted((a, b) => (a.id < b.id ? 1 : -1));
+  return rows.map((row) => shownActionOf(row, seal)).toSorted((a, b) => (a.id < b.id ? 1 : -1));
 }
 
 /** As many as fit into a page, and one in any case. */
-export function pageOf(found: readonly Row[], limit: number): readonly string[] {
-  const ids: string[] = [];
-  let bytes = 0;
-  for (const row of found.slice(0, limit)) {
-    bytes += Number(row["bytes"]);
-    if (bytes > LIST_BYTES_MAX && ids.length > 0) break;
-    ids.push(String(row["id"]));
-  }
-  return ids;
+export function pageOf(found: readonly Row[], limit: number, bytesMax = LIST_BYTES_MAX): readonly string[] {
+  return idsWithin(bytesMax, found.slice(0, limit));
 }
 
 /** The ids to look at, newest first, by the index that narrows most; its last argument is the number of rows. */
@@ -128,7 +121,9 @@ function filters({ statuses, method, host }: ActionQuery): Guard {
   }
   if (host !== null) {
     // A name without a port means any port of it.
-    terms.push("a.hostname = ? AND ? IN (a.hostname, a.host)");
+    const scheme = SCHEME_OF_PORT.get(portOf(host));
+    const isMeant = scheme === undefined ? "" : ` OR (a.host = a.hostname AND a.url LIKE '${scheme}:%')`;
+    terms.push(`a.hostname = ? AND (? IN (a.hostname, a.host)${isMeant})`);
     args.push(hostnameOf(host), host);
   }
   return { sql: terms.join(" AND "), args };
@@ -137,3 +132,13 @@ function filters({ statuses, method, host }: ActionQuery): Guard {
 function hostnameOf(host: string): string {
   return host.replace(/:\d+$/, "");
 }
+
+function portOf(host: string): string {
+  return /:(\d+)$/.exec(host)?.[1] ?? "";
+}
+
+/** A call to the port of its own scheme is stored without it. */
+const SCHEME_OF_PORT: ReadonlyMap<string, "http" | "https"> = new Map([
+  ["80", "http"],
+  ["443", "https"],
+]);

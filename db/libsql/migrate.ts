@@ -1,8 +1,18 @@
 import start from "./migrations/0001-start.sql" with { type: "text" };
+import keyOfAction from "./migrations/0002-key-of-action.sql" with { type: "text" };
+import brokenRows from "./migrations/0003-broken-rows.sql" with { type: "text" };
+import callbackHosts from "./migrations/0005-callback-hosts.sql" with { type: "text" };
+import pausesAndAudit from "./migrations/0006-pauses-and-audit.sql" with { type: "text" };
 import type { Sql, SqlValue } from "./sql.ts";
 
 /** In the order in which they run. A migration that was released is never edited: the next one mends it. */
-const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [{ name: "0001-start", sql: start }];
+const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
+  { name: "0001-start", sql: start },
+  { name: "0002-key-of-action", sql: keyOfAction },
+  { name: "0003-broken-rows", sql: brokenRows },
+  { name: "0005-callback-hosts", sql: callbackHosts },
+  { name: "0006-pauses-and-audit", sql: pausesAndAudit },
+];
 
 /** A database that a newer version has written; this one must not touch it. */
 export class NewerDatabase extends Error {
@@ -44,7 +54,7 @@ async function readRan(sql: Sql): Promise<readonly SqlValue[]> {
 
 /** Our migrations have no semicolon inside a statement; a driver runs one statement at a time. */
 function statementsOf(text: string): readonly string[] {
-  const withoutComments = text.replaceAll(/^\s*--.*$/gm, "");
+  const withoutComments = text.replaceAll(/^[ \t]*--.*$/gm, "");
   return withoutComments
     .split(";")
     .map((statement) => statement.trim())

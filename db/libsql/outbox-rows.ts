@@ -1,7 +1,7 @@
-import type { Notification, NotificationStatus } from "../../src/domain/notification.ts";
-import type { Owed } from "../../src/domain/owed.ts";
+import type { Notification } from "../../src/domain/notification.ts";
+import type { Owed, OwedKind } from "../../src/domain/owed.ts";
 import type { OutboxEntry } from "../../src/ports/store.ts";
-import { date } from "./rows.ts";
+import { Columns } from "./columns.ts";
 import type { Row } from "./sql.ts";
 
 /** All of a row but its body, which is read when it is sent. */
@@ -16,30 +16,43 @@ export const NOTIFICATION_COLUMNS = [
   "host",
   "attempts",
   "lease_until",
+  "key_id",
 ].join(", ");
 
 export const ENTRY_COLUMNS = `${NOTIFICATION_COLUMNS}, status, due_at, created_at, last_error`;
 
+const KINDS = ["callback", "mail"] as const satisfies readonly OwedKind[];
+const STATUSES = ["pending", "active", "delivered", "given_up", "dropped"] as const;
+
+/** Never throws: a row that somebody altered by hand is a notification that `isAltered`. */
 export function notificationOf(row: Row): Notification {
-  return {
-    id: row["id"] as string,
-    actionId: row["action_id"] as string,
-    accountId: row["account_id"] as string,
-    run: row["run"] as number,
-    // Safe, here and above: the columns hold what `side-rows.ts` wrote, and nothing else writes them.
-    owed: { kind: row["kind"], event: row["event"], target: row["target"] } as Owed,
-    host: row["host"] as string,
-    attempts: row["attempts"] as number,
-    leaseUntil: date(row["lease_until"]),
-  };
+  return read(new Columns(row));
 }
 
 export function entryOf(row: Row): OutboxEntry {
+  const columns = new Columns(row);
   return {
-    ...notificationOf(row),
-    status: row["status"] as NotificationStatus,
-    dueAt: date(row["due_at"]),
-    createdAt: new Date(row["created_at"] as number),
-    lastError: row["last_error"] as string | null,
+    ...read(columns),
+    status: columns.oneOf("status", STATUSES, "given_up"),
+    dueAt: columns.timeOrNull("due_at"),
+    createdAt: columns.time("created_at"),
+    lastError: columns.textOrNull("last_error"),
   };
+}
+
+function read(columns: Columns): Notification {
+  const kind = columns.oneOf("kind", KINDS, "callback");
+  const notification: Notification = {
+    id: columns.text("id"),
+    actionId: columns.text("action_id"),
+    accountId: columns.text("account_id"),
+    run: columns.count("run", 1),
+    // Safe: `side-rows.ts` writes only events of the kind; one that was altered to another text is only shown.
+    owed: { kind, event: columns.text("event"), target: columns.text("target") } as Owed,
+    host: columns.text("host"),
+    keyId: columns.text("key_id"),
+    attempts: columns.count("attempts", 0),
+    leaseUntil: columns.timeOrNull("lease_until"),
+  };
+  return columns.isBroken ? { ...notification, isAltered: true } : notification;
 }

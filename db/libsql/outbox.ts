@@ -3,11 +3,14 @@ import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "
 import type { Notification, NotificationChange } from "../../src/domain/notification.ts";
 import type { OwedKind } from "../../src/domain/owed.ts";
 import type { DueRow, LaneHead, LaneName, OutboxEntry, OutboxStore, Queue } from "../../src/ports/store.ts";
+import { findBrokenOwed } from "./broken.ts";
+import { Columns } from "./columns.ts";
 import { CHANGED } from "./guard.ts";
+import { dueRowOf } from "./find.ts";
 import type { Hands } from "./hands.ts";
 import { rescheduleOwed } from "./reschedule.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
-import { millis } from "./rows.ts";
+import { creatorIn, millis } from "./rows.ts";
 import type { Sql, Statement } from "./sql.ts";
 import { countOwed } from "./waiting.ts";
 
@@ -16,7 +19,9 @@ export function createOutboxStore({ sql, writer }: Pick<Hands, "sql" | "writer">
   const queue = (kind: OwedKind): Queue<Notification> => ({
     lanes: (after, limit) => findLanes(sql, kind, after, limit),
     pending: (lane, limit) => findPending(sql, kind, lane, limit),
-    orphans: (leaseBefore, limit) => findOrphans(sql, kind, leaseBefore, limit),
+    orphans: (leaseBefore, limit, after) => findOrphans(sql, kind, { leaseBefore, limit, after }),
+    claimed: (due, at) => findClaimed(sql, kind, due, at),
+    broken: (limit, after) => findBrokenOwed({ sql, writer }, kind, { limit, after }),
     reschedule: (setBack, limit) => rescheduleOwed(writer, kind, setBack, limit),
     async claim(due, at) {
       const done = await writer.write(due.map((row) => claim(row, at)));
@@ -30,6 +35,10 @@ export function createOutboxStore({ sql, writer }: Pick<Hands, "sql" | "writer">
       const [row] = await sql.read({ sql: "SELECT payload FROM outbox WHERE id = ?", args: [id] });
       return typeof row?.["payload"] === "string" ? row["payload"] : null;
     },
+    async creatorOf(id) {
+      const [row] = await sql.read({ sql: CREATOR, args: [id] });
+      return row === undefined ? null : creatorIn(new Columns(row));
+    },
     async permitMail(mail, at) {
       const [updated] = await writer.write([permit(mail, at)]);
       return updated?.changes === 1;
@@ -38,10 +47,17 @@ export function createOutboxStore({ sql, writer }: Pick<Hands, "sql" | "writer">
       const [updated] = await writer.write(settle(change, at));
       return updated?.changes === 1;
     },
+    isSettled: (change, at) => isSettled(sql, change, at),
+    async force(change, at) {
+      const [updated] = await writer.write(force(change, at));
+      return updated?.changes === 1;
+    },
     list: (accountId, before, limit) => listEntries(sql, accountId, before, limit),
     waiting: () => countOwed(sql),
   };
 }
+
+const CREATOR = "SELECT a.key_role, a.key_hold FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ?";
 
 const CLAIM = `UPDATE outbox SET status = 'active', attempts = attempts + 1, due_at = NULL, lease_until = ?
   WHERE id = ? AND attempts = ? AND status = 'pending' RETURNING ${NOTIFICATION_COLUMNS}`;
@@ -50,19 +66,59 @@ function claim({ id, revision }: DueRow, { leaseUntil }: Claimed): Statement {
   return { sql: CLAIM, args: [leaseUntil.getTime(), id, revision] };
 }
 
-/** What was delivered needs its body no more: it may be a megabyte. */
+/**
+ * The lease tells claims apart that have the same number, since one that was given back does not count. What was delivered
+ * needs its body no more: it may be a megabyte.
+ */
 const SETTLE = `UPDATE outbox SET status = ?1, due_at = ?2, scheduled_at = ?6, lease_until = NULL, last_error = ?3,
-    payload = CASE ?1 WHEN 'delivered' THEN NULL ELSE payload END
-  WHERE id = ?4 AND attempts = ?5 AND status = 'active'`;
+    attempts = ?7, payload = CASE ?1 WHEN 'delivered' THEN NULL ELSE payload END
+  WHERE id = ?4 AND attempts = ?5 AND lease_until = ?8 AND status = 'active'`;
 const TOLD = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, subject, status, detail)
-  SELECT o.action_id, o.account_id, ?, o.run, o.revision, o.kind, o.id || ' ' || o.attempts, a.status, ?
+  SELECT o.action_id, o.account_id, ?, o.run, o.revision, o.kind, ?, a.status, ?
   FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ? AND ${CHANGED.sql}`;
 
-function settle({ before, status, dueAt, lastError, happening }: NotificationChange, at: Date): readonly Statement[] {
-  const update = { sql: SETTLE, args: [status, millis(dueAt), lastError, before.id, before.attempts, at.getTime()] };
+function settle(change: NotificationChange, at: Date): readonly Statement[] {
+  const { before, status, attempts, dueAt, lastError, happening } = change;
+  const { id } = before;
+  const leaseMs = millis(before.leaseUntil);
+  const update = {
+    sql: SETTLE,
+    args: [status, millis(dueAt), lastError, id, before.attempts, at.getTime(), attempts, leaseMs],
+  };
   if (happening === null) return [update];
   const { type: _, ...detail } = happening;
-  return [update, { sql: TOLD, args: [at.getTime(), JSON.stringify(detail), before.id] }];
+  return [update, { sql: TOLD, args: [at.getTime(), subjectOf(before), JSON.stringify(detail), id] }];
+}
+
+/** Names the claim that a row of the timeline tells of. */
+function subjectOf({ id, attempts, leaseUntil }: Notification): string {
+  return `${id} ${attempts} ${millis(leaseUntil) ?? ""}`;
+}
+
+/** By the row of the timeline, which only this end can have written; an end that is not told of leaves the row as it is. */
+async function isSettled(sql: Sql, { before, status, happening }: NotificationChange, at: Date): Promise<boolean> {
+  const text =
+    happening === null
+      ? "SELECT 1 FROM outbox WHERE id = ? AND status = ? AND scheduled_at = ?"
+      : "SELECT 1 FROM timeline WHERE action_id = ? AND subject = ? AND at = ?";
+  const args = happening === null ? [before.id, status] : [before.actionId, subjectOf(before)];
+  return (await sql.read({ sql: text, args: [...args, at.getTime()] })).length > 0;
+}
+
+/** Whatever its numbers are, they are legal ones behind it. */
+const FORCE = `UPDATE outbox SET status = ?, due_at = NULL, scheduled_at = ?, lease_until = NULL, last_error = ?, attempts = ?
+  WHERE id = ? AND status IN ('pending', 'active')`;
+const FORCE_TOLD = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, subject, status, detail)
+  SELECT a.id, a.account_id, ?, a.run, a.revision, ?, ?, a.status, ?
+  FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ? AND ${CHANGED.sql}`;
+
+function force({ before, status, attempts, lastError, happening }: NotificationChange, at: Date): readonly Statement[] {
+  const { id } = before;
+  const update = { sql: FORCE, args: [status, at.getTime(), lastError, attempts, id] };
+  if (happening === null) return [update];
+  const { type, ...detail } = happening;
+  const subject = `${id} set aside ${at.getTime()}`;
+  return [update, { sql: FORCE_TOLD, args: [at.getTime(), type, subject, JSON.stringify(detail), id] }];
 }
 
 const others = (column: string) =>
@@ -98,37 +154,58 @@ async function findLanes(
   let last = after;
   while (heads.length < limit) {
     const [row] = await sql.read({
-      sql: `SELECT account_id, host, due_at FROM outbox
-        WHERE status = 'pending' AND kind = ? AND (account_id, host) > (?, ?)
-        ORDER BY account_id, host, due_at LIMIT 1`,
-      args: [kind, last?.accountId ?? "", last?.host ?? ""],
+      sql: `SELECT account_id, host, key_id, due_at FROM outbox
+        WHERE status = 'pending' AND kind = ? AND (account_id, host, key_id) > (?, ?, ?)
+        ORDER BY account_id, host, key_id, due_at LIMIT 1`,
+      args: [kind, last?.accountId ?? "", last?.host ?? "", last?.keyId ?? ""],
     });
     if (row === undefined) break;
-    last = { accountId: String(row["account_id"]), host: String(row["host"]) };
+    last = { accountId: String(row["account_id"]), host: String(row["host"]), keyId: String(row["key_id"]) };
     heads.push({ ...last, dueAt: new Date(Number(row["due_at"])) });
   }
   return heads;
 }
 
-async function findPending(sql: Sql, kind: OwedKind, { accountId, host }: LaneName, limit: number) {
+async function findPending(sql: Sql, kind: OwedKind, { accountId, host, keyId }: LaneName, limit: number) {
   const rows = await sql.read({
-    sql: `SELECT id, attempts, due_at FROM outbox
-      WHERE status = 'pending' AND kind = ? AND account_id = ? AND host = ? ORDER BY due_at LIMIT ?`,
-    args: [kind, accountId, host, limit],
+    sql: `SELECT id, attempts, due_at, ifnull(octet_length(payload), 0) AS bytes FROM outbox
+      WHERE status = 'pending' AND kind = ? AND account_id = ? AND host = ? AND key_id = ?
+        AND typeof(due_at) = 'integer' AND typeof(attempts) = 'integer'
+      ORDER BY due_at LIMIT ?`,
+    args: [kind, accountId, host, keyId, limit],
   });
-  return rows.map((row) => ({
-    id: String(row["id"]),
-    revision: Number(row["attempts"]),
-    dueAt: new Date(Number(row["due_at"])),
-  }));
+  return rows.map((row) => dueRowOf(row, Number(row["attempts"])));
 }
 
-async function findOrphans(sql: Sql, kind: OwedKind, leaseBefore: Date | null, limit: number) {
+interface OrphanPage {
+  readonly leaseBefore: Date | null;
+  readonly limit: number;
+  readonly after: Notification | null;
+}
+
+async function findOrphans(sql: Sql, kind: OwedKind, { leaseBefore, limit, after }: OrphanPage) {
   const rows = await sql.read({
     sql: `SELECT ${NOTIFICATION_COLUMNS} FROM outbox
-      WHERE status = 'active' AND kind = ? ${leaseBefore === null ? "" : "AND lease_until < ?"}
-      ORDER BY lease_until LIMIT ?`,
-    args: leaseBefore === null ? [kind, limit] : [kind, leaseBefore.getTime(), limit],
+      WHERE status = 'active' AND kind = ? AND (lease_until, id) > (?, ?)
+        ${leaseBefore === null ? "" : "AND lease_until < ?"}
+      ORDER BY lease_until, id LIMIT ?`,
+    args: [
+      kind,
+      after?.leaseUntil?.getTime() ?? Number.MIN_SAFE_INTEGER,
+      after?.id ?? "",
+      ...(leaseBefore === null ? [] : [leaseBefore.getTime()]),
+      limit,
+    ],
+  });
+  return rows.map(notificationOf);
+}
+
+async function findClaimed(sql: Sql, kind: OwedKind, due: readonly DueRow[], { leaseUntil }: Claimed) {
+  const places = due.map(() => "(?, ?)").join(", ");
+  const rows = await sql.read({
+    sql: `SELECT ${NOTIFICATION_COLUMNS} FROM outbox
+      WHERE status = 'active' AND kind = ? AND lease_until = ? AND (id, attempts) IN (VALUES ${places})`,
+    args: [kind, leaseUntil.getTime(), ...due.flatMap(({ id, revision }) => [id, revision + 1])],
   });
   return rows.map(notificationOf);
 }

@@ -1,6 +1,9 @@
 import { emailKey } from "../../src/domain/email.ts";
+import type { AuditEntry } from "../../src/domain/audit.ts";
 import { SESSIONS_PER_PERSON_MAX } from "../../src/domain/limits.ts";
-import type { PersonRow, SessionRow, SignUp, WelcomeLink } from "../../src/ports/people.ts";
+import type { PersonRow, SessionRow, SignUp } from "../../src/ports/people.ts";
+import type { WelcomeLink } from "../../src/ports/welcome-link.ts";
+import { auditChange } from "./audit.ts";
 import { CHANGED } from "./guard.ts";
 import type { Statement } from "./sql.ts";
 
@@ -17,7 +20,7 @@ const KEY = `INSERT INTO api_keys (id, account_id, name, role, hold, hash, last4
   SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
 
 /** The first statement writes one row when the address was free. */
-export function signUp({ account, key, person, session }: SignUp): readonly Statement[] {
+export function signUp({ account, key, person, session, audit = [] }: SignUp): readonly Statement[] {
   return [
     { sql: `${PERSON} WHERE true ${UNLESS_TAKEN}`, args: personValues(person) },
     { sql: ACCOUNT, args: [account.id, account.sealedRootSecret, account.createdAt.getTime()] },
@@ -27,6 +30,7 @@ export function signUp({ account, key, person, session }: SignUp): readonly Stat
     },
     { sql: MEMBER, args: [account.id, person.id, person.createdAt.getTime()] },
     { sql: `${SESSION} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
+    ...audit.flatMap(auditChange),
   ];
 }
 
@@ -35,19 +39,20 @@ const END_OLDEST = `DELETE FROM sessions WHERE hash IN
   (SELECT hash FROM sessions WHERE person_id = ? AND hash <> ? ORDER BY created_at DESC, hash DESC LIMIT -1 OFFSET ?)`;
 
 /** The first statement writes one row while the password is the one that was checked. */
-export function addSession(session: SessionRow, passwordHash: string): readonly Statement[] {
+export function addSession(session: SessionRow, passwordHash: string, audit?: AuditEntry): readonly Statement[] {
   const { personId, hash } = session;
   return [
     {
       sql: `${SESSION} WHERE EXISTS (SELECT 1 FROM people WHERE id = ? AND password_hash = ?)`,
       args: [...sessionValues(session), personId, passwordHash],
     },
+    ...auditChange(audit),
     { sql: END_OLDEST, args: [personId, hash, SESSIONS_PER_PERSON_MAX - 1] },
   ];
 }
 
-export function endSession(hash: string): Statement {
-  return { sql: "DELETE FROM sessions WHERE hash = ?", args: [hash] };
+export function endSession(hash: string, audit?: AuditEntry): readonly Statement[] {
+  return [{ sql: "DELETE FROM sessions WHERE hash = ?", args: [hash] }, ...auditChange(audit)];
 }
 
 const VOID_OTHERS = "DELETE FROM welcome_links WHERE account_id = ? AND person_id IS ?";
@@ -71,13 +76,19 @@ const WELCOMED = `${PERSON} WHERE EXISTS (${LIVE} AND account_id = ? AND person_
 const SPEND = `DELETE FROM welcome_links WHERE hash = ? AND ${CHANGED.sql}`;
 
 /** The first statement writes one row when the link could be taken and the address was free. */
-export function welcome(linkHash: string, person: PersonRow, session: SessionRow): readonly Statement[] {
+export function welcome(
+  linkHash: string,
+  person: PersonRow,
+  session: SessionRow,
+  audit?: AuditEntry,
+): readonly Statement[] {
   const { accountId, createdAt } = session;
   return [
     { sql: WELCOMED, args: [...personValues(person), linkHash, createdAt.getTime(), accountId, accountId] },
     { sql: MEMBER, args: [accountId, person.id, createdAt.getTime()] },
     { sql: `${SESSION} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
     { sql: SPEND, args: [linkHash] },
+    ...auditChange(audit),
   ];
 }
 
@@ -85,12 +96,18 @@ const RENEWED = `UPDATE people SET password_hash = ? WHERE id = ? AND EXISTS (${
 const END_OTHERS = `DELETE FROM sessions WHERE person_id = ? AND hash <> ? AND ${CHANGED.sql}`;
 
 /** The first statement writes one row when the link could be taken. Whoever knew the old password is logged out. */
-export function renewPassword(linkHash: string, passwordHash: string, session: SessionRow): readonly Statement[] {
+export function renewPassword(
+  linkHash: string,
+  passwordHash: string,
+  session: SessionRow,
+  audit?: AuditEntry,
+): readonly Statement[] {
   const { personId, createdAt, hash } = session;
   return [
     { sql: RENEWED, args: [passwordHash, personId, linkHash, createdAt.getTime(), personId] },
     { sql: `${SESSION} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
     { sql: SPEND, args: [linkHash] },
+    ...auditChange(audit),
     { sql: END_OTHERS, args: [personId, hash] },
   ];
 }
@@ -102,11 +119,17 @@ const VOID_RENEWALS = `DELETE FROM welcome_links WHERE account_id IN (SELECT acc
   AND person_id = ? AND ${WAS_CHANGED}`;
 
 /** The first statement writes one row while the password is the one that was checked. */
-export function changePassword(session: SessionRow, passwordHash: string, nextHash: string): readonly Statement[] {
+export function changePassword(
+  session: SessionRow,
+  passwordHash: string,
+  nextHash: string,
+  audit?: AuditEntry,
+): readonly Statement[] {
   const { personId, hash } = session;
   return [
     { sql: CHANGED_PASSWORD, args: [nextHash, personId, passwordHash] },
     { sql: `${SESSION} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
+    ...auditChange(audit),
     { sql: END_OTHERS, args: [personId, hash] },
     { sql: VOID_RENEWALS, args: [personId, personId, hash] },
   ];

@@ -23,6 +23,7 @@ const SESSION = `${MEMBER} sessions s JOIN people p ON p.id = s.person_id
   JOIN members m ON m.account_id = s.account_id AND m.person_id = s.person_id WHERE s.hash = ? AND s.expires_at > ?`;
 const FIRST_EMAIL = `SELECT p.email FROM members m JOIN people p ON p.id = m.person_id
   WHERE m.account_id = ? ORDER BY m.joined_at, m.person_id LIMIT 1`;
+const IS_IN = `SELECT 1 FROM people p JOIN members m ON m.person_id = p.id WHERE p.email_key = ? AND m.account_id = ?`;
 const LINK = `SELECT l.person_id, l.account_id, p.email FROM welcome_links l LEFT JOIN people p ON p.id = l.person_id
   WHERE l.hash = ? AND l.expires_at > ?`;
 
@@ -36,17 +37,18 @@ export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
       const row = await one(FIRST_EMAIL, [accountId]);
       return row === undefined ? null : String(row["email"]);
     },
+    isIn: async (accountId, email) => (await one(IS_IN, [emailKey(email), accountId])) !== undefined,
     async signUp(all) {
       const [person] = await writer.write(signUp(all));
       return person?.changes === 1;
     },
-    async addSession(session, passwordHash) {
-      const [added] = await writer.write(addSession(session, passwordHash));
+    async addSession(session, passwordHash, audit) {
+      const [added] = await writer.write(addSession(session, passwordHash, audit));
       return added?.changes === 1;
     },
     session: async (hash, now) => memberOf(await one(SESSION, [hash, now.getTime()])),
-    async endSession(hash) {
-      await writer.write([endSession(hash)]);
+    async endSession(hash, audit) {
+      await writer.write(endSession(hash, audit));
     },
     async offer(link) {
       const [, offered] = await writer.write(offer(link));
@@ -57,18 +59,18 @@ export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
       if (row === undefined) return null;
       return { personId: text(row, "person_id"), accountId: String(row["account_id"]), email: text(row, "email") };
     },
-    async welcome(linkHash, person, session) {
-      const [written] = await writer.write(welcome(linkHash, person, session));
+    async welcome(linkHash, person, session, audit) {
+      const [written] = await writer.write(welcome(linkHash, person, session, audit));
       if (written?.changes === 1) return "taken";
       // Nothing was written: either nothing is to be taken, or the address is another person's.
       return (await live(linkHash, session.createdAt)) === undefined ? "gone" : "email_taken";
     },
-    async renewPassword(linkHash, passwordHash, session) {
-      const [written] = await writer.write(renewPassword(linkHash, passwordHash, session));
+    async renewPassword(linkHash, passwordHash, session, audit) {
+      const [written] = await writer.write(renewPassword(linkHash, passwordHash, session, audit));
       return written?.changes === 1;
     },
-    async changePassword(session, passwordHash, nextHash) {
-      const [written] = await writer.write(changePassword(session, passwordHash, nextHash));
+    async changePassword(session, passwordHash, nextHash, audit) {
+      const [written] = await writer.write(changePassword(session, passwordHash, nextHash, audit));
       return written?.changes === 1;
     },
     async prune(now) {

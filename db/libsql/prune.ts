@@ -1,6 +1,6 @@
 import { firstActionId } from "../../src/domain/id.ts";
-import { PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
-import type { PruneStep } from "../../src/ports/upkeep.ts";
+import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
+import type { PruneStep, PruneTimes } from "../../src/ports/upkeep.ts";
 import { BYTES } from "./find.ts";
 import type { Hands } from "./hands.ts";
 import type { Row, Statement } from "./sql.ts";
@@ -16,9 +16,18 @@ export function firstIdAfter(until: Date): string {
 /** What hangs on an action and goes with it. */
 const TABLES = ["timeline", "outbox", "approval_links"] as const;
 
-/** Whether an action may go; a notification that is not delivered yet keeps it. */
-const DOOMED = `a.finished_at <= ? AND NOT EXISTS
+/** Until when an Idempotency-Key may mean an action that it matched by `dedupe` in the last moment of that key's window. */
+const BOUND_MS_MAX = 2 * DEDUPE_WINDOW_MS;
+
+/**
+ * Whether an action may go; a notification that is not delivered yet keeps it, and so does an Idempotency-Key that may
+ * mean it: which ones do is not looked up, since every create would pay for that index.
+ */
+const DOOMED = `a.finished_at <= ? AND (a.dedupe IS NULL OR a.created_at <= ?) AND NOT EXISTS
   (SELECT 1 FROM outbox o WHERE o.action_id = a.id AND o.status IN ('pending', 'active'))`;
+
+/** The arguments of `DOOMED`. */
+type Until = readonly [finishedMs: number, createdMs: number];
 
 /** Counted up to the bound only, and only for those that may go: null for the others. */
 const COUNTED = `CASE WHEN ${DOOMED} THEN (SELECT count(*) FROM
@@ -32,18 +41,18 @@ const SCAN = `SELECT a.id, a.revision, a.account_id, a.dedupe, a.idempotency_key
  */
 export async function pruneStep(
   { sql, writer }: Pick<Hands, "sql" | "writer">,
-  finishedUntil: Date,
+  { now, finishedUntil }: PruneTimes,
   after: string,
 ): Promise<PruneStep> {
-  const untilMs = finishedUntil.getTime();
-  const found = await sql.read({ sql: SCAN, args: [untilMs, after, firstIdAfter(finishedUntil)] });
+  const until: Until = [finishedUntil.getTime(), now.getTime() - BOUND_MS_MAX];
+  const found = await sql.read({ sql: SCAN, args: [...until, after, firstIdAfter(finishedUntil)] });
   const { doomed, last } = fitting(found);
   const [first] = doomed;
   if (first !== undefined && Number(first["told"]) > PRUNE_ROWS_MAX) {
-    await writer.write([shorten(first, untilMs)]);
+    await writer.write([shorten(first, until)]);
     return { deleted: 0, next: after };
   }
-  const deleted = first === undefined ? 0 : await deleteAll({ writer }, doomed, untilMs);
+  const deleted = first === undefined ? 0 : await deleteAll({ writer }, doomed, until);
   const isLast = found.length < PRUNE_SCAN_ROWS_MAX && last === found.at(-1)?.["id"];
   return { deleted, next: found.length === 0 || isLast ? null : String(last ?? after) };
 }
@@ -67,11 +76,11 @@ function fitting(found: readonly Row[]) {
 }
 
 /** A timeline of many runs goes in pieces, its oldest rows first: an answer shows the newest only anyway. */
-function shorten({ id, revision }: Row, untilMs: number): Statement {
+function shorten({ id, revision }: Row, until: Until): Statement {
   const text = `DELETE FROM timeline WHERE seq IN
     (SELECT t.seq FROM timeline t JOIN actions a ON a.id = t.action_id WHERE t.action_id = ? AND a.revision = ?
       AND ${DOOMED} AND t.seq < (SELECT max(seq) FROM timeline) ORDER BY t.revision LIMIT ${PRUNE_ROWS_MAX})`;
-  return { sql: text, args: [id ?? null, revision ?? null, untilMs] };
+  return { sql: text, args: [id ?? null, revision ?? null, ...until] };
 }
 
 const DELETE = `DELETE FROM actions AS a WHERE a.id = ? AND a.revision = ? AND ${DOOMED}`;
@@ -83,8 +92,8 @@ const DELETE_EMPTIED = `DELETE FROM timeline WHERE action_id = '' AND seq < (${N
 const EMPTY_NEWEST = `UPDATE timeline SET action_id = '', account_id = '', detail = '{}'
   WHERE seq = (${NEWEST}) AND NOT EXISTS (SELECT 1 FROM actions a WHERE a.id = timeline.action_id)`;
 
-async function deleteAll({ writer }: Pick<Hands, "writer">, doomed: readonly Row[], untilMs: number): Promise<number> {
-  const statements = doomed.map((row) => deleteOne(row, untilMs));
+async function deleteAll({ writer }: Pick<Hands, "writer">, doomed: readonly Row[], until: Until): Promise<number> {
+  const statements = doomed.map((row) => deleteOne(row, until));
   const done = await writer.write([
     { sql: DELETE_EMPTIED, args: [] },
     ...statements.flat(),
@@ -100,14 +109,14 @@ async function deleteAll({ writer }: Pick<Hands, "writer">, doomed: readonly Row
 }
 
 /** The action under its revision first; what hangs on it where it is gone then. */
-function deleteOne(row: Row, untilMs: number): readonly Statement[] {
+function deleteOne(row: Row, until: Until): readonly Statement[] {
   const [id, account] = [row["id"] ?? null, row["account_id"] ?? null];
   const keys = [
     ["dedupe", row["dedupe"] ?? null],
     ["idempotency", row["idempotency_key"] ?? null],
   ] as const;
   return [
-    { sql: DELETE, args: [id, row["revision"] ?? null, untilMs] },
+    { sql: DELETE, args: [id, row["revision"] ?? null, ...until] },
     ...TABLES.map((table) => ({ sql: deleteFrom(table), args: [id, id] })),
     ...keys.flatMap(([kind, key]) => (key === null ? [] : [{ sql: DELETE_KEY, args: [account, kind, key, id, id] }])),
   ];

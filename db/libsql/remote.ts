@@ -1,13 +1,22 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
-import { faultOf, unavailable } from "./fault.ts";
+import { STORE_CALL_MS_MAX } from "../../src/domain/limits.ts";
+import { faultOf, NoAnswer, unavailable } from "./fault.ts";
 import type { Done, Row, Sql, Statement } from "./sql.ts";
 
-/** A database behind a URL (`libsql://`, `http://`); `file:` works too, and is how its tests reach it. */
-export function openRemote(url: string, authToken: string | null): Sql {
+/** Reads that are under way at a time; a batch comes alone, since the writer sends one after the other. */
+const CALLS_AT_ONCE_MAX = 20;
+
+/**
+ * A database behind a URL (`libsql://`, `http://`); `file:` works too, and is how its tests reach it. Each call has a
+ * deadline. A batch that was not answered may be committed all the same, also later: see `FencedSql`.
+ */
+export function openRemote(url: string, authToken: string | null, callMsMax: number = STORE_CALL_MS_MAX): Sql {
   const client: Client = createClient({
     url,
-    concurrency: 1,
+    // On a file a second call would stop the event loop until the first has ended.
+    concurrency: url.startsWith("file:") ? 1 : CALLS_AT_ONCE_MAX,
     timeout: 20,
+    fetch: (request: Request) => answerWithin(callMsMax, request),
     ...(authToken === null ? {} : { authToken }),
   });
   return {
@@ -25,6 +34,16 @@ export function openRemote(url: string, authToken: string | null): Sql {
       client.close();
     },
   };
+}
+
+/** The whole answer: a server may also stop in the middle of one. */
+async function answerWithin(ms: number, request: Request): Promise<Response> {
+  try {
+    const { status, headers, body } = await fetch(request, { signal: AbortSignal.timeout(ms) });
+    return new Response(await new Response(body).arrayBuffer(), { status, headers });
+  } catch (cause) {
+    throw new NoAnswer(cause);
+  }
 }
 
 function inStatement({ sql, args }: Statement): InStatement {

@@ -1,7 +1,17 @@
-import type { Action, ActionStatus, ErrorSource, HttpMethod, OnUnknown, Result } from "../../src/domain/action.ts";
+import {
+  type Action,
+  ACTION_STATUSES,
+  type ErrorSource,
+  HTTP_METHODS,
+  type OnUnknown,
+  type Result,
+} from "../../src/domain/action.ts";
 import type { Actor } from "../../src/domain/actor.ts";
+import type { Creator } from "../../src/domain/creator.ts";
+import { HOLDS, ROLES } from "../../src/domain/roles.ts";
 import type { Happening, HappeningType, TimelineEntry } from "../../src/domain/timeline.ts";
 import type { Secrets } from "../../src/ports/secrets.ts";
+import { Columns } from "./columns.ts";
 import type { Row, SqlValue } from "./sql.ts";
 
 /** Header values carry credentials: they are never in the file in clear (hostile 6, "At rest"). */
@@ -26,6 +36,9 @@ export const REQUEST_COLUMNS = [
   "notify_email",
   "created_at",
   "created_by",
+  "key_id",
+  "key_role",
+  "key_hold",
 ] as const;
 
 export const STATE_COLUMNS = [
@@ -71,6 +84,9 @@ export function requestValues(action: Action, seal: HeaderSeal): readonly SqlVal
     action.notifyEmail,
     action.createdAt.getTime(),
     action.createdBy,
+    action.keyId,
+    action.creator.role,
+    action.creator.hold,
   ];
 }
 
@@ -104,70 +120,140 @@ export function resultValues(result: Result | null): readonly SqlValue[] {
   ];
 }
 
-/** A row with at least the columns of request and state; the result is null where its columns were not asked for. */
+/**
+ * A row with at least the columns of request and state; the result is null where its columns were not asked for. Never
+ * throws: a row that somebody altered by hand is an action that `isAltered`.
+ */
 export function actionOf(row: Row, seal: HeaderSeal): Action {
-  // Safe, here and below: the columns hold what the functions above wrote, and nothing else writes them.
-  return {
-    id: row["id"] as string,
-    accountId: row["account_id"] as string,
-    retries: row["retries"] as number,
-    url: row["url"] as string,
-    hostname: row["hostname"] as string,
-    host: row["host"] as string,
-    method: row["method"] as HttpMethod,
-    body: row["body"] as string | null,
+  const columns = new Columns(row);
+  const action: Action = {
+    id: columns.text("id"),
+    accountId: columns.text("account_id"),
+    retries: columns.count("retries", 1),
+    url: columns.text("url"),
+    hostname: columns.text("hostname"),
+    host: columns.text("host"),
+    method: columns.oneOf("method", HTTP_METHODS, "POST"),
+    body: columns.textOrNull("body"),
     ...headersOf(row, seal),
-    dedupe: row["dedupe"] as string | null,
-    idempotencyKey: row["idempotency_key"] as string | null,
-    onUnknown: row["on_unknown"] as OnUnknown,
-    approve: row["approve"] === 1,
-    callback: row["callback"] as string | null,
-    notifyEmail: row["notify_email"] as string | null,
-    createdAt: new Date(row["created_at"] as number),
-    createdBy: row["created_by"] as Actor,
-    revision: row["revision"] as number,
-    status: row["status"] as ActionStatus,
-    run: row["run"] as number,
-    attempts: row["attempts"] as number,
-    dueAt: date(row["due_at"]),
-    leaseUntil: date(row["lease_until"]),
-    startedAt: date(row["started_at"]),
-    finishedAt: date(row["finished_at"]),
-    approvedAt: date(row["approved_at"]),
-    approvedBy: row["approved_by"] as string | null,
-    approvedDigest: row["approved_digest"] as string | null,
+    dedupe: columns.textOrNull("dedupe"),
+    idempotencyKey: columns.textOrNull("idempotency_key"),
+    onUnknown: columns.oneOf("on_unknown", ON_UNKNOWN, "stop"),
+    // Held rather than sent.
+    approve: columns.flag("approve", true),
+    callback: columns.textOrNull("callback"),
+    notifyEmail: columns.textOrNull("notify_email"),
+    createdAt: columns.time("created_at"),
+    // Safe: whoever asked for it is only shown, whatever it says.
+    createdBy: columns.text("created_by") as Actor,
+    keyId: columns.text("key_id"),
+    creator: creatorIn(columns),
+    revision: columns.count("revision", 1),
+    status: columns.oneOf("status", ACTION_STATUSES, "failed"),
+    run: columns.count("run", 1),
+    attempts: columns.count("attempts", 0),
+    dueAt: columns.timeOrNull("due_at"),
+    leaseUntil: columns.timeOrNull("lease_until"),
+    startedAt: columns.timeOrNull("started_at"),
+    finishedAt: columns.timeOrNull("finished_at"),
+    approvedAt: columns.timeOrNull("approved_at"),
+    approvedBy: columns.textOrNull("approved_by"),
+    approvedDigest: columns.textOrNull("approved_digest"),
     result: resultOf(row),
   };
+  return columns.isBroken ? { ...action, isAltered: true } : action;
 }
 
-export function timelineEntryOf(row: Row): TimelineEntry {
-  const happening = { type: row["type"] as HappeningType, ...(JSON.parse(row["detail"] as string) as object) };
-  return {
-    seq: row["seq"] as number,
-    at: new Date(row["at"] as number),
-    run: row["run"] as number,
-    status: row["status"] as ActionStatus,
-    happening: happening as Happening,
-  };
+/** The strictest rules where somebody altered them. */
+export function creatorIn(columns: Columns): Creator {
+  return { role: columns.oneOf("key_role", ROLES, "agent"), hold: columns.oneOf("key_hold", HOLDS, "all") };
 }
+
+/** The same for whoever shows it: bodies are put into answers as they are, so one that is no JSON by now is a text of it. */
+export function shownActionOf(row: Row, seal: HeaderSeal): Action {
+  const action = actionOf(row, seal);
+  const { body, result } = action;
+  const responseBody = result?.responseBody ?? null;
+  if (isJson(body) && isJson(responseBody)) return action;
+  const shown = result === null ? null : { ...result, responseBody: asJson(responseBody) };
+  return { ...action, body: asJson(body), result: shown, isAltered: true };
+}
+
+function asJson(text: string | null): string | null {
+  return isJson(text) ? text : JSON.stringify(text);
+}
+
+function isJson(text: string | null): boolean {
+  if (text === null) return true;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Null: somebody altered it by hand to what tells nothing. */
+export function timelineEntryOf(row: Row): TimelineEntry | null {
+  const columns = new Columns(row);
+  const [seq, at, run] = [columns.count("seq", 0), columns.time("at"), columns.count("run", 1)];
+  const status = columns.oneOf("status", ACTION_STATUSES, "failed");
+  const type = columns.oneOf("type", HAPPENING_TYPES, "failed");
+  const detail = detailOf(columns.text("detail"));
+  if (columns.isBroken || detail === null) return null;
+  // Safe: what `side-rows.ts` writes beside a type is what that type has.
+  return { seq, at, run, status, happening: { type, ...detail } as Happening };
+}
+
+function detailOf(text: string): object | null {
+  try {
+    const detail: unknown = JSON.parse(text);
+    return typeof detail === "object" && !Array.isArray(detail) ? detail : null;
+  } catch {
+    return null;
+  }
+}
+
+const ON_UNKNOWN = ["retry", "stop"] as const satisfies readonly OnUnknown[];
+const SOURCES = ["target", "dispatch"] as const satisfies readonly ErrorSource[];
+const NAMES: Readonly<Record<HappeningType, true>> = {
+  created: true,
+  held: true,
+  started: true,
+  not_started: true,
+  approved: true,
+  rejected: true,
+  cancelled: true,
+  retried: true,
+  paused: true,
+  resumed: true,
+  attempt: true,
+  completed: true,
+  failed: true,
+  mail: true,
+  callback: true,
+};
+// Safe: the keys of a literal whose type has exactly these.
+const HAPPENING_TYPES = Object.keys(NAMES) as HappeningType[];
 
 export function millis(at: Date | null): number | null {
   return at === null ? null : at.getTime();
 }
 
-export function date(value: SqlValue | undefined): Date | null {
-  return typeof value === "number" ? new Date(value) : null;
-}
-
+/** The answer of a target is nothing that is sent: where it was altered it is shown as far as it can be. */
 function resultOf(row: Row): Result | null {
   if (typeof row["response_code"] !== "number" && typeof row["error_source"] !== "string") return null;
+  const columns = new Columns(row);
+  const code = row["response_code"] ?? null;
+  const source = row["error_source"] ?? null;
+  const durationMs = row["duration_ms"] ?? null;
   return {
-    lastError: row["last_error"] as string | null,
-    errorSource: row["error_source"] as ErrorSource | null,
-    responseCode: row["response_code"] as number | null,
-    responseBody: row["response_body"] as string | null,
+    lastError: columns.textOrNull("last_error"),
+    errorSource: source === null ? null : columns.oneOf("error_source", SOURCES, "dispatch"),
+    responseCode: code === null ? null : columns.count("response_code", 0),
+    responseBody: columns.textOrNull("response_body"),
     responseTruncated: row["response_truncated"] === 1,
-    durationMs: row["duration_ms"] as number | null,
+    durationMs: durationMs === null ? null : columns.count("duration_ms", 0),
   };
 }
 

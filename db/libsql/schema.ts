@@ -127,15 +127,20 @@ export const actions = sqliteTable(
     sealedHeaders: text("sealed_headers"),
     body: text(),
     responseBody: text("response_body"),
+    keyId: text("key_id").notNull().default(""),
+    keyRole: text("key_role").notNull().default("owner"),
+    keyHold: text("key_hold").notNull().default("none"),
   },
   (table) => [
     index("actions_by_account").on(table.accountId, table.id),
     index("actions_by_hostname").on(table.accountId, table.hostname, table.id),
     index("actions_by_status").on(table.accountId, table.status, table.id),
     index("actions_by_dedupe").on(table.accountId, table.dedupe, table.id),
-    index("actions_pending").on(table.accountId, table.host, table.dueAt),
+    index("actions_pending").on(table.accountId, table.host, table.keyId, table.dueAt),
     index("actions_active").on(table.accountId, table.id, table.leaseUntil),
     index("actions_held").on(table.id),
+    index("actions_held_by_key").on(table.accountId, table.keyId, table.id),
+    index("actions_broken").on(table.id),
   ],
 );
 
@@ -192,15 +197,37 @@ export const outbox = sqliteTable(
     createdAt: integer("created_at").notNull(),
     sentAt: integer("sent_at"),
     lastError: text("last_error"),
+    keyId: text("key_id").notNull().default(""),
   },
   (table) => [
     uniqueIndex("outbox_once").on(table.actionId, table.revision, table.kind, table.event),
     index("outbox_by_account").on(table.accountId, table.id),
-    index("outbox_pending").on(table.kind, table.accountId, table.host, table.dueAt),
+    index("outbox_pending").on(table.kind, table.accountId, table.host, table.keyId, table.dueAt),
     index("outbox_active").on(table.kind, table.leaseUntil),
     index("outbox_mailed_to").on(table.host, table.sentAt),
     index("outbox_mailed_by").on(table.accountId, table.sentAt),
+    index("outbox_broken").on(table.id),
   ],
+);
+
+export const callbackHosts = sqliteTable(
+  "callback_hosts",
+  {
+    accountId: text("account_id").notNull(),
+    host: text().notNull(),
+    createdAt: integer("created_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.accountId, table.host] })],
+);
+
+export const callbackOverlaps = sqliteTable(
+  "callback_overlaps",
+  {
+    accountId: text("account_id").notNull(),
+    origin: text().notNull(),
+    until: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.accountId, table.origin] })],
 );
 
 export const approvalLinks = sqliteTable(
@@ -213,6 +240,42 @@ export const approvalLinks = sqliteTable(
     expiresAt: integer("expires_at", { mode: "timestamp_ms" }).notNull(),
   },
   (table) => [primaryKey({ columns: [table.actionId, table.run, table.decision] })],
+);
+
+export const pauses = sqliteTable(
+  "pauses",
+  {
+    id: text().primaryKey(),
+    accountId: text("account_id").notNull(),
+    kind: text().notNull(),
+    subject: text().notNull(),
+    reason: text(),
+    cancels: integer().notNull(),
+    createdAt: integer("created_at").notNull(),
+    createdBy: text("created_by").notNull(),
+    endedAt: integer("ended_at"),
+    endedBy: text("ended_by"),
+  },
+  (table) => [
+    uniqueIndex("pauses_in_force").on(table.accountId, table.kind, table.subject),
+    index("pauses_by_subject").on(table.accountId, table.kind, table.subject, table.createdAt),
+    index("pauses_by_end").on(table.endedAt),
+  ],
+);
+
+export const audit = sqliteTable(
+  "audit",
+  {
+    seq: integer().primaryKey(),
+    at: integer().notNull(),
+    accountId: text("account_id").notNull(),
+    actor: text().notNull(),
+    kind: text().notNull(),
+    subject: text().notNull(),
+    client: text().notNull(),
+    detail: text().notNull(),
+  },
+  (table) => [index("audit_by_account").on(table.accountId, table.seq)],
 );
 
 export const facts = sqliteTable("facts", { name: text().primaryKey(), value: text().notNull() });

@@ -59,8 +59,8 @@ function timelineRows(told: readonly Told[]): readonly Statement[] {
 
 const OUTBOX_ROW = `INSERT INTO outbox
   (id, action_id, account_id, run, revision, kind, event, target, host, payload, due_at, scheduled_at, created_at,
-    status, attempts)
-  SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0 WHERE ${CHANGED.sql}`;
+    key_id, status, attempts)
+  SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0 WHERE ${CHANGED.sql}`;
 
 function outboxRow(after: Action, at: Date, { id, owed, host, payload }: OutboxRow): Statement {
   return {
@@ -79,6 +79,7 @@ function outboxRow(after: Action, at: Date, { id, owed, host, payload }: OutboxR
       at.getTime(),
       at.getTime(),
       at.getTime(),
+      after.keyId,
     ],
   };
 }

@@ -1,27 +1,42 @@
 import { DEDUPE_WINDOW_MS } from "../../src/domain/limits.ts";
 import type { ActionStore, FactStore, Store } from "../../src/ports/store.ts";
 import { createAccountStore } from "./accounts.ts";
-import { applyChange } from "./apply.ts";
+import { applyChange, forceChange, isApplied } from "./apply.ts";
+import { createAuditStore } from "./audit.ts";
+import { findBroken } from "./broken.ts";
+import { createCallbackHostStore } from "./callback-hosts.ts";
 import { hasPosition, readChanges, readPosition } from "./changes.ts";
 import { claimActions } from "./claim.ts";
 import { createAction } from "./create.ts";
-import { findAction, findActionById, findLanes, findOrphans, findPending, holderOf, readTimeline } from "./find.ts";
+import {
+  findAction,
+  findActionById,
+  findClaimed,
+  findLanes,
+  findOrphans,
+  findPending,
+  holderOf,
+  readTimeline,
+} from "./find.ts";
 import type { Hands } from "./hands.ts";
-import { findHeld } from "./held.ts";
+import { countHeld, findHeld, findRequesters } from "./held.ts";
 import { findAsleep, readHistory } from "./history.ts";
 import { createLinkStore } from "./links.ts";
+import { HeldCounts } from "./held-counts.ts";
 import { findCalledHosts } from "./called-hosts.ts";
 import { countMatching, listActions } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
+import { createPauseStore } from "./pauses.ts";
 import { createPeopleStore } from "./people.ts";
 import { Recent } from "./recent.ts";
+import { Refused } from "./refused.ts";
 import { rescheduleActions } from "./reschedule.ts";
 import type { HeaderSeal } from "./rows.ts";
 import { createSealedStore } from "./sealed.ts";
 import { createSigningStore } from "./signing.ts";
 import { createUpkeepStore } from "./upkeep.ts";
 import type { Sql, Statement } from "./sql.ts";
-import { countActions } from "./waiting.ts";
+import { countActions, findFirstDue } from "./waiting.ts";
 import { Writer } from "./writer.ts";
 
 export interface StoreParts {
@@ -36,7 +51,8 @@ export interface StoreParts {
 /** The store port over SQLite's dialect, whoever speaks it. The tables are there. */
 export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts): Store {
   const writer = new Writer(sql, onFatal);
-  const hands: Hands = { sql, writer, seal, recent: new Recent() };
+  const heldCounts = new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId));
+  const hands: Hands = { sql, writer, seal, recent: new Recent(), refused: new Refused(), heldCounts };
   let closing: Promise<void> | null = null;
   const close = async () => {
     await writer.drain();
@@ -47,13 +63,19 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
     actions: createActionStore(hands),
     outbox: createOutboxStore(hands),
     accounts: createAccountStore(sql, writer),
+    callbackHosts: createCallbackHostStore(hands),
     links: createLinkStore(hands),
     people: createPeopleStore(sql, writer),
     signing: createSigningStore(hands),
+    pauses: createPauseStore(hands),
+    audit: createAuditStore(hands),
     sealed: createSealedStore(hands),
     upkeep: createUpkeepStore(hands),
     facts: createFactStore(hands),
     isAlone,
+    get isAway() {
+      return writer.isAway;
+    },
     async probe() {
       // A write, since a full disk still reads; of another value each time, since SQLite writes nothing for the same one.
       await writer.write([
@@ -70,9 +92,13 @@ function createActionStore(hands: Hands): ActionStore {
   return {
     create: (creation) => createAction(hands, creation),
     apply: (write) => applyChange(hands, write),
+    isApplied: (write) => isApplied(hands, write),
+    force: (write) => forceChange(hands, write),
     claim: (due, at) => claimActions(hands, due, at),
     find: (accountId, id) => findAction(hands, accountId, id),
-    held: (accountId, after, limit) => findHeld(hands, accountId, after, limit),
+    held: (accountId, after, limit, keyId) => findHeld(hands, accountId, { after, keyId: keyId ?? null }, limit),
+    requesters: (accountId) => findRequesters(sql, accountId),
+    heldCount: (accountId, keyId) => countHeld(sql, accountId, keyId),
     findById: (id) => findActionById(hands, id),
     holderOf: (accountId, kind, key, now) => holderOf(hands, { accountId, kind, key }, now),
     list: (query) => listActions(hands, query),
@@ -84,11 +110,14 @@ function createActionStore(hands: Hands): ActionStore {
     knowsPosition: (position) => hasPosition(sql, position),
     lanes: (after, limit) => findLanes(sql, after, limit),
     pending: (lane, limit) => findPending(sql, lane, limit),
-    orphans: (leaseBefore, limit) => findOrphans(hands, leaseBefore, limit),
+    orphans: (leaseBefore, limit, after) => findOrphans(hands, leaseBefore, limit, after),
+    claimed: (due, at) => findClaimed(hands, due, at),
+    broken: (limit, after) => findBroken(hands, limit, after),
     reschedule: (setBack, limit) => rescheduleActions(writer, setBack, limit),
     history: (until, limit) => readHistory(sql, until, limit),
     asleep: (accountId, now) => findAsleep(sql, accountId, now),
     pruneKeys: (now) => pruneKeys(writer, now),
+    firstDueAt: () => findFirstDue(sql),
     waiting: () => countActions(sql),
   };
 }

@@ -12,9 +12,9 @@ export function createUpkeepStore({ sql, writer }: Pick<Hands, "sql" | "writer">
       const rows = await sql.read({ sql: HELD, args: [after, firstIdAfter(until), limit] });
       return rows.map(heldOf);
     },
-    async prune(finishedUntil, after) {
+    async prune(times, after) {
       await nextTurn();
-      return pruneStep({ sql, writer }, finishedUntil, after);
+      return pruneStep({ sql, writer }, times, after);
     },
   };
 }

@@ -1,5 +1,8 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ActionStatus } from "../../src/domain/action.ts";
+import { DUE_LANES_LOOKED_AT_MAX } from "../../src/domain/limits.ts";
 import type { OwedKind } from "../../src/domain/owed.ts";
+import { pausedWhere } from "./pauses.ts";
 import type { Sql } from "./sql.ts";
 
 /** Counted up to here: a metric of a longer queue says "at least". */
@@ -7,6 +10,31 @@ const COUNTED_MAX = 100_000;
 /** The statuses that are not final. Each has a partial index of its own, so that nothing else is looked at. */
 const STATUSES = ["pending", "active", "awaiting_approval"] as const satisfies readonly ActionStatus[];
 const KINDS = ["callback", "mail"] as const satisfies readonly OwedKind[];
+
+/**
+ * From the head of one lane to the head of the next by the index of the queues; the rows behind a head are not looked at.
+ * The next key of the host, else the next host of the account, else the next account: one comparison of them all with columns of a row would use the
+ * index for the account alone and walk over all lanes before it.
+ */
+const FIRST_DUE = `WITH RECURSIVE head (id, n) AS (
+  SELECT (SELECT id FROM actions WHERE status = 'pending' ORDER BY account_id, host, key_id, due_at LIMIT 1), 1
+  UNION ALL
+  SELECT coalesce(
+    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id = a.account_id AND b.host = a.host
+      AND b.key_id > a.key_id ORDER BY b.key_id, b.due_at LIMIT 1),
+    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id = a.account_id AND b.host > a.host
+      ORDER BY b.host, b.key_id, b.due_at LIMIT 1),
+    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id > a.account_id
+      ORDER BY b.account_id, b.host, b.key_id, b.due_at LIMIT 1)), n + 1
+  FROM head JOIN actions a ON a.id = head.id WHERE n < ?)
+  SELECT min(a.due_at) AS due_at FROM head JOIN actions a ON a.id = head.id
+  WHERE NOT (${pausedWhere("a.account_id", "a.key_id")})`;
+
+/** When the pending action that is due first is due; null: none is pending but what is paused. */
+export async function findFirstDue(sql: Sql): Promise<Date | null> {
+  const [row] = await sql.read({ sql: FIRST_DUE, args: [DUE_LANES_LOOKED_AT_MAX] });
+  return typeof row?.["due_at"] === "number" ? new Date(row["due_at"]) : null;
+}
 
 /** How many actions are not final, by status. */
 export async function countActions(sql: Sql): Promise<Partial<Record<ActionStatus, number>>> {
@@ -30,18 +58,14 @@ export async function countOwed(sql: Sql): Promise<Readonly<Record<OwedKind, num
   return { callback: counts.get("callback") ?? 0, mail: counts.get("mail") ?? 0 };
 }
 
-/** Counts the rows of each source, and adds up those of one name. */
+/** Counts the rows of each source, a turn of the event loop each (some 5 ms at most), and adds up those of one name. */
 async function countEach(sql: Sql, sources: readonly (readonly [name: string, source: string])[]) {
   const counts = new Map<string, number>();
-  const rows = await sql.read({
-    sql: sources
-      .map(([name, source]) => `SELECT '${name}' AS name, count(*) AS n FROM (SELECT 1 FROM ${source} LIMIT ?)`)
-      .join(" UNION ALL "),
-    args: sources.map(() => COUNTED_MAX),
-  });
-  for (const row of rows) {
-    const name = String(row["name"]);
-    counts.set(name, (counts.get(name) ?? 0) + Number(row["n"]));
+  for (const [name, source] of sources) {
+    const text = `SELECT count(*) AS n FROM (SELECT 1 FROM ${source} LIMIT ?)`;
+    const [row] = await sql.read({ sql: text, args: [COUNTED_MAX] });
+    counts.set(name, (counts.get(name) ?? 0) + Number(row?.["n"]));
+    await nextTurn();
   }
   return counts;
 }

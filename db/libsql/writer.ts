@@ -1,6 +1,12 @@
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
-import { FLUSH_BYTES_MAX, FLUSH_ROWS_MAX, WRITES_WAITING_MAX } from "../../src/domain/limits.ts";
-import { StoreUnavailable } from "../../src/ports/store.ts";
+import {
+  FLUSH_BYTES_MAX,
+  FLUSH_ROWS_MAX,
+  STORE_CALL_MS_MAX,
+  WRITES_WAITING_BYTES_MAX,
+  WRITES_WAITING_MAX,
+} from "../../src/domain/limits.ts";
+import { StoreBusy, StoreUnavailable } from "../../src/ports/store.ts";
 import { faultOf, unavailable } from "./fault.ts";
 import type { Done, Sql, Statement } from "./sql.ts";
 
@@ -22,26 +28,45 @@ export class Writer {
   readonly #sql: Sql;
   readonly #onFatal: (cause: unknown) => void;
   readonly #waiting: Write[] = [];
+  /** Of those that wait, and of those that are being committed. */
+  #bytes = 0;
   #flushing: Promise<void> | null = null;
   /** What a failed fsync has left on the disk nobody knows: until the process has ended nothing is written behind it. */
   #deathCause: unknown = null;
+  #isAway = false;
+  readonly #commitMsMax: number;
+  /** The commit that is under way takes longer than that: nothing is taken up behind it until it has ended. */
+  #isStuck = false;
 
   /** `onFatal` hears of a commit that was accepted and could not be made durable; the process must not go on. */
-  constructor(sql: Sql, onFatal: (cause: unknown) => void) {
+  constructor(sql: Sql, onFatal: (cause: unknown) => void, commitMsMax: number = STORE_CALL_MS_MAX) {
     this.#sql = sql;
     this.#onFatal = onFatal;
+    this.#commitMsMax = commitMsMax;
+  }
+
+  /** Whether the last commit found that nothing can be written, or has not ended in time. */
+  get isAway(): boolean {
+    return this.#isAway || this.#isStuck;
   }
 
   /**
-   * Writes the statements in one transaction with whatever else waits; one `Done` a statement. Rejects with
-   * `StoreUnavailable` when nothing can be written, or with the database's own error when these statements are at fault.
+   * Writes the statements in one transaction with whatever else waits; one `Done` a statement. Rejects with `StoreBusy`
+   * when too much waits, with `StoreUnavailable` when nothing can be written, or with the database's own error when these
+   * statements are at fault. Within the time of one commit, but then it is open whether they are written, or will be.
    */
   write(statements: readonly Statement[]): Promise<readonly Done[]> {
-    if (this.#waiting.length >= WRITES_WAITING_MAX) {
-      return Promise.reject(new StoreUnavailable(`More than ${WRITES_WAITING_MAX} writes wait for the disk.`));
+    if (this.#isStuck) return Promise.reject(tooLate());
+    const bytes = bytesOf(statements);
+    // One always fits, however large.
+    const isFull = this.#bytes > 0 && this.#bytes + bytes > WRITES_WAITING_BYTES_MAX;
+    if (isFull || this.#waiting.length >= WRITES_WAITING_MAX) {
+      const most = `${WRITES_WAITING_MAX} writes or ${WRITES_WAITING_BYTES_MAX} bytes`;
+      return Promise.reject(new StoreBusy(`More than ${most} would wait for the database.`));
     }
     const { promise, resolve, reject } = Promise.withResolvers<readonly Done[]>();
-    this.#waiting.push({ statements, bytes: bytesOf(statements), resolve, reject });
+    this.#waiting.push({ statements, bytes, resolve, reject });
+    this.#bytes += bytes;
     this.#flushing ??= this.#flush();
     return promise;
   }
@@ -59,7 +84,7 @@ export class Writer {
     await nextTurn();
     let tell = nobody;
     while (this.#waiting.length > 0) {
-      const committing = this.#commit(this.#take());
+      const committing = this.#commitInTime(this.#take());
       tell();
       // Sockets get their turn in every commit, also where the database has no thread of its own.
       [tell] = await Promise.all([committing, nextTurn()]);
@@ -70,6 +95,22 @@ export class Writer {
       await nextTurn();
     }
     this.#flushing = null;
+  }
+
+  async #commitInTime(writes: readonly Write[]): Promise<() => void> {
+    const timer = setTimeout(() => {
+      this.#isStuck = true;
+      const waiting = this.#waiting.splice(0);
+      refuse([...writes, ...waiting], tooLate());
+      this.#bytes -= sumOf(waiting);
+    }, this.#commitMsMax);
+    try {
+      return await this.#commit(writes);
+    } finally {
+      clearTimeout(timer);
+      this.#isStuck = false;
+      this.#bytes -= sumOf(writes);
+    }
   }
 
   /** As much as one commit may hold, in the order in which it came. */
@@ -89,10 +130,12 @@ export class Writer {
     if (this.#deathCause !== null) return refuse(writes, this.#deathCause);
     try {
       const done = await this.#batch(writes.flatMap((write) => write.statements));
+      this.#isAway = false;
       return () => resolveAll(writes, done);
     } catch (error) {
       const fault = faultOf(error);
       if (fault === "rejected") return this.#commitHalves(writes, error);
+      this.#isAway = true;
       if (fault === "fatal") this.#deathCause = error;
       refuse(writes, error);
       if (fault === "fatal") this.#onFatal(error);
@@ -138,6 +181,14 @@ function resolveAll(writes: readonly Write[], done: readonly Done[]): void {
 function refuse(writes: readonly Write[], cause: unknown): () => void {
   for (const write of writes) write.reject(unavailable(cause));
   return nobody;
+}
+
+function tooLate(): StoreUnavailable {
+  return new StoreUnavailable("The database has not answered in time.");
+}
+
+function sumOf(writes: readonly Write[]): number {
+  return writes.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 function nobody(): void {

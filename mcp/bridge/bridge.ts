@@ -38,6 +38,6 @@ function endpointOf(url: string): string {
     throw new Error("OUTGATE_URL must be the address of the service, like https://outgate.example.com.");
   }
   const parsed = new URL(url);
-  const path = parsed.pathname.replace(/\/+$/, "");
+  const path = parsed.pathname.replace(/(?<!\/)\/+$/, "");
   return `${parsed.origin}${path.endsWith("/mcp") ? path : `${path}/mcp`}`;
 }

@@ -1,12 +1,20 @@
 #!/usr/bin/env node
+import { apiKeyOf } from "../../src/client/api-key.ts";
 import { relayStreams, sendTo } from "./bridge.ts";
 
 /** The bridge alone, for a machine that has only Node: relays standard input to the service at OUTGATE_URL. */
-const { OUTGATE_URL: url, OUTGATE_API_KEY: key } = process.env;
+const { OUTGATE_URL: url } = process.env;
 const warn = (text: string) => void process.stderr.write(text);
 
-if (url === undefined || url === "" || key === undefined || key === "") {
-  warn("outgate mcp: set OUTGATE_URL and OUTGATE_API_KEY. To run the whole service, call `outgate mcp` with Bun.\n");
+const key = await apiKeyOf(process.env).catch((error: unknown) => {
+  warn(`outgate mcp: ${error instanceof Error ? error.message : String(error)}\n`);
+  return null;
+});
+
+if (url === undefined || url === "" || key === null) {
+  warn(
+    "outgate mcp: set OUTGATE_URL and OUTGATE_API_KEY, or OUTGATE_API_KEY_FILE. To run the whole service, call `outgate mcp` with Bun.\n",
+  );
   process.exitCode = 2;
 } else {
   await relayStreams(

@@ -1,3 +1,4 @@
+import { describeTlsFailure, tlsFailureOf } from "../../src/domain/tls.ts";
 import { isObject } from "./message.ts";
 
 /** An error as the line that answers a request. */
@@ -20,6 +21,8 @@ export function sentenceOf(error: unknown): string {
     return "Outgate does not answer at OUTGATE_URL: start it there, or correct the address.";
   }
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "The host name in OUTGATE_URL can't be resolved.";
+  const failure = tlsFailureOf(error);
+  if (failure !== null) return describeTlsFailure(failure, "OUTGATE_URL");
   return "The connection to Outgate broke. Repeat the call with the same idempotency_key.";
 }
 

@@ -19,44 +19,61 @@ export interface Authenticate {
 interface Remembered {
   readonly key: ApiKey;
   readonly caller: Caller;
-  readonly revoke: () => void;
+  readonly readAtMs: number;
   usedAtMs: number;
 }
 
 /** One header, the scheme in any case, a token of printable characters (RFC 6750; spec "Authentication"). */
 const BEARER = /^bearer +([!-~]{20,200})$/i;
 const KEYS_REMEMBERED_MAX = 10_000;
+/** A row is read again after so long: what a hand or another process has changed counts by then. */
+const KEY_FRESH_MS = 5_000;
+/** Signals of keys that were seen; the oldest ends whatever is still open by it, and its caller comes back. */
+const REVOCATIONS_MAX = 100_000;
 /** `last_used_at` is for people: to the minute is enough, and a write per request would be the dearest part of it. */
 const USED_EVERY_MS = 60_000;
 
 /**
  * Turns an Authorization header into a caller. Every failure is the same `unauthorized`, and its sentence says how to
- * get a key. Keys are looked up by hash and remembered, since the process that revokes one forgets it in the same turn.
+ * get a key. Keys are looked up by hash and remembered for a few seconds; the process that revokes one forgets it at once.
  */
 export function createAuthenticate({ accounts, secrets, clock }: AuthenticateDeps): Authenticate {
   const remembered = new Map<string, Remembered>();
+  // Apart from the rows: a key that is no longer remembered may still have streams open, which its end must reach.
+  const revocations = new Map<string, AbortController>();
   let forgotten = 0;
+
+  const revocationOf = (hash: string): AbortController => {
+    const known = revocations.get(hash);
+    if (known !== undefined) return known;
+    if (revocations.size >= REVOCATIONS_MAX) end(oldestOf(revocations));
+    const made = new AbortController();
+    revocations.set(hash, made);
+    return made;
+  };
+  const end = (hash: string) => {
+    forgotten += 1;
+    remembered.delete(hash);
+    revocations.get(hash)?.abort();
+    revocations.delete(hash);
+  };
 
   const recall = async (hash: string): Promise<Remembered> => {
     const known = remembered.get(hash);
-    if (known !== undefined) return known;
+    const nowMs = clock.monotonicMs();
+    if (known !== undefined && nowMs - known.readAtMs < KEY_FRESH_MS) return known;
     const before = forgotten;
     const key = await accounts.keyByHash(hash);
-    if (key === null || key.revokedAt !== null) throw unauthorized();
+    if (key === null || key.revokedAt !== null) {
+      // Not for a key that nobody knows: strangers would have every key that is being read meanwhile read again.
+      if (revocations.has(hash)) end(hash);
+      throw unauthorized();
+    }
     // Something was forgotten while this was read, perhaps this: what was read may be of the time before.
     if (forgotten !== before) return recall(hash);
-    // Another request has asked for the same key meanwhile; both have to hear of its end.
-    const same = remembered.get(hash);
-    if (same !== undefined) return same;
-    const end = new AbortController();
-    const caller = callerOf(key, end.signal);
-    const fresh: Remembered = { key, caller, revoke: () => end.abort(), usedAtMs: Number.NEGATIVE_INFINITY };
-    // The oldest goes: a map keeps the order in which it was filled.
-    if (remembered.size >= KEYS_REMEMBERED_MAX)
-      for (const oldest of remembered.keys()) {
-        remembered.delete(oldest);
-        break;
-      }
+    const caller = callerOf(key, revocationOf(hash).signal);
+    const fresh: Remembered = { key, caller, readAtMs: nowMs, usedAtMs: known?.usedAtMs ?? Number.NEGATIVE_INFINITY };
+    if (known === undefined && remembered.size >= KEYS_REMEMBERED_MAX) remembered.delete(oldestOf(remembered));
     remembered.set(hash, fresh);
     return fresh;
   };
@@ -72,12 +89,13 @@ export function createAuthenticate({ accounts, secrets, clock }: AuthenticateDep
     }
     return known.caller;
   };
-  const forget = (keyHash: string) => {
-    forgotten += 1;
-    remembered.get(keyHash)?.revoke();
-    remembered.delete(keyHash);
-  };
-  return Object.assign(authenticate, { forget });
+  return Object.assign(authenticate, { forget: end });
+}
+
+/** A map keeps the order in which it was filled. */
+function oldestOf(map: ReadonlyMap<string, unknown>): string {
+  const [oldest = ""] = map.keys();
+  return oldest;
 }
 
 /** A full disk refuses no reader: all that is lost is the time of a use. */

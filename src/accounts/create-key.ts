@@ -1,3 +1,4 @@
+import { type Audited, auditOf } from "../domain/audit.ts";
 import { authorize, type Caller } from "../domain/caller.ts";
 import { DomainError } from "../domain/errors.ts";
 import { LIVE_KEYS_MAX } from "../domain/limits.ts";
@@ -27,7 +28,7 @@ export interface NewKey {
   readonly key: string;
 }
 
-/** Makes a key (decisions 1). Throws `validation_error` when the account has its fill of live ones. */
+/** Makes a key (decisions 1). Throws `too_many_keys` when the account has its fill of live ones. */
 export function createCreateKey({ accounts, secrets, ids, clock }: CreateKeyDeps) {
   return async (caller: Caller, request: KeyRequest): Promise<NewKey> => {
     authorize(caller, "manage");
@@ -37,11 +38,16 @@ export function createCreateKey({ accounts, secrets, ids, clock }: CreateKeyDeps
     if (live.length >= LIVE_KEYS_MAX) throw tooMany();
     const key = secrets.newApiKey();
     const row = keyRow({ secrets, ids }, { ...request, accountId, key, now: clock.now() });
-    await accounts.addKey(row);
+    await accounts.addKey(row, auditOf(caller, keyCreated(row), row.createdAt));
     return { row, key };
   };
 }
 
 function tooMany(): DomainError {
-  return new DomainError("validation_error", `This account has ${LIVE_KEYS_MAX} live keys; revoke one of them first.`);
+  return new DomainError("too_many_keys", `This account has ${LIVE_KEYS_MAX} live keys; revoke one of them first.`);
+}
+
+/** What the audit log tells of a new key. */
+export function keyCreated({ id, name, role, hold, last4 }: ApiKey): Audited {
+  return { kind: "key_created", subject: id, detail: { name, role, hold, last4 } };
 }

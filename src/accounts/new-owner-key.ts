@@ -1,8 +1,10 @@
+import { auditOfSystem } from "../domain/audit.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { PeopleStore } from "../ports/people.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import type { AccountStore } from "../ports/accounts.ts";
+import { keyCreated } from "./create-key.ts";
 import { keyRow } from "./key-row.ts";
 
 export interface NewOwnerKeyDeps {
@@ -24,7 +26,8 @@ export function createNewOwnerKey({ accounts, people, secrets, ids, clock }: New
     if (accountId === undefined) return null;
     const key = secrets.newApiKey();
     const row = { accountId, key, name: "owner", role: "owner", hold: "none", now: clock.now() } as const;
-    await accounts.addKey(keyRow({ secrets, ids }, row));
+    const made = keyRow({ secrets, ids }, row);
+    await accounts.addKey(made, auditOfSystem(accountId, keyCreated(made), made.createdAt));
     return key;
   };
 }

@@ -1,4 +1,4 @@
-import { SESSION_MS_MAX } from "../domain/limits.ts";
+import { DEVICE_MS_MAX, SESSION_MS_MAX } from "../domain/limits.ts";
 import type { PersonRow, SessionRow } from "../ports/people.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import { type Person, personWith } from "./person.ts";
@@ -7,6 +7,8 @@ import { type Person, personWith } from "./person.ts";
 export interface Entered {
   readonly person: Person;
   readonly sessionToken: string;
+  /** By which this device is known from now on: only its cookie holds it. */
+  readonly deviceToken: string;
 }
 
 /** A session that begins: what is kept of it, and what its beginner gets. */
@@ -21,13 +23,28 @@ export interface SessionOf {
   readonly accountId: string;
 }
 
+/** 128 bits. */
+const DEVICE_ID_CHARS = 32;
+
 /** A session of 7 days (hostile 7). */
-export function newSession(secrets: Pick<Secrets, "hash" | "newToken">, whose: SessionOf, now: Date): NewSession {
+export function newSession(
+  secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">,
+  whose: SessionOf,
+  now: Date,
+): NewSession {
   const { person, accountId } = whose;
   const sessionToken = secrets.newToken();
   const expiresAt = new Date(now.getTime() + SESSION_MS_MAX);
   return {
     row: { hash: secrets.hash(sessionToken), personId: person.id, accountId, createdAt: now, expiresAt },
-    entered: { person: personWith(sessionToken, whose, secrets), sessionToken },
+    entered: {
+      person: personWith(sessionToken, whose, secrets),
+      sessionToken,
+      deviceToken: secrets.deviceToken({
+        personId: person.id,
+        deviceId: secrets.newToken().slice(0, DEVICE_ID_CHARS),
+        expiresAt: new Date(now.getTime() + DEVICE_MS_MAX),
+      }),
+    },
   };
 }

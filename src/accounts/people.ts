@@ -1,3 +1,4 @@
+import type { AuditStore } from "../ports/audit.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Passwords } from "../ports/passwords.ts";
@@ -8,12 +9,14 @@ import { createLogIn } from "./log-in.ts";
 import { createLogOut } from "./log-out.ts";
 import { createPresence } from "./presence.ts";
 import { createResume } from "./resume.ts";
+import { createSignInAudit } from "./sign-in-audit.ts";
 import { createSignUp } from "./sign-up.ts";
-import { createThrottle } from "./throttle.ts";
+import { createSignUpThrottle, createThrottle } from "./throttle.ts";
 import { createSeeWelcome, createTakeWelcome } from "./welcome.ts";
 
 export interface PeopleDeskDeps {
   readonly people: PeopleStore;
+  readonly audit: Pick<AuditStore, "record">;
   readonly passwords: Passwords;
   readonly secrets: Secrets;
   readonly ids: Pick<Ids, "account" | "key" | "person">;
@@ -29,13 +32,14 @@ export type PeopleDesk = ReturnType<typeof createPeopleDesk>;
 export function createPeopleDesk(deps: PeopleDeskDeps) {
   const presence = createPresence(deps);
   const throttle = createThrottle(deps.clock);
+  const signInAudit = createSignInAudit(deps);
   return {
-    signUp: createSignUp(deps),
-    logIn: createLogIn({ ...deps, throttle, presence }),
+    signUp: createSignUp({ ...deps, throttle: createSignUpThrottle(deps.clock) }),
+    logIn: createLogIn({ ...deps, throttle, presence, signInAudit }),
     logOut: createLogOut({ ...deps, presence }),
     resume: createResume(deps),
     stay: presence.stay,
-    changePassword: createChangePassword({ ...deps, throttle, presence }),
+    changePassword: createChangePassword({ ...deps, throttle, presence, signInAudit }),
     seeWelcome: createSeeWelcome(deps),
     takeWelcome: createTakeWelcome({ ...deps, presence }),
   };

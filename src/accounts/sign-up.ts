@@ -1,12 +1,16 @@
+import { auditOf } from "../domain/audit.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Passwords } from "../ports/passwords.ts";
 import type { PeopleStore } from "../ports/people.ts";
 import type { Secrets } from "../ports/secrets.ts";
+import { keyCreated } from "./create-key.ts";
+import { type RequestSource, turnOf } from "./device.ts";
 import { keyRow } from "./key-row.ts";
 import { newAccount } from "./new-account.ts";
 import { type Entered, newSession } from "./new-session.ts";
+import type { SignUpThrottle } from "./throttle.ts";
 
 /** An address and a password, as somebody gave them; the contract has checked their form. */
 export interface Credentials {
@@ -17,39 +21,50 @@ export interface Credentials {
 export interface SignUpDeps {
   readonly people: Pick<PeopleStore, "find" | "signUp">;
   readonly passwords: Pick<Passwords, "hash">;
-  readonly secrets: Pick<Secrets, "hash" | "newApiKey" | "newRootSecret" | "newToken" | "seal">;
+  readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newApiKey" | "newRootSecret" | "newToken" | "seal">;
   readonly ids: Pick<Ids, "account" | "key" | "person">;
   readonly clock: Pick<Clock, "now">;
+  readonly throttle: SignUpThrottle;
   /** The setting SIGNUPS. */
   readonly signupsOpen: boolean;
 }
 
 /** Makes an account with its first person and an owner key, which is handed out this once. */
 export interface SignUp {
-  (credentials: Credentials): Promise<Entered & { readonly apiKey: string }>;
+  (credentials: Credentials, source: RequestSource): Promise<Entered & { readonly apiKey: string }>;
   readonly isOpen: boolean;
   /** Throws `forbidden` where nobody may sign up; asked before anything else is looked at. */
   readonly requireOpen: () => void;
 }
 
-/** Throws `email_taken` when somebody has the address, in any case. */
-export function createSignUp({ people, passwords, secrets, ids, clock, signupsOpen }: SignUpDeps): SignUp {
+/** Throws `email_taken` when somebody has the address, in any case; `RetryLater` where a client tries too often. */
+export function createSignUp(deps: SignUpDeps): SignUp {
+  const { people, passwords, secrets, ids, clock, throttle, signupsOpen } = deps;
   const requireOpen = () => {
     if (signupsOpen) return;
     throw new DomainError("forbidden", "Nobody may sign up here; SIGNUPS is the setting that says so.");
   };
-  const signUp = async ({ email, password }: Credentials) => {
+  const signUp = async ({ email, password }: Credentials, source: RequestSource) => {
     requireOpen();
+    // Those are counted too that are told of a taken address, or a list of addresses could be tried at any speed.
+    const takeBack = throttle(source.client);
     // Before the hash, which costs a hundred times as much; the write decides between two that race.
     if ((await people.find(email)) !== null) throw emailTaken();
-    const passwordHash = await passwords.hash(password);
+    const passwordHash = await passwords.hash(password, turnOf(source, null)).catch((error: unknown) => {
+      takeBack();
+      throw error;
+    });
     const now = clock.now();
     const account = newAccount({ secrets, ids }, now);
     const person = { id: ids.person(), email, passwordHash, createdAt: now };
     const apiKey = secrets.newApiKey();
     const key = { accountId: account.id, key: apiKey, name: "owner", role: "owner", hold: "none", now } as const;
     const session = newSession(secrets, { person, accountId: account.id }, now);
-    const all = { account, key: keyRow({ secrets, ids }, key), person, session: session.row };
+    const row = keyRow({ secrets, ids }, key);
+    const caller = { ...session.entered.person.caller, client: source.client };
+    const told = [{ kind: "signed_up", subject: email } as const, keyCreated(row)];
+    const audit = told.map((audited) => auditOf(caller, audited, now));
+    const all = { account, key: row, person, session: session.row, audit };
     if (!(await people.signUp(all))) throw emailTaken();
     return { ...session.entered, apiKey };
   };

@@ -1,6 +1,7 @@
 import { PASSWORD_LINK_MS_MAX, WELCOME_LINK_MS_MAX } from "../domain/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { PeopleStore } from "../ports/people.ts";
+import type { WelcomeLink } from "../ports/welcome-link.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import type { AccountStore } from "../ports/accounts.ts";
 
@@ -20,10 +21,14 @@ export function createOfferWelcome({ accounts, people, secrets, clock }: Welcome
     const account = await accounts.first();
     if (account === null) return null;
     const token = secrets.newToken();
-    const [createdAt, expiresAt] = from(clock.now(), WELCOME_LINK_MS_MAX);
-    const link = { hash: secrets.hash(token), personId: null, accountId: account.id, createdAt, expiresAt };
-    return (await people.offer(link)) ? token : null;
+    return (await people.offer(welcomeLink(secrets.hash(token), account.id, clock.now()))) ? token : null;
   };
+}
+
+/** The row of a link whose visitor becomes the account's first person. */
+export function welcomeLink(hash: string, accountId: string, now: Date): WelcomeLink {
+  const [createdAt, expiresAt] = from(now, WELCOME_LINK_MS_MAX);
+  return { hash, personId: null, accountId, createdAt, expiresAt };
 }
 
 /** The same for somebody who has lost their password: the link's visitor chooses a new one. Null: nobody has the address. */

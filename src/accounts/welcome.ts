@@ -1,3 +1,4 @@
+import { auditOf } from "../domain/audit.ts";
 import { DomainError } from "../domain/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
@@ -11,7 +12,7 @@ import { type Credentials, emailTaken } from "./sign-up.ts";
 export interface WelcomeDeps {
   readonly people: Pick<PeopleStore, "find" | "link" | "renewPassword" | "welcome">;
   readonly passwords: Pick<Passwords, "hash">;
-  readonly secrets: Pick<Secrets, "hash" | "newToken">;
+  readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">;
   readonly ids: Pick<Ids, "person">;
   readonly clock: Pick<Clock, "now">;
   readonly presence: Pick<Presence, "look">;
@@ -37,25 +38,32 @@ export function createSeeWelcome({ people, secrets, clock }: Pick<WelcomeDeps, "
  * count. Throws `not_found` as above, `email_taken` when another person has the address.
  */
 export function createTakeWelcome({ people, passwords, secrets, ids, clock, presence }: WelcomeDeps) {
-  const begin = async ({ personId, accountId, email }: LiveLink, credentials: Credentials, linkHash: string) => {
-    const passwordHash = await passwords.hash(credentials.password);
+  const begin = async (
+    { personId, accountId, email }: LiveLink,
+    credentials: Credentials,
+    { linkHash, client }: { readonly linkHash: string; readonly client: string },
+  ) => {
+    const passwordHash = await passwords.hash(credentials.password, { lane: accountId, isKnown: true });
     const now = clock.now();
     const person = { id: personId ?? ids.person(), email: email ?? credentials.email, passwordHash, createdAt: now };
     const { row, entered } = newSession(secrets, { person, accountId }, now);
+    const kind = personId === null ? "signed_up" : "password_changed";
+    const told = { kind, subject: person.email, detail: { by: "link" } } as const;
+    const audit = auditOf({ ...entered.person.caller, client }, told, now);
     if (personId !== null) {
-      if (!(await people.renewPassword(linkHash, passwordHash, row))) return "gone";
+      if (!(await people.renewPassword(linkHash, passwordHash, row, audit))) return "gone";
       await presence.look(personId);
       return entered;
     }
-    const became = await people.welcome(linkHash, person, row);
+    const became = await people.welcome(linkHash, person, row, audit);
     return became === "taken" ? entered : became;
   };
-  return async (token: string, credentials: Credentials): Promise<Entered> => {
+  return async (token: string, credentials: Credentials, client: string): Promise<Entered> => {
     const linkHash = secrets.hash(token);
     const link = await people.link(linkHash, clock.now());
     if (link === null) throw gone();
     if (link.personId === null && (await people.find(credentials.email)) !== null) throw emailTaken();
-    const entered = await begin(link, credentials, linkHash);
+    const entered = await begin(link, credentials, { linkHash, client });
     if (entered === "gone") throw gone();
     if (entered === "email_taken") throw emailTaken();
     return entered;

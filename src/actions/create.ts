@@ -1,6 +1,10 @@
 import { type Action, type ActionRequest, firstState } from "../domain/action.ts";
 import { authorize, type Caller } from "../domain/caller.ts";
+import type { Creator } from "../domain/creator.ts";
 import { differs } from "../domain/dedupe.ts";
+import { DomainError, type Issue } from "../domain/errors.ts";
+import { HELD_PER_KEY_MAX } from "../domain/limits.ts";
+import { largeBytesOf } from "../domain/size.ts";
 import type { Happening } from "../domain/timeline.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -9,6 +13,7 @@ import type { Ids } from "../ports/ids.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { ActionStore } from "../ports/store.ts";
 import type { Owe } from "./owe.ts";
+import type { Recipients } from "./recipients.ts";
 
 export interface CreateDeps {
   readonly actions: ActionStore;
@@ -18,6 +23,7 @@ export interface CreateDeps {
   readonly metrics: Metrics;
   readonly owe: Owe;
   readonly dispatcher: Dispatcher;
+  readonly recipients: Pick<Recipients, "issues">;
 }
 
 /** The action that a create made or found. `differs` is there only when it was found (decisions 3). */
@@ -27,13 +33,16 @@ export interface CreateAnswer {
 }
 
 /**
- * Stores an action that has passed every check, or finds the one that its key means (spec "POST /v1/actions"). It is
+ * Stores an action that has passed every check of its own, or finds the one that its key means. Throws `invalid_url` or
+ * `validation_error` where it names a callback or an address that its creator may not name. It is
  * durable when this resolves, and the answer shows it as it was created, whatever has happened by then: where a slot is
  * free the commit that creates it claims it too, so that it is sent one commit sooner.
  */
-export function createCreate({ actions, clock, ids, bus, metrics, owe, dispatcher }: CreateDeps) {
-  return async (caller: Caller, request: ActionRequest): Promise<CreateAnswer> => {
+export function createCreate({ actions, clock, ids, bus, metrics, owe, dispatcher, recipients }: CreateDeps) {
+  /** `creator`: under whose rules, where somebody else has written the request. */
+  return async (caller: Caller, request: ActionRequest, creator: Creator = caller): Promise<CreateAnswer> => {
     authorize(caller, "create");
+    refuseAny(await recipients.issues(caller.accountId, creator, request));
     const now = clock.now();
     const action: Action = {
       ...request,
@@ -43,8 +52,10 @@ export function createCreate({ actions, clock, ids, bus, metrics, owe, dispatche
       revision: 1,
       createdAt: now,
       createdBy: caller.actor,
+      keyId: caller.keyId ?? "",
+      creator: { role: creator.role, hold: creator.hold },
     };
-    const seat = action.approve ? null : dispatcher.reserve(action);
+    const seat = action.approve ? null : dispatcher.reserve(action, largeBytesOf(action));
     const happenings = firstHappenings(action);
     const creation = {
       action,
@@ -53,9 +64,13 @@ export function createCreate({ actions, clock, ids, bus, metrics, owe, dispatche
       claim: seat?.claim ?? null,
     };
     const created = await actions.create(creation).catch((error: unknown) => {
-      seat?.leave();
+      seat?.fail(action);
       throw error;
     });
+    if (created.kind === "too_many_held") {
+      seat?.leave();
+      throw tooManyHeld();
+    }
     metrics.created(created.kind);
     if (created.kind === "matched") {
       seat?.leave();
@@ -69,6 +84,21 @@ export function createCreate({ actions, clock, ids, bus, metrics, owe, dispatche
     bus.publish(action);
     return { action };
   };
+}
+
+function tooManyHeld(): DomainError {
+  return new DomainError(
+    "too_many_held",
+    `This key has ${HELD_PER_KEY_MAX} actions that await approval. Wait until some are approved or rejected, or cancel those that are not needed any more.`,
+  );
+}
+
+function refuseAny(issues: readonly Issue[]): void {
+  if (issues.length === 0) return;
+  if (issues.some(({ field }) => field === "callback")) {
+    throw new DomainError("invalid_url", "No callback may go to this URL.", issues);
+  }
+  throw new DomainError("validation_error", "The request has fields that are not valid.", issues);
 }
 
 function firstHappenings(action: Action): readonly Happening[] {

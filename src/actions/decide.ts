@@ -1,13 +1,15 @@
 import type { Action } from "../domain/action.ts";
+import { type Audited, auditOf } from "../domain/audit.ts";
 import { authorize, type Caller } from "../domain/caller.ts";
 import { type Change, type DecisionInput, isHeldIn, isRefusal, type Refusal, tooLate } from "../domain/change.ts";
 import { DomainError } from "../domain/errors.ts";
 import { DECIDE_TRIES_MAX } from "../domain/limits.ts";
+import { maskText } from "../domain/mask.ts";
 import type { Operation } from "../domain/transition.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Metrics } from "../ports/metrics.ts";
-import type { ActionStore } from "../ports/store.ts";
+import { type ActionStore, type ChangeWrite, RowRefused } from "../ports/store.ts";
 import type { Owe } from "./owe.ts";
 
 export interface DecideDeps {
@@ -46,7 +48,8 @@ export function createDecide(deps: DecideDeps, operation: Operation, law: Law): 
         : tooLate(operation, action);
       if (isRefusal(change)) throw new DomainError(change.refused, change.message);
       const { after } = change;
-      if (await actions.apply({ change, at: now, outbox: owe(after, now, change.happenings) })) {
+      const audit = auditOf(caller, auditedOf(operation, action, after, reason), now);
+      if (await isWritten(actions, { change, at: now, outbox: owe(after, now, change.happenings), audit })) {
         metrics.decided(operation);
         bus.publish(after);
         return after;
@@ -54,6 +57,28 @@ export function createDecide(deps: DecideDeps, operation: Operation, law: Law): 
     }
     throw new DomainError("unavailable", `Action ${id} is changing too fast to decide on it; try again.`);
   };
+}
+
+/** What the audit log tells of a decision. */
+function auditedOf(operation: Operation, before: Action, after: Action, reason: string | null): Audited {
+  const isRejection = operation === "cancel" && before.status === "awaiting_approval";
+  const kind = isRejection ? "rejected" : AUDITED[operation];
+  // What somebody wrote may hold anything.
+  const why = reason === null ? {} : { reason: maskText(reason) };
+  return { kind, subject: after.id, detail: { method: after.method, host: after.host, run: after.run, ...why } };
+}
+
+const AUDITED = { approve: "approved", cancel: "cancelled", retry: "retried" } as const;
+
+/** A row that was altered by hand is ended by the service within seconds: until then nobody can decide on it. */
+async function isWritten(actions: Pick<ActionStore, "apply">, write: ChangeWrite): Promise<boolean> {
+  try {
+    return await actions.apply(write);
+  } catch (error) {
+    if (!(error instanceof RowRefused)) throw error;
+    const { id } = write.change.before;
+    throw new DomainError("unavailable", `Action ${id} was altered where it is stored and is being ended; try again.`);
+  }
 }
 
 function inputOf({ actor, via }: Caller, reason: string | null, now: Date): DecisionInput {

@@ -6,14 +6,14 @@ import { createHeld, createUnusual } from "./held.ts";
 import { createList } from "./list.ts";
 import { createRetry } from "./retry.ts";
 import { createCountRetryable, createRetryMany } from "./retry-many.ts";
-import { createTimeline } from "./timeline.ts";
+import { createTimeline, type TimelineDeps } from "./timeline.ts";
 import { createWait } from "./wait.ts";
 
 /** Every use case of actions; what REST, pages and agent tools all call. */
 export type ActionDesk = ReturnType<typeof createActionDesk>;
 
 /** Puts the verbs on one desk. */
-export function createActionDesk(deps: CreateDeps & ApproveDeps) {
+export function createActionDesk(deps: CreateDeps & ApproveDeps & TimelineDeps) {
   const retry = createRetry(deps);
   return {
     create: createCreate(deps),
@@ -21,7 +21,7 @@ export function createActionDesk(deps: CreateDeps & ApproveDeps) {
     held: createHeld(deps.actions),
     unusual: createUnusual(deps.actions),
     list: createList(deps.actions),
-    timeline: createTimeline(deps.actions),
+    timeline: createTimeline(deps),
     wait: createWait(deps),
     approve: createApprove(deps),
     cancel: createCancel(deps),

@@ -1,9 +1,10 @@
+import { auditOfSystem } from "../domain/audit.ts";
 import { expire } from "../domain/expire.ts";
 import { EXPIRE_AT_ONCE_MAX, EXPIRE_SCAN_ROWS_MAX } from "../domain/limits.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
-import type { ActionStore } from "../ports/store.ts";
+import { type ActionStore, StoreUnavailable } from "../ports/store.ts";
 import type { HeldAction, UpkeepStore } from "../ports/upkeep.ts";
 import type { Owe } from "./owe.ts";
 
@@ -11,7 +12,7 @@ export interface ExpireDeps {
   readonly actions: Pick<ActionStore, "find" | "apply">;
   readonly upkeep: Pick<UpkeepStore, "held">;
   readonly bus: Pick<Bus, "publish">;
-  readonly log: Pick<Log, "info">;
+  readonly log: Pick<Log, "info" | "error">;
   readonly metrics: Pick<Metrics, "decided">;
   readonly owe: Owe;
 }
@@ -45,18 +46,28 @@ export function createExpire(deps: ExpireDeps, hoursMax: number): Expire {
   };
 }
 
-/** False: somebody decided before, or does in this moment. What is still held then is found by the next walk. */
+/** False: somebody decided before or does in this moment, or its row was altered. What is still held then is found by the next walk. */
 async function expireOne(
-  { actions, bus, metrics, owe }: ExpireDeps,
+  { actions, bus, log, metrics, owe }: ExpireDeps,
   held: HeldAction & { readonly hoursMax: number },
   now: Date,
 ): Promise<boolean> {
-  const action = await actions.find(held.accountId, held.id);
-  const change = action === null ? null : expire(action, held, now);
-  if (change === null) return false;
-  const outbox = owe(change.after, now, change.happenings);
-  if (!(await actions.apply({ change, at: now, outbox }))) return false;
-  metrics.decided("cancel");
-  bus.publish(change.after);
-  return true;
+  try {
+    const action = await actions.find(held.accountId, held.id);
+    const change = action === null ? null : expire(action, held, now);
+    if (change === null) return false;
+    const outbox = owe(change.after, now, change.happenings);
+    const { id, accountId, method, host, run } = change.after;
+    const audited = { kind: "cancelled", subject: id, detail: { method, host, run } } as const;
+    const audit = auditOfSystem(accountId, audited, now);
+    if (!(await actions.apply({ change, at: now, outbox, audit }))) return false;
+    metrics.decided("cancel");
+    bus.publish(change.after);
+    return true;
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    // It holds up no other, and is tried again by the next walk.
+    log.error("approval.not_expired", { action_id: held.id, error: error instanceof Error ? error.name : "unknown" });
+    return false;
+  }
 }

@@ -9,6 +9,7 @@ import type { Secrets } from "../ports/secrets.ts";
 import type { LinkStore } from "../ports/links.ts";
 import type { ActionStore } from "../ports/store.ts";
 import type { Decide } from "./decide.ts";
+import type { Recipients } from "./recipients.ts";
 
 export interface FollowLinkDeps {
   readonly links: Pick<LinkStore, "find">;
@@ -16,6 +17,7 @@ export interface FollowLinkDeps {
   readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash">;
   readonly clock: Clock;
   readonly desk: { readonly approve: Decide; readonly cancel: Decide };
+  readonly recipients: Pick<Recipients, "mayMail">;
 }
 
 /** What a link opens. */
@@ -24,7 +26,10 @@ export interface OpenedLink {
   /** Which of the two links of the mail it is. */
   readonly decision: Decision;
   readonly expiresAt: Date;
-  /** False: it was decided, cancelled or begun again, or its days are over. Then the receipt is all there is to see. */
+  /**
+   * False: it was decided, cancelled or begun again, its days are over, or whoever was sent it may not approve any more.
+   * Then the receipt is all there is to see.
+   */
   readonly isLive: boolean;
   /** What a person should look at twice; nothing where there is nothing to decide any more. */
   readonly unusual: readonly Unusual[];
@@ -36,13 +41,13 @@ export interface FollowLink {
   open(token: string): Promise<OpenedLink | null>;
   /**
    * Decides, if nobody else has: one decision, whatever came first. What it opens afterwards tells what holds by then; a
-   * link that was late changes nothing. Null: no such link.
+   * link that was late changes nothing. `client`: where the request comes from. Null: no such link.
    */
-  decide(token: string, decision: Decision, reason: string | null): Promise<OpenedLink | null>;
+  decide(token: string, decision: Decision, reason: string | null, client: string): Promise<OpenedLink | null>;
 }
 
 /** Opens approval links and decides by them, with the same approve and cancel as everybody else (decisions 7). */
-export function createFollowLink({ links, actions, secrets, clock, desk }: FollowLinkDeps): FollowLink {
+export function createFollowLink({ links, actions, secrets, clock, desk, recipients }: FollowLinkDeps): FollowLink {
   const open = async (token: string): Promise<OpenedLink | null> => {
     const claimed = secrets.readApprovalToken(token);
     const link = claimed === null ? null : await links.find(claimed);
@@ -50,19 +55,21 @@ export function createFollowLink({ links, actions, secrets, clock, desk }: Follo
     const action = await actions.findById(link.actionId);
     if (action === null) return null;
     const { decision, expiresAt } = link;
-    const isLive = isHeldIn(action, link.run) && clock.now() < expiresAt;
+    const isOpen = isHeldIn(action, link.run) && clock.now() < expiresAt;
+    // Whoever was sent it may have left the account, or the APPROVERS, since.
+    const isLive = isOpen && (await recipients.mayMail(action.accountId, action.creator, action.notifyEmail ?? ""));
     if (!isLive) return { action, decision, expiresAt, isLive, unusual: [] };
     const called = await actions.calledHosts(action.accountId, [action.hostname]);
     return { action, decision, expiresAt, isLive, unusual: unusualOf(action, called) };
   };
   return {
     open,
-    async decide(token, decision, reason) {
+    async decide(token, decision, reason, client) {
       const opened = await open(token);
       if (opened === null || !opened.isLive) return opened;
       const { action } = opened;
       const verb = decision === "approve" ? desk.approve : desk.cancel;
-      await verb(holderOf(action), action.id, reason, action.run).catch(unlessTooLate);
+      await verb({ ...holderOf(action), client }, action.id, reason, action.run).catch(unlessTooLate);
       return open(token);
     },
   };

@@ -17,10 +17,10 @@ const DAY_MS = 86_400_000;
 /** `RETENTION_DAYS`. Between two steps it rests, so that even a first pass over years of actions delays nobody's write. */
 export function createPrune({ upkeep, clock, log }: PruneDeps, days: number): Prune {
   return async (now, stop) => {
-    const until = new Date(now.getTime() - days * DAY_MS);
+    const times = { now, finishedUntil: new Date(now.getTime() - days * DAY_MS) };
     let deleted = 0;
     for (let after: string | null = ""; after !== null && !stop.aborted;) {
-      const step = await upkeep.prune(until, after);
+      const step = await upkeep.prune(times, after);
       deleted += step.deleted;
       after = step.next;
       if (step.deleted > 0) await new Promise<void>((resolve) => void clock.after(PRUNE_REST_MS, resolve));

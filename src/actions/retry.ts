@@ -1,11 +1,12 @@
 import type { Action } from "../domain/action.ts";
 import { isRefusal, type Refusal, retry } from "../domain/change.ts";
+import { HELD_PER_KEY_MAX } from "../domain/limits.ts";
 import { isHeld } from "../domain/roles.ts";
 import { createDecide, type Decide, type DecideDeps } from "./decide.ts";
 
 /**
  * Begins a new run of a failed or cancelled action (decisions 3). Throws `not_retryable` from any other status, and where
- * another live action holds the same `dedupe` key by now; `forbidden` where the caller's key may send nothing like it
+ * another live action holds the same `dedupe` key by now, or too many of its key's await approval; `forbidden` where the caller's key may send nothing like it
  * without a yes, and the action asks for none: no key gets past its hold by what another one has created.
  */
 export function createRetry(deps: DecideDeps): Decide {
@@ -13,6 +14,9 @@ export function createRetry(deps: DecideDeps): Decide {
     const change = retry(action, input);
     if (isRefusal(change)) return change;
     if (!action.approve && isHeld(hold, action.method)) return beyondHold(action);
+    if (action.approve && (await deps.actions.heldCount(action.accountId, action.keyId)) >= HELD_PER_KEY_MAX) {
+      return tooManyHeld(action);
+    }
     if (action.dedupe === null) return change;
     const holder = await deps.actions.holderOf(action.accountId, "dedupe", action.dedupe, input.now);
     return holder === null || holder.id === action.id ? change : dedupeTaken(action, holder);
@@ -23,6 +27,13 @@ function beyondHold({ id, method }: Action): Refusal {
   return {
     refused: "forbidden",
     message: `Whatever this key sends by ${method} needs a person's yes, and action ${id} asks for none: create it anew, which holds it, or have it retried with a key that has no such hold.`,
+  };
+}
+
+function tooManyHeld({ id }: Action): Refusal {
+  return {
+    refused: "not_retryable",
+    message: `Action ${id} cannot be retried now: ${HELD_PER_KEY_MAX} actions of the key that created it await approval. Decide on some of them first.`,
   };
 }
 

@@ -1,7 +1,8 @@
 import { type Action, isTerminal } from "../domain/action.ts";
-import { authorize, type Caller } from "../domain/caller.ts";
+import { authorize, type Caller, holderOf } from "../domain/caller.ts";
 import { DomainError } from "../domain/errors.ts";
 import { WAITERS_PER_ACCOUNT_MAX } from "../domain/limits.ts";
+import { countByHolder, whoMakesRoom } from "../domain/share.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ActionStore } from "../ports/store.ts";
@@ -20,11 +21,12 @@ export interface Waiting {
 
 /**
  * Resolves when the action is final, or with what it is when the wait is over. It subscribes first and reads second, so
- * that no change falls between; at the deadline it reads again, because memory is only a hint. Throws `unauthorized` as
- * soon as the caller's key is revoked.
+ * that no change falls between; at the deadline it reads again, because memory is only a hint. Where the account has no
+ * place left the key with the most makes room for one with few: its oldest wait is over at once, and so is this one where
+ * there is none. Throws `unauthorized` as soon as the caller's key is revoked.
  */
 export function createWait({ actions, clock, bus }: WaitDeps) {
-  const waiting = new Map<string, number>();
+  const waiting = new Map<string, Set<Waiter>>();
 
   return async (caller: Caller, id: string, { waitMs, stop }: Waiting): Promise<Action> => {
     authorize(caller, "read");
@@ -34,14 +36,15 @@ export function createWait({ actions, clock, bus }: WaitDeps) {
       if (action === null) throw new DomainError("not_found", "There is no such action.");
       return action;
     };
-    const others = waiting.get(accountId) ?? 0;
-    if (others >= WAITERS_PER_ACCOUNT_MAX) return read();
-
-    waiting.set(accountId, others + 1);
+    const waiters = waiting.get(accountId) ?? new Set();
     const end = Promise.withResolvers<Action | null>();
-    const unwatch = bus.watch(id, (action) => isTerminal(action.status) && end.resolve(action));
-    const unring = clock.after(waitMs, () => end.resolve(null));
     const onStop = () => end.resolve(null);
+    const waiter: Waiter = { holder: holderOf(caller), end: onStop };
+    if (waiters.size >= WAITERS_PER_ACCOUNT_MAX && !makeRoom(waiters, waiter.holder)) return read();
+
+    waiting.set(accountId, waiters.add(waiter));
+    const unwatch = bus.watch(id, (action) => isTerminal(action.status) && end.resolve(action));
+    const unring = clock.after(waitMs, onStop);
     stop?.addEventListener("abort", onStop);
     caller.revoked?.addEventListener("abort", onStop);
     try {
@@ -56,9 +59,23 @@ export function createWait({ actions, clock, bus }: WaitDeps) {
       unring();
       stop?.removeEventListener("abort", onStop);
       caller.revoked?.removeEventListener("abort", onStop);
-      const left = (waiting.get(accountId) ?? 1) - 1;
-      if (left === 0) waiting.delete(accountId);
-      else waiting.set(accountId, left);
+      waiters.delete(waiter);
+      if (waiters.size === 0 && waiting.get(accountId) === waiters) waiting.delete(accountId);
     }
   };
+}
+
+interface Waiter {
+  readonly holder: string;
+  readonly end: () => void;
+}
+
+/** Ends the oldest wait of whoever has the most, or tells that nobody has too many. */
+function makeRoom(waiters: Set<Waiter>, holder: string): boolean {
+  const victim = whoMakesRoom(countByHolder(waiters), holder);
+  const oldest = waiters.values().find((waiter) => waiter.holder === victim);
+  if (oldest === undefined) return false;
+  waiters.delete(oldest);
+  oldest.end();
+  return true;
 }

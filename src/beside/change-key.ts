@@ -1,4 +1,6 @@
+import { FIRST_KEYS_FACT, FIRST_KEYS_PLACE } from "../accounts/bootstrap.ts";
 import { ANOTHER_KEY, checkOpens, KEY_FACTS, keptLinkKey, LINK_KEY_PLACE } from "../master-key.ts";
+import type { Secrets } from "../ports/secrets.ts";
 import type { Store } from "../ports/store.ts";
 import { reseal, type Resealed } from "./reseal.ts";
 import { fingerprint, keyIdOf } from "../secrets/master.ts";
@@ -49,12 +51,24 @@ export async function changeKey(
   // Links are known by their hashes, whatever key made them.
   if (newLinks) await store.links.forgetAll();
   const linkKey = newLinks ? null : ((await keptLinkKey(store, from)) ?? linkKeyOf(present));
+  const firstKeys = await store.facts.read(FIRST_KEYS_FACT);
   await store.facts.writeAll({
     [KEY_FACTS.links]: linkKey === null ? null : to.seal(linkKey, LINK_KEY_PLACE),
+    // A first start may have ended before it showed them.
+    [FIRST_KEYS_FACT]: firstKeys === null ? null : firstKeysUnder(to, firstKeys, from),
     [KEY_FACTS.present]: fingerprint(next),
     [KEY_FACTS.next]: null,
   });
   return resealed;
+}
+
+/** Null where it was altered: a start shows no keys then, and `outgate new-owner-key` makes another. */
+function firstKeysUnder(to: Pick<Secrets, "seal">, sealed: string, from: Pick<Secrets, "open">): string | null {
+  try {
+    return to.seal(from.open(sealed, FIRST_KEYS_PLACE), FIRST_KEYS_PLACE);
+  } catch {
+    return null;
+  }
 }
 
 const NEXT_KEY_MISSING =

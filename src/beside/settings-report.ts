@@ -20,6 +20,7 @@ const SECRETS: ReadonlySet<SettingName> = new Set([
   "BOOTSTRAP_API_KEY",
   "DATABASE_AUTH_TOKEN",
   "MAILGUN_API_KEY",
+  "METRICS_TOKEN",
 ]);
 
 /** Reads the settings as a start would, and says what it finds instead of starting. */

@@ -29,13 +29,15 @@ export function describe(action: Action, { paint, url, io }: Session): string {
     ["", { text: action.status, color: STATUS_COLOR[action.status] }],
     ["call", seen(`${action.method} ${action.url}`)],
     ["attempts", `${action.attempts} of ${action.retries}`],
+    ["paused", pausedOf(action)],
     ["next retry", action.next_retry_at],
     ["answer", answerOf(action)],
     ["error", action.last_error],
+    ["callback", action.callback === null ? null : seen(action.callback)],
     ["approved", action.approved_at === null ? null : seen(`${action.approved_at} by ${action.approved_by}`)],
     ["created", action.created_at],
     ["finished", action.finished_at],
-    ["receipt", action.receipt_url === null ? null : `${url}${action.receipt_url}`],
+    ["receipt", action.receipt_url === null ? null : new URL(action.receipt_url, url).href],
     ["you may", action.actions.length === 0 ? null : action.actions.join(", ")],
     ["note", foundOf(action)],
   ];
@@ -45,6 +47,11 @@ export function describe(action: Action, { paint, url, io }: Session): string {
 
 function indented(rows: readonly (readonly [name: string, value: Cell])[]): readonly (readonly Cell[])[] {
   return rows.map(([name, value]) => [`  ${name}`, value]);
+}
+
+function pausedOf({ pause }: Action): string | null {
+  if (pause === undefined) return null;
+  return seen(`${pause.kind} since ${pause.created_at}${pause.reason === null ? "" : `: ${pause.reason}`}`);
 }
 
 function answerOf({ response_code: code, response_body: body, duration_ms: ms }: Action): string | null {

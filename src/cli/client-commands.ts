@@ -38,6 +38,26 @@ export const CLIENT_COMMANDS: Commands = {
     summary: "list, make and revoke keys (owner key)",
     load: async () => (await import("./commands/keys.ts")).keysCommand,
   },
+  "callback-hosts": {
+    summary: "list where callbacks of keys with a hold may go (owner key)",
+    load: async () => (await import("./commands/callback-hosts.ts")).callbackHostsCommand,
+  },
+  pause: {
+    summary: "stop the account, or what one key created, at once (owner key)",
+    load: async () => (await import("./commands/pauses.ts")).pauseCommand,
+  },
+  resume: {
+    summary: "end a pause",
+    load: async () => (await import("./commands/pauses.ts")).resumeCommand,
+  },
+  pauses: {
+    summary: "list what is paused",
+    load: async () => (await import("./commands/pauses.ts")).pausesCommand,
+  },
+  audit: {
+    summary: "who did what to the account (owner key)",
+    load: async () => (await import("./commands/audit.ts")).auditCommand,
+  },
   demo: {
     summary: "see it work: a target that fails twice, and an action that waits for a yes",
     load: async () => (await import("./commands/demo.ts")).demoCommand,

@@ -18,7 +18,7 @@ function sentenceOf({ code, message }: OutgateError, url: string): string {
     return `${message} Start it with \`outgate serve\`, or set OUTGATE_URL to where it is.`;
   }
   if (code === "unauthorized") {
-    return `The key in OUTGATE_API_KEY is not one that ${url} knows: it is mistyped, revoked, or of another service.`;
+    return `The API key is not one that ${url} knows: it is mistyped, revoked, or of another service.`;
   }
   if (code === "not_outgate") return `${message} Set OUTGATE_URL to where Outgate is; it is ${url} now.`;
   return message;

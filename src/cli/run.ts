@@ -33,9 +33,12 @@ export async function run(args: readonly string[], io: Io, commands: Commands): 
   }
 }
 
+const KEYS = `What talks to a service takes its key from OUTGATE_API_KEY, from the file that
+OUTGATE_API_KEY_FILE names, or from --api-key-file <file>; - is standard input.`;
+
 function help(commands: Commands): string {
   const names = Object.keys(commands);
   const width = Math.max(...names.map((name) => name.length));
   const lines = names.map((name) => `  ${name.padEnd(width)}  ${commands[name]?.summary ?? ""}`);
-  return `outgate: the action delivery service\n\n${lines.join("\n")}\n\noutgate <command> --help tells more.\n`;
+  return `outgate: the action delivery service\n\n${lines.join("\n")}\n\noutgate <command> --help tells more. ${KEYS}\n`;
 }

@@ -1,4 +1,5 @@
 import { createClient, type OutgateClient } from "../client/client.ts";
+import { takeApiKey } from "./api-key.ts";
 import { type Command, type Io, UsageError } from "./command.ts";
 import { parseExact } from "./exact-json.ts";
 import { explain } from "./failure.ts";
@@ -27,7 +28,7 @@ export function readUrl({ env }: Io): string {
   if (url === null || url.username !== "" || url.search !== "" || url.hash !== "") {
     throw new Error(`OUTGATE_URL has to be where Outgate is, such as ${URL_DEFAULT}.`);
   }
-  return url.href.replace(/\/+$/, "");
+  return url.href.replace(/(?<!\/)\/+$/, "");
 }
 
 export function openSession(io: Io, apiKey: string | null): Session {
@@ -43,12 +44,14 @@ export function openSession(io: Io, apiKey: string | null): Session {
   };
 }
 
-/** Runs a command with the key of the environment; what the service refuses is explained. */
+/** Runs a command with the key that its arguments or the environment name; what the service refuses is explained. */
 export function withSession(work: (args: readonly string[], session: Session) => Promise<number>): Command["run"] {
-  return async (args, io) => {
-    const key = io.env["OUTGATE_API_KEY"];
-    if (key === undefined || key === "") {
-      throw new UsageError("Set OUTGATE_API_KEY to an API key; the first start of Outgate prints one.");
+  return async (given, io) => {
+    const { key, args } = await takeApiKey(given, io);
+    if (key === null) {
+      throw new UsageError(
+        "Set OUTGATE_API_KEY to an API key, or OUTGATE_API_KEY_FILE to a file that holds one; the first start of Outgate prints one.",
+      );
     }
     const session = openSession(io, key);
     try {

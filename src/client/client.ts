@@ -2,10 +2,13 @@ import type { Account } from "../contract/account.ts";
 import type { Action, CreateAction } from "../contract/action.ts";
 import type { Decision } from "../contract/decision.ts";
 import type { Health } from "../contract/health.ts";
+import type { CallbackHost, CallbackHostList } from "../contract/callback-hosts.ts";
 import type { CreatedKey, CreateKey, KeyList } from "../contract/key.ts";
+import type { AuditLog, AuditQuery } from "../contract/audit.ts";
+import type { CreatePause, Pause, PauseList } from "../contract/pause.ts";
 import type { ActionPage, ListQuery } from "../contract/page.ts";
 import type { Receipt } from "../contract/receipt.ts";
-import type { Rotation, SigningSecret } from "../contract/signing-secret.ts";
+import type { Rotation, SigningSecret, SigningSecretQuery } from "../contract/signing-secret.ts";
 import type { Timeline } from "../contract/timeline.ts";
 import { follow, type FollowOptions, type OutgateEvent } from "./follow.ts";
 import { type Call, type ClientSettings, createTransport } from "./transport.ts";
@@ -26,8 +29,18 @@ export interface CreateOptions extends WaitOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-export interface RotateOptions extends CallOptions {
-  /** Whose secret is to be new; not given: every origin's. */
+export interface RevokeOptions extends CallOptions {
+  /** What becomes of the key's actions that have not ended; not given: they go on. */
+  readonly unfinished?: "keep" | "pause" | "cancel" | undefined;
+}
+
+export interface SigningSecretOptions extends CallOptions {
+  /** What the secret signs; calls unless it says callbacks, which have a secret of their own. */
+  readonly for?: SigningSecretQuery["for"];
+}
+
+export interface RotateOptions extends SigningSecretOptions {
+  /** Whose secret is to be new; not given: every origin's, of calls and of callbacks. */
   readonly origin?: string | undefined;
 }
 
@@ -39,7 +52,7 @@ const SYNC_WAIT_SECONDS = 30;
 /**
  * Outgate over HTTP: one method for each operation of the API description, by its name. Every failure is an `OutgateError`.
  * What does no more the second time than the first is repeated when the service is away for a moment: every read, the
- * revocation of a key, and a create with an `idempotencyKey`.
+ * revocation of a key, the listing of a callback host, and a create with an `idempotencyKey`.
  */
 export function createClient(settings: ClientSettings) {
   const transport = createTransport(settings);
@@ -102,16 +115,34 @@ function ownersCalls(ask: Ask, get: Get) {
     listKeys: (options?: CallOptions) => get<KeyList>("/v1/keys", options),
     createKey: (key: CreateKey, { signal }: CallOptions = {}) =>
       ask<CreatedKey>({ method: "POST", path: "/v1/keys", body: key, isRepeatable: false, signal }),
-    revokeKey: (id: string, { signal }: CallOptions = {}) =>
-      ask<undefined>({ method: "DELETE", path: `/v1/keys/${encodeURIComponent(id)}`, isRepeatable: true, signal }),
-    getSigningSecret: (origin: string, options?: CallOptions) =>
-      get<SigningSecret>("/v1/signing-secret", options, { query: { origin } }),
+    revokeKey: (id: string, { unfinished, signal }: RevokeOptions = {}) =>
+      ask<undefined>({
+        method: "DELETE",
+        path: `/v1/keys/${encodeURIComponent(id)}`,
+        query: { unfinished },
+        isRepeatable: true,
+        signal,
+      }),
+    /** Without `key_id` the whole account. A second one finds the first. */
+    createPause: (pause: CreatePause, { signal }: CallOptions = {}) =>
+      ask<Pause>({ method: "POST", path: "/v1/pauses", body: pause, isRepeatable: true, signal }),
+    listPauses: (options?: CallOptions) => get<PauseList>("/v1/pauses", options),
+    endPause: (id: string, { signal }: CallOptions = {}) =>
+      ask<undefined>({ method: "DELETE", path: `/v1/pauses/${encodeURIComponent(id)}`, isRepeatable: true, signal }),
+    listAudit: (query: AuditQuery = {}, options?: CallOptions) => get<AuditLog>("/v1/audit", options, { query }),
+    listCallbackHosts: (options?: CallOptions) => get<CallbackHostList>("/v1/callback-hosts", options),
+    addCallbackHost: (host: string, { signal }: CallOptions = {}) =>
+      ask<CallbackHost>({ method: "POST", path: "/v1/callback-hosts", body: { host }, isRepeatable: true, signal }),
+    removeCallbackHost: (host: string, { signal }: CallOptions = {}) =>
+      ask<undefined>({ method: "DELETE", path: "/v1/callback-hosts", query: { host }, isRepeatable: false, signal }),
+    getSigningSecret: (origin: string, { for: use, signal }: SigningSecretOptions = {}) =>
+      get<SigningSecret>("/v1/signing-secret", { signal }, { query: { origin, for: use } }),
     /** Of one origin, or of all. Never repeated by itself: a second rotation would end the secret before the first. */
-    rotateSigningSecret: ({ origin, signal }: RotateOptions = {}) =>
+    rotateSigningSecret: ({ origin, for: use, signal }: RotateOptions = {}) =>
       ask<Rotation>({
         method: "POST",
         path: "/v1/signing-secret/rotate",
-        query: { origin },
+        query: { origin, for: use },
         isRepeatable: false,
         signal,
       }),

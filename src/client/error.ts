@@ -3,10 +3,10 @@ import type { ErrorEnvelope } from "../contract/error.ts";
 type Told = ErrorEnvelope["error"];
 
 /**
- * What the service said, or why nothing was heard of it: `unreachable`, `timed_out`, or `not_outgate` where something else
- * answers at its address.
+ * What the service said, or why nothing was heard of it: `unreachable`, `tls_failed`, `timed_out`, or `not_outgate` where
+ * something else answers at its address.
  */
-export type OutgateErrorCode = Told["code"] | "unreachable" | "timed_out" | "not_outgate";
+export type OutgateErrorCode = Told["code"] | "unreachable" | "tls_failed" | "timed_out" | "not_outgate";
 
 interface Parts {
   readonly retryAfterMs?: number | null;

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Action } from "../contract/action.ts";
 import type { ActionEvent } from "../contract/events.ts";
+import { backoffMs } from "./backoff.ts";
 import { OutgateError } from "./error.ts";
 import { messagesOf } from "./messages.ts";
 import type { Transport } from "./transport.ts";
@@ -27,6 +28,8 @@ export interface FollowOptions {
 }
 
 const RETRY_MS = 1_000;
+/** Whatever the service says: nobody comes back without a pause. */
+const RETRY_MS_MIN = 10;
 const RETRY_MS_MAX = 30_000;
 /** The service speaks every twelve seconds; whoever has heard nothing for longer listens to nobody. */
 const SILENCE_MS_MAX = 30_000;
@@ -55,7 +58,8 @@ export async function* follow(
       if (!place.wasOpen || isFinal(error)) throw error;
       onBreak?.(error);
     }
-    const delayMs = Math.min(RETRY_MS_MAX, place.retryMs * 2 ** place.breaks);
+    const baseMs = Math.max(RETRY_MS_MIN, place.retryMs);
+    const delayMs = backoffMs(place.breaks, { baseMs, capMs: RETRY_MS_MAX });
     place.breaks += 1;
     await pause(delayMs, undefined, signal === undefined ? {} : { signal }).catch(() => {});
   }

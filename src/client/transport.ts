@@ -1,5 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import ky from "ky";
+import { describeTlsFailure, tlsFailureOf } from "../domain/tls.ts";
+import { backoffMs } from "./backoff.ts";
 import { errorOf, OutgateError } from "./error.ts";
 
 export interface ClientSettings {
@@ -65,7 +67,8 @@ export function createTransport(settings: ClientSettings): Transport {
           return await attempt(call);
         } catch (error) {
           if (made >= tries || !isWorthAnotherTry(error, call)) throw error;
-          await rest(pauseMs(error, retryBaseMs * 2 ** (made - 1)), call.signal);
+          const backoff = backoffMs(made - 1, { baseMs: retryBaseMs, capMs: RETRY_AFTER_MS_MAX });
+          await rest(pauseMs(error, backoff), call.signal);
         }
       }
     },
@@ -89,7 +92,7 @@ function request({ url, apiKey }: ClientSettings, call: Call, limit?: AbortSigna
   }
   const signals = [limit, signal].filter((one) => one !== undefined);
   const asked = search.size === 0 ? path : `${path}?${search.toString()}`;
-  return ky(`${url.replace(/\/+$/, "")}${asked}`, {
+  return ky(`${url.replace(/(?<!\/)\/+$/, "")}${asked}`, {
     method,
     headers: {
       ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
@@ -134,6 +137,8 @@ function told(error: unknown, url: string, signal: AbortSignal | undefined): unk
   if (error instanceof Error && error.name === "TimeoutError") {
     return new OutgateError("timed_out", `Outgate at ${url} did not answer in time.`, { cause: error });
   }
+  const failure = tlsFailureOf(error);
+  if (failure !== null) return new OutgateError("tls_failed", describeTlsFailure(failure, url), { cause: error });
   return new OutgateError("unreachable", `Outgate can't be reached at ${url}.`, { cause: error });
 }
 
@@ -145,9 +150,9 @@ function isWorthAnotherTry(error: unknown, { isRepeatable }: Call): boolean {
   return isRepeatable && (isPassing || [502, 503, 504].includes(error.status ?? 0));
 }
 
-function pauseMs(error: unknown, backoffMs: number): number {
+function pauseMs(error: unknown, backoff: number): number {
   const toldMs = error instanceof OutgateError ? error.retryAfterMs : null;
-  return Math.min(RETRY_AFTER_MS_MAX, Math.max(toldMs ?? 0, backoffMs));
+  return Math.min(RETRY_AFTER_MS_MAX, Math.max(toldMs ?? 0, backoff));
 }
 
 /** Throws the reason of the signal as soon as it is aborted. */

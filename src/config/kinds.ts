@@ -40,9 +40,9 @@ export function text(faultOf: FaultOf, rest: Words & { default?: string }) {
 }
 
 /** Texts of a form, separated by commas; empty when unset. */
-export function list(pattern: RegExp, rest: Words) {
-  const fault = "has an entry that is none";
-  return Type.Array(text(matching(pattern, fault), rest), { default: [], ...rest });
+export function list(form: RegExp | FaultOf, rest: Words) {
+  const faultOf = form instanceof RegExp ? matching(form, "has an entry that is none") : form;
+  return Type.Array(text(faultOf, rest), { default: [], ...rest });
 }
 
 /** The fault of a text that does not match. */

@@ -36,7 +36,7 @@ export function isLoopbackAddress(address: string): boolean {
 }
 
 /** Whether the host of a URL is this machine to whoever opens it (RFC 6761 for `localhost`). */
-export function isLoopbackUrl({ hostname }: URL): boolean {
+export function isLoopbackUrl({ hostname }: Pick<URL, "hostname">): boolean {
   const isName = hostname === "localhost" || hostname.endsWith(".localhost");
   return isName || isLoopbackAddress(hostname.replace(/^\[|\]$/g, ""));
 }

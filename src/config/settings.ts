@@ -1,10 +1,16 @@
 import Type, { type Static } from "typebox";
-import { ATTEMPT_TIMEOUT_MS_DEFAULT, RETRY_BASE_MS_DEFAULT, RETRY_CAP_MS_DEFAULT } from "../domain/limits.ts";
+import {
+  ATTEMPT_TIMEOUT_MS_DEFAULT,
+  MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
+  RETRY_BASE_MS_DEFAULT,
+  RETRY_CAP_MS_DEFAULT,
+} from "../domain/limits.ts";
 import { LOG_LEVELS } from "../log.ts";
 import { KEY_FORMS, readKey } from "../secrets/master.ts";
 import { databaseFault } from "./database.ts";
 import { list, matching, text, whole, word } from "./kinds.ts";
 import { hostFault, originFault } from "./listen.ts";
+import { proxyFault } from "./proxies.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -20,7 +26,8 @@ export const Settings = Type.Object({
   }),
   BASE_URL: Type.Optional(
     text(originFault, {
-      description: "Where people and agents reach the service; unset: HOST and PORT.",
+      description:
+        "Where people and agents reach the service, and what receipt_url begins with; unset: HOST and PORT, and receipt_url is a path.",
       allowed: "http:// or https:// and a host, without a path, like https://outgate.example.com",
     }),
   ),
@@ -47,9 +54,17 @@ export const Settings = Type.Object({
   SIGNUPS: Type.Optional(
     word(["open", "closed"], { description: "Whether strangers may sign up; unset: open on loopback, else closed." }),
   ),
+  TRUSTED_PROXIES: list(proxyFault, {
+    description: "Proxies whose X-Forwarded-For tells a client's address; unset: none.",
+    allowed: "addresses and address ranges with commas between them, like 127.0.0.1,10.0.0.0/8",
+  }),
   RATE_LIMIT_PER_SECOND: whole(0, 1_000_000, {
     default: 100,
-    description: "Requests that an account may make in a second; 0: any number.",
+    description: "Requests that an account may make in a second, shared by the keys that ask; 0: any number.",
+  }),
+  MCP_SESSIONS_PER_ACCOUNT: whole(1, 10_000, {
+    default: MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
+    description: "Sessions that MCP clients of 2025 may have open in one account.",
   }),
   ATTEMPT_TIMEOUT_MS: whole(1, HOUR_MS, {
     default: ATTEMPT_TIMEOUT_MS_DEFAULT,
@@ -69,7 +84,7 @@ export const Settings = Type.Object({
   }),
   DISPATCH_PER_HOST: whole(1, 65_534, {
     default: 64,
-    description: "Attempts under way at a time from one account to one host.",
+    description: "Attempts under way at a time from one account to one host, whichever of its keys sends them.",
   }),
   RETENTION_DAYS: Type.Optional(
     whole(1, 36_500, { description: "Days after which a finished action is deleted; unset: never." }),
@@ -83,7 +98,8 @@ export const Settings = Type.Object({
     description: "Whether the link in an approval mail asks first or decides when it is opened.",
   }),
   APPROVERS: list(/^[!-?A-~]*@[!-?A-~]+$/, {
-    description: "Who may be asked for approval by mail; unset: anyone.",
+    description:
+      "Who may be asked for approval by mail, beside people of the account; unset: anyone by an owner key without a hold, else those people alone.",
     allowed: "addresses and @domains with commas between them, like ann@example.com,@example.org",
   }),
   APPROVAL_TTL_HOURS: Type.Optional(
@@ -119,6 +135,17 @@ export const Settings = Type.Object({
     description: "Mailgun's address; in Europe https://api.eu.mailgun.net.",
     allowed: "http:// or https:// and a host, without a path",
   }),
+  METRICS_TOKEN: Type.Optional(
+    text(matching(/^[!-~]{16,200}$/), {
+      description: "Bearer token that /metrics asks for; unset: none.",
+      allowed: "16 to 200 visible ASCII characters",
+    }),
+  ),
+  METRICS_PORT: Type.Optional(
+    whole(1, 65_535, {
+      description: "Port of HOST that serves /metrics and nothing else; unset: it is served at PORT.",
+    }),
+  ),
   LOG_LEVEL: word(LOG_LEVELS, { default: "info", description: "The least important lines that are logged." }),
 });
 

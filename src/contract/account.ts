@@ -2,11 +2,14 @@ import Type, { type Static } from "typebox";
 import { type Caller, unauthorized } from "../domain/caller.ts";
 import {
   DEDUPE_WINDOW_MS,
+  EVENT_STREAMS_PER_ACCOUNT_MAX,
   HEADERS_BYTES_MAX,
   HEADERS_MAX,
+  HELD_PER_KEY_MAX,
   JSON_DEPTH_MAX,
   JSON_MEMBERS_MAX,
   LIST_LIMIT_MAX,
+  MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
   REQUEST_BODY_BYTES_MAX,
   RESPONSE_BODY_BYTES_MAX,
   RETRIES_DEFAULT,
@@ -24,7 +27,15 @@ const bound = (description: string, example: number) => Type.Integer({ minimum: 
 /** What a caller has to keep to. */
 const Limits = Type.Object(
   {
-    requests_per_second: nullable(bound("Requests of the whole account in one second; null: not limited.", 100)),
+    requests_per_second: nullable(
+      bound("Requests of the whole account in one second, shared by the keys that ask; null: not limited.", 100),
+    ),
+    mcp_sessions_max: bound(
+      "Sessions that MCP clients of 2025 may have open in the whole account.",
+      MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
+    ),
+    held_actions_max: bound("Actions of the calling key that may await approval at a time.", HELD_PER_KEY_MAX),
+    event_streams_max: bound("Event streams open in the whole account.", EVENT_STREAMS_PER_ACCOUNT_MAX),
     request_body_bytes_max: bound("Bytes of a request body.", REQUEST_BODY_BYTES_MAX),
     json_depth_max: bound("Depth of a request's JSON; the outermost value is depth 1.", JSON_DEPTH_MAX),
     json_members_max: bound("Object members in a whole request.", JSON_MEMBERS_MAX),
@@ -67,16 +78,23 @@ export const Account = Type.Object(
 );
 export type Account = Static<typeof Account>;
 
+/** The limits that are settings. */
+export interface AccountLimits {
+  /** 0 is none. */
+  readonly rateLimitPerSecond: number;
+  readonly mcpSessionsPerAccount: number;
+}
+
 interface AccountRow {
   readonly id: string;
   readonly email: string | null;
 }
 
 /**
- * The account of a caller as JSON text; `rateLimitPerSecond` 0 is none. Throws `unauthorized` where no key asks: what
- * stands under /v1 is for keys.
+ * The account of a caller as JSON text. Throws `unauthorized` where no key asks: what stands under /v1 is for keys.
  */
-export function accountJson({ id, email }: AccountRow, caller: Caller, rateLimitPerSecond: number): string {
+export function accountJson({ id, email }: AccountRow, caller: Caller, limits: AccountLimits): string {
+  const { rateLimitPerSecond, mcpSessionsPerAccount } = limits;
   if (caller.keyId === null) throw unauthorized();
   const shown: Static<typeof Account> = {
     id,
@@ -84,6 +102,9 @@ export function accountJson({ id, email }: AccountRow, caller: Caller, rateLimit
     key: { id: caller.keyId, name: caller.keyName, role: caller.role },
     limits: {
       requests_per_second: rateLimitPerSecond === 0 ? null : rateLimitPerSecond,
+      mcp_sessions_max: mcpSessionsPerAccount,
+      held_actions_max: HELD_PER_KEY_MAX,
+      event_streams_max: EVENT_STREAMS_PER_ACCOUNT_MAX,
       request_body_bytes_max: REQUEST_BODY_BYTES_MAX,
       json_depth_max: JSON_DEPTH_MAX,
       json_members_max: JSON_MEMBERS_MAX,

@@ -1,8 +1,19 @@
 import Type, { type Static } from "typebox";
 import { ACTION_STATUSES, HTTP_METHODS } from "../domain/action.ts";
-import { RETRIES_DEFAULT, RETRIES_MAX } from "../domain/limits.ts";
+import { HEADER_NAME_PATTERN, HEADER_VALUE_PATTERN } from "../domain/headers.ts";
+import {
+  HEADER_VALUE_BYTES_MAX,
+  HEADERS_BYTES_MAX,
+  HEADERS_MAX,
+  JSON_DEPTH_MAX,
+  JSON_MEMBERS_MAX,
+  REQUEST_BODY_BYTES_MAX,
+  RETRIES_DEFAULT,
+  RETRIES_MAX,
+} from "../domain/limits.ts";
 import { OPERATIONS } from "../domain/transition.ts";
-import { anyObject, dateTime, email, key, nullable, stringMap, plainText, url } from "./kinds.ts";
+import { anyObject, dateTime, email, enforced, key, nullable, stringMap, plainText, targetUrl, url } from "./kinds.ts";
+import { ActionPause } from "./pause.ts";
 
 // A title is the name that the API description knows a schema by.
 export const ActionId = Type.String({
@@ -34,13 +45,30 @@ const retries = (extra: { default?: number }) =>
   });
 const switchedOff = (description: string) => Type.Boolean({ default: false, description, examples: [true] });
 
+const callHeaders = stringMap(
+  `Headers of the call: names that are not equal without case, at most ${HEADERS_BYTES_MAX} bytes of names and values ` +
+    "in all. Refused are those that frame the message, belong to the connection or are Outgate's own: host, date, " +
+    "content-length, content-encoding, transfer-encoding, connection, keep-alive, te, trailer, upgrade, expect, via, " +
+    "forwarded, accept-encoding, cdn-loop, http2-settings, x-real-ip, x-http-method, x-http-method-override, " +
+    "x-method-override, x-original-url, x-rewrite-url, and what begins with proxy-, sec-, webhook-, x-forwarded- or " +
+    "x-outgate-. Beside a body content-type is application/json or application/*+json.",
+  enforced({
+    maxProperties: HEADERS_MAX,
+    propertyNames: { pattern: HEADER_NAME_PATTERN },
+    additionalProperties: { type: "string", maxLength: HEADER_VALUE_BYTES_MAX, pattern: HEADER_VALUE_PATTERN },
+  }),
+);
+
 /** What a create may say (spec "POST /v1/actions"). Members that are null count as absent, which is not shown here. */
 export const CreateAction = Type.Object(
   {
-    url: url("Where the call goes: http or https."),
+    url: targetUrl(
+      "Where the call goes: http or https, without user name and password, to a host and port that are allowed; a path " +
+        "does not begin with //.",
+    ),
     method: Type.Optional(methods({ default: "POST", description: "HTTP method of the call." })),
     body: Type.Optional(anyObject("JSON body of the call, sent as written. Not with GET.")),
-    headers: Type.Optional(stringMap("Headers of the call.")),
+    headers: Type.Optional(callHeaders),
     dedupe: Type.Optional(key("Actions of one account with the same value within 24 hours are the same action.")),
     retries: Type.Optional(retries({ default: RETRIES_DEFAULT })),
     on_unknown: Type.Optional(
@@ -52,19 +80,27 @@ export const CreateAction = Type.Object(
       }),
     ),
     approve: Type.Optional(switchedOff("Hold the action until a person approves it.")),
-    sync: Type.Optional(switchedOff("Answer when the action has ended. Not with approve.")),
+    sync: Type.Optional(switchedOff("Answer when the action has ended. Not with approve, nor by a key with a hold.")),
     notify: Type.Optional(
       Type.Object(
-        { email: email("Who is asked for approval.") },
+        {
+          email: email(
+            "Who is asked for approval: one address, of a person of the account or of those in APPROVERS. An owner key without a hold may name anyone while APPROVERS is empty.",
+          ),
+        },
         { additionalProperties: false, description: "Approval mail.", examples: [{ email: "ann@example.com" }] },
       ),
     ),
-    callback: Type.Optional(url("Where news of this action is sent.", "https://app.example.com/outgate")),
+    callback: Type.Optional(
+      targetUrl("Where news of this action is sent; judged as url is.", "https://app.example.com/outgate"),
+    ),
   },
   {
     title: "CreateAction",
     additionalProperties: false,
-    description: "The call to make. A member that is null counts as absent.",
+    description:
+      `The call to make. A member that is null counts as absent. The whole request has at most ` +
+      `${REQUEST_BODY_BYTES_MAX} bytes, a depth of ${JSON_DEPTH_MAX} and ${JSON_MEMBERS_MAX} object members.`,
     examples: [{ url: "https://api.example.com/orders", body: { order: 7 }, dedupe: "order-7" }],
   },
 );
@@ -139,6 +175,13 @@ export const Action = Type.Object(
     next_retry_in_seconds: Type.Optional(
       Type.Integer({ minimum: 0, description: "Seconds until next_retry_at.", examples: [2] }),
     ),
+    paused: Type.Optional(
+      Type.Literal(true, {
+        description: "It waits to be sent until its pause ends; there only then. Not in events and callbacks.",
+        examples: [true],
+      }),
+    ),
+    pause: Type.Optional(ActionPause),
     actions: Type.Array(Type.Enum([...OPERATIONS], { type: "string" }), {
       description: "What may be done with it now.",
       examples: [["cancel"]],
@@ -147,8 +190,13 @@ export const Action = Type.Object(
     receipt_url: nullable(
       Type.String({
         format: "uri-reference",
-        description: "Its receipt page: whoever has the link can see it.",
-        examples: ["/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi"],
+        description:
+          "Its receipt page: whoever has the link can see it. Absolute where the service has a BASE_URL, else a path of " +
+          "the service. Null on the receipt itself.",
+        examples: [
+          "/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
+          "https://outgate.example.com/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
+        ],
       }),
     ),
     deduplicated: Type.Optional(found),

@@ -13,8 +13,6 @@ export type Judged = { readonly hostname: string; readonly host: string } | { re
 export interface CreateRules {
   /** Judges where calls may go, from the text alone. */
   readonly judge: (url: string) => Judged;
-  /** Addresses and `@domain`s that may be asked for approval; empty: anyone. */
-  readonly approvers: readonly string[];
 }
 
 /** A create as it came in. */
@@ -39,13 +37,13 @@ const CREATE = compile(CreateAction);
  * Turns a create into what the desk takes. Throws with every issue at once, under the first code that applies of
  * `missing_field`, `invalid_url`, `invalid_sync` and `validation_error` (hostile 1).
  */
-export function createCheckCreate({ judge, approvers }: CreateRules) {
+export function createCheckCreate({ judge }: CreateRules) {
   return (input: CreateInput): CheckedCreate => {
     const given = withoutNulls(input.value, CreateAction.properties);
     const key = input.idempotencyKey === null ? null : readIdempotencyKey(input.idempotencyKey);
     const target = isJsonObject(given) && typeof given["url"] === "string" ? judge(given["url"]) : null;
     const callback = isJsonObject(given) && typeof given["callback"] === "string" ? judge(given["callback"]) : null;
-    const rules = isJsonObject(given) ? rulesBroken(given, { target, callback, approvers, hold: input.hold }) : [];
+    const rules = isJsonObject(given) ? rulesBroken(given, { target, callback, hold: input.hold }) : [];
     const keyIssues = key !== null && "issue" in key ? [key.issue] : [];
 
     if (rules.length + keyIssues.length === 0 && CREATE.accepts(given) && target !== null && "host" in target) {
@@ -68,19 +66,17 @@ function withoutHeaders(given: unknown): unknown {
 interface Circumstances {
   readonly target: Judged | null;
   readonly callback: Judged | null;
-  readonly approvers: readonly string[];
   readonly hold: Hold;
 }
 
 /** What no schema can say. Each rule looks only at fields that have the right type; the schema names the others. */
-function rulesBroken(given: Fields, { target, callback, approvers, hold }: Circumstances): readonly Issue[] {
+function rulesBroken(given: Fields, { target, callback, hold }: Circumstances): readonly Issue[] {
   return [
     ...refusedBy("url", target),
     ...refusedBy("callback", callback),
     ...syncIssues(given, hold),
     ...bodyIssues(given),
     ...headersIssues(given),
-    ...approverIssues(given, approvers),
   ];
 }
 
@@ -111,16 +107,6 @@ function headersIssues(given: Fields): readonly Issue[] {
     ...wrong.map(([name]) => ({ field: `headers.${name}`, message: "Must be a string." })),
     ...headerIssues(Object.fromEntries(texts), given["body"] !== undefined),
   ];
-}
-
-function approverIssues(given: Fields, approvers: readonly string[]): readonly Issue[] {
-  const email = isJsonObject(given["notify"]) ? given["notify"]["email"] : undefined;
-  if (approvers.length === 0 || typeof email !== "string") return [];
-  const address = email.toLowerCase();
-  const isApprover = approvers.some(
-    (one) => address === one.toLowerCase() || (one.startsWith("@") && address.endsWith(one.toLowerCase())),
-  );
-  return isApprover ? [] : [{ field: "notify.email", message: "Is none of the APPROVERS that this service allows." }];
 }
 
 type Code = Extract<ErrorCode, "missing_field" | "invalid_url" | "invalid_sync" | "validation_error">;

@@ -10,7 +10,7 @@ const password = Type.Refine(
   Type.String({
     minLength: PASSWORD_CHARS_MIN,
     maxLength: PASSWORD_CHARS_MAX,
-    description: "Any characters. It is kept as its argon2id hash only.",
+    description: "Any characters but NUL and lone surrogates. It is kept as its argon2id hash only.",
     examples: ["correct horse battery staple"],
   }),
   isStorableText,

@@ -8,14 +8,19 @@ const requestId = (description: string) =>
 /** Headers of requests that say more than HTTP itself does. */
 export const REQUEST_HEADERS = {
   "Idempotency-Key": key(
-    "Creates of one account with the same value within 24 hours are the same create. Quotes around it, as the draft RFC has them, do not count.",
+    "Creates of one account with the same value within 24 hours are the same create, whether the first was answered 201 or 200; a refused create is not remembered. Asked before `dedupe`. Quotes around it, as the draft RFC has them, do not count: neither as part of the key nor for its length.",
   ),
   "Last-Event-ID": Type.String({
     pattern: "^[A-Za-z0-9_-]+$",
-    description: "Id of the last event that was seen: the stream goes on behind it. Without it the stream begins now.",
+    description:
+      "Id of the last event that was seen: the stream goes on behind it. Without it the stream begins now. An id that " +
+      "is none of this stream is refused with 400.",
     examples: ["NDcxMQ"],
   }),
-  "X-Request-Id": requestId("Echoed back. What is not of this form is replaced by an id of ours."),
+  "X-Request-Id": requestId(
+    "Echoed back in the answer's X-Request-Id. No request is refused for it: what is not of this form is replaced by an " +
+      "id of ours. An error's request_id is this id where it begins with req_, else one of ours.",
+  ),
 } as const satisfies Readonly<Record<string, TSchema>>;
 
 export type RequestHeader = keyof typeof REQUEST_HEADERS;

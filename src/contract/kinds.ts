@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { EMAIL_CHARS_MAX, KEY_CHARS_MAX, NAME_CHARS_MAX, REASON_CHARS_MAX } from "../domain/limits.ts";
+import { EMAIL_CHARS_MAX, KEY_CHARS_MAX, NAME_CHARS_MAX, REASON_CHARS_MAX, URL_CHARS_MAX } from "../domain/limits.ts";
 import { isStorableText } from "../domain/json.ts";
 
 /** Text of ours: no control character gets into it (hostile 1). */
@@ -7,7 +7,18 @@ const PRINTABLE = "^[ -~]*$";
 const printable = (maxLength: number, description: string, example: string) =>
   Type.String({ minLength: 1, maxLength, pattern: PRINTABLE, description, examples: [example] });
 
-const HOST = "^[!-.0-~]{1,260}$";
+/**
+ * Words of JSON Schema for the API description alone: what another place than the schema enforces, in its own sentences.
+ * `test/contract/enforced.test.ts` holds both against each other.
+ */
+export const ENFORCED = "x-enforced";
+export const enforced = (words: Readonly<Record<string, unknown>>) => ({ [ENFORCED]: words });
+
+/** The scheme in any case; no white space and no backslash behind it. */
+const TARGET_URL = String.raw`^[Hh][Tt][Tt][Pp][Ss]?://[^\s\\]+$`;
+
+/** Letters of any script too: lists are asked for a host in whatever spelling people know it. */
+const HOST = "^[^\\x00-\\x20/\\x7f-\\xa0]{1,260}$";
 
 /** What a text of a pattern must be, in words: an expression is no message. */
 export const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
@@ -33,7 +44,11 @@ export const email = (description: string) =>
 /** Free text of people and agents: any Unicode that can be stored and shown. */
 export const reason = (description: string) =>
   Type.Refine(
-    Type.String({ maxLength: REASON_CHARS_MAX, description, examples: ["Agreed with Ann."] }),
+    Type.String({
+      maxLength: REASON_CHARS_MAX,
+      description: `${description} Well-formed Unicode without NUL.`,
+      examples: ["Agreed with Ann."],
+    }),
     isStorableText,
     () => "Must be well-formed Unicode without NUL.",
   );
@@ -41,6 +56,15 @@ export const reason = (description: string) =>
 /** Where calls go; judged by `Targets`, which knows more than a format. */
 export const url = (description: string, example = "https://api.example.com/orders") =>
   Type.String({ format: "uri", description, examples: [example] });
+
+/** The same in a request, where `Targets` judges it. */
+export const targetUrl = (description: string, example = "https://api.example.com/orders") =>
+  Type.String({
+    format: "uri",
+    description,
+    examples: [example],
+    ...enforced({ maxLength: URL_CHARS_MAX, pattern: TARGET_URL }),
+  });
 
 /** Text that an answer holds. */
 export const plainText = (description: string, example: string) => Type.String({ description, examples: [example] });
@@ -55,11 +79,12 @@ export const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schem
 export const anyObject = (description: string) =>
   Type.Unsafe<Readonly<Record<string, unknown>>>({ type: "object", description, examples: [{ order: 7 }] });
 
-export const stringMap = (description: string) =>
+export const stringMap = (description: string, more: Readonly<Record<string, unknown>> = {}) =>
   // Not `Type.Record`: its pattern `^.*$` lets a name with a newline in it go unchecked.
   Type.Unsafe<Readonly<Record<string, string>>>({
     type: "object",
     additionalProperties: { type: "string" },
     description,
     examples: [{ "X-Order": "7" }],
+    ...more,
   });

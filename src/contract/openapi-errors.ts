@@ -44,13 +44,18 @@ export function errorResponse(codes: readonly ErrorCode[], schemas: SchemaPrinte
     content: {
       "application/json": {
         schema: {
-          allOf: [schemas.print(ErrorEnvelope), { properties: { error: { properties: { code: { enum: codes } } } } }],
+          allOf: [schemas.print(ErrorEnvelope), { type: "object", properties: { error: narrowed(codes) } }],
         },
         examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }])),
       },
       ...contentOf(alsoAs, schemas),
     },
   };
+}
+
+/** With their types, which generators of clients want of each schema. */
+function narrowed(codes: readonly ErrorCode[]): Json {
+  return { type: "object", properties: { code: { type: "string", enum: codes } } };
 }
 
 function exampleOf(code: ErrorCode): Json {

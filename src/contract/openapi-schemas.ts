@@ -1,4 +1,5 @@
 import type { TSchema } from "typebox";
+import { ENFORCED } from "./kinds.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -21,9 +22,9 @@ export function createSchemaPrinter(): SchemaPrinter {
     return { $ref: `#/components/schemas/${title}` };
   };
   const print = (schema: unknown): Json => {
-    const printed = nullableInPlace(
-      Object.fromEntries(Object.entries(asJson(schema)).map(([word, value]) => [word, member(word, value)])),
-    );
+    const { [ENFORCED]: enforced, ...said } = asJson(schema);
+    const members = Object.entries(said).map(([word, value]) => [word, member(word, value)]);
+    const printed = nullableInPlace({ ...asJson(Object.fromEntries(members)), ...asJson(enforced) });
     const { title } = printed;
     return typeof title === "string" ? name(title, printed) : printed;
   };

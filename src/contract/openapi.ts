@@ -12,9 +12,15 @@ export const INTERFACE_VERSION = "0.1.0";
 const ABOUT = `Outgate is the gate that everything an agent sends goes out through: it stores a call, holds it for a
 person where that is wanted, makes it, signs it, repeats it when it fails, and shows how it ended.
 
-Every path under /v1 needs an API key, also one that does not exist: without a valid one the answer is 401. HEAD is
-answered wherever GET is, without a body; OPTIONS is answered with 204 and Allow. Every answer carries X-Request-Id.
-Members that are null in a request count as absent. Answers may get further members: ignore those that you do not know.`;
+Every path under /v1 needs an API key, also one that does not exist: without a valid one the answer is 401. A path that is
+not described here is answered 404. HEAD is answered wherever GET is, without a body; OPTIONS is answered with 204 and Allow.
+Every answer carries X-Request-Id. What is no HTTP (a broken or too large head) is answered 400 or 431 without a body.
+
+Members that are null in a request count as absent; unknown members and unknown query parameters are refused, and so is a
+parameter that is given twice. A body has a Content-Type of application/json (with charset utf-8 or none), no
+Content-Encoding, and at most 1,048,576 bytes. Answers may get further members: ignore those that you do not know.
+
+429 and 503 carry Retry-After: try again then. MCP (/mcp) and the pages for people are described in the guides.`;
 
 const TAGS: Readonly<Record<ApiOperation["tag"], string>> = {
   Actions: "Calls: making them, seeing them, deciding on them.",
@@ -46,13 +52,14 @@ export function openApiJson(baseUrl: string): string {
 }
 
 function operationOf(row: ApiOperation, shape: Shape, schemas: SchemaPrinter): Json {
-  const { id, tag, summary, permission, errors } = row;
+  const { id, tag, summary, description, permission, errors } = row;
   const answers = Object.entries(shape.answers).map(([status, answer]) => [status, answerOf(answer, schemas)] as const);
   return {
     operationId: id,
     tags: [tag],
     summary,
-    ...(permission === null ? { security: [] } : {}),
+    description,
+    ...(permission === null ? { security: shape.takesMetricsToken === true ? [{}, { metricsToken: [] }] : [] } : {}),
     parameters: parametersOf(shape, schemas),
     ...(shape.body === undefined ? {} : { requestBody: bodyOf(shape.body, schemas) }),
     responses: {
@@ -67,11 +74,11 @@ function bodyOf({ schema, isRequired }: NonNullable<Shape["body"]>, schemas: Sch
 }
 
 function answerOf(
-  { description, schema, mediaType = "application/json", alsoAs, headers = [] }: Answer,
+  { description, schema, mediaType = "application/json", alsoAs, onRequestAs, headers = [] }: Answer,
   schemas: SchemaPrinter,
 ) {
   const own = schema === null ? {} : { [mediaType]: { schema: schemas.print(schema) } };
-  const content = { ...own, ...contentOf(alsoAs, schemas) };
+  const content = { ...own, ...contentOf(alsoAs, schemas), ...contentOf(onRequestAs, schemas) };
   return {
     description,
     headers: headerRefs(headers),
@@ -108,6 +115,7 @@ function componentsOf(schemas: SchemaPrinter, document: string): Json {
   const parts = {
     securitySchemes: {
       apiKey: { type: "http", scheme: "bearer", description: "An API key (og_…) of the account." },
+      metricsToken: { type: "http", scheme: "bearer", description: "METRICS_TOKEN, where the service has one." },
     },
     parameters: Object.fromEntries(
       Object.entries(REQUEST_HEADERS).map(([name, schema]) => [

@@ -3,8 +3,9 @@ import { ACTION_STATUSES, HTTP_METHODS } from "../domain/action.ts";
 import { DomainError, type Issue } from "../domain/errors.ts";
 import { ACTION_ID } from "../domain/id.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../domain/limits.ts";
+import { normalHost } from "../domain/normal-target.ts";
 import { Action } from "./action.ts";
-import { dateTime, host, key, nullable, plainText } from "./kinds.ts";
+import { dateTime, enforced, host, key, nullable, plainText } from "./kinds.ts";
 
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
@@ -33,7 +34,13 @@ export const ListQuery = Type.Object(
         examples: [50],
       }),
     ),
-    cursor: Type.Optional(plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
+    cursor: Type.Optional(
+      Type.String({
+        description: "The next_cursor of the page before, as it was given.",
+        examples: [CURSOR_EXAMPLE],
+        ...enforced({ pattern: "^[A-Za-z0-9_-]+$" }),
+      }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -64,7 +71,8 @@ export function checkList(query: ListQuery) {
   return {
     statuses: query.status ?? [],
     method: query.method ?? null,
-    host: query.host?.toLowerCase() ?? null,
+    // What is no host has no actions: the pattern lets more through than a parser of URLs.
+    host: query.host === undefined ? null : (normalHost(query.host) ?? query.host.toLowerCase()),
     dedupe: query.dedupe ?? null,
     createdAfter,
     createdBefore,

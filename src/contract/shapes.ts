@@ -1,6 +1,7 @@
 import Type, { type TObject, type TSchema } from "typebox";
 import { Account } from "./account.ts";
 import { Action, ActionId, CreateAction, FoundAction } from "./action.ts";
+import { AddCallbackHost, CallbackHost, CallbackHostList, RemoveCallbackHostQuery } from "./callback-hosts.ts";
 import { Credentials, LoggedIn, SignedUp } from "./credentials.ts";
 import { Decision } from "./decision.ts";
 import { EventText } from "./events.ts";
@@ -8,11 +9,13 @@ import { type AnswerHeader, type RequestHeader, SECRET_PATH_HEADERS } from "./he
 import { Health } from "./health.ts";
 import { CreatedKey, CreateKey, KeyId, KeyList } from "./key.ts";
 import type { API } from "./operations.ts";
+import { AuditLog, AuditQuery } from "./audit.ts";
 import { ActionPage, ListQuery } from "./page.ts";
+import { CreatePause, Pause, PauseId, PauseList, RevokeQuery } from "./pause.ts";
 import { Receipt, ReceiptToken } from "./receipt.ts";
 import { NoBody, RotateQuery, Rotation, SigningSecret, SigningSecretQuery } from "./signing-secret.ts";
 import { Timeline } from "./timeline.ts";
-import { WaitQuery } from "./wait.ts";
+import { ReadQuery, WaitQuery } from "./wait.ts";
 
 /** One form of an answer's body. */
 export interface Form {
@@ -29,6 +32,8 @@ export interface Answer {
   readonly mediaType?: string;
   /** In which other form whoever asks for it gets the same, and is told of errors. */
   readonly alsoAs?: Form;
+  /** In which other form whoever asks for it gets the same; errors stay what they are. */
+  readonly onRequestAs?: Form;
   readonly headers?: readonly AnswerHeader[];
 }
 
@@ -41,6 +46,8 @@ export interface Shape {
   readonly query?: TObject;
   /** Headers that it reads beside those that every request may have. */
   readonly headers?: readonly RequestHeader[];
+  /** It asks for METRICS_TOKEN, where that is set. */
+  readonly takesMetricsToken?: true;
   readonly body?: { readonly schema: TSchema; readonly isRequired: boolean };
   /** By status; the ones that the operations table has under `success`. */
   readonly answers: Readonly<Record<number, Answer>>;
@@ -64,7 +71,7 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
     },
   },
   listActions: { query: ListQuery, answers: { 200: { description: "A page of actions.", schema: ActionPage } } },
-  getAction: { id: ActionId, query: WaitQuery, answers: { 200: { description: "The action.", schema: Action } } },
+  getAction: { id: ActionId, query: ReadQuery, answers: { 200: { description: "The action.", schema: Action } } },
   getTimeline: { id: ActionId, answers: { 200: { description: "Its timeline.", schema: Timeline } } },
   getReceipt: {
     token: ReceiptToken,
@@ -106,12 +113,48 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
     body: { schema: NoBody, isRequired: false },
     answers: { 200: { description: "The rotation; the new secret is read like any other.", schema: Rotation } },
   },
+  listCallbackHosts: { answers: { 200: { description: "The hosts.", schema: CallbackHostList } } },
+  addCallbackHost: {
+    body: { schema: AddCallbackHost, isRequired: true },
+    answers: { 200: { description: "The host, listed.", schema: CallbackHost } },
+  },
+  removeCallbackHost: {
+    query: RemoveCallbackHostQuery,
+    answers: { 204: { description: "The host is not listed any more.", schema: null } },
+  },
   listKeys: { answers: { 200: { description: "The keys.", schema: KeyList } } },
   createKey: {
     body: { schema: CreateKey, isRequired: true },
     answers: { 201: { description: "The new key.", schema: CreatedKey, headers: ["Cache-Control"] } },
   },
-  revokeKey: { id: KeyId, answers: { 204: { description: "The key is revoked.", schema: null } } },
+  revokeKey: {
+    id: KeyId,
+    query: RevokeQuery,
+    answers: { 204: { description: "The key is revoked.", schema: null } },
+  },
+  createPause: {
+    body: { schema: CreatePause, isRequired: true },
+    answers: {
+      201: { description: "The pause. Nothing that it covers is claimed any more.", schema: Pause },
+      200: { description: "The pause that was in force already.", schema: Pause },
+    },
+  },
+  listPauses: { answers: { 200: { description: "The pauses in force.", schema: PauseList } } },
+  endPause: { id: PauseId, answers: { 204: { description: "The pause has ended.", schema: null } } },
+  listAudit: {
+    query: AuditQuery,
+    answers: {
+      200: {
+        description: "A page of the log; with `Accept: application/x-ndjson` all of it, an entry a line.",
+        schema: AuditLog,
+        onRequestAs: {
+          mediaType: "application/x-ndjson",
+          schema: Type.String({ description: "Entries as JSON, one a line, newest first.", examples: ["{}\n"] }),
+        },
+        headers: ["Cache-Control"],
+      },
+    },
+  },
   getAccount: { answers: { 200: { description: "The account, and the key that asks.", schema: Account } } },
   signUp: {
     body: { schema: Credentials, isRequired: true },
@@ -132,6 +175,7 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
     },
   },
   getMetrics: {
+    takesMetricsToken: true,
     answers: {
       200: {
         description: "The numbers.",

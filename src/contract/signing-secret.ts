@@ -1,7 +1,10 @@
 import Type, { type Static } from "typebox";
 import { DomainError } from "../domain/errors.ts";
+import { normalTarget } from "../domain/normal-target.ts";
+import { ORIGIN_CHARS_MAX } from "../domain/limits.ts";
+import { SIGNING_USES } from "../domain/signing-use.ts";
 import { compile } from "./check.ts";
-import { dateTime, nullable, plainText, url } from "./kinds.ts";
+import { dateTime, enforced, nullable, url } from "./kinds.ts";
 
 const secret = (description: string) =>
   Type.String({ pattern: "^whsec_", description, examples: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] });
@@ -10,15 +13,18 @@ const secret = (description: string) =>
 export const SigningSecret = Type.Object(
   {
     origin: url("Scheme, host and port.", "https://api.example.com"),
-    secret: secret("Verifies what this origin gets (Standard Webhooks)."),
+    secret: secret("Verifies the calls, or the callbacks, that this origin gets (Standard Webhooks)."),
     previous: nullable(
       Type.Object(
         { secret: secret("The secret before it."), expires_at: dateTime("Until when it still signs.") },
-        { description: "After a rotation both sign for 24 hours; null: there was none lately." },
+        {
+          description:
+            "After a rotation both sign for 24 hours; null: there was none lately. Of callbacks it is the secret of calls for 30 days where that signed them before they had their own.",
+        },
       ),
     ),
   },
-  { title: "SigningSecret", description: "The secret that signs the calls to one origin." },
+  { title: "SigningSecret", description: "The secret that signs the calls, or the callbacks, to one origin." },
 );
 export type SigningSecret = Static<typeof SigningSecret>;
 
@@ -32,11 +38,29 @@ export const Rotation = Type.Object(
   { title: "Rotation", description: "A rotation of signing secrets." },
 );
 
-const origin = plainText("Scheme, host and port of the target.", "https://api.example.com");
+const origin = Type.String({
+  description: "Scheme, host and port of the target, without a path.",
+  examples: ["https://api.example.com"],
+  ...enforced({ pattern: String.raw`^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@\s]+$` }),
+});
 export type Rotation = Static<typeof Rotation>;
 
-export const SigningSecretQuery = Type.Object({ origin }, { additionalProperties: false });
-export const RotateQuery = Type.Object({ origin: Type.Optional(origin) }, { additionalProperties: false });
+/** `for` in the query. */
+const use = (description: string) =>
+  Type.Optional(Type.Enum([...SIGNING_USES], { type: "string", description, examples: ["callbacks"] }));
+
+export const SigningSecretQuery = Type.Object(
+  { origin, for: use("What the secret signs; calls unless it says callbacks, which have a secret of their own.") },
+  { additionalProperties: false },
+);
+export type SigningSecretQuery = Static<typeof SigningSecretQuery>;
+export const RotateQuery = Type.Object(
+  {
+    origin: Type.Optional(origin),
+    for: use("Whose secret is to be new. Left out: that of calls; without an origin those of calls and of callbacks."),
+  },
+  { additionalProperties: false },
+);
 
 /** Where a body says nothing. One that names an origin is refused: it would rotate all of them in its silence. */
 export const NoBody = Type.Object(
@@ -81,10 +105,10 @@ interface RotationRow {
 /** Nothing behind the authority, not even a slash: two spellings of one origin would look like two secrets. */
 const ORIGIN = /^https?:\/\/[^/?#\\@\s]+$/i;
 
-/** The origin as the signature knows it: lower case, without the scheme's own port. Throws `invalid_query`. */
+/** The origin as the signature knows it: in its normal form, whatever its spelling. Throws `invalid_query`. */
 export function checkOrigin(text: string): string {
-  const parsed = ORIGIN.test(text) ? URL.parse(text) : null;
-  if (parsed !== null) return parsed.origin;
+  const target = ORIGIN.test(text) ? normalTarget(text) : null;
+  if (target !== null && target.origin.length <= ORIGIN_CHARS_MAX) return target.origin;
   const message = "Must be scheme, host and port of a target, without a path, like https://api.example.com.";
   throw new DomainError("invalid_query", "The query is not valid.", [{ field: "origin", message }]);
 }

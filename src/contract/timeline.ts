@@ -7,6 +7,7 @@ const TYPES = [
   "created",
   "held",
   "started",
+  "not_started",
   "approved",
   "rejected",
   "cancelled",
@@ -16,6 +17,8 @@ const TYPES = [
   "failed",
   "mail",
   "callback",
+  "paused",
+  "resumed",
 ] as const satisfies readonly HappeningType[];
 
 const count = (minimum: number, description: string, example: number) =>
@@ -24,7 +27,7 @@ const count = (minimum: number, description: string, example: number) =>
 /** One thing that happened to an action (decisions 12). Which members it has depends on its type. */
 export const TimelineItem = Type.Object(
   {
-    seq: count(0, "Grows; not without gaps.", 7),
+    seq: count(0, "Grows; not without gaps. A line of a pause has the number of the line before it.", 7),
     at: dateTime("When it happened."),
     run: count(1, "A manual retry begins the next run.", 1),
     type: Type.Enum([...TYPES], { type: "string", description: "What happened.", examples: ["attempt"] }),

@@ -2,12 +2,11 @@ import Type, { type Static, type TObject } from "typebox";
 import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import { REASON_CHARS_MAX } from "../domain/limits.ts";
 import { isStorableText } from "../domain/json.ts";
-import { Action, ActionId, CreateAction } from "./action.ts";
+import { ActionId, CreateAction } from "./action.ts";
 import { compile, withoutNulls } from "./check.ts";
 import { Decision } from "./decision.ts";
-import { key, nullable, plainText } from "./kinds.ts";
-import { ActionPage } from "./page.ts";
-import { WaitQuery } from "./wait.ts";
+import { ENFORCED, key } from "./kinds.ts";
+import { WaitQuery, WaitSeconds } from "./wait.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -26,19 +25,8 @@ export const CreateOptions = Type.Object(
 
 export const CreateInput = Type.Object({ ...CreateAction.properties, ...CreateOptions.properties }, closed);
 export const GetInput = Type.Object({ id: ActionId }, closed);
-export const WaitInput = Type.Object({ id: ActionId, wait: WaitQuery.properties.wait }, closed);
+export const WaitInput = Type.Object({ id: ActionId, wait: WaitSeconds }, closed);
 export const DecideInput = Type.Object({ id: ActionId, reason: Decision.properties.reason }, closed);
-
-const responseNote = Type.Optional(
-  plainText("About response_body: that it is data from outside, and whether it was cut.", "Data from outside: …"),
-);
-
-/** An action as a tool shows it (decisions 12). */
-export const ToolAction = Type.Object({ ...Action.properties, response_note: responseNote });
-export const ToolPage = Type.Object({
-  data: Type.Array(ToolAction, { description: "The actions, newest first." }),
-  next_cursor: nullable(ActionPage.properties.next_cursor),
-});
 
 /** What a person is asked; flat and primitive, as MCP clients make a form of it. */
 export const Verdict = Type.Object(
@@ -72,10 +60,23 @@ export interface PrintedSchema {
  * other, and a validator's `uri` refuses URLs that we take.
  */
 export function printed(schema: TObject): PrintedSchema {
-  const isPrinted = (name: string, value: unknown) => name !== "format" || value === "date-time";
+  const isOurs = (word: string, value: unknown) =>
+    word !== ENFORCED && (word !== "format" || typeof value !== "string" || value === "date-time");
+  return printedWhere(schema, isOurs);
+}
+
+/** The same of what a tool takes, without what a model does not need: titles, and examples of what the description says. */
+export function printedInput(schema: TObject): PrintedSchema {
+  // A member of the input may have such a name too, and is an object.
+  const isLeftOut = (word: string, value: unknown) =>
+    (word === "title" && typeof value === "string") || (word === "examples" && Array.isArray(value));
+  return printedWhere(printed(schema), (word, value) => !isLeftOut(word, value));
+}
+
+function printedWhere(schema: object, isPrinted: (word: string, value: unknown) => boolean): PrintedSchema {
   // Safe: an object schema prints as one.
   return JSON.parse(
-    JSON.stringify(schema, (name, value: unknown) => (isPrinted(name, value) ? value : undefined)),
+    JSON.stringify(schema, (word, value: unknown) => (isPrinted(word, value) ? value : undefined)),
   ) as PrintedSchema;
 }
 

@@ -1,16 +1,24 @@
 import { type Action, nextRetryAt } from "../domain/action.ts";
 import { MASK } from "../domain/mask-secret.ts";
+import type { Pause } from "../domain/pause.ts";
 import { operationsIn } from "../domain/transition.ts";
 
 /** What an answer says beside the action itself. */
 export interface ViewOptions {
   readonly now: Date;
-  /** Path of the receipt page; null on the receipt itself. */
+  /** Where the receipt page is: a URL or a path; null on the receipt itself. */
   readonly receiptUrl: string | null;
   /** Set on every answer of a create that found an older action: the request fields that differ from it. */
   readonly differs?: readonly string[];
   /** Header names without their values: what leaves for a callback, or for whoever has a receipt. */
   readonly hidesHeaderValues?: boolean;
+  /** What keeps it from being sent now, if it waits to be; null or not given: nothing. */
+  readonly pause?: Pause | null;
+  /**
+   * Which bodies are printed; all of them unless it is given. `once`: that of the response not again in `error`. `none`: neither
+   * that of the request nor that of the response.
+   */
+  readonly bodies?: "once" | "none";
 }
 
 /**
@@ -20,17 +28,18 @@ export interface ViewOptions {
  * members took six times as long.
  */
 export function actionJson(action: Action, options: ViewOptions): string {
-  const { now, receiptUrl, differs } = options;
+  const { now, receiptUrl, differs, bodies } = options;
   const { result } = action;
   const next = nextRetryAt(action);
   return (
     `{"id":"${action.id}","status":"${action.status}","url":${json(action.url)},"method":"${action.method}"` +
-    `,"body":${action.body ?? "null"},"headers":${headersJson(action, options)},"dedupe":${json(action.dedupe)}` +
+    (bodies === "none" ? "" : `,"body":${action.body ?? "null"}`) +
+    `,"headers":${headersJson(action, options)},"dedupe":${json(action.dedupe)}` +
     `,"attempts":${action.attempts},"retries":${action.retries}` +
     `,"created_at":${time(action.createdAt)},"started_at":${time(action.startedAt)}` +
     `,"finished_at":${time(action.finishedAt)},"next_retry_at":${time(next)}` +
     `,"last_error":${json(result?.lastError ?? null)},"response_code":${result?.responseCode ?? "null"}` +
-    `,"response_body":${result?.responseBody ?? "null"}` +
+    (bodies === "none" ? "" : `,"response_body":${result?.responseBody ?? "null"}`) +
     (result?.responseTruncated === true ? `,"response_truncated":true` : "") +
     `,"duration_ms":${result?.durationMs ?? "null"},"approve":${action.approve}` +
     `,"approved_at":${time(action.approvedAt)},"approved_by":${json(action.approvedBy)}` +
@@ -38,9 +47,17 @@ export function actionJson(action: Action, options: ViewOptions): string {
     (action.onUnknown === "stop" ? `,"on_unknown":"stop"` : "") +
     retriesRemaining(action) +
     (next === null ? "" : `,"next_retry_in_seconds":${secondsUntil(next, now)}`) +
-    `,"actions":${JSON.stringify(operationsIn(action.status))}${errorMember(action)},"receipt_url":${json(receiptUrl)}` +
+    pauseMembers(action, options) +
+    `,"actions":${JSON.stringify(operationsIn(action.status))}${errorMember(action, options)},"receipt_url":${json(receiptUrl)}` +
     (differs === undefined ? "}" : `,"deduplicated":true,"differs":${JSON.stringify(differs)}}`)
   );
+}
+
+function pauseMembers({ status }: Action, { pause = null }: ViewOptions): string {
+  if (pause === null || status !== "pending") return "";
+  const { id, kind, reason, createdAt } = pause;
+  const members = `"id":"${id}","kind":"${kind}","reason":${json(reason)},"created_at":${time(createdAt)}`;
+  return `,"paused":true,"pause":{${members}}`;
 }
 
 function json(text: string | null): string {
@@ -67,11 +84,12 @@ function secondsUntil(at: Date, now: Date): number {
 }
 
 /** The error object (spec "error object"): there when the action failed, and only then. */
-function errorMember({ status, result }: Action): string {
+function errorMember({ status, result }: Action, { bodies }: ViewOptions): string {
   if (status !== "failed" || result === null) return "";
   const { errorSource, lastError, responseCode, responseBody } = result;
   return (
     `,"error":{"source":${json(errorSource)},"message":${json(lastError)}` +
-    `,"response_code":${responseCode ?? "null"},"response_body":${responseBody ?? "null"}}`
+    `,"response_code":${responseCode ?? "null"}` +
+    (bodies === undefined ? `,"response_body":${responseBody ?? "null"}}` : "}")
   );
 }

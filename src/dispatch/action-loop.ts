@@ -2,6 +2,7 @@ import type { Action } from "../domain/action.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Dispatcher, Seat } from "../ports/dispatcher.ts";
 import type { LaneName, Store } from "../ports/store.ts";
+import { largeBytesOf } from "../domain/size.ts";
 import { Loop, type LoopDeps } from "./loop.ts";
 
 export interface ActionLoopDeps extends Omit<LoopDeps<Action>, "name" | "store" | "queue"> {
@@ -36,6 +37,10 @@ export class ActionLoop implements Dispatcher {
     return this.#loop.inFlight;
   }
 
+  get isPaused(): boolean {
+    return this.#loop.isPaused;
+  }
+
   /** As `Loop.start`. */
   async start(): Promise<void> {
     this.#unsubscribe = this.#bus.subscribe((action) => this.#hear(action));
@@ -48,24 +53,39 @@ export class ActionLoop implements Dispatcher {
     await this.#loop.drain(limitMs);
   }
 
-  reserve(name: LaneName): Seat | null {
+  /** As `Loop.pauseChanged`. */
+  pauseChanged(accountId: string): void {
+    this.#loop.pauseChanged(accountId);
+  }
+
+  reserve(name: LaneName & { readonly id: string }, largeBytes: number | undefined): Seat | null {
+    // A large one waits for its turn among the large ones.
+    if (largeBytes !== undefined) return null;
     const slot = this.#loop.reserve(name);
     if (slot === null) return null;
     // A stop that comes before the commit waits for the attempt behind it.
     const used = Promise.withResolvers<void>();
     this.#loop.keep(used.promise);
+    const claim = this.#loop.claimNow();
+    const leave = () => {
+      this.#loop.claimed(name.id);
+      this.#loop.release(slot);
+      used.resolve();
+    };
     return {
-      claim: this.#loop.claimNow(),
+      claim,
       board: (created, claimed) => {
         this.#boarding = created.id;
         this.#bus.publish(created);
         this.#boarding = null;
         this.#loop.fly(claimed, slot);
+        this.#loop.claimed(name.id);
         used.resolve();
       },
-      leave: () => {
-        this.#loop.release(slot);
-        used.resolve();
+      leave,
+      fail: ({ id, revision, createdAt }) => {
+        this.#loop.doubt([{ id, revision, dueAt: createdAt }], claim);
+        leave();
       },
     };
   }
@@ -73,6 +93,7 @@ export class ActionLoop implements Dispatcher {
   #hear(action: Action): void {
     const { id, revision, dueAt, status } = action;
     if (status !== "pending" || dueAt === null || id === this.#boarding) return;
-    this.#loop.add(action, { id, revision, dueAt });
+    const largeBytes = largeBytesOf(action);
+    this.#loop.add(action, { id, revision, dueAt, ...(largeBytes !== undefined && { largeBytes }) });
   }
 }

@@ -1,4 +1,6 @@
 import type { Action } from "../domain/action.ts";
+import type { NotStarted } from "../domain/dispatch.ts";
+import { attemptMs } from "../domain/lease.ts";
 import type { Fault } from "../domain/outcome.ts";
 import { type HashOf, isAsApproved } from "../domain/request-digest.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -6,44 +8,52 @@ import type { OutboundRequest, Sender } from "../ports/sender.ts";
 import { UnreadableSecret } from "../ports/secrets.ts";
 import { StoreUnavailable } from "../ports/store.ts";
 import type { Attempt } from "./flights.ts";
-import type { Settle } from "./settlement.ts";
+import type { Settlement } from "./settlement.ts";
 
 export interface AttemptDeps {
   readonly sender: Sender;
   readonly clock: Clock;
   readonly requestOf: (action: Action, now: Date) => Promise<OutboundRequest>;
-  readonly settle: Settle;
+  readonly settlement: Pick<Settlement, "settle" | "unclaim">;
   readonly hashOf: HashOf;
   readonly attemptTimeoutMs: number;
 }
 
-/** Prepare, send, settle. The claim is on disk before this begins; the end is on disk before this resolves. */
+/**
+ * Prepare, send, settle. The claim is on disk before this begins; the end is on disk before this resolves. Where no byte can
+ * have left the claim is given back.
+ */
 export function createAttempt(deps: AttemptDeps): Attempt<Action> {
-  const { sender, clock, requestOf, settle, hashOf, attemptTimeoutMs } = deps;
-  const refuse = (action: Action, fault: Fault) =>
-    settle(action, { outcome: { kind: "not_sent", fault }, durationMs: 0 });
+  const { sender, clock, requestOf, settlement, hashOf, attemptTimeoutMs } = deps;
 
   return async (action, { stop, landed }) => {
-    // After a pause as long as the lease somebody else may have taken the action over; the rescue ends what is left.
-    if (action.leaseUntil === null || clock.now() >= action.leaseUntil) return;
-    if (!isAsApproved(action, hashOf)) {
+    const refuse = (fault: Fault, cause?: unknown) => {
       landed();
-      return refuse(action, "altered");
-    }
+      return settlement.settle(action, { outcome: { kind: "not_sent", fault }, durationMs: 0, cause });
+    };
+    const giveBack = (why: NotStarted) => {
+      landed();
+      return settlement.unclaim(action, why);
+    };
+    if (!isAsApproved(action, hashOf)) return refuse("altered");
     const request = await requestOf(action, clock.now()).catch(async (error: unknown) => {
-      landed();
-      // Somebody can mend it while attempts remain, by a rotation; or the store is away, and nothing has left.
-      const isPassing = error instanceof UnreadableSecret || error instanceof StoreUnavailable;
-      // Else a row by hand: a URL that is none, an account that is gone. It would be no better at the next attempt.
-      await refuse(action, isPassing ? "unsignable" : "altered");
-      if (error instanceof UnreadableSecret) return null;
-      throw error;
+      if (error instanceof StoreUnavailable) {
+        await giveBack("store_away");
+        throw error;
+      }
+      // The one can be mended while attempts remain, by a rotation. Else it is a row by hand, with a URL that is none or an
+      // account that is gone: it would be no better at the next attempt.
+      await refuse(error instanceof UnreadableSecret ? "unsignable" : "altered", error);
+      return null;
     });
     if (request === null) return;
+    const timeoutMs = attemptMs(action, clock.now(), attemptTimeoutMs);
+    if (timeoutMs === 0) return giveBack("late");
     const startedMs = clock.monotonicMs();
-    const outcome = await sender.send(request, { timeoutMs: attemptTimeoutMs, stop });
+    const outcome = await sender.send(request, { timeoutMs, stop });
     const durationMs = Math.round(clock.monotonicMs() - startedMs);
+    if (outcome.kind === "stopped") return giveBack("stopping");
     landed();
-    await settle(action, { outcome, durationMs });
+    await settlement.settle(action, { outcome, durationMs, timeoutMs });
   };
 }

@@ -1,3 +1,4 @@
+import { DRAIN_WRITE_MS } from "../domain/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** How the loop and an attempt of it speak to each other. */
@@ -15,7 +16,8 @@ export type Attempt<Row> = (row: Row, flight: Flight) => Promise<void>;
 export class Flights<Row extends { readonly id: string }> {
   readonly #clock: Clock;
   readonly #attempt: Attempt<Row>;
-  readonly #inFlight = new Set<string>();
+  /** How many attempts of each row: one whose end is still to be written may be followed by the next. */
+  readonly #inFlight = new Map<string, number>();
   readonly #work = new Set<Promise<unknown>>();
   readonly #interrupt = new AbortController();
 
@@ -34,21 +36,27 @@ export class Flights<Row extends { readonly id: string }> {
   }
 
   /** Lets an attempt run; `landed` is called once, as soon as nothing is with the target any more. */
-  start(row: Row, landed: () => void, onError: (error: unknown) => void): void {
+  start(row: Row, landed: () => void, onError: (error: unknown, id: string) => void): void {
     let isLanded = false;
     const landOnce = () => {
       if (isLanded) return;
       isLanded = true;
       landed();
     };
-    this.#inFlight.add(row.id);
-    const attempt = this.#attempt(row, { stop: this.#interrupt.signal, landed: landOnce });
-    this.keep(
-      attempt.catch(onError).finally(() => {
-        this.#inFlight.delete(row.id);
+    this.#inFlight.set(row.id, (this.#inFlight.get(row.id) ?? 0) + 1);
+    const run = async () => {
+      try {
+        await this.#attempt(row, { stop: this.#interrupt.signal, landed: landOnce });
+      } catch (error) {
+        onError(error, row.id);
+      } finally {
+        const left = (this.#inFlight.get(row.id) ?? 1) - 1;
+        if (left === 0) this.#inFlight.delete(row.id);
+        else this.#inFlight.set(row.id, left);
         landOnce();
-      }),
-    );
+      }
+    };
+    this.keep(run());
   }
 
   /** Has `drain` wait for this too. It must not reject. */
@@ -57,10 +65,21 @@ export class Flights<Row extends { readonly id: string }> {
     this.#work.add(kept);
   }
 
-  /** Resolves when all of it has ended; what is in flight after `limitMs` is interrupted. */
+  /**
+   * Resolves when all of it has ended. What is in flight after `limitMs` is interrupted, and has `DRAIN_WRITE_MS` more to be
+   * written down; then this resolves in any case.
+   */
   async drain(limitMs: number): Promise<void> {
-    const cancel = this.#clock.after(limitMs, () => this.#interrupt.abort());
-    while (this.#work.size > 0) await Promise.allSettled(this.#work);
-    cancel();
+    const over = Promise.withResolvers<void>();
+    let isOver = false;
+    const cancels = [
+      this.#clock.after(limitMs, () => this.#interrupt.abort()),
+      this.#clock.after(limitMs + DRAIN_WRITE_MS, () => {
+        isOver = true;
+        over.resolve();
+      }),
+    ];
+    while (this.#work.size > 0 && !isOver) await Promise.race([Promise.allSettled(this.#work), over.promise]);
+    for (const cancel of cancels) cancel();
   }
 }

@@ -1,9 +1,11 @@
 import type { Action } from "../domain/action.ts";
 import { isHeldIn } from "../domain/change.ts";
+import { attemptMs } from "../domain/lease.ts";
 import { APPROVAL_LINK_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../domain/limits.ts";
 import type { Delivery, Notification } from "../domain/notification.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Recipients } from "../ports/recipients.ts";
 import type { ApprovalMail, DecidedMail, Mailer } from "../ports/mailer.ts";
 import type { ActionStore, OutboxStore } from "../ports/store.ts";
 import type { Deliver } from "./callback.ts";
@@ -20,6 +22,7 @@ export interface MailDeps {
   /** The whole URL of an action's receipt. */
   readonly receiptLink: (actionId: string) => string;
   readonly attemptTimeoutMs: number;
+  readonly recipients: Pick<Recipients, "mayMail">;
 }
 
 const HOUR_MS = 3_600_000;
@@ -29,7 +32,7 @@ const HOUR_MS = 3_600_000;
  * question that nobody has answered, or an answer to a question that arrived.
  */
 export function createMail(deps: MailDeps): Deliver {
-  const { actions, outbox, clock, mailer, attemptTimeoutMs } = deps;
+  const { actions, outbox, clock, mailer, recipients, attemptTimeoutMs } = deps;
   return async (notification, stop) => {
     if (mailer === null) return notification.owed.event === "approval" ? NOT_CONFIGURED : NEEDLESS;
     const action = await actions.find(notification.accountId, notification.actionId);
@@ -37,8 +40,12 @@ export function createMail(deps: MailDeps): Deliver {
     const mailOf = notification.owed.event === "approval" ? approvalOf : decidedOf;
     const mail = await mailOf(deps, notification, action);
     if ("kind" in mail) return mail;
+    // Again before it leaves: whoever was named may have left the account, or the APPROVERS, meanwhile.
+    if (!(await recipients.mayMail(action.accountId, action.creator, mail.to))) return NOT_AN_APPROVER;
     if (!(await outbox.permitMail(notification, clock.now()))) return TOO_MANY;
-    return mailer.send(mail, { timeoutMs: attemptTimeoutMs, stop });
+    const timeoutMs = attemptMs(notification, clock.now(), attemptTimeoutMs);
+    if (timeoutMs === 0) return { kind: "not_started", why: "late" };
+    return mailer.send(mail, { timeoutMs, stop });
   };
 }
 
@@ -79,6 +86,10 @@ const NEEDLESS: Delivery = { kind: "needless" };
 const NOT_CONFIGURED: Delivery = {
   kind: "withheld",
   error: "No mail was sent: no mail provider is configured (see MAILGUN_API_KEY).",
+};
+const NOT_AN_APPROVER: Delivery = {
+  kind: "withheld",
+  error: "No mail was sent: the address is neither of a person of this account nor one of the APPROVERS.",
 };
 const DECIDED_BEFORE: Delivery = { kind: "withheld", error: "No mail was sent: it was decided before." };
 const TOO_MANY: Delivery = {

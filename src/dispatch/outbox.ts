@@ -1,16 +1,17 @@
 import type { Action } from "../domain/action.ts";
-import type { Delivery, Notification } from "../domain/notification.ts";
+import type { Notification } from "../domain/notification.ts";
 import { type OwedKind, owingHost } from "../domain/owed.ts";
-import { describe } from "../domain/outcome.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Queue } from "../ports/store.ts";
 import { Loop, type LoopDeps } from "./loop.ts";
-import { createNotify, createSettleNotification, type NotifyDeps } from "./notify.ts";
+import { createNotificationSettlement, createNotify, type NotifyDeps } from "./notify.ts";
 import { createRescue } from "./rescue.ts";
+import { createSetAside } from "./set-aside.ts";
 
-type Built = "name" | "queue" | "attempt" | "rescue";
+type Built = "name" | "queue" | "attempt" | "rescue" | "setAside" | "unclaim";
 
-export interface OutboxDeps extends Omit<LoopDeps<Notification>, Built>, Omit<NotifyDeps, "again" | "outbox"> {
+export interface OutboxDeps
+  extends Omit<LoopDeps<Notification>, Built | "metrics">, Omit<NotifyDeps, "again" | "outbox"> {
   readonly kind: OwedKind;
   readonly store: LoopDeps<Notification>["store"] & { readonly outbox: NotifyDeps["outbox"] };
   readonly queue: Queue<Notification>;
@@ -38,21 +39,28 @@ export class Outbox {
       outbox: store.outbox,
       again: (notification, due) => this.#loop.add(notification, due),
     };
-    const settle = createSettleNotification(notifying);
+    const settlement = createNotificationSettlement(notifying);
     const name = NAMES[kind];
     this.#loop = new Loop({
       ...deps,
       name,
-      attempt: createNotify(notifying, settle),
+      attempt: createNotify(notifying, settlement),
+      unclaim: (notification) =>
+        settlement.settle(notification, { delivery: { kind: "not_started", why: "in_doubt" }, durationMs: null }),
+      setAside: createSetAside({ name, log, queue, end: settlement.setAside }),
       rescue: createRescue({
         name,
         log,
         queue,
         clock,
-        end: (notification) => settle(notification, { delivery: INTERRUPTED, durationMs: null }),
+        end: settlement.recover,
         onRescued: (count) => log.warn(`${name}.rescued`, { count }),
       }),
     });
+  }
+
+  get isPaused(): boolean {
+    return this.#loop.isPaused;
   }
 
   /** Makes due again what a dead process had under way, then begins to claim. */
@@ -70,11 +78,6 @@ export class Outbox {
   /** The row is in the store since the change's own commit: only its lane has to be told. */
   #hear(action: Action): void {
     const host = owingHost(action, this.#kind);
-    if (host !== null) this.#loop.hint({ accountId: action.accountId, host });
+    if (host !== null) this.#loop.hint({ accountId: action.accountId, host, keyId: action.keyId });
   }
 }
-
-const INTERRUPTED: Delivery = {
-  kind: "interrupted",
-  error: describe({ kind: "unknown", fault: "interrupted" }, 0),
-};

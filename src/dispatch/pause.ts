@@ -1,5 +1,5 @@
 import type { Log } from "../ports/log.ts";
-import { type Store, StoreUnavailable } from "../ports/store.ts";
+import type { Store } from "../ports/store.ts";
 
 export interface PauseDeps {
   /** What rests, in the log. */
@@ -10,8 +10,10 @@ export interface PauseDeps {
   readonly later: (delayMs: number, ring: () => void) => void;
   /** Has whoever drains wait for this too. */
   readonly keep: (work: Promise<unknown>) => void;
-  /** Goes on where it stopped. */
+  /** Goes on where it stopped. Where that rejects it rests on. */
   readonly resume: () => Promise<void>;
+  /** Hears of what went wrong in `resume`. */
+  readonly onError: (error: unknown) => void;
 }
 
 const PROBE_EVERY_MS = 1_000;
@@ -29,31 +31,34 @@ export class Pause {
     return this.#isOn;
   }
 
-  /** Takes what went wrong: begins to rest where the store is away, and else writes a bug down. */
-  stumble(error: unknown): void {
-    const { log, name } = this.#deps;
-    if (!(error instanceof StoreUnavailable)) {
-      log.error("dispatch.failed", { of: name, error: error instanceof Error ? error.name : "unknown" });
-      return;
-    }
+  /** Begins to rest; `reason` is for the log. */
+  begin(reason: string): void {
     if (this.#isOn) return;
     this.#isOn = true;
-    log.error("dispatch.paused", { of: name, reason: "the store cannot be used" });
+    const { log, name } = this.#deps;
     this.#probeLater();
+    log.error("dispatch.paused", { of: name, reason });
   }
 
   #probeLater(): void {
-    const { later, store, log, name, keep, resume } = this.#deps;
-    later(PROBE_EVERY_MS, () => {
-      const probe = store.probe().then(
-        () => {
-          this.#isOn = false;
-          log.info("dispatch.resumed", { of: name });
-          return resume();
-        },
-        () => this.#probeLater(),
-      );
-      keep(probe);
-    });
+    const { later, keep } = this.#deps;
+    later(PROBE_EVERY_MS, () => keep(this.#probe()));
+  }
+
+  async #probe(): Promise<void> {
+    const { store, log, name, resume, onError } = this.#deps;
+    try {
+      await store.probe();
+    } catch {
+      return this.#probeLater();
+    }
+    this.#isOn = false;
+    try {
+      log.info("dispatch.resumed", { of: name });
+      await resume();
+    } catch (error) {
+      onError(error);
+      this.begin("it could not go on");
+    }
   }
 }

@@ -9,9 +9,9 @@ export interface RescueDeps<Row> {
   readonly log: Pick<Log, "error">;
   readonly queue: Pick<Queue<Row>, "orphans">;
   readonly clock: Clock;
-  /** Ends the attempt of whoever died in the middle of it. */
-  readonly end: (row: Row) => Promise<void>;
-  /** Hears how many there were, when there were any. */
+  /** Ends the attempt of whoever died in the middle of it. False: another process has done so before. */
+  readonly end: (row: Row) => Promise<boolean>;
+  /** Hears how many were ended, when there were any. */
   readonly onRescued: (count: number) => void;
 }
 
@@ -19,40 +19,44 @@ export interface RescueDeps<Row> {
 export interface Orphaned {
   /** Whatever its lease says: at the start of the only process of this store. */
   readonly everything: boolean;
-  /** Not those that this process has in flight: a clock that jumped ahead ends no lease of ours. */
+  /** Not those that this process has in flight or whose result it keeps: a clock that jumped ahead ends no lease of ours. */
   readonly isOurs: (id: string) => boolean;
 }
 
 /**
  * Ends what dead processes left active, as interrupted, and then the ordinary way: so that what may be sent again is, and
- * no more often than allowed. Tells how many. A row that can't be ended holds up no other: it is written down, and left to
- * the next rescue. Rejects where the store is away.
+ * no more often than allowed. Tells how many it has ended and written. A row that can't be ended holds up no other: it is
+ * written down, and left to the next rescue. Rejects where the store is away, with what is not ended left for the next time.
  */
 export function createRescue<Row extends { readonly id: string }>(deps: RescueDeps<Row>) {
   const { name, log, queue, clock, end, onRescued } = deps;
-  const ended = async (row: Row): Promise<number> => {
+  const ended = async (row: Row): Promise<boolean> => {
     try {
-      await end(row);
-      return 1;
+      return await end(row);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       log.error("rescue.failed", { of: name, id: row.id, error: error instanceof Error ? error.name : "unknown" });
-      return 0;
+      return false;
     }
   };
   return async ({ everything, isOurs }: Orphaned): Promise<number> => {
     let rescued = 0;
-    const tried = new Set<string>();
-    while (true) {
-      const found = await queue.orphans(everything ? null : clock.now(), RESCUE_ROWS_MAX);
-      // What is our own, or could not be written down, would be found again for ever: it is left to the next rescue.
-      const orphans = found.filter(({ id }) => !isOurs(id) && !tried.has(id));
-      if (orphans.length === 0) break;
-      for (const { id } of orphans) tried.add(id);
-      for (const count of await Promise.all(orphans.map(ended))) rescued += count;
-      if (found.length < RESCUE_ROWS_MAX) break;
+    try {
+      for (let after: Row | null = null; ;) {
+        // Page behind page: what is our own, or can't be written, holds up nothing that stands behind it.
+        const found: readonly Row[] = await queue.orphans(everything ? null : clock.now(), RESCUE_ROWS_MAX, after);
+        const last = found.at(-1) ?? null;
+        // A row that can't be paged past, since somebody altered it, is ended by others.
+        if (last === null || last.id === after?.id) break;
+        after = last;
+        const tries = await Promise.allSettled(found.filter(({ id }) => !isOurs(id)).map(ended));
+        rescued += tries.filter((tried) => tried.status === "fulfilled" && tried.value).length;
+        const failed = tries.find((tried) => tried.status === "rejected");
+        if (failed !== undefined) throw failed.reason;
+      }
+    } finally {
+      if (rescued > 0) onRescued(rescued);
     }
-    if (rescued > 0) onRescued(rescued);
     return rescued;
   };
 }

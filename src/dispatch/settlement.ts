@@ -1,18 +1,21 @@
 import type { Action } from "../domain/action.ts";
 import type { Backoff } from "../domain/backoff.ts";
+import type { Change } from "../domain/change.ts";
+import { describeNotStarted, type NotStarted, unclaimed } from "../domain/dispatch.ts";
 import type { Outcome } from "../domain/outcome.ts";
-import { nextStep, settle } from "../domain/settle.ts";
+import { nextStep, setAside, settle } from "../domain/settle.ts";
 import type { Happening } from "../domain/timeline.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
-import type { ActionStore, OutboxRow } from "../ports/store.ts";
-import { untilWritten } from "./until-written.ts";
+import { type ActionStore, type ChangeWrite, type OutboxRow, RowRefused } from "../ports/store.ts";
+import type { KeptResults } from "./kept-results.ts";
 
 export interface SettlementDeps {
-  readonly actions: ActionStore;
+  readonly actions: Pick<ActionStore, "apply" | "isApplied" | "force">;
+  readonly kept: KeptResults;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "chance">;
   readonly bus: Bus;
@@ -27,49 +30,143 @@ export interface SettlementDeps {
 export interface Ended {
   readonly outcome: Outcome;
   readonly durationMs: number | null;
+  /** The deadline that was in force; the setting's unless it was shorter. */
+  readonly timeoutMs?: number;
+  /** What showed that the row was altered, for the log. */
+  readonly cause?: unknown;
 }
-
-/** Writes down how an attempt ended. Never rejects because of the store: it tries until the lease is over. */
-export type Settle = (action: Action, ended: Ended) => Promise<void>;
 
 /**
  * The end of every attempt, whoever saw it: the law decides, the store writes it under the claim's own revision, the bus,
  * the log and the metrics hear of it. A write that lost is dropped: another process had taken the action over.
  */
-export function createSettle(deps: SettlementDeps): Settle {
-  const { actions, clock, ids, bus, log, metrics, owe, backoff, attemptTimeoutMs } = deps;
-  return async (action, { outcome, durationMs }) => {
+export class Settlement {
+  readonly #deps: SettlementDeps;
+
+  constructor(deps: SettlementDeps) {
+    this.#deps = deps;
+  }
+
+  /** Of an attempt of this process. Never rejects because of the store: resolves when it is written or the process ends. */
+  async settle(action: Action, ended: Ended): Promise<void> {
+    const write = this.#endOf(action, ended);
+    if (await this.#untilWritten(write)) this.#tell(write, ended);
+  }
+
+  /** Of an attempt of this process that never began; the same. */
+  async unclaim(action: Action, why: NotStarted): Promise<void> {
+    const { clock, metrics, log, bus } = this.#deps;
     const now = clock.now();
-    const ended = { outcome, now, durationMs, timeoutMs: attemptTimeoutMs, backoff, chance: ids.chance() };
-    const change = settle(action, ended);
-    const { after } = change;
-    const write = { change, at: now, outbox: owe(after, now, change.happenings) };
-    const written = await untilWritten(clock, action.leaseUntil, () => actions.apply(write));
-    if (written !== "yes") {
-      metrics.fenced();
-      log.warn(written === "no" ? "action.fenced" : "action.unrecorded", {
-        action_id: action.id,
-        attempt: action.attempts,
-      });
-      return;
+    const write = this.#writeOf(unclaimed(action, why, now), now);
+    if (!(await this.#untilWritten(write))) return;
+    metrics.unclaimed("action");
+    log.warn("action.not_started", { action_id: action.id, host: action.host, message: describeNotStarted(why) });
+    bus.publish(write.change.after);
+  }
+
+  /** Of an attempt that nobody works on any more. Tells whether it was written; rejects where the store is away. */
+  async recover(action: Action): Promise<boolean> {
+    const ended: Ended = { outcome: { kind: "unknown", fault: "interrupted" }, durationMs: null };
+    const write = this.#endOf(action, ended);
+    if (!(await this.#writeOnce(write))) return false;
+    this.#tell(write, ended);
+    return true;
+  }
+
+  /** Of an action whose row was altered by hand; the same. */
+  async setAside(action: Action): Promise<boolean> {
+    const { actions, clock, bus } = this.#deps;
+    const now = clock.now();
+    const write = this.#writeOf(setAside(action, now), now);
+    if (!(await actions.force(write))) return false;
+    this.#tellSetAside(action, null);
+    bus.publish(write.change.after);
+    return true;
+  }
+
+  /** Once for each row, with its id: whoever keeps the database has to look at it. */
+  #tellSetAside({ id, accountId }: Action, cause: unknown): void {
+    const { metrics, log } = this.#deps;
+    metrics.setAside("action");
+    log.error("action.set_aside", {
+      action_id: id,
+      account_id: accountId,
+      error: cause === null ? undefined : nameOf(cause),
+      message: "Its row was altered where it is stored. It has failed, and nothing of it is sent any more.",
+    });
+  }
+
+  #endOf(action: Action, { outcome, durationMs, timeoutMs = this.#deps.attemptTimeoutMs }: Ended): ChangeWrite {
+    const { clock, ids, backoff } = this.#deps;
+    const now = clock.now();
+    return this.#writeOf(settle(action, { outcome, now, durationMs, timeoutMs, backoff, chance: ids.chance() }), now);
+  }
+
+  #writeOf(change: Change, at: Date): ChangeWrite {
+    return { change, at, outbox: this.#deps.owe(change.after, at, change.happenings) };
+  }
+
+  /** What is known of an action counts for more than a row that somebody altered meanwhile. */
+  async #writeOnce(write: ChangeWrite): Promise<boolean> {
+    const { actions, log } = this.#deps;
+    try {
+      return await actions.apply(write);
+    } catch (error) {
+      if (!(error instanceof RowRefused)) throw error;
+      log.error("action.refused", { action_id: error.id, message: "Its row was altered; it is written all the same." });
+      return actions.force(write);
     }
+  }
+
+  async #untilWritten(write: ChangeWrite): Promise<boolean> {
+    const { actions, kept, metrics, log } = this.#deps;
+    const { before } = write.change;
+    const names = { action_id: before.id, attempt: before.attempts };
+    const written = await kept.write({
+      bytes: bytesOf(write),
+      write: () => this.#writeOnce(write),
+      isWritten: () => actions.isApplied(write),
+      onKept: (error) => log.warn("action.result_kept", { ...names, error: nameOf(error) }),
+    });
+    if (written === "no") metrics.fenced();
+    if (written !== "yes") log.warn(written === "no" ? "action.fenced" : "action.unrecorded", names);
+    return written === "yes";
+  }
+
+  #tell({ change, at }: ChangeWrite, { outcome, durationMs, cause = null }: Ended): void {
+    const { metrics, log, bus } = this.#deps;
+    const { before, after } = change;
     const next = nextStep(change);
     metrics.attempted(outcome.kind, next, durationMs);
+    if (outcome.kind === "not_sent" && outcome.fault === "altered") this.#tellSetAside(before, cause);
     log.info("action.attempted", {
-      action_id: action.id,
-      account_id: action.accountId,
-      method: action.method,
-      host: action.host,
-      run: action.run,
-      attempt: action.attempts,
-      attempts_max: action.retries,
+      action_id: before.id,
+      account_id: before.accountId,
+      method: before.method,
+      host: before.host,
+      run: before.run,
+      attempt: before.attempts,
+      attempts_max: before.retries,
       outcome: outcome.kind,
       code: outcome.kind === "answered" ? outcome.code : undefined,
       fault: outcome.kind === "answered" ? undefined : outcome.fault,
       duration_ms: durationMs,
       next,
-      next_in_ms: after.dueAt === null ? undefined : after.dueAt.getTime() - now.getTime(),
+      next_in_ms: after.dueAt === null ? undefined : after.dueAt.getTime() - at.getTime(),
     });
     bus.publish(after);
-  };
+  }
+}
+
+/** Of the texts that a write holds in memory. */
+function bytesOf({ change, outbox }: ChangeWrite): number {
+  const { body, headers, result } = change.after;
+  let bytes = (body?.length ?? 0) + (result?.responseBody?.length ?? 0);
+  for (const [name, value] of Object.entries(headers ?? {})) bytes += name.length + value.length;
+  for (const { payload } of outbox) bytes += payload?.length ?? 0;
+  return bytes;
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : "unknown";
 }

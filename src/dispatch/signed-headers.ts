@@ -1,9 +1,13 @@
+import { originOf } from "../domain/normal-target.ts";
+import type { SigningUse } from "../domain/signing-use.ts";
 import type { Secrets } from "../ports/secrets.ts";
 
 export interface SigningDeps {
   readonly secrets: Pick<Secrets, "sign">;
-  /** The secrets that sign now, the newest first. */
-  readonly signingSecretsOf: (accountId: string, origin: string, now: Date) => Promise<readonly string[]>;
+  readonly signingSecrets: {
+    /** The secrets that sign now, the newest first. */
+    inUse(accountId: string, origin: string, now: Date, use: SigningUse): Promise<readonly string[]>;
+  };
 }
 
 /** What leaves for a target. */
@@ -21,12 +25,12 @@ export type SignedHeaders = (message: Signable, now: Date) => Promise<readonly H
 
 /**
  * The three headers of Standard Webhooks 1.0.0, with the secret of the account and the target's origin, after a rotation
- * with two (decisions 6): for actions and callbacks alike.
+ * with two: of calls, or of callbacks, which have secrets of their own.
  */
-export function createSignedHeaders({ secrets, signingSecretsOf }: SigningDeps): SignedHeaders {
+export function createSignedHeaders({ secrets, signingSecrets }: SigningDeps, use: SigningUse): SignedHeaders {
   return async ({ accountId, url, id, body }, now) => {
     const timestampSeconds = Math.floor(now.getTime() / 1_000);
-    const signing = await signingSecretsOf(accountId, new URL(url).origin, now);
+    const signing = await signingSecrets.inUse(accountId, originOf(url), now, use);
     return [
       ["webhook-id", id],
       ["webhook-timestamp", String(timestampSeconds)],

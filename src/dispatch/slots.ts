@@ -1,9 +1,12 @@
+import { HOST_RESERVE_SHARE } from "../domain/limits.ts";
+import type { LaneName } from "../ports/store.ts";
+
 /** How many attempts may be in flight. */
 export interface SlotLimits {
   /** In all (`DISPATCH_CONCURRENCY`). */
   readonly total: number;
-  /** In one lane, that is from one account to one host (`DISPATCH_PER_HOST`). */
-  readonly perLane: number;
+  /** From one account to one host, by whichever of its keys (`DISPATCH_PER_HOST`): a promise to the target. */
+  readonly perHost: number;
 }
 
 /**
@@ -13,15 +16,46 @@ export interface SlotLimits {
  */
 export const FREE_FACTOR = 3;
 
-/** Counts what is in flight, so that one slow host or account never takes the place of all others. */
+/**
+ * One key alone may take all slots of its account. So that another key of the account need not wait until some of those
+ * calls end, a key that holds few may go beyond the account's share, up to this many times the slots that are free.
+ */
+const SECOND_KEY_FREE_FACTOR = FREE_FACTOR + 1;
+
+/** What there is of something, and who has how much of it. */
+export interface Shares {
+  readonly free: number;
+  readonly ofAccount: number;
+  /** Of a key of the account. */
+  readonly ofKey: number;
+}
+
+/** Whether a key may take another one of what is free. */
+export function mayTake({ free, ofAccount, ofKey }: Shares): boolean {
+  // One that is free is enough for whoever has none, however small the whole is.
+  if (free <= 0) return false;
+  if (ofAccount < Math.max(1, FREE_FACTOR * free)) return true;
+  const beyond = SECOND_KEY_FREE_FACTOR * free - ofAccount;
+  return free > 1 && SECOND_KEY_FREE_FACTOR * ofKey < beyond;
+}
+
+/**
+ * Counts what is in flight, so that one slow host, key or account never takes the place of all others. Which of the keys
+ * of an account gets a slot that is free is decided in `Lanes`: the one that holds the fewest.
+ */
 export class Slots {
   readonly #limits: SlotLimits;
+  /** The last slots of a host, for keys that hold none there. */
+  readonly #hostReserve: number;
   readonly #byAccount = new Map<string, number>();
+  readonly #byKey = new Map<string, number>();
+  readonly #byHost = new Map<string, number>();
   readonly #byLane = new Map<string, number>();
   #taken = 0;
 
   constructor(limits: SlotLimits) {
     this.#limits = limits;
+    this.#hostReserve = Math.floor(limits.perHost * HOST_RESERVE_SHARE);
   }
 
   get taken(): number {
@@ -32,30 +66,52 @@ export class Slots {
     return this.#limits.total - this.#taken;
   }
 
-  laneHasRoom(lane: string): boolean {
-    return (this.#byLane.get(lane) ?? 0) < this.#limits.perLane;
+  /** In flight of what this lane's key sends to its host. */
+  ofLane(lane: LaneName): number {
+    return this.#byLane.get(laneNameOf(lane)) ?? 0;
   }
 
-  accountHasRoom(account: string): boolean {
-    // A free slot is enough for whoever has none, however small the whole is.
-    return this.free > 0 && (this.#byAccount.get(account) ?? 0) < Math.max(1, FREE_FACTOR * this.free);
+  /** In flight of what a key sends anywhere. */
+  ofKey(accountId: string, keyId: string): number {
+    return this.#byKey.get(`${accountId} ${keyId}`) ?? 0;
   }
 
-  laneIsIdle(lane: string): boolean {
-    return !this.#byLane.has(lane);
+  /** Whether the host may be called once more for this key. */
+  hostHasRoom(lane: LaneName): boolean {
+    const held = this.#byHost.get(hostNameOf(lane)) ?? 0;
+    return held < this.#limits.perHost - (this.ofLane(lane) === 0 ? 0 : this.#hostReserve);
   }
 
-  take(account: string, lane: string): void {
-    this.#taken += 1;
-    add(this.#byAccount, account, 1);
-    add(this.#byLane, lane, 1);
+  accountHasRoom(accountId: string, keyId: string): boolean {
+    const ofAccount = this.#byAccount.get(accountId) ?? 0;
+    return mayTake({ free: this.free, ofAccount, ofKey: this.ofKey(accountId, keyId) });
   }
 
-  give(account: string, lane: string): void {
-    this.#taken -= 1;
-    add(this.#byAccount, account, -1);
-    add(this.#byLane, lane, -1);
+  take(lane: LaneName): void {
+    this.#count(lane, 1);
   }
+
+  give(lane: LaneName): void {
+    this.#count(lane, -1);
+  }
+
+  #count(lane: LaneName, by: number): void {
+    this.#taken += by;
+    add(this.#byAccount, lane.accountId, by);
+    add(this.#byKey, `${lane.accountId} ${lane.keyId}`, by);
+    add(this.#byHost, hostNameOf(lane), by);
+    add(this.#byLane, laneNameOf(lane), by);
+  }
+}
+
+/** The host of an account, whichever of its keys calls it. */
+export function hostNameOf({ accountId, host }: LaneName): string {
+  return `${accountId} ${host}`;
+}
+
+/** Ids have no space in them, and what comes last may have. */
+export function laneNameOf({ accountId, host, keyId }: LaneName): string {
+  return `${accountId} ${keyId} ${host}`;
 }
 
 function add(counts: Map<string, number>, name: string, by: number): void {

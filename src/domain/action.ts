@@ -1,4 +1,5 @@
 import type { Actor } from "./actor.ts";
+import type { Creator } from "./creator.ts";
 
 export const ACTION_STATUSES = ["pending", "active", "awaiting_approval", "completed", "failed", "cancelled"] as const;
 export type ActionStatus = (typeof ACTION_STATUSES)[number];
@@ -74,6 +75,10 @@ export interface Action extends ActionRequest, ActionState {
   readonly revision: number;
   readonly createdAt: Date;
   readonly createdBy: Actor;
+  /** Id of the key that created it: with account and host the queue that it waits in. Empty: no key did, or none was kept. */
+  readonly keyId: string;
+  /** Under which rules that key was when it created it: they bind what leaves of the action from then on. */
+  readonly creator: Creator;
   /** What is sealed of it does not open: somebody altered it where it is stored. It is shown without, and never sent. */
   readonly isAltered?: true;
 }

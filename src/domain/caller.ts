@@ -15,6 +15,10 @@ export interface Caller {
   readonly hold: Hold;
   /** As which the caller's decisions are written down. */
   readonly actor: Actor;
+  /** The network address that the request came from, for the audit log. */
+  readonly client?: string;
+  /** It came in over MCP. */
+  readonly isAgentCall?: boolean;
   /**
    * Set for the one decision that the caller's MCP client has put to its person: it shows that the client asked, not that
    * the person answered (hostile 8).
@@ -22,6 +26,11 @@ export interface Caller {
   readonly via?: "elicitation";
   /** Aborted when the key is revoked, or the session ended, while its caller is still here; one that has none stays. */
   readonly revoked?: AbortSignal;
+}
+
+/** Who shares the streams, sessions and waits of the account: a key, or a person on the pages. */
+export function holderOf({ keyId, personId }: Caller): string {
+  return keyId ?? personId ?? "";
 }
 
 /** The same refusal whatever is missing or wrong, so that it tells nothing about keys (hostile 1). */

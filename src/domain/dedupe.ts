@@ -4,9 +4,9 @@ import { DEDUPE_WINDOW_MS } from "./limits.ts";
 /** The two ways in which a create can mean an action that is there already (spec "Deduplication rules"). */
 export type KeyKind = "idempotency" | "dedupe";
 
-/** Whether an action created then still answers for its key now. */
-export function isInWindow(createdAt: Date, now: Date): boolean {
-  return now.getTime() - createdAt.getTime() < DEDUPE_WINDOW_MS;
+/** Whether a key first used then still means its action now. */
+export function isInWindow(usedAt: Date, now: Date): boolean {
+  return now.getTime() - usedAt.getTime() < DEDUPE_WINDOW_MS;
 }
 
 /** `Idempotency-Key` matches whatever became of the action; `dedupe` ignores one that failed. */

@@ -17,7 +17,9 @@ export const ERROR_CODES = [
   "not_cancellable",
   "not_approvable",
   "not_retryable",
+  "too_many_held",
   "email_taken",
+  "too_many_keys",
   "invalid_credentials",
   "internal_error",
   "unavailable",
@@ -41,5 +43,15 @@ export class DomainError extends Error {
     super(message);
     this.code = code;
     this.issues = issues;
+  }
+}
+
+/** `rate_limited`, where it is known when the same request would be taken. */
+export class RetryLater extends DomainError {
+  readonly retryAfterSeconds: number;
+
+  constructor(message: string, retryAfterSeconds: number) {
+    super("rate_limited", message);
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }

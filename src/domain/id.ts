@@ -4,6 +4,9 @@ export const ACTION_ID = /^act_[A-Za-z0-9_-]{1,64}$/;
 /** The same of a key. */
 export const KEY_ID = /^key_[A-Za-z0-9_-]{1,64}$/;
 
+/** The same of a pause. */
+export const PAUSE_ID = /^pau_[A-Za-z0-9_-]{1,64}$/;
+
 /** Crockford's base 32 in lower case: sorts as text as the bytes sort, which base64url does not. */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 

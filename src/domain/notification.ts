@@ -1,3 +1,4 @@
+import { describeNotStarted, type NotStarted } from "./dispatch.ts";
 import { RETRY_JITTER, NOTIFY_DELAYS_MS } from "./limits.ts";
 import type { Owed } from "./owed.ts";
 import type { Happening } from "./timeline.ts";
@@ -14,11 +15,16 @@ export interface Notification {
   /** The run of the action that owes it. */
   readonly run: number;
   readonly owed: Owed;
-  /** With the account the lane that it waits in. */
+  /** With the account and the key the queue that it waits in. */
   readonly host: string;
+  /** Of the action. */
+  readonly keyId: string;
   /** Attempts so far, this one counted: the fencing token of the claim. */
   readonly attempts: number;
+  /** With `attempts` the fencing token: a claim that was given back is followed by one of the same number. */
   readonly leaseUntil: Date | null;
+  /** The row was altered where it is stored: nothing of it is sent. */
+  readonly isAltered?: true;
 }
 
 /** How one attempt to deliver a notification ended; a value, never an exception. */
@@ -32,6 +38,8 @@ export type Delivery =
   | { readonly kind: "withheld"; readonly error: string }
   /** There is nobody whom it would tell anything. */
   | { readonly kind: "needless" }
+  /** No byte has left: the claim is given back, and the attempt does not count. */
+  | { readonly kind: "not_started"; readonly why: NotStarted }
   /** The sender was stopped: nothing is known against the receiver, so that the next attempt is due at once. */
   | { readonly kind: "interrupted"; readonly error: string };
 
@@ -39,6 +47,8 @@ export type Delivery =
 export interface NotificationChange {
   readonly before: Notification;
   readonly status: Exclude<NotificationStatus, "active">;
+  /** Attempts that count from now on. */
+  readonly attempts: number;
   /** When it is tried again; null when it is over. */
   readonly dueAt: Date | null;
   readonly lastError: string | null;
@@ -58,10 +68,20 @@ export function settleNotification(before: Notification, { delivery, now, chance
   const { attempts } = before;
   if (delivery.kind === "delivered") return change(before, { status: "delivered", dueAt: null, error: null, attempts });
   if (delivery.kind === "needless") {
-    return { before, status: "dropped", dueAt: null, lastError: null, happening: null };
+    return { before, status: "dropped", attempts, dueAt: null, lastError: null, happening: null };
+  }
+  if (delivery.kind === "not_started") {
+    const error = describeNotStarted(delivery.why);
+    const made = Math.max(0, attempts - 1);
+    return { ...change(before, { status: "pending", dueAt: now, error, attempts: made }), attempts: made };
   }
   if (delivery.kind === "withheld") {
-    return change(before, { status: "given_up", dueAt: null, error: delivery.error, attempts: attempts - 1 });
+    return change(before, {
+      status: "given_up",
+      dueAt: null,
+      error: delivery.error,
+      attempts: Math.max(0, attempts - 1),
+    });
   }
   return failed(before, delivery, now, chance);
 }
@@ -93,7 +113,7 @@ interface Ended {
   readonly status: NotificationChange["status"];
   readonly dueAt: Date | null;
   readonly error: string | null;
-  /** Attempts that were made. */
+  /** Attempts that were made, as the timeline tells of them. */
   readonly attempts: number;
 }
 
@@ -101,5 +121,5 @@ function change(before: Notification, { status, dueAt, error, attempts }: Ended)
   const { kind: type, event } = before.owed;
   const next_retry_at = dueAt?.toISOString() ?? null;
   const happening: Happening = { type, event, delivered: status === "delivered", attempts, error, next_retry_at };
-  return { before, status, dueAt, lastError: error, happening };
+  return { before, status, attempts: before.attempts, dueAt, lastError: error, happening };
 }

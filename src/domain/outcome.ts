@@ -1,4 +1,5 @@
 import type { ErrorSource, HttpMethod } from "./action.ts";
+import { CERTIFICATE_REASONS } from "./tls.ts";
 
 /** What stood in the way of an answer. Each has one fixed sentence; a library's words go nowhere (decisions 4). */
 export type Fault =
@@ -7,6 +8,10 @@ export type Fault =
   | "refused"
   | "unreachable"
   | "certificate"
+  | "certificate_untrusted"
+  | "certificate_expired"
+  | "certificate_not_yet_valid"
+  | "certificate_misnamed"
   | "tls_handshake"
   | "closed"
   | "not_http"
@@ -94,7 +99,11 @@ const SENTENCES: Readonly<Record<Exclude<Fault, "timed_out">, string>> = {
   name_not_resolved: "The target's name could not be resolved.",
   refused: "The target refused the connection.",
   unreachable: "The target could not be reached.",
-  certificate: "The target's TLS certificate was not accepted.",
+  certificate: certificateSentence("certificate"),
+  certificate_untrusted: certificateSentence("untrusted"),
+  certificate_expired: certificateSentence("expired"),
+  certificate_not_yet_valid: certificateSentence("not_yet_valid"),
+  certificate_misnamed: certificateSentence("misnamed"),
   tls_handshake: "The TLS handshake with the target failed.",
   closed: "The target closed the connection before the whole answer came.",
   not_http: "The target's answer was not valid HTTP.",
@@ -106,7 +115,12 @@ const SENTENCES: Readonly<Record<Exclude<Fault, "timed_out">, string>> = {
   interrupted: "The attempt was interrupted; the target may have received it.",
 };
 
+function certificateSentence(failure: keyof typeof CERTIFICATE_REASONS): string {
+  return `The target's TLS certificate was not accepted${CERTIFICATE_REASONS[failure]}.`;
+}
+
 function seconds(timeoutMs: number): string {
-  const value = timeoutMs / 1_000;
+  // What a lease has left is an odd number; a tenth of a second is as much as anybody reads.
+  const value = timeoutMs < 1_000 ? timeoutMs / 1_000 : Math.round(timeoutMs / 100) / 10;
   return value === 1 ? "1 second" : `${value} seconds`;
 }

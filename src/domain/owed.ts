@@ -1,4 +1,5 @@
 import type { Action, ActionStatus } from "./action.ts";
+import { normalTarget } from "./normal-target.ts";
 import type { Happening } from "./timeline.ts";
 
 /** The four kinds of news that a callback brings (decisions 8). */
@@ -22,7 +23,7 @@ export type OwedKind = Owed["kind"];
  * that was altered by hand to what is no URL has a lane too: there it is given up, and no change of its action fails.
  */
 export function hostOf({ kind, target }: Pick<Owed, "kind" | "target">): string {
-  return kind === "callback" ? (URL.parse(target)?.host ?? target) : target.toLowerCase();
+  return kind === "callback" ? (normalTarget(target)?.host ?? target) : target.toLowerCase();
 }
 
 const CALLBACK_EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {

@@ -31,9 +31,15 @@ function stepped(before: Told, { at, happening }: TimelineEntry): Told {
   if (type === "created" || type === "retried") return { ...BEGINNING, dueAt: at };
   if (type === "approved") return { ...before, dueAt: at, approvedAt: at, approvedBy: happening.actor };
   if (type === "started") return { ...before, attempts: before.attempts + 1, startedAt: before.startedAt ?? at };
+  if (type === "not_started") return unclaimed(before, at);
   if (type === "attempt") return { ...before, dueAt: dateOf(happening.next_retry_at), result: resultOf(happening) };
   // The rest says only what the status says, or speaks of notifications.
   return before;
+}
+
+function unclaimed(before: Told, at: Date): Told {
+  const attempts = Math.max(0, before.attempts - 1);
+  return { ...before, attempts, dueAt: at, startedAt: attempts === 0 ? null : before.startedAt };
 }
 
 function resultOf(made: Extract<Happening, { readonly type: "attempt" }>): Result {

@@ -3,9 +3,24 @@ import type { Action, ActionRequest } from "./action.ts";
 /** SHA-256 of a text, hex. The law has no cryptography of its own. */
 export type HashOf = (text: string) => string;
 
-/** Names exactly what is sent: method, URL, headers and body, and nothing that changes from attempt to attempt. */
-export function requestDigest({ method, url, headers, body }: ActionRequest, hashOf: HashOf): string {
-  return hashOf(JSON.stringify([method, url, Object.entries(headers ?? {}), body]));
+/** Begins a digest that covers the callback; those before it are the bare hash of the request. */
+const WITH_CALLBACK = "2:";
+
+/**
+ * Names exactly what is approved: method, URL, headers, body and the callback, and nothing that changes from attempt to
+ * attempt.
+ */
+export function requestDigest(request: ActionRequest, hashOf: HashOf): string {
+  return WITH_CALLBACK + hashOf(JSON.stringify([...sentParts(request), request.callback]));
+}
+
+/** As digests were made before they covered the callback: what was approved then is still to be sent. */
+function firstDigest(request: ActionRequest, hashOf: HashOf): string {
+  return hashOf(JSON.stringify(sentParts(request)));
+}
+
+function sentParts({ method, url, headers, body }: ActionRequest): readonly unknown[] {
+  return [method, url, Object.entries(headers ?? {}), body];
 }
 
 /**
@@ -14,5 +29,8 @@ export function requestDigest({ method, url, headers, body }: ActionRequest, has
  */
 export function isAsApproved(action: Action, hashOf: HashOf): boolean {
   if (action.isAltered === true) return false;
-  return !action.approve || requestDigest(action, hashOf) === action.approvedDigest;
+  if (!action.approve) return true;
+  const { approvedDigest } = action;
+  const digestOf = approvedDigest?.startsWith(WITH_CALLBACK) === true ? requestDigest : firstDigest;
+  return digestOf(action, hashOf) === approvedDigest;
 }

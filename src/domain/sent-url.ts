@@ -1,10 +1,7 @@
-/**
- * A URL as it is sent: the parser's reading of it, with the host in its ASCII form, so that no letter can pass for
- * another, and without the fragment, which no target ever sees (hostile 3).
- */
+import { normalTarget } from "./normal-target.ts";
+
+/** A URL as it is sent: its normal form, so that no letter or dot can pass for another, and without the fragment. */
 export function sentUrl(url: string): string {
-  const parsed = URL.parse(url);
-  if (parsed === null) return url;
-  parsed.hash = "";
-  return parsed.href;
+  const target = normalTarget(url);
+  return target === null ? url : target.origin + target.rest;
 }

@@ -3,6 +3,7 @@ import { type Backoff, backoffMs, retryAfterMs } from "./backoff.ts";
 import { type Change, step } from "./change.ts";
 import { describe, errorSource, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import type { Happening } from "./timeline.ts";
+import { next as statusAfter } from "./transition.ts";
 
 /** What the engine knows when an attempt has ended. Time and chance are arguments. */
 export interface AttemptEnd {
@@ -15,6 +16,8 @@ export interface AttemptEnd {
   /** Uniform in [0, 1). */
   readonly chance: number;
 }
+
+type Measured = Pick<AttemptEnd, "outcome" | "durationMs" | "timeoutMs">;
 
 /** The change that ends an attempt of an active action: completed, waiting for the next attempt, or failed. */
 export function settle(action: Action, end: AttemptEnd): Change {
@@ -33,6 +36,25 @@ export function settle(action: Action, end: AttemptEnd): Change {
   return step(action, { ...ended, status: "pending", dueAt, finishedAt: null }, [attempt(dueAt)]);
 }
 
+/**
+ * Ends an action whose row was altered where it is stored: what it holds is not what somebody asked for, so nothing of it
+ * is sent any more. The attempt that is told of counts as far as `retries` allows; of one that was under way nobody knows.
+ */
+export function setAside(action: Action, now: Date): Change {
+  const isActive = action.status === "active";
+  const status = statusAfter(action.status, "set_aside");
+  if (status === null) throw new Error(`Action ${action.id} is ${action.status} and can't be set aside.`);
+  const counted = { ...action, attempts: Math.max(1, Math.min(action.attempts + (isActive ? 0 : 1), action.retries)) };
+  const outcome: Outcome = isActive
+    ? { kind: "unknown", fault: "interrupted" }
+    : { kind: "not_sent", fault: "altered" };
+  const end = { outcome, durationMs: null, timeoutMs: 0 };
+  const result = resultOf(action, end);
+  const { attempts } = counted;
+  const ended = { status, attempts, leaseUntil: null, dueAt: null, finishedAt: now, result };
+  return step(action, ended, [attemptMade(counted, end, result, null), { type: "failed" }]);
+}
+
 /** What follows an attempt, in the words of logs and metrics. */
 export function nextStep({ after }: Change): "completed" | "retry" | "failed" {
   if (after.status === "pending") return "retry";
@@ -49,7 +71,7 @@ function delayMs(action: Action, { outcome, now, backoff, chance }: AttemptEnd):
   return asked ?? backoffMs(action.attempts, backoff, chance);
 }
 
-function resultOf(action: Action, { outcome, durationMs, timeoutMs }: AttemptEnd): Result {
+function resultOf(action: Action, { outcome, durationMs, timeoutMs }: Measured): Result {
   const succeeded = isSuccess(outcome, action.method);
   const answered = outcome.kind === "answered" ? outcome : null;
   const source = succeeded ? null : errorSource(outcome);
@@ -64,12 +86,7 @@ function resultOf(action: Action, { outcome, durationMs, timeoutMs }: AttemptEnd
   };
 }
 
-function attemptMade(
-  action: Action,
-  { outcome, durationMs }: AttemptEnd,
-  result: Result,
-  next: Date | null,
-): Happening {
+function attemptMade(action: Action, { outcome, durationMs }: Measured, result: Result, next: Date | null): Happening {
   return {
     type: "attempt",
     attempt: action.attempts,

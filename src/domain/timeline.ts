@@ -34,8 +34,10 @@ interface Notified {
 
 /** Something that happened to an action, and what is told of it (decisions 12). The members are as users read them. */
 export type Happening =
-  | ({ readonly type: "created" | "approved" | "rejected" | "cancelled" | "retried" } & Decision)
+  | ({ readonly type: "created" | "approved" | "rejected" | "cancelled" | "retried" | "paused" | "resumed" } & Decision)
   | { readonly type: "held" | "started" | "completed" | "failed" }
+  /** The attempt that `started` told of never began, and does not count. `reason` is one of our own sentences. */
+  | { readonly type: "not_started"; readonly reason: string }
   | ({ readonly type: "attempt" } & AttemptMade)
   | ({ readonly type: "mail" | "callback" } & Notified);
 

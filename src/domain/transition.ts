@@ -1,13 +1,26 @@
 import { ACTION_STATUSES, type ActionStatus } from "./action.ts";
 
-/** What can happen to an action. `hold` is the retry of an action that needs a yes: one yes releases one run. */
-export type Trigger = "approve" | "cancel" | "dispatch" | "succeed" | "reschedule" | "exhaust" | "retry" | "hold";
+/**
+ * What can happen to an action. `hold` is the retry of an action that needs a yes: one yes releases one run. `unclaim` is
+ * the end of a claim whose attempt never began; `set_aside` ends an action whose row was altered where it is stored.
+ */
+export type Trigger =
+  | "approve"
+  | "cancel"
+  | "dispatch"
+  | "unclaim"
+  | "succeed"
+  | "reschedule"
+  | "exhaust"
+  | "set_aside"
+  | "retry"
+  | "hold";
 
 /** The state machine (spec "States and transitions"). What is not in this table cannot happen. */
 const TRANSITIONS: Readonly<Record<ActionStatus, Partial<Record<Trigger, ActionStatus>>>> = {
-  awaiting_approval: { approve: "pending", cancel: "cancelled" },
-  pending: { dispatch: "active", cancel: "cancelled" },
-  active: { succeed: "completed", reschedule: "pending", exhaust: "failed" },
+  awaiting_approval: { approve: "pending", cancel: "cancelled", set_aside: "failed" },
+  pending: { dispatch: "active", cancel: "cancelled", set_aside: "failed" },
+  active: { unclaim: "pending", succeed: "completed", reschedule: "pending", exhaust: "failed", set_aside: "failed" },
   failed: { retry: "pending", hold: "awaiting_approval" },
   cancelled: { retry: "pending", hold: "awaiting_approval" },
   completed: {},

@@ -1,7 +1,8 @@
 import { positionText, readPosition, unknownPosition } from "../contract/events.ts";
-import { authorize, type Caller } from "../domain/caller.ts";
+import { authorize, type Caller, holderOf } from "../domain/caller.ts";
 import { DomainError } from "../domain/errors.ts";
 import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../domain/limits.ts";
+import { countByHolder, whoMakesRoom } from "../domain/share.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { ActionStore, ChangePage, ToldChange } from "../ports/store.ts";
 
@@ -35,9 +36,12 @@ export interface EventStream {
 export interface Feed {
   /**
    * Goes on behind the event of this id, or begins now. It ends when the caller's key is revoked. Throws `invalid_query`
-   * for an id that is not known, `rate_limited` when the account has too many streams.
+   * for an id that is not known, `rate_limited` when the account has too many streams. For a key with few of them the one
+   * with the most makes room: its newest stream ends.
    */
   open(caller: Caller, lastEventId: string | null): Promise<EventStream>;
+  /** Streams that are open now, of all accounts. */
+  count(): number;
 }
 
 /**
@@ -64,9 +68,10 @@ export function createFeed({ actions, bus }: FeedDeps): Feed {
       authorize(caller, "read");
       const listeners = accounts.get(accountId) ?? new Listeners((after) => actions.changes(accountId, after));
       accounts.set(accountId, listeners);
-      if (listeners.streams.size >= EVENT_STREAMS_PER_ACCOUNT_MAX) throw tooMany();
+      const holder = holderOf(caller);
+      if (listeners.streams.size >= EVENT_STREAMS_PER_ACCOUNT_MAX) makeRoom(listeners.streams, holder);
       const end = () => stream.end();
-      const stream = new Stream(listeners, from, () => {
+      const stream = new Stream({ listeners, holder, from }, () => {
         listeners.streams.delete(stream);
         revoked?.removeEventListener("abort", end);
         if (listeners.streams.size === 0 && accounts.get(accountId) === listeners) accounts.delete(accountId);
@@ -75,12 +80,23 @@ export function createFeed({ actions, bus }: FeedDeps): Feed {
       revoked?.addEventListener("abort", end);
       return stream;
     },
+    count: () => accounts.values().reduce((sum, { streams }) => sum + streams.size, 0),
   };
+}
+
+function makeRoom(streams: ReadonlySet<Stream>, holder: string): void {
+  const victim = whoMakesRoom(countByHolder(streams), holder);
+  if (victim === null) throw tooMany();
+  // The newest, since those that flood are. Whoever listens there may go on later from the last event that was seen.
+  [...streams].findLast((stream) => stream.holder === victim)?.end();
 }
 
 function tooMany(): DomainError {
   const max = EVENT_STREAMS_PER_ACCOUNT_MAX;
-  return new DomainError("rate_limited", `This account has ${max} event streams open; close one of them first.`);
+  return new DomainError(
+    "rate_limited",
+    `This account has ${max} event streams open, and this key its share of them; close one of them first.`,
+  );
 }
 
 /** The streams of one account. They are woken together, ask the store for the same thing, and it is asked once. */
@@ -117,9 +133,16 @@ class Listeners {
   }
 }
 
+interface StreamPlace {
+  readonly listeners: Listeners;
+  readonly holder: string;
+  readonly from: number;
+}
+
 /** open -> `end`. */
 class Stream implements EventStream {
   readonly position: string;
+  readonly holder: string;
   readonly #listeners: Listeners;
   readonly #ended: () => void;
   #at: number;
@@ -128,8 +151,9 @@ class Stream implements EventStream {
   #isOver = false;
   #wake: () => void = () => {};
 
-  constructor(listeners: Listeners, from: number, ended: () => void) {
+  constructor({ listeners, holder, from }: StreamPlace, ended: () => void) {
     this.position = positionText(from);
+    this.holder = holder;
     this.#listeners = listeners;
     this.#ended = ended;
     this.#at = from;

@@ -5,6 +5,13 @@ export function prefersJson({ headers }: Request): boolean {
   return json > 0 && json >= weightOf(accept, "text/html");
 }
 
+/** Whether it asks for lines of JSON, and for no plain JSON as much. */
+export function namesNdjson({ headers }: Request): boolean {
+  const accept = headers.get("accept") ?? "";
+  const lines = weightOf(accept, "application/x-ndjson");
+  return lines > 0 && lines >= weightOf(accept, "application/json");
+}
+
 /** Whether it names HTML at all, as browsers do and programs do not. */
 export function namesHtml({ headers }: Request): boolean {
   return weightOf(headers.get("accept") ?? "", "text/html") > 0;

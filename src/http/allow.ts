@@ -12,11 +12,12 @@ export type Unrouted = (method: string, path: string) => Response | DomainError;
 
 export function createUnrouted(routes: readonly KnownRoute[]): Unrouted {
   const known = [...Map.groupBy(routes, (route) => route.path)].map(([path, same]) => ({
-    pattern: patternOf(path),
+    segments: segmentsOf(path),
     allow: allowOf(same.map((route) => route.method)),
   }));
   return (method, path) => {
-    const allow = known.find(({ pattern }) => pattern.test(path))?.allow;
+    const given = segmentsOf(path);
+    const allow = known.find(({ segments }) => isPathOf(segments, given))?.allow;
     if (allow === undefined) return new DomainError("not_found", "There is nothing at this path.");
     if (method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
     return new MethodNotAllowed(allow);
@@ -39,9 +40,16 @@ function allowOf(methods: readonly string[]): string {
   return [...new Set(all)].toSorted().join(", ");
 }
 
+/** Whether a path is one of a route; `{name}` stands for one segment. */
+function isPathOf(route: readonly string[], path: readonly string[]): boolean {
+  return route.length === path.length && route.every((segment, at) => isSegmentOf(segment, path[at] ?? ""));
+}
+
 /** One trailing slash makes no difference. */
-function patternOf(path: string): RegExp {
-  const escaped = path.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`);
-  const open = escaped.replaceAll(/\{[^}]+\}/g, "[^/]+");
-  return new RegExp(`^${open}${open.endsWith("/") ? "?" : "/?"}$`);
+function segmentsOf(path: string): readonly string[] {
+  return (path.endsWith("/") ? path.slice(0, -1) : path).split("/");
+}
+
+function isSegmentOf(wanted: string, given: string): boolean {
+  return wanted.startsWith("{") ? given !== "" : wanted === given;
 }

@@ -1,6 +1,7 @@
 import type { ParsedJson } from "../contract/json-text.ts";
 import { DomainError } from "../domain/errors.ts";
 import { REQUEST_BODY_BYTES_MAX } from "../domain/limits.ts";
+import { readMediaType } from "./media-type.ts";
 import { type ParseJson, parseJson } from "./parse-json.ts";
 import type { Visit } from "./visit.ts";
 
@@ -35,16 +36,12 @@ export async function readBytes(visit: Visit, bytesMax: number): Promise<Uint8Ar
   return bytes;
 }
 
-const JSON_TYPE = /^application\/json(;.*)?$/i;
-const CHARSET = /;\s*charset\s*=\s*("?)([^";]*)\1\s*(?=;|$)/gi;
-
 function checkType(headers: Headers): void {
   const type = headers.get("content-type");
   if (type === "application/json" && !headers.has("content-encoding")) return;
-  if (type === null || !JSON_TYPE.test(type)) throw wrongType("Send the body as `Content-Type: application/json`.");
-  for (const [, , charset] of type.matchAll(CHARSET)) {
-    if (charset?.trim().toLowerCase() !== "utf-8") throw wrongType("JSON is UTF-8: leave the charset out.");
-  }
+  const { essence, charsets } = readMediaType(type ?? "");
+  if (essence !== "application/json") throw wrongType("Send the body as `Content-Type: application/json`.");
+  if (charsets.some((charset) => charset !== "utf-8")) throw wrongType("JSON is UTF-8: leave the charset out.");
   const encoding = headers.get("content-encoding") ?? "identity";
   if (encoding.toLowerCase() !== "identity") throw wrongType("Send the body without Content-Encoding.");
 }

@@ -5,7 +5,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
-import { refuse } from "./errors.ts";
+import { clientAddressOf, clientOf, type IsTrustedProxy } from "./client.ts";
+import { CLIENT_GONE, refuse } from "./errors.ts";
 import { createRateLimit } from "./rate-limit.ts";
 import { nameRequest } from "./request-id.ts";
 import { closing } from "./rest.ts";
@@ -19,6 +20,7 @@ export interface DoorDeps {
   readonly ids: Pick<Ids, "request">;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "requested">;
+  readonly isTrustedProxy: IsTrustedProxy;
   readonly limits: { readonly rateLimitPerSecond: number };
 }
 
@@ -30,7 +32,7 @@ export type Door = (request: Request, server: Server<unknown> | null, known?: Ca
  * it comes from and who calls, count it, route it. What leaves carries the request's id and is one line of the log.
  */
 export function createDoor(deps: DoorDeps, routes: readonly Route[]): Door {
-  const { authenticate, clock, ids, log } = deps;
+  const { authenticate, clock, log } = deps;
   const rate = createRateLimit(clock, deps.limits.rateLimitPerSecond);
   const route = createRouter(routes, (visit, error) => refuse(visit, error, log));
   const guards = guardsOf(routes);
@@ -39,9 +41,10 @@ export function createDoor(deps: DoorDeps, routes: readonly Route[]): Door {
     const guard = guards.get(visit.path);
     if (guard === undefined && !isUnderV1(visit.path)) return;
     guard?.(visit.request.headers);
-    const caller = await authenticate(visit.request.headers.get("authorization"));
+    const known = await authenticate(visit.request.headers.get("authorization"));
+    const caller: Caller = { ...known, client: clientOf(visit) };
     visit.caller = caller;
-    visit.count = (requests) => rate.count(caller.accountId, requests);
+    visit.count = (requests) => rate.count(caller, requests);
     visit.count(1);
   };
 
@@ -55,26 +58,41 @@ export function createDoor(deps: DoorDeps, routes: readonly Route[]): Door {
   };
 
   return async (request, server, known) => {
-    const visit: Visit = {
-      request,
-      server,
-      ...targetOf(request.url),
-      name: nameRequest(request.headers.get("x-request-id"), ids),
-      startedMs: clock.monotonicMs(),
-      caller: known ?? null,
-      count: () => {},
-      route: null,
-      actionId: null,
-      errorCode: null,
-      page: null,
-      isBodyUnread: hasBody(request),
-    };
+    const visit = visitOf(request, server, known ?? null, deps);
     const answered = await answer(visit);
-    if (visit.errorCode === "rate_limited" && visit.caller !== null) await rate.slowDown(visit.caller.accountId);
+    if (visit.errorCode === "rate_limited" && visit.caller !== null) {
+      visit.kind = "wait";
+      await rate.slowDown(visit.caller);
+    }
     const response = visit.isBodyUnread ? await closing(visit, answered, clock) : answered;
     response.headers.set("x-request-id", visit.name.id);
     writeDown(visit, response.status, deps);
     return response;
+  };
+}
+
+function visitOf(
+  request: Request,
+  server: Server<unknown> | null,
+  caller: Caller | null,
+  { isTrustedProxy, ids, clock }: DoorDeps,
+): Visit {
+  const address = server?.requestIP(request)?.address ?? "";
+  return {
+    request,
+    server,
+    ...targetOf(request.url),
+    client: clientAddressOf(address, request.headers.get("x-forwarded-for"), isTrustedProxy),
+    name: nameRequest(request.headers.get("x-request-id"), ids),
+    startedMs: clock.monotonicMs(),
+    caller,
+    count: () => {},
+    route: null,
+    actionId: null,
+    errorCode: null,
+    page: null,
+    kind: "work",
+    isBodyUnread: hasBody(request),
   };
 }
 
@@ -94,9 +112,9 @@ function guardsOf(routes: readonly Route[]): ReadonlyMap<string, Guard> {
 
 /** One line for each request. Of the URL only the pattern: a path may hold a token, a query anything. */
 function writeDown(visit: Visit, status: number, { clock, log, metrics }: DoorDeps): void {
-  const { request, name, caller, errorCode } = visit;
+  const { request, name, client, caller, errorCode } = visit;
   const durationMs = clock.monotonicMs() - visit.startedMs;
-  metrics.requested(request.method, status, durationMs);
+  metrics.requested({ method: request.method, route: visit.route, status, kind: visit.kind }, durationMs);
   log.info("http.requested", {
     request_id: name.id,
     error_id: errorCode === null ? undefined : name.envelopeId(),
@@ -104,10 +122,12 @@ function writeDown(visit: Visit, status: number, { clock, log, metrics }: DoorDe
     route: visit.route,
     action_id: visit.actionId ?? undefined,
     status,
-    code: errorCode ?? undefined,
+    code: errorCode ?? (status === CLIENT_GONE ? "client_gone" : undefined),
+    client_gone: request.signal.aborted || undefined,
     duration_ms: Math.round(durationMs * 10) / 10,
     account_id: caller?.accountId,
     key_id: caller?.keyId ?? undefined,
     person_id: caller?.personId,
+    client: client === "" ? undefined : client,
   });
 }

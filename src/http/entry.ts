@@ -1,24 +1,40 @@
+import type { RequestSource } from "../accounts/device.ts";
 import type { Entered } from "../accounts/new-session.ts";
 import { HTTP_STATUS } from "../contract/error.ts";
 import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../domain/limits.ts";
 import type { Log } from "../ports/log.ts";
 import { type Typed, UNTYPED } from "../web/credentials.tsx";
-import type { SessionCookie } from "./cookie.ts";
-import { HEADERS } from "./errors.ts";
+import { clientOf } from "./client.ts";
+import type { OwnCookie } from "./cookie.ts";
+import { headersOf } from "./errors.ts";
 import type { Form } from "./form.ts";
 import { page } from "./page.ts";
 import type { Visit } from "./visit.ts";
 
-/** The head of an answer that lets somebody in; the visit's log line says who. */
-export function entering(visit: Visit, { person, sessionToken }: Entered, cookie: SessionCookie) {
-  visit.caller = person.caller;
-  return { "set-cookie": cookie.set(sessionToken) };
+/** What a browser in which somebody logs in is given. */
+export interface EntryCookies {
+  readonly cookie: OwnCookie;
+  readonly deviceCookie: OwnCookie;
+}
+
+/** Lets somebody in by this answer; the visit's log line says who. */
+export function letIn(visit: Visit, entered: Entered, { cookie, deviceCookie }: EntryCookies, answer: Response) {
+  visit.caller = entered.person.caller;
+  answer.headers.append("set-cookie", cookie.set(entered.sessionToken));
+  answer.headers.append("set-cookie", deviceCookie.set(entered.deviceToken));
+  return answer;
+}
+
+/** Where somebody comes from who wants in. */
+export function sourceOf(visit: Visit, { deviceCookie }: Pick<EntryCookies, "deviceCookie">): RequestSource {
+  return { client: clientOf(visit), deviceToken: deviceCookie.read(visit.request.headers) };
 }
 
 /** For whoever reads the log to find out who did what; neither password is in it. */
-export function tellNewPassword({ name }: Visit, { person: { caller } }: Entered, log: Log): void {
-  log.info("password.changed", { request_id: name.id, account_id: caller.accountId, person_id: caller.personId });
+export function tellNewPassword({ name, client }: Visit, { person: { caller } }: Entered, log: Log): void {
+  const { accountId, personId } = caller;
+  log.info("password.changed", { request_id: name.id, account_id: accountId, person_id: personId, client });
 }
 
 /** What was typed into a form of address and password, for the contract to check. */
@@ -40,7 +56,7 @@ export function askAgain(visit: Visit, error: unknown, form: Form, show: (typed:
   if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
   visit.errorCode = error.code;
   const typed = { ...UNTYPED, email: form.get("email") ?? "", ...problemOf(error) };
-  return page("own", show(typed), { status: HTTP_STATUS[error.code], headers: HEADERS[error.code] ?? {} });
+  return page("own", show(typed), { status: HTTP_STATUS[error.code], headers: headersOf(error) });
 }
 
 const LENGTH = `Has ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.`;

@@ -1,7 +1,7 @@
 import { errorJson, HTTP_STATUS } from "../contract/error.ts";
-import { DomainError, type ErrorCode } from "../domain/errors.ts";
+import { DomainError, type ErrorCode, RetryLater } from "../domain/errors.ts";
 import type { Log } from "../ports/log.ts";
-import { StoreUnavailable } from "../ports/store.ts";
+import { StoreBusy, StoreUnavailable } from "../ports/store.ts";
 import { problemPage } from "../web/problem.tsx";
 import { isForPrograms, namesHtml, prefersJson } from "./accept.ts";
 import { MethodNotAllowed } from "./allow.ts";
@@ -10,19 +10,34 @@ import { page } from "./page.ts";
 import type { Visit } from "./visit.ts";
 
 /** What a refusal of this kind also says in its head (decisions 2). */
-export const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
+const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
   unauthorized: { "www-authenticate": "Bearer" },
   rate_limited: { "retry-after": "1" },
   unavailable: { "retry-after": "1" },
 };
 
+/** The head of a refusal, but for what every answer has. */
+export function headersOf(error: DomainError): Readonly<Record<string, string>> {
+  if (error instanceof MethodNotAllowed) return { allow: error.allow };
+  if (error instanceof RetryLater) return { "retry-after": String(error.retryAfterSeconds) };
+  return HEADERS[error.code] ?? {};
+}
+
 /** The client left before it was answered. Nobody sees this status but the log (nginx has the same). */
-const GONE = 499;
+export const CLIENT_GONE = 499;
+
+/**
+ * Whether this error says that the client has left: what waits for its body, or for anything in its name, ends as aborted
+ * then. Whatever else is thrown after it has left is what it would have been: a bug stays a bug.
+ */
+export function hasLeft({ signal }: Request, error: unknown): boolean {
+  return signal.aborted && error instanceof Error && error.name === "AbortError";
+}
 
 /** Any error as the envelope, or as a page for people. What is no broken rule is a bug: it is logged, and the caller gets no word of it. */
 export function refuse(visit: Visit, error: unknown, log: Log): Response {
+  if (hasLeft(visit.request, error)) return new Response(null, { status: CLIENT_GONE });
   const broken = asDomainError(error);
-  if (broken.code === "internal_error" && visit.request.signal.aborted) return new Response(null, { status: GONE });
   const requestId = visit.name.envelopeId();
   if (broken.code === "internal_error") {
     log.error("http.failed", {
@@ -34,7 +49,7 @@ export function refuse(visit: Visit, error: unknown, log: Log): Response {
   }
   visit.errorCode = broken.code;
   const status = HTTP_STATUS[broken.code];
-  const own = broken instanceof MethodNotAllowed ? { allow: broken.allow } : HEADERS[broken.code];
+  const own = headersOf(broken);
   if (isForPrograms(visit.path)) return json(errorText(broken, requestId), status, own);
   // A page and an envelope are answers to the same question, and a cache has to know.
   const headers = { ...own, vary: "Accept" };
@@ -51,14 +66,17 @@ function errorText({ code, message, issues }: DomainError, requestId: string): s
 
 function asDomainError(error: unknown): DomainError {
   if (error instanceof DomainError) return error;
+  if (error instanceof StoreBusy) {
+    return new DomainError("unavailable", "Too much waits to be stored just now; try again in a second.");
+  }
   if (error instanceof StoreUnavailable) {
     return new DomainError("unavailable", "The service can't store or read just now; try again.");
   }
   return new DomainError("internal_error", "Something went wrong here; the request id finds it in the log.");
 }
 
-/** Where it happened. The engine speaks of the code; any other message may quote what somebody sent, so it stays out. */
-function traceOf(error: unknown): string {
+/** Where a bug happened. The engine speaks of the code; any other message may quote what somebody sent, so it stays out. */
+export function traceOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const isOfEngine = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
   const frames = (error.stack ?? "").split("\n").filter((line) => line.trimStart().startsWith("at "));

@@ -3,7 +3,9 @@ import type { Caller } from "../domain/caller.ts";
 import { seesSecrets } from "../domain/roles.ts";
 import type { EventStream, Feed } from "../events/feed.ts";
 import type { Log } from "../ports/log.ts";
-import type { ToldChange } from "../ports/store.ts";
+import { StoreUnavailable, type ToldChange } from "../ports/store.ts";
+import { traceOf } from "./errors.ts";
+import { allReadyFor } from "../masking/ahead.ts";
 import { dropRest } from "./rest.ts";
 import type { Show } from "./routes/show.ts";
 import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "./sse.ts";
@@ -37,8 +39,14 @@ export function createStreamEvents({ feed, show, log, clock, draining, beatsMax 
       return new Response(null, { headers: SSE_HEADERS });
     }
     const openedMs = clock.monotonicMs();
+    const tellFault = (error: unknown) => {
+      // The store being away is no bug, and whoever writes tells of it.
+      if (error instanceof StoreUnavailable) return;
+      log.error("http.failed", { request_id: name.id, route: visit.route, error: traceOf(error) });
+    };
     const ended = (why: SseEnd | Error) => {
       left();
+      if (why instanceof Error) tellFault(why);
       log[why instanceof Error ? "warn" : "info"]("events.ended", {
         request_id: name.id,
         account_id: caller.accountId,
@@ -47,7 +55,7 @@ export function createStreamEvents({ feed, show, log, clock, draining, beatsMax 
       });
     };
     const source = sourceOf(stream, (changes) => textOf(caller, changes), beatsMax);
-    return answerEvents(visit, source, { clock, draining, revoked: caller.revoked, ended });
+    return answerEvents(visit, source, { clock, draining, revoked: caller.revoked, ended, failedLate: tellFault });
   };
   return async (visit, caller, left = () => {}) => {
     try {
@@ -64,7 +72,7 @@ const RETRY_MS = 1_000;
 
 function sourceOf(
   stream: EventStream,
-  textOf: (changes: readonly ToldChange[]) => string,
+  textOf: (changes: readonly ToldChange[]) => Promise<string>,
   beatsMax = Number.POSITIVE_INFINITY,
 ): SseSource {
   let beats = 0;
@@ -84,7 +92,7 @@ function sourceOf(
       told = page.position;
       const last = page.changes.at(-1);
       if (last !== undefined) sent = positionText(last.seq);
-      return { text: textOf(page.changes), isLive: page.isLive };
+      return { text: await textOf(page.changes), isLive: page.isLive };
     },
     beat() {
       beats += 1;
@@ -101,12 +109,19 @@ function sourceOf(
 
 /** The text of a page is made once for all who see the same of it. */
 function createTexts(show: Show) {
-  const made = new WeakMap<readonly ToldChange[], Map<boolean, string>>();
-  return (caller: Caller, changes: readonly ToldChange[]): string => {
-    const texts = made.get(changes) ?? new Map<boolean, string>();
+  const made = new WeakMap<readonly ToldChange[], Map<boolean, Promise<string>>>();
+  const make = async (caller: Caller, changes: readonly ToldChange[]) => {
+    const ready = await allReadyFor(
+      caller,
+      changes.map(({ action }) => action),
+    );
+    return changes.map((change, at) => eventText(change, show(caller, ready[at] ?? change.action))).join("");
+  };
+  return (caller: Caller, changes: readonly ToldChange[]): Promise<string> => {
+    const texts = made.get(changes) ?? new Map<boolean, Promise<string>>();
     made.set(changes, texts);
     const isWhole = seesSecrets(caller.role);
-    const text = texts.get(isWhole) ?? changes.map((change) => eventText(change, show(caller, change.action))).join("");
+    const text = texts.get(isWhole) ?? make(caller, changes);
     texts.set(isWhole, text);
     return text;
   };

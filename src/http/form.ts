@@ -1,18 +1,19 @@
 import { DomainError } from "../domain/errors.ts";
 import { FORM_BYTES_MAX } from "../domain/limits.ts";
 import { readBytes } from "./body.ts";
+import { readMediaType } from "./media-type.ts";
 import type { Visit } from "./visit.ts";
 
 /** The fields of a form that one of our own pages sent; of a name that comes twice the last counts. */
 export type Form = ReadonlyMap<string, string>;
 
-const FORM_TYPE = /^application\/x-www-form-urlencoded(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 /** As `parse-json.ts` has it: what is not UTF-8 is refused, not replaced. */
 const UTF_8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Whether a page sent this, rather than a program. */
 export function isForm({ headers }: Request): boolean {
-  return FORM_TYPE.test(headers.get("content-type") ?? "");
+  const { essence, charsets } = readMediaType(headers.get("content-type") ?? "");
+  return essence === "application/x-www-form-urlencoded" && charsets.every((charset) => charset === "utf-8");
 }
 
 /**

@@ -1,4 +1,5 @@
 import { DomainError } from "../domain/errors.ts";
+import { normalTarget } from "../domain/normal-target.ts";
 import type { Guard } from "./route.ts";
 
 export interface OwnHostDeps {
@@ -7,7 +8,7 @@ export interface OwnHostDeps {
   /** Whether a request may name any host: we listen for others, and nobody has said under which name. */
   readonly takesAnyHost: boolean;
   /** Whether the host of a URL is this machine. */
-  readonly isLoopback: (url: URL) => boolean;
+  readonly isLoopback: (url: { readonly hostname: string }) => boolean;
 }
 
 /** A host name, perhaps with a port: no user, no path, nothing that a parser would mend. */
@@ -18,11 +19,14 @@ const HOST = /^[A-Za-z0-9._-]+(:\d+)?$|^\[[0-9A-Fa-f:.]+\](:\d+)?$/;
  * (DNS rebinding) gives itself away by `Host`, any other by `Origin`. Throws `forbidden`; ports are not compared.
  */
 export function createOwnHostOnly({ ownHostname, takesAnyHost, isLoopback }: OwnHostDeps): Guard {
-  const isOwn = (url: URL | null) => url !== null && (url.hostname === ownHostname || isLoopback(url));
-  const isOwnHost = (host: string) => takesAnyHost || (HOST.test(host) && isOwn(URL.parse(`http://${host}`)));
+  const isOwn = (url: string) => {
+    const target = normalTarget(url);
+    return target !== null && (target.hostname === ownHostname || isLoopback(target));
+  };
+  const isOwnHost = (host: string) => takesAnyHost || (HOST.test(host) && isOwn(`http://${host}`));
   return (headers) => {
     const origin = headers.get("origin");
-    if (origin !== null && !isOwn(URL.parse(origin))) throw foreign("Origin");
+    if (origin !== null && !isOwn(origin)) throw foreign("Origin");
     if (!isOwnHost(headers.get("host") ?? "")) throw foreign("Host");
   };
 }

@@ -4,22 +4,28 @@ import type { Authenticate } from "../accounts/authenticate.ts";
 import type { PeopleDesk } from "../accounts/people.ts";
 import type { Caller } from "../domain/caller.ts";
 import { DRAIN_MS_MAX } from "../domain/limits.ts";
+import type { PauseOf } from "../domain/pause.ts";
 import type { Feed } from "../events/feed.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { Targets } from "../ports/targets.ts";
-import { createSessionCookie } from "./cookie.ts";
+import type { IsTrustedProxy } from "./client.ts";
+import { createDeviceCookie, createSessionCookie } from "./cookie.ts";
 import { createDoor } from "./door.ts";
 import { listenOn } from "./listen.ts";
 import { createOwnOrigin, type OwnAddress } from "./own-origin.ts";
 import { createStreamEvents } from "./events.ts";
+import { createFlash, type FlashDeps } from "./flash.ts";
 import type { Route } from "./route.ts";
 import { accountRoutes, type AccountRouteDeps } from "./routes/account.ts";
 import { actionRoutes } from "./routes/actions.ts";
+import { auditRoutes, type AuditRouteDeps } from "./routes/audit.ts";
+import { pauseRoutes, type PauseRouteDeps } from "./routes/pauses.ts";
 import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "./routes/approval-links.ts";
 import { authRoutes } from "./routes/auth.ts";
+import { callbackHostRoutes, type CallbackHostRouteDeps } from "./routes/callback-hosts.ts";
 import { decisionRoutes } from "./routes/decisions.ts";
 import { receiptRoutes, type ReceiptRouteDeps } from "./routes/receipts.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -35,12 +41,17 @@ export interface HttpDeps
     SystemRouteDeps,
     SigningSecretRouteDeps,
     KeyRouteDeps,
+    CallbackHostRouteDeps,
+    PauseRouteDeps,
+    AuditRouteDeps,
     AccountRouteDeps,
     ReceiptRouteDeps,
     Omit<ApprovalLinkRouteDeps, "ownOrigin">,
     Pick<PageDeps, "listNotifications" | "rulesFor" | "overviewDesk" | "guides">,
+    Pick<FlashDeps, "secrets">,
     OwnAddress {
   readonly desk: ActionDesk;
+  readonly pauseOf: PauseOf;
   readonly peopleDesk: PeopleDesk;
   readonly feed: Feed;
   readonly authenticate: Authenticate;
@@ -49,10 +60,11 @@ export interface HttpDeps
   readonly ids: Pick<Ids, "request">;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "requested">;
-  /** Path of an action's receipt page. */
+  /** An action's receipt page as answers show it. */
   readonly receiptUrl: (actionId: string) => string;
-  /** Who may be asked for approval; empty: anyone. */
-  readonly approvers: readonly string[];
+  /** The same as a path, for our own pages. */
+  readonly receiptPath: (actionId: string) => string;
+  readonly isTrustedProxy: IsTrustedProxy;
   /** Aborted when the service stops: whoever waits is answered. */
   readonly draining: AbortSignal;
   /** How long a request may take to arrive; `IDLE_SECONDS` unless it is given. */
@@ -76,19 +88,20 @@ export interface Http {
 
 /** The REST door. */
 export function createHttp(deps: HttpDeps): Http {
-  const show = createShow(deps.clock, deps.receiptUrl);
+  const show = createShow(deps.clock, deps.receiptUrl, deps.pauseOf);
+  // An event tells of what was; a pause of now is none of it.
+  const showEvent = createShow(deps.clock, deps.receiptUrl, () => null);
   const judge = (url: string) => deps.targets.judge(url);
-  const cookie = createSessionCookie(deps.baseUrl);
-  const personOf = createPersonOf({ resume: deps.peopleDesk.resume, cookie });
-  const stayOf = createStayOf({ stay: deps.peopleDesk.stay, cookie });
-  const ownOrigin = createOwnOrigin(deps);
-  const people = { ...deps, judge, cookie, personOf, stayOf, ownOrigin, formOf: createFormOf({ ownOrigin }) };
+  const people = { ...deps, ...sessionsOf(deps), judge };
   const routes = [
     ...actionRoutes({ ...deps, show, judge }),
-    ...eventRoutes(createStreamEvents({ ...deps, show })),
+    ...eventRoutes(createStreamEvents({ ...deps, show: showEvent })),
     ...decisionRoutes({ ...deps, show }),
     ...signingSecretRoutes(deps),
+    ...callbackHostRoutes(deps),
     ...keyRoutes(deps),
+    ...pauseRoutes(deps),
+    ...auditRoutes(deps),
     ...accountRoutes(deps),
     ...systemRoutes(deps),
     ...receiptRoutes(deps),
@@ -120,5 +133,20 @@ export function createHttp(deps: HttpDeps): Http {
       await server.stop(true);
       server = null;
     },
+  };
+}
+
+/** What every page for people asks: who visits, and whether our own page sent it. */
+function sessionsOf(deps: HttpDeps) {
+  const cookie = createSessionCookie(deps.baseUrl);
+  const ownOrigin = createOwnOrigin(deps);
+  return {
+    cookie,
+    deviceCookie: createDeviceCookie(deps.baseUrl),
+    ownOrigin,
+    personOf: createPersonOf({ resume: deps.peopleDesk.resume, cookie }),
+    stayOf: createStayOf({ stay: deps.peopleDesk.stay, cookie }),
+    formOf: createFormOf({ ownOrigin }),
+    flash: createFlash(deps),
   };
 }

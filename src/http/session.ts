@@ -2,7 +2,8 @@ import type { Person } from "../accounts/person.ts";
 import type { Presence, Stay } from "../accounts/presence.ts";
 import type { Resume } from "../accounts/resume.ts";
 import { DomainError } from "../domain/errors.ts";
-import type { SessionCookie } from "./cookie.ts";
+import { clientOf } from "./client.ts";
+import type { OwnCookie } from "./cookie.ts";
 import { type Form, readForm } from "./form.ts";
 import type { OwnOrigin } from "./own-origin.ts";
 import type { Visit } from "./visit.ts";
@@ -23,7 +24,7 @@ export type FormOf = (visit: Visit, person: Person) => Promise<Form>;
 
 export interface SessionDeps {
   readonly resume: Resume;
-  readonly cookie: SessionCookie;
+  readonly cookie: OwnCookie;
   readonly ownOrigin: OwnOrigin;
 }
 
@@ -31,8 +32,10 @@ export interface SessionDeps {
 export function createPersonOf({ resume, cookie }: Pick<SessionDeps, "resume" | "cookie">): PersonOf {
   return async (visit) => {
     const token = cookie.read(visit.request.headers);
-    const person = token === null ? null : await resume(token);
-    if (person !== null) visit.caller = person.caller;
+    const resumed = token === null ? null : await resume(token);
+    if (resumed === null) return null;
+    const person = { ...resumed, caller: { ...resumed.caller, client: clientOf(visit) } };
+    visit.caller = person.caller;
     return person;
   };
 }

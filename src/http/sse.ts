@@ -28,6 +28,8 @@ export interface SseDeps {
   readonly revoked?: AbortSignal | undefined;
   /** Called once. A source that fails ends the stream, too: whoever listened comes back and is told why. */
   readonly ended: (why: SseEnd | Error) => void;
+  /** Called where the source fails after the stream has ended: nobody hears of it any more, and it is a fault all the same. */
+  readonly failedLate: (error: unknown) => void;
 }
 
 /** `X-Accel-Buffering` keeps nginx from gathering events; a connection that has been a stream for hours serves no more. */
@@ -44,6 +46,7 @@ export const SSE_HEADERS = {
  * is closed, and goes on later from the last event that it has seen.
  */
 export function answerEvents(visit: Visit, source: SseSource, deps: SseDeps): Response {
+  visit.kind = "stream";
   const stream = new SseStream(visit, source, deps);
   const body = new ReadableStream<Uint8Array>(
     {
@@ -89,7 +92,10 @@ class SseStream {
     if (request.signal.aborted) this.end("left");
     else if (this.#deps.draining.aborted) this.end("stopped");
     else if (this.#deps.revoked?.aborted === true) this.end("over");
-    this.#pump().catch((error: unknown) => this.end(error instanceof Error ? error : new Error("unknown")));
+    this.#pump().catch((error: unknown) => {
+      if (this.#controller === null) this.#deps.failedLate(error);
+      else this.end(error instanceof Error ? error : new Error("unknown"));
+    });
   }
 
   /** The reader has taken so much that the backlog is not full any more. */

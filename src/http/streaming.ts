@@ -5,10 +5,8 @@ import type { Visit } from "./visit.ts";
  * Runs something whose answer may be a stream, for as long as that lasts: the time limit of the request is lifted until
  * the answer has ended, or the client is gone. `over` is aborted then. The body has to be in by now.
  */
-export async function whileStreaming(
-  { request, server }: Visit,
-  work: (over: AbortSignal) => Promise<Response>,
-): Promise<Response> {
+export async function whileStreaming(visit: Visit, work: (over: AbortSignal) => Promise<Response>): Promise<Response> {
+  const { request, server } = visit;
   const end = new AbortController();
   const leave = () => {
     if (end.signal.aborted) return;
@@ -19,7 +17,10 @@ export async function whileStreaming(
   server?.timeout(request, 0);
   try {
     const response = await work(end.signal);
-    if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) return watched(response, leave);
+    if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
+      if (visit.kind === "work") visit.kind = "stream";
+      return watched(response, leave);
+    }
     leave();
     return response;
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { Server } from "bun";
 import { type Caller, unauthorized } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
+import type { RequestKind } from "../ports/metrics.ts";
 import type { PageKind } from "./page.ts";
 import type { RequestName } from "./request-id.ts";
 
@@ -13,6 +14,8 @@ export interface Visit {
   readonly path: string;
   /** Behind the question mark; empty when there is none. */
   readonly search: string;
+  /** The address that it comes from; empty where no socket is behind the request. */
+  readonly client: string;
   readonly name: RequestName;
   readonly startedMs: number;
   caller: Caller | null;
@@ -24,6 +27,8 @@ export interface Visit {
   errorCode: ErrorCode | null;
   /** What a route for people answers with, also when it fails; null: JSON. */
   page: PageKind | null;
+  /** What the time to the answer is spent on. */
+  kind: RequestKind;
   /** Whether body bytes may still be on their way. */
   isBodyUnread: boolean;
 }

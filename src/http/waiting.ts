@@ -24,6 +24,7 @@ export async function whileWaiting<T>(
   work: (stop: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { request, server } = visit;
+  visit.kind = "wait";
   if (visit.isBodyUnread) await dropRest(request, clock);
   const end = new AbortController();
   const stop = () => end.abort();

@@ -1,12 +1,14 @@
 import { retryAfterMs } from "../domain/backoff.ts";
 import type { Delivery } from "../domain/notification.ts";
+import type { Stopped } from "../ports/sender.ts";
 import { type Answered, describe, isPolicyRefusal, type Outcome } from "../domain/outcome.ts";
 
 /**
  * What the provider's answer means for a mail. Only what is said of the mail itself is final: a key, a domain or a region
  * that is wrong is the operator's to mend, while the mail waits. Sentences are ours, and never hold what was answered.
  */
-export function deliveryOf(outcome: Outcome, now: Date, timeoutMs: number): Delivery {
+export function deliveryOf(outcome: Outcome | Stopped, now: Date, timeoutMs: number): Delivery {
+  if (outcome.kind === "stopped") return { kind: "not_started", why: "stopping" };
   if (outcome.kind !== "answered") {
     const error = describe(outcome, timeoutMs).replaceAll("target", "mail provider");
     if (isPolicyRefusal(outcome)) return { kind: "refused", error };

@@ -1,3 +1,4 @@
+import { maskedAction, maskedActor } from "../contract/masked.ts";
 import { maskText } from "../domain/mask.ts";
 import { visibleText } from "../domain/visible.ts";
 import type { ApprovalMail, DecidedMail } from "../ports/mailer.ts";
@@ -22,9 +23,10 @@ export function approvalLetter({ action, links, receiptUrl }: ApprovalMail, mann
   const subject = subjectOf(request);
   const waiting = waitingWords(action);
   const facts = [
-    ["Asked by", whoOf(action.createdBy)],
+    ["Asked by", whoOf(maskedAction(action).createdBy)],
     ["At", moment(action.createdAt)],
     ["Attempts", `at most ${action.retries}`],
+    ...(request.callback === null ? [] : [["Callback", visibleText(request.callback)] as const]),
     ["Action", action.id],
   ] as const;
   const terms = `${TERMS[manner]} They work until ${moment(links.expiresAt)}, for one decision.`;
@@ -49,7 +51,7 @@ export function decidedLetter(mail: DecidedMail): Letter {
   const { action, decision, actor, reason, at, receiptUrl } = mail;
   const request = mailRequest(action);
   const subject = `Re: ${subjectOf(request)}`;
-  const sentence = `${decision === "approved" ? "Approved" : "Rejected"} by ${whoOf(actor)}`;
+  const sentence = `${decision === "approved" ? "Approved" : "Rejected"} by ${whoOf(maskedActor(actor))}`;
   const facts = [
     ["At", moment(at)],
     ...(reason === null ? [] : [["Reason", visibleText(maskText(reason))] as const]),

@@ -1,4 +1,5 @@
 import type { Clock } from "../ports/clock.ts";
+import { maskOneAhead } from "../masking/ahead.ts";
 import type { Mailer, OutgoingMail } from "../ports/mailer.ts";
 import type { Sender } from "../ports/sender.ts";
 import { deliveryOf } from "./delivery.ts";
@@ -20,7 +21,8 @@ export async function createMailer(deps: MailerDeps): Promise<Mailer> {
   const { settings, sender, clock, linkManner, userAgent } = deps;
   const give = await createMailgun(settings, sender, userAgent);
   return {
-    async send(mail, limits) {
+    async send(asked, limits) {
+      const mail = { ...asked, action: await maskOneAhead(asked.action) };
       const letter = mail.event === "approval" ? approvalLetter(mail, linkManner) : decidedLetter(mail);
       const message = {
         ...letter,

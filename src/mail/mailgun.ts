@@ -1,6 +1,6 @@
 import type { Interfaces, MailgunMessageData } from "mailgun.js/definitions";
 import type { Outcome } from "../domain/outcome.ts";
-import type { OutboundRequest, Sender, SendLimits } from "../ports/sender.ts";
+import type { OutboundRequest, Sender, SendLimits, Stopped } from "../ports/sender.ts";
 
 /** How Mailgun is reached. */
 export interface MailgunSettings {
@@ -26,7 +26,7 @@ export interface Message {
 }
 
 /** Gives one message to Mailgun. What became of it is an outcome, never an exception. */
-export type GiveToMailgun = (message: Message, limits: SendLimits) => Promise<Outcome>;
+export type GiveToMailgun = (message: Message, limits: SendLimits) => Promise<Outcome | Stopped>;
 
 /**
  * The library knows Mailgun's API: which URL, which fields, what is missing. The call itself is our sender's, because the
@@ -48,7 +48,7 @@ export async function createMailgun(
     ["Accept", "application/json"],
   ];
   return async (message, limits) => {
-    let outcome: Outcome | null = null;
+    let outcome: Outcome | Stopped | null = null;
     const client = mailgun.client({ username: "api", key: apiKey, url, useFetch: true });
     callBy(client, async (request) => (outcome = await sender.send(request, limits)), own);
     await client.messages.create(domain, fieldsOf(settings.from, message));
@@ -60,7 +60,7 @@ export async function createMailgun(
 type Header = readonly [name: string, value: string];
 
 /** Has the client make its calls by ours. */
-function callBy(client: object, send: (request: OutboundRequest) => Promise<Outcome>, own: readonly Header[]): void {
+function callBy(client: object, send: (request: OutboundRequest) => Promise<unknown>, own: readonly Header[]): void {
   const provider: Interfaces.IRequestProvider = {
     async makeRequest(url, _method, data) {
       // Safe: `messages.create` posts the form that it made, and the version of the library is pinned.

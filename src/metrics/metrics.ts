@@ -37,11 +37,16 @@ export function createMetrics(): MetricsBook {
       decided: (operation) => families.decisions.add([operation]),
       rescued: (count) => families.rescued.add([], count),
       fenced: () => families.fenced.add([]),
-      requested(method, status, durationMs) {
+      unclaimed: (of) => families.unclaimed.add([of]),
+      setAside: (of) => families.setAside.add([of]),
+      taskFailed: (task) => families.taskFailures.add([task]),
+      requested({ method, route, status, kind }, durationMs) {
         const name = METHODS.has(method) ? method : "other";
         families.requests.add([name, String(status)]);
-        families.requestSeconds.observe([name], durationMs / 1_000);
+        const labels = [route ?? "none", name, `${Math.floor(status / 100)}xx`, kind];
+        families.requestSeconds.observe(labels, durationMs / 1_000);
       },
+      toolCalled: (tool, outcome) => families.toolCalls.add([tool, outcome]),
     },
     show(more) {
       readings = { ...readings, ...more };
@@ -58,6 +63,7 @@ function createFamilies() {
   const ends = outcomes.flatMap((outcome) => ["completed", "retry", "failed"].map((next) => [outcome, next]));
   return {
     ...createNotificationFamilies(),
+    ...createUpkeepFamilies(),
     creates: createCounter(
       { name: "outgate_creates_total", help: "Creates answered, by what they found.", labels: ["kind"] },
       [["created"], ["matched"]],
@@ -88,9 +94,18 @@ function createFamilies() {
       labels: ["method", "status"],
     }),
     requestSeconds: createHistogram(
-      { name: "outgate_http_request_duration_seconds", help: "Time to the answer, by method.", labels: ["method"] },
+      {
+        name: "outgate_http_request_duration_seconds",
+        help: "Time to the answer, by route, method, class of status and kind (work, wait or stream).",
+        labels: ["route", "method", "status", "kind"],
+      },
       DURATIONS,
     ),
+    toolCalls: createCounter({
+      name: "outgate_mcp_calls_total",
+      help: "Calls of MCP tools, by tool and outcome (ok, asked, refused or failed).",
+      labels: ["tool", "outcome"],
+    }),
   };
 }
 
@@ -113,5 +128,33 @@ function createNotificationFamilies() {
       },
       DURATIONS,
     ),
+  };
+}
+
+const KINDS = [["action"], ["callback"], ["mail"]];
+
+function createUpkeepFamilies() {
+  return {
+    unclaimed: createCounter(
+      {
+        name: "outgate_claims_returned_total",
+        help: "Attempts that were claimed and never began; nothing was sent and none was counted.",
+        labels: ["of"],
+      },
+      KINDS,
+    ),
+    setAside: createCounter(
+      {
+        name: "outgate_rows_set_aside_total",
+        help: "Rows that were altered by hand, and ended for it.",
+        labels: ["of"],
+      },
+      KINDS,
+    ),
+    taskFailures: createCounter({
+      name: "outgate_task_failures_total",
+      help: "Unexpected errors in background tasks; each task runs again.",
+      labels: ["task"],
+    }),
   };
 }

@@ -6,8 +6,20 @@ export interface Readings {
   readonly waiting?: () => Promise<Readonly<Record<string, number>>>;
   /** Callbacks and mails that are neither delivered nor given up, by kind. */
   readonly owed?: () => Promise<Readonly<Record<string, number>>>;
+  /** Milliseconds since the action that has been due longest was due; 0: none is due. */
+  readonly oldestDueMs?: () => Promise<number>;
+  /** Whether the store can't be written. */
+  readonly storePaused?: () => boolean;
+  /** Whether nothing is claimed, by kind of delivery. */
+  readonly deliveryPaused?: () => Readonly<Record<string, boolean>>;
+  /** Event streams that are open now. */
+  readonly eventStreams?: () => number;
+  /** What runs, by name. */
+  readonly build?: { readonly version: string; readonly bun: string };
   /** Attempts that are on their way now. */
   readonly inFlight?: () => number;
+  /** Results that are known and not written yet. */
+  readonly kept?: () => { readonly count: number; readonly bytes: number };
   /** Milliseconds of the longest delay of the event loop since the last reading. */
   readonly loopLagMaxMs?: () => number;
   /** Bytes of memory that the process holds. */
@@ -15,20 +27,25 @@ export interface Readings {
 }
 
 /** Without what the store counts when it can't be read: the other numbers are wanted most just then. */
-export async function readingsText({
-  waiting,
-  owed,
-  inFlight,
-  loopLagMaxMs,
-  residentBytes,
-}: Readings): Promise<string> {
-  const texts: string[] = [];
+export async function readingsText(readings: Readings): Promise<string> {
+  const { waiting, owed, oldestDueMs, inFlight, kept, eventStreams, loopLagMaxMs, residentBytes } = readings;
+  const texts: string[] = [stateText(readings)];
   const single = (name: string, help: string, value: number) => {
     texts.push(gaugeText({ name, help, labels: [] }, [{ labels: [], value }]));
   };
   if (waiting) texts.push(await countedText(WAITING, waiting));
   if (owed) texts.push(await countedText(OWED, owed));
+  if (oldestDueMs) {
+    const ms = await oldestDueMs().catch(() => null);
+    if (ms !== null) single("outgate_oldest_due_action_age_seconds", OLDEST_DUE, ms / 1_000);
+  }
+  if (eventStreams) single("outgate_event_streams", "Event streams that are open now.", eventStreams());
   if (inFlight) single("outgate_attempts_in_flight", "Attempts that are on their way now.", inFlight());
+  if (kept) {
+    const { count, bytes } = kept();
+    single("outgate_results_kept", "Results that are known and not written yet.", count);
+    single("outgate_results_kept_bytes", "Memory that they hold; nothing is claimed above 64 MB.", bytes);
+  }
   if (loopLagMaxMs) {
     const help = "Longest delay of the event loop since the last reading.";
     single("outgate_event_loop_lag_max_seconds", help, loopLagMaxMs() / 1_000);
@@ -37,6 +54,30 @@ export async function readingsText({
   return texts.join("");
 }
 
+/** What runs, and what of it rests. */
+function stateText({ build, storePaused, deliveryPaused }: Readings): string {
+  const texts: string[] = [];
+  const add = (name: string, help: string, labels: readonly string[], samples: readonly Sample[]) =>
+    void texts.push(gaugeText({ name, help, labels }, samples));
+  if (build) {
+    const { version, bun } = build;
+    add("outgate_build_info", "What runs; always 1.", ["version", "bun"], [{ labels: [version, bun], value: 1 }]);
+  }
+  if (storePaused) {
+    const help = "1 while the store can't be written.";
+    add("outgate_store_paused", help, [], [{ labels: [], value: Number(storePaused()) }]);
+  }
+  if (deliveryPaused) {
+    const samples = Object.entries(deliveryPaused()).map(([of, isPaused]) => ({
+      labels: [of],
+      value: Number(isPaused),
+    }));
+    add("outgate_delivery_paused", "1 while nothing of this kind is claimed.", ["kind"], samples);
+  }
+  return texts.join("");
+}
+
+const OLDEST_DUE = "Seconds since the action that has been due longest was due, paused ones aside; 0: none is due.";
 const WAITING = { name: "outgate_actions", help: "Actions that are not final, by status.", labels: ["status"] };
 const OWED = {
   name: "outgate_outbox",

@@ -1,3 +1,4 @@
+import { fullGC, heapSize } from "bun:jsc";
 import type { Clock } from "../ports/clock.ts";
 
 const SAMPLE_EVERY_MS = 100;
@@ -42,6 +43,14 @@ export class LoopLag {
   #latenessMs(): number {
     return Math.max(0, this.#clock.monotonicMs() - this.#dueMs);
   }
+}
+
+/**
+ * Collects texts of a megabyte that nobody needs any more: the collector lets some fifty of them lie before it begins by
+ * itself. A full collection of a larger heap would hold up the event loop, so that there it is left to the collector.
+ */
+export function collectLargeTexts(heapBytesMax: number): void {
+  if (heapSize() <= heapBytesMax) fullGC();
 }
 
 /** Bytes of memory that the process holds (resident set). */

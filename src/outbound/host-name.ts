@@ -18,10 +18,5 @@ export function isHostName(name: string): boolean {
   return name.length <= NAME_CHARS_MAX && name.split(".").every((label) => LABEL.test(label));
 }
 
-/** One trailing dot only says that the name is complete; `Host` and certificates are without it. */
-export function withoutTrailingDot(name: string): string {
-  return name.endsWith(".") ? name.slice(0, -1) : name;
-}
-
 const NEVER = new Set(["metadata.google.internal"]);
 const PRIVATE_ENDINGS = [".internal", ".local", ".home.arpa"];

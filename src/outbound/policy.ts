@@ -8,7 +8,8 @@ import {
   parseAddress,
   parseRange,
 } from "./address.ts";
-import { classOfName, isHostName, withoutTrailingDot } from "./host-name.ts";
+import { normalHost } from "../domain/normal-target.ts";
+import { classOfName, isHostName } from "./host-name.ts";
 import { type OwnOrigins, parseOwnOrigins } from "./own-origin.ts";
 
 /** What the settings say about targets. */
@@ -19,6 +20,8 @@ export interface PolicySettings {
   readonly loopbackAllowed: boolean;
   /** `BASE_URL`, and the address and port listened on, as origins: `http://127.0.0.1:3000`. */
   readonly ownOrigins: readonly string[];
+  /** Addresses of this machine's interfaces; as the system tells them unless it is said. */
+  readonly machineAddresses?: () => readonly string[];
 }
 
 /** Where calls may go: read once, asked for every action and every attempt. */
@@ -42,7 +45,7 @@ export type Verdict = "allowed" | "never" | "private";
 export function parsePolicy(settings: PolicySettings): TargetPolicy | BadPolicy {
   const listed = settings.allowedPrivateTargets.map((entry) => entry.trim().toLowerCase());
   const entries = listed.map(parseEntry);
-  const own = parseOwnOrigins(settings.ownOrigins);
+  const own = parseOwnOrigins(settings.ownOrigins, settings.machineAddresses);
   const problems = entries.flatMap((entry) => ("problem" in entry ? [entry.problem] : []));
   if (own === null) problems.push("An own origin is not an http or https URL.");
   if (problems.length > 0 || own === null) return { problems };
@@ -105,16 +108,11 @@ function parseEntry(entry: string): Entry {
       problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} is no range: write it as 10.0.0.0/8, no bits set behind the prefix.`,
     };
   }
-  const name = withoutTrailingDot(entry);
-  if (!isHostName(name) || !isNameToTheParser(name)) {
+  const name = normalHost(entry);
+  // `127.1` and `0x7f000001` are addresses to the parser of URLs: as a name they would never match.
+  if (name === null || !isHostName(name) || parseAddress(name) !== null) {
     return { problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} is no CIDR, address or host name (no scheme, port or *).` };
   }
   if (classOfName(name) === "never") return { problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} can never be allowed.` };
   return { name };
-}
-
-/** `127.1` and `0x7f000001` are addresses to the parser of URLs: as a name they would never match. */
-function isNameToTheParser(name: string): boolean {
-  const url = `http://${name}/`;
-  return URL.canParse(url) && new URL(url).hostname === name && parseAddress(name) === null;
 }

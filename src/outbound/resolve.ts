@@ -1,8 +1,9 @@
 import { ADDRESSES_TRIED_MAX, DNS_TIMEOUT_MS } from "../domain/limits.ts";
-import type { NotSent, Unknown } from "../domain/outcome.ts";
+import type { NotSent } from "../domain/outcome.ts";
+import type { Stopped } from "../ports/sender.ts";
 import { type Address, parseAddress } from "./address.ts";
 import { classOfName } from "./host-name.ts";
-import { isOwnHost, isOwnPath } from "./own-origin.ts";
+import { isOwnTarget } from "./own-origin.ts";
 import { judgeAddress, judgeName, loopbackAddresses, type TargetPolicy, type Verdict } from "./policy.ts";
 import type { Deadline } from "./deadline.ts";
 import type { ParsedTarget } from "./target.ts";
@@ -12,7 +13,7 @@ export async function addressesOf(
   policy: TargetPolicy,
   target: ParsedTarget,
   deadline: Deadline,
-): Promise<readonly Address[] | NotSent | Unknown> {
+): Promise<readonly Address[] | NotSent | Stopped> {
   const { literal, hostname } = target;
   if (literal !== null) return judged(policy, target, [literal], null);
   const verdict = judgeName(policy, hostname);
@@ -33,12 +34,9 @@ function judged(
 ): readonly Address[] | NotSent {
   const allowed: Address[] = [];
   let worst: Verdict = "allowed";
-  const isOurPath = isOwnPath(target.pathname);
   for (const address of addresses) {
     const verdict = address === null ? "never" : judgeAddress(policy, address, name);
-    if (verdict === "never" || (isOurPath && isOwnHost(policy.own, target.hostname, target.port, address))) {
-      return REFUSED.never;
-    }
+    if (verdict === "never" || isOwnTarget(policy.own, target, address)) return REFUSED.never;
     if (verdict === "private") worst = "private";
     else if (address !== null) allowed.push(address);
   }
@@ -50,10 +48,10 @@ function judged(
  * Asks DNS through c-ares: the system's resolver has one thread per core, shared with file reads and password hashing,
  * so that 40 names on a slow server held up everything else for 4 s. It can't be aborted; a late answer is dropped.
  */
-function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address | null)[] | NotSent | Unknown> {
-  const { promise, resolve } = Promise.withResolvers<readonly (Address | null)[] | NotSent | Unknown>();
+function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address | null)[] | NotSent | Stopped> {
+  const { promise, resolve } = Promise.withResolvers<readonly (Address | null)[] | NotSent | Stopped>();
   const giveUp = () => resolve(NOT_RESOLVED);
-  const cut = () => resolve(deadline.cut() === "interrupted" ? INTERRUPTED : TIMED_OUT);
+  const cut = () => resolve(deadline.cut() === "interrupted" ? STOPPED : TIMED_OUT);
   const timer = setTimeout(giveUp, DNS_TIMEOUT_MS);
   deadline.signal.addEventListener("abort", cut);
   Bun.dns
@@ -65,13 +63,13 @@ function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address
   });
 }
 
-function isFound<T extends readonly unknown[]>(found: T | NotSent | Unknown): found is T {
+function isFound<T extends readonly unknown[]>(found: T | NotSent | Stopped): found is T {
   return Array.isArray(found);
 }
 
 const NOT_RESOLVED: NotSent = { kind: "not_sent", fault: "name_not_resolved" };
 const TIMED_OUT: NotSent = { kind: "not_sent", fault: "timed_out" };
-const INTERRUPTED: Unknown = { kind: "unknown", fault: "interrupted" };
+const STOPPED: Stopped = { kind: "stopped" };
 
 const REFUSED = {
   never: { kind: "not_sent", fault: "address_never" },

@@ -1,9 +1,10 @@
-import { LOCATION_CHARS_MAX } from "../domain/limits.ts";
+import { CONNECT_TIMEOUT_MS, LOCATION_CHARS_MAX } from "../domain/limits.ts";
 import type { Answered, NotSent, Outcome, Unknown } from "../domain/outcome.ts";
-import type { OutboundRequest, Sender } from "../ports/sender.ts";
+import type { OutboundRequest, Sender, Stopped } from "../ports/sender.ts";
 import { type Address, hostOf } from "./address.ts";
+import { type Connectable, createConnectable } from "./connectable.ts";
 import { type Deadline, openDeadline } from "./deadline.ts";
-import { isUnconnected, outcomeOf } from "./fault.ts";
+import { isUnconnected, outcomeOf, REFUSED, UNREACHABLE } from "./fault.ts";
 import type { TargetPolicy } from "./policy.ts";
 import { dropped, readBody, shownAs } from "./read.ts";
 import { addressesOf } from "./resolve.ts";
@@ -15,12 +16,13 @@ export interface SenderOptions {
 }
 
 /**
- * Makes calls under the policy. Every call is judged again, by each resolved address, and has a connection of its own:
+ * Makes calls under the policy. Every call is judged again, by each resolved address, and goes to the first that accepts
+ * connections. It has a connection of its own:
  * on a kept one the engine repeats GET, PUT and DELETE by itself and reads one target's stray answer as another's.
  */
 export function createSender(policy: TargetPolicy, options: SenderOptions = {}): Sender {
   const session = new Bun.FetchSession({ keepAlive: false });
-  const line: Line = { fetch: session.fetch, ca: options.ca };
+  const line: Line = { fetch: session.fetch, ca: options.ca, connectable: createConnectable() };
   return {
     async send(request, limits) {
       const deadline = openDeadline(limits);
@@ -37,6 +39,7 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
 interface Line {
   readonly fetch: Bun.FetchSession["fetch"];
   readonly ca: string | undefined;
+  readonly connectable: Connectable;
 }
 
 async function sendOnce(
@@ -44,24 +47,32 @@ async function sendOnce(
   line: Line,
   request: OutboundRequest,
   deadline: Deadline,
-): Promise<Outcome> {
-  if (deadline.cut() === "interrupted") return INTERRUPTED;
+): Promise<Outcome | Stopped> {
+  if (deadline.cut() === "interrupted") return STOPPED;
   const target = parseTarget(request.url);
   if ("refused" in target) return NOT_ALLOWED;
   const addresses = await addressesOf(policy, target, deadline);
   if ("kind" in addresses) return addresses;
   const init = initOf(line, request, target, deadline);
-  let outcome: Outcome = NOT_ALLOWED;
-  for (const address of addresses) {
-    outcome = await callAddress(line, urlAt(target, address), init, deadline);
+  let isRefusedByAll = true;
+  for (const [at, address] of addresses.entries()) {
+    // Each has its share of what is left, so that with a short deadline too a silent one leads on to the next.
+    const limitMs = Math.min(CONNECT_TIMEOUT_MS, deadline.leftMs() / (addresses.length - at));
+    const isSilent = await line.connectable.isSilent(address, target.port, { limitMs, signal: deadline.signal });
+    // No connection for the request was opened yet, or every address so far refused one: nothing has left.
+    if (deadline.cut() === "interrupted") return STOPPED;
+    if (deadline.cut() === "timed_out") return UNREACHABLE;
+    const outcome = isSilent ? UNREACHABLE : await callAddress(line, urlAt(target, address), init, deadline);
+    line.connectable.learn(address, target.port, outcome.kind === "answered");
     if (!isUnconnected(outcome)) return outcome;
+    isRefusedByAll &&= outcome === REFUSED;
   }
-  return outcome;
+  return isRefusedByAll ? REFUSED : UNREACHABLE;
 }
 
 /** The judged address in place of the name: the engine must never resolve anything itself. */
-function urlAt({ isHttps, portSuffix, rest }: ParsedTarget, address: Address): string {
-  return `${isHttps ? "https" : "http"}://${hostOf(address)}${portSuffix}${rest}`;
+function urlAt({ isHttps, port, rest }: ParsedTarget, address: Address): string {
+  return `${isHttps ? "https" : "http"}://${hostOf(address)}:${port}${rest}`;
 }
 
 function initOf(
@@ -127,7 +138,7 @@ function breakerOf(deadline: Deadline): "timed_out" | "closed" {
   return deadline.cut() === "timed_out" ? "timed_out" : "closed";
 }
 
-const INTERRUPTED: Unknown = { kind: "unknown", fault: "interrupted" };
+const STOPPED: Stopped = { kind: "stopped" };
 const NOT_HTTP: Unknown = { kind: "unknown", fault: "not_http" };
 const NOT_ALLOWED: NotSent = { kind: "not_sent", fault: "address_never" };
 

@@ -1,21 +1,15 @@
 import { URL_CHARS_MAX } from "../domain/limits.ts";
-import type { RefusedTarget, Target, Targets } from "../ports/targets.ts";
+import { type NormalTarget, normalTarget } from "../domain/normal-target.ts";
+import type { RefusedTarget, Targets } from "../ports/targets.ts";
 import { type Address, parseAddress } from "./address.ts";
-import { isHostName, withoutTrailingDot } from "./host-name.ts";
-import { isOwnHost, isOwnPath, portOf } from "./own-origin.ts";
+import { isHostName } from "./host-name.ts";
+import { isOwnTarget } from "./own-origin.ts";
 import { judgeAddress, judgeName, type TargetPolicy } from "./policy.ts";
 
 /** A URL taken apart: nothing of its text is looked at again. */
-export interface ParsedTarget extends Target {
-  readonly isHttps: boolean;
-  /** Empty, or `:` and the port. */
-  readonly portSuffix: string;
-  readonly port: number;
+export interface ParsedTarget extends NormalTarget {
   /** The address, when the host is one. */
   readonly literal: Address | null;
-  readonly pathname: string;
-  /** Path and query exactly as they are sent; the fragment stays here (RFC 9110, 7.1). */
-  readonly rest: string;
 }
 
 /** Judges at create, from the text alone (hostile 3). The sentences have no subject: the field's name is it. */
@@ -34,23 +28,11 @@ export function createTargets(policy: TargetPolicy): Targets {
 export function parseTarget(raw: string): ParsedTarget | RefusedTarget {
   const refused = textProblem(raw);
   if (refused !== null) return { refused };
-  const url = URL.parse(raw);
-  if (url === null) return { refused: "Is not a URL: its host or port can't be read." };
-  const hostname = withoutTrailingDot(url.hostname);
-  const literal = parseAddress(hostname.startsWith("[") ? hostname.slice(1, -1) : hostname);
-  const problem = partsProblem(url, hostname, literal);
-  if (problem !== null) return { refused: problem };
-  const portSuffix = url.port === "" ? "" : `:${url.port}`;
-  return {
-    hostname,
-    host: hostname + portSuffix,
-    isHttps: url.protocol === "https:",
-    portSuffix,
-    port: portOf(url),
-    literal,
-    pathname: url.pathname,
-    rest: restOf(url),
-  };
+  const target = normalTarget(raw);
+  if (target === null) return { refused: "Is not a URL: its host or port can't be read." };
+  const literal = parseAddress(target.hostname.replace(/^\[(.*)\]$/, "$1"));
+  const problem = partsProblem(target, literal);
+  return problem === null ? { ...target, literal } : { refused: problem };
 }
 
 /** The parser mends in silence (tabs, backslashes, missing slashes): what it would mend is refused as it is written. */
@@ -67,33 +49,24 @@ function textProblem(raw: string): string | null {
   return null;
 }
 
-function partsProblem(url: URL, hostname: string, literal: Address | null): string | null {
-  const isAllowedScheme = url.protocol === "http:" || url.protocol === "https:";
-  if (!isAllowedScheme || url.username !== "" || url.password !== "") return "Must begin with http:// or https://.";
+function partsProblem({ hostname, port, pathname }: NormalTarget, literal: Address | null): string | null {
   if (literal === null && !isHostName(hostname))
     return "Has no valid host: labels of 1 to 63 letters, digits or hyphens, 253 in all.";
-  if (url.port === "0") return "Has port 0, which nothing can listen on.";
-  if (CLOSED_PORTS.has(url.port)) return `Has port ${url.port}, which does not speak HTTP and is not allowed.`;
+  if (port === 0) return "Has port 0, which nothing can listen on.";
+  if (CLOSED_PORTS.has(port)) return `Has port ${port}, which does not speak HTTP and is not allowed.`;
   // The engine would send `//a` as `/a`: another path than the one that was shown and approved.
-  if (url.pathname.startsWith("//")) return "May not have a path that begins with //.";
+  if (pathname.startsWith("//")) return "May not have a path that begins with //.";
   return null;
 }
 
 function refusal(policy: TargetPolicy, target: ParsedTarget): string | null {
   const { hostname, literal } = target;
-  if (isOwnPath(target.pathname) && isOwnHost(policy.own, hostname, target.port, literal)) {
+  if (isOwnTarget(policy.own, target, literal)) {
     return "Leads back to this service: no call may go to its own /v1, /auth, /mcp or /a.";
   }
   const verdict = literal === null ? judgeName(policy, hostname) : judgeAddress(policy, literal, null);
   if (verdict === "allowed") return null;
   return (literal === null ? NAME_REFUSED : ADDRESS_REFUSED)[verdict];
-}
-
-/** From the whole href, because `search` does not tell `/a?` from `/a`. */
-function restOf({ href, host, protocol, hash }: URL): string {
-  const rest = href.slice(protocol.length + 2 + host.length);
-  if (hash !== "") return rest.slice(0, -hash.length);
-  return rest.endsWith("#") ? rest.slice(0, -1) : rest;
 }
 
 const ADDRESS_REFUSED = {
@@ -112,4 +85,4 @@ const AUTHORITY = /^[^/?#]*/;
 const BLANK = /[\s\p{Cc}]/u;
 
 /** Remote shells, mail, databases and caches: a request could be read as commands there. */
-const CLOSED_PORTS = new Set([22, 23, 25, 110, 143, 465, 587, 993, 995, 3306, 5432, 6379, 11211, 27017].map(String));
+const CLOSED_PORTS = new Set([22, 23, 25, 110, 143, 465, 587, 993, 995, 3306, 5432, 6379, 11211, 27017]);

@@ -9,10 +9,17 @@ export interface Seat {
   board(created: Action, claimed: Action): void;
   /** Nothing was claimed; the slot is free again. */
   leave(): void;
+  /** The store did not say whether the action is there and claimed; the slot is free again. */
+  fail(action: Action): void;
 }
 
 /** What a create may ask of the engine. */
 export interface Dispatcher {
-  /** A slot in this lane, or null when others are before it, it is full, or nothing is being claimed now. */
-  reserve(lane: LaneName): Seat | null;
+  /**
+   * A slot in the lane of this action, or null when others are before it, it is full, the action is large, or nothing is being
+   * claimed now.
+   */
+  reserve(action: LaneName & { readonly id: string }, largeBytes: number | undefined): Seat | null;
+  /** Hears that what is paused of an account has changed. */
+  pauseChanged(accountId: string): void;
 }

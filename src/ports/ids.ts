@@ -5,6 +5,7 @@ export interface Ids {
   account(): string;
   key(): string;
   person(): string;
+  pause(): string;
   /** An id of a row that belongs to the service alone (outbox). */
   row(at: Date): string;
   /** Uniform in [0, 1): jitter only, never a secret. */

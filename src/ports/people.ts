@@ -1,4 +1,6 @@
+import type { AuditEntry } from "../domain/audit.ts";
 import type { Account, ApiKey } from "./accounts.ts";
+import type { WelcomeLink } from "./welcome-link.ts";
 
 /** Somebody who can log in, as they are kept: never the password. */
 export interface PersonRow {
@@ -15,17 +17,6 @@ export interface SessionRow {
   /** SHA-256 of the token, hex. */
   readonly hash: string;
   readonly personId: string;
-  readonly accountId: string;
-  readonly createdAt: Date;
-  readonly expiresAt: Date;
-}
-
-/** A one-time link that is handed out on the server's machine, known by the hash of its token. */
-export interface WelcomeLink {
-  /** SHA-256 of the token, hex. */
-  readonly hash: string;
-  /** Null: whoever takes it becomes the account's first person. Else it gives this person a new password. */
-  readonly personId: string | null;
   readonly accountId: string;
   readonly createdAt: Date;
   readonly expiresAt: Date;
@@ -51,6 +42,7 @@ export interface SignUp {
   readonly key: ApiKey;
   readonly person: PersonRow;
   readonly session: SessionRow;
+  readonly audit?: readonly AuditEntry[];
 }
 
 /** What became of a welcome: `gone` when the link was taken, ran out, or the account has a person by now. */
@@ -61,16 +53,18 @@ export interface PeopleStore {
   find(email: string): Promise<Member | null>;
   /** The address of the account's first person; null while it has none. */
   emailOf(accountId: string): Promise<string | null>;
+  /** Whether somebody with this address, in any case, is in the account. */
+  isIn(accountId: string, email: string): Promise<boolean>;
   /** False, and nothing is written: somebody has the address. */
   signUp(signUp: SignUp): Promise<boolean>;
   /**
    * Begins a session; beyond `SESSIONS_PER_PERSON_MAX` it ends the person's oldest. False, and nothing is written: the
    * person has another password by now.
    */
-  addSession(session: SessionRow, passwordHash: string): Promise<boolean>;
+  addSession(session: SessionRow, passwordHash: string, audit?: AuditEntry): Promise<boolean>;
   /** Who has the session; null when there is none, or it ran out by now. */
   session(hash: string, now: Date): Promise<Member | null>;
-  endSession(hash: string): Promise<void>;
+  endSession(hash: string, audit?: AuditEntry): Promise<void>;
   /**
    * Hands out a link; those before it of the same person, or to become the account's first, are void. False, and nothing
    * is written: it would make a first person, and the account has one.
@@ -79,14 +73,14 @@ export interface PeopleStore {
   /** A link that can still be taken; null for any other. */
   link(hash: string, now: Date): Promise<LiveLink | null>;
   /** Takes a link that makes the account's first person, once, whoever races for it. */
-  welcome(linkHash: string, person: PersonRow, session: SessionRow): Promise<Welcomed>;
+  welcome(linkHash: string, person: PersonRow, session: SessionRow, audit?: AuditEntry): Promise<Welcomed>;
   /** Takes a link that renews a password, and ends the person's other sessions. False: it can't be taken any more. */
-  renewPassword(linkHash: string, passwordHash: string, session: SessionRow): Promise<boolean>;
+  renewPassword(linkHash: string, passwordHash: string, session: SessionRow, audit?: AuditEntry): Promise<boolean>;
   /**
    * Gives the session's person another password in place of the one with this hash; every other session of theirs ends, and
    * no link renews it any more. False, and nothing is written: they have another one by now.
    */
-  changePassword(session: SessionRow, passwordHash: string, nextHash: string): Promise<boolean>;
+  changePassword(session: SessionRow, passwordHash: string, nextHash: string, audit?: AuditEntry): Promise<boolean>;
   /** Forgets sessions and links that ran out; true when there are more. */
   prune(now: Date): Promise<boolean>;
 }

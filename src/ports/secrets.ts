@@ -1,10 +1,19 @@
 import type { ApprovalLink } from "../domain/approval-link.ts";
+import type { SigningUse } from "../domain/signing-use.ts";
 
 /** Where a sealed text belongs: it opens nowhere else. */
 export interface SealedPlace {
   readonly table: string;
   readonly row: string;
   readonly column: string;
+}
+
+/** A browser in which a person has logged in before. */
+export interface KnownDevice {
+  readonly personId: string;
+  /** Another one at each log-in. */
+  readonly deviceId: string;
+  readonly expiresAt: Date;
 }
 
 /** What signs can't be opened: its row was altered by hand, or was sealed under another key. Nothing is signed by it. */
@@ -26,10 +35,14 @@ export interface Secrets {
   seal(plain: Uint8Array | string, place: SealedPlace): string;
   /** Throws when the text was altered, moved to another place or sealed under another key. */
   open(sealed: string, place: SealedPlace): Buffer;
-  /** The `whsec_…` of one account and origin (decisions 6). */
-  signingSecret(rootSecret: Uint8Array, origin: string): string;
+  /** The `whsec_…` of one account and origin, of calls or of callbacks. */
+  signingSecret(rootSecret: Uint8Array, origin: string, use: SigningUse): string;
   /** A Standard Webhooks signature list of the exact bytes that are sent, a `v1,…` for each secret (Standard Webhooks 1.0.0). */
   sign(signing: readonly string[], message: { id: string; timestampSeconds: number; body: string }): string;
+  /** What the cookie of a known device holds: the device and its MAC. It lets nobody in. */
+  deviceToken(device: KnownDevice): string;
+  /** The device that a token was made for, whether its time is over or not; null for any other text. */
+  readDeviceToken(token: string): KnownDevice | null;
   /** A MAC over what a question is about. Brought back with the answer it proves that we asked exactly this. */
   questionToken(about: string): string;
   /** Whether the token was made for this very text. */

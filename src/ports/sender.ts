@@ -11,13 +11,18 @@ export interface OutboundRequest {
 }
 
 export interface SendLimits {
-  /** One deadline for resolving, connecting, TLS, sending and reading the whole answer. */
+  /** One deadline for resolving, finding an address that accepts, connecting, TLS, sending and reading the whole answer. */
   readonly timeoutMs: number;
-  /** Ends the attempt early, as `unknown` and `interrupted`: the process has to stop. */
+  /** Ends the attempt early: as `stopped` where no byte can have left, else as `unknown` and `interrupted`. */
   readonly stop?: AbortSignal;
+}
+
+/** The stop came before any byte could leave: nothing was tried. */
+export interface Stopped {
+  readonly kind: "stopped";
 }
 
 /** Makes one HTTP call, once, to an address that was judged. Never throws: whatever happens is an outcome. */
 export interface Sender {
-  send(request: OutboundRequest, limits: SendLimits): Promise<Outcome>;
+  send(request: OutboundRequest, limits: SendLimits): Promise<Outcome | Stopped>;
 }

@@ -1,13 +1,19 @@
 import type { Action, ActionStatus, HttpMethod } from "../domain/action.ts";
+import type { AuditEntry } from "../domain/audit.ts";
 import type { Change } from "../domain/change.ts";
+import type { Creator } from "../domain/creator.ts";
 import type { Claimed } from "../domain/dispatch.ts";
 import type { KeyKind } from "../domain/dedupe.ts";
 import type { Notification, NotificationChange, NotificationStatus } from "../domain/notification.ts";
 import type { Asleep, Happened } from "../domain/overview.ts";
 import type { Owed, OwedKind } from "../domain/owed.ts";
+import type { Requester } from "../domain/requester.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
 import type { AccountStore } from "./accounts.ts";
+import type { CallbackHostStore } from "./callback-hosts.ts";
+import type { AuditStore } from "./audit.ts";
 import type { LinkStore } from "./links.ts";
+import type { PauseStore } from "./pauses.ts";
 import type { PeopleStore } from "./people.ts";
 import type { SealedStore } from "./sealed-store.ts";
 import type { SigningStore } from "./signing-store.ts";
@@ -15,14 +21,41 @@ import type { UpkeepStore } from "./upkeep.ts";
 
 /** The store can't be written or read now: the disk is full, the database is away. It heals by itself. */
 export class StoreUnavailable extends Error {
-  override readonly name = "StoreUnavailable";
+  override readonly name: string = "StoreUnavailable";
+}
+
+/**
+ * The store works, and more waits to be written than may: this write was not taken up. Whoever has time writes again in a
+ * moment; nothing has to rest for it.
+ */
+export class StoreBusy extends StoreUnavailable {
+  override readonly name = "StoreBusy";
+}
+
+/** Another process has the store by now: this one can write nothing any more, and has to end. */
+export class StoreLost extends Error {
+  override readonly name = "StoreLost";
+}
+
+/**
+ * The store refuses to write this one row as it is, and would refuse it again: it was altered where it is stored. The row
+ * is among those that `broken` finds from now on.
+ */
+export class RowRefused extends Error {
+  override readonly name = "RowRefused";
+  readonly id: string;
+
+  constructor(id: string, options: ErrorOptions) {
+    super(`The row ${id} can't be written as it is.`, options);
+    this.id = id;
+  }
 }
 
 /** A notification to be written in the same commit as the change that owes it. */
 export interface OutboxRow {
   readonly id: string;
   readonly owed: Owed;
-  /** With the account the lane that it waits in. */
+  /** With the account and the key of the action the queue that it waits in. */
   readonly host: string;
   /** A callback's whole body, fixed at the moment of the change; null for a mail, which is written when it is sent. */
   readonly payload: string | null;
@@ -33,20 +66,27 @@ export interface Creation {
   readonly action: Action;
   readonly happenings: readonly Happening[];
   readonly outbox: readonly OutboxRow[];
-  /** Claims it in the same commit, when it is a new and pending one: the caller holds the slot for it. */
+  /**
+   * Claims it in the same commit, when it is a new and pending one: the caller holds the slot for it. Where a pause covers
+   * it by then it is stored unclaimed.
+   */
   readonly claim: Claimed | null;
 }
 
 /** What became of a create: a new row, claimed or not, or the older action that its key means. */
 export type Created =
   | { readonly kind: "created"; readonly claimed: Action | null }
-  | { readonly kind: "matched"; readonly by: KeyKind; readonly action: Action };
+  | { readonly kind: "matched"; readonly by: KeyKind; readonly action: Action }
+  /** `HELD_PER_KEY_MAX` actions of its key await approval already. */
+  | { readonly kind: "too_many_held" };
 
 /** A change with what it owes. `at` is the time that its timeline rows carry. */
 export interface ChangeWrite {
   readonly change: Change;
   readonly at: Date;
   readonly outbox: readonly OutboxRow[];
+  /** What the audit log tells of it, where somebody decided it. */
+  readonly audit?: AuditEntry;
 }
 
 /** A due row by name and fencing token: all that memory has to remember of it. */
@@ -55,12 +95,16 @@ export interface DueRow {
   /** The action's revision; of a notification, the attempts it has had. */
   readonly revision: number;
   readonly dueAt: Date;
+  /** What the attempt will hold in memory, where it is more than `SMALL_ROW_BYTES_MAX`. */
+  readonly largeBytes?: number;
 }
 
-/** The queue of one account for one host. */
+/** The queue of what one key of an account sends to one host. */
 export interface LaneName {
   readonly accountId: string;
   readonly host: string;
+  /** Empty for what no key created. */
+  readonly keyId: string;
 }
 
 export interface LaneHead extends LaneName {
@@ -75,11 +119,23 @@ export interface Queue<Row> {
   pending(lane: LaneName, limit: number): Promise<readonly DueRow[]>;
   /**
    * Makes due rows active, one attempt counted and leased, and returns those won (an action without its last result).
-   * A claim is durable when it resolves: only then may a byte leave.
+   * A claim is durable when it resolves: only then may a byte leave. An action that a pause covers is never won.
    */
   claim(due: readonly DueRow[], at: Claimed): Promise<readonly Row[]>;
-  /** Active rows whose lease ended before the time given, in no order; null: all of them, whoever holds the lease. */
-  orphans(leaseBefore: Date | null, limit: number): Promise<readonly Row[]>;
+  /**
+   * Active rows whose lease ended before the time given (null: all of them, whoever holds the lease), in a fixed order, behind
+   * the one given, which is the last of the page before (null: from the first). Bounded in bytes too: only an empty page is
+   * the last.
+   */
+  orphans(leaseBefore: Date | null, limit: number, after: Row | null): Promise<readonly Row[]>;
+  /** Those of the due rows that are active under this very claim: what became of it where nobody was told. */
+  claimed(due: readonly DueRow[], at: Claimed): Promise<readonly Row[]>;
+  /**
+   * Rows that are not final and hold a value that this service never writes there, or that the store refused to write:
+   * with legal values in place of the others, and `isAltered`. By id, behind the one given (empty: from the first). Costs
+   * nothing while there is none.
+   */
+  broken(limit: number, after: string): Promise<readonly Row[]>;
   /**
    * Brings pending rows whose due time was written before the clock was set back to where their schedule has them: never
    * before now, and never further away than the step that they were given. Tells how many, at most so many.
@@ -107,6 +163,8 @@ export interface ActionQuery {
   /** Only actions older than this id. */
   readonly before: string | null;
   readonly limit: number;
+  /** Bytes of bodies and headers on the page, where fewer than `LIST_BYTES_MAX` are wanted; one action always fits. */
+  readonly bytesMax?: number;
 }
 
 export interface ActionPage {
@@ -159,8 +217,18 @@ export interface HeldPage {
 export interface ActionStore extends Queue<Action> {
   /** Durable when it resolves. Of racing creates with one key exactly one is `created`, the others match it. */
   create(creation: Creation): Promise<Created>;
-  /** Writes the change, its timeline and what it owes, or nothing at all. False: another change came first. */
+  /**
+   * Writes the change, its timeline and what it owes, or nothing at all. False: another change came first. Rejects with
+   * `RowRefused` where the row can't be written as it is.
+   */
   apply(write: ChangeWrite): Promise<boolean>;
+  /** Whether the store has this change by now, whatever came after it: for whoever was not told how its write ended. */
+  isApplied(write: ChangeWrite): Promise<boolean>;
+  /**
+   * Writes a change over a row that `apply` refuses, or that `broken` has found, with everything else of its state. It gets
+   * a revision behind all that its timeline tells. False: another change came first.
+   */
+  force(write: ChangeWrite): Promise<boolean>;
   find(accountId: string, id: string): Promise<Action | null>;
   /** Whoever's it is: for those who hold a token of the action in place of a key. */
   findById(id: string): Promise<Action | null>;
@@ -171,8 +239,15 @@ export interface ActionStore extends Queue<Action> {
   count(query: ActionQuery): Promise<Counted>;
   /** Which of these hosts the account has called, as far as its newest actions for each of them tell. */
   calledHosts(accountId: string, hostnames: readonly string[]): Promise<ReadonlySet<string>>;
-  /** What awaits approval in an account, oldest first, behind the action named by `after`. */
-  held(accountId: string, after: string | null, limit: number): Promise<HeldPage>;
+  /**
+   * What awaits approval in an account, or of one key alone, behind what a page before has named or an action. Where
+   * several keys ask, a page takes in turns the oldest of each.
+   */
+  held(accountId: string, after: string | null, limit: number, keyId?: string): Promise<HeldPage>;
+  /** The keys that have something waiting, at most `HELD_REQUESTERS_SHOWN_MAX`, whoever has waited longest first. */
+  requesters(accountId: string): Promise<readonly Requester[]>;
+  /** How many actions of a key await approval, up to `HELD_PER_KEY_MAX`. */
+  heldCount(accountId: string, keyId: string): Promise<number>;
   /** Oldest first, at most `TIMELINE_ROWS_MAX`, the newest kept. */
   timeline(accountId: string, id: string): Promise<readonly TimelineEntry[]>;
   /**
@@ -190,6 +265,11 @@ export interface ActionStore extends Queue<Action> {
   asleep(accountId: string, now: Date): Promise<Asleep>;
   /** Forgets keys of a window that is over; true when there are more. */
   pruneKeys(now: Date): Promise<boolean>;
+  /**
+   * When the pending action that is due first was or will be due; null: none is pending but what is paused. Of many lanes
+   * only the first are looked at.
+   */
+  firstDueAt(): Promise<Date | null>;
   /** How many actions are in each status that is not final: what the metrics show. */
   waiting(): Promise<Readonly<Partial<Record<ActionStatus, number>>>>;
 }
@@ -209,6 +289,8 @@ export interface OutboxStore {
   readonly mails: Queue<Notification>;
   /** The body of a callback; null once it was delivered, and for a mail. */
   payload(id: string): Promise<string | null>;
+  /** Under which rules the action was created that owes it; null: it is gone. */
+  creatorOf(id: string): Promise<Creator | null>;
   /**
    * Counts a mail as sent now, unless so many of the hour's were to its recipient or of its account already. False: it
    * must not be sent. A mail that is tried again is counted again, in place of its last time.
@@ -216,6 +298,10 @@ export interface OutboxStore {
   permitMail(mail: Notification, at: Date): Promise<boolean>;
   /** Writes how an attempt ended, and what its action's timeline tells of it. False: the row has moved on since. */
   settle(change: NotificationChange, at: Date): Promise<boolean>;
+  /** Whether the store has this end by now: for whoever was not told how its write ended. */
+  isSettled(change: NotificationChange, at: Date): Promise<boolean>;
+  /** Ends a row that `broken` has found, whatever it holds. False: it is not broken any more. */
+  force(change: NotificationChange, at: Date): Promise<boolean>;
   /** What an account is or was owed, newest first, older than the row named by `before`. */
   list(accountId: string, before: string | null, limit: number): Promise<readonly OutboxEntry[]>;
   /** How many are neither delivered nor given up: what the metrics show. */
@@ -235,14 +321,19 @@ export interface Store {
   readonly actions: ActionStore;
   readonly outbox: OutboxStore;
   readonly accounts: AccountStore;
+  readonly callbackHosts: CallbackHostStore;
   readonly links: LinkStore;
   readonly people: PeopleStore;
   readonly signing: SigningStore;
+  readonly pauses: PauseStore;
+  readonly audit: AuditStore;
   readonly sealed: SealedStore;
   readonly upkeep: UpkeepStore;
   readonly facts: FactStore;
   /** True when no other process can hold a lease: everything active at start is an orphan. */
   readonly isAlone: boolean;
+  /** Whether the last write found that nothing can be written. */
+  readonly isAway: boolean;
   /** Resolves when the store can be written; rejects with `StoreUnavailable` when not. */
   probe(): Promise<void>;
   /** Ends what waits to be written and lets the file go. */

@@ -14,6 +14,12 @@ export interface PruneStep {
   readonly next: string | null;
 }
 
+export interface PruneTimes {
+  readonly now: Date;
+  /** What finished at this time or before may go. */
+  readonly finishedUntil: Date;
+}
+
 /** What the service does for itself by the clock. Each call is a bounded step that holds up nobody for long. */
 export interface UpkeepStore {
   /**
@@ -23,8 +29,8 @@ export interface UpkeepStore {
   held(createdUntil: Date, after: string, limit: number): Promise<readonly HeldAction[]>;
   /**
    * Deletes actions that finished at this time or before, with everything that hangs on them, behind the id given (empty:
-   * from the first). Never one that is not finished or that still owes a notification, and never a position of the event
-   * stream that could be given out again.
+   * from the first). Never one that is not finished, that still owes a notification or that an Idempotency-Key may still
+   * mean, and never a position of the event stream that could be given out again.
    */
-  prune(finishedUntil: Date, after: string): Promise<PruneStep>;
+  prune(times: PruneTimes, after: string): Promise<PruneStep>;
 }

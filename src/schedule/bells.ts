@@ -1,6 +1,7 @@
 import { Cron } from "croner";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
+import type { Metrics } from "../ports/metrics.ts";
 
 /** Housekeeping that is rung by the clock on the wall, and once at the start. Delivery never hangs on a bell. */
 export interface Bell {
@@ -14,21 +15,24 @@ export interface Bell {
 export interface BellDeps {
   readonly clock: Pick<Clock, "now">;
   readonly log: Pick<Log, "error">;
+  readonly metrics: Pick<Metrics, "taskFailed">;
 }
 
 /**
  * Hangs the bells up and rings each of them: a service that is started anew every night would never hear the one of the
  * hour. One that still rings is not rung again. Returns how to take them down; resolves when none rings any more.
  */
-export function hangBells(bells: readonly Bell[], { clock, log }: BellDeps): () => Promise<void> {
+export function hangBells(bells: readonly Bell[], { clock, log, metrics }: BellDeps): () => Promise<void> {
   const down = new AbortController();
   const ringing = new Map<Bell, Promise<void>>();
   const end = async (bell: Bell): Promise<void> => {
     try {
       await bell.ring(clock.now(), down.signal);
-    } catch {
+    } catch (error) {
       // What it could not do now is due at the next ring.
-      if (!down.signal.aborted) log.error("bell.failed", { bell: bell.name });
+      if (down.signal.aborted) return;
+      metrics.taskFailed("housekeeping");
+      log.error("bell.failed", { bell: bell.name, error: error instanceof Error ? error.name : "unknown" });
     } finally {
       ringing.delete(bell);
     }

@@ -3,7 +3,7 @@ import { hkdfSync } from "node:crypto";
 export const KEY_BYTES = 32;
 
 /** What a subkey is for. A key that leaks or is worn out in one use says nothing about the others. */
-export type Purpose = "seal" | "links" | "receipt" | "approval" | "question" | "fingerprint";
+export type Purpose = "seal" | "links" | "receipt" | "approval" | "device" | "question" | "fingerprint";
 
 /** One of the forms that `readKey` takes, for the sentences that ask for it. */
 export const KEY_FORMS = "32 bytes as base64 (44 characters) or hex (64 characters)";
@@ -13,8 +13,11 @@ export function readKey(text: string): Uint8Array | null {
   if (/^[0-9a-fA-F]{64}$/.test(text)) return new Uint8Array(Buffer.from(text, "hex"));
   const bytes = Buffer.from(text, "base64");
   // The decoder skips what it does not know, so a key with a typo would quietly become another key.
-  const plain = text.replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "");
-  const isExact = bytes.length === KEY_BYTES && bytes.toString("base64").replace(/=+$/, "") === plain;
+  const plain = text
+    .replaceAll("-", "+")
+    .replaceAll("_", "/")
+    .replace(/(?<!=)=+$/, "");
+  const isExact = bytes.length === KEY_BYTES && bytes.toString("base64").replace(/(?<!=)=+$/, "") === plain;
   return isExact ? new Uint8Array(bytes) : null;
 }
 

@@ -5,10 +5,12 @@ import { open, seal } from "./seal.ts";
 import { sign, signingSecret } from "./signature.ts";
 import {
   approvalToken,
+  deviceToken,
   isOfHash,
   isQuestionToken,
   questionToken,
   readApprovalToken,
+  readDeviceToken,
   readReceiptToken,
   receiptToken,
 } from "./tokens.ts";
@@ -26,6 +28,7 @@ export function createSecrets(
   const questionKey = subkey(masterKey, "question");
   const receiptKey = subkey(linkKey, "receipt");
   const approvalKey = subkey(linkKey, "approval");
+  const deviceKey = subkey(linkKey, "device");
   return {
     ...createHandedOut(random),
     newRootSecret: () => random(KEY_BYTES),
@@ -33,6 +36,8 @@ export function createSecrets(
     open: (sealed, place) => open(sealKey, sealed, place),
     signingSecret,
     sign: (signing, message) => signing.map((secret) => sign(secret, message)).join(" "),
+    deviceToken: (device) => deviceToken(deviceKey, device),
+    readDeviceToken: (token) => readDeviceToken(deviceKey, token),
     questionToken: (about) => questionToken(questionKey, about),
     isQuestionToken: (about, token) => isQuestionToken(questionKey, about, token),
     receiptToken: (actionId) => receiptToken(receiptKey, actionId),

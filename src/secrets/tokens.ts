@@ -1,6 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { type ApprovalLink, DECISIONS } from "../domain/approval-link.ts";
 import { ACTION_ID } from "../domain/id.ts";
+import type { KnownDevice } from "../ports/secrets.ts";
 
 const ID_PREFIX = "act_";
 const MAC_BYTES = 16;
@@ -29,6 +30,21 @@ export function questionToken(key: Uint8Array, about: string): string {
 /** Constant in time for tokens of the right length. */
 export function isQuestionToken(key: Uint8Array, about: string, token: string): boolean {
   return isSame(token, questionToken(key, about));
+}
+
+const DEVICE_TOKEN = /^(per_[A-Za-z0-9_]{1,64})\.([0-9a-f]{32})\.(\d{1,15})\.[A-Za-z0-9_-]{43}$/;
+
+/** What it is for in clear, and the whole HMAC-SHA-256 over that. */
+export function deviceToken(key: Uint8Array, { personId, deviceId, expiresAt }: KnownDevice): string {
+  const device = `${personId}.${deviceId}.${expiresAt.getTime()}`;
+  return `${device}.${createHmac("sha256", key).update(device).digest("base64url")}`;
+}
+
+/** The device that a token was made for, or null. Constant in time for tokens of one form. */
+export function readDeviceToken(key: Uint8Array, token: string): KnownDevice | null {
+  const [, personId = "", deviceId = "", expiresMs] = DEVICE_TOKEN.exec(token) ?? [];
+  const device = { personId, deviceId, expiresAt: new Date(Number(expiresMs ?? 0)) };
+  return isSame(token, deviceToken(key, device)) ? device : null;
 }
 
 /** Compared as text, so that no second spelling of a token is taken. */

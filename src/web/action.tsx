@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { maskedEntry } from "../contract/masked.ts";
 import { type Action, nextRetryAt } from "../domain/action.ts";
+import type { Pause } from "../domain/pause.ts";
 import { type Role, seesSecrets } from "../domain/roles.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import { Act } from "./act.tsx";
@@ -15,6 +16,7 @@ import { Layout } from "./layout.tsx";
 import { ACTIONS_PATH, actionPath } from "./list-path.ts";
 import { ActionFacts, type ActionFactsProps } from "./action-facts.tsx";
 import { StatusChip, Time } from "./parts.tsx";
+import { PausedNotice } from "./pauses.tsx";
 import { render } from "./render.ts";
 import { RequestView } from "./request.tsx";
 import { Scale } from "./scale.tsx";
@@ -27,6 +29,8 @@ export interface ActionProps {
   readonly timeline: readonly TimelineEntry[];
   readonly visitor: Visitor;
   readonly role: Role;
+  /** What keeps it from being sent now, if it waits to be. */
+  readonly pause: Pause | null;
   /** Path of the receipt page. */
   readonly receiptUrl: string;
   readonly now: Date;
@@ -42,7 +46,12 @@ export function actionPage(props: ActionProps): string {
   const action = shown(props.action);
   // Nobody decides on what they have not come past: a held request comes first, else what was answered.
   const isHeld = action.status === "awaiting_approval";
-  const request = <RequestView action={action}>{seesSecrets(role) ? <RevealForm {...props} /> : null}</RequestView>;
+  const isPaused = action.status === "pending" && props.pause !== null;
+  const request = (
+    <RequestView action={action} tellsCallback={isHeld}>
+      {seesSecrets(role) ? <RevealForm {...props} /> : null}
+    </RequestView>
+  );
   const answer = (
     <div id="answer" data-live="">
       <Answer action={action} />
@@ -59,7 +68,8 @@ export function actionPage(props: ActionProps): string {
         </h1>
         <div id="state" class="head" data-live="">
           <StatusChip status={action.status} />
-          <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>
+          {isPaused ? null : <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>}
+          {isPaused && props.pause !== null ? <PausedNotice pause={props.pause} /> : null}
         </div>
       </div>
       {isHeld ? request : answer}

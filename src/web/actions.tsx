@@ -1,16 +1,18 @@
 /** @jsxImportSource hono/jsx */
 import type { ListQuery } from "../contract/page.ts";
 import type { Action } from "../domain/action.ts";
+import type { PauseOf } from "../domain/pause.ts";
 import type { Issue } from "../domain/errors.ts";
 import { BulkRetry } from "./bulk-retry.tsx";
 import { Filters, Search } from "./filters.tsx";
 import { Foreign, Glimpse } from "./foreign.tsx";
 import { EVERYTHING, Layout } from "./layout.tsx";
 import { ACTIONS_PATH, actionPath, listPath } from "./list-path.ts";
-import { Ago, Notice, StatusChip } from "./parts.tsx";
+import { Ago, Chip, Notice, StatusChip } from "./parts.tsx";
 import { render } from "./render.ts";
 import { pathOf, shown } from "./shown.ts";
 import type { Visitor } from "./visitor.ts";
+import { keyHeader } from "./key-words.ts";
 
 export interface ActionsProps {
   readonly visitor: Visitor;
@@ -20,6 +22,7 @@ export interface ActionsProps {
   readonly problems: readonly Issue[];
   /** Newest first. */
   readonly actions: readonly Action[];
+  readonly pauseOf: PauseOf;
   /** Where the next page begins; null: there is none. */
   readonly cursor: string | null;
   /** Of the whole list: what could be begun again. */
@@ -43,7 +46,7 @@ export function actionsPage(props: ActionsProps): string {
       <div id="bulk" data-live="">
         {props.retryable.count === 0 ? null : <BulkRetry visitor={visitor} query={query} {...props.retryable} />}
       </div>
-      <Rows actions={actions} now={now} />
+      <Rows actions={actions} now={now} pauseOf={props.pauseOf} />
       <div id="empty" data-live="">
         {actions.length === 0 && problems.length === 0 ? <Empty {...props} /> : null}
       </div>
@@ -57,7 +60,7 @@ function sentenceOf(problems: readonly Issue[]): string {
   return `Nothing can be filtered by this. ${named}`;
 }
 
-function Rows({ actions, now }: { readonly actions: readonly Action[]; readonly now: Date }) {
+function Rows({ actions, now, pauseOf }: Pick<ActionsProps, "actions" | "now" | "pauseOf">) {
   return (
     <ol id="actions" class="rows card" data-live="items">
       {actions.map(shown).map((action) => (
@@ -70,6 +73,7 @@ function Rows({ actions, now }: { readonly actions: readonly Action[]; readonly 
           </div>
           <div class="meta">
             <StatusChip status={action.status} />
+            {action.status === "pending" && pauseOf(action) !== null ? <Chip tone="wait">Paused</Chip> : null}
             <span class="quiet small">
               {`${action.attempts} of ${action.retries}`}
               <span class="word">{action.retries === 1 ? " attempt" : " attempts"}</span>
@@ -129,7 +133,7 @@ function Empty({ query, cursor, baseUrl }: ActionsProps) {
       <p>Nothing was sent yet. Send a first action with the agent key that the first start printed:</p>
       <pre class="code" data-copy="">
         {`curl -s ${baseUrl}/v1/actions \\
-  -H "Authorization: Bearer $AGENT_KEY" -H 'Content-Type: application/json' \\
+  ${keyHeader("AGENT_KEY")} -H 'Content-Type: application/json' \\
   -d '{"url":"https://example.com/","method":"GET"}'`}
       </pre>
       <p class="quiet">It appears here by itself.</p>

@@ -32,7 +32,7 @@ export function againPage({ visitor, isUnknown, problem, ...props }: AgainProps)
           {action.approve ? " It is held for approval, as this one was." : " It is sent at once."}
         </p>
       </div>
-      <RequestView action={action} />
+      <RequestView action={action} tellsCallback />
       <form class="card" method="post" action={`${actionPath(action.id)}/again`}>
         <FormToken visitor={visitor} />
         {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}

@@ -13,6 +13,7 @@ export interface DocumentedOperation {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly summary: string;
+  readonly description: string;
   readonly parameters: readonly (ApiParameter | Ref)[];
   readonly requestBody?: { readonly required: boolean; readonly content: ApiContent };
   readonly responses: Readonly<Record<string, ApiAnswer | Ref>>;

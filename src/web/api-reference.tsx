@@ -12,6 +12,7 @@ import {
   type Ref,
 } from "./api-document.ts";
 import { Fields } from "./api-fields.tsx";
+import { keyHeader } from "./key-words.ts";
 
 export interface ApiReferenceProps {
   readonly document: ApiDocument;
@@ -94,7 +95,7 @@ function Contents({
 }
 
 function Operation({ path, method, operation, document, baseUrl }: Placed & ApiReferenceProps) {
-  const { operationId: id, summary, parameters, requestBody, responses } = operation;
+  const { operationId: id, summary, description, parameters, requestBody, responses } = operation;
   const body = bodyOf(operation);
   return (
     <section class="operation" aria-labelledby={id}>
@@ -106,6 +107,7 @@ function Operation({ path, method, operation, document, baseUrl }: Placed & ApiR
       <p>
         {summary}. <span class="quiet">{whoMay(id)}</span>
       </p>
+      <p>{description}</p>
       <h4>Example</h4>
       <pre class="code">{curl({ path, method, operation, document, baseUrl })}</pre>
       <Parameters parameters={parameters.map((one) => parameterOf(one, document))} />
@@ -190,7 +192,7 @@ function curl({ path, method, operation, document, baseUrl }: Placed & ApiRefere
   const { permission } = Object.values(API).find((row) => row.id === operation.operationId) ?? { permission: null };
   return [
     `curl -s ${method === "GET" || (takes && method === "POST") ? "" : `-X ${method} `}'${baseUrl}${at}${needed.length === 0 ? "" : `?${needed.join("&")}`}'`,
-    ...(permission === null ? [] : [`-H "Authorization: Bearer $OUTGATE_API_KEY"`]),
+    ...(permission === null ? [] : [keyHeader("OUTGATE_API_KEY")]),
     ...(others.length === 0 ? [] : [`-H 'Accept: ${form}'`]),
     ...(takes ? [`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(exampleOf(body, document))}'`] : []),
   ].join(" \\\n  ");

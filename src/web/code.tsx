@@ -1,6 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
+import { normalTarget } from "../domain/normal-target.ts";
 import { ForeignBlock } from "./foreign.tsx";
+import { keyHeader } from "./key-words.ts";
 import { createSnippets } from "./snippets.ts";
 
 export interface CodeProps {
@@ -12,6 +14,7 @@ export interface CodeProps {
 /** The same call as a command or program, and what its target needs to verify it. */
 export function Code({ action, baseUrl }: CodeProps) {
   const snippets = createSnippets(action, baseUrl);
+  const target = normalTarget(action.url);
   return (
     <section class="card" aria-labelledby="code">
       <div>
@@ -32,7 +35,7 @@ export function Code({ action, baseUrl }: CodeProps) {
             </div>
           </details>
         ))}
-        <Verification origin={new URL(action.url).origin} baseUrl={baseUrl} />
+        {target === null ? null : <Verification origin={target.origin} baseUrl={baseUrl} />}
       </div>
     </section>
   );
@@ -40,7 +43,7 @@ export function Code({ action, baseUrl }: CodeProps) {
 
 /** How the receiver of this very call verifies it (decisions 6). */
 function Verification({ origin, baseUrl }: { readonly origin: string; readonly baseUrl: string }) {
-  const secret = `curl -s '${baseUrl}/v1/signing-secret?origin=${origin}' -H "Authorization: Bearer $OWNER_KEY"`;
+  const secret = `curl -s '${baseUrl}/v1/signing-secret?origin=${origin}' ${keyHeader("OWNER_KEY")}`;
   const verify = `import { Webhook } from "standardwebhooks"; // npm install standardwebhooks
 
 // Throws unless the call came from this Outgate, unchanged, within the last five minutes.

@@ -22,7 +22,9 @@ const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   not_approvable: "Nothing: somebody was faster, or it never waited. The action says who.",
   not_retryable:
     "Wait for its end; only what failed or was cancelled is sent again, and only while no other holds its dedupe.",
+  too_many_held: "Wait until some of them are approved or rejected, or cancel those that are not needed any more.",
   email_taken: "Log in with it, or sign up with another address.",
+  too_many_keys: "Revoke a key that is not used any more: GET /v1/keys says when each was used last.",
   payload_too_large: "Send at most 1 MB.",
   rate_limited: "Wait as many seconds as Retry-After says, then go on more slowly.",
   internal_error: "Try again with the same Idempotency-Key. If it stays, tell whoever runs the server the request_id.",

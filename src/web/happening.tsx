@@ -19,13 +19,14 @@ export function wordsOf(happening: Happening, at: Date): Words {
   if ("actor" in happening) return decisionWords(happening);
   if ("attempt" in happening) return attemptWords(happening, at);
   if ("delivered" in happening) return notificationWords(happening, at);
+  if (happening.type === "not_started") return { tone: "wait", title: "Not begun", details: [happening.reason] };
   return { ...CHANGES[happening.type], details: [] };
 }
 
 type Attempted = Extract<Happening, { readonly attempt: number }>;
 type Notified = Extract<Happening, { readonly delivered: boolean }>;
 
-type Changed = Exclude<Happening, Decided | Attempted | Notified>;
+type Changed = Exclude<Happening, Decided | Attempted | Notified | { readonly type: "not_started" }>;
 
 const CHANGES: Readonly<Record<Changed["type"], Pick<Words, "tone" | "title">>> = {
   held: { tone: "wait", title: "Held for approval" },
@@ -40,6 +41,8 @@ const DECISIONS: Readonly<Record<Decided["type"], { readonly tone: Tone; readonl
   rejected: { tone: "bad", verb: "Rejected" },
   cancelled: { tone: "still", verb: "Cancelled" },
   retried: { tone: "busy", verb: "Begun again" },
+  paused: { tone: "wait", verb: "Paused" },
+  resumed: { tone: "busy", verb: "Resumed" },
 };
 
 function decisionWords({ type, actor, reason = null, via }: Decided): Words {

@@ -1,7 +1,10 @@
 /** @jsxImportSource hono/jsx */
+import { maskedEntry } from "../contract/masked.ts";
 import type { Action } from "../domain/action.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
+import { COUNTED_MAX } from "../domain/limits.ts";
 import type { Unusual } from "../domain/unusual.ts";
+import type { Requester } from "../domain/requester.ts";
 import { type Decided, lastDecision } from "./decided.ts";
 import { DecisionForm } from "./confirm.tsx";
 import { Foreign } from "./foreign.tsx";
@@ -30,12 +33,15 @@ export interface InboxProps {
   readonly unusual: ReadonlyMap<string, readonly Unusual[]>;
   /** Behind which the next page begins; null when there is none. */
   readonly after: string | null;
+  readonly requesters: readonly Requester[];
+  /** The key whose requests alone are shown; null: everybody's. */
+  readonly by: string | null;
   readonly outcome: InboxOutcome | null;
   readonly now: Date;
 }
 
 /** What waits for a person: each request whole, with its decision. */
-export function inboxPage({ visitor, actions, unusual, after, outcome, now }: InboxProps): string {
+export function inboxPage({ visitor, actions, unusual, after, requesters, by, outcome, now }: InboxProps): string {
   const count = actions.length;
   const title = count === 0 ? "Approvals" : `(${count}${after === null ? "" : "+"}) Approvals`;
   return render(
@@ -43,10 +49,13 @@ export function inboxPage({ visitor, actions, unusual, after, outcome, now }: In
       <div class="head">
         <h1>Approvals</h1>
         <p id="count" class="quiet" role="status" data-live="">
-          {countOf(count, after !== null)}
+          {countOf(count, after !== null, by === null && requesters.length > 1)}
         </p>
       </div>
       {outcome === null ? null : <Outcome outcome={outcome} />}
+      <div id="requesters" class="filters" data-live="">
+        {requesters.length > 1 || by !== null ? <Requesters requesters={requesters} by={by} /> : null}
+      </div>
       <ol id="waiting" class="cards" data-live="items">
         {actions.map((action) => (
           <Held action={action} unusual={unusual.get(action.id) ?? []} visitor={visitor} now={now} />
@@ -57,7 +66,7 @@ export function inboxPage({ visitor, actions, unusual, after, outcome, now }: In
       </div>
       <div id="pager" data-live="">
         {after === null ? null : (
-          <a class="button button-plain" href={`/approvals?after=${encodeURIComponent(after)}`}>
+          <a class="button button-plain" href={pagePath(after, by)}>
             Next page
           </a>
         )}
@@ -67,7 +76,41 @@ export function inboxPage({ visitor, actions, unusual, after, outcome, now }: In
   );
 }
 
-function countOf(count: number, isMore: boolean): string {
+/** What stands in an address for requests that no key has made. */
+export const NO_KEY = "none";
+
+function pagePath(after: string | null, by: string | null): string {
+  const query = new URLSearchParams();
+  if (after !== null) query.set("after", after);
+  if (by !== null) query.set("by", by === "" ? NO_KEY : by);
+  return query.size === 0 ? "/approvals" : `/approvals?${query.toString()}`;
+}
+
+/** Who asks, each with how much; leads to what one of them asks for. */
+function Requesters({ requesters, by }: Pick<InboxProps, "requesters" | "by">) {
+  return (
+    <nav aria-label="Requested by">
+      <ul>
+        <li>
+          <a href="/approvals" aria-current={by === null ? "true" : undefined}>
+            Everyone
+          </a>
+        </li>
+        {requesters.map(({ keyId, createdBy, count }) => (
+          <li>
+            <a href={pagePath(null, keyId)} aria-current={by === keyId ? "true" : undefined}>
+              <Foreign text={createdBy.slice(createdBy.indexOf(":") + 1)} /> (
+              {count === COUNTED_MAX ? `${count}+` : count})
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function countOf(count: number, isMore: boolean, isShared: boolean): string {
+  if (isMore && isShared) return `${count} requests on this page, of each requester the oldest; there are more.`;
   if (isMore) return `${count} requests on this page, the oldest first; there are more.`;
   if (count === 0) return "Nothing waits for you.";
   return count === 1 ? "1 request waits for you." : `${count} requests wait for you, the oldest first.`;
@@ -95,10 +138,10 @@ function Held({ unusual, visitor, now, ...props }: HeldProps) {
         <p class="quiet small">
           <Who actor={action.createdBy} />, <Ago at={action.createdAt} now={now} />
         </p>
-        {action.run === 1 ? null : <p class="small">{waitingWords(action)}</p>}
+        {action.run === 1 && action.callback === null ? null : <p class="small">{waitingWords(action)}</p>}
         <UnusualChips unusual={unusual} />
       </div>
-      <RequestParts action={action} isLow />
+      <RequestParts action={action} isLow tellsCallback />
       <p class="notice notice-wait" data-gone="" hidden>
         Somebody has decided on this meanwhile.
       </p>
@@ -112,7 +155,7 @@ function Empty() {
     <section class="card empty">
       <p>
         An agent's request stands here when it was created with <code>"approve": true</code>, or with a key that holds
-        what it creates. Nothing of it is sent before you say yes.
+        what it creates. The request is not sent before you say yes.
       </p>
     </section>
   );
@@ -121,7 +164,7 @@ function Empty() {
 /** Tells what was decided, whoever was first. */
 function Outcome({ outcome }: { readonly outcome: InboxOutcome }) {
   const { action, timeline, receiptUrl } = outcome;
-  const decided = lastDecision(timeline);
+  const decided = lastDecision(timeline.map(maskedEntry));
   if (decided === null) return null;
   return (
     <Notice tone={decided.type === "approved" ? "good" : "wait"}>
@@ -139,4 +182,6 @@ const VERBS: Readonly<Record<Decided["type"], string>> = {
   rejected: "was rejected",
   cancelled: "was cancelled",
   retried: "was begun again",
+  paused: "was paused",
+  resumed: "was resumed",
 };

@@ -35,6 +35,14 @@ export function roleWord(role: Role): string {
   return ROLE_WORDS[role].label;
 }
 
+/**
+ * The option by which curl sends the key that a variable of the shell holds (bash, zsh). It gets a file and not the key:
+ * everybody who may list the processes of a machine reads their command lines.
+ */
+export function keyHeader(variable: string): string {
+  return `-H @<(echo "Authorization: Bearer $${variable}")`;
+}
+
 /** What of a key's creates waits for a person, for a list; null: nothing that is worth a word. */
 export function holdWord(hold: Hold): string | null {
   return hold === "none" ? null : `Holds ${HOLD_WORDS[hold].label.toLowerCase()}`;

@@ -16,11 +16,13 @@ export interface KeysPageProps {
   readonly next: string | null;
   /** Was revoked a moment ago. */
   readonly revoked: ShownKey | null;
+  /** Ids of those that are paused. */
+  readonly paused: ReadonlySet<string>;
   readonly now: Date;
 }
 
 /** The keys of the account, for its people. */
-export function keysPage({ visitor, keys, next, revoked, now }: KeysPageProps): string {
+export function keysPage({ visitor, keys, next, revoked, paused, now }: KeysPageProps): string {
   return render(
     <Layout title="Keys" place="Keys" visitor={visitor}>
       <div class="head-row">
@@ -30,9 +32,14 @@ export function keysPage({ visitor, keys, next, revoked, now }: KeysPageProps): 
             Programs and agents come in by a key. Each has a role, and its name stands by what it decided.
           </p>
         </div>
-        <a class="button" href="/keys/new">
-          Make a key
-        </a>
+        <div class="buttons">
+          <a class="button button-plain" href="/settings/pauses">
+            Pauses
+          </a>
+          <a class="button" href="/keys/new">
+            Make a key
+          </a>
+        </div>
       </div>
       {revoked === null ? null : (
         <Notice tone="good">
@@ -41,7 +48,7 @@ export function keysPage({ visitor, keys, next, revoked, now }: KeysPageProps): 
       )}
       <ul class="card rows">
         {keys.map((key) => (
-          <Row of={key} now={now} />
+          <Row of={key} isPaused={paused.has(key.id)} now={now} />
         ))}
       </ul>
       {next === null ? null : (
@@ -55,7 +62,13 @@ export function keysPage({ visitor, keys, next, revoked, now }: KeysPageProps): 
   );
 }
 
-function Row({ of: key, now }: { readonly of: ShownKey; readonly now: Date }) {
+interface RowProps {
+  readonly of: ShownKey;
+  readonly isPaused: boolean;
+  readonly now: Date;
+}
+
+function Row({ of: key, isPaused, now }: RowProps) {
   const { id, role, hold, last4, createdAt, lastUsedAt, revokedAt } = key;
   const held = holdWord(hold);
   return (
@@ -65,6 +78,7 @@ function Row({ of: key, now }: { readonly of: ShownKey; readonly now: Date }) {
           <KeyName of={key} /> <Chip tone={role === "owner" ? "wait" : "busy"}>{roleWord(role)}</Chip>{" "}
           {held === null ? null : <Chip tone="still">{held}</Chip>}
           {revokedAt === null ? null : <Chip tone="bad">Revoked</Chip>}
+          {isPaused ? <Chip tone="wait">Paused</Chip> : null}
         </p>
         <p class="quiet small">
           Ends in <code>{last4}</code>. Made <Day at={createdAt} />.{" "}
@@ -77,11 +91,18 @@ function Row({ of: key, now }: { readonly of: ShownKey; readonly now: Date }) {
           )}
         </p>
       </div>
-      {revokedAt === null ? (
-        <a class="button button-bad" href={`/keys/${id}/revoke`}>
-          Revoke<span class="visually-hidden"> {key.name}</span>
-        </a>
-      ) : null}
+      <div class="buttons">
+        {isPaused ? null : (
+          <a class="button button-plain" href={`/settings/pauses?key=${id}`}>
+            Pause<span class="visually-hidden"> {key.name}</span>
+          </a>
+        )}
+        {revokedAt === null ? (
+          <a class="button button-bad" href={`/keys/${id}/revoke`}>
+            Revoke<span class="visually-hidden"> {key.name}</span>
+          </a>
+        ) : null}
+      </div>
     </li>
   );
 }

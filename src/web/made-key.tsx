@@ -12,7 +12,7 @@ import type { Visitor } from "./visitor.ts";
 export interface MadeKeyPageProps {
   readonly visitor: Visitor;
   readonly made: ShownKey;
-  /** In clear; nothing of it is kept. */
+  /** In clear; the server keeps nothing of it. */
   readonly key: string;
   /** Where programs reach the service. */
   readonly baseUrl: string;
@@ -31,7 +31,9 @@ export function madeKeyPage({ visitor, made, key, baseUrl }: MadeKeyPageProps): 
         </p>
       </div>
       <section class="card" aria-label="The key">
-        <Notice tone="wait">It is shown this once. Keep it now: when this page is closed, it is gone.</Notice>
+        <Notice tone="wait">
+          It is shown this once. Keep it now: in five minutes, or when you log out, it is gone.
+        </Notice>
         <code class="code" id="key" data-copy="">
           {key}
         </code>
@@ -45,7 +47,7 @@ export function madeKeyPage({ visitor, made, key, baseUrl }: MadeKeyPageProps): 
         {role === "owner" ? (
           <p class="quiet">An owner key is not for agents: make an agent key for each of them.</p>
         ) : (
-          <Agents baseUrl={baseUrl} apiKey={key} />
+          <Agents baseUrl={baseUrl} />
         )}
       </section>
     </Layout>,
@@ -53,12 +55,14 @@ export function madeKeyPage({ visitor, made, key, baseUrl }: MadeKeyPageProps): 
 }
 
 /** The ways by which agents take it up (docs/mcp says more). The files name a variable: they are made to be shared, a key is not. */
-function Agents({ baseUrl, apiKey }: { readonly baseUrl: string; readonly apiKey: string }) {
-  const auth = `Authorization: Bearer ${apiKey}`;
+function Agents({ baseUrl }: { readonly baseUrl: string }) {
   return (
     <>
-      <Snippet title="Claude Code" text={`claude mcp add --transport http outgate ${baseUrl}/mcp --header "${auth}"`} />
-      <Snippet title="For the two files below, where your agent starts" text={`export OUTGATE_API_KEY='${apiKey}'`} />
+      <Snippet
+        title="Where your agent starts: then paste the key, and Enter"
+        text={"read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY"}
+      />
+      <Snippet title="Claude Code, which then writes the file below" text={claudeLine(baseUrl)} />
       <Snippet
         title="Codex, ~/.codex/config.toml"
         text={`[mcp_servers.outgate]\nurl = "${baseUrl}/mcp"\nbearer_token_env_var = "OUTGATE_API_KEY"\ntool_timeout_sec = 150`}
@@ -69,6 +73,12 @@ function Agents({ baseUrl, apiKey }: { readonly baseUrl: string; readonly apiKey
       </p>
     </>
   );
+}
+
+/** In single quotes: Claude Code puts the variable in, so that the key stands neither on the command line nor in a file. */
+function claudeLine(baseUrl: string): string {
+  const header = "'Authorization: Bearer ${OUTGATE_API_KEY}'";
+  return `claude mcp add --transport http outgate ${baseUrl}/mcp --scope project --header ${header}`;
 }
 
 function mcpJson(baseUrl: string): string {
@@ -83,14 +93,17 @@ interface FirstCall {
 
 const CREATES: FirstCall = {
   title: "Send a first action",
-  text: (baseUrl, key) => `curl -s ${baseUrl}/v1/actions \\
-  -H 'Authorization: Bearer ${key}' \\
+  text: (baseUrl, key) => `curl -s ${baseUrl}/v1/actions -H @- \\
   -H 'Content-Type: application/json' \\
-  -d '{"url":"https://example.com/","method":"GET","sync":true}'`,
+  -d '{"url":"https://example.com/","method":"GET","sync":true}' <<KEY
+Authorization: Bearer ${key}
+KEY`,
 };
 const READS: FirstCall = {
   title: "Look at the actions",
-  text: (baseUrl, key) => `curl -s ${baseUrl}/v1/actions -H 'Authorization: Bearer ${key}'`,
+  text: (baseUrl, key) => `curl -s ${baseUrl}/v1/actions -H @- <<KEY
+Authorization: Bearer ${key}
+KEY`,
 };
 
 /** The first thing that the key may do. */

@@ -23,10 +23,12 @@ export interface MailRequest {
   readonly body: MailPart | null;
   /** What kind of body it is, and of which size. */
   readonly bodyKind: string;
+  /** Where news of it is posted; null: nowhere. */
+  readonly callback: string | null;
 }
 
 export function mailRequest(action: Action): MailRequest {
-  const { method, host, url, headers, body } = shown(action);
+  const { method, host, url, headers, body, callback } = shown(action);
   const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
   return {
     method,
@@ -35,6 +37,7 @@ export function mailRequest(action: Action): MailRequest {
     headers: lines.length === 0 ? null : partOf(lines.join("\n")),
     body: body === null ? null : partOf(setOut(body)),
     bodyKind: body === null ? "" : `JSON, ${sizeOf(body)}`,
+    callback,
   };
 }
 

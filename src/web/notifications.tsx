@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { NotificationStatus } from "../domain/notification.ts";
 import type { Owed } from "../domain/owed.ts";
-import { maskUrl } from "../domain/mask.ts";
+import { maskText, maskUrl } from "../domain/mask.ts";
 import { Foreign } from "./foreign.tsx";
 import { Layout } from "./layout.tsx";
 import { Chip, Time, type Tone } from "./parts.tsx";
@@ -82,7 +82,7 @@ function Row({ entry }: { readonly entry: ShownNotification }) {
           <b>{owed.kind === "mail" ? mailName(owed.event) : owed.event}</b> <Chip tone={tone}>{word}</Chip>
         </p>
         <p class="line">
-          <Foreign text={owed.kind === "mail" ? owed.target : maskUrl(owed.target)} />
+          <Foreign text={owed.kind === "mail" ? maskText(owed.target) : maskUrl(owed.target)} />
         </p>
         <p class="quiet small">
           <Time at={createdAt} />, {attempts === 0 ? "not tried yet" : counted(attempts, "attempt")}
@@ -98,7 +98,7 @@ function Row({ entry }: { readonly entry: ShownNotification }) {
         </p>
         {lastError === null || status === "delivered" ? null : (
           <p class="small reason">
-            <Foreign text={lastError} />
+            <Foreign text={maskText(lastError)} />
           </p>
         )}
       </div>

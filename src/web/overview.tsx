@@ -7,6 +7,7 @@ import { Time } from "./parts.tsx";
 import { render } from "./render.ts";
 import type { Visitor } from "./visitor.ts";
 import { agoWords, counted, duration, number } from "./words.ts";
+import { maskText } from "../domain/mask.ts";
 
 export interface OverviewPageProps {
   readonly visitor: Visitor;
@@ -100,7 +101,7 @@ function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; 
                 <HostLink host={host} />
               </p>
               <p class="small reason">
-                <Foreign text={lastError} />{" "}
+                <Foreign text={maskText(lastError)} />{" "}
                 <span class="quiet">{`${sentenceCase(agoWords(now.getTime() - lastFailedAt.getTime()))}.`}</span>
               </p>
             </div>

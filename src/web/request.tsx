@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import type { Action } from "../domain/action.ts";
+import { normalTarget } from "../domain/normal-target.ts";
 import { Foreign, ForeignBlock } from "./foreign.tsx";
 import { setOut } from "./json-text.ts";
 import { Table } from "./parts.tsx";
@@ -9,6 +10,8 @@ export interface RequestViewProps {
   readonly action: Action;
   /** Somebody has to decide on it: they are told whose words these are. */
   readonly isAsked?: boolean;
+  /** A receipt never tells where news goes to: the path of a callback may be a secret. */
+  readonly tellsCallback?: boolean;
   /** Stands below it. */
   readonly children?: Child;
 }
@@ -17,22 +20,26 @@ export interface RequestViewProps {
  * The request of an action, whole: the words of whoever asked, in a frame that nothing of ours stands in. The action is
  * masked by now (`shown`); what is sent is the same with its secrets.
  */
-export function RequestView({ action, isAsked = false, children }: RequestViewProps) {
+export function RequestView({ action, isAsked = false, tellsCallback = isAsked, children }: RequestViewProps) {
   return (
     <section class="card" aria-labelledby="request">
       <div>
         <h2 id="request">Request</h2>
         {isAsked ? <p class="quiet small">Written by whoever asked, and sent as it stands here.</p> : null}
       </div>
-      <RequestParts action={action} />
+      <RequestParts action={action} tellsCallback={tellsCallback} />
       {children}
     </section>
   );
 }
 
+interface RequestPartsProps extends Pick<RequestViewProps, "action" | "tellsCallback"> {
+  readonly isLow?: boolean;
+}
+
 /** Its parts, one below the other, for whatever frame they stand in. */
-export function RequestParts({ action, isLow = false }: { readonly action: Action; readonly isLow?: boolean }) {
-  const { headers, body } = action;
+export function RequestParts({ action, isLow = false, tellsCallback = false }: RequestPartsProps) {
+  const { headers, body, callback } = action;
   const names = Object.keys(headers ?? {});
   return (
     <>
@@ -66,8 +73,20 @@ export function RequestParts({ action, isLow = false }: { readonly action: Actio
           <ForeignBlock label="Body of the request" text={setOut(body)} isLow={isLow} />
         </div>
       )}
+      {callback === null || !tellsCallback ? null : (
+        <div class="stack">
+          <h3>Callback</h3>
+          <p>
+            What becomes of it, held or sent, is posted to <Address url={callback} host={hostOf(callback)} />
+          </p>
+        </div>
+      )}
     </>
   );
+}
+
+function hostOf(url: string): string {
+  return normalTarget(url)?.host ?? "";
 }
 
 /** A URL with its host told from the rest: text, never a link. */

@@ -95,14 +95,20 @@ function approvalRows(rules: Rules): Rows {
   const { approvalTtlHours, approvalLinks, approvers, agentApproval, sendsMail } = rules;
   const expire = approvalTtlHours === null ? "Never." : `After ${counted(approvalTtlHours, "hour")}: cancelled.`;
   const link = approvalLinks === "confirm" ? "It asks first." : "It decides when it is opened.";
-  const agents = agentApproval === "elicit" ? "Its client may put the question to its person." : "Never.";
+  const agents =
+    agentApproval === "elicit" ? "Its client may put the question to its person, but for what a key holds." : "Never.";
   return [
     ["Approvals expire", <Said words={expire} by="APPROVAL_TTL_HOURS" />],
     ["Mails", <Said words={sendsMail ? "Are sent." : "Are not sent: no provider is set."} by="MAILGUN_API_KEY" />],
     ["A link in a mail", <Said words={link} by="APPROVAL_LINKS" />],
-    ["Who may be asked", <Said words={approvers.length === 0 ? "Anyone." : approvers.join(", ")} by="APPROVERS" />],
+    ["Who may be asked", <Said words={askedWords(approvers)} by="APPROVERS" />],
     ["An agent approves", <Said words={agents} by="AGENT_APPROVAL" />],
   ];
+}
+
+function askedWords(approvers: readonly string[]): string {
+  if (approvers.length > 0) return `People of the account, and ${approvers.join(", ")}`;
+  return "People of the account; by an owner key without a hold anyone.";
 }
 
 function retentionRows({ retentionDays }: Rules): Rows {

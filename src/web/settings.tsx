@@ -1,4 +1,6 @@
 /** @jsxImportSource hono/jsx */
+import type { CallbackHost } from "../domain/callback-host.ts";
+import { CallbackHosts } from "./callback-hosts.tsx";
 import { Foreign } from "./foreign.tsx";
 import { Layout } from "./layout.tsx";
 import { Notifications, type NotificationsProps } from "./notifications.tsx";
@@ -12,17 +14,19 @@ export interface SettingsPageProps {
   readonly rules: Rules;
   /** The newest ones. */
   readonly notifications: NotificationsProps;
+  readonly callbackHosts: readonly CallbackHost[];
 }
 
 /** What an account's people can set, what they can look after, and what is in force. */
-export function settingsPage({ visitor, rules, notifications }: SettingsPageProps): string {
+export function settingsPage({ visitor, rules, notifications, callbackHosts }: SettingsPageProps): string {
   return render(
     <Layout title="Settings" place="Settings" visitor={visitor}>
       <h1>Settings</h1>
       <section class="card" aria-labelledby="signing">
         <h2 id="signing">Signing secrets</h2>
         <p class="quiet">
-          Every call is signed. Each origin has a secret of its own, so that one target can’t forge calls to another.{" "}
+          Every call and every callback is signed. Each origin has a secret of its own, so that one target can’t forge
+          calls to another, and another one for callbacks, so that none passes for a call.{" "}
           <a href="/docs/verify">How a target verifies them</a>.
         </p>
         <OriginForm visitor={visitor} />
@@ -30,9 +34,20 @@ export function settingsPage({ visitor, rules, notifications }: SettingsPageProp
           Did something leak? <a href="/settings/rotation">Give all origins new secrets</a>.
         </p>
       </section>
+      <section class="card" aria-labelledby="callback-hosts">
+        <h2 id="callback-hosts">Callback hosts</h2>
+        <CallbackHosts visitor={visitor} hosts={callbackHosts} />
+      </section>
       <section class="told" aria-labelledby="told">
         <h2 id="told">Callbacks and mails</h2>
         <Notifications {...notifications} />
+      </section>
+      <section class="card" aria-labelledby="watch">
+        <h2 id="watch">Pauses and audit log</h2>
+        <p class="quiet">
+          <a href="/settings/pauses">Pause the account or a key</a>: nothing of it is sent until you resume.{" "}
+          <a href="/audit">Audit log</a>: who did what to this account.
+        </p>
       </section>
       <section class="card" aria-labelledby="log-in">
         <h2 id="log-in">Your log-in</h2>

@@ -1,11 +1,12 @@
 import { maskedAction } from "../contract/masked.ts";
+import { maskUrl } from "../domain/mask.ts";
 import type { Action } from "../domain/action.ts";
 import { sentUrl } from "../domain/sent-url.ts";
 import { setOut } from "./json-text.ts";
 
 /** An action as people may see it: masked, and its URL as it is sent. Every page begins with it (hostile 6 and 7). */
 export function shown(action: Action): Action {
-  return maskedAction({ ...action, url: sentUrl(action.url) });
+  return { ...maskedAction(action), url: maskUrl(sentUrl(action.url)) };
 }
 
 /** What of a shown URL stands behind its host. */

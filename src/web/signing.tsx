@@ -2,6 +2,7 @@
 import { Button, Field, FormToken } from "./form.tsx";
 import { Foreign } from "./foreign.tsx";
 import { Layout } from "./layout.tsx";
+import type { SigningUse } from "../domain/signing-use.ts";
 import { Notice, Time } from "./parts.tsx";
 import { render } from "./render.ts";
 import type { Visitor } from "./visitor.ts";
@@ -9,11 +10,12 @@ import type { Visitor } from "./visitor.ts";
 export interface OriginFormProps {
   readonly visitor: Visitor;
   readonly origin?: string;
+  readonly use?: SigningUse;
   readonly problem?: string | null;
 }
 
 /** Asks of which origin the secret is wanted; what comes back is in no URL. */
-export function OriginForm({ visitor, origin = "", problem = null }: OriginFormProps) {
+export function OriginForm({ visitor, origin = "", use = "calls", problem = null }: OriginFormProps) {
   return (
     <form method="post" action="/settings/signing-secret" class="ask">
       <FormToken visitor={visitor} />
@@ -26,6 +28,10 @@ export function OriginForm({ visitor, origin = "", problem = null }: OriginFormP
         autocomplete="off"
         problem={problem}
       />
+      <label class="check">
+        <input type="checkbox" name="for" value="callbacks" checked={use === "callbacks"} />
+        <span>The one that signs callbacks</span>
+      </label>
       <Button>Show its secret</Button>
     </form>
   );
@@ -46,6 +52,7 @@ export function originPage(props: OriginFormProps): string {
 /** What signs the calls to one origin. */
 export interface ShownSecret {
   readonly origin: string;
+  readonly use: SigningUse;
   readonly secret: string;
   /** The one before it, as long as it signs too. */
   readonly previous: { readonly secret: string; readonly expiresAt: Date } | null;
@@ -61,12 +68,12 @@ export interface SecretPageProps {
 /** The secret of an origin, and the way to a new one. */
 export function secretPage({
   visitor,
-  shown: { origin, secret, previous },
+  shown: { origin, use, secret, previous },
   isRotated = false,
 }: SecretPageProps): string {
   return render(
     <Layout title="Signing secret" place="Settings" visitor={visitor}>
-      <Head title="Signing secret" origin={origin} />
+      <Head title={TITLES[use]} origin={origin} />
       {isRotated ? <Notice tone="good">It is new. Give it to the target while both sign.</Notice> : null}
       <section class="card" aria-label="Secrets">
         <div class="stack">
@@ -87,6 +94,7 @@ export function secretPage({
         <form method="post" action="/settings/rotation">
           <FormToken visitor={visitor} />
           <input type="hidden" name="origin" value={origin} />
+          <input type="hidden" name="for" value={use} />
           <div class="buttons">
             <Button look="plain">Give it a new secret…</Button>
           </div>
@@ -96,10 +104,16 @@ export function secretPage({
   );
 }
 
+const TITLES = {
+  calls: "Signing secret of calls",
+  callbacks: "Signing secret of callbacks",
+} as const satisfies Record<SigningUse, string>;
+
 export interface AskRotationProps {
   readonly visitor: Visitor;
-  /** Null: all of them. */
+  /** Null: all of them, of calls and of callbacks. */
   readonly origin: string | null;
+  readonly use: SigningUse;
   /** What was true when this was asked; sent back, so that an answer twice is a rotation once. */
   readonly seen: string;
   /** Until when a secret still signs that a rotation would end at once; null: there is none. */
@@ -109,7 +123,7 @@ export interface AskRotationProps {
 }
 
 /** Asks before secrets change. */
-export function askRotationPage({ visitor, origin, seen, endsNow, isLate }: AskRotationProps): string {
+export function askRotationPage({ visitor, origin, use, seen, endsNow, isLate }: AskRotationProps): string {
   const title = origin === null ? "Give all origins new secrets?" : "Give it a new secret?";
   return render(
     <Layout title={title} place="Settings" visitor={visitor}>
@@ -118,10 +132,12 @@ export function askRotationPage({ visitor, origin, seen, endsNow, isLate }: AskR
       <form method="post" action="/settings/rotation" class="card">
         <FormToken visitor={visitor} />
         <input type="hidden" name="origin" value={origin ?? ""} />
+        <input type="hidden" name="for" value={use} />
         <input type="hidden" name="seen" value={seen} />
         <p>
-          From then on every call carries two signatures for 24 hours, one by the new secret and one by the secret
-          before it: time to hand the new one to {origin === null ? "every target" : "the target"}.
+          From then on every {WHAT_IS_SIGNED[origin === null ? "all" : use]} carries two signatures for 24 hours, one by
+          the new secret and one by the secret before it: time to hand the new one to{" "}
+          {origin === null ? "every target" : "the target"}.
         </p>
         {endsNow === null ? null : (
           <Notice tone="bad">
@@ -139,6 +155,8 @@ export function askRotationPage({ visitor, origin, seen, endsNow, isLate }: AskR
     </Layout>,
   );
 }
+
+const WHAT_IS_SIGNED = { calls: "call", callbacks: "callback", all: "call and callback" } as const;
 
 /** Tells that all origins have new secrets. */
 export function rotatedPage({ visitor, until }: { readonly visitor: Visitor; readonly until: Date }): string {

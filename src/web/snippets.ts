@@ -2,6 +2,7 @@ import { maskedAction } from "../contract/masked.ts";
 import type { Action } from "../domain/action.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../domain/limits.ts";
 import { MASK } from "../domain/mask-secret.ts";
+import { keyHeader } from "./key-words.ts";
 import { setOut } from "./json-text.ts";
 
 /** A text to be copied into a terminal, a program or a client. */
@@ -15,14 +16,17 @@ export interface Snippet {
  * for a command.
  */
 export function createSnippets(action: Action, baseUrl: string): readonly Snippet[] | null {
-  const json = createText(action);
+  const shown = maskedAction(action);
+  // Of a long one not even the beginning is looked at.
+  if ((shown.body?.length ?? 0) > SNIPPET_CHARS_MAX) return null;
+  const json = createText(shown);
   if (json.length > SNIPPET_CHARS_MAX) return null;
   const url = `${baseUrl}/v1/actions`;
   return [
     {
       name: "curl",
       text: `curl -s '${url}' \\
-  -H "Authorization: Bearer $OUTGATE_API_KEY" -H 'Content-Type: application/json' \\
+  ${keyHeader("OUTGATE_API_KEY")} -H 'Content-Type: application/json' \\
   -d '${json}'`,
     },
     {
@@ -55,11 +59,10 @@ function inTemplate(text: string): string {
 /** What stands in place of a secret. */
 const PLACEHOLDER = "YOUR_SECRET";
 /** A mask, and the tail that it may show. */
-const MASKED = new RegExp(String.raw`${MASK}[^\s"'&,;/<>\\]{0,4}`, "g");
+const MASKED = /••••[^\s"'&,;/<>\\]{0,4}/g;
 
 /** The body of the create, as a JSON text that may stand in quotes of any language: no quote of theirs is in it. */
-function createText(whole: Action): string {
-  const action = maskedAction(whole);
+function createText(action: Action): string {
   const members = [
     ["url", jsonOf(action.url)],
     ["method", jsonOf(action.method)],

@@ -30,12 +30,18 @@ function tookOf(ms: number | null): string {
 }
 
 /** What whoever decides on a held action is told, on pages and in mails. */
-export function waitingWords(action: Pick<Action, "run">): string {
+export function waitingWords(action: Sent): string {
   return `It waits for your decision. ${notSent(action)}`;
 }
 
-/** Of a run that has sent nothing. The runs before it may have: whoever decides must not take it for unheard of. */
-function notSent({ run }: Pick<Action, "run">): string {
-  if (run === 1) return "Nothing has been sent.";
-  return `Nothing has been sent in run ${run}; the target may have received it in a run before.`;
+type Sent = Pick<Action, "run" | "callback">;
+
+/**
+ * Of a run that has not sent its request. The runs before it may have: whoever decides must not take it for unheard of. And
+ * a callback is told of a held action before anybody decides.
+ */
+function notSent({ run, callback }: Sent): string {
+  const what = callback === null ? "Nothing has been sent" : "The request has not been sent";
+  const where = run === 1 ? "" : ` in run ${run}; the target may have received it in a run before`;
+  return `${what}${where}.${callback === null ? "" : " Its callback is told that it waits and how it ends."}`;
 }

@@ -5,7 +5,6 @@ import { type Role, ROLES } from "../../src/domain/roles.ts";
 import type { AccountStore, ApiKey } from "../../src/ports/accounts.ts";
 import { StoreUnavailable } from "../../src/ports/store.ts";
 import { refusalOf } from "../actions/callers.ts";
-import { verifies } from "../spec/verifies.ts";
 import { FakeClock } from "../support/clock.ts";
 import { ACCOUNT, anAccount, anApiKey, later, NOON } from "../support/factory.ts";
 import { openFileStore, testSecrets } from "../support/store.ts";
@@ -38,7 +37,6 @@ const UNAUTHORIZED = {
 
 describe("a key", () => {
   test.each(ROLES)("with the role %s is its caller, by its own name", async (role: Role) => {
-    verifies("spec.auth.account-scope");
     await using door = await openDoor([{ role, name: "billing", hold: "writes" }]);
     expect(await door.authenticate(`Bearer ${KEY}`)).toEqual({
       accountId: ACCOUNT,
@@ -52,13 +50,11 @@ describe("a key", () => {
   });
 
   test.each([`bearer ${KEY}`, `BEARER ${KEY}`, `bEaReR ${KEY}`, `Bearer  ${KEY}`])("is taken as %p", async (header) => {
-    verifies("hostile.b9");
     await using door = await openDoor();
     expect((await door.authenticate(header)).keyId).toBe(door.key?.id ?? "");
   });
 
   test("of 20 or 200 printable characters is one, whoever made it", async () => {
-    verifies("decision.10.bootstrap-api-key");
     const given = ["!".repeat(20), "~".repeat(200)];
     await using door = await openDoor(given.map((key) => ({ hash: testSecrets.hash(key), name: key.slice(0, 1) })));
     for (const key of given) expect((await door.authenticate(`Bearer ${key}`)).keyName).toBe(key.slice(0, 1));
@@ -92,7 +88,6 @@ describe("anything else is the same unauthorized", () => {
     ["a character that is not ASCII", `Bearer ${KEY}é`],
     ["a megabyte", `Bearer ${"a".repeat(1_000_000)}`],
   ])("%s, which is not even looked up", async (_name, header) => {
-    verifies("decision.2.how-to-get-a-key");
     const before = door.asked.length;
     expect(await refusalOf(door.authenticate(header))).toEqual(UNAUTHORIZED);
     expect(door.asked).toHaveLength(before);
@@ -103,7 +98,6 @@ describe("anything else is the same unauthorized", () => {
     ["a key cut short", KEY.slice(0, -1)],
     ["a key in other case", KEY.toLowerCase()],
   ])("%s, which leaves no trace", async (_name, key) => {
-    verifies("decision.2.how-to-get-a-key");
     expect(await refusalOf(door.authenticate(`Bearer ${key}`))).toEqual(UNAUTHORIZED);
     expect(door.used).toEqual([]);
   });
@@ -192,6 +186,31 @@ describe("a known key", () => {
     door.authenticate.forget(testSecrets.hash(KEY));
     answer.resolve();
     expect(await refusalOf(late)).toEqual(UNAUTHORIZED);
+  });
+
+  test("is read again after five seconds: what a hand has revoked meanwhile ends all that is open by it", async () => {
+    await using door = await openDoor();
+    const { revoked } = await door.authenticate(`Bearer ${KEY}`);
+    await door.db.store.accounts.revokeKey(ACCOUNT, door.key?.id ?? "", NOON);
+    door.clock.advance(4_999);
+    await door.authenticate(`Bearer ${KEY}`);
+    door.clock.advance(1);
+    expect(await refusalOf(door.authenticate(`Bearer ${KEY}`))).toEqual(UNAUTHORIZED);
+    expect(revoked?.aborted).toBeTrue();
+  });
+
+  test("that ten thousand others have displaced still ends at once when it is revoked", async () => {
+    const any = (accounts: AccountStore): AccountStore => ({
+      ...accounts,
+      keyByHash: async (hash) => anApiKey({ hash }),
+      keyUsed: async () => {},
+    });
+    await using door = await openDoor([{}], any);
+    const { revoked } = await door.authenticate(`Bearer ${KEY}`);
+    for (let other = 0; other <= 10_000; other += 1) await door.authenticate(`Bearer another-key-no-${10_000 + other}`);
+    expect(revoked?.aborted).toBeFalse();
+    door.authenticate.forget(testSecrets.hash(KEY));
+    expect(revoked?.aborted).toBeTrue();
   });
 
   test("is noted as used once a minute", async () => {

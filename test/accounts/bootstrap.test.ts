@@ -2,20 +2,26 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
-import { bootstrap } from "../../src/accounts/bootstrap.ts";
+import { bootstrap, forgetFirstKeys } from "../../src/accounts/bootstrap.ts";
 import { createRootSecretOf } from "../../src/accounts/root-secret.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { isWellFormedApiKey } from "../../src/secrets/api-keys.ts";
-import { verifies } from "../spec/verifies.ts";
 import { FakeClock } from "../support/clock.ts";
 import { NOON } from "../support/factory.ts";
 import { openFileStore, openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 
 const clock = new FakeClock(NOON);
 
-const start = ({ accounts, people }: Store, givenOwnerKey: string | null = null) =>
-  bootstrap({ accounts, people, secrets: testSecrets, ids: systemIds, clock, givenOwnerKey });
+const start = ({ accounts, people, facts }: Store, givenOwnerKey: string | null = null) =>
+  bootstrap({ accounts, people, facts, secrets: testSecrets, ids: systemIds, clock, givenOwnerKey });
+
+/** A start that shows what it made, as the service does. */
+const shown = async (store: Store, givenOwnerKey: string | null = null) => {
+  const keys = await start(store, givenOwnerKey);
+  await forgetFirstKeys(store.facts);
+  return keys;
+};
 
 /** Whose key it is, or null for nobody's. */
 async function holderOf({ accounts }: Store, key: string) {
@@ -26,7 +32,6 @@ async function holderOf({ accounts }: Store, key: string) {
 
 describe("the first start", () => {
   test("makes an account with an owner key and an agent key, shown once", async () => {
-    verifies("decision.0.key-prefix", "spec.convention.prefixed-ids");
     await using db = await openFileStore();
     const keys = await start(db.store);
     const account = await db.store.accounts.first();
@@ -56,6 +61,20 @@ describe("the first start", () => {
     });
   });
 
+  test("is in the audit log with both keys", async () => {
+    await using db = await openFileStore();
+    await start(db.store);
+    const { accounts, audit } = db.store;
+    const accountId = (await accounts.first())?.id ?? "";
+    const all = { accountId, kinds: [], actor: null, since: null, until: null, before: null, limit: 9 };
+    const { rows } = await audit.page(all);
+    const keys = await accounts.keys(accountId, 9);
+    expect(rows).toHaveLength(2);
+    expect(new Set(rows.map(({ subject }) => subject))).toEqual(new Set(keys.map(({ id }) => id)));
+    for (const row of rows)
+      expect(row).toMatchObject({ kind: "key_created", actor: "system", detail: { via: "system" } });
+  });
+
   test("gives the account a root secret that only the master key opens", async () => {
     await using db = await openFileStore();
     await start(db.store);
@@ -69,7 +88,6 @@ describe("the first start", () => {
   });
 
   test("takes an owner key as it is given", async () => {
-    verifies("decision.10.bootstrap-api-key");
     await using db = await openFileStore();
     const given = "a key of ours: no checksum".replaceAll(" ", "_");
     expect(await start(db.store, given)).toMatchObject({ ownerKey: null });
@@ -77,7 +95,6 @@ describe("the first start", () => {
   });
 
   test("leaves no key in the files, only what it is known by", async () => {
-    verifies("hostile.6.keys-hashed");
     await using folder = await temporaryFolder();
     const store = await openStoreAt(join(folder.path, "outgate.db"));
     const keys = await start(store);
@@ -96,7 +113,7 @@ describe("the first start", () => {
 describe("a later start", () => {
   test("makes nothing and shows nothing", async () => {
     await using db = await openFileStore();
-    const keys = await start(db.store);
+    const keys = await shown(db.store);
     const account = await db.store.accounts.first();
     expect(await start(db.store)).toBeNull();
     expect(await start(db.store)).toBeNull();
@@ -105,9 +122,8 @@ describe("a later start", () => {
   });
 
   test("adds an owner key that it did not know, and the old ones go on", async () => {
-    verifies("decision.10.bootstrap-api-key");
     await using db = await openFileStore();
-    const keys = await start(db.store);
+    const keys = await shown(db.store);
     const account = await db.store.accounts.first();
     const given = testSecrets.newApiKey();
     expect(await start(db.store, given)).toBeNull();
@@ -118,7 +134,7 @@ describe("a later start", () => {
   test("with the key that it knows adds nothing", async () => {
     await using db = await openFileStore();
     const given = testSecrets.newApiKey();
-    await start(db.store, given);
+    await shown(db.store, given);
     const before = await db.store.accounts.keyByHash(testSecrets.hash(given));
     let added = 0;
     const accounts = { ...db.store.accounts, addKey: async () => void (added += 1) };
@@ -127,3 +143,92 @@ describe("a later start", () => {
     expect(await db.store.accounts.keyByHash(testSecrets.hash(given))).toEqual(before);
   });
 });
+
+describe("a start that ended before it showed the keys", () => {
+  test("is repeated by the next one, which shows the same", async () => {
+    await using db = await openFileStore();
+    const keys = await start(db.store);
+    await db.restart();
+    expect(await start(db.store)).toEqual(keys);
+    await forgetFirstKeys(db.store.facts);
+    expect(await start(db.store)).toBeNull();
+    expect(await holderOf(db.store, keys?.agentKey ?? "")).toMatchObject({ role: "agent" });
+  });
+
+  test("leaves, at whichever of its writes it ended, a store whose next start shows keys that work", async () => {
+    for (let writes = 0; ; writes += 1) {
+      await using db = await openFileStore();
+      const dying = dieAfter(db.store, writes);
+      const isOver = await start(dying).then(
+        () => true,
+        () => false,
+      );
+      await db.restart();
+      const keys = await start(db.store);
+      expect(await holderOf(db.store, keys?.ownerKey ?? "")).toMatchObject({ role: "owner" });
+      expect(await holderOf(db.store, keys?.agentKey ?? "")).toMatchObject({ role: "agent" });
+      expect(await db.store.people.link(testSecrets.hash(keys?.welcomeToken ?? ""), NOON)).toMatchObject({
+        email: null,
+      });
+      expect([await db.count("accounts"), await db.count("api_keys")]).toEqual([1, 2]);
+      if (isOver) break;
+    }
+  });
+
+  test("shows a link that works, also when the first one ran out", async () => {
+    await using db = await openFileStore();
+    const late = new FakeClock(NOON);
+    const startLate = () =>
+      bootstrap({ ...db.store, secrets: testSecrets, ids: systemIds, clock: late, givenOwnerKey: null });
+    const keys = await startLate();
+    late.advance(8 * 86_400_000);
+    const again = await startLate();
+    expect(again).toEqual({
+      ...keys,
+      ownerKey: keys?.ownerKey ?? "",
+      agentKey: keys?.agentKey ?? "",
+      welcomeToken: again?.welcomeToken ?? "",
+    });
+    expect(again?.welcomeToken).not.toBe(keys?.welcomeToken);
+    expect(await db.store.people.link(testSecrets.hash(again?.welcomeToken ?? ""), late.now())).not.toBeNull();
+  });
+
+  test("shows nothing any more once one of the keys was revoked", async () => {
+    await using db = await openFileStore();
+    const keys = await start(db.store);
+    const row = await db.store.accounts.keyByHash(testSecrets.hash(keys?.agentKey ?? ""));
+    await db.store.accounts.revokeKey(row?.accountId ?? "", row?.id ?? "", NOON);
+    expect(await start(db.store)).toBeNull();
+    expect(await db.store.facts.read("first-keys")).toBeNull();
+  });
+});
+
+/** The store of a process that ends at one of its writes: after so many of them, before the next or right after it. */
+function dieAfter(store: Store, steps: number): Store {
+  const { accounts, people, facts } = store;
+  let left = steps;
+  const step = (when: string) => {
+    left -= 1;
+    if (left === -1) throw new Error(`killed ${when} a write`);
+  };
+  const dying = async <Result>(write: () => Promise<Result>): Promise<Result> => {
+    step("before");
+    const result = await write();
+    step("after");
+    return result;
+  };
+  return {
+    ...store,
+    accounts: {
+      ...accounts,
+      create: (...all) => dying(() => accounts.create(...all)),
+      addKey: (...all) => dying(() => accounts.addKey(...all)),
+    },
+    people: { ...people, offer: (link) => dying(() => people.offer(link)) },
+    facts: {
+      ...facts,
+      write: (name, value) => dying(() => facts.write(name, value)),
+      writeAll: (values) => dying(() => facts.writeAll(values)),
+    },
+  };
+}

@@ -4,7 +4,6 @@ import { createSigningDesk } from "../../src/accounts/signing-desk.ts";
 import { ROLES } from "../../src/domain/roles.ts";
 import { systemIds } from "../../src/ids.ts";
 import { anotherOwner, as, refusalOf } from "../actions/callers.ts";
-import { verifies } from "../spec/verifies.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { temporaryFolder } from "../support/store.ts";
@@ -17,11 +16,10 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 const deskOf = ({ store, signingSecrets, secrets, clock }: Engine) =>
-  createSigningDesk({ signing: store.signing, signingSecrets, secrets, clock, ids: systemIds });
+  createSigningDesk({ ...store, signingSecrets, secrets, clock, ids: systemIds });
 
 describe("the signing secret", () => {
   test("is read by an owner, the same each time, and has not been rotated", async () => {
-    verifies("decision.12.signing-secret");
     await using engine = await openEngine({ starts: false });
     const desk = deskOf(engine);
     const told = await desk.read(engine.owner, ORIGIN);
@@ -49,7 +47,6 @@ describe("the signing secret", () => {
   );
 
   test("is another one for every origin and every account", async () => {
-    verifies("decision.6.per-origin");
     await using engine = await openEngine({ starts: false });
     const desk = deskOf(engine);
     const other = await anotherOwner(engine);
@@ -81,7 +78,6 @@ describe("the signing secret", () => {
 
 describe("a rotation", () => {
   test("of one origin gives it a new secret; the one before it is told and signs for 24 hours", async () => {
-    verifies("decision.6.rotation", "decision.12.signing-secret-previous", "decision.12.rotate");
     await using engine = await openEngine({ starts: false });
     const { owner, clock } = engine;
     const desk = deskOf(engine);
@@ -107,7 +103,6 @@ describe("a rotation", () => {
   });
 
   test("of all origins gives each of them a new secret, and other accounts keep theirs", async () => {
-    verifies("decision.6.rotation", "decision.12.rotate");
     await using engine = await openEngine({ starts: false });
     const { owner } = engine;
     const other = await anotherOwner(engine);
@@ -123,7 +118,6 @@ describe("a rotation", () => {
   });
 
   test("within 24 hours of another ends the oldest secret: there is one previous one at most", async () => {
-    verifies("decision.6.rotation", "decision.12.signing-secret-previous");
     await using engine = await openEngine({ starts: false });
     const { owner, clock } = engine;
     const desk = deskOf(engine);
@@ -159,6 +153,7 @@ describe("a rotation", () => {
     const here = deskOf(engine);
     const there = createSigningDesk({
       signing: engine.store.signing,
+      audit: engine.store.audit,
       // Its own memory is forgotten, ours is not.
       signingSecrets: Object.assign(engine.signingSecrets.bind(null), { ...engine.signingSecrets, forget: () => {} }),
       secrets: engine.secrets,
@@ -213,7 +208,6 @@ describe("a delivery as its target receives it", () => {
     ["DELETE", null],
     ["GET", null],
   ] as const)("%s is verified by the package of Standard Webhooks under the origin's secret", async (method, body) => {
-    verifies("decision.6.standard-webhooks", "decision.6.per-origin", "spec.service.sign", "spec.events.signed");
     await using target = new Target(200);
     await using engine = await openNow();
     const { id } = await engine.create({ url: `${target.url}orders?x=1`, method, body });
@@ -232,7 +226,6 @@ describe("a delivery as its target receives it", () => {
   });
 
   test("is signed with the secret of the account that sends it", async () => {
-    verifies("decision.6.per-origin");
     await using target = new Target(200);
     await using engine = await openNow();
     const other = await anotherOwner(engine);
@@ -247,7 +240,6 @@ describe("a delivery as its target receives it", () => {
   });
 
   test("is verified by both secrets after a rotation, by no third, and by the new one alone a day later", async () => {
-    verifies("decision.6.rotation", "decision.6.standard-webhooks", "decision.6.per-origin");
     await using target = new Target(200);
     await using elsewhere = new Target(200);
     await using engine = await openNow();

@@ -4,7 +4,6 @@ import type { ActionStatus } from "../../src/domain/action.ts";
 import { mayDo, type Permission, ROLES } from "../../src/domain/roles.ts";
 import type { Operation } from "../../src/domain/transition.ts";
 import type { Store } from "../../src/ports/store.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { anotherOwner, as, refusalOf } from "./callers.ts";
@@ -15,13 +14,6 @@ const UNKNOWN_ID = "act_00000000000000000000000000";
 
 describe("an approve", () => {
   test("releases a held action at once, says who and when, and it is sent", async () => {
-    verifies(
-      "spec.approve.moves",
-      "spec.state.approval-approved",
-      "spec.action.approved-at",
-      "spec.action.approved-by",
-      "decision.3.approved-by",
-    );
     const sender = answering(answered(200));
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({ approve: true });
@@ -74,7 +66,6 @@ describe("a decision on what was seen", () => {
 
 describe("a cancel", () => {
   test("of a held action is a rejection, and nothing is ever sent", async () => {
-    verifies("spec.cancel.moves", "spec.state.approval-rejected", "spec.approval.reject", "spec.status.cancelled");
     const sender = answering(answered(200));
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({ approve: true });
@@ -92,7 +83,6 @@ describe("a cancel", () => {
   });
 
   test("between two attempts ends the action: what was due is not sent", async () => {
-    verifies("spec.cancel.moves", "spec.state.pending-cancel", "decision.12.timeline-cancelled");
     const sender = answering(answered(503));
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({});
@@ -121,15 +111,6 @@ describe("a decision that comes at the wrong time", () => {
   test.each(Object.entries(ALLOWED))(
     "on what is %s is refused and changes nothing, unless it is %p",
     async (status, allowed) => {
-      verifies(
-        "spec.approve.not-approvable",
-        "spec.cancel.not-cancellable",
-        "spec.retry.not-retryable",
-        "spec.error.not-approvable",
-        "spec.error.not-cancellable",
-        "spec.error.not-retryable",
-        "decision.11.final-state",
-      );
       const { sender, began, end } = holding();
       await using engine = await openEngine({ sender, starts: status !== "pending" });
       const { desk, owner } = engine;
@@ -187,7 +168,6 @@ describe("a decision about a run that was looked at", () => {
 
 describe("approve against cancel, a hundred times", () => {
   test("has one winner, whose decision alone is told; after a cancel that won nothing is sent", async () => {
-    verifies("hostile.b117", "decision.7.one-winner");
     const sender = answering(answered(200));
     await using engine = await openEngine({ sender, wrapStore: slowToClaim });
     const ends: Record<string, number> = {};
@@ -251,7 +231,6 @@ describe("approve against cancel, a hundred times", () => {
   }
 
   test("and of a hundred approves at once one wins", async () => {
-    verifies("decision.7.one-winner");
     const sender = answering(answered(200));
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({ approve: true });
@@ -280,7 +259,6 @@ describe("a decision whose write is overtaken", () => {
     };
 
   test("is decided again on what is true by then", async () => {
-    verifies("decision.7.one-winner");
     let id = "";
     const overtake = async (write: number) => {
       // The second write is that of the cancel below, and has the field for itself.
@@ -346,7 +324,6 @@ describe("what a role may not do", () => {
   });
 
   test("is not the same as what isn't there: whoever may, is told that it does not exist", async () => {
-    verifies("spec.error.not-found");
     await using engine = await openEngine({ starts: false });
     for (const role of ROLES) {
       for (const [permission, use] of USES) {
@@ -362,7 +339,6 @@ describe("what a role may not do", () => {
 });
 
 test("nobody decides on another account's action: it does not exist for them, and stays as it is", async () => {
-  verifies("spec.auth.account-scope", "spec.account.owns");
   await using engine = await openEngine({ starts: false });
   const other = await anotherOwner(engine);
   const held = await engine.create({ approve: true });

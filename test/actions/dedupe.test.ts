@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import type { Action, ActionRequest, ActionStatus } from "../../src/domain/action.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
@@ -17,13 +16,6 @@ const KEYS = [
 
 describe.each(KEYS)("creates with the same %s", (_name, key) => {
   test("a hundred at once make one action, found ninety-nine times and delivered once", async () => {
-    verifies(
-      "decision.3.race",
-      "hostile.f26",
-      "spec.dedupe.match",
-      "spec.dedupe.no-new-action",
-      "spec.service.deduplicate",
-    );
     await using target = new Target(200);
     await using engine = await openEngine();
     const request = requestFor({ ...key, url: target.url });
@@ -39,7 +31,6 @@ describe.each(KEYS)("creates with the same %s", (_name, key) => {
   });
 
   test("mean one action for 24 h from its creation, and not a millisecond longer", async () => {
-    verifies("decision.3.window", "spec.dedupe.window", "spec.idempotency.window", "spec.limit.dedupe-window");
     await using engine = await openEngine({ starts: false });
     const first = await engine.create(key);
     engine.clock.jump(DAY_MS - 1);
@@ -52,13 +43,6 @@ describe.each(KEYS)("creates with the same %s", (_name, key) => {
   });
 
   test("mean an action of the caller's own account, by the whole key", async () => {
-    verifies(
-      "spec.account.dedupe-scope",
-      "spec.dedupe.scope",
-      "spec.idempotency.scope",
-      "spec.auth.account-scope",
-      "spec.account.owns",
-    );
     await using engine = await openEngine({ starts: false });
     const mine = await engine.create(key);
     const theirs = await engine.desk.create(await anotherOwner(engine), requestFor(key));
@@ -72,7 +56,6 @@ describe.each(KEYS)("creates with the same %s", (_name, key) => {
   });
 
   test("answer with the action as it is now, and what differs", async () => {
-    verifies("decision.3.differs", "spec.dedupe.match");
     await using engine = await openEngine({ sender: answering(answered(201, '{"n":1.0}')) });
     const { id } = await engine.create(key);
     const now = await engine.saw(id, { status: "completed" });
@@ -106,12 +89,6 @@ describe("a key of an action that is", () => {
     ["cancelled", true, true],
     ["failed", true, false],
   ] as const)("%s: Idempotency-Key matches: %p, dedupe matches: %p", async (status, byIdempotency, byDedupe) => {
-    verifies(
-      "spec.dedupe.ignores-failed",
-      "decision.3.dedupe-ignores-failed",
-      "decision.3.idempotency-first",
-      "spec.create.idempotency-key",
-    );
     stopped = Promise.withResolvers();
     await using engine = await openEngine({ sender: sender() });
     const one = await inStatus(engine, status, { idempotencyKey: "k" });
@@ -123,7 +100,6 @@ describe("a key of an action that is", () => {
 });
 
 test("Idempotency-Key is asked before dedupe when the two mean different actions", async () => {
-  verifies("decision.3.idempotency-first");
   await using engine = await openEngine({ starts: false });
   const byDedupe = await engine.create({ dedupe: "d" });
   const byKey = await engine.create({ idempotencyKey: "k" });
@@ -136,7 +112,6 @@ test("Idempotency-Key is asked before dedupe when the two mean different actions
 });
 
 test("a create whose answer was lost is sent again and finds its action, delivered once", async () => {
-  verifies("hostile.f25", "spec.create.idempotency-key");
   await using target = new Target(200);
   await using engine = await openEngine();
   const request = requestFor({ url: target.url, idempotencyKey: "k1", body: '{"a":1}' });
@@ -150,7 +125,6 @@ test("a create whose answer was lost is sent again and finds its action, deliver
 });
 
 test("a matching create writes nothing: no second row, no second entry in the timeline, no news", async () => {
-  verifies("spec.dedupe.no-new-action");
   const { sender, began, end } = holding();
   await using engine = await openEngine({ sender });
   const { id } = await engine.create({ dedupe: "d" });

@@ -5,7 +5,6 @@ import { createPrune } from "../../src/actions/prune.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { LogFields } from "../../src/ports/log.ts";
 import { maxGapMs } from "../db/event-loop.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { answering } from "./senders.ts";
@@ -27,7 +26,6 @@ function pruneOf({ store: { upkeep } }: Engine) {
 
 describe("retention", () => {
   test("deletes what finished so many days ago, and nothing that is younger or not finished", async () => {
-    verifies("decision.10.retention");
     await using engine = await openEngine({ sender: answering(answered(200)) });
     const { clock, desk, owner } = engine;
     const old = await engine.create({});
@@ -61,7 +59,6 @@ describe("retention", () => {
   });
 
   test("of 20,000 actions holds up neither the event loop nor whoever writes meanwhile", async () => {
-    verifies("decision.10.retention");
     await using engine = await openEngine({ starts: false });
     const { clock, desk, owner } = engine;
     const { id } = await engine.create({ body: JSON.stringify({ a: "x".repeat(300) }), headers: { "X-A": "1" } });

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import type { ListQuery } from "../../src/actions/list.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { anotherOwner, refusalOf } from "./callers.ts";
@@ -19,7 +18,6 @@ const EVERYTHING: ListQuery = {
 
 describe("reading", () => {
   test("shows an account its own actions, and of others nothing: not by id, not in a list, not in a timeline", async () => {
-    verifies("spec.auth.account-scope", "spec.account.owns", "spec.get.retrieve");
     await using engine = await openEngine({ starts: false });
     const { desk, owner } = engine;
     const other = await anotherOwner(engine);
@@ -42,7 +40,6 @@ describe("reading", () => {
   });
 
   test("a list shows the newest first, page by page, whatever is created in between", async () => {
-    verifies("decision.1.list-keyset");
     await using engine = await openEngine({ starts: false });
     const ids: string[] = [];
     for (let at = 0; at < 5; at += 1) {
@@ -61,7 +58,6 @@ describe("reading", () => {
   });
 
   test("a list by host takes any port unless one is named", async () => {
-    verifies("decision.3.list-host");
     await using engine = await openEngine({ starts: false });
     const urls = ["https://a.example.com/", "https://a.example.com:8443/", "https://b.example.com/"];
     for (const url of urls) await engine.create({ url });
@@ -76,20 +72,6 @@ describe("reading", () => {
 
 describe("a timeline", () => {
   test("tells everything that happened, oldest first, with run, time and the status after it", async () => {
-    verifies(
-      "decision.12.timeline",
-      "decision.12.timeline-created",
-      "decision.12.timeline-held",
-      "decision.12.timeline-approved",
-      "decision.12.timeline-started",
-      "decision.12.timeline-attempt",
-      "decision.12.timeline-failed",
-      "decision.12.timeline-retried",
-      "decision.12.timeline-rejected",
-      "decision.12.timeline-completed",
-      "decision.12.timeline-actor",
-      "decision.3.retry-history",
-    );
     const redirect = { ...answered(302), location: "/elsewhere" };
     const sender = answering(redirect, { kind: "unknown", fault: "closed" }, answered(204));
     await using engine = await openEngine({ sender });

@@ -3,7 +3,6 @@ import { setImmediate as turn } from "node:timers/promises";
 import { HTTP_METHODS } from "../../src/domain/action.ts";
 import type { Caller } from "../../src/domain/caller.ts";
 import { type Hold, HOLDS } from "../../src/domain/roles.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
@@ -12,13 +11,6 @@ import { answering } from "./senders.ts";
 
 describe("a retry", () => {
   test("of a failed action is a new run: counted anew, nothing left of the last one, the same key at the target", async () => {
-    verifies(
-      "spec.retry.moves",
-      "decision.3.retry-new-run",
-      "decision.3.retry-history",
-      "decision.4.retry-same-key",
-      "decision.3.started-at",
-    );
     await using target = new Target(500, 500, 200);
     await using engine = await openEngine();
     const { id, createdAt } = await engine.create({ url: target.url, retries: 2 });
@@ -61,7 +53,6 @@ describe("a retry", () => {
   });
 
   test("of a cancelled action sends what was not sent", async () => {
-    verifies("spec.retry.moves", "decision.3.retry-new-run");
     const sender = answering(answered(200));
     await using engine = await openEngine({ sender, starts: false });
     const { id } = await engine.create({});
@@ -77,7 +68,6 @@ describe("a retry", () => {
   });
 
   test("has all its attempts again, and no more", async () => {
-    verifies("decision.11.at-most-retries", "decision.3.attempts-at-claim", "hostile.5.sends", "spec.service.retry");
     const sender = answering(answered(500));
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({ retries: 3 });
@@ -96,7 +86,6 @@ describe("a retry", () => {
   });
 
   test("of what needs a yes is held again, whatever happened before: one yes releases one run", async () => {
-    verifies("decision.3.retry-held", "decision.3.retry-clears-approval");
     const sender = answering(answered(500), answered(200));
     await using engine = await openEngine({ sender });
     const { desk, owner, clock } = engine;
@@ -131,7 +120,6 @@ describe("a retry", () => {
   });
 
   test("twice at once begins one run", async () => {
-    verifies("spec.retry.not-retryable");
     const sender = answering(answered(500), answered(200));
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({ retries: 1 });
@@ -146,7 +134,6 @@ describe("a retry", () => {
 
 describe("a retry while its dedupe key", () => {
   test("is held by another action is refused and names it, until the day of that one is over", async () => {
-    verifies("decision.3.retry-dedupe-taken");
     await using engine = await openEngine({ sender: answering(answered(500), answered(200)) });
     const { desk, owner } = engine;
     const first = await engine.create({ dedupe: "d", retries: 1 });
@@ -164,7 +151,6 @@ describe("a retry while its dedupe key", () => {
   });
 
   test("is its own again answers for it: a create with the key finds it", async () => {
-    verifies("decision.3.retry-dedupe-taken", "spec.dedupe.match");
     const sender = answering(answered(500));
     await using engine = await openEngine({ sender });
     const { desk, owner } = engine;
@@ -187,7 +173,6 @@ describe("a retry while its dedupe key", () => {
   });
 
   test("is taken by a create at the same moment leaves one of the two alive, fifty times", async () => {
-    verifies("decision.3.retry-dedupe-taken", "spec.dedupe.no-new-action");
     await using engine = await openEngine({ sender: answering(answered(500)) });
     const { desk, owner } = engine;
     const keys = Array.from({ length: 50 }, (_, at) => `d${at}`);
@@ -236,7 +221,6 @@ describe("a retry gets no key past its hold", () => {
   test.each(cases)(
     "hold $hold: $method that another key created, approve $approve",
     async ({ hold, method, approve }) => {
-      verifies("decision.3.hold");
       await using engine = await openEngine({ starts: false });
       const { id } = await engine.create({ method, approve });
       await engine.desk.cancel(engine.owner, id, "no");

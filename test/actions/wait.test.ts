@@ -3,10 +3,9 @@ import { setImmediate as turn } from "node:timers/promises";
 import { cancel, isRefusal } from "../../src/domain/change.ts";
 import { WAITERS_PER_ACCOUNT_MAX } from "../../src/domain/limits.ts";
 import type { Store } from "../../src/ports/store.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered, writeOf } from "../support/factory.ts";
-import { anotherOwner, refusalOf } from "./callers.ts";
+import { anotherOwner, as, refusalOf } from "./callers.ts";
 import { answering, holding } from "./senders.ts";
 
 const WAIT = { waitMs: 30_000 };
@@ -32,7 +31,6 @@ function isPending(work: Promise<unknown>): boolean {
 
 describe("a wait", () => {
   test("resolves when the action is completed, with its result, having read once", async () => {
-    verifies("spec.sync.blocks", "spec.sync.final", "spec.service.sync");
     const { state, wrapStore } = watched();
     const { sender, began, end } = holding();
     await using engine = await openEngine({ sender, wrapStore });
@@ -56,7 +54,6 @@ describe("a wait", () => {
   });
 
   test.each(["failed", "cancelled"] as const)("resolves when the action has %s", async (status) => {
-    verifies("spec.sync.blocks");
     await using engine = await openEngine({ sender: answering(answered(500)), starts: false });
     const { id } = await engine.create({ retries: 1 });
     const waiting = engine.desk.wait(engine.owner, id, WAIT);
@@ -66,7 +63,6 @@ describe("a wait", () => {
   });
 
   test("sleeps through what is not the end: an approval, an attempt, a retry that is scheduled", async () => {
-    verifies("spec.sync.blocks");
     await using engine = await openEngine({ sender: answering(answered(500), answered(200)) });
     const { id } = await engine.create({ approve: true });
     const waiting = engine.desk.wait(engine.owner, id, WAIT);
@@ -79,7 +75,6 @@ describe("a wait", () => {
   });
 
   test("answers at its deadline with the action as it is, and not a millisecond before", async () => {
-    verifies("spec.sync.limit");
     const { sender, began, end } = holding();
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({});
@@ -96,7 +91,6 @@ describe("a wait", () => {
   });
 
   test("answers at its deadline with what is queued, too", async () => {
-    verifies("spec.sync.limit");
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({});
     const waiting = engine.desk.wait(engine.owner, id, { waitMs: 120_000 });
@@ -114,7 +108,6 @@ describe("a wait", () => {
   });
 
   test("misses nothing that happens while it reads", async () => {
-    verifies("spec.sync.blocks");
     const { state, wrapStore } = watched();
     await using engine = await openEngine({ wrapStore, sender: answering(answered(200)), starts: false });
     const { id } = await engine.create({});
@@ -132,7 +125,6 @@ describe("a wait", () => {
   });
 
   test("reads again at its deadline, because news may be lost", async () => {
-    verifies("spec.sync.final");
     await using engine = await openEngine({ starts: false });
     const action = await engine.create({});
     const waiting = engine.desk.wait(engine.owner, action.id, WAIT);
@@ -162,7 +154,6 @@ describe("a wait", () => {
   });
 
   test("for what is not the caller's, or not there at all, is told so and leaves nothing behind", async () => {
-    verifies("spec.auth.account-scope");
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({});
     const other = await anotherOwner(engine);
@@ -173,6 +164,25 @@ describe("a wait", () => {
     expect(await refusalOf(engine.desk.wait(engine.owner, "act_0", WAIT))).toMatchObject({ code: "not_found" });
     expect(engine.clock.timers).toBe(0);
   });
+});
+
+test("one key's thousand waits leave room for another key: the oldest of them answers at once", async () => {
+  await using engine = await openEngine({ starts: false });
+  const { desk, owner, clock } = engine;
+  const { id } = await engine.create({});
+  const flood = as("agent", owner);
+  const waits = Array.from({ length: WAITERS_PER_ACCOUNT_MAX }, () => desk.wait(flood, id, WAIT));
+  const mine = desk.wait(owner, id, WAIT);
+  expect(await waits[0]).toMatchObject({ status: "pending" });
+  await turn();
+  expect([isPending(mine), waits.filter(isPending).length]).toEqual([true, WAITERS_PER_ACCOUNT_MAX - 1]);
+  // Who has the most gets no further one for it.
+  expect(await desk.wait(flood, id, WAIT)).toMatchObject({ status: "pending" });
+  expect(isPending(mine)).toBe(true);
+  expect(clock.timers).toBe(WAITERS_PER_ACCOUNT_MAX);
+  clock.advance(30_000);
+  await Promise.all([...waits, mine]);
+  expect(clock.timers).toBe(0);
 });
 
 test("beyond its account's bound a wait answers at once; others wait on, and the place comes free again", async () => {

@@ -102,7 +102,7 @@ describe("outgate send", () => {
     [["send", "http://a.example/", "-H", "no colon"], "--header takes 'Name: value'"],
     [["send", "http://a.example/", "-H", "A: 1", "-H", "a: 2"], "A header is given twice"],
     [["send", "http://a.example/", "--frobnicate"], "Unknown option '--frobnicate'"],
-    [["send", "-", "-d", "-"], "Standard input can't be both"],
+    [["send", "-", "-d", "-"], "Standard input can be only one"],
   ])("is called wrongly: %p", async (args, complaint) => {
     const said = await say(args, { input: "{}" });
     expect({ code: said.code, out: said.out }).toEqual({ code: 2, out: "" });
@@ -236,6 +236,21 @@ async function untilTold(first: Promise<IteratorResult<string>>, makeNews: () =>
   }
 }
 
+describe("outgate callback-hosts", () => {
+  test("lists hosts in their normal form, and takes them off the list", async () => {
+    const added = await json(["callback-hosts", "add", "Hooks.Example.com.", "--json"]);
+    expect(added).toMatchObject({ code: 0, value: { host: "hooks.example.com" } });
+    expect(added.said.err).toContain("may go to hooks.example.com");
+    expect((await json(["callback-hosts"])).value).toMatchObject({ data: [{ host: "hooks.example.com" }] });
+    expect((await say(["callback-hosts", "remove", "HOOKS.example.com"])).code).toBe(0);
+    expect((await json(["callback-hosts", "list"])).value).toEqual({ data: [] } as never);
+    const gone = await say(["callback-hosts", "remove", "hooks.example.com"]);
+    expect(gone.code).not.toBe(0);
+    expect(gone.err).toContain("This host is not listed.");
+    expect((await say(["callback-hosts", "add", "https://x.example/"])).err).toContain("host: Must be a host name");
+  });
+});
+
 describe("outgate keys", () => {
   test("makes keys, lists and revokes them", async () => {
     const made = await say(["keys", "create", "lent", "--role", "reader", "--hold", "all"]);
@@ -250,7 +265,7 @@ describe("outgate keys", () => {
     expect((await say(["keys", "revoke", row?.id ?? ""])).code).toBe(0);
     const revoked = await say(["list"], { env: { OUTGATE_API_KEY: key } });
     expect(revoked.err).toBe(
-      `The key in OUTGATE_API_KEY is not one that ${url} knows: it is mistyped, revoked, or of another service.\n`,
+      `The API key is not one that ${url} knows: it is mistyped, revoked, or of another service.\n`,
     );
   });
 
@@ -315,4 +330,32 @@ test("without a service, or with something else in its place, a command says wha
   expect(keyless.code).toBe(2);
   expect(keyless.err).toStartWith("Set OUTGATE_API_KEY to an API key");
   expect((await say(["list"], { env: { OUTGATE_URL: "localhost" } })).err).toContain("OUTGATE_URL has to be");
+});
+
+describe("outgate pause, pauses, resume and audit", () => {
+  test("stop everything, show that, go on, and tell who did so", async () => {
+    const paused = (await json(["pause", "account", "--reason", "It loops."])).value;
+    const { value } = await json(["send", target.url]);
+    expect(value).toMatchObject({ status: "pending", paused: true });
+    expect((await json(["pauses"])).value).toMatchObject({ data: [{ id: paused.id, reason: "It loops." }] });
+    expect(await say(["resume", paused.id])).toMatchObject({ code: 0 });
+    expect(await json(["get", value.id, "--wait", "10"])).toMatchObject({ code: 0, value: { status: "completed" } });
+    const log = (await json(["audit", "--kind", "paused", "--kind", "resumed", "--limit", "2"])).value;
+    expect(log).toMatchObject({ data: [{ kind: "resumed" }, { kind: "paused", subject: paused.id }] });
+    const lines = (await say(["audit", "--all", "--kind", "paused"])).out.trim().split("\n");
+    expect(lines.map((line) => (JSON.parse(line) as Shown)["kind"])).toEqual(["paused"]);
+  });
+
+  test("a key is revoked with what it left, and the pause is of a key only where one is named", async () => {
+    const key = await say(["keys", "create", "leaky", "--role", "agent", "--json"]);
+    const { id } = JSON.parse(key.out) as Shown;
+    expect((await say(["keys", "revoke", id, "--unfinished", "pause"])).err).toContain("are paused");
+    const { value } = await json(["pauses"]);
+    const [pause] = value["data"] as readonly Shown[];
+    expect(pause).toMatchObject({ kind: "key", key_id: id });
+    await say(["resume", pause?.id ?? ""]);
+    expect((await say(["pause"])).code).toBe(2);
+    expect((await say(["pause", "acount"])).code).toBe(1);
+    expect((await json(["pauses"])).value).toEqual({ data: [] } as never);
+  });
 });

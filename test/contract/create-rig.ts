@@ -8,15 +8,14 @@ import { createTargets } from "../../src/outbound/target.ts";
 export interface Settings {
   readonly allowedPrivateTargets?: readonly string[];
   readonly loopbackAllowed?: boolean;
-  readonly approvers?: readonly string[];
 }
 
 /** The check of a create with the real judge of targets, over the text of a body. */
-export function rigCreate({ allowedPrivateTargets = [], loopbackAllowed = false, approvers = [] }: Settings = {}) {
+export function rigCreate({ allowedPrivateTargets = [], loopbackAllowed = false }: Settings = {}) {
   const policy = parsePolicy({ allowedPrivateTargets, loopbackAllowed, ownOrigins: ["http://127.0.0.1:3000"] });
   if ("problems" in policy) throw new Error(policy.problems.join("\n"));
   const targets = createTargets(policy);
-  const check = createCheckCreate({ judge: (url) => targets.judge(url), approvers });
+  const check = createCheckCreate({ judge: (url) => targets.judge(url) });
   return (text: string, rest: Partial<Pick<CreateInput, "idempotencyKey" | "hold">> = {}): CheckedCreate => {
     const scan = scanJson(new TextEncoder().encode(text));
     if (scan !== "plain" && scan !== "exact") throw new Error(scan);

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { verifies } from "../spec/verifies.ts";
 import { refusalOf, rigCreate } from "./create-rig.ts";
 
 const check = rigCreate();
@@ -23,7 +22,6 @@ function refuses(code: string, rows: readonly Row[]): void {
 
 describe("a create that is refused", () => {
   test("without a url it is missing_field", () => {
-    verifies("hostile.b31", "hostile.b32", "spec.error.missing-field", "decision.2.missing-field");
     refuses("missing_field", [
       ["B31", "{}", ["url"]],
       ["B32", `{"url":null}`, ["url"]],
@@ -32,7 +30,6 @@ describe("a create that is refused", () => {
   });
 
   test("with a url that no call may go to it is invalid_url, for callback alike", () => {
-    verifies("hostile.b51", "spec.error.invalid-url", "decision.2.invalid-url", "decision.5.callback");
     const urls = [
       "example.com/x",
       "/x",
@@ -60,7 +57,6 @@ describe("a create that is refused", () => {
         [`callback ${url}`, create(`"callback":"${url}"`), ["callback"]],
       ]);
     }
-    verifies("hostile.b61");
     refuses("invalid_url", [
       ["B61", `{"url":7}`, ["url"]],
       ["B61 callback", create(`"callback":["x"]`), ["callback"]],
@@ -69,7 +65,6 @@ describe("a create that is refused", () => {
   });
 
   test("with an address that is never allowed it is invalid_url in every spelling", () => {
-    verifies("hostile.b62", "hostile.b63", "hostile.b64", "decision.5.checked-at-create");
     const never = [
       "169.254.169.254",
       "2852039166",
@@ -84,7 +79,6 @@ describe("a create that is refused", () => {
   });
 
   test("with a private address it is invalid_url unless the address is listed", () => {
-    verifies("hostile.b65");
     const listed = rigCreate({ allowedPrivateTargets: ["10.1.2.0/24", "100.64.0.1/32", "fd12::/16"] });
     for (const host of ["10.1.2.3", "100.64.0.1", "[fd12::1]"]) {
       const text = `{"url":"http://${host}/"}`;
@@ -94,7 +88,6 @@ describe("a create that is refused", () => {
   });
 
   test("with a loopback name or address it is invalid_url unless loopback is allowed", () => {
-    verifies("hostile.b66");
     const open = rigCreate({ loopbackAllowed: true });
     for (const host of ["127.0.0.1", "localhost", "localhost.", "foo.localhost"]) {
       const text = `{"url":"http://${host}/"}`;
@@ -104,7 +97,6 @@ describe("a create that is refused", () => {
   });
 
   test("says which setting would allow a private target, and that none allows the others", () => {
-    verifies("decision.5.names-setting");
     const words = (host: string) => {
       try {
         check(`{"url":"http://${host}/"}`);
@@ -120,8 +112,6 @@ describe("a create that is refused", () => {
   });
 
   test("with sync and approve it is invalid_sync, whatever else is wrong", () => {
-    verifies("hostile.b70", "hostile.b71", "spec.sync.invalid", "spec.create.sync-not-with-approve");
-    verifies("spec.error.invalid-sync", "decision.2.invalid-sync");
     refuses("invalid_sync", [
       ["B70", create(`"sync":true,"approve":true`), ["sync"]],
       ["B71", create(`"sync":true,"approve":true,"retries":0`), ["sync", "retries"]],
@@ -130,16 +120,6 @@ describe("a create that is refused", () => {
   });
 
   test("with anything else wrong it is validation_error, every issue named", () => {
-    verifies("hostile.b73", "hostile.b75", "hostile.b76", "hostile.b77", "hostile.b78");
-    verifies("spec.create.unknown-properties", "spec.error.validation-error", "decision.2.validation-error");
-    verifies("spec.create.retries", "spec.create.method", "decision.3.get-without-body", "hostile.b72", "hostile.b74");
-    verifies(
-      "hostile.b79",
-      "hostile.b80",
-      "hostile.1.unknown-members",
-      "hostile.1.integer",
-      "hostile.1.details-complete",
-    );
     refuses("validation_error", [
       ["B72 null", "null", [""]],
       ["B72 list", "[]", [""]],
@@ -169,7 +149,6 @@ describe("a create that is refused", () => {
   });
 
   test("with a malformed address for the mail it is validation_error", () => {
-    verifies("hostile.b81");
     const addresses = [
       "ann",
       "@b.example",
@@ -188,7 +167,6 @@ describe("a create that is refused", () => {
   });
 
   test("with a dedupe key that is no key it is validation_error", () => {
-    verifies("decision.3.key-format", "hostile.b82");
     const keys = [`""`, `"${chars(256)}"`, `"a\\nb"`, `"é"`, "7"];
     refuses(
       "validation_error",
@@ -198,8 +176,6 @@ describe("a create that is refused", () => {
   });
 
   test("with headers that may not go it is validation_error, each header named", () => {
-    verifies("decision.5.agent-headers", "hostile.2.field", "hostile.b83", "hostile.b84", "hostile.b85", "hostile.b86");
-    verifies("hostile.b87", "hostile.b88", "hostile.b89", "hostile.b90", "hostile.b91");
     const many = (count: number) => Array.from({ length: count }, (_, at) => `"X-${at}":"v"`).join(",");
     refuses("validation_error", [
       ["B83", create(`"headers":{"A":1,"B":null,"C":"c"}`), ["headers.A", "headers.B"]],
@@ -218,26 +194,10 @@ describe("a create that is refused", () => {
   });
 
   test("with an Idempotency-Key that is no key it is validation_error", () => {
-    verifies("hostile.b92", "decision.3.key-format");
     for (const idempotencyKey of ["", `""`, chars(256), "a\u00e9", "a\u0001"]) {
       const refused = refusalOf(() => check(create(`"retries":0`), { idempotencyKey }));
       expect(refused).toEqual({ code: "validation_error", fields: ["retries", "Idempotency-Key"] });
     }
-  });
-
-  test("that asks somebody who is no approver is validation_error", () => {
-    verifies("decision.7.approvers");
-    const bounded = rigCreate({ approvers: ["Ann@Example.com", "@ops.example"] });
-    const asking = (email: string) => create(`"notify":{"email":"${email}"}`);
-    expect(refusalOf(() => bounded(asking("eve@example.com")))).toEqual({
-      code: "validation_error",
-      fields: ["notify.email"],
-    });
-    expect(refusalOf(() => bounded(asking("jo-ann@example.com"))).fields).toEqual(["notify.email"]);
-    expect(refusalOf(() => bounded(asking("bob@dev-ops.example"))).fields).toEqual(["notify.email"]);
-    expect(refusalOf(() => bounded(asking("bob@sub.ops.example"))).fields).toEqual(["notify.email"]);
-    expect(bounded(asking("ann@example.com")).request.notifyEmail).toBe("ann@example.com");
-    expect(bounded(asking("bob@OPS.example")).request.notifyEmail).toBe("bob@OPS.example");
   });
 
   test("says something about every field that it names, and quotes nothing", () => {

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { assert as holds, constantFrom, dictionary, jsonValue, property, string, tuple } from "fast-check";
 import { memberText, textAt } from "../../src/contract/json-text.ts";
 import { parseExactly } from "../../src/domain/json.ts";
-import { verifies } from "../spec/verifies.ts";
 import { quickestMs } from "../support/core.ts";
 
 const exact = (text: string, name = "body") => memberText({ value: JSON.parse(text), text, scan: "exact" }, name);
@@ -21,12 +20,10 @@ describe("the text of a member", () => {
     [`{"\\u0062ody":{"a":1.0}}`, `{"a":1.0}`],
     [`{"body":{"a":[{ },{"b":[{}, {}]}]}}`, `{"a":[{},{"b":[{},{}]}]}`],
   ])("of %s is %s", (text, expected) => {
-    verifies("decision.2.numbers", "decision.3.body-as-written", "hostile.1.last-name-counts");
     expect(exact(text)).toBe(expected);
   });
 
   test("is what an exact parser prints, for any JSON and any white space", () => {
-    verifies("decision.2.numbers");
     const space = constantFrom("", " ", "\n", "\t ");
     const spaced = tuple(dictionary(string(), jsonValue()), space, space).map(([value, before, after]) =>
       // White space around what stands outside of strings; a `:` inside a string is not touched.

@@ -1,13 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { checkList, cursorOf, pageJson } from "../../src/contract/page.ts";
-import { verifies } from "../spec/verifies.ts";
 import { refusalOf } from "./create-rig.ts";
 
 const ID = "act_01jf8a7q3v0000000000000000";
 
 describe("a cursor", () => {
   test("is opaque, and gives back where the page ended", () => {
-    verifies("decision.1.list-cursor");
     expect(cursorOf(ID)).not.toContain("act_");
     expect(checkList({ cursor: cursorOf(ID) }).before).toBe(ID);
   });
@@ -22,14 +20,12 @@ describe("a cursor", () => {
     Buffer.from("act_a b").toString("base64url"),
     Buffer.from(`act_${"a".repeat(65)}`).toString("base64url"),
   ])("that is garbage is refused: %s", (cursor) => {
-    verifies("hostile.b104", "decision.1.list-invalid-query");
     expect(refusalOf(() => checkList({ cursor }))).toEqual({ code: "invalid_query", fields: ["cursor"] });
   });
 });
 
 describe("what a list is asked for", () => {
   test("is 20 of everything by default", () => {
-    verifies("decision.1.list-limit");
     expect(checkList({})).toEqual({
       statuses: [],
       method: null,
@@ -57,7 +53,6 @@ describe("what a list is asked for", () => {
 });
 
 test("a page is its actions as they are written and the next cursor or null", () => {
-  verifies("decision.1.list-shape");
   expect(pageJson([], null)).toBe(`{"data":[],"next_cursor":null}`);
   expect(pageJson([`{"a":1.0}`, `{"b":2}`], ID)).toBe(`{"data":[{"a":1.0},{"b":2}],"next_cursor":"${cursorOf(ID)}"}`);
 });

@@ -3,7 +3,6 @@ import { compile } from "../../src/contract/check.ts";
 import { Timeline, timelineJson } from "../../src/contract/timeline.ts";
 import type { ActionStatus } from "../../src/domain/action.ts";
 import type { Happening } from "../../src/domain/timeline.ts";
-import { verifies } from "../spec/verifies.ts";
 import { NOON } from "../support/factory.ts";
 
 const timeline = compile(Timeline);
@@ -39,7 +38,6 @@ test.each<[Happening, ActionStatus]>([
     "completed",
   ],
 ])("a timeline shows %o with its place, time and run", (happening, status) => {
-  verifies("decision.12.timeline", "spec.convention.timestamps");
   const shown: unknown = JSON.parse(timelineJson([{ seq: 7, at: NOON, run: 2, status, happening }]));
   expect(shown).toEqual({ data: [{ seq: 7, at: "2026-03-04T12:00:00.000Z", run: 2, status, ...happening }] });
   expect(timeline.issues(shown)).toEqual([]);

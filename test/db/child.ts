@@ -3,7 +3,7 @@ import { statSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { StoreUnavailable } from "../../src/ports/store.ts";
 import { ACCOUNT, aCreation } from "../support/factory.ts";
-import { openStoreAt } from "../support/store.ts";
+import { lockTimesOf, openStoreAt, openStoreOf } from "../support/store.ts";
 
 /** What a second process does to a database, one word and a path each: the other side of the tests beside this file. */
 const COMMANDS: Readonly<Record<string, (path: string, option: string) => Promise<void>>> = {
@@ -13,6 +13,23 @@ const COMMANDS: Readonly<Record<string, (path: string, option: string) => Promis
       console.error(String(error));
       process.exit(1);
     });
+    console.log("open");
+    for await (const _ of process.stdin) continue;
+    await store.close();
+  },
+
+  /** The same for a remote one, whose lock lasts for so many milliseconds; says so too when it has lost it. */
+  async holdRemote(url, lastsMs) {
+    const onFatal = (cause: unknown) => {
+      console.log(String(cause));
+      process.exit(1);
+    };
+    const store = await openStoreOf(url, { onFatal, lockTimes: lockTimesOf(Number(lastsMs)) }).catch(
+      (error: unknown) => {
+        console.error(String(error));
+        process.exit(1);
+      },
+    );
     console.log("open");
     for await (const _ of process.stdin) continue;
     await store.close();

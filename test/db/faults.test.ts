@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { DatabaseUnreadable } from "../../db/libsql/inspect.ts";
 import { openFile } from "../../db/libsql/file.ts";
 import { type Store, StoreUnavailable } from "../../src/ports/store.ts";
-import { verifies } from "../spec/verifies.ts";
 import { ACCOUNT, aCreation } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
@@ -74,7 +73,6 @@ describe("a file that is no database any more", () => {
 });
 
 test("the database and everything beside it is for its owner alone", async () => {
-  verifies("hostile.6.file-mode");
   await using folder = await temporaryFolder();
   const path = join(folder.path, "new", "outgate.db");
   const store = await openStoreAt(path);
@@ -112,7 +110,6 @@ test("header values are not in the file in clear", async () => {
 });
 
 test("a commit is durable before it is told: a write-ahead log, synchronous FULL", async () => {
-  verifies("decision.11.sync-full");
   await using folder = await temporaryFolder();
   const sql = openFile(join(folder.path, "outgate.db"));
   expect(await sql.read({ sql: "PRAGMA journal_mode", args: [] })).toEqual([{ journal_mode: "wal" }]);
@@ -121,7 +118,6 @@ test("a commit is durable before it is told: a write-ahead log, synchronous FULL
 });
 
 test("locked by another process for a second: nothing is lost, and the event loop goes on", async () => {
-  verifies("hostile.f6");
   await using folder = await temporaryFolder();
   const path = join(folder.path, "outgate.db");
   const store = await openStoreAt(path);
@@ -145,7 +141,6 @@ test("locked by another process for a second: nothing is lost, and the event loo
 });
 
 test("a probe writes, also when it is the same one again: a full disk would not refuse it else", async () => {
-  verifies("hostile.f5");
   await using folder = await temporaryFolder();
   const path = join(folder.path, "outgate.db");
   const store = await openStoreAt(path);

@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseInUse, lockFile } from "../../db/libsql/lock.ts";
 import { ACCOUNT, aCreation } from "../support/factory.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 import { startChild } from "./processes.ts";
 
@@ -58,7 +57,6 @@ test("a start that fails lets the file go", async () => {
 });
 
 test("an acknowledged create survives kill -9, again and again", async () => {
-  verifies("decision.11.kill");
   await using folder = await temporaryFolder();
   const path = join(folder.path, "outgate.db");
   const acknowledged: string[] = [];

@@ -5,7 +5,8 @@ import { openFile } from "../../db/libsql/file.ts";
 import { migrate, NewerDatabase } from "../../db/libsql/migrate.ts";
 import * as schema from "../../db/libsql/schema.ts";
 import type { Row, Sql } from "../../db/libsql/sql.ts";
-import { aCreation, ACCOUNT, later, NOON } from "../support/factory.ts";
+import { ACTION_STATUSES } from "../../src/domain/action.ts";
+import { aCreation, ACCOUNT, aQuery, later, NOON } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 
 describe("migrations", () => {
@@ -13,7 +14,9 @@ describe("migrations", () => {
     await using db = await openEmpty();
     await migrate(db.sql, NOON);
     const ran = await rows(db.sql, "SELECT name, ran_at FROM migrations");
-    expect(ran).toEqual([{ name: "0001-start", ran_at: NOON.getTime() }]);
+    const added = ["0002-key-of-action", "0003-broken-rows", "0005-callback-hosts", "0006-pauses-and-audit"];
+    const names = ["0001-start", ...added];
+    expect(ran).toEqual(names.map((name) => ({ name, ran_at: NOON.getTime() })));
     await migrate(db.sql, later(5));
     expect(await rows(db.sql, "SELECT name, ran_at FROM migrations")).toEqual(ran);
   });
@@ -47,6 +50,116 @@ describe("migrations", () => {
     const again = await openStoreAt(path);
     expect(await again.actions.find(ACCOUNT, action.id)).toEqual(action);
     await again.close();
+  });
+
+  test("bring a database of the first version here: what waits goes on, and what has ended is shown as it was", async () => {
+    await using folder = await temporaryFolder();
+    const path = join(folder.path, "outgate.db");
+    const old = openFile(path);
+    await runFirst(old);
+    const statements = ACTION_STATUSES.flatMap((status, n) => [
+      {
+        sql: `INSERT INTO actions (id, account_id, revision, status, run, attempts, retries, url, hostname, host, method, body,
+            on_unknown, approve, created_at, created_by, due_at, scheduled_at, lease_until)
+          VALUES (?, 'acc_one', 3, ?, 1, 1, 3, 'https://a.example/', 'a.example', 'a.example', 'POST', '{"n":1}', 'retry',
+            ?, 7, 'key:ci', ?, 7, ?)`,
+        args: [
+          `act_${n}`,
+          status,
+          Number(status === "awaiting_approval"),
+          status === "pending" ? 9 : null,
+          status === "active" ? 11 : null,
+        ],
+      },
+      {
+        sql: `INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)
+          VALUES (?, 'acc_one', 7, 1, 1, 'created', 'pending', '{"actor":"key:ci"}')`,
+        args: [`act_${n}`],
+      },
+    ]);
+    const owed = ["pending", "active", "delivered", "given_up", "dropped"].map((status, n) => ({
+      sql: `INSERT INTO outbox (id, action_id, account_id, run, revision, kind, event, target, host, payload, status, attempts,
+          due_at, scheduled_at, lease_until, created_at)
+        VALUES (?, 'act_3', 'acc_one', 1, ?, 'callback', 'action.completed', 'https://h.example/', 'h.example', '{}', ?, 1,
+          ?, 7, ?, 7)`,
+      args: [`row_${n}`, n, status, status === "pending" ? 9 : null, status === "active" ? 11 : null],
+    }));
+    await old.batch([...statements, ...owed]);
+    const columns = "id, status, attempts, revision, body, created_by, due_at, lease_until";
+    const before = await rows(old, `SELECT ${columns} FROM actions ORDER BY id`);
+    await old.close();
+
+    const store = await openStoreAt(path);
+    const { actions, outbox } = store;
+    const [lane] = await actions.lanes(null, 9);
+    expect(lane).toEqual({ accountId: ACCOUNT, host: "a.example", keyId: "", dueAt: new Date(9) });
+    const due = lane === undefined ? [] : await actions.pending(lane, 9);
+    expect(await actions.claim(due, { now: NOON, leaseUntil: later(9) })).toMatchObject([{ id: "act_0", attempts: 2 }]);
+    expect(await actions.orphans(new Date(20), 9, null)).toMatchObject([{ id: "act_1", keyId: "" }]);
+    expect((await actions.list(aQuery())).actions).toHaveLength(ACTION_STATUSES.length);
+    expect((await actions.held(ACCOUNT, null, 9)).actions).toMatchObject([{ id: "act_2" }]);
+    const [callbacks] = await outbox.callbacks.lanes(null, 9);
+    expect(callbacks).toEqual({ accountId: ACCOUNT, host: "h.example", keyId: "", dueAt: new Date(9) });
+    expect(callbacks === undefined ? [] : await outbox.callbacks.pending(callbacks, 9)).toMatchObject([
+      { id: "row_0" },
+    ]);
+    expect(await outbox.callbacks.orphans(null, 9, null)).toMatchObject([{ id: "row_1", keyId: "" }]);
+    expect(await outbox.list(ACCOUNT, null, 9)).toHaveLength(5);
+    await store.close();
+
+    const look = openFile(path);
+    const after = await rows(look, `SELECT ${columns} FROM actions WHERE id <> 'act_0' ORDER BY id`);
+    expect([...after]).toEqual(before.filter(({ id }) => id !== "act_0"));
+    expect(await rows(look, "SELECT count(*) AS n FROM timeline")).toEqual([{ n: ACTION_STATUSES.length + 1 }]);
+    await look.close();
+  });
+
+  test("give what tells of itself the rules of its key, and the strictest where that is unknown", async () => {
+    await using db = await openEmpty();
+    await runUntil(db.sql, "0005-callback-hosts");
+    const keys = ["owner none", "agent writes"].map((both) => {
+      const [role, hold] = both.split(" ");
+      return `('${both}', 'acc_one', 'k', '${role}', '${hold}', 'hash of ${both}', 'last', 7)`;
+    });
+    const COLUMNS = `id, account_id, revision, status, run, attempts, retries, url, hostname, host, method, on_unknown,
+      created_at, created_by, scheduled_at, key_id, approve, callback`;
+    const action = (id: string, key: string, approve: number, callback: string | null) =>
+      `('${id}', 'acc_one', 1, 'cancelled', 1, 0, 3, 'https://a.example/', 'a.example', 'a.example', 'GET', 'retry',
+        7, 'key:k', 7, '${key}', ${approve}, ${callback === null ? "NULL" : `'${callback}'`})`;
+    const owed = (n: number, account: string, target: string, host: string) =>
+      `('row_${n}', 'act_1', '${account}', 1, ${n}, 'callback', 'action.completed', '${target}', '${host}', 'delivered', 1, 7, 7)`;
+    await db.sql.batch(
+      [
+        `INSERT INTO api_keys (id, account_id, name, role, hold, hash, last4, created_at) VALUES ${keys.join()}`,
+        `INSERT INTO actions (${COLUMNS}) VALUES ${[
+          action("act_1", "owner none", 0, "https://h.example/"),
+          action("act_2", "agent writes", 1, null),
+          action("act_3", "", 1, null),
+          action("act_4", "", 0, "https://h.example/"),
+        ].join()}`,
+        `INSERT INTO outbox (id, action_id, account_id, run, revision, kind, event, target, host, status, attempts,
+          scheduled_at, created_at) VALUES ${[
+            owed(1, "acc_one", "https://h.example/a", "h.example"),
+            owed(2, "acc_one", "HTTPS://H.example/b", "h.example"),
+            owed(3, "acc_two", "http://h.example:81/", "h.example:81"),
+          ].join()}`,
+      ].map((sql) => ({ sql, args: [] })),
+    );
+    const beforeMs = Date.now();
+    await migrate(db.sql, NOON);
+    expect(await rows(db.sql, "SELECT id, key_role, key_hold FROM actions ORDER BY id")).toEqual([
+      { id: "act_1", key_role: "owner", key_hold: "none" },
+      { id: "act_2", key_role: "agent", key_hold: "writes" },
+      { id: "act_3", key_role: "agent", key_hold: "all" },
+      { id: "act_4", key_role: "agent", key_hold: "none" },
+    ]);
+    const overlaps = await rows(db.sql, "SELECT account_id, origin, until FROM callback_overlaps ORDER BY account_id");
+    expect(overlaps.map(({ account_id: account, origin }) => [account, origin])).toEqual([
+      ["acc_one", "https://h.example"],
+      ["acc_two", "http://h.example:81"],
+    ]);
+    const MONTH_MS = 30 * 86_400_000;
+    for (const { until } of overlaps) expect(Math.abs(Number(until) - beforeMs - MONTH_MS)).toBeLessThan(60_000);
   });
 
   test("refuse a database of a newer version, and leave its file untouched", async () => {
@@ -120,6 +233,27 @@ async function openEmpty() {
       await folder[Symbol.asyncDispose]();
     },
   };
+}
+
+/** What the first version made of an empty file. */
+async function runFirst(sql: Sql): Promise<void> {
+  let batches = 0;
+  // The table of migrations, the first migration, and no more.
+  const first: Sql = { ...sql, batch: async (given) => ((batches += 1) <= 2 ? sql.batch(given) : []) };
+  await migrate(first, NOON);
+}
+
+/** Everything before a migration, as the version before it has left a database. */
+async function runUntil(sql: Sql, name: string): Promise<void> {
+  let isReached = false;
+  const until: Sql = {
+    ...sql,
+    batch: async (given) => {
+      isReached ||= given.at(-1)?.args[0] === name;
+      return isReached ? [] : sql.batch(given);
+    },
+  };
+  await migrate(until, NOON);
 }
 
 function rows(sql: Sql, text: string): Promise<readonly Row[]> {

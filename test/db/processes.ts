@@ -2,6 +2,9 @@ const PROGRAM = new URL("child.ts", import.meta.url).pathname;
 
 /** A second process; it is killed with the test that started it. */
 export interface Child extends AsyncDisposable {
+  readonly pid: number;
+  /** Writes a line to its standard input. */
+  say(line: string): Promise<void>;
   /** The next line that it prints; throws with its errors when it ends before. */
   line(): Promise<string>;
   /** Every line that it has printed since, once it has ended. */
@@ -12,6 +15,11 @@ export interface Child extends AsyncDisposable {
   readonly isRunning: boolean;
   /** By SIGKILL; resolves when it is gone. */
   kill(): Promise<void>;
+}
+
+/** Starts a program of the tests. */
+export function startProgram(program: string, ...command: readonly string[]): Child {
+  return start([process.execPath, program, ...command]);
 }
 
 /** Starts one of the commands of `child.ts`. */
@@ -43,6 +51,11 @@ function start(command: readonly string[]): Child {
     await child.exited;
   };
   return {
+    pid: child.pid,
+    async say(line) {
+      await child.stdin.write(`${line}\n`);
+      await child.stdin.flush();
+    },
     async line() {
       const { value, done } = await lines.next();
       if (done !== true) return value;

@@ -4,9 +4,13 @@ import Database from "libsql";
 import { openFile } from "../../db/libsql/file.ts";
 import type { Done, Sql, Statement } from "../../db/libsql/sql.ts";
 import { Writer } from "../../db/libsql/writer.ts";
-import { FLUSH_BYTES_MAX, FLUSH_ROWS_MAX, WRITES_WAITING_MAX } from "../../src/domain/limits.ts";
-import { StoreUnavailable } from "../../src/ports/store.ts";
-import { verifies } from "../spec/verifies.ts";
+import {
+  FLUSH_BYTES_MAX,
+  FLUSH_ROWS_MAX,
+  WRITES_WAITING_BYTES_MAX,
+  WRITES_WAITING_MAX,
+} from "../../src/domain/limits.ts";
+import { StoreBusy, StoreUnavailable } from "../../src/ports/store.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs, until } from "./event-loop.ts";
 
@@ -17,7 +21,6 @@ const insert = (name: string, note = ""): Statement => ({
 
 describe("group commit", () => {
   test("all writes of a turn go into one transaction, and each hears of its own after the commit", async () => {
-    verifies("decision.11.group-commit");
     await using db = await openNotes();
     const writes = Array.from({ length: 64 }, (_, at) => db.writer.write([insert(`n${at}`), insert(`m${at}`)]));
     expect(await db.names()).toEqual([]);
@@ -138,8 +141,10 @@ describe("a database that is locked by another connection", () => {
     await using db = await openNotes({ before: () => (isBusy ? Promise.reject(failure("SQLITE_BUSY")) : null) });
     const end = await db.writer.write([insert("a")]).catch((error: unknown) => error);
     expect(end).toBeInstanceOf(StoreUnavailable);
+    expect(db.writer.isAway).toBe(true);
     isBusy = false;
     await db.writer.write([insert("b")]);
+    expect(db.writer.isAway).toBe(false);
     expect(await db.names()).toEqual(["b"]);
   });
 });
@@ -180,15 +185,44 @@ describe("a disk that fails", () => {
   );
 });
 
+describe("a database that hangs", () => {
+  test("is away: whoever waits is told in time, and nothing is written behind a commit whose end is open", async () => {
+    const gate = Promise.withResolvers<void>();
+    let begun = 0;
+    await using db = await openNotes({ before: () => (begun++ === 0 ? gate.promise : null), commitMsMax: 50 });
+    const first = db.writer.write([insert("a")]);
+    await until(() => begun === 1);
+    const ends = await Promise.allSettled([first, db.writer.write([insert("b")])]);
+    const later = await Promise.allSettled([db.writer.write([insert("c")])]);
+    for (const end of [...ends, ...later]) expect(end).toMatchObject({ reason: expect.any(StoreUnavailable) });
+    expect(begun).toBe(1);
+    gate.resolve();
+    await db.writer.drain();
+    await db.writer.write([insert("d")]);
+    expect(await db.names()).toEqual(["a", "d"]);
+  });
+});
+
 describe("the queue", () => {
-  test("is bounded: one write too many is told StoreUnavailable at once, and the others are written", async () => {
+  test("is bounded: one write too many is told StoreBusy at once, and the others are written", async () => {
     await using db = await openNotes({ before: () => null, commits: false });
     const writes = Array.from({ length: WRITES_WAITING_MAX }, () => db.writer.write([insert("a")]));
     const end = await db.writer.write([insert("b")]).catch((error: unknown) => error);
-    expect(end).toBeInstanceOf(StoreUnavailable);
+    expect(end).toBeInstanceOf(StoreBusy);
     await Promise.all(writes);
     expect(db.batches.reduce((sum, count) => sum + count, 0)).toBe(WRITES_WAITING_MAX);
     await db.writer.write([insert("c")]);
+  });
+
+  test("is bounded in bytes too, one write at least, and what was refused may come again", async () => {
+    await using db = await openNotes({ commits: false });
+    const half = "x".repeat(WRITES_WAITING_BYTES_MAX / 2 - 1_000);
+    const writes = [db.writer.write([insert("a", half)]), db.writer.write([insert("b", half)])];
+    const refused = db.writer.write([insert("c", "y".repeat(2_001))]);
+    const small = db.writer.write([insert("d", "z")]);
+    expect(await refused.catch((error: unknown) => error)).toBeInstanceOf(StoreBusy);
+    await Promise.all([...writes, small]);
+    await db.writer.write([insert("e", "x".repeat(WRITES_WAITING_BYTES_MAX + 1))]);
   });
 
   test("is drained when everything is written, what came meanwhile too", async () => {
@@ -207,10 +241,11 @@ interface NotesOptions {
   readonly before?: () => Promise<void> | null;
   /** False: nothing is written, and each statement says that it was. */
   readonly commits?: boolean;
+  readonly commitMsMax?: number;
 }
 
 /** A writer on a real file, and a list of what it committed: statements a batch, failed tries too. */
-async function openNotes({ before = () => null, commits = true }: NotesOptions = {}) {
+async function openNotes({ before = () => null, commits = true, commitMsMax }: NotesOptions = {}) {
   const folder = await temporaryFolder();
   const path = join(folder.path, "notes.db");
   const real = openFile(path);
@@ -226,7 +261,7 @@ async function openNotes({ before = () => null, commits = true }: NotesOptions =
       return commits ? real.batch(statements) : statements.map((): Done => ({ changes: 1, rows: [] }));
     },
   };
-  const writer = new Writer(sql, (cause) => fatal.push(cause));
+  const writer = new Writer(sql, (cause) => fatal.push(cause), commitMsMax);
   return {
     path,
     writer,

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
 import { answering } from "../actions/senders.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
@@ -10,7 +9,6 @@ test.each([
   ["no body", "payload = NULL"],
   ["a target that is no URL", "target = 'nowhere'"],
 ])("a callback that somebody left with %s is given up at once, and never said to have left", async (_what, change) => {
-  verifies("hostile.5.legal-start");
   await using folder = await temporaryFolder();
   const first = await openEngine({ folder: folder.path, starts: false });
   const { id } = await first.create({ approve: true, callback: "http://127.0.0.1:9/hook" });

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
 import { answering } from "../actions/senders.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered, aQuery } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
@@ -28,7 +27,6 @@ test.each([
   ["method", "DELETE"],
   ["body", '{"amount":50000}'],
 ])("a request whose %s is not what was approved is not sent, and its action says why", async (column, value) => {
-  verifies("hostile.7.approval-bytes");
   const { end, sent, told } = await startOverAltered(column, value);
   expect(sent).toEqual([]);
   expect(end).toMatchObject({ status: "failed", attempts: 1 });
@@ -77,7 +75,6 @@ describe("headers that don't open, of an action among others", () => {
   }
 
   test.each([true, false])("are not sent, and all the others are (approved: %p)", async (approve) => {
-    verifies("hostile.6.sealed", "hostile.5.unreadable-at-start");
     const { end, sent, listed, isUntouched } = await startOverSwapped(approve);
     expect(sent).toHaveLength(19);
     expect(end).toMatchObject({ status: "failed", attempts: 1, headers: null });

@@ -7,7 +7,6 @@ import type { Outcome } from "../../src/domain/outcome.ts";
 import type { OutboundRequest, Sender } from "../../src/ports/sender.ts";
 import type { OutboxStore, Store } from "../../src/ports/store.ts";
 import { answering } from "../actions/senders.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
@@ -77,7 +76,6 @@ function dyingAt(point: StopPoint) {
 test.each(STOP_POINTS)(
   "a process that dies %s: the next one delivers what is owed, under the same id",
   async (point) => {
-    verifies("hostile.5.notifications", "decision.8.body-owed");
     for (let time = 0; time < 10; time += 1) {
       const folder = newFolder();
       const dying = dyingAt(point);
@@ -135,7 +133,7 @@ test("while serving, a lease that ran out is rescued, and those of this process 
   // Another process owes and claims one, and is gone.
   const theirs = await engine.create({ ...HELD, callback: "http://127.0.0.1:9002/" });
   await eventually(() => (open.length === 2 ? open : null), "the second call");
-  const lane = { accountId: owner.accountId, host: "127.0.0.1:9002" };
+  const lane = { accountId: owner.accountId, host: "127.0.0.1:9002", keyId: owner.keyId ?? "" };
   open[1]?.({ kind: "not_sent", fault: "refused" });
   await engine.told(theirs.id, "callback", 1);
   const due = await store.outbox.callbacks.pending(lane, 1);
@@ -147,14 +145,13 @@ test("while serving, a lease that ran out is rescued, and those of this process 
 });
 
 test("an answer that comes after somebody else took the callback over changes nothing", async () => {
-  verifies("decision.8.never-touches");
   const open: ((outcome: Outcome) => void)[] = [];
   const sender: Sender = { send: () => new Promise((resolve) => void open.push(resolve)) };
   await using engine = await openEngine({ sender });
   const { store, clock } = engine;
   const { id } = await engine.create(HELD);
   await eventually(() => (open.length === 1 ? open : null), "the call");
-  const [frozen] = await store.outbox.callbacks.orphans(null, 1);
+  const [frozen] = await store.outbox.callbacks.orphans(null, 1, null);
   if (frozen === undefined) throw new Error("Nothing is under way.");
   const error = "Somebody else knows better.";
   const happening = {
@@ -165,7 +162,7 @@ test("an answer that comes after somebody else took the callback over changes no
     error,
     next_retry_at: null,
   } as const;
-  const change = { before: frozen, status: "given_up", dueAt: null, lastError: error, happening } as const;
+  const change = { before: frozen, status: "given_up", attempts: 1, dueAt: null, lastError: error, happening } as const;
   expect(await store.outbox.settle(change, clock.now())).toBe(true);
   open[0]?.(answered(200));
   await eventually(() => engine.lines.find(({ event }) => event === "notification.fenced") ?? null, "the log line");
@@ -173,7 +170,6 @@ test("an answer that comes after somebody else took the callback over changes no
 });
 
 test("a stop interrupts what hangs, and the next start delivers it", async () => {
-  verifies("hostile.5.stop-bounded");
   const folder = newFolder();
   const arrived = Promise.withResolvers<void>();
   const sender: Sender = {
@@ -197,7 +193,6 @@ test("a stop interrupts what hangs, and the next start delivers it", async () =>
 });
 
 test("a hundred races of yes and no: each action's callbacks tell of the one decision that won", async () => {
-  verifies("hostile.b117");
   const sender = answering(answered(200));
   await using engine = await openEngine({ sender });
   const { desk, owner } = engine;

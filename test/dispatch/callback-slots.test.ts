@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import type { OutboundRequest, Sender } from "../../src/ports/sender.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
@@ -33,7 +32,6 @@ describe("a receiver that takes everything and answers nothing", () => {
   }
 
   test("delays no action, and holds no more than its slots", async () => {
-    verifies("hostile.5.notifications");
     const { open, sender } = hanging();
     await using engine = await openEngine({ sender });
     await finish(engine, silent(9_001), 300);
@@ -42,7 +40,6 @@ describe("a receiver that takes everything and answers nothing", () => {
   });
 
   test("delays no callback to another host, nor those of another account", async () => {
-    verifies("hostile.5.notifications");
     const { open, sender } = hanging();
     await using engine = await openEngine({ sender });
     for (let port = 9_001; port <= 9_020; port += 1) await finish(engine, silent(port), 20);

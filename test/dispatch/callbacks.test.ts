@@ -3,7 +3,6 @@ import { Webhook } from "standardwebhooks";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import type { OutboundRequest, Sender } from "../../src/ports/sender.ts";
 import { answered } from "../support/factory.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answers, type Behaviour, floods, openRawTarget, says } from "../support/raw-target.ts";
@@ -32,8 +31,6 @@ const idsOf = (requests: readonly OutboundRequest[]) =>
 
 describe("an action with a callback", () => {
   test("tells of its hold, its end, its failure and its cancel, each in a signed POST", async () => {
-    verifies("decision.8.request", "decision.6.callbacks", "spec.events.callback", "spec.events.callback-held");
-    verifies("decision.8.types");
     await using hooks = new Target(200);
     await using target = new Target(200, 500);
     await using engine = await openEngine();
@@ -47,7 +44,12 @@ describe("an action with a callback", () => {
     await desk.cancel(owner, no.id, null);
     await hooks.saw(6);
 
-    const { secret } = await engine.signingSecrets(owner.accountId, new URL(callback).origin, engine.clock.now());
+    const { secret } = await engine.signingSecrets(
+      owner.accountId,
+      new URL(callback).origin,
+      engine.clock.now(),
+      "callbacks",
+    );
     const events = hooks.received.map((received) => {
       expect(received).toMatchObject({ method: "POST", path: "/done?team=7" });
       expect(received.headers.get("content-type")).toBe("application/json");
@@ -69,7 +71,6 @@ describe("an action with a callback", () => {
   });
 
   test("is decided by whoever the callback asked", async () => {
-    verifies("spec.approval.callback");
     const reviewed = Promise.withResolvers<string>();
     await using reviewer = new Target(({ body }) => {
       const { type, data } = JSON.parse(body);
@@ -95,7 +96,6 @@ describe("an action with a callback", () => {
 });
 
 test("a receiver that is down for ten minutes gets every callback later, under the same id", async () => {
-  verifies("hostile.f19", "decision.8.schedule", "decision.8.never-touches");
   const { sender, callbacks } = receiver(REFUSED, REFUSED, REFUSED, REFUSED, answered(200));
   await using engine = await openEngine({ sender });
   const { id } = await engine.create({ callback: HOOKS });
@@ -127,7 +127,6 @@ test("a receiver that is down for ten minutes gets every callback later, under t
 });
 
 test("a receiver that never answers is given up after six attempts, and the timeline says so", async () => {
-  verifies("decision.8.give-up", "hostile.f19", "decision.12.timeline-callback");
   const { sender, callbacks } = receiver(answered(503));
   await using engine = await openEngine({ sender });
   const { id } = await engine.create({ callback: HOOKS });
@@ -173,7 +172,6 @@ test.each([
 ] as readonly (readonly [string, Behaviour, string])[])(
   "a receiver that %s is met as a target is: one call, one of our sentences",
   async (_what, behaviour, sentence) => {
-    verifies("hostile.4.callback-mail");
     await using hooks = await openRawTarget(behaviour);
     await using engine = await openEngine({ env: { ATTEMPT_TIMEOUT_MS: "300" } });
     const { id } = await engine.create({ approve: true, callback: hooks.url() });
@@ -185,7 +183,6 @@ test.each([
 );
 
 test("an answer of any size is an arrival, and none of it is kept", async () => {
-  verifies("hostile.4.callback-mail");
   await using hooks = await openRawTarget(floods("HTTP/1.1 200 OK\r\n\r\n", "x".repeat(65_536)));
   await using engine = await openEngine();
   const { id } = await engine.create({ approve: true, callback: hooks.url() });
@@ -194,7 +191,6 @@ test("an answer of any size is an arrival, and none of it is kept", async () => 
 });
 
 test("a retry begins a run with callbacks of its own; that of the old run still arrives", async () => {
-  verifies("decision.3.retry-owes");
   const { sender, callbacks, state } = receiver(REFUSED, answered(200));
   state.toActions = answered(500);
   await using engine = await openEngine({ sender });

@@ -7,7 +7,6 @@ import type { Outcome } from "../../src/domain/outcome.ts";
 import type { OutboundRequest } from "../../src/ports/sender.ts";
 import { answering } from "../actions/senders.ts";
 import { CLOCK_TOLERANCE_MS } from "../../src/domain/limits.ts";
-import { verifies } from "../spec/verifies.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
@@ -40,7 +39,6 @@ async function rest(isSo: () => boolean | Promise<boolean>): Promise<boolean> {
 
 describe("a wall clock that is set back by an hour", () => {
   test("puts no retry off: it comes at the moment at which it was due", async () => {
-    verifies("hostile.f9", "hostile.5.clock");
     const sender = answering(FAILED, answered(200));
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({});
@@ -61,7 +59,6 @@ describe("a wall clock that is set back by an hour", () => {
   });
 
   test("while it is down leaves a retry no further away than the step that it was given", async () => {
-    verifies("hostile.f9", "hostile.5.clock");
     const folder = newFolder();
     const before = await openEngine({ folder, sender: answering(FAILED) });
     const { id } = await before.create({});
@@ -81,7 +78,6 @@ describe("a wall clock that is set back by an hour", () => {
   });
 
   test("holds up nothing that waits for its first attempt", async () => {
-    verifies("hostile.5.clock");
     const folder = newFolder();
     const before = await openEngine({ folder, starts: false });
     const { id } = await before.create({});
@@ -92,7 +88,6 @@ describe("a wall clock that is set back by an hour", () => {
   });
 
   test("shortens no Retry-After, and lengthens none", async () => {
-    verifies("hostile.f9", "hostile.5.clock", "decision.4.retry-after");
     const asked: Outcome = { ...answered(503), retryAfter: "7200" } as Outcome;
     const sender = answering(asked, answered(200));
     await using engine = await openEngine({ sender });
@@ -116,7 +111,6 @@ describe("a wall clock that is set back by an hour", () => {
   });
 
   test("delays no callback", async () => {
-    verifies("hostile.5.clock");
     let isUp = false;
     await using receiver = new Target(() => new Response(null, { status: isUp ? 200 : 500 }));
     await using target = new Target(200);
@@ -132,7 +126,6 @@ describe("a wall clock that is set back by an hour", () => {
 });
 
 test("a wall clock that is set forward ends nothing early that is in flight, and says nothing of it", async () => {
-  verifies("hostile.5.clock", "hostile.f9");
   const gate = Promise.withResolvers<Outcome>();
   const arrived = Promise.withResolvers<void>();
   let sends = 0;
@@ -161,7 +154,6 @@ describe("a process that stands still for longer than every lease", () => {
   const LONG_MS = 10 * 60_000;
 
   test("ends nothing that is in flight: its answer counts when it comes", async () => {
-    verifies("hostile.5.clock");
     const gate = Promise.withResolvers<Outcome>();
     const arrived = Promise.withResolvers<void>();
     const sender = {
@@ -181,7 +173,6 @@ describe("a process that stands still for longer than every lease", () => {
   });
 
   test("sends what has come due meanwhile within the slots, and each once", async () => {
-    verifies("hostile.5.clock", "hostile.5.sends");
     const flying = { now: 0, most: 0 };
     const times = new Map<string, number>();
     const sender = {
@@ -212,7 +203,6 @@ const RETRIES = 6;
 const SEED = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
 test("whatever the wall clock does, no attempt is lost, doubled or later than its longest step", async () => {
-  verifies("hostile.f9", "hostile.5.clock", "hostile.5.sends");
   const jump = fc.constantFrom(0, -3_000, -10_000, -HOUR_MS, -DAY_MS, 3_000, HOUR_MS, DAY_MS);
   const property = fc.asyncProperty(fc.array(jump, { minLength: RETRIES, maxLength: RETRIES }), async (jumps) => {
     const sentMs: number[] = [];

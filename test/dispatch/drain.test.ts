@@ -4,12 +4,10 @@ import type { Sender } from "../../src/ports/sender.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { answering } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
 import { Target } from "../support/target.ts";
 
 test("a stop lets what is in flight end and claims nothing more", async () => {
-  verifies("decision.11.sigterm");
   const gate = Promise.withResolvers<void>();
   await using target = new Target(async () => {
     await gate.promise;
@@ -50,7 +48,6 @@ test("a stop waits for an action that is created and claimed while it begins", a
 });
 
 test("what outlasts the drain limit is interrupted and recorded as unknown", async () => {
-  verifies("hostile.5.stop-bounded");
   const arrived = Promise.withResolvers<void>();
   const sender: Sender = {
     send: (_request, { stop }) => {

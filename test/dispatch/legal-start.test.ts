@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { ACTION_STATUSES } from "../../src/domain/action.ts";
-import { verifies } from "../spec/verifies.ts";
 import { answering } from "../actions/senders.ts";
 import { openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
@@ -47,7 +46,6 @@ describe("a hand can't leave behind", () => {
     ["attempts below none", { attempts: -1 }],
     ["a revision that was never", { revision: 0 }],
   ])("%s", async (_name, changes) => {
-    verifies("hostile.5.legal-start");
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({});
     const db = new Database(join(engine.folder, "outgate.db"));
@@ -86,7 +84,6 @@ const ROWS = Number(process.env["ROWS"] ?? 250);
 const HOUR_MS = 3_600_000;
 
 test("whatever rows a start finds, within five seconds each is on its way or ended, and none is sent unasked", async () => {
-  verifies("hostile.5.legal-start", "hostile.5.sends", "hostile.5.final");
   const folder = newFolder();
   const before = await openEngine({ folder, starts: false });
   const made = await Promise.all(Array.from({ length: ROWS }, () => before.create({})));

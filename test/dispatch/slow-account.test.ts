@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import type { Caller } from "../../src/domain/caller.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { anAccount } from "../support/factory.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";
@@ -37,7 +36,6 @@ async function deliver(engine: Engine, caller: Caller, url: string): Promise<rea
 const p99 = (timesMs: readonly number[]) => timesMs[Math.floor(timesMs.length * 0.99)] ?? 0;
 
 test("300 slow targets of one account cost another one under 50 ms", async () => {
-  verifies("hostile.f14", "decision.10.dispatch-concurrency");
   // It takes every request and answers none, at 300 addresses.
   await using slow = await openRawTarget(() => {}, { address: "0.0.0.0" });
   await using quick = await openRawTarget(answers(200));

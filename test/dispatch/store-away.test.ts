@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
+import { CLAIM_AGAIN_MS, SMALL_ROW_BYTES_MAX } from "../../src/domain/limits.ts";
 import type { Outcome } from "../../src/domain/outcome.ts";
-import { type ActionStore, type Store, StoreUnavailable } from "../../src/ports/store.ts";
+import { type ActionStore, type Store, StoreBusy, StoreUnavailable } from "../../src/ports/store.ts";
 import type { Sender } from "../../src/ports/sender.ts";
 import { holding } from "../actions/senders.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openEngine } from "../support/engine.ts";
+import { eventually } from "../support/eventually.ts";
 import { temporaryFolder } from "../support/store.ts";
 
 const OK: Outcome = {
@@ -44,7 +45,6 @@ function counting(): Sender & { count: number } {
 }
 
 test("what can't be claimed is not sent, and goes out when the store is back", async () => {
-  verifies("hostile.5.row-first");
   const { state, wrapStore } = breakable("claim");
   const sender = counting();
   await using engine = await openEngine({ sender, wrapStore });
@@ -55,17 +55,39 @@ test("what can't be claimed is not sent, and goes out when the store is back", a
   engine.clock.advance(1_000);
   await turn();
   expect(sender.count).toBe(0);
+  expect(engine.paused()).toEqual({ actions: true, callbacks: false, mails: false });
   state.away = false;
   engine.clock.advance(1_000);
   await engine.saw(id, { status: "completed", attempts: 1 });
   expect(sender.count).toBe(1);
+  expect(engine.paused()).toEqual({ actions: false, callbacks: false, mails: false });
   expect(engine.lines.map(({ event }) => event)).toEqual(
     expect.arrayContaining(["dispatch.paused", "dispatch.resumed"]),
   );
 });
 
+test("a store that has too much to write pauses nothing: what was not claimed is claimed in a moment", async () => {
+  let isBusy = true;
+  const wrapStore = (store: Store): Store => {
+    const create: ActionStore["create"] = (creation) => store.actions.create({ ...creation, claim: null });
+    const claim: ActionStore["claim"] = (due, at) =>
+      isBusy ? Promise.reject(new StoreBusy("Too much waits.")) : store.actions.claim(due, at);
+    return { ...store, actions: { ...store.actions, create, claim } };
+  };
+  const sender = counting();
+  await using engine = await openEngine({ sender, wrapStore });
+  const small = await engine.create({});
+  const large = await engine.create({ body: JSON.stringify("x".repeat(SMALL_ROW_BYTES_MAX)) });
+  await engine.store.probe();
+  isBusy = false;
+  engine.clock.advance(CLAIM_AGAIN_MS);
+  await engine.saw(small.id, { status: "completed", attempts: 1 });
+  await engine.saw(large.id, { status: "completed", attempts: 1 });
+  expect(sender.count).toBe(2);
+  expect(engine.lines.filter(({ event }) => event.startsWith("dispatch."))).toEqual([]);
+});
+
 test("a result that can't be recorded at once is recorded later, and not sent again", async () => {
-  verifies("hostile.5.sends");
   const { state, wrapStore } = breakable("apply");
   const sender = counting();
   await using engine = await openEngine({ sender, wrapStore });
@@ -80,7 +102,6 @@ test("a result that can't be recorded at once is recorded later, and not sent ag
 });
 
 test("a store that is away at the start holds up no start: what was in flight is ended when it is back", async () => {
-  verifies("hostile.5.away-at-start");
   await using folder = await temporaryFolder();
   const gate = Promise.withResolvers<Outcome>();
   const arrived = Promise.withResolvers<void>();
@@ -112,12 +133,10 @@ test("a store that is away at the start holds up no start: what was in flight is
 });
 
 test("a store that goes away while a start looks for what was in flight holds up no start either", async () => {
-  verifies("hostile.5.away-at-start");
   const state = { away: true };
   const wrapStore = (store: Store): Store => {
     const refuse = () => Promise.reject(new StoreUnavailable("The disk is away."));
-    const orphans: ActionStore["orphans"] = (before, limit) =>
-      state.away ? refuse() : store.actions.orphans(before, limit);
+    const orphans: ActionStore["orphans"] = (...asked) => (state.away ? refuse() : store.actions.orphans(...asked));
     const position: ActionStore["position"] = () => (state.away ? refuse() : store.actions.position());
     return { ...store, actions: { ...store.actions, orphans, position } };
   };
@@ -139,10 +158,10 @@ test("what is created while a start ends its orphans is none of them", async () 
     sender,
     wrapStore: (inner) => {
       const store = wrapStore(inner);
-      const orphans: ActionStore["orphans"] = async (leaseBefore, limit) => {
+      const orphans: ActionStore["orphans"] = async (...page) => {
         asked.resolve();
         await go.promise;
-        return store.actions.orphans(leaseBefore, limit);
+        return store.actions.orphans(...page);
       };
       // A create is its own claim here.
       const create: ActionStore["create"] = (creation) => inner.actions.create(creation);
@@ -162,8 +181,7 @@ test("what is created while a start ends its orphans is none of them", async () 
   await engine.saw(id, { status: "completed", attempts: 1 });
 });
 
-test("where the secrets that sign can't be read nothing has left, and nobody is told that it may have", async () => {
-  verifies("hostile.5.row-first");
+test("where the secrets that sign can't be read nothing has left: the attempt does not count, even of one", async () => {
   const state = { away: true };
   const wrapStore = (store: Store): Store => {
     const refuse = () => Promise.reject(new StoreUnavailable("The disk is away."));
@@ -172,22 +190,21 @@ test("where the secrets that sign can't be read nothing has left, and nobody is 
   };
   const sender = counting();
   await using engine = await openEngine({ sender, wrapStore });
-  const { id } = await engine.create({ onUnknown: "stop" });
-  await engine.saw(id, { status: "pending", attempts: 1 });
-  expect(await engine.happenings(id)).toContainEqual(
-    expect.objectContaining({ type: "attempt", outcome: "not_sent", next_retry_at: expect.any(String) }),
-  );
+  const { id } = await engine.create({ onUnknown: "stop", retries: 1 });
+  await engine.saw(id, { status: "pending", attempts: 0 });
+  expect((await engine.happenings(id)).at(-1)).toEqual({
+    type: "not_started",
+    reason: "Nothing was sent: the service could not use its database.",
+  });
   state.away = false;
-  // To the end of the pause, and then to the retry.
+  await eventually(() => engine.lines.find(({ event }) => event === "dispatch.paused") ?? null, "the pause");
   engine.clock.advance(1_000);
-  await engine.store.probe();
-  engine.clock.advance(2_000);
-  await engine.saw(id, { status: "completed", attempts: 2 });
+  await engine.saw(id, { status: "completed", attempts: 1 });
   expect(sender.count).toBe(1);
+  expect(await engine.renderMetrics()).toContain('outgate_claims_returned_total{of="action"} 1');
 });
 
-test("where a callback's body can't be read nothing has left, and it goes out on its schedule", async () => {
-  verifies("hostile.5.row-first");
+test("where a callback's body can't be read nothing has left: the attempt does not count", async () => {
   const state = { away: true };
   const wrapStore = (store: Store): Store => {
     const refuse = () => Promise.reject(new StoreUnavailable("The disk is away."));
@@ -198,12 +215,11 @@ test("where a callback's body can't be read nothing has left, and it goes out on
   await using engine = await openEngine({ sender, wrapStore });
   const { id } = await engine.create({ approve: true, callback: "http://127.0.0.1:9/hook" });
   expect(await engine.told(id, "callback", 1)).toMatchObject([
-    { delivered: false, attempts: 1, error: "Nothing was sent: the service could not use its database." },
+    { delivered: false, attempts: 0, error: "Nothing was sent: the service could not use its database." },
   ]);
   state.away = false;
+  await eventually(() => engine.lines.find(({ event }) => event === "dispatch.paused") ?? null, "the pause");
   engine.clock.advance(1_000);
-  await engine.store.probe();
-  engine.clock.advance(4_000);
-  expect((await engine.told(id, "callback", 2)).at(-1)).toMatchObject({ delivered: true, attempts: 2 });
+  expect((await engine.told(id, "callback", 2)).at(-1)).toMatchObject({ delivered: true, attempts: 1 });
   expect(sender.count).toBe(1);
 });

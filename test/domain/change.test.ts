@@ -11,7 +11,6 @@ import {
   retry,
 } from "../../src/domain/change.ts";
 import type { Operation } from "../../src/domain/transition.ts";
-import { verifies } from "../spec/verifies.ts";
 import { anAction, aDecision, later, NOON } from "../support/factory.ts";
 
 const RESULT = {
@@ -53,7 +52,6 @@ function allowed(step: Change | Refusal): Change {
 
 describe("a new action", () => {
   test("is due at once, or held with nothing due", () => {
-    verifies("spec.state.create-pending", "spec.state.create-held");
     const blank = {
       run: 1,
       attempts: 0,
@@ -70,7 +68,6 @@ describe("a new action", () => {
   });
 
   test("has a next retry only while it waits between two attempts", () => {
-    verifies("spec.action.next-retry-at");
     const dueAt = later(2_000);
     expect(nextRetryAt(anAction({ status: "pending", attempts: 1, dueAt }))).toEqual(dueAt);
     expect(nextRetryAt(anAction({ status: "pending", attempts: 0, dueAt }))).toBeNull();
@@ -82,7 +79,6 @@ describe("a new action", () => {
 
 describe("a yes", () => {
   test("makes the held action due at once, says by whom, and touches nothing else", () => {
-    verifies("spec.approve.moves", "spec.state.approval-approved", "spec.action.approved-at", "decision.3.approved-by");
     const held = worn("awaiting_approval");
     const input: ApprovalInput = { actor: "key:boss", reason: "fine", now: NOON, digest: "of the request" };
     expect(approve(held, input)).toEqual({
@@ -106,7 +102,6 @@ describe("a cancel", () => {
     ["awaiting_approval", "rejected"],
     ["pending", "cancelled"],
   ] as const)("of what is %s is told as %s and keeps what has happened so far", (status, type) => {
-    verifies("spec.cancel.moves", "spec.state.pending-cancel", "spec.state.approval-rejected", "spec.approval.reject");
     const action = worn(status);
     const input: DecisionInput = { actor: "email:a@example.com", reason: null, now: NOON };
     expect(cancel(action, input)).toEqual({
@@ -121,7 +116,6 @@ describe("a retry", () => {
   test.each(["failed", "cancelled"] as const)(
     "of what has %s begins a new run with nothing left of the last",
     (status) => {
-      verifies("spec.retry.moves", "decision.3.retry-new-run", "decision.3.retry-clears-approval");
       const action = worn(status);
       expect(retry(action, { actor: "key:boss", reason: "again", now: NOON })).toEqual({
         before: action,
@@ -132,7 +126,6 @@ describe("a retry", () => {
   );
 
   test.each(["failed", "cancelled"] as const)("of what needs a yes and has %s is held again", (status) => {
-    verifies("decision.3.retry-held", "decision.3.retry-clears-approval");
     const action = worn(status, { approve: true });
     expect(retry(action, { actor: "key:boss", reason: null, now: NOON })).toEqual({
       before: action,
@@ -142,7 +135,6 @@ describe("a retry", () => {
   });
 
   test("of what was approved releases nothing: one yes, one run", () => {
-    verifies("decision.3.retry-held");
     let action = anAction({ approve: true });
     for (const run of [1, 2, 3]) {
       expect(action).toMatchObject({
@@ -174,7 +166,6 @@ describe("what is not allowed", () => {
   test.each(NOT_ALLOWED)(
     "%s of what is %s is refused, and the sentence says which, what and why",
     (operation, status) => {
-      verifies("spec.approve.not-approvable", "spec.cancel.not-cancellable", "spec.retry.not-retryable");
       const action = worn(status);
       const refusal = LAWS[operation](action, aDecision());
       const told = {

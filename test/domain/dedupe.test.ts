@@ -1,13 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES, type ActionRequest } from "../../src/domain/action.ts";
 import { answersFor, differs, isInWindow } from "../../src/domain/dedupe.ts";
-import { verifies } from "../spec/verifies.ts";
 import { aRequest, later, NOON } from "../support/factory.ts";
 
 const DAY_MS = 86_400_000;
 
 test("an action answers for its key for 24 h, and not a millisecond longer", () => {
-  verifies("decision.3.window", "spec.limit.dedupe-window", "spec.dedupe.window", "spec.idempotency.window");
   expect(isInWindow(NOON, NOON)).toBe(true);
   expect(isInWindow(NOON, later(DAY_MS - 1))).toBe(true);
   expect(isInWindow(NOON, later(DAY_MS))).toBe(false);
@@ -16,7 +14,6 @@ test("an action answers for its key for 24 h, and not a millisecond longer", () 
 });
 
 test("an idempotency key means its action whatever became of it, a dedupe key all but a failed one", () => {
-  verifies("spec.dedupe.ignores-failed", "decision.3.dedupe-ignores-failed", "decision.3.idempotency-first");
   expect(ACTION_STATUSES.filter((status) => !answersFor("idempotency", status))).toEqual([]);
   expect(ACTION_STATUSES.filter((status) => !answersFor("dedupe", status))).toEqual(["failed"]);
 });
@@ -47,12 +44,10 @@ describe("what differs", () => {
     ["notify", { notifyEmail: null }],
     ["callback", { callback: null }],
   ] as const satisfies readonly (readonly [string, Partial<ActionRequest>])[])("in %s is named", (field, change) => {
-    verifies("decision.3.differs");
     expect(differs(STORED, { ...STORED, ...change })).toEqual([field]);
   });
 
   test("is nothing between a request and itself, however its headers are ordered and spelt", () => {
-    verifies("decision.3.differs");
     expect(differs(STORED, { ...STORED })).toEqual([]);
     expect(differs(STORED, { ...STORED, headers: { "x-plan": "b", ACCEPT: "text/plain" } })).toEqual([]);
     expect(differs(aRequest({ headers: null }), aRequest({ headers: {} }))).toEqual([]);
@@ -63,7 +58,6 @@ describe("what differs", () => {
   });
 
   test("is told all at once, in the order of the fields", () => {
-    verifies("decision.3.differs");
     const other: ActionRequest = {
       ...STORED,
       url: "https://other.example.com/",

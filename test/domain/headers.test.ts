@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { headerIssues } from "../../src/domain/headers.ts";
-import { verifies } from "../spec/verifies.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -28,7 +27,6 @@ describe("headers that may go", () => {
     ["64 headers", many(64, 10)],
     ["16,384 bytes of names and values", many(4, 4_096)],
   ])("%s", (_name, headers) => {
-    verifies("decision.5.agent-headers", "hostile.2.allowed", "hostile.2.name", "hostile.2.value", "hostile.2.count");
     expect(headerIssues(headers, true)).toEqual([]);
   });
 
@@ -38,12 +36,10 @@ describe("headers that may go", () => {
     "application/vnd.api+json",
     "application/a.b-c+json ;x=y",
   ])("a body of the type %s", (type) => {
-    verifies("hostile.2.content-type");
     expect(fieldsOf({ "Content-Type": type })).toEqual([]);
   });
 
   test.each(["text/plain", "application/xml", ""])("no body of the type %p", (type) => {
-    verifies("hostile.2.content-type");
     expect(fieldsOf({ "Content-Type": type }, false)).toEqual([]);
   });
 });
@@ -67,13 +63,6 @@ describe("headers that may not go", () => {
     ["16,385 bytes of names and values", { ...many(4, 4_096), n003: "v".repeat(4_093) }, ["headers"]],
     ["two names that differ in case", { Accept: "a", ACCEPT: "b", accept: "c" }, ["headers.ACCEPT", "headers.accept"]],
   ])("%s", (_name, headers, fields) => {
-    verifies(
-      "decision.5.agent-headers",
-      "hostile.2.name",
-      "hostile.2.value",
-      "hostile.2.count",
-      "hostile.2.equal-names",
-    );
     expect(fieldsOf(headers)).toEqual(fields);
   });
 
@@ -86,7 +75,6 @@ describe("headers that may not go", () => {
   test.each(["text/plain", "application/jsonx", "application/+json", "application/json, text/plain", "", "json"])(
     "a body of the type %p",
     (type) => {
-      verifies("hostile.2.content-type");
       expect(fieldsOf({ "content-type": type })).toEqual(["headers.content-type"]);
     },
   );
@@ -134,12 +122,20 @@ const DENIED = [
   "x-method-override",
   "x-original-url",
   "x-rewrite-url",
+  "x-original-method",
+  "x-host",
+  "true-client-ip",
+  "cf-connecting-ip",
+  "x-client-ip",
+  "x-remote-user",
+  "x-ms-client-principal-name",
+  "x-goog-authenticated-user-email",
+  "x-amzn-oidc-identity",
+  "x-auth-request-email",
 ];
 
 describe("a denied name", () => {
   test.each(DENIED)("%s is refused in every case, and with _ for -", (name) => {
-    verifies("decision.5.agent-headers", "hostile.b89", "hostile.2.denied-hop", "hostile.2.denied-ours");
-    verifies("hostile.2.denied-override", "hostile.2.denied-spelling");
     const capital = name.replaceAll(/(^|-)[a-z]/g, (letter) => letter.toUpperCase());
     const spellings = [name, name.toUpperCase(), capital, name.replaceAll("-", "_"), capital.replace("-", "_")];
     for (const spelling of spellings) {

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { ACTION_ID, encodeId, firstActionId } from "../../src/domain/id.ts";
 import { systemIds } from "../../src/ids.ts";
-import { verifies } from "../spec/verifies.ts";
 import { later, NOON } from "../support/factory.ts";
 
 const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
@@ -12,7 +11,6 @@ const sixteenBytes = fc.uint8Array({ minLength: 16, maxLength: 16 });
 
 describe("an id", () => {
   test("is a prefixed text and no UUID", () => {
-    verifies("spec.action.id", "spec.convention.prefixed-ids");
     expect(systemIds.action(NOON)).toMatch(/^act_[0-9a-z]{26}$/);
     expect(systemIds.action(NOON)).toMatch(ACTION_ID);
     expect(systemIds.account()).toMatch(/^acc_[0-9a-z]{26}$/);

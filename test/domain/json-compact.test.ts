@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { compactJson } from "../../src/domain/json-compact.ts";
 import { parseExactly } from "../../src/domain/json.ts";
-import { verifies } from "../spec/verifies.ts";
 
 const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 console.log(`compact json: seed ${seed}`);
@@ -99,12 +98,10 @@ describe("a JSON text without white space", () => {
     ["[-0, 1e5, 1E+5, 0.10e-1]", "[-0,1e5,1E+5,0.10e-1]"],
     [`\ufeff{ }`, "{}"],
   ])("of %j is %j", (text, expected) => {
-    verifies("hostile.1.one-json-text");
     expect(compact(text)).toBe(expected);
   });
 
   test.each(NONE)("of %j is none: it is no JSON", (text) => {
-    verifies("hostile.1.one-json-text");
     expect(isJson(text.replace(/^\ufeff/, ""))).toBe(false);
     expect(compact(text)).toBeNull();
   });

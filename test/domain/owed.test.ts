@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES, type ActionStatus } from "../../src/domain/action.ts";
 import type { Actor } from "../../src/domain/actor.ts";
 import { type CallbackEvent, hostOf, type Owed, owedOn, owingHost } from "../../src/domain/owed.ts";
-import { verifies } from "../spec/verifies.ts";
 
 const EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
   pending: null,
@@ -22,7 +21,6 @@ describe.each(ACTION_STATUSES)("an action that is %s now", (status) => {
   const mail: readonly Owed[] = isHeld ? [{ kind: "mail", event: "approval", target: EMAIL }] : [];
 
   test("owes a callback where there is news, and a mail where it is held", () => {
-    verifies("decision.8.types");
     for (const approve of [true, false]) {
       expect(owedOn({ status, approve, callback: CALLBACK, notifyEmail: EMAIL }, [])).toEqual([...callback, ...mail]);
     }

@@ -25,6 +25,19 @@ test("a decision is told with whoever made it, and a no ends the run", () => {
   expect(rejected).toMatchObject({ status: "cancelled", approvedBy: null, finishedAt: later(9) });
 });
 
+test("an attempt that never began is none: the action is due at once, and was not started if it was the first", () => {
+  const begun = [entry("pending", decided("approved"), 1), entry("active", { type: "started" }, 2)];
+  const back = entry("pending", { type: "not_started", reason: "Nothing was sent." }, 3);
+  expect(pastOf(now, [...begun, back])).toMatchObject({
+    attempts: 0,
+    startedAt: null,
+    dueAt: later(3),
+    status: "pending",
+  });
+  const again = entry("active", { type: "started" }, 4);
+  expect(pastOf(now, [...begun, back, again])).toMatchObject({ attempts: 1, startedAt: later(4) });
+});
+
 test("what is told beside the changes of state changes nothing", () => {
   const told = { event: "action.awaiting_approval", delivered: true, attempts: 1, error: null, next_retry_at: null };
   const held = entry("awaiting_approval", decided("retried"));

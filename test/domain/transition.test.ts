@@ -1,24 +1,32 @@
 import { expect, test } from "bun:test";
 import { ACTION_STATUSES, type ActionStatus, isTerminal } from "../../src/domain/action.ts";
 import { next, type Operation, operationsIn, sources, type Trigger } from "../../src/domain/transition.ts";
-import { verifies } from "../spec/verifies.ts";
 
 const NOWHERE = {
   approve: null,
   cancel: null,
   dispatch: null,
+  unclaim: null,
   succeed: null,
   reschedule: null,
   exhaust: null,
+  set_aside: null,
   retry: null,
   hold: null,
 } as const;
 
 /** The whole machine once more, as the specification and the decisions draw it. */
 const MACHINE: Readonly<Record<ActionStatus, Readonly<Record<Trigger, ActionStatus | null>>>> = {
-  pending: { ...NOWHERE, dispatch: "active", cancel: "cancelled" },
-  active: { ...NOWHERE, succeed: "completed", reschedule: "pending", exhaust: "failed" },
-  awaiting_approval: { ...NOWHERE, approve: "pending", cancel: "cancelled" },
+  pending: { ...NOWHERE, dispatch: "active", cancel: "cancelled", set_aside: "failed" },
+  active: {
+    ...NOWHERE,
+    unclaim: "pending",
+    succeed: "completed",
+    reschedule: "pending",
+    exhaust: "failed",
+    set_aside: "failed",
+  },
+  awaiting_approval: { ...NOWHERE, approve: "pending", cancel: "cancelled", set_aside: "failed" },
   completed: NOWHERE,
   failed: { ...NOWHERE, retry: "pending", hold: "awaiting_approval" },
   cancelled: { ...NOWHERE, retry: "pending", hold: "awaiting_approval" },
@@ -36,28 +44,10 @@ const OPERATIONS_IN: Readonly<Record<ActionStatus, readonly Operation[]>> = {
 };
 
 test.each(ACTION_STATUSES)("from %s every trigger leads where the table says, and nowhere else", (status) => {
-  verifies(
-    "spec.state.no-others",
-    "spec.state.pending-dispatch",
-    "spec.state.pending-cancel",
-    "spec.state.active-success",
-    "spec.state.active-retry",
-    "spec.state.active-max-retries",
-    "spec.state.approval-approved",
-    "spec.state.approval-rejected",
-  );
   expect(Object.fromEntries(TRIGGERS.map((trigger) => [trigger, next(status, trigger)]))).toEqual(MACHINE[status]);
 });
 
 test.each(ACTION_STATUSES)("the operations of %s are those of the table", (status) => {
-  verifies(
-    "spec.actions.pending",
-    "spec.actions.awaiting-approval",
-    "spec.actions.failed",
-    "spec.actions.cancelled",
-    "decision.3.actions-empty",
-    "spec.action.actions",
-  );
   expect(operationsIn(status)).toEqual(OPERATIONS_IN[status]);
 });
 
@@ -69,7 +59,6 @@ test("the statuses from which a trigger is allowed are those of the table", () =
 });
 
 test("only completed, failed and cancelled are final, and only a retry leads out of them", () => {
-  verifies("decision.11.final-state", "hostile.5.final");
   expect(ACTION_STATUSES.filter(isTerminal)).toEqual(["completed", "failed", "cancelled"]);
   for (const status of ACTION_STATUSES.filter(isTerminal)) {
     const ways = TRIGGERS.filter((trigger) => next(status, trigger) !== null);

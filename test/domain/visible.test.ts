@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { visibleText } from "../../src/domain/visible.ts";
-import { verifies } from "../spec/verifies.ts";
 
 test("text that can be seen is left as it is, emoji too", () => {
   for (const text of [
@@ -26,7 +25,6 @@ test.each([
   ["fillers", "\u3164\u115F\u2800", "<U+3164><U+115F><U+2800>"],
   ["half of a pair", "\ud83d!", "<U+D83D>!"],
 ])("shows %s by its code", (_what, text, shown) => {
-  verifies("hostile.7.control-characters");
   expect(visibleText(text)).toBe(shown);
 });
 

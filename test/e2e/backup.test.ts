@@ -11,7 +11,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { verifies } from "../spec/verifies.ts";
 import { newFolder, Service } from "../support/service.ts";
 import { temporaryFolder } from "../support/store.ts";
 
@@ -49,7 +48,6 @@ describe("a backup by the commands of docs/operations.md", () => {
   test(
     "of a running service holds everything that was acknowledged before it, and is restored",
     async () => {
-      verifies("hostile.6.sealed");
       const [backUp = "", restore = ""] = await blocksOf("Back up and restore");
       expect(backUp).toContain("outgate backup");
       await using folder = await temporaryFolder();
@@ -167,7 +165,6 @@ describe("a backup is refused", () => {
 });
 
 test("the folder of a service has no file that others can read", async () => {
-  verifies("hostile.6.file-mode");
   const folder = newFolder();
   try {
     await using service = new Service({ folder });

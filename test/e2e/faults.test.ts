@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { lateArrivals } from "../http/late.ts";
 import { canMount } from "../db/processes.ts";
-import { verifies } from "../spec/verifies.ts";
+import { answeredWhileFull } from "../support/faults/answered-full.ts";
 import { canCut, powerCuts } from "../support/faults/power-cut.ts";
 import { diskErrors } from "../support/faults/disk-errors.ts";
 import { diskFull } from "../support/faults/disk-full.ts";
@@ -35,7 +35,6 @@ groups?.end();
 test.concurrent.each(POINTS)(
   "killed %s, with %i attempts",
   async (point, retries) => {
-    verifies("hostile.f2", "hostile.5.never-lost", "hostile.5.sends");
     held(await killAt(point, retries));
   },
   BOUND_MS,
@@ -44,7 +43,6 @@ test.concurrent.each(POINTS)(
 test.concurrent.skipIf(!canCut())(
   "the power is cut",
   async () => {
-    verifies("hostile.f3", "hostile.5.never-lost", "decision.11.sync-full");
     held(await powerCuts(1, Math.random));
   },
   BOUND_MS,
@@ -53,7 +51,6 @@ test.concurrent.skipIf(!canCut())(
 test.concurrent.skipIf(!has("strace"))(
   "a failed fsync",
   async () => {
-    verifies("hostile.f4");
     held(await diskErrors({ call: "fsync", error: "EIO", from: 5, count: 3, isAlone: false }));
   },
   BOUND_MS,
@@ -62,8 +59,15 @@ test.concurrent.skipIf(!has("strace"))(
 test.concurrent.skipIf(!canMount())(
   "a full disk, while it runs and at the start",
   async () => {
-    verifies("hostile.f5", "hostile.5.away-at-start", "hostile.5.row-first");
     for (const when of ["while it runs", "at the start"] as const) held(await diskFull(when));
+  },
+  BOUND_MS,
+);
+
+test.concurrent.skipIf(!canMount())(
+  "answers that come while the disk is full",
+  async () => {
+    held(await answeredWhileFull(0));
   },
   BOUND_MS,
 );
@@ -71,7 +75,6 @@ test.concurrent.skipIf(!canMount())(
 test.concurrent(
   "a start with a herd of actions that are due",
   async () => {
-    verifies("hostile.f21");
     held(await herd(500, false));
   },
   BOUND_MS,
@@ -80,7 +83,6 @@ test.concurrent(
 test.concurrent.skipIf(groups === null)(
   "200 MB of memory",
   async () => {
-    verifies("hostile.f22");
     held(await outOfMemory(10));
   },
   BOUND_MS,
@@ -89,7 +91,6 @@ test.concurrent.skipIf(groups === null)(
 test.concurrent.skipIf(!has("nft"))(
   "packets that are lost",
   async () => {
-    verifies("hostile.5.packets");
     held(await packetsLost(10));
   },
   BOUND_MS,
@@ -98,7 +99,6 @@ test.concurrent.skipIf(!has("nft"))(
 test.concurrent(
   "all of it",
   async () => {
-    verifies("hostile.f27", "hostile.5.never-lost", "hostile.5.final");
     held(await mixedFaults(500, Math.random));
   },
   BOUND_MS,
@@ -107,7 +107,6 @@ test.concurrent(
 test.concurrent(
   "B124 what does not arrive in time is closed, whoever waits for an action is not, and others are served",
   async () => {
-    verifies("hostile.b124", "hostile.1.arrival", "hostile.1.arrival-longer");
     held(await lateArrivals());
   },
   BOUND_MS,

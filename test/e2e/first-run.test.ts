@@ -1,14 +1,12 @@
 import { expect, test } from "bun:test";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { verifies } from "../spec/verifies.ts";
-import { Service } from "../support/service.ts";
+import { newFolder, Service } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const keysIn = (output: string) => output.match(/og_[0-9A-Za-z]{36}/g) ?? [];
 
 test("the first start needs no settings, shows two keys and a line that works when it is pasted", async () => {
-  verifies("decision.7.first-start-keys", "decision.10.bootstrap-api-key");
   await using service = new Service({ env: { BOOTSTRAP_API_KEY: "" } });
   const url = await service.ready();
   await until(() => service.output.includes("sync"));
@@ -16,16 +14,16 @@ test("the first start needs no settings, shows two keys and a line that works wh
   const [ownerKey, agentKey] = keysIn(welcome);
   expect(ownerKey).not.toBe(agentKey);
 
-  const curl = /curl[\s\S]*?'\n(?=\n)/.exec(welcome)?.[0] ?? "";
+  const curl = /curl[\s\S]*?\nKEY\n/.exec(welcome)?.[0] ?? "";
   const answer = await pasted(curl);
   expect(answer).toMatchObject({ status: "completed", response_code: 200, attempts: 1 });
 
   const [, address = "", header = ""] =
-    /claude mcp add --transport http outgate (\S+) --header "(.*)"/.exec(welcome) ?? [];
-  expect(header).toBe(`Authorization: Bearer ${agentKey}`);
+    /claude mcp add --transport http outgate (\S+) --scope project --header '(.*)'/.exec(welcome) ?? [];
+  expect(header).toBe("Authorization: Bearer ${OUTGATE_API_KEY}");
   const ping = { method: "POST", body: `{"jsonrpc":"2.0","id":1,"method":"ping"}` };
   const accept = { accept: "application/json, text/event-stream", "content-type": "application/json" };
-  const authorization = header.replace("Authorization: ", "");
+  const authorization = header.replace("Authorization: ", "").replace("${OUTGATE_API_KEY}", () => agentKey ?? "");
   expect((await fetch(address, { ...ping, headers: { ...accept, authorization } })).status).toBe(200);
 
   expect((await service.request("/v1/signing-secret?origin=https://a.example", { key: ownerKey ?? "" })).status).toBe(
@@ -36,6 +34,63 @@ test("the first start needs no settings, shows two keys and a line that works wh
   );
   expect(url).toContain("127.0.0.1");
   expect(await service.end()).toBe(0);
+});
+
+test("a first start that ends before it has shown the keys is repeated: the next one shows keys that work", async () => {
+  await using first = new Service({ env: { BOOTSTRAP_API_KEY: "" } });
+  const { port } = new URL(await first.ready());
+  const folder = newFolder();
+  // The account is made, and then the port is taken.
+  await using second = new Service({ env: { BOOTSTRAP_API_KEY: "", PORT: port }, folder });
+  expect(await second.process.exited).toBe(1);
+  expect(keysIn(second.output + (await second.complaint()))).toEqual([]);
+  await using third = new Service({ env: { BOOTSTRAP_API_KEY: "" }, folder });
+  await third.ready();
+  await until(() => third.output.includes("sync"));
+  const [ownerKey = "", agentKey = ""] = keysIn(third.output);
+  expect((await third.request("/v1/keys", { key: ownerKey })).status).toBe(200);
+  expect((await third.request("/v1/account", { key: agentKey })).status).toBe(200);
+  const link = /http:\S+\/welcome\/[0-9a-f]{64}/.exec(third.output)?.[0] ?? "";
+  expect((await fetch(link)).status).toBe(200);
+  await third.end();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("in production without a terminal the first keys go into a file of this user's, and not into the log", async () => {
+  const folder = newFolder();
+  const env = { BOOTSTRAP_API_KEY: "", NODE_ENV: "production" };
+  const file = join(folder, "data", "outgate.db.first-keys");
+  // Something is in the way: nothing is shown, and the next start shows it.
+  mkdirSync(file, { recursive: true });
+  await using blocked = new Service({ env, folder });
+  await blocked.ready();
+  await until(() => blocked.output.includes("can't be written"));
+  expect(keysIn(blocked.output)).toEqual([]);
+  await blocked.end();
+  rmSync(file, { recursive: true });
+
+  await using service = new Service({ env, folder });
+  await service.ready();
+  await until(() => service.output.includes(file));
+  expect(service.output).not.toMatch(/og_[0-9A-Za-z]{36}|\/welcome\//);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const text = readFileSync(file, "utf8");
+  const [ownerKey = ""] = keysIn(text);
+  expect((await service.request("/v1/keys", { key: ownerKey })).status).toBe(200);
+  expect((await fetch(/http:\S+\/welcome\/[0-9a-f]{64}/.exec(text)?.[0] ?? "")).status).toBe(200);
+  await service.end();
+
+  await using next = new Service({ env, folder });
+  await next.ready();
+  expect(
+    next
+      .log()
+      .map(({ message }) => String(message))
+      .join(),
+  ).toContain("Delete the file");
+  expect(readFileSync(file, "utf8")).toBe(text);
+  await next.end();
+  rmSync(folder, { recursive: true, force: true });
 });
 
 test("the second start shows no key, and what was stored is there", async () => {
@@ -60,7 +115,6 @@ test("database, log of it and key are this user's alone", async () => {
 });
 
 test("a second server on the same file says so and ends", async () => {
-  verifies("hostile.f7");
   const startedMs = performance.now();
   await using first = new Service();
   await first.ready();
@@ -81,7 +135,6 @@ test("a port that is taken is a clear sentence, also when another Outgate has it
 });
 
 test("all that is wrong with the settings is told at once, and nothing is made", async () => {
-  verifies("decision.10.all-problems");
   await using service = new Service({
     env: { PORT: "http", RETRY_BASE_MS: "0", ALLOWED_PRIVATE_TARGETS: "10.0.0.0/8" },
   });
@@ -93,7 +146,6 @@ test("all that is wrong with the settings is told at once, and nothing is made",
 });
 
 test("the start says where calls may go, and warns where HOST is public and BASE_URL is not set", async () => {
-  verifies("decision.5.start-says-policy", "decision.5.start-warns", "hostile.3.policy-logged");
   await using service = new Service({ env: { HOST: "0.0.0.0", ALLOWED_PRIVATE_TARGETS: "10.1.0.0/16" } });
   await service.ready();
   const notices = service.log().flatMap((line) => (line.event === "service.notice" ? [String(line["message"])] : []));

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { rmSync } from "node:fs";
-import { verifies } from "../spec/verifies.ts";
 import { type KeptMail, Mailbox } from "../support/mailbox.ts";
 import { newFolder, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
@@ -8,7 +7,6 @@ import { Target } from "../support/target.ts";
 const HELD = { approve: true, notify: { email: "boss@example.com" } };
 
 test("a person who gets the mail decides by its buttons, and nobody else had to set anything up", async () => {
-  verifies("spec.approval.mail");
   await using mailbox = new Mailbox();
   await using target = new Target(200);
   await using service = new Service({ env: mailbox.env });
@@ -35,7 +33,6 @@ test("a person who gets the mail decides by its buttons, and nobody else had to 
 });
 
 test("a kill in the middle of a mail: the next start sends the same mail at once", async () => {
-  verifies("decision.7.mail-outbox");
   await using mailbox = new Mailbox();
   const folder = newFolder();
   const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();

@@ -1,12 +1,10 @@
 import { expect, test } from "bun:test";
-import { verifies } from "../spec/verifies.ts";
 import { Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 
 const SLOW = 300;
 
 test("three hundred silent calls in flight do not hold up one to a healthy target", async () => {
-  verifies("hostile.4.trap-256");
   const silent = Promise.withResolvers<void>();
   await using slow = new Target(() => silent.promise.then(() => new Response("late")));
   await using healthy = new Target();
@@ -23,7 +21,6 @@ test("three hundred silent calls in flight do not hold up one to a healthy targe
 });
 
 test("the start command lifts the engine's own limit of 256 calls", async () => {
-  verifies("hostile.4.trap-256");
   const { scripts } = (await Bun.file("package.json").json()) as { scripts: Record<string, string> };
   expect(scripts["start"]).toStartWith("BUN_CONFIG_MAX_HTTP_REQUESTS=1024 ");
 });

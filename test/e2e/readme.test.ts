@@ -1,13 +1,11 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { verifies } from "../spec/verifies.ts";
 import { freePort } from "../support/free-port.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
 test("the README's walk: a target that fails twice, a signature that its package verifies, a completed action", async () => {
-  verifies("spec.service.retry", "spec.service.sign", "spec.sync.final");
   await using service = new Service({ env: { RETRY_BASE_MS: "20" } });
   const url = await service.ready();
   const port = await freePort();

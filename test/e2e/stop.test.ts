@@ -1,13 +1,11 @@
 import { expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { verifies } from "../spec/verifies.ts";
 import { Listener } from "../support/listener.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 
 test("SIGTERM with fifty in flight loses and doubles nothing, answers who waits, and exits 0", async () => {
-  verifies("hostile.f20", "decision.11.sigterm");
   await using target = new Target(async () => {
     await Bun.sleep(400);
     return new Response("done");
@@ -50,7 +48,6 @@ test("a stop waits until everything is in the database file: a copy of that file
 });
 
 test("a second signal ends it at once", async () => {
-  verifies("hostile.5.stop-bounded");
   await using target = new Target(() => new Promise<Response>(() => {}));
   await using service = new Service();
   await service.ready();
@@ -68,7 +65,6 @@ test("a second signal ends it at once", async () => {
 });
 
 test("one signal that comes twice, to a group in which timeout(1) passes it on, is one", async () => {
-  verifies("decision.11.sigterm");
   await using target = new Target(async () => {
     await Bun.sleep(400);
     return new Response("done");

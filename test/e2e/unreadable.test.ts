@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { verifies } from "../spec/verifies.ts";
 import { Service } from "../support/service.ts";
 import { temporaryFolder } from "../support/store.ts";
 
@@ -10,7 +9,6 @@ test.each([
   ["outgate.db", (path: string) => writeFileSync(path, readFileSync(path).fill(0x5a, 100, 9_000)), "can't be read"],
   ["outgate.db.key", (path: string) => truncateSync(path, 11), "The key file ./data/outgate.db.key is broken"],
 ] as const)("a damaged %s ends the start with one sentence, and stays as it is", async (name, damage, sentence) => {
-  verifies("hostile.f23", "hostile.5.unreadable-at-start");
   await using folder = await temporaryFolder();
   {
     await using first = new Service({ folder: folder.path });

@@ -7,6 +7,8 @@ export interface Program {
   readonly runners: readonly string[];
   /** Files by name, the snippet in its place. */
   readonly files: (snippet: string) => Readonly<Record<string, string>>;
+  /** Its compiler builds its own library first, which takes a cold machine most of a minute: `npm run test:long` runs it. */
+  readonly isLong?: boolean;
   /** What stands behind the runner. */
   readonly args: readonly string[];
 }
@@ -112,6 +114,7 @@ export const PROGRAMS: readonly Program[] = [
     // Imports come first in a file of Go, so that the rest is a file of its own.
     files: (snippet) => ({ "outgate.go": `package main\n\n${snippet}`, "main.go": GO }),
     args: ["run", "outgate.go", "main.go"],
+    isLong: true,
   },
   {
     language: "Java",

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LIST_LIMIT_DEFAULT, RETRY_BATCH_MAX } from "../../src/domain/limits.ts";
-import { verifies } from "../spec/verifies.ts";
 import { Target } from "../support/target.ts";
 import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
@@ -32,7 +31,6 @@ const linkIn = (html: string, words: string) =>
 
 describe("the list of actions", () => {
   test("shows status, method, host, attempts and age, newest first, and leads to each", async () => {
-    verifies("decision.1.pages");
     await using house = await openRealDoor();
     await using target = new Target(200);
     const bob = await signedIn(house);
@@ -49,7 +47,6 @@ describe("the list of actions", () => {
   });
 
   test("is filtered by the parameters of the API's list, and each filter has its address", async () => {
-    verifies("decision.1.pages");
     await using house = await openRealDoor({ starts: false });
     const bob = await signedIn(house);
     const early = house.engine.clock.now();
@@ -170,7 +167,6 @@ describe("the search", () => {
 
 describe("a bulk retry", () => {
   test("goes through the filter in steps, each of them a form that works without script", async () => {
-    verifies("decision.1.pages");
     await using house = await openRealDoor();
     await using down = new Target(500);
     const bob = await signedIn(house);
@@ -181,7 +177,12 @@ describe("a bulk retry", () => {
     const list = await bob.pageOf(path);
     expect(list).toContain(`Retry ${ids.length} actions`);
     const { form_token: token = "" } = await bob.hiddenOf(path);
-    const first = await (await bob.send(path, { form_token: token, reason: "It is up again." })).text();
+    const sent = await bob.send(path, { form_token: token, reason: "It is up again." });
+    expect([sent.status, sent.headers.get("location")]).toEqual([303, "/actions/retried"]);
+    const first = await (await bob.follow(sent)).text();
+    // Loaded again it begins nothing again, and says the same.
+    expect(await (await bob.follow(sent)).text()).toBe(first);
+    expect((await bob.visit("/actions/retried")).headers.get("location")).toBe("/actions");
     expect(first).toContain(`${RETRY_BATCH_MAX} actions begun again. 2 actions left.`);
     expect(first).toContain(`<progress aria-label="Done" value="${RETRY_BATCH_MAX}" max="${ids.length}">`);
     const next = (/<form method="post" action="(\/actions[^"]+)"/.exec(first)?.[1] ?? "").replaceAll("&amp;", "&");
@@ -191,7 +192,7 @@ describe("a bulk retry", () => {
         value ?? "",
       ]),
     );
-    const second = await (await bob.send(next, fields)).text();
+    const second = await (await bob.follow(await bob.send(next, fields))).text();
     expect(second).toContain(`${ids.length} actions begun again. Nothing is left.`);
     for (const id of ids) {
       await house.engine.saw(id, { run: 2, status: "failed" });
@@ -212,7 +213,7 @@ describe("a bulk retry", () => {
     expect(await bob.pageOf("/actions?status=cancelled")).toContain("Retry all of these: 1 action");
     // What needed a yes waits for another one, and the page says so.
     const fields = await bob.hiddenOf("/actions");
-    const done = await (await bob.send("/actions?status=cancelled", fields)).text();
+    const done = await (await bob.follow(await bob.send("/actions?status=cancelled", fields))).text();
     expect(done).toContain("1 action needed an approval");
     expect((await house.engine.desk.get(house.engine.owner, id)).status).toBe("awaiting_approval");
   });
@@ -223,14 +224,13 @@ describe("a bulk retry", () => {
     const id = await failed({ dedupe: "one" }, house);
     await created({ dedupe: "one" }, house);
     const fields = await bob.hiddenOf("/actions");
-    const done = await (await bob.send("/actions?status=failed", fields)).text();
+    const done = await (await bob.follow(await bob.send("/actions?status=failed", fields))).text();
     expect(done).toContain("0 actions begun again, 1 not.");
     expect(done).toContain(`<a href="/actions/${id}">${id}</a>`);
     expect(done).toContain("holds its dedupe key");
   });
 
   test("needs our own page and this session's token", async () => {
-    verifies("hostile.7.csrf-change");
     await using house = await openRealDoor();
     const bob = await signedIn(house);
     const id = await failed({}, house);
@@ -241,7 +241,9 @@ describe("a bulk retry", () => {
     expect((await bob.send("/actions?status=failed", fields, foreign)).status).toBe(403);
     expect((await house.engine.desk.get(house.engine.owner, id)).run).toBe(1);
     // Whatever the page said of the steps before is a number or nothing.
-    const odd = await (await bob.send("/actions?status=failed", { ...fields, retried: "<b>", held: "-5" })).text();
+    const odd = await (
+      await bob.follow(await bob.send("/actions?status=failed", { ...fields, retried: "<b>", held: "-5" }))
+    ).text();
     expect(odd).toContain("1 action begun again.");
   });
 });

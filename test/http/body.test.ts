@@ -1,5 +1,4 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { verifies } from "../spec/verifies.ts";
 import { KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
@@ -47,7 +46,6 @@ describe("a body that is refused before its fields are looked at", () => {
     ["B29 empty chunks", { headers: [TYPE, "Transfer-Encoding: chunked", "\r\n0"] }, "missing_body"],
     ["B30", { headers: [] }, "missing_body"],
   ])("%s", async (_name, sent, code) => {
-    verifies("hostile.b29", "hostile.b30", "hostile.1.nothing", "spec.error.missing-body", "decision.2.missing-body");
     expect(await post(sent)).toMatchObject({ status: 400, code });
     expect(door.calls).toEqual([]);
   });
@@ -65,9 +63,6 @@ describe("a body that is refused before its fields are looked at", () => {
     ["a form", { headers: ["Content-Type: application/x-www-form-urlencoded"], body: "url=x" }],
     ["no body, but a wrong type", { headers: ["Content-Type: text/plain"] }],
   ])("%s is invalid_content_type", async (_name, sent) => {
-    verifies("hostile.b33", "hostile.b34", "spec.create.content-type", "spec.error.invalid-content-type");
-    verifies("decision.2.invalid-content-type", "hostile.b35", "hostile.b36", "hostile.b37", "hostile.b38");
-    verifies("hostile.1.content-type", "hostile.1.content-encoding", "hostile.1.type-with-body");
     expect(await post(sent)).toMatchObject({ status: 400, code: "invalid_content_type" });
     expect(door.calls).toEqual([]);
   });
@@ -88,9 +83,6 @@ describe("a body that is refused before its fields are looked at", () => {
     ["NaN", `{${URL},"retries":NaN}`],
     ["a NUL behind it", `{${URL}}\0`],
   ])("%s is invalid_request", async (_name, body_) => {
-    verifies("hostile.b41", "spec.error.invalid-request", "decision.2.invalid-request");
-    verifies("decision.2.invalid-request-depth", "decision.2.json-depth", "decision.2.json-members", "spec.create.400");
-    verifies("hostile.b42", "hostile.b43", "hostile.b44", "hostile.b45", "hostile.b46", "hostile.1.one-json-text");
     expect(await post({ body: body_ })).toMatchObject({ status: 400, code: "invalid_request" });
     expect(door.calls).toEqual([]);
   });
@@ -101,7 +93,6 @@ describe("a body that is refused before its fields are looked at", () => {
     ["as deep as may be, and broken", `${"[".repeat(64)}!`, "not valid JSON"],
     ["depth in a string", `["${"[".repeat(65)}"!`, "not valid JSON"],
   ])("is judged by its bytes before anything is parsed: %s", async (_name, sent, message) => {
-    verifies("hostile.1.before-parsing", "decision.2.invalid-request-depth");
     const init = { method: "POST", body: sent, headers: { "content-type": "application/json" } };
     const { error } = (await (await door.ask("/v1/actions", init)).json()) as {
       error: { code: string; message: string };
@@ -110,9 +101,6 @@ describe("a body that is refused before its fields are looked at", () => {
   });
 
   test("B24 one byte too many is 413 with the envelope, by length and by count", async () => {
-    verifies("hostile.b24", "spec.create.413", "spec.limit.body-size", "spec.error.payload-too-large");
-    verifies("decision.2.payload-too-large", "decision.2.body-limit", "hostile.1.size-as-counted");
-    verifies("hostile.4.trap-elysia");
     const tooLarge = createOf(BYTES_MAX + 1);
     expect(await post({ body: tooLarge })).toMatchObject({ status: 413, code: "payload_too_large" });
     const chunked = [KEY, TYPE, "Transfer-Encoding: chunked", "Connection: close"];
@@ -137,14 +125,10 @@ describe("a body that is accepted", () => {
     ["B49", { body: `{"url":"nonsense",${URL}}` }],
     ["white space around it", { body: `\r\n {${URL}}\n` }],
   ])("%s", async (_name, sent) => {
-    verifies("hostile.b39", "spec.create.content-type", "decision.2.json-depth", "decision.2.json-members");
-    verifies("hostile.b40", "hostile.b47", "hostile.b48", "hostile.b49", "hostile.1.one-json-text");
-    verifies("hostile.1.content-type", "hostile.1.content-encoding", "hostile.1.last-name-counts");
     expect(await post(sent)).toMatchObject({ status: 201, code: null });
   });
 
   test("B27 exactly 1,048,576 bytes, by length and in chunks", async () => {
-    verifies("hostile.b27", "spec.limit.body-size", "decision.2.body-limit", "hostile.1.size-as-counted");
     const largest = createOf(BYTES_MAX);
     expect((await post({ body: largest })).status).toBe(201);
     const half = BYTES_MAX / 2;
@@ -163,14 +147,12 @@ describe("a body that is accepted", () => {
     ["an empty object", { body: "{}" }],
     ["a reason", { body: `{"reason":"no longer needed"}` }],
   ])("a decision takes %s", async (_name, sent) => {
-    verifies("decision.1.verbs-reason", "spec.cancel.no-payload", "spec.approve.no-payload", "hostile.1.nothing");
     for (const verb of ["approve", "cancel", "retry"]) {
       expect((await post({ ...sent, path: `/v1/actions/${KNOWN_ID}/${verb}` })).status).toBe(200);
     }
   });
 
   test("a decision's body is judged like any other", async () => {
-    verifies("hostile.b93", "hostile.1.type-with-body");
     const path = `/v1/actions/${KNOWN_ID}/cancel`;
     expect((await post({ path, headers: ["Content-Type: text/plain"], body: "x" })).code).toBe("invalid_content_type");
     expect((await post({ path, body: "null" })).code).toBe("validation_error");

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { outgate } from "../cli/outgate.ts";
 import { connect } from "../mcp/clients.ts";
 import { openHouse as openMcpHouse } from "../mcp/house.ts";
-import { verifies } from "../spec/verifies.ts";
 import { Listener } from "../support/listener.ts";
 import { Target } from "../support/target.ts";
-import { answerOfTarget, CANARIES, type Part, REASON, requestTo } from "./canaries.ts";
+import { answerOfTarget, CANARIES, DECIDER, type Part, REASON, requestTo } from "./canaries.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-house.ts";
 
@@ -14,9 +14,9 @@ type Role = "owner" | "approver" | "agent" | "reader";
 type House = Awaited<ReturnType<typeof openHouse>>;
 
 const MAILGUN_KEY = "key-of-mailgun-0123456789abcdef";
-const ALL: readonly Part[] = ["header", "url", "callback", "body", "reason", "answer", "location", "dropped"];
+const ALL: readonly Part[] = ["header", "url", "callback", "body", "actor", "reason", "answer", "location", "dropped"];
 const REQUEST: readonly Part[] = ["header", "url", "callback", "body"];
-const ACTION: readonly Part[] = [...REQUEST, "answer"];
+const ACTION: readonly Part[] = [...REQUEST, "answer", "actor"];
 
 /** Somewhere that something is shown. What it may hold and need not stands in neither list. */
 interface Place {
@@ -49,13 +49,22 @@ const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as cons
     place(`${role}: the action while it is held`, "held", parts(REQUEST), get(role, one)),
     place(`${role}: the action`, "over", parts(ACTION), get(role, one)),
     place(`${role}: the list`, "over", parts(ACTION), get(role, list)),
-    place(`${role}: the timeline`, "over", parts(["reason", "location"]), get(role, timeline)),
+    place(`${role}: the timeline`, "over", parts(["reason", "location", "actor"]), get(role, timeline)),
     place(`${role}: the stream of events`, "over", parts(ACTION), async ({ streams }) => {
       await streams[role].heard(({ events }) => events.at(-1)?.event === "action.failed");
       return streams[role].events.map(({ data }) => data).join("\n");
     }),
   ];
 });
+
+/** What `outgate get` prints. */
+const commandLine =
+  (role: Role, options: readonly string[]): Place["read"] =>
+  async ({ door, id }) => {
+    const env = { OUTGATE_URL: door.url, OUTGATE_API_KEY: KEYS[role] };
+    const { out, err } = await outgate(["get", id, ...options], { env });
+    return out + err;
+  };
 
 /** What an agent's client gets at /mcp, as it came over the wire. */
 const tool =
@@ -78,27 +87,29 @@ const question: Place["read"] = async ({ door, id }) => {
 };
 
 const MCP: readonly Place[] = (["owner", "agent", "approver", "reader"] as const).flatMap((role) => {
-  const seen = role === "owner" || role === "agent" ? ACTION : [];
+  const mayUse = role === "owner" || role === "agent";
+  const parts = (seen: readonly Part[]) => (mayUse ? seen : []);
+  const decided = parts([...ACTION, "reason"]);
   return [
     place(
       `MCP, ${role}: get`,
       "over",
-      seen,
+      decided,
       tool(role, "get", ({ id }) => ({ id })),
     ),
     place(
       `MCP, ${role}: wait`,
       "over",
-      seen,
+      decided,
       tool(role, "wait", ({ id }) => ({ id })),
     ),
     place(
       `MCP, ${role}: list`,
       "over",
-      seen,
+      parts(["header", "url", "callback", "actor"]),
       tool(role, "list", () => ({ dedupe: "canaries" })),
     ),
-    place(`MCP, ${role}: resource`, "over", seen, resource(role)),
+    place(`MCP, ${role}: resource`, "over", decided, resource(role)),
   ];
 });
 
@@ -118,12 +129,26 @@ const PLACES: readonly Place[] = [
   place("inbox", "held", [], ({ ann }) => ann.pageOf("/approvals")),
   place("inbox, the action", "held", [], ({ ann, id }) => ann.pageOf(`/approvals/${id}`)),
   place("inbox, what was decided", "over", [], ({ ann, id }) => ann.pageOf(`/approvals?decided=${id}`)),
+  place("page of the action while it is held", "held", [], ({ ann, id }) => ann.pageOf(`/actions/${id}`)),
+  place("page of the action", "over", [], ({ ann, id }) => ann.pageOf(`/actions/${id}`)),
+  place("page that asks whether to send it again", "over", [], ({ ann, id }) => ann.pageOf(`/actions/${id}/again`)),
+  place("page of the newest actions", "over", [], ({ ann }) => ann.pageOf("/actions")),
+  place("overview", "over", [], ({ ann }) => ann.pageOf("/overview")),
+  place("page of callbacks and mails", "over", [], ({ ann }) => ann.pageOf("/settings/callbacks")),
+  place("command line, reader: the action", "over", [], commandLine("reader", [])),
+  place("command line, reader: the timeline", "over", [], commandLine("reader", ["--timeline"])),
+  place(
+    "command line, owner: the timeline",
+    "over",
+    ["reason", "location", "actor"],
+    commandLine("owner", ["--timeline", "--json"]),
+  ),
   // A callback holds what an agent key would see, but masked header values.
   place("callback of the hold", "held", ["url", "callback", "body"], async ({ hooks }) => {
     await hooks.saw(1);
     return hooks.received[0]?.body ?? "";
   }),
-  place("callback of the end", "over", ["url", "callback", "body", "answer"], async ({ hooks }) => {
+  place("callback of the end", "over", ["url", "callback", "body", "answer", "actor"], async ({ hooks }) => {
     await hooks.saw(2);
     return hooks.received[1]?.body ?? "";
   }),
@@ -150,7 +175,12 @@ async function openHouse() {
   const target = new Target(answerOfTarget);
   const hooks = new Target(200);
   const mailgun = new Target(() => Response.json({ id: "<1@mg.example.com>", message: "Queued. Thank you." }));
-  const env = { MAILGUN_API_KEY: MAILGUN_KEY, MAILGUN_DOMAIN: "mg.example.com", MAILGUN_URL: mailgun.url };
+  const env = {
+    MAILGUN_API_KEY: MAILGUN_KEY,
+    MAILGUN_DOMAIN: "mg.example.com",
+    MAILGUN_URL: mailgun.url,
+    APPROVERS: "boss@example.com",
+  };
   const door = await openMcpHouse({ env });
   const ann = await signedIn(door);
   const as = async (role: Role, method: string, path: string, body?: string) => {
@@ -190,7 +220,13 @@ async function openHouse() {
     },
     /** Approves it, with a reason, and waits for the end. */
     async decide(): Promise<void> {
-      answers.approved = await as("approver", "POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: REASON }));
+      const made = await as("owner", "POST", "/v1/keys", JSON.stringify({ name: DECIDER, role: "approver" }));
+      const { key }: { key: string } = JSON.parse(made);
+      const approval = JSON.stringify({ reason: REASON });
+      const headers = { authorization: `Bearer ${key}` };
+      const { status, text } = await door.call("POST", `/v1/actions/${id}/approve`, approval, headers);
+      expect(status).toBe(200);
+      answers.approved = text;
       await door.engine.saw(id, { status: "failed" });
     },
     async [Symbol.asyncDispose]() {
@@ -221,7 +257,6 @@ afterAll(() => house[Symbol.asyncDispose]());
 
 describe("thirty and more secrets, planted through every field", () => {
   test("are all different, and reach the target as they were written", () => {
-    verifies("hostile.6.canaries");
     expect(CANARIES.length).toBeGreaterThanOrEqual(30);
     expect(new Set(CANARIES.map(({ core }) => core)).size).toBe(CANARIES.length);
     const [received] = house.target.received;
@@ -231,7 +266,6 @@ describe("thirty and more secrets, planted through every field", () => {
   });
 
   test.each(PLACES.map(({ name, ...rest }) => [name, rest] as const))("%s", (name, { whole, without }) => {
-    verifies("hostile.6.canaries", "hostile.6.where", "hostile.6.own-view", "hostile.6.callback", "hostile.6.log");
     const text = texts.get(name) ?? "";
     expect(text.length).toBeGreaterThan(100);
     const seen = CANARIES.filter(({ part, core }) => without.includes(part) && text.includes(core));
@@ -261,7 +295,6 @@ describe("thirty and more secrets, planted through every field", () => {
 });
 
 test("keys, sessions, links and signing secrets of the house itself are neither logged nor kept in clear", async () => {
-  verifies("hostile.6.keys-hashed", "hostile.6.log", "hostile.6.sealed");
   const { door, ann, links, receipt } = house;
   await door.call("POST", "/v1/signing-secret/rotate");
   const { text } = await door.call("GET", "/v1/signing-secret?origin=https://a.example");
@@ -290,7 +323,6 @@ test("keys, sessions, links and signing secrets of the house itself are neither 
 });
 
 test("T27 a target that echoes what it got, signature and credentials too: stored, and masked where it is shown", async () => {
-  verifies("hostile.t27");
   const echo = new Target(({ headers }) => {
     const { authorization, cookie } = Object.fromEntries(headers);
     const signature = headers.get("webhook-signature");

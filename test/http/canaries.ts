@@ -1,5 +1,5 @@
 /** Through which door a secret comes into the house. */
-export type Part = "header" | "url" | "callback" | "body" | "reason" | "answer" | "location" | "dropped";
+export type Part = "header" | "url" | "callback" | "body" | "actor" | "reason" | "answer" | "location" | "dropped";
 
 /** A secret that is planted, and looked for wherever something is shown. */
 export interface Canary {
@@ -68,11 +68,20 @@ const URL_QUERY =
 const CALLBACK_QUERY = `?team=7&sig=${plant("callback", "sig")}&api_key=${plant("callback", "api_key")}`;
 
 /** What comes from outside beside the request: a person's reason, and the target's answer. */
-export const REASON = `as Bearer ${plant("reason", "a reason")} said`;
+export const REASON =
+  `as Bearer ${plant("reason", "a reason")} said: {"password":"${plant("reason", "JSON in a reason")}"} ` +
+  `or secret=${plant("reason", "a form in a reason")}`;
+/** The name of the key that decides, which whoever made the key chose. */
+export const DECIDER = `ops ${plant("actor", "the name of a key", (unique) => `ghp_${unique}`)}`;
 const ANSWER =
   `{"session_token":"${plant("answer", "session_token")}","text":"password=${plant("answer", "a form in a text")}",` +
   `"auth":{"n":"${plant("answer", "an object under a secret's name")}"},"one":1.0}`;
-const LOCATION = `/login?page=2&code=${plant("location", "code")}`;
+const LOCATION =
+  `https://ann:${plant("location", "a password in it")}@sso.example/login/` +
+  `${plant("location", "a key in its path", (unique) => `sk_live_${unique}`)}/` +
+  plant("location", "a JWT in its path", (unique) => `eyJ${base64url(unique)}.${base64url(unique)}.${unique}`) +
+  `?page=2&code=${plant("location", "code")}&next=%2Fin%3Ftoken%3D${plant("location", "a URL in its query")}` +
+  `&state={"password":"${plant("location", "JSON in its query")}"}#access_token=${plant("location", "its fragment")}`;
 const SET_COOKIE = `session=${plant("dropped", "Set-Cookie")}; HttpOnly`;
 
 export const CANARIES: readonly Canary[] = all;

@@ -3,7 +3,6 @@ import type { HttpDeps } from "../../src/http/server.ts";
 import type { Caller } from "../../src/domain/caller.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import { StoreUnavailable } from "../../src/ports/store.ts";
-import { verifies } from "../spec/verifies.ts";
 import { cardboardDesk, KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
 import { exchange, request } from "./wire.ts";
 
@@ -34,7 +33,6 @@ const GET = `/v1/actions/${KNOWN_ID}`;
 
 describe("a fault of ours", () => {
   test("is 500 without a word of what it was; the log has the place and the same id", async () => {
-    verifies("decision.2.internal-error");
     const door = doorThatThrows(new Error("s3cr3t: insert into keys values ('og_s3cr3t')"));
     const response = await door.ask(GET, { headers: { "x-request-id": "mine" } });
     const text = await response.text();
@@ -56,7 +54,6 @@ describe("a fault of ours", () => {
     ["an error that claims a status", Object.assign(new Error("x"), { status: 200, code: "NOT_FOUND" })],
     ["an error that answers for itself", Object.assign(new Error("x"), { toResponse: () => new Response("inside") })],
   ])("is 500 in the envelope whatever was thrown: %s", async (_name, thrown) => {
-    verifies("decision.2.internal-error", "decision.2.envelope");
     const response = await doorThatThrows(thrown).ask(GET);
     expect(response.status).toBe(500);
     expect(await response.json()).toMatchObject({ error: { code: "internal_error" } });
@@ -66,7 +63,6 @@ describe("a fault of ours", () => {
     ["the store", new StoreUnavailable("disk full: /data/x")],
     ["a decision that never wins", new DomainError("unavailable", "Try again.")],
   ])("that heals is 503 with Retry-After: %s", async (_name, error) => {
-    verifies("decision.2.unavailable");
     const response = await doorThatThrows(error).ask(GET);
     const text = await response.text();
     expect({ status: response.status, wait: response.headers.get("retry-after") }).toEqual({ status: 503, wait: "1" });
@@ -75,7 +71,6 @@ describe("a fault of ours", () => {
   });
 
   test("is 503 too where it is the keys that can't be read", async () => {
-    verifies("decision.2.unavailable");
     const broken = () => Promise.reject(new StoreUnavailable("away"));
     const door = openDoor({ authenticate: Object.assign(broken, { forget: () => {} }) });
     open.push(door);
@@ -90,7 +85,6 @@ test.each([
   ["not_retryable", 409],
   ["not_found", 404],
 ] as const)("what the desk refuses as %s is %i", async (code, status) => {
-  verifies("decision.2.not-approvable", "decision.2.not-cancellable", "decision.2.not-retryable");
   const response = await doorThatThrows(new DomainError(code, "No.")).ask(GET);
   expect(response.status).toBe(status);
   expect(await response.json()).toMatchObject({ error: { code, message: "No." } });
@@ -98,26 +92,21 @@ test.each([
 
 describe("readiness", () => {
   test("follows the store; health does not", async () => {
-    verifies("decision.1.ready", "decision.12.ready", "decision.1.health", "decision.12.health");
-    const state = { isUp: true };
-    const probe = () => (state.isUp ? Promise.resolve() : Promise.reject(new StoreUnavailable("disk full")));
-    const door = openDoor({ probe });
-    open.push(door);
-    const ready = async () => {
-      const response = await fetch(`${door.url}/ready`);
+    const door = openDoor();
+    const away = openDoor({ probe: () => Promise.reject(new StoreUnavailable("disk full")) });
+    open.push(door, away);
+    const ready = async ({ url }: { readonly url: string }) => {
+      const response = await fetch(`${url}/ready`);
       return [response.status, await response.json()] as const;
     };
-    expect(await ready()).toEqual([200, { status: "ok", version: "0.0.0-test" }]);
-    state.isUp = false;
-    expect(await ready()).toEqual([503, { status: "unavailable", version: "0.0.0-test" }]);
-    expect(await (await fetch(`${door.url}/health`)).json()).toEqual({ status: "ok", version: "0.0.0-test" });
-    state.isUp = true;
+    expect(await ready(door)).toEqual([200, { status: "ok", version: "0.0.0-test" }]);
+    expect(await ready(away)).toEqual([503, { status: "unavailable", version: "0.0.0-test" }]);
+    expect(await (await fetch(`${away.url}/health`)).json()).toEqual({ status: "ok", version: "0.0.0-test" });
     door.drain.abort();
-    expect((await ready())[0]).toBe(503);
+    expect((await ready(door))[0]).toBe(503);
   });
 
   test("metrics are Prometheus text, and none without the store is an error of ours", async () => {
-    verifies("decision.1.metrics");
     const door = openDoor();
     open.push(door);
     const response = await fetch(`${door.url}/metrics`);
@@ -161,7 +150,56 @@ describe("the log", () => {
     const head = [`Authorization: Bearer ${KEYS.owner}`, "Content-Type: application/json", "Content-Length: 100"];
     await exchange(door.port, [request("POST /v1/actions", head, `{"url"`), () => asked.promise], { leaves: true });
     while (door.lines.length === 0) await new Promise((resolve) => setImmediate(resolve));
-    expect(door.lines.map(({ event, fields }) => [event, fields["status"]])).toEqual([["http.requested", 499]]);
+    const [line, ...others] = door.lines;
+    expect(line).toMatchObject({
+      level: "info",
+      event: "http.requested",
+      fields: { status: 499, code: "client_gone", client_gone: true },
+    });
+    expect(others).toEqual([]);
+  });
+
+  describe("after a client has left, says of what is thrown then what it is:", () => {
+    /** Asks for an action, leaves, and lets the desk throw after that. */
+    const leaveBefore = async (error: Error) => {
+      const left = new AbortController();
+      const get = () => {
+        left.abort();
+        return Promise.reject(error);
+      };
+      const door = openDoor({ desk: { ...cardboardDesk([]), get } });
+      open.push(door);
+      const headers = { authorization: `Bearer ${KEYS.owner}` };
+      await door.http.handle(new Request(`${door.url}${GET}`, { headers, signal: left.signal }));
+      return door.lines;
+    };
+
+    test("a bug is an error with its name and its place", async () => {
+      const lines = await leaveBefore(new TypeError("undefined is not an object"));
+      expect(lines.map(({ level, event }) => [level, event])).toEqual([
+        ["error", "http.failed"],
+        ["info", "http.requested"],
+      ]);
+      expect(lines[0]?.fields["error"]).toStartWith("TypeError: undefined is not an object\n    at ");
+      expect(lines[1]?.fields).toMatchObject({ status: 500, code: "internal_error", client_gone: true });
+    });
+
+    test.each([
+      ["a store that is away", new StoreUnavailable("away"), 503, "unavailable"],
+      ["a broken rule", new DomainError("not_found", "No."), 404, "not_found"],
+      ["that it left", new DOMException("The connection was closed.", "AbortError"), 499, "client_gone"],
+    ])("%s", async (_what, error, status, code) => {
+      const lines = await leaveBefore(error);
+      expect(lines.map(({ level, fields }) => [level, fields["status"], fields["code"]])).toEqual([
+        ["info", status, code],
+      ]);
+    });
+
+    test("an abort that is none of the client's doing is a bug", async () => {
+      const door = doorThatThrows(new DOMException("Ours.", "AbortError"));
+      expect((await door.ask(GET)).status).toBe(500);
+      expect(door.lines.map(({ event }) => event)).toEqual(["http.failed", "http.requested"]);
+    });
   });
 });
 
@@ -169,7 +207,7 @@ describe("the rate of an account", () => {
   test("B28 counts whatever it asked for, refused or not; one more is 429 with Retry-After", async () => {
     const seconds = { now: 0 };
     const door = openDoor({
-      limits: { rateLimitPerSecond: 5 },
+      limits: { rateLimitPerSecond: 5, mcpSessionsPerAccount: 20 },
       clock: { now: () => new Date(), monotonicMs: () => seconds.now, after: () => () => {} },
     });
     open.push(door);

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { API, type ApiOperation } from "../../src/contract/operations.ts";
-import { verifies } from "../spec/verifies.ts";
 import { anApiKey } from "../support/factory.ts";
 import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
 
@@ -38,7 +37,6 @@ describe("what is another account's does not exist", () => {
   test.each(withId.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
     "%s: 404 in the same bytes as for an id that nobody has, and nothing happens",
     async (_name, operation) => {
-      verifies("hostile.1.foreign-id", "hostile.b17", "spec.auth.account-scope", "spec.account.owns");
       const { id, unknown, look } = await thingFor(operation);
       const before = await look();
       const ask = async (one: string) => {
@@ -58,7 +56,6 @@ describe("what is another account's does not exist", () => {
   );
 
   test("in no list, under no key of deduplication and by no cursor", async () => {
-    verifies("spec.auth.account-scope", "spec.account.owns");
     const body = `{"url":"http://127.0.0.1:9/","approve":true,"dedupe":"same"}`;
     const mine = (await door.call("POST", "/v1/actions", body, { "idempotency-key": "same" })).json;
     const other = await door.call("POST", "/v1/actions", body, { ...theirs, "idempotency-key": "same" });

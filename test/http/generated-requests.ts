@@ -26,12 +26,13 @@ function bodySchemaOf({ node }: Operation): Node | null {
 
 function idOf({ path }: Operation): fc.Arbitrary<string> {
   if (path.includes("{token}")) return known("receipt").map((token) => path.replace("{token}", token));
-  return known(path.startsWith("/v1/keys") ? "key" : "action").map((token) => path.replace("{id}", token));
+  const what = path.startsWith("/v1/keys") ? "key" : "action";
+  return known(path.startsWith("/v1/pauses") ? "pause" : what).map((token) => path.replace("{id}", token));
 }
 
 function queryOf(operation: Operation): fc.Arbitrary<string> {
   const members = parametersOf(operation, "query").map(({ name, required, schema }) => {
-    const value = name === "origin" ? fc.constantFrom("https://a.example", "http://b.example:81") : fitting(schema);
+    const value = NAMED[name === "host" ? `${operation.id} host` : name] ?? fitting(schema);
     return required
       ? value.map((one) => [name, one] as const)
       : fc.option(
@@ -76,8 +77,18 @@ function valid(operation: Operation): fc.Arbitrary<Draft> {
     }));
 }
 
+/** Few, so that what is removed was listed before. */
+const LISTED_HOST = fc.constantFrom("hooks.example", "hooks.example:81");
+
+/** Parameters that a schema alone does not make. */
+const NAMED: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  origin: fc.constantFrom("https://a.example", "http://b.example:81"),
+  "removeCallbackHost host": LISTED_HOST,
+};
+
 /** Nobody logs in with what was made up. */
 function maybeKnown({ id }: Operation, fits: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+  if (id === "addCallbackHost") return fc.oneof(fits, fc.record({ host: LISTED_HOST }));
   return id === "logIn" ? fc.oneof(fits, fc.constant(SOMEBODY)) : fits;
 }
 

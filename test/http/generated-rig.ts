@@ -28,6 +28,7 @@ export class Rig {
   readonly door: RealDoor;
   readonly actions: string[] = [];
   readonly keys: string[] = [];
+  readonly pauses: string[] = [];
   readonly byKind = new Map<string, number>();
   /** `GET /v1/actions/{id}` of those that were answered with 2xx. */
   readonly succeeded = new Set<string>();
@@ -131,8 +132,9 @@ export class Rig {
   }
 
   #filled(path: string): string {
-    return path.replace(/\{(action|key|receipt) (\d+)\}/, (_token, what: string, index: string) => {
-      const ids = what === "key" ? this.keys : this.actions;
+    return path.replace(/\{(action|key|pause|receipt) (\d+)\}/, (_token, what: string, index: string) => {
+      const named: Readonly<Record<string, readonly string[]>> = { key: this.keys, pause: this.pauses };
+      const ids = named[what] ?? this.actions;
       const id = ids[Number(index) % Math.max(1, ids.length)] ?? "act_none";
       return what === "receipt" ? this.door.engine.receiptUrl(id).slice("/r/".length) : id;
     });
@@ -145,7 +147,7 @@ export class Rig {
     const route =
       path
         .split(/[?#]/)[0]
-        ?.replace(/(act|key)_[\w-]+/, "{id}")
+        ?.replace(/(act|key|pau)_[\w-]+/, "{id}")
         .replace(/^\/r\/\w+/, "/r/{token}")
         .replace(/(.)\/$/, "$1") ?? "";
     this.succeeded.add(`${method} ${route}`);
@@ -157,7 +159,8 @@ export class Rig {
       return;
     }
     const { id }: { id: string } = JSON.parse(text);
-    (route === "/v1/keys" ? this.keys : this.actions).push(id);
+    const made: Readonly<Record<string, string[]>> = { "/v1/keys": this.keys, "/v1/pauses": this.pauses };
+    (made[route] ?? this.actions).push(id);
   }
 }
 

@@ -1,6 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { verifies } from "../spec/verifies.ts";
 import { OPERATIONS } from "../support/openapi.ts";
 import { slowness } from "../support/core.ts";
 import { broken } from "../support/promised.ts";
@@ -9,7 +8,7 @@ import { drafts } from "./generated-requests.ts";
 import { type Answered, Rig } from "./generated-rig.ts";
 import { hugeBodies } from "./hostile-requests.ts";
 
-const REQUESTS = Number(process.env["REQUESTS"] ?? 20_000);
+const REQUESTS = process.env["LONG_TESTS"] === undefined ? 8_000 : 40_000;
 const OVER_SOCKETS = 300;
 const BATCH = 100;
 const GAP_MS_MAX = 50;
@@ -23,7 +22,6 @@ afterAll(() => rig[Symbol.asyncDispose]());
 test(
   "whatever is asked, the answer is one of the API description, at once, and a refusal leaves no row",
   async () => {
-    verifies("hostile.1.never-500", "hostile.1.event-loop", "decision.2.envelope");
     const gaps = { once: 0, again: 0 };
     // Tests come in any order, and the requests over sockets leave rows of their own.
     const before = rig.rows();

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { HTTP_METHODS } from "../../src/domain/action.ts";
 import { HOLDS, type Hold } from "../../src/domain/roles.ts";
 import { answering, type KeepingSender } from "../actions/senders.ts";
-import { verifies } from "../spec/verifies.ts";
-import { answered } from "../support/factory.ts";
+import { HELD_PER_KEY_MAX } from "../../src/domain/limits.ts";
+import { aCreation, answered } from "../support/factory.ts";
 import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { KEYS } from "./stub-house.ts";
 
 const CREATORS = ["owner", "agent"] as const;
 const APPROVES = [undefined, false, true] as const;
@@ -45,7 +46,6 @@ const as = (role: string, hold: Hold) => ({ authorization: `Bearer ${keys.get(`$
 describe("what a key creates is held as the key says", () => {
   test.each(cases)("$role, hold $hold: $method, approve $approve, sync $sync", async (one) => {
     const { role, hold, method, approve, sync } = one;
-    verifies("decision.3.hold", "decision.3.hold-stored", "decision.3.hold-sync", "spec.sync.invalid");
     const isHeld = approve === true || HELD[hold].includes(method);
     const newest = await newestId();
     const sent = sender.sent.length;
@@ -74,6 +74,28 @@ describe("what a key creates is held as the key says", () => {
     expect(retried.json.status).toBe("awaiting_approval");
     expect(sender.sent).toHaveLength(sent);
   });
+});
+
+test("a key with ten thousand actions that wait is told to wait for decisions; other keys and calls go on", async () => {
+  await using house = await openRealDoor({ starts: false });
+  const post = (path: string, key: string, body?: string) =>
+    house.call("POST", path, body, { authorization: `Bearer ${key}` });
+  const hold = (key: string) => post("/v1/actions", key, `{"url":"http://127.0.0.1:9/","approve":true}`);
+  const { id } = (await hold(KEYS.agent)).json;
+  await post(`/v1/actions/${id}/cancel`, KEYS.agent);
+  const { keyId, accountId } = await house.engine.desk.get(house.engine.owner, id);
+  const many = Array.from({ length: HELD_PER_KEY_MAX }, () => aCreation({ approve: true, keyId, accountId }));
+  await Promise.all(many.map((creation) => house.engine.store.actions.create(creation)));
+
+  const { status, json } = await hold(KEYS.agent);
+  expect({ status, code: json.error.code }).toEqual({ status: 409, code: "too_many_held" });
+  expect(json.error.message).toStartWith("This key has 10000 actions that await approval.");
+  const retried = await post(`/v1/actions/${id}/retry`, KEYS.agent);
+  expect({ status: retried.status, code: retried.json.error.code }).toEqual({ status: 409, code: "not_retryable" });
+  expect((await hold(KEYS.owner)).status).toBe(201);
+  expect((await post("/v1/actions", KEYS.agent, `{"url":"http://127.0.0.1:9/"}`)).status).toBe(201);
+  await post(`/v1/actions/${many[0]?.action.id}/approve`, KEYS.owner);
+  expect((await hold(KEYS.agent)).status).toBe(201);
 });
 
 async function newestId(): Promise<string> {

@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { API, type ApiOperation } from "../../src/contract/operations.ts";
-import { verifies } from "../spec/verifies.ts";
 import { KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
 
 const door = openDoor();
@@ -36,17 +35,6 @@ describe("without a valid key", () => {
   ];
 
   test("every /v1 request is the same 401, and nobody is asked for anything", async () => {
-    verifies(
-      "hostile.b1",
-      "hostile.b2",
-      "hostile.b3",
-      "hostile.b5",
-      "hostile.b7",
-      "hostile.b8",
-      "hostile.1.one-bearer",
-    );
-    verifies("spec.auth.bearer", "spec.auth.unauthorized", "spec.endpoint.bearer", "spec.create.401");
-    verifies("spec.create.authorization", "spec.error.unauthorized", "decision.2.unauthorized");
     door.calls.length = 0;
     const bodies = new Set<string>();
     for (const [name, path, init] of cases) {
@@ -60,20 +48,17 @@ describe("without a valid key", () => {
   });
 
   test("the 401 says how to get a key", async () => {
-    verifies("decision.2.how-to-get-a-key");
     const text = await (await bare("/v1/actions")).text();
     expect(text).toContain("Authorization: Bearer <key>");
     expect(text).toContain("first start");
   });
 
   test("system routes answer all the same", async () => {
-    verifies("spec.system-endpoints", "decision.1.health", "decision.1.ready", "decision.1.metrics");
     for (const path of ["/health", "/ready", "/metrics"]) expect((await bare(path)).status).toBe(200);
   });
 });
 
 test("the scheme may be in any case", async () => {
-  verifies("hostile.b9", "hostile.1.one-bearer");
   for (const scheme of ["bearer", "BEARER", "Bearer"]) {
     const response = await bare("/v1/actions", { headers: { authorization: `${scheme} ${KEYS.reader}` } });
     expect(response.status).toBe(200);
@@ -95,7 +80,6 @@ describe("a role that may not do it", () => {
   ];
 
   test.each(refused)("is 403 before query, body and id are looked at: %s", async (_name, role, method, path) => {
-    verifies("decision.2.forbidden");
     door.calls.length = 0;
     const response = await bare(`${path}${path.includes("?") ? "&" : "?"}unknown=1`, {
       method,
@@ -126,7 +110,6 @@ describe("a path", () => {
     ["percent-coded", "/%76%31/actions"],
     ["a name of ours misspelt", "/healthz"],
   ])("that leads nowhere is 404: %s", async (_name, path) => {
-    verifies("hostile.b15", "hostile.b16", "spec.error.not-found", "decision.2.not-found");
     door.calls.length = 0;
     const response = await door.ask(path);
     expect({ status: response.status, code: await codeOf(response) }).toEqual({ status: 404, code: "not_found" });
@@ -138,9 +121,9 @@ describe("a path", () => {
   test.each(withId.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
     "whose id can't be one is 404 before anybody looks for it: %s",
     async (_name, { method, path }) => {
-      verifies("hostile.1.id-pattern", "hostile.b16");
       door.calls.length = 0;
-      const kind = path.startsWith("/v1/keys/") ? "key_" : "act_";
+      const kinds = { "/v1/keys/": "key_", "/v1/pauses/": "pau_" };
+      const kind = Object.entries(kinds).find(([start]) => path.startsWith(start))?.[1] ?? "act_";
       const odd = ["", "a".repeat(65), "a.b", "a%2Fb", "a%00", "%C3%A9", "a%20", "a%0A", "a~b", "%ED%A0%80"];
       const ids = [...odd.map((rest) => kind + rest), kind.slice(0, -1), kind.toUpperCase() + "a", "x", "%2e%2e", "1"];
       for (const id of ids) {
@@ -168,8 +151,6 @@ describe("a path", () => {
     ["trailing slash", "PATCH", "/v1/actions/", "GET, HEAD, POST"],
     ["system", "POST", "/health", "GET, HEAD"],
   ])("with another method is 405 and says which it has: %s", async (_name, method, path, allow) => {
-    verifies("hostile.b20", "hostile.b21", "hostile.b22", "spec.create.405", "spec.error.method-not-allowed");
-    verifies("decision.2.method-not-allowed");
     const response = await door.ask(path, { method });
     expect({ status: response.status, allow: response.headers.get("allow") }).toEqual({ status: 405, allow });
     if (method !== "HEAD") expect(await codeOf(response)).toBe("method_not_allowed");
@@ -221,7 +202,6 @@ describe("the first failure answers", () => {
   ];
 
   test.each(steps)("with %s at %s", async (code, path, init) => {
-    verifies("decision.2.error-order");
     const response = await bare(path, init);
     expect(await codeOf(response)).toBe(code);
   });

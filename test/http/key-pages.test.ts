@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEYS_SHOWN_MAX } from "../../src/domain/limits.ts";
 import { ROLES } from "../../src/domain/roles.ts";
 import { anApiKey } from "../support/factory.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
-import { signedIn } from "./signed-in.ts";
+import { ANN, cookiesIn, signedIn } from "./signed-in.ts";
 import { OWN_ORIGIN } from "./stub-house.ts";
 
 let door: RealDoor;
@@ -16,9 +15,10 @@ beforeAll(async () => {
 afterAll(() => door[Symbol.asyncDispose]());
 
 const make = async (fields: Readonly<Record<string, string>>) => {
-  const response = await ann.send("/keys", { ...(await ann.hiddenOf("/keys/new")), ...fields });
+  const sent = await ann.send("/keys", { ...(await ann.hiddenOf("/keys/new")), ...fields });
+  const response = sent.status === 303 ? await ann.follow(sent) : sent;
   const html = await response.text();
-  return { response, html, key: /og_[0-9A-Za-z]{36}/.exec(html)?.[0] ?? "" };
+  return { sent, response, html, key: /og_[0-9A-Za-z]{36}/.exec(html)?.[0] ?? "" };
 };
 const keysOf = async () => door.engine.store.accounts.keys(door.engine.owner.accountId, 1_000);
 const keyNamed = async (name: string) => (await keysOf()).find((key) => key.name === name);
@@ -26,14 +26,15 @@ const asks = (key: string) => fetch(`${door.url}/v1/account`, { headers: { autho
 
 describe("the keys page", () => {
   test("makes a key, shows it once with lines that use it, and keeps it nowhere", async () => {
-    const { response, html, key } = await make({ name: "support agent", role: "agent", hold: "writes" });
-    expect(response.status).toBe(201);
+    const { sent, response, html, key } = await make({ name: "support agent", role: "agent", hold: "writes" });
+    expect([sent.status, response.status]).toEqual([303, 200]);
+    expect(JSON.stringify([...sent.headers])).not.toContain(key.slice(3));
     expect(response.headers.get("cache-control")).toBe("private, no-store");
     expect(response.url).not.toContain(key);
     for (const line of [
-      `-H &#39;Authorization: Bearer ${key}&#39;`,
-      `claude mcp add --transport http outgate ${OWN_ORIGIN}/mcp --header &quot;Authorization: Bearer ${key}&quot;`,
-      `export OUTGATE_API_KEY=&#39;${key}&#39;`,
+      `&lt;&lt;KEY\nAuthorization: Bearer ${key}\nKEY`,
+      `claude mcp add --transport http outgate ${OWN_ORIGIN}/mcp --scope project --header &#39;Authorization: Bearer \${OUTGATE_API_KEY}&#39;`,
+      "read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY",
       "bearer_token_env_var = &quot;OUTGATE_API_KEY&quot;",
       `&quot;url&quot;: &quot;${OWN_ORIGIN}/mcp&quot;`,
     ]) {
@@ -49,6 +50,41 @@ describe("the keys page", () => {
     expect(list).toMatch(/Made <time datetime="[^"]+" title="2026-03-04T12:00:00.000Z">4 Mar 2026<\/time>/);
     expect(list).not.toContain(key.slice(3));
     expect(JSON.stringify(door.lines)).not.toContain(key.slice(3));
+  });
+
+  test("shows a new key again for five minutes, to the session that made it, and makes no other", async () => {
+    const before = (await keysOf()).length;
+    const { sent, key } = await make({ name: "shown", role: "reader", hold: "none" });
+    const path = sent.headers.get("location") ?? "";
+    const [flash = ""] = cookiesIn(sent);
+    expect(path).toMatch(/^\/keys\/key_\w+\/made$/);
+    expect(sent.headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^outgate_flash_0=1-\S+; Path=\/keys\/key_\w+\/made; HttpOnly; SameSite=Lax; Max-Age=300$/),
+    ]);
+    expect(await (await ann.follow(sent)).text()).toContain(key);
+    expect(await keysOf()).toHaveLength(before + 1);
+    // By the path alone, by a cookie that was altered, at another key, in another session.
+    const other = await make({ name: "other", role: "reader", hold: "none" });
+    const again = await fetch(`${door.url}/auth/login`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ email: ANN, password: "correct horse battery" }),
+    });
+    const [somebody = ""] = cookiesIn(again);
+    for (const [who, to, cookie] of [
+      [ann.cookie, path, ""],
+      [ann.cookie, path, `${flash.slice(0, -6)}${flash.endsWith("AAAAAA") ? "BBBBBB" : "AAAAAA"}`],
+      [ann.cookie, path, "outgate_flash_0=9-x"],
+      [ann.cookie, other.sent.headers.get("location") ?? "", flash],
+      [somebody, path, flash],
+    ] as const) {
+      const response = await fetch(door.url + to, { headers: { cookie: `${who}; ${cookie}` } });
+      const html = await response.text();
+      expect([response.status, html.includes(key)]).toEqual([404, false]);
+      expect(html).toContain("revoke it and make another");
+    }
+    door.engine.clock.advance(5 * 60_000);
+    expect((await ann.follow(sent)).status).toBe(404);
   });
 
   test("gives an owner key no line for agents, and every role its own first call", async () => {
@@ -110,7 +146,6 @@ describe("the keys page", () => {
   });
 
   test("takes forms of our own page and session only", async () => {
-    verifies("hostile.7.csrf-change");
     const { key } = await make({ name: "stays", role: "reader", hold: "none" });
     const path = `/keys/${(await keyNamed("stays"))?.id}/revoke`;
     const fields = await ann.hiddenOf(path);
@@ -147,7 +182,6 @@ describe("the keys page", () => {
   });
 
   test("is for people who are logged in", async () => {
-    verifies("decision.1.pages");
     for (const path of ["/keys", "/keys/new", "/keys/key_1/revoke"]) {
       const response = await fetch(door.url + path, { redirect: "manual" });
       const next = encodeURIComponent(path);

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { verifies } from "../spec/verifies.ts";
 import { Target } from "../support/target.ts";
 import { openRealDoor } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
@@ -53,8 +52,6 @@ const redirects = () =>
 
 describe("what was sent and answered", () => {
   test("is read back whole by owner and agent, and masked by approver and reader, wherever they read it", async () => {
-    verifies("hostile.6.headers", "hostile.6.members", "hostile.6.query", "hostile.6.shapes");
-    verifies("hostile.6.response-bodies", "hostile.6.not-members");
     await using target = new Target(redirects);
     const created = await as("agent", "POST", "/v1/actions", bodyOf(target.url, `,"approve":true,"dedupe":"masked"`));
     expect(canariesIn(created)).toEqual(Object.keys(SENT).toSorted());
@@ -92,7 +89,6 @@ describe("what was sent and answered", () => {
   });
 
   test("is shown to approver and reader with all that is no secret", async () => {
-    verifies("hostile.6.mask", "hostile.6.headers");
     await using target = new Target(redirects);
     const { id } = JSON.parse(await as("agent", "POST", "/v1/actions", bodyOf(target.url, `,"sync":true`)));
     const whole = JSON.parse(await as("owner", "GET", `/v1/actions/${id}`));

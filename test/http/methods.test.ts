@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { API, type ApiOperation } from "../../src/contract/operations.ts";
-import { verifies } from "../spec/verifies.ts";
 import { anApiKey } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
 import { openRealDoor, type RealDoor } from "./real-house.ts";
@@ -45,7 +44,6 @@ const allowed = (same: readonly ApiOperation[]) => {
 
 describe("every path and every method", () => {
   test.each(byPath)("%s takes what it has, and names it to whoever asks for another", async (path, same) => {
-    verifies("hostile.1.405", "hostile.1.options", "decision.2.method-not-allowed");
     const allow = allowed(same).join(", ");
     const before = tablesIn(door.engine.folder);
     for (const method of METHODS.filter((one) => !allowed(same).includes(one))) {
@@ -66,7 +64,6 @@ describe("every path and every method", () => {
   });
 
   test("a path that is none is 404, whatever the method", async () => {
-    verifies("hostile.1.405", "hostile.1.options");
     for (const method of METHODS) expect((await ask(door, method, "/v1/nothing")).status).toBe(404);
   });
 });
@@ -75,20 +72,23 @@ describe("where GET is", () => {
   const cases = gets.map((operation) => [operation.path, operation] as const);
 
   test.each(cases)("HEAD of %s is its head and nothing else, and changes nothing", async (path, operation) => {
-    verifies("hostile.1.head", "hostile.4.trap-elysia");
     const address = at(path) + query(operation);
     const before = tablesIn(door.engine.folder);
-    const [head, get] = [await ask(door, "HEAD", address), await ask(door, "GET", address)];
+    const head = await ask(door, "HEAD", address);
+    expect(tablesIn(door.engine.folder)).toEqual(before);
+    const get = await ask(door, "GET", address);
     expect({ status: head.status, body: head.body }).toEqual({ status: 200, body: "" });
     const told = (headers: Headers) => [...headers.keys()].filter((name) => name !== "date").toSorted();
     expect(told(head.headers)).toEqual(told(get.headers));
     // Numbers move from one look to the next.
     if (path !== "/metrics") expect(head.headers.get("content-length")).toBe(get.headers.get("content-length"));
-    expect(tablesIn(door.engine.folder)).toEqual(before);
+    // Of a secret that was shown there is an entry, and of nothing else.
+    const { audit, ...rest } = tablesIn(door.engine.folder);
+    expect(rest).toEqual(Object.fromEntries(Object.entries(before).filter(([name]) => name !== "audit")));
+    expect((audit ?? []).length - (before["audit"] ?? []).length).toBe(path === "/v1/signing-secret" ? 1 : 0);
   });
 
   test.each(cases)("a trailing slash makes no difference to %s, and two do", async (path, operation) => {
-    verifies("hostile.1.trailing-slash");
     const bytes = async (address: string) => {
       const { status, body } = await ask(door, "GET", address);
       return path === "/metrics" ? String(status) : `${status} ${body.replace(/"req_[^"]+"/, '"req"')}`;
@@ -101,7 +101,6 @@ describe("where GET is", () => {
 });
 
 test("what is posted may be posted to a path with a slash too", async () => {
-  verifies("hostile.1.trailing-slash");
   const made = await door.call("POST", "/v1/actions/", `{"url":"http://127.0.0.1:9/","approve":true}`);
   expect(made.status).toBe(201);
   expect((await door.call("POST", `/v1/actions/${made.json.id}/cancel/`)).status).toBe(200);

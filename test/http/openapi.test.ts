@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { StoreUnavailable } from "../../src/ports/store.ts";
-import { verifies } from "../spec/verifies.ts";
+import { StoreBusy, StoreUnavailable } from "../../src/ports/store.ts";
 import { DOCUMENT } from "../support/openapi.ts";
 import { broken } from "../support/promised.ts";
 import { cardboardDesk, openDoor } from "./stub-house.ts";
@@ -9,7 +8,6 @@ const door = openDoor();
 afterAll(() => door[Symbol.asyncDispose]());
 
 test("GET /openapi.json is the API description, whoever asks", async () => {
-  verifies("decision.1.openapi");
   const response = await fetch(`${door.url}/openapi.json`);
   expect(response.status).toBe(200);
   expect(response.headers.get("content-type")).toBe("application/json");
@@ -21,9 +19,10 @@ describe("the API description allows what no input brings about:", () => {
   const unready = { probe: () => Promise.reject(new Error("no")) };
 
   test.each([
-    ["429", "/v1/actions", 429, { limits: { rateLimitPerSecond: 0.5 } }],
+    ["429", "/v1/actions", 429, { limits: { rateLimitPerSecond: 0.5, mcpSessionsPerAccount: 20 } }],
     ["500", "/v1/actions", 500, { desk: desk(new TypeError("bug")) }],
     ["503", "/v1/actions", 503, { desk: desk(new StoreUnavailable("away")) }],
+    ["503 of a store that has too much to write", "/v1/actions", 503, { desk: desk(new StoreBusy("full")) }],
     ["503 of readiness", "/ready", 503, unready],
   ])("%s", async (_what, path, status, overrides) => {
     await using other = openDoor(overrides);

@@ -6,7 +6,6 @@ import {
   PAGE_STREAM_BEATS_MAX,
   SESSIONS_PER_PERSON_MAX,
 } from "../../src/domain/limits.ts";
-import { verifies } from "../spec/verifies.ts";
 import { ann as credentials, openPeopleDoor, type PeopleDoor } from "./people-house.ts";
 import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
@@ -83,7 +82,6 @@ describe("the stream of our own pages", () => {
   });
 
   test("ends after a minute, so that the session is judged again", async () => {
-    verifies("hostile.7.session");
     const stream = await open();
     await stream.read((text) => text.includes("id: "));
     let isOver = false;
@@ -98,7 +96,6 @@ describe("the stream of our own pages", () => {
   });
 
   test("ends at the log-out, at once, and only for whoever logged out", async () => {
-    verifies("hostile.7.session");
     await using house = await openPeopleDoor();
     const { cookie } = await house.signedUp();
     const elsewhere = (await house.send("/auth/login", credentials())).cookie;
@@ -143,7 +140,6 @@ describe("the stream of our own pages", () => {
   });
 
   test("is for nobody without a session, whatever key they have, nor for another site's page", async () => {
-    verifies("hostile.7.own-origins");
     for (const headers of [
       {},
       { authorization: `Bearer ${KEYS.owner}` },

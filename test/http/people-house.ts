@@ -1,3 +1,4 @@
+import { cookiesIn } from "./signed-in.ts";
 import { openRealDoor, type RealDoorOptions } from "./real-house.ts";
 import { OWN_ORIGIN } from "./stub-house.ts";
 
@@ -26,7 +27,7 @@ export async function openPeopleDoor(options: RealDoorOptions = {}) {
   const door = await openRealDoor({ starts: false, ...options });
   const ask = async (method: string, path: string, init: RequestInit = {}): Promise<PeopleAnswer> => {
     const response = await fetch(door.url + path, { ...init, method, redirect: "manual" });
-    const [cookie = ""] = (response.headers.get("set-cookie") ?? "").split(";");
+    const cookie = cookiesIn(response).find((one) => one.includes("outgate_session=")) ?? "";
     return { status: response.status, text: await response.text(), headers: response.headers, cookie };
   };
   return {

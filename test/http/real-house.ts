@@ -1,5 +1,7 @@
 import { createReadAccount } from "../../src/accounts/account.ts";
+import { createAuditDesk } from "../../src/accounts/audit.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
+import { createCallbackHostService } from "../../src/accounts/callback-hosts.ts";
 import { createKeyDesk } from "../../src/accounts/keys.ts";
 import { createPeopleDesk } from "../../src/accounts/people.ts";
 import { createSigningDesk } from "../../src/accounts/signing-desk.ts";
@@ -7,6 +9,7 @@ import { createLinksOf } from "../../src/actions/approval-links.ts";
 import { createFollowLink } from "../../src/actions/follow-link.ts";
 import { createListNotifications } from "../../src/actions/notifications.ts";
 import { createReadReceipt } from "../../src/actions/receipt.ts";
+import { trustedProxiesOf } from "../../src/config/proxies.ts";
 import type { Role } from "../../src/domain/roles.ts";
 import type { Route } from "../../src/http/route.ts";
 import { systemIds } from "../../src/ids.ts";
@@ -34,6 +37,8 @@ export interface RealDoorOptions extends EngineOptions {
   /** Open unless it is given. */
   readonly signupsOpen?: boolean;
   readonly baseUrl?: string;
+  /** None unless they are given. */
+  readonly trustedProxies?: readonly string[];
   readonly routes?: readonly Route[];
   /** Ways in that another room brings along, built before the same desk. */
   readonly routesOf?: (engine: OpenEngine) => readonly Route[];
@@ -60,10 +65,17 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
 
   const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: true, ownOrigins: ["http://127.0.0.1:1"] });
   if ("problems" in policy) throw new Error(policy.problems.join(" "));
-  const followLink = createFollowLink({ ...engine.store, secrets, clock, desk: engine.desk });
+  const followLink = createFollowLink({
+    ...engine.store,
+    secrets,
+    clock,
+    desk: engine.desk,
+    recipients: engine.recipients,
+  });
   const authenticate = createAuthenticate({ accounts, secrets, clock });
   const peopleDesk = createPeopleDesk({
     people: engine.store.people,
+    audit: engine.store.audit,
     // As everywhere, but for what it costs: the real cost has a test of its own.
     passwords: createPasswords({ memoryKib: 8, passes: 1 }),
     secrets,
@@ -73,17 +85,34 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
   });
   const ways = {
     desk: engine.desk,
+    pauseOf: engine.pauseOf,
+    pauseDesk: engine.pauseDesk,
+    auditDesk: createAuditDesk(engine.store.audit, clock),
     feed: engine.feed,
     overviewDesk: engine.overview,
     authenticate,
-    keyDesk: createKeyDesk({ accounts, secrets, clock, ids: systemIds, forget: authenticate.forget }),
+    keyDesk: createKeyDesk({
+      accounts,
+      secrets,
+      clock,
+      ids: systemIds,
+      pauseDesk: engine.pauseDesk,
+      forget: authenticate.forget,
+    }),
     peopleDesk,
+    secrets,
     readAccount: createReadAccount(engine.store.people),
     signingDesk: createSigningDesk({
       signing: engine.store.signing,
+      audit: engine.store.audit,
       signingSecrets: engine.signingSecrets,
       secrets,
       ids: systemIds,
+      clock,
+    }),
+    callbackHosts: createCallbackHostService({
+      audit: engine.store.audit,
+      callbackHosts: engine.store.callbackHosts,
       clock,
     }),
     approvalLinks: options.approvalLinks ?? "confirm",
@@ -92,10 +121,12 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     listNotifications: createListNotifications(engine.store.outbox),
     targets: createTargets(policy),
     receiptUrl: engine.receiptUrl,
+    receiptPath: engine.receiptPath,
     clock,
     baseUrl: options.baseUrl ?? OWN_ORIGIN,
+    isTrustedProxy: trustedProxiesOf(options.trustedProxies ?? []),
     routes: [...(options.routes ?? []), ...(options.routesOf?.(engine) ?? [])],
-    limits: { rateLimitPerSecond: options.rateLimitPerSecond ?? 0 },
+    limits: { rateLimitPerSecond: options.rateLimitPerSecond ?? 0, mcpSessionsPerAccount: 20 },
   };
   const { port } = options;
   const door = port === undefined ? openDoor(ways) : openDoor({ ...ways, port }, port);

@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { verifies } from "../spec/verifies.ts";
 import { openDoor } from "./stub-house.ts";
 
 const door = openDoor();
@@ -18,7 +17,6 @@ async function ids(given: string | null, path = "/nothing") {
 
 describe("a request id", () => {
   test("that nobody gave is made, and stands everywhere", async () => {
-    verifies("hostile.b110", "spec.error.request-id", "hostile.1.envelope-request-id");
     const { head, envelope, log } = await ids(null);
     expect(head).toMatch(OURS);
     expect(envelope).toBe(head);
@@ -26,7 +24,6 @@ describe("a request id", () => {
   });
 
   test("that the client gave is echoed; one of ours stands in the envelope, and the log has both", async () => {
-    verifies("hostile.b111", "spec.create.x-request-id", "decision.2.request-id", "hostile.1.envelope-request-id");
     const { head, envelope, log } = await ids("my-id.7");
     expect(head).toBe("my-id.7");
     expect(envelope).toMatch(OURS);
@@ -34,14 +31,12 @@ describe("a request id", () => {
   });
 
   test("that has our form stands in both", async () => {
-    verifies("hostile.b112", "decision.2.request-id", "hostile.1.envelope-request-id");
     expect(await ids("req_abc")).toMatchObject({ head: "req_abc", envelope: "req_abc" });
   });
 
   test.each(["a".repeat(129), "a".repeat(300), "two words", "req_<script>", 'quote"', "é", "a, b"])(
     "that may not be echoed is replaced, also in the log: %s",
     async (given) => {
-      verifies("hostile.b113", "decision.2.request-id", "hostile.1.request-id-hidden");
       const { head, envelope, log } = await ids(given);
       expect(head).toMatch(OURS);
       expect(envelope).toBe(head);
@@ -50,7 +45,6 @@ describe("a request id", () => {
   );
 
   test("of 128 characters is echoed", async () => {
-    verifies("decision.2.request-id");
     const longest = "a".repeat(128);
     expect((await ids(longest)).head).toBe(longest);
   });
@@ -63,7 +57,6 @@ describe("a request id", () => {
     ["/v1/actions", "DELETE", 405],
     ["/nothing", "GET", 404],
   ])("is on every answer: %s %s %i", async (path, method, status) => {
-    verifies("spec.endpoint.request-id", "decision.2.envelope");
     const response = await door.ask(path, { method, headers: { "x-request-id": "req_mine" } });
     expect({ status: response.status, id: response.headers.get("x-request-id") }).toEqual({ status, id: "req_mine" });
   });

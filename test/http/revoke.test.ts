@@ -5,7 +5,6 @@ import { Account } from "../../src/contract/account.ts";
 import { compile } from "../../src/contract/check.ts";
 import { systemIds } from "../../src/ids.ts";
 import { refusalOf } from "../actions/callers.ts";
-import { verifies } from "../spec/verifies.ts";
 import { openRealDoor, type RealDoor } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
@@ -36,7 +35,6 @@ async function untilTimers(count: number): Promise<void> {
 
 describe("DELETE /v1/keys/{id}", () => {
   test("answers 204 with nothing, and the key is the same 401 as an unknown one at once", async () => {
-    verifies("decision.1.keys-revoke", "decision.12.key-list", "hostile.b4");
     const { id, key } = await newKey();
     // In use, and so remembered.
     expect((await read(key)).status).toBe(200);
@@ -69,7 +67,6 @@ describe("DELETE /v1/keys/{id}", () => {
   });
 
   test("ends what waits by the key: it is told no more, and the action goes on", async () => {
-    verifies("decision.1.keys-revoke", "hostile.b4");
     const { id, key } = await newKey();
     const held = await door.engine.create({ approve: true });
     const timers = door.engine.clock.timers;
@@ -91,7 +88,6 @@ describe("DELETE /v1/keys/{id}", () => {
   });
 
   test("refuses a create whose body was still on its way: no row", async () => {
-    verifies("decision.1.keys-revoke", "hostile.b4");
     const { id, key } = await newKey();
     const newest = async () => (await door.call("GET", "/v1/actions?limit=1")).json.data[0]?.id;
     const before = await newest();
@@ -124,8 +120,8 @@ describe("DELETE /v1/keys/{id}", () => {
     expect((await lonely.call("GET", "/v1/account")).status).toBe(401);
 
     // The next start with the same key does not bring it back; a new one is let in.
-    const { accounts, people } = store;
-    const deps = { accounts, people, secrets, ids: systemIds, clock };
+    const { accounts, people, facts } = store;
+    const deps = { accounts, people, facts, secrets, ids: systemIds, clock };
     const authenticate = createAuthenticate(deps);
     await bootstrap({ ...deps, givenOwnerKey: KEYS.owner });
     expect(await refusalOf(authenticate(`Bearer ${KEYS.owner}`))).toMatchObject({ code: "unauthorized" });

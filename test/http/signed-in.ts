@@ -27,6 +27,11 @@ export async function signedIn(door: RealDoor) {
     visit,
     pageOf,
     hiddenOf,
+    /** Loads the page that a redirect leads to, with the cookies that came with it, as often as it is called. */
+    follow: (redirect: Response) =>
+      visit(redirect.headers.get("location") ?? "", {
+        headers: { cookie: [cookie, ...cookiesIn(redirect)].join("; ") },
+      }),
     /** Sends fields to a page as a form of it would. */
     send: (path: string, fields: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) =>
       visit(path, {
@@ -35,4 +40,9 @@ export async function signedIn(door: RealDoor) {
         body: new URLSearchParams(fields).toString(),
       }),
   };
+}
+
+/** The cookies that an answer sets, as a browser sends them back. */
+export function cookiesIn({ headers }: Pick<Response, "headers">): readonly string[] {
+  return headers.getSetCookie().map((set) => set.split(";", 1)[0] ?? "");
 }

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { verifies } from "../spec/verifies.ts";
 import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
 
 const ORIGIN = "https://api.example.com";
@@ -21,7 +20,6 @@ const rotate = (query = "", body?: string) => door.call("POST", `/v1/signing-sec
 
 describe("POST /v1/signing-secret/rotate", () => {
   test("says what was rotated, and until when the secret before it signs too", async () => {
-    verifies("decision.1.signing-secret-rotate", "decision.12.rotate", "decision.12.signing-secret-previous");
     const [before, elsewhere] = [await read(), await read(ELSEWHERE)];
     const now = door.engine.clock.now().getTime();
     const expires_at = new Date(now + DAY_MS).toISOString();
@@ -43,7 +41,6 @@ describe("POST /v1/signing-secret/rotate", () => {
   });
 
   test("without an origin rotates all of the account, and of nobody else", async () => {
-    verifies("decision.1.signing-secret-rotate", "decision.12.rotate");
     const before = [await read(), await read(ELSEWHERE)];
     const theirs = await read(ORIGIN, STRANGER);
     expect(JSON.parse((await rotate()).text)).toMatchObject({ origin: null });
@@ -64,6 +61,7 @@ describe("POST /v1/signing-secret/rotate", () => {
     ["?origin=https://u@a.example", "invalid_query", "origin"],
     ["?origin=https://a.example&origin=https://b.example", "invalid_query", "origin"],
     ["?orgin=https://a.example", "invalid_query", "orgin"],
+    [`?origin=https://${"a".repeat(14_000)}`, "invalid_query", "origin"],
   ])("rotates nothing with %s", async (query, code, field) => {
     const before = [await read(), await read("https://a.example")];
     const refused = await rotate(query);

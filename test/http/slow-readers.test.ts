@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/domain/limits.ts";
-import { verifies } from "../spec/verifies.ts";
 import { Listener } from "../support/listener.ts";
 import { openRealDoor, type RealDoor } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
@@ -76,7 +75,6 @@ const ended = () => door.lines.filter(({ event }) => event === "events.ended").m
 
 describe("a reader of events that never reads", () => {
   test("is closed at its backlog, and goes on from the last event that it got", async () => {
-    verifies("hostile.t29");
     using sleeper = await Sleeper.open();
     await using awake = await Listener.open(`${door.url}/v1/events`, KEY);
     const ids = await createMany();
@@ -121,7 +119,6 @@ describe("a reader of events that never reads", () => {
 });
 
 test("what lies behind is told as fast as it is taken, however much it is", async () => {
-  verifies("hostile.t29");
   const ids = await createMany();
   using sleeper = await Sleeper.open("MA");
   for (let turn = 0; turn < 2_000; turn += 1) await nextTurn();

@@ -30,6 +30,7 @@ function open({ isGone = false, isStopping = false, isRevoked = false } = {}) {
     server: { timeout: (_: Request, seconds: number) => void limits.push(seconds) } as unknown as Visit["server"],
     path: "/",
     search: "",
+    client: "",
     name: nameRequest(null, systemIds),
     startedMs: 0,
     caller: null,
@@ -38,6 +39,7 @@ function open({ isGone = false, isStopping = false, isRevoked = false } = {}) {
     errorCode: null,
     isBodyUnread: false,
     page: null,
+    kind: "work",
     count: () => {},
   };
   const source = {
@@ -46,11 +48,19 @@ function open({ isGone = false, isStopping = false, isRevoked = false } = {}) {
     end: () => void (seen.sourceEnds += 1),
   };
   const ended = (why: SseEnd | Error) => void ends.push(why);
-  const response = answerEvents(visit, source, { clock, draining: draining.signal, revoked: revoked.signal, ended });
+  const late: unknown[] = [];
+  const response = answerEvents(visit, source, {
+    clock,
+    draining: draining.signal,
+    revoked: revoked.signal,
+    ended,
+    failedLate: (error) => void late.push(error),
+  });
   return {
     response,
     limits,
     ends,
+    late,
     seen,
     leave: () => gone.abort(),
     stop: () => draining.abort(),
@@ -117,6 +127,14 @@ describe("an answer of events", () => {
     stream.fail(new RangeError("away"));
     expect(await stream.response.text()).toBe("");
     expect(stream.ends).toEqual([new RangeError("away")]);
+  });
+
+  test("tells of a source that fails after its reader has left, once, and not as an end", async () => {
+    const stream = open();
+    stream.leave();
+    stream.fail(new RangeError("a defect"));
+    await Bun.sleep(0);
+    expect({ ends: stream.ends, late: stream.late }).toEqual({ ends: ["left"], late: [new RangeError("a defect")] });
   });
 
   test("whose reader takes a little with each heartbeat is not given up", async () => {

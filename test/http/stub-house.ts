@@ -1,4 +1,6 @@
+import { createAuditDesk } from "../../src/accounts/audit.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
+import type { CallbackHostService } from "../../src/accounts/callback-hosts.ts";
 import type { KeyDesk } from "../../src/accounts/keys.ts";
 import type { Entered } from "../../src/accounts/new-session.ts";
 import type { PeopleDesk } from "../../src/accounts/people.ts";
@@ -14,8 +16,10 @@ import { createHttp, type HttpDeps } from "../../src/http/server.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { LogFields } from "../../src/ports/log.ts";
 import type { AccountStore, ApiKey } from "../../src/ports/accounts.ts";
+import { createSecrets } from "../../src/secrets/secrets.ts";
 import type { Rules } from "../../src/web/rules.tsx";
-import { ACCOUNT, anAction, anApiKey, later, NOON } from "../support/factory.ts";
+import type { AuditStore } from "../../src/ports/audit.ts";
+import { ACCOUNT, anAction, anApiKey, aPause, later, NOON } from "../support/factory.ts";
 
 /** A key for each role, and one that was revoked. */
 export const KEYS = {
@@ -34,8 +38,10 @@ export const KNOWN_ID = "act_01known";
 /** Of its receipt. */
 export const KNOWN_TOKEN = "01knowntoken";
 export const KNOWN_KEY_ID = "key_01known";
+export const KNOWN_PAUSE_ID = "pau_01known";
 
 export interface Line {
+  readonly level: string;
   readonly event: string;
   readonly fields: LogFields;
 }
@@ -47,16 +53,30 @@ export interface Line {
 export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
   const calls: string[] = [];
   const lines: Line[] = [];
-  const write = (event: string, fields: LogFields = {}) => void lines.push({ event, fields });
+  const at =
+    (level: string) =>
+    (event: string, fields: LogFields = {}) =>
+      void lines.push({ level, event, fields });
   const drain = new AbortController();
   const http = createHttp({
     desk: cardboardDesk(calls),
     feed: cardboardFeed(calls),
     authenticate: createAuthenticate({ accounts: accountsOf(), secrets: { hash: (text) => text }, clock: systemClock }),
     keyDesk: cardboardKeyDesk(calls),
+    pauseOf: () => null,
+    pauseDesk: {
+      list: () => Promise.resolve([aPause({ id: KNOWN_PAUSE_ID })]),
+      pause: () => Promise.resolve({ pause: aPause({ id: KNOWN_PAUSE_ID }), isNew: true }),
+      resume(_caller, id) {
+        calls.push(`resume ${id}`);
+        return Promise.resolve();
+      },
+    },
+    auditDesk: createAuditDesk(emptyAudit(), systemClock),
     peopleDesk: cardboardPeopleDesk(calls),
     readAccount: () => Promise.resolve({ id: ACCOUNT, email: null }),
     signingDesk: cardboardSigningDesk(calls),
+    callbackHosts: cardboardCallbackHosts(calls),
     readReceipt: (token) =>
       Promise.resolve(token === KNOWN_TOKEN ? { action: anAction({ id: KNOWN_ID }), timeline: [] } : null),
     listNotifications: () => Promise.resolve({ entries: [], before: null }),
@@ -68,17 +88,21 @@ export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
     targets: { judge: (url) => (url.startsWith("http") ? { hostname: "h", host: "h" } : { refused: "Is no URL." }) },
     clock: systemClock,
     ids: systemIds,
-    log: { debug: write, info: write, warn: write, error: write },
+    log: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
     metrics: { requested: () => {} },
     renderMetrics: () => "outgate_up 1\n",
+    isMetricsToken: null,
+    hasMetrics: true,
     receiptUrl: (id) => `/r/${id}`,
+    receiptPath: (id) => `/r/${id}`,
     probe: () => Promise.resolve(),
     version: "0.0.0-test",
     baseUrl: OWN_ORIGIN,
     isOnLoopback: true,
     port: 3_000,
-    limits: { rateLimitPerSecond: 0 },
-    approvers: [],
+    isTrustedProxy: () => false,
+    secrets: createSecrets(new Uint8Array(32), (count) => systemIds.bytes(count)),
+    limits: { rateLimitPerSecond: 0, mcpSessionsPerAccount: 20 },
     draining: drain.signal,
     ...overrides,
   });
@@ -119,6 +143,18 @@ export const SOME_RULES: Rules = {
   retentionDays: null,
 };
 
+/** Nothing is listed, whatever is added. */
+function cardboardCallbackHosts(calls: string[]): CallbackHostService {
+  return {
+    list: () => Promise.resolve([]),
+    add(_caller, host) {
+      calls.push(`add callback host ${host}`);
+      return Promise.resolve({ host, createdAt: NOON });
+    },
+    remove: () => Promise.resolve(),
+  };
+}
+
 /** The desk of one known action. */
 export function cardboardDesk(calls: string[]): ActionDesk {
   const find = (verb: string) => (_caller: unknown, id: string) => {
@@ -135,7 +171,12 @@ export function cardboardDesk(calls: string[]): ActionDesk {
     wait: find("wait"),
     held() {
       calls.push("held");
-      return Promise.resolve({ actions: [anAction({ id: KNOWN_ID, approve: true })], after: null, unusual: new Map() });
+      return Promise.resolve({
+        actions: [anAction({ id: KNOWN_ID, approve: true })],
+        after: null,
+        requesters: [],
+        unusual: new Map(),
+      });
     },
     unusual: () => Promise.resolve(new Map()),
     countRetryable: () => Promise.resolve({ count: 0, isMore: false }),
@@ -160,6 +201,7 @@ export function cardboardDesk(calls: string[]): ActionDesk {
 /** A feed in which nothing happens. */
 function cardboardFeed(calls: string[]): Feed {
   return {
+    count: () => 0,
     open(_caller, lastEventId) {
       calls.push(`events ${lastEventId}`);
       const over = Promise.withResolvers<null>();
@@ -170,6 +212,15 @@ function cardboardFeed(calls: string[]): Feed {
         end: () => over.resolve(null),
       });
     },
+  };
+}
+
+/** A log in which nothing stands. */
+function emptyAudit(): AuditStore {
+  return {
+    record: () => Promise.resolve(),
+    page: () => Promise.resolve({ rows: [], before: null }),
+    prune: () => Promise.resolve(false),
   };
 }
 
@@ -197,6 +248,7 @@ function cardboardPeopleDesk(calls: string[]): PeopleDesk {
   const entered: Entered = {
     person: personWith("token", who, { hash: (text) => text }),
     sessionToken: "0".repeat(64),
+    deviceToken: "device",
   };
   const came = <T>(verb: string, result: T): Promise<T> => {
     calls.push(verb);

@@ -6,7 +6,6 @@ import { nameRequest } from "../../src/http/request-id.ts";
 import type { Visit } from "../../src/http/visit.ts";
 import { whileWaiting } from "../../src/http/waiting.ts";
 import { systemIds } from "../../src/ids.ts";
-import { verifies } from "../spec/verifies.ts";
 import { anAction } from "../support/factory.ts";
 import { cardboardDesk, KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
@@ -60,7 +59,6 @@ describe("a wait", () => {
     ["/v1/actions?wait=120", SYNC, 120_000],
     [`/v1/actions/${KNOWN_ID}?wait=7`, {}, 7_000],
   ])("lasts as long as it was asked for, and answers with the end: %s", async (path, init, waitMs) => {
-    verifies("decision.1.create", "decision.1.get-wait", "spec.sync.blocks", "spec.limit.sync-wait");
     const { door, waits, begun, finish } = openHanging();
     const asked = door.ask(path, init);
     await begun;
@@ -72,7 +70,6 @@ describe("a wait", () => {
   });
 
   test("does not happen without sync, nor when the action has ended", async () => {
-    verifies("decision.3.wait-without-sync");
     const { door, waits } = openHanging();
     const body = `{"url":"https://api.example.com/"}`;
     expect((await door.ask("/v1/actions?wait=60", { ...SYNC, body })).status).toBe(201);
@@ -85,7 +82,6 @@ describe("a wait", () => {
   });
 
   test("ends when the service stops, with what there is", async () => {
-    verifies("spec.sync.limit");
     const { door, waits, begun } = openHanging();
     const [create, get] = [door.ask("/v1/actions", SYNC), door.ask(`/v1/actions/${KNOWN_ID}?wait=100`)];
     await begun;
@@ -156,6 +152,7 @@ describe("the time limit of a request", () => {
       } as unknown as Visit["server"],
       path: "/",
       search: "",
+      client: "",
       name: nameRequest(null, systemIds),
       startedMs: 0,
       caller: null,
@@ -164,6 +161,7 @@ describe("the time limit of a request", () => {
       actionId: null,
       errorCode: null,
       page: null,
+      kind: "work",
       isBodyUnread,
     };
   };

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createOfferPassword, createOfferWelcome } from "../../src/accounts/welcome-link.ts";
-import { verifies } from "../spec/verifies.ts";
 import { ann, openPeopleDoor, PASSWORD, type PeopleDoor } from "./people-house.ts";
 import { KEYS, OWN_ORIGIN } from "./stub-house.ts";
 
@@ -27,7 +26,6 @@ describe("the welcome of the first account", () => {
   afterAll(() => door[Symbol.asyncDispose]());
 
   test("lets its visitor become the account's first person, once", async () => {
-    verifies("decision.12.welcome", "decision.12.email-null");
     expect(await emailOf(door)).toBeNull();
     const path = await offered(door);
     const seen = await door.get(path);
@@ -62,7 +60,6 @@ test.each([
   ["NUL", "%00"],
   ["a quote", "'--"],
 ])("a path of %s is no welcome", async (_what, token) => {
-  verifies("decision.12.welcome");
   await using door = await openPeopleDoor();
   expect((await door.get(`/welcome/${token}`)).status).toBe(404);
 });

@@ -5,7 +5,6 @@ import { createMailgun } from "../../src/mail/mailgun.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import type { OutboundRequest, Sender } from "../../src/ports/sender.ts";
 import { LOCAL } from "../outbound/policies.ts";
-import { verifies } from "../spec/verifies.ts";
 import { answered, NOON } from "../support/factory.ts";
 import { Mailbox, MAILGUN_KEY } from "../support/mailbox.ts";
 import { answers, type Behaviour, floods, openRawTarget } from "../support/raw-target.ts";
@@ -29,7 +28,6 @@ async function give(url: string, { apiKey = MAILGUN_KEY, sender = createSender(L
 }
 
 test("a message reaches Mailgun as it was written, without tracking, and asks no machine to answer", async () => {
-  verifies("decision.7.mail");
   await using mailbox = new Mailbox();
   const mailgun = await createMailgun(settingsOf(mailbox.url), createSender(LOCAL), "Outgate/1");
   const message = aMessage({ inReplyTo: "<before@mg.example.com>" });
@@ -61,7 +59,6 @@ test("a message reaches Mailgun as it was written, without tracking, and asks no
 });
 
 test("every call is our sender's: the library makes none of its own", async () => {
-  verifies("hostile.4.callback-mail");
   const sent: OutboundRequest[] = [];
   const sender: Sender = {
     send: async (request) => {
@@ -156,7 +153,6 @@ describe("a provider that misbehaves", () => {
   ] as readonly (readonly [string, Behaviour, Delivery])[])(
     "%s: one call, within the deadline, no socket left",
     async (_what, behaviour, expected) => {
-      verifies("hostile.4.callback-mail");
       await using target = await openRawTarget(behaviour);
       const { result, lateMs } = await besideTimer(DEADLINE_MS, () => give(target.url("")));
       expect(result).toEqual(expected);

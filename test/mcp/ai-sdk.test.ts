@@ -1,7 +1,6 @@
 import { createMCPClient, ElicitationRequestSchema } from "@ai-sdk/mcp";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-house.ts";
-import { verifies } from "../spec/verifies.ts";
 import { Target } from "../support/target.ts";
 import { type House, openHouse } from "./house.ts";
 
@@ -24,7 +23,6 @@ const clientOf = (capabilities: { elicitation?: Record<string, unknown> } = {}) 
 const HOW = { toolCallId: "1", messages: [], context: {} };
 
 test("the Vercel AI SDK makes its tools of ours, and a model reads what the target answered", async () => {
-  verifies("decision.9.revisions");
   const client = await clientOf();
   const tools = await client.tools();
   expect(Object.keys(tools)).toEqual(["create", "get", "list", "wait", "approve", "cancel", "retry"]);
@@ -32,12 +30,11 @@ test("the Vercel AI SDK makes its tools of ours, and a model reads what the targ
   const output = await create?.execute?.({ url: target.url, sync: true }, HOW);
   expect(output).toMatchObject({ structuredContent: { status: "completed", response_body: { weather: "fine" } } });
   const seen = await create?.toModelOutput?.({ toolCallId: "1", input: {}, output: output as never });
-  expect(JSON.stringify(seen)).toContain("weather");
+  expect(JSON.stringify(seen).split("weather")).toHaveLength(2);
   await client.close();
 });
 
 test("the Vercel AI SDK puts a question to its person", async () => {
-  verifies("decision.7.agent-elicitation");
   const client = await clientOf({ elicitation: {} });
   const asked: string[] = [];
   client.onElicitationRequest(ElicitationRequestSchema, ({ params }) => {
@@ -48,7 +45,9 @@ test("the Vercel AI SDK puts a question to its person", async () => {
   const { approve } = await client.tools();
   const output = await approve?.execute?.({ id }, HOW);
   expect(asked).toHaveLength(1);
-  expect(output).toMatchObject({ structuredContent: { status: "cancelled" } });
+  expect(output).toMatchObject({
+    structuredContent: { status: "cancelled", decision: "rejected", decision_reason: "not today" },
+  });
   await client.close();
 });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-house.ts";
+import { requestFor } from "../support/engine.ts";
 import { STRANGER } from "../http/real-house.ts";
-import { verifies } from "../spec/verifies.ts";
 import { type Answer, actionIn, CLIENTS, codeOf, connect, errorIn } from "./clients.ts";
 import { BASE_URL, type House, openHouse } from "./house.ts";
 import { callModern, type Said } from "./wire.ts";
@@ -22,12 +22,6 @@ const HELD = { status: "awaiting_approval", run: 1, approvedBy: null } as const;
 
 describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
   test("puts the question to its person, whose yes releases the action", async () => {
-    verifies(
-      "decision.7.agent-elicitation",
-      "spec.approval.tool",
-      "decision.3.approved-by-mcp",
-      "hostile.8.approved-by",
-    );
     const id = await hold();
     await using agent = await connect(kind, house.mcpUrl, { answer: YES });
     expect(actionIn(await agent.call("approve", { id }))).toMatchObject({ id, status: "pending" });
@@ -41,8 +35,28 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     });
   });
 
+  test("is not asked by an agent's key about what a key's hold holds, whichever agent asks; owners are", async () => {
+    const { engine } = house;
+    const held = async () => {
+      const request = requestFor({ url: "https://api.example.com/pay", approve: true });
+      return (await engine.desk.create({ ...engine.owner, role: "agent", hold: "writes" }, request)).action.id;
+    };
+    const id = await held();
+    await using agent = await connect(kind, house.mcpUrl, { answer: YES });
+    const answer = await agent.call("approve", { id });
+    expect(agent.questions).toEqual([]);
+    expect(JSON.stringify(answer)).toContain("unavailable");
+    expect(JSON.stringify(answer)).toContain(`${BASE_URL}/approvals`);
+    expect(await stateOf(id)).toEqual(HELD);
+    for (const key of [KEYS.owner, KEYS.approver]) {
+      const other = await held();
+      await using person = await connect(kind, house.mcpUrl, { key, answer: YES });
+      expect(actionIn(await person.call("approve", { id: other }))).toMatchObject({ status: "pending" });
+      expect(person.questions).toHaveLength(1);
+    }
+  });
+
   test("is asked with any role: the key of an owner is no yes", async () => {
-    verifies("hostile.m9");
     for (const key of [KEYS.owner, KEYS.approver, KEYS.agent]) {
       const id = await hold();
       await using client = await connect(kind, house.mcpUrl, { key, answer: () => ({ action: "decline" }) });
@@ -53,7 +67,6 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
   });
 
   test("brings back a no with its reason, and the action is cancelled", async () => {
-    verifies("spec.approval.tool");
     const id = await hold();
     const answer = () => ({ action: "accept", content: { decision: "reject", reason: "too much" } });
     await using agent = await connect(kind, house.mcpUrl, { answer });
@@ -81,8 +94,7 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     ["declined with a yes in it", { action: "decline", content: { decision: "approve" } }],
     ["no action at all", { content: { decision: "approve" } }],
     ["garbage", { decision: "approve" }],
-  ])("%s is no decision: the action is still held, and nobody is asked again", async (_what, answer) => {
-    verifies("hostile.m8");
+  ])("%s is no decision: the action is still held, and nobody is asked again", async (what, answer) => {
     const id = await hold();
     await using agent = await connect(kind, house.mcpUrl, { answer: () => answer });
     const result = await agent.call("approve", { id }).catch((error: unknown) => String(error));
@@ -90,8 +102,8 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     expect(await stateOf(id)).toEqual(HELD);
     // A client may refuse to send what is no answer; what we get is told as it is.
     if (typeof result === "string") return;
-    expect(actionIn(result)).toMatchObject({ id, status: "awaiting_approval" });
-    expect(result.content[0]?.text).toStartWith("Nobody decided.");
+    const decision = /^(declined|closed)/.test(what) ? "declined" : "unanswered";
+    expect(actionIn(result)).toMatchObject({ id, status: "awaiting_approval", decision });
   });
 
   test("asks nobody about what is not held, or is nobody's", async () => {
@@ -111,7 +123,6 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
   });
 
   test("whose person thinks while somebody else decides, is told that it was too late", async () => {
-    verifies("hostile.m3", "decision.7.one-winner-mcp");
     for (const verb of ["approve", "cancel"] as const) {
       for (const decision of ["approve", "reject"]) {
         const id = await hold();
@@ -132,7 +143,6 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
   });
 
   test("whose person thinks while the action begins another run, releases nothing", async () => {
-    verifies("hostile.m2");
     const id = await hold();
     const answer = async () => {
       await house.engine.desk.cancel(house.engine.owner, id, null);
@@ -149,7 +159,6 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
 
 describe.each(CLIENTS)("a client of the kind %s that can't ask", (kind) => {
   test("approves by the role of an owner or approver, with the reason of the call", async () => {
-    verifies("hostile.m9", "hostile.8.approved-by");
     for (const role of ["owner", "approver"] as const) {
       const id = await hold();
       await using client = await connect(kind, house.mcpUrl, { key: KEYS[role] });
@@ -160,7 +169,6 @@ describe.each(CLIENTS)("a client of the kind %s that can't ask", (kind) => {
   });
 
   test("and has an agent's key is told who can decide, whatever it says", async () => {
-    verifies("hostile.m5", "hostile.m7");
     const id = await hold();
     await using agent = await connect(kind, house.mcpUrl);
     for (const args of [{ id }, { id, confirmed: true }, { id, reason: "the person agreed" }, { id: "act_nobody" }]) {
@@ -174,7 +182,6 @@ describe.each(CLIENTS)("a client of the kind %s that can't ask", (kind) => {
   });
 
   test("and has a reader's key may only read", async () => {
-    verifies("hostile.m6");
     const id = await hold();
     await using reader = await connect(kind, house.mcpUrl, { key: KEYS.reader, answer: YES });
     for (const [name, args] of [
@@ -195,7 +202,6 @@ describe.each(CLIENTS)("a client of the kind %s that can't ask", (kind) => {
 
 describe.each(CLIENTS)("between question and answer, with a client of the kind %s,", (kind) => {
   test("a key that is revoked decides nothing any more", async () => {
-    verifies("hostile.m4");
     await using own = await openHouse({ starts: false });
     const { id } = await own.engine.create({ approve: true });
     const hash = own.engine.secrets.hash(KEYS.agent);
@@ -217,7 +223,6 @@ describe.each(CLIENTS)("between question and answer, with a client of the kind %
   });
 
   test("a key that has got another role is judged by that", async () => {
-    verifies("hostile.m4");
     let role: "agent" | "reader" = "agent";
     await using own = await openHouse({ starts: false, asCaller: (caller) => ({ ...caller, role }) });
     const { id } = await own.engine.create({ approve: true });
@@ -235,7 +240,6 @@ describe.each(CLIENTS)("between question and answer, with a client of the kind %
 });
 
 test("with AGENT_APPROVAL=off an agent is not asked, an approver still is", async () => {
-  verifies("hostile.m5", "decision.7.agent-elicitation");
   await using strict = await openHouse({ starts: false, agentApproval: "off" });
   const { id } = await strict.engine.create({ approve: true });
   for (const kind of CLIENTS) {
@@ -268,7 +272,6 @@ describe("the state of a question", () => {
   };
 
   test("brings the answer home, once", async () => {
-    verifies("hostile.m3");
     const id = await hold();
     const state = await ask(id);
     expect((await answer(id, state)).json.result).toMatchObject({ structuredContent: { status: "pending" } });
@@ -277,7 +280,6 @@ describe("the state of a question", () => {
   });
 
   test("that is missing, altered, or of the wrong kind is refused, and the action is still held", async () => {
-    verifies("hostile.m1");
     const id = await hold();
     const state = await ask(id);
     const [ends = "", token = ""] = state.split(".");
@@ -303,7 +305,6 @@ describe("the state of a question", () => {
   });
 
   test("is worth nothing after ten minutes", async () => {
-    verifies("hostile.m1");
     const id = await hold();
     const state = await ask(id);
     house.engine.clock.jump(599_999);
@@ -314,7 +315,6 @@ describe("the state of a question", () => {
   });
 
   test("is for this action, this key, this account and this run only", async () => {
-    verifies("hostile.m2");
     const [id, other] = [await hold(), await hold()];
     const state = await ask(id);
     await refused(answer(other, state), other);
@@ -328,7 +328,6 @@ describe("the state of a question", () => {
   });
 
   test("with no answer beside it leaves the action held, and nobody is asked again", async () => {
-    verifies("hostile.m8");
     const id = await hold();
     const requestState = await ask(id);
     for (const inputResponses of [{}, { other: ANSWERS.approval }, { approval: { method: "elicitation/create" } }]) {
@@ -348,7 +347,6 @@ describe("the state of a question", () => {
   });
 
   test("holds no secret, and no address at which somebody could approve", async () => {
-    verifies("hostile.8.no-link");
     const id = await hold();
     const { text } = await callModern(house.mcpUrl, "approve", `{"id":"${id}"}`, asked);
     expect(text).not.toContain("/a/");

@@ -3,7 +3,6 @@ import { relayStreams, sendTo } from "../../mcp/bridge/bridge.ts";
 import { eventsOf, linesOf, TOO_LONG } from "../../mcp/bridge/lines.ts";
 import { Relay } from "../../mcp/bridge/relay.ts";
 import type { Sent } from "../../mcp/bridge/send.ts";
-import { verifies } from "../spec/verifies.ts";
 import { until } from "../support/until.ts";
 
 type Upstream = (sent: Sent) => Response | Promise<Response>;
@@ -35,7 +34,6 @@ const errorOf = (line: string | undefined) => JSON.parse(line ?? "null").error;
 
 describe("a relay", () => {
   test("passes a message on as it was written, with the head that its revision wants", async () => {
-    verifies("decision.9.stdio-bridge");
     const { relay, sent, written } = relayTo(() => Response.json({ jsonrpc: "2.0", id: 7, result: {} }));
     const line = modernCall(7, `,"arguments":{"body":{"n":1.0,"big":12345678901234567890}}`);
     relay.take(line);
@@ -70,11 +68,20 @@ describe("a relay", () => {
   });
 
   test("answers in the place of a service that is away, broke off, or refused", async () => {
-    verifies("decision.9.stdio-bridge");
-    const gone = Object.assign(new Error("Unable to connect to 10.0.0.7"), { code: "ECONNREFUSED" });
+    const failed = (code: string) => Object.assign(new Error("Unable to connect to 10.0.0.7"), { code });
+    const gone = failed("ECONNREFUSED");
     const cases: readonly (readonly [Upstream, string])[] = [
       [() => Promise.reject(gone), "does not answer at OUTGATE_URL"],
       [() => Promise.reject(new TypeError("fetch failed", { cause: gone })), "does not answer at OUTGATE_URL"],
+      // As Bun and as Node say it.
+      [
+        () => Promise.reject(failed("CERT_HAS_EXPIRED")),
+        "TLS certificate of Outgate at OUTGATE_URL was not accepted: it has expired.",
+      ],
+      [
+        () => Promise.reject(new TypeError("fetch failed", { cause: failed("ERR_SSL_WRONG_VERSION_NUMBER") })),
+        "TLS handshake with Outgate at OUTGATE_URL failed",
+      ],
       [() => Promise.reject(new Error("socket hang up")), "Repeat the call with the same idempotency_key"],
       [() => stream(":\n\n"), "broke before the answer came"],
       [
@@ -193,7 +200,6 @@ describe("the session of a client of 2025", () => {
   });
 
   test("that the service has lost is begun again, once for all calls, and the client does not learn of it", async () => {
-    verifies("decision.9.stdio-bridge");
     let alive = "one";
     const lost = () => Response.json({ error: { code: "not_found", message: "gone" } }, { status: 404 });
     const { relay, sent, written } = relayTo(({ body = "", headers }) => {

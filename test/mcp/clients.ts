@@ -37,6 +37,8 @@ export interface CallOptions {
     message?: string | undefined;
   }) => void;
   readonly signal?: AbortSignal;
+  /** Milliseconds after which the client gives the call up. */
+  readonly timeout?: number;
 }
 
 /** A program that speaks on its standard streams. */

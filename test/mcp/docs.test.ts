@@ -6,7 +6,6 @@ import { build } from "../../scripts/build.ts";
 import { readConfig } from "../../src/config.ts";
 import { TOOLS } from "../../src/contract/tools.ts";
 import { VERSION } from "../../src/version.ts";
-import { verifies } from "../spec/verifies.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 import { connect } from "./clients.ts";
 
@@ -72,9 +71,10 @@ describe("the settings of programs that are not run here", () => {
   test("say the same to Claude Code in both READMEs and at the first start", async () => {
     const root = await Bun.file(join(ROOT, "README.md")).text();
     const line =
-      /claude mcp add --transport http outgate http:\/\/127\.0\.0\.1:3000\/mcp --header "Authorization: Bearer \$\w+"/;
-    expect(root).toMatch(line);
-    expect(README).toMatch(line);
+      "claude mcp add --transport http outgate http://127.0.0.1:3000/mcp --scope project " +
+      "--header 'Authorization: Bearer ${OUTGATE_API_KEY}'";
+    expect(root).toContain(line);
+    expect(README).toContain(line);
   });
 });
 
@@ -135,7 +135,6 @@ test("server.json leads to the tools once its variables are filled in", async ()
 });
 
 test("the docs say what an elicitation proves, how to turn it off, and what can't be prevented", async () => {
-  verifies("hostile.m16");
   const words = README.replaceAll(/\s+/g, " ");
   expect(words).toContain("An elicitation proves that a client asked, not that a person answered.");
   expect(words).toContain("set `AGENT_APPROVAL=off`");
@@ -146,7 +145,6 @@ test("the docs say what an elicitation proves, how to turn it off, and what can'
 });
 
 test("AGENT_APPROVAL is elicit on loopback only, unless it is set", () => {
-  verifies("decision.7.agent-approval-default");
   const of = (env: Record<string, string>) => readConfig(env).agentApproval;
   expect(of({})).toBe("elicit");
   expect(of({ BASE_URL: "http://localhost:8080" })).toBe("elicit");

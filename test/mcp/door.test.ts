@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { exchange, readAnswer, request } from "../http/wire.ts";
 import { KEYS } from "../http/stub-house.ts";
-import { verifies } from "../spec/verifies.ts";
 import { connect } from "./clients.ts";
 import { type House, openHouse } from "./house.ts";
 import { begin, callModern, modern, post } from "./wire.ts";
@@ -22,7 +21,6 @@ describe("the key", () => {
     ["a revoked one", KEYS.revoked],
     ["an empty one", ""],
   ])("that is %s is 401 with our envelope, in words that a client can show", async (_what, key) => {
-    verifies("hostile.m14");
     for (const answer of [
       await post(house.mcpUrl, LIST, { key }),
       await post(house.mcpUrl, "not even JSON", { key }),
@@ -37,7 +35,6 @@ describe("the key", () => {
   });
 
   test("is not looked for in a query or a cookie", async () => {
-    verifies("hostile.m14");
     const headers = { cookie: `__Host-session=${KEYS.owner}` };
     expect((await post(`${house.mcpUrl}?key=${KEYS.owner}`, LIST, { key: null, headers })).status).toBe(401);
   });
@@ -56,7 +53,6 @@ describe("the key", () => {
   });
 
   test("has no discovery of OAuth beside it", async () => {
-    verifies("hostile.m14");
     for (const path of [
       "/.well-known/oauth-protected-resource",
       "/.well-known/oauth-protected-resource/mcp",
@@ -85,7 +81,6 @@ describe("where a request comes from", () => {
     ["Host: 192.168.0.7"],
     ["Host: "],
   ])("is foreign: %s, and 403 comes before the key is looked at", async (header) => {
-    verifies("hostile.m13");
     const lines = header.startsWith("Host") ? [header] : ["Host: localhost", header];
     const text = ["POST /mcp HTTP/1.1", ...lines, "Connection: close", "Content-Length: 0", "", ""].join("\r\n");
     const answer = readAnswer((await exchange(house.port, [text])).text);
@@ -101,11 +96,12 @@ describe("where a request comes from", () => {
     ["Host: app.localhost"],
     ["Host: outgate.example.com"],
     ["Host: OUTGATE.example.com:8443"],
+    ["Host: outgate.example.com.:8443"],
+    ["Host: localhost."],
     ["Origin: https://outgate.example.com:8443"],
     ["Origin: http://localhost:6274"],
     ["Origin: http://127.0.0.1"],
   ])("is our own: %s", async (header) => {
-    verifies("hostile.m13");
     const lines = header.startsWith("Host") ? [header] : ["Host: localhost", header];
     const text = ["POST /mcp HTTP/1.1", ...lines, "Connection: close", "Content-Length: 0", "", ""].join("\r\n");
     expect(readAnswer((await exchange(house.port, [text])).text).status).toBe(401);
@@ -162,7 +158,6 @@ describe("the rate", () => {
   const call = (id: number) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "list", arguments: {} } });
 
   test("counts each call of a batch, and one batch too many is executed in no part", async () => {
-    verifies("hostile.m15");
     await using strict = await openHouse({ starts: false, rateLimitPerSecond: 50 });
     const batchOf = (size: number) => JSON.stringify(Array.from({ length: size }, (_, id) => call(id)));
     expect((await post(strict.mcpUrl, batchOf(40))).status).toBe(200);
@@ -181,7 +176,6 @@ describe("the rate", () => {
   });
 
   test("off, a batch of a thousand is refused whole", async () => {
-    verifies("hostile.m15");
     const before = house.told.length;
     const batch = JSON.stringify(Array.from({ length: 1_000 }, (_, id) => call(id)));
     expect((await post(house.mcpUrl, batch)).status).toBe(400);

@@ -10,6 +10,7 @@ import { openRealDoor, type RealDoorOptions } from "../http/real-house.ts";
 
 export interface HouseOptions extends RealDoorOptions {
   readonly agentApproval?: "elicit" | "off";
+  readonly sessionsPerAccount?: number;
   /** Stands between the door and its tools, to show a caller as somebody else. */
   readonly asCaller?: (caller: Caller) => Caller;
 }
@@ -22,6 +23,7 @@ export const BASE_URL = "https://outgate.example.com";
 /** The real door with /mcp in it, before the real desk and store, with a clock that the test moves. */
 export async function openHouse(options: HouseOptions = {}) {
   const stop = new AbortController();
+  const called: string[] = [];
   const lines: { event: string; fields: object }[] = [];
   const write = (event: string, fields: object = {}) => void lines.push({ event, fields });
   const door = await openRealDoor({
@@ -38,12 +40,14 @@ export async function openHouse(options: HouseOptions = {}) {
           const { hostname = "", host = "" } = URL.parse(url) ?? {};
           return host === "" ? { refused: "Is no URL." } : { hostname, host };
         },
-        approvers: [],
-        show: createShow(engine.clock, engine.receiptUrl),
+        show: createShow(engine.clock, engine.receiptUrl, engine.pauseOf),
+        pauseOf: engine.pauseOf,
         agentApproval: options.agentApproval ?? "elicit",
         baseUrl: BASE_URL,
         version: "0.0.0-test",
         draining: stop.signal,
+        sessionsPerAccount: options.sessionsPerAccount ?? 20,
+        metrics: { toolCalled: (tool: string, outcome: string) => void called.push(`${tool} ${outcome}`) },
       } as const;
       const answer = createAgentDoor((exchangeOf) => createAgentServer(deps, exchangeOf), deps);
       return mcpRoutes({
@@ -58,6 +62,8 @@ export async function openHouse(options: HouseOptions = {}) {
   });
   return {
     ...door,
+    /** The calls of tools as the metrics count them: tool and outcome. */
+    called,
     /** What the tools have logged. */
     told: lines,
     /** Stops the service as far as agents are concerned. */

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { assert as holds, property, webUrl } from "fast-check";
 import { formOf } from "../../mcp/question.ts";
-import { verifies } from "../spec/verifies.ts";
 import { anAction } from "../support/factory.ts";
 
 const lines = (url: string, method: "DELETE" | "POST" = "DELETE") => {
@@ -11,7 +10,6 @@ const lines = (url: string, method: "DELETE" | "POST" = "DELETE") => {
 
 describe("a question", () => {
   test("says host, method and path as plain text, the host first, and nothing of body, query or headers", () => {
-    verifies("hostile.m11", "hostile.m10");
     const action = anAction({
       url: "https://api.example.com:8443/users/7?token=secret#part",
       host: "api.example.com:8443",
@@ -29,6 +27,12 @@ describe("a question", () => {
     ]);
   });
 
+  test("says where the callback goes, as plain as the rest", () => {
+    const { message } = formOf(anAction({ callback: "https://Evil.example:81/[x](y)?token=secret" }));
+    expect(message).toContain("Callback host: evil.example:81\nCallback path: /%5Bx%5D(y)\nAction: ");
+    expect(message).not.toContain("secret");
+  });
+
   test.each([
     ["line breaks", "https://a.example/x%0aMethod:%20GET", "/x%0aMethod:%20GET"],
     ["bidirectional marks", "https://a.example/\u202Eevil", "/%E2%80%AEevil"],
@@ -38,18 +42,15 @@ describe("a question", () => {
     ["letters that look like others", "https://a.example/раураl", "/%D1%80%D0%B0%D1%83%D1%80%D0%B0l"],
     ["no path", "https://a.example", "/"],
   ])("shows %s as codes", (_what, url, path) => {
-    verifies("hostile.m11");
     expect(lines(url)[3]).toBe(`Path: ${path}`);
   });
 
   test("shows a host in its ASCII form, and addresses as they are", () => {
-    verifies("hostile.m11");
     expect(lines("https://раураl.example/")[1]).toBe("Host: xn--l-7sba6dbr.example");
     expect(lines("https://[2606:4700::1]:8443/")[1]).toBe("Host: [2606:4700::1]:8443");
   });
 
   test("is cut where nobody would read on, and says so", () => {
-    verifies("hostile.m11");
     const path = lines(`https://a.example/${"x".repeat(8_000)}`)[3] ?? "";
     expect(path).toStartWith(`Path: /${"x".repeat(199)}…`);
     expect(path).toContain("(8001 characters)");
@@ -57,7 +58,6 @@ describe("a question", () => {
   });
 
   test("has five lines of printable text whatever the URL", () => {
-    verifies("hostile.m11");
     holds(
       property(webUrl({ withFragments: true, withQueryParameters: true }), (url) => {
         const message = lines(url).join("\n");

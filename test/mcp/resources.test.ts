@@ -28,10 +28,9 @@ describe.each(CLIENTS)("for a client of the kind %s", (kind) => {
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual(["outgate://actions/{id}"]);
     const action = textOf(await agent.client.readResource({ uri: `outgate://actions/${id}` }));
     expect(action).toEqual({ ...(await agent.call("get", { id })).structuredContent });
-    expect(textOf(await agent.client.readResource({ uri: "outgate://actions" }))).toEqual({
-      data: [action],
-      next_cursor: null,
-    });
+    const page = textOf(await agent.client.readResource({ uri: "outgate://actions" }));
+    expect(page).toEqual({ ...(await agent.call("list")).structuredContent });
+    expect(page).toMatchObject({ data: [{ id, status: "awaiting_approval" }], next_cursor: null });
   });
 
   test("what is not the account's is not there", async () => {

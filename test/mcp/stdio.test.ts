@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "../../scripts/build.ts";
-import { verifies } from "../spec/verifies.ts";
 import { freePort } from "../support/free-port.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
@@ -49,7 +48,6 @@ const bridge = (command: string, args: readonly string[], key: string): Launch =
 
 describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   test("uses every tool of a service elsewhere through the one file that Node runs", async () => {
-    verifies("decision.9.stdio-bridge", "decision.9.tools");
     const node = Bun.which("node");
     if (node === null) throw new Error("This test needs Node beside Bun.");
     const key = agentKeys[CLIENTS.indexOf(kind)] ?? "";
@@ -58,7 +56,6 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   });
 
   test("uses every tool of a service that it has started, and its pages are there", async () => {
-    verifies("decision.9.stdio-service", "decision.9.tools");
     const cwd = newFolder();
     const port = await freePort();
     const launch = { command: process.execPath, args: OUTGATE, env: { PATH, HOME, PORT: String(port) }, cwd };
@@ -110,7 +107,6 @@ describe("outgate mcp", () => {
   });
 
   test("shows no key and no link to the agent that has started the service, and writes nothing else to it", async () => {
-    verifies("decision.9.stdio-service");
     const cwd = newFolder();
     const child = start({ PORT: "0" }, cwd);
     await child.stdin.write(`{"jsonrpc":"2.0","id":1,"method":"ping"}\n`);
@@ -131,7 +127,6 @@ describe("outgate mcp", () => {
   });
 
   test("does not begin a second service on one file, and says how to join the first", async () => {
-    verifies("hostile.f7");
     const startedMs = performance.now();
     await start({ OUTGATE_URL: url }).exited;
     const endedMs = performance.now();

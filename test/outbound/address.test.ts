@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import ipaddr from "ipaddr.js";
 import { type Address, classOf, contains, hostOf, parseAddress, parseRange } from "../../src/outbound/address.ts";
-import { verifies } from "../spec/verifies.ts";
 
 const CLASSES = {
   never: [
@@ -113,12 +112,10 @@ function read(text: string): Address {
 
 describe("the class of an address", () => {
   test.each(Object.entries(CLASSES))("%s, at both ends of every range", (name, texts) => {
-    verifies("hostile.3.never", "hostile.3.private", "hostile.3.public");
     expect(texts.map((text) => `${text} ${classOf(read(text))}`)).toEqual(texts.map((text) => `${text} ${name}`));
   });
 
   test("no text but a canonical address is one", () => {
-    verifies("hostile.3.spelling", "decision.5.spelling");
     const texts = [
       "",
       "1.2.3",
@@ -136,7 +133,6 @@ describe("the class of an address", () => {
   });
 
   test("200,000 random addresses: what we call public, ipaddr.js does too", () => {
-    verifies("hostile.3.second-opinion");
     const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
     const random = generator(seed);
     const wrong = [];
@@ -160,7 +156,6 @@ describe("the class of an address", () => {
   });
 
   test("one address of every /16 of IPv4: the two agree both ways", () => {
-    verifies("hostile.3.second-opinion");
     const differ = [];
     for (let high = 0; high < 65_536; high += 1) {
       const bytes = [high >> 8, high & 0xff, 4, 4];
@@ -190,7 +185,6 @@ function generator(seed: number): () => number {
 
 describe("ranges and text", () => {
   test("an address written as host of a URL is the same address", () => {
-    verifies("decision.5.pinned");
     for (const text of [...CLASSES.never, ...CLASSES.private, ...CLASSES.public]) {
       const host = hostOf(read(text));
       const parsed = new URL(`http://${host}/`).hostname.replace(/^\[|\]$/g, "");
@@ -199,7 +193,6 @@ describe("ranges and text", () => {
   });
 
   test("a range holds its own family only, to the bit", () => {
-    verifies("decision.5.private");
     const holds = (range: string, text: string) => {
       const parsed = parseRange(range);
       return parsed !== null && contains(parsed, read(text));
@@ -218,7 +211,6 @@ describe("ranges and text", () => {
   });
 
   test("a range with bits behind its prefix, or none at all, is not read", () => {
-    verifies("decision.5.private");
     const texts = [
       "10.0.0.1/8",
       "10.0.0.0/33",

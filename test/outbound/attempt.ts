@@ -18,6 +18,7 @@ export async function attempt(behaviour: Behaviour, timeoutMs = 2_000): Promise<
   // An answer that nobody reads or cancels is let go of after a second.
   expect(performance.now() - ended).toBeLessThan(900);
   expect([target.connections, target.requests.length]).toEqual([1, 1]);
+  if (outcome.kind === "stopped") throw new Error("It was stopped before it began.");
   return outcome;
 }
 

@@ -15,18 +15,17 @@ const sender = createSender(policyWith({ allowedPrivateTargets: [`${ALLOWED}/32`
 export const inside: (name: string, tests: () => void) => void = isInside() ? describe : () => {};
 
 /** Runs the tests of a file that stand in `inside`, and passes when they do; skipped where no namespace can be made. */
-export function runsInside(path: string, body: () => void): void {
+export function runsInside(path: string): void {
   if (isInside()) return;
   const file = basename(path);
   const possible = isPossible();
   if (!possible) console.log(`${file}: skipped, unshare is not permitted here`);
-  test.skipIf(!possible)("in a network of its own", () => runFile(path, body), RUN_MS_MAX);
+  test.skipIf(!possible)("in a network of its own", () => runFile(path), RUN_MS_MAX);
 }
 
 const RUN_MS_MAX = 60_000;
 
-async function runFile(path: string, body: () => void): Promise<void> {
-  body();
+async function runFile(path: string): Promise<void> {
   const { exitCode, output } = await runInside([process.execPath, "test", path], RUN_MS_MAX);
   const isOfInterest = (line: string) => /skipped|rebinding:|^ *[1-9]\d* (pass|skip|fail)$/.test(line);
   console.log(exitCode === 0 ? output.split("\n").filter(isOfInterest).join("\n") : output);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { createTargets } from "../../src/outbound/target.ts";
-import { verifies } from "../spec/verifies.ts";
 import { accepts, CLOSED, refuses, verdict } from "./judging.ts";
 import { policyWith } from "./policies.ts";
 
@@ -14,7 +13,6 @@ const OPEN = createTargets(
 
 describe("where it leads", () => {
   test("metadata and link-local addresses are refused in every spelling", () => {
-    verifies("hostile.b62", "decision.5.never", "decision.5.spelling", "hostile.3.never", "hostile.3.spelling");
     const urls = [
       "http://169.254.169.254/latest/meta-data",
       "http://2852039166/",
@@ -40,7 +38,6 @@ describe("where it leads", () => {
   });
 
   test("this-network, the other metadata services and multicast are refused, listed or not", () => {
-    verifies("hostile.b63", "hostile.b64", "hostile.3.never", "hostile.3.never-stays", "hostile.3.literals");
     const urls = ["http://0/", "http://0.0.0.0/", "http://[::]/", "http://[fd00:ec2::254]/", "http://168.63.129.16/"];
     const more = [
       "http://100.100.100.200/",
@@ -56,7 +53,6 @@ describe("where it leads", () => {
   });
 
   test("private addresses pass only where they are listed, and the refusal names the setting", () => {
-    verifies("hostile.b65", "decision.5.private", "hostile.3.private", "decision.5.checked-at-create");
     const urls = ["http://10.1.2.3/", "http://100.64.0.1/", "http://[fd12::1]/", "http://192.168.7.7:8080/"];
     refuses(urls, "ALLOWED_PRIVATE_TARGETS", CLOSED);
     refuses(
@@ -77,7 +73,6 @@ describe("where it leads", () => {
   });
 
   test("loopback passes only while it is allowed, as literal and as localhost", () => {
-    verifies("hostile.b66", "decision.5.loopback", "hostile.3.loopback-exception", "hostile.3.loopback-names");
     const urls = {
       "http://127.0.0.1:9/": "127.0.0.1:9",
       "http://127.1/": "127.0.0.1",
@@ -100,7 +95,6 @@ describe("where it leads", () => {
   });
 
   test("metadata and onion names are never allowed", () => {
-    verifies("hostile.b67", "hostile.3.special-names");
     refuses(
       ["http://metadata.google.internal/", "http://METADATA.google.internal./", "http://abc.onion/"],
       "never allowed",
@@ -109,7 +103,6 @@ describe("where it leads", () => {
   });
 
   test("private names pass when they, or any range, are listed", () => {
-    verifies("hostile.b68", "hostile.3.special-names", "hostile.3.private-name");
     const urls = ["http://billing.internal/", "http://printer.local/", "http://nas.home.arpa/", "http://intranet/"];
     refuses(urls, "ALLOWED_PRIVATE_TARGETS", CLOSED);
     const named = createTargets(policyWith({ allowedPrivateTargets: ["billing.internal"] }));
@@ -119,7 +112,6 @@ describe("where it leads", () => {
   });
 
   test("public addresses and names pass", () => {
-    verifies("hostile.3.public");
     accepts({
       "https://api.example.com/v1/actions": "api.example.com",
       "http://8.8.8.8/": "8.8.8.8",
@@ -130,7 +122,6 @@ describe("where it leads", () => {
   });
 
   test("our own routes that change something are refused, at every name of ours", () => {
-    verifies("hostile.b69", "hostile.3.own-origin");
     const own = [
       "http://127.0.0.1:3000/v1/actions",
       "http://127.0.0.1:3000/v1",
@@ -161,8 +152,42 @@ describe("where it leads", () => {
     );
   });
 
+  describe("behind a proxy, on a machine with addresses of its own", () => {
+    const addresses = ["127.0.0.1", "::1", "10.20.30.40", "203.0.113.9", "2606:4700::9", "fe80::1"];
+    let machineAddresses = addresses;
+    const targets = createTargets(
+      policyWith({
+        allowedPrivateTargets: ["10.0.0.0/8", "203.0.113.0/24", "127.0.0.0/8", "::1"],
+        ownOrigins: ["https://outgate.example.com.", "http://127.0.0.1:3000", "http://0.0.0.0:3000"],
+        machineAddresses: () => machineAddresses,
+      }),
+    );
+
+    test("our own routes are refused at every address of its interfaces, at our port and at that of BASE_URL", () => {
+      const hosts = ["10.20.30.40", "203.0.113.9", "[2606:4700:0::9]", "127.0.0.1", "localhost", "outgate.example.com"];
+      const urls = hosts.flatMap((host) => [`http://${host}:3000`, `https://${host}`, `http://${host}`]);
+      refuses(
+        urls.map((url) => `${url}/v1/actions`),
+        "Leads back to this service",
+        targets,
+      );
+      const elsewhere = ["http://10.20.30.41:3000/v1/actions", "http://203.0.113.9:3001/v1/actions"];
+      expect([...elsewhere, "http://10.20.30.40:3000/hooks"].map((url) => "refused" in targets.judge(url))).toEqual([
+        false,
+        false,
+        false,
+      ]);
+    });
+
+    test("an address that an interface has got meanwhile counts from then on", () => {
+      const url = "http://10.20.30.50:3000/v1/actions";
+      expect(verdict(url, targets)).toBe("10.20.30.50:3000");
+      machineAddresses = [...addresses, "10.20.30.50"];
+      expect(verdict(url, targets)).toContain("Leads back to this service");
+    });
+  });
+
   test("a host keeps the brackets of an IPv6 address, and a refusal repeats nothing of the URL", () => {
-    verifies("hostile.3.parsed-once");
     expect(OPEN.judge("http://[FD12:0:0::1]:80/")).toEqual({ hostname: "[fd12::1]", host: "[fd12::1]" });
     expect(verdict("http://10.1.2.3/secret?token=x")).not.toMatch(/10\.1|secret|token/);
   });

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { parseTarget } from "../../src/outbound/target.ts";
-import { verifies } from "../spec/verifies.ts";
 import { accepts, refuses, verdict } from "./judging.ts";
 
 describe("how a URL is written", () => {
   test("it is absolute, http or https, in any case", () => {
-    verifies("hostile.b50", "hostile.b51", "hostile.3.raw-text", "decision.5.schemes", "hostile.4.trap-schemes");
     refuses(
       [
         "",
@@ -32,7 +30,6 @@ describe("how a URL is written", () => {
   });
 
   test("it has no user name or password", () => {
-    verifies("hostile.b52", "hostile.3.raw-text");
     refuses(
       ["http://u:p@host.example/", "http://u@host.example/", "http://@host.example/", "http://:@h.example"],
       "user name",
@@ -41,7 +38,6 @@ describe("how a URL is written", () => {
   });
 
   test("it has a host", () => {
-    verifies("hostile.b53", "hostile.b59");
     refuses(["http://", "https://", "http:///x", "http://?x", "http://#x", "http:////example.com/"], "Has no host");
     refuses(
       ["http://[::1", "http://[::1]x/", "http://[fe80::1%25eth0]/", "http://[1:2]/", "http://:80/"],
@@ -51,7 +47,6 @@ describe("how a URL is written", () => {
   });
 
   test("it holds no white space, control character or backslash, not even where the parser drops them", () => {
-    verifies("hostile.b54", "hostile.b55", "hostile.3.raw-text");
     const blanks = [" ", "\t", "\r", "\n", "\0", "\u007f", "\u0085", "\u00a0", "\u2028", "\ufeff", "\u3000"];
     refuses(
       blanks.flatMap((blank) => [
@@ -66,7 +61,6 @@ describe("how a URL is written", () => {
   });
 
   test("its port is one that speaks HTTP", () => {
-    verifies("hostile.b56", "hostile.b57", "hostile.3.port");
     refuses(["http://example.com:0/"], "port 0");
     refuses(["http://example.com:65536/", "http://example.com:-1/", "http://example.com:x/"], "Is not a URL");
     const closed = [22, 23, 25, 110, 143, 465, 587, 993, 995, 3306, 5432, 6379, 11211, 27017, "0022"];
@@ -85,14 +79,12 @@ describe("how a URL is written", () => {
   });
 
   test("it is at most 8,192 characters long", () => {
-    verifies("hostile.b58", "hostile.3.length");
     const url = (length: number) => "http://example.com/".padEnd(length, "x");
     refuses([url(8_193)], "longer than 8192");
     expect(verdict(url(8_192))).toBe("example.com");
   });
 
   test("its host has labels of 1 to 63, 253 in all, and one trailing dot is cut", () => {
-    verifies("hostile.b60", "hostile.3.host");
     const long = `${"a".repeat(63)}.`;
     refuses(
       [
@@ -116,7 +108,6 @@ describe("how a URL is written", () => {
   });
 
   test("its path does not begin with two slashes, however they are written", () => {
-    verifies("hostile.b69", "hostile.3.double-slash");
     refuses(
       ["http://h.example//x", "http://h.example/.//x", "http://h.example/%2e%2e//x", "http://h.example//"],
       "begins with //",
@@ -125,7 +116,6 @@ describe("how a URL is written", () => {
   });
 
   test("what is sent is the parser's path and query, without the fragment", () => {
-    verifies("hostile.3.parsed-once", "hostile.3.fragment");
     const rest = (url: string) => {
       const target = parseTarget(url);
       return "refused" in target ? target.refused : target.rest;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Bell, hangBells } from "../../src/schedule/bells.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const NEVER = "0 0 1 1 *";
@@ -11,7 +12,8 @@ function hang(...bells: readonly Partial<Bell>[]) {
   const failed: unknown[] = [];
   const named = bells.map((bell, n): Bell => ({ name: `bell ${n}`, pattern: NEVER, ring: async () => {}, ...bell }));
   const error = (_event: string, fields?: object) => void failed.push(fields);
-  return { clock, failed, takeDown: hangBells(named, { clock, log: { error } }) };
+  const { metrics, render } = createMetrics();
+  return { clock, failed, render, takeDown: hangBells(named, { clock, log: { error }, metrics }) };
 }
 
 describe("a bell", () => {
@@ -43,11 +45,11 @@ describe("a bell", () => {
     await takeDown();
   });
 
-  test("that fails is logged by its name, the others ring, and it rings again", async () => {
+  test("that fails is logged by its name and counted, the others ring, and it rings again", async () => {
     const again = Promise.withResolvers<void>();
     let rings = 0;
     let others = 0;
-    const { failed, takeDown } = hang(
+    const { failed, render, takeDown } = hang(
       {
         pattern: EVERY_SECOND,
         ring: () => {
@@ -59,7 +61,8 @@ describe("a bell", () => {
     );
     await again.promise;
     await takeDown();
-    expect(failed[0]).toEqual({ bell: "bell 0" });
+    expect(failed[0]).toEqual({ bell: "bell 0", error: "Error" });
+    expect(await render()).toContain(`outgate_task_failures_total{task="housekeeping"} ${failed.length}\n`);
     expect(others).toBe(1);
   });
 

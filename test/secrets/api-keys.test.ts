@@ -3,7 +3,6 @@ import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { isWellFormedApiKey, newApiKey } from "../../src/secrets/api-keys.ts";
 import { createSecrets } from "../../src/secrets/secrets.ts";
-import { verifies } from "../spec/verifies.ts";
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -12,7 +11,6 @@ function base62(text: string): number {
 }
 
 test("a key is og_, 30 base62 characters and the checksum of these", () => {
-  verifies("decision.0.key-prefix");
   for (let count = 0; count < 1_000; count += 1) {
     const key = newApiKey(randomBytes);
     expect(key).toMatch(/^og_[0-9A-Za-z]{36}$/);

@@ -4,7 +4,6 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type KeyPlaces, keyFileOf, loadMasterKey } from "../../src/secrets/key-file.ts";
-import { verifies } from "../spec/verifies.ts";
 
 let folder = "";
 let keyFile = "";
@@ -19,7 +18,6 @@ function load(places: Partial<KeyPlaces> = {}) {
 }
 
 test("the first start makes a key beside the database, for its owner's eyes only, and later ones read it", () => {
-  verifies("decision.10.secret-key");
   const first = load();
   expect(first).toMatchObject({ source: "generated", warning: null });
   expect(first.bytes).toHaveLength(32);
@@ -29,7 +27,6 @@ test("the first start makes a key beside the database, for its owner's eyes only
 });
 
 test("the setting comes before the file, and makes none", () => {
-  verifies("decision.10.secret-key");
   const secretKey = new Uint8Array(randomBytes(32));
   expect(load({ secretKey })).toEqual({ bytes: secretKey, source: "setting", warning: null });
   expect(readdirSync(folder)).toEqual([]);

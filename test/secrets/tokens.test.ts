@@ -2,13 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { systemIds } from "../../src/ids.ts";
 import { createSecrets } from "../../src/secrets/secrets.ts";
-import { verifies } from "../spec/verifies.ts";
 
 const secrets = createSecrets(new Uint8Array(randomBytes(32)), randomBytes);
 const ID = systemIds.action(new Date());
 
 test("a receipt token opens the receipt of its action, and fits into a path as it is", () => {
-  verifies("spec.receipt.unguessable");
   const token = secrets.receiptToken(ID);
   expect(token).toMatch(/^[0-9a-z]{58}$/);
   expect(secrets.readReceiptToken(token)).toBe(ID);
@@ -22,7 +20,6 @@ test("ids of any form that an action may have come back", () => {
 });
 
 test("a token with any character changed, removed or added opens nothing", () => {
-  verifies("spec.receipt.unguessable");
   const token = secrets.receiptToken(ID);
   for (let at = 0; at < token.length; at += 1) {
     for (const put of ["x", "0", "A", "", `${token[at]}0`, "é"]) {
@@ -33,7 +30,6 @@ test("a token with any character changed, removed or added opens nothing", () =>
 });
 
 test("the token of one action does not open another, nor a part of it, nor the id alone", () => {
-  verifies("spec.receipt.unguessable");
   const token = secrets.receiptToken(ID);
   const other = systemIds.action(new Date()).slice(4);
   for (const text of [

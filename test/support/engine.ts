@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bootstrap } from "../../src/accounts/bootstrap.ts";
+import { bootstrap, forgetFirstKeys } from "../../src/accounts/bootstrap.ts";
 import { type Config, readConfig } from "../../src/config.ts";
 import type { Action, ActionRequest, ActionStatus } from "../../src/domain/action.ts";
 import type { Caller } from "../../src/domain/caller.ts";
+import { DRAIN_WRITE_MS } from "../../src/domain/limits.ts";
 import { createEngine } from "../../src/engine.ts";
 import { systemIds } from "../../src/ids.ts";
 import { mailerOf } from "../../src/mailer.ts";
@@ -43,11 +44,12 @@ export async function openEngine(options: EngineOptions = {}) {
     onFatal: (cause) => lines.push({ level: "error", event: String(cause), fields: {} }),
   });
   const store = options.wrapStore?.(vault.store) ?? vault.store;
-  const { accounts, people } = store;
-  await bootstrap({ accounts, people, secrets: vault.secrets, ids, clock, givenOwnerKey: null });
+  const { accounts, people, facts } = store;
+  await bootstrap({ accounts, people, facts, secrets: vault.secrets, ids, clock, givenOwnerKey: null });
+  await forgetFirstKeys(facts);
   const account = await accounts.first();
   const sender = options.sender ?? createSender(policyOf());
-  const { metrics, render } = createMetrics();
+  const { metrics, render, show } = createMetrics();
   const engine = createEngine(config, {
     store,
     secrets: vault.secrets,
@@ -58,6 +60,7 @@ export async function openEngine(options: EngineOptions = {}) {
     log: collect(lines),
     metrics,
   });
+  show({ kept: () => engine.kept });
   if (options.starts !== false) await engine.start();
   const accountId = account?.id ?? "";
   const owner: Caller = {
@@ -106,7 +109,7 @@ export async function openEngine(options: EngineOptions = {}) {
     },
     async [Symbol.asyncDispose](): Promise<void> {
       const drained = engine.drain(1_000);
-      clock.advance(1_000);
+      clock.advance(1_000 + DRAIN_WRITE_MS);
       await drained;
       await vault.store.close();
       if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });

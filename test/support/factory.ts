@@ -1,11 +1,14 @@
 import { createOwe } from "../../src/actions/owe.ts";
 import { type Action, type ActionRequest, firstState } from "../../src/domain/action.ts";
+import type { AuditEntry } from "../../src/domain/audit.ts";
 import { type Change, isRefusal, type Refusal } from "../../src/domain/change.ts";
 import type { Outcome } from "../../src/domain/outcome.ts";
+import type { Pause } from "../../src/domain/pause.ts";
 import { type AttemptEnd, settle } from "../../src/domain/settle.ts";
 import type { Happening } from "../../src/domain/timeline.ts";
 import { systemIds } from "../../src/ids.ts";
-import type { PersonRow, SessionRow, SignUp, WelcomeLink } from "../../src/ports/people.ts";
+import type { PersonRow, SessionRow, SignUp } from "../../src/ports/people.ts";
+import type { WelcomeLink } from "../../src/ports/welcome-link.ts";
 import type { Account, ApiKey } from "../../src/ports/accounts.ts";
 import type { ActionQuery, ChangeWrite, Creation } from "../../src/ports/store.ts";
 
@@ -19,6 +22,8 @@ export function later(ms: number): Date {
 
 export const ACCOUNT = "acc_one";
 export const OTHER_ACCOUNT = "acc_two";
+/** The key that actions are created by. */
+export const KEY = "key_one";
 
 const owe = createOwe({ ids: systemIds, receiptUrl: (actionId) => `/r/${actionId}` });
 
@@ -56,6 +61,8 @@ export function anAction(overrides: Partial<Action> = {}): Action {
     revision: 1,
     createdAt,
     createdBy: "key:test",
+    keyId: KEY,
+    creator: { role: "owner", hold: "none" },
     ...overrides,
   };
 }
@@ -139,6 +146,37 @@ export function anApiKey(overrides: Partial<ApiKey> = {}): ApiKey {
     createdAt: NOON,
     lastUsedAt: null,
     revokedAt: null,
+    ...overrides,
+  };
+}
+
+/** A pause of the whole account since noon. */
+export function aPause(overrides: Partial<Pause> = {}): Pause {
+  return {
+    id: systemIds.pause(),
+    accountId: ACCOUNT,
+    kind: "account",
+    subject: "",
+    reason: null,
+    cancels: false,
+    createdAt: NOON,
+    createdBy: "key:boss",
+    endedAt: null,
+    endedBy: null,
+    ...overrides,
+  };
+}
+
+/** An entry of the audit log at noon. */
+export function anAuditEntry(overrides: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    at: NOON,
+    accountId: ACCOUNT,
+    actor: "key:boss",
+    kind: "paused",
+    subject: "pau_one",
+    client: "192.0.2.7",
+    detail: { via: "api" },
     ...overrides,
   };
 }

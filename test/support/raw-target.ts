@@ -19,7 +19,10 @@ export class RawTarget implements AsyncDisposable {
   readonly requests: string[] = [];
   /** Bytes that came and were no whole request. */
   stray = "";
+  /** Connections that carried a byte; with TLS, handshakes that were finished. */
   connections = 0;
+  /** Every connection, also one that was only made to see whether it comes about. */
+  accepted = 0;
   readonly #server: Server;
   readonly #open = new Set<Socket>();
   readonly #options: RawTargetOptions;
@@ -28,8 +31,8 @@ export class RawTarget implements AsyncDisposable {
   constructor(behaviour: Behaviour, options: RawTargetOptions) {
     this.#behaviour = behaviour;
     this.#options = options;
-    // With TLS only a finished handshake counts as a connection.
     this.#server = options.tls === undefined ? createServer() : createTlsServer(options.tls);
+    this.#server.on("connection", () => (this.accepted += 1));
     this.#server.on(options.tls === undefined ? "connection" : "secureConnection", (socket: Socket) =>
       this.#take(socket),
     );
@@ -66,7 +69,8 @@ export class RawTarget implements AsyncDisposable {
   }
 
   #take(socket: Socket): void {
-    this.connections += 1;
+    if (this.#options.tls === undefined) socket.once("data", () => (this.connections += 1));
+    else this.connections += 1;
     this.#open.add(socket);
     socket.on("close", () => this.#open.delete(socket));
     // A client that goes away while we write is the point of many tests.

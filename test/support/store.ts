@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { openRemote } from "../../db/libsql/remote.ts";
+import type { LockTimes } from "../../db/libsql/service-lock.ts";
 import type { Sql } from "../../db/libsql/sql.ts";
 import { createStore } from "../../db/libsql/store.ts";
-import { openStore } from "../../db/store.ts";
+import { openStore, type StoreSettings } from "../../db/store.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { ActionStore, OutboxStore, Store } from "../../src/ports/store.ts";
 import { createSecrets } from "../../src/secrets/secrets.ts";
@@ -76,6 +77,27 @@ export async function openClientStore(): Promise<TestStore> {
 /** Opens the file as the service does; whoever opens it closes it. */
 export function openStoreAt(path: string): Promise<Store> {
   return openStore({ url: `file:${path}`, authToken: null, seal: testSecrets, now: NOON, onFatal: failTest });
+}
+
+/** Opens what the URL names as the service does, with other settings where they matter. */
+export function openStoreOf(url: string, settings: Partial<StoreSettings> = {}): Promise<Store> {
+  return openStore({ url, authToken: null, seal: testSecrets, now: NOON, onFatal: failTest, ...settings });
+}
+
+/** A lock that is renewed five times while it lasts, as the service's is. */
+export function lockTimesOf(lastsMs: number): LockTimes {
+  return { lastsMs, beatMs: lastsMs / 5 };
+}
+
+/** The store on a real server, which is emptied first: a server for each test would take longer than the tests. */
+export async function openServerStore(url: string): Promise<TestStore> {
+  const look = openRemote(url, null);
+  const tables = await look.read({ sql: "SELECT name FROM sqlite_schema WHERE type = 'table'", args: [] });
+  const names = tables.map(({ name }) => String(name)).filter((name) => !/^(sqlite_|libsql_)/.test(name));
+  await look.batch(names.map((name) => ({ sql: `DROP TABLE ${name}`, args: [] })));
+  const folder = await temporaryFolder();
+  const open = () => openStoreOf(url);
+  return testStore(await open(), { folder, look, open });
 }
 
 /** A store that stands over any connection, for tests that listen to what goes over it. */

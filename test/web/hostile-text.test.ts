@@ -3,11 +3,13 @@ import type { Browser } from "playwright-core";
 import { openRealDoor, type RealDoor } from "../http/real-house.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-house.ts";
-import { verifies } from "../spec/verifies.ts";
 import { HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { Target } from "../support/target.ts";
 import { ownMs } from "../support/core.ts";
+
+/** Who may be asked, with what has a meaning in HTML in it. */
+const APPROVERS = "o'hara&co@example.com";
 
 // A browser, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -61,7 +63,7 @@ async function hostileAction(door: RealDoor, url: string): Promise<Pages> {
     ]),
     body: { ...Object.fromEntries(ATTACKS.map((attack) => [attack, [attack]])), list: ATTACKS },
     dedupe: printable(ATTACKS.join()).slice(0, 250),
-    notify: { email: "o'hara&co@example.com" },
+    notify: { email: APPROVERS },
   };
   const as = { authorization: `Bearer ${KEYS.agent}` };
   const { json } = await door.call("POST", "/v1/actions", JSON.stringify(request), as);
@@ -88,7 +90,7 @@ describe("what agents and targets write", () => {
   let door: RealDoor;
   let ann: Awaited<ReturnType<typeof signedIn>>;
   beforeAll(async () => {
-    door = await openRealDoor();
+    door = await openRealDoor({ env: { APPROVERS } });
     ann = await signedIn(door);
   });
   afterAll(() => door[Symbol.asyncDispose]());
@@ -122,7 +124,6 @@ describe("what agents and targets write", () => {
   }
 
   test("is text on every page, escaped, and never a link", async () => {
-    verifies("hostile.7.escaped", "hostile.t19", "hostile.7.content-type", "hostile.7.control-characters");
     await using target = hostileTarget();
     const { id, held, ended } = await hostileAction(door, target.url);
     for (const path of held) await look(path);
@@ -137,7 +138,6 @@ describe("what agents and targets write", () => {
   });
 
   test("a quarter of a megabyte of & is shown whole", async () => {
-    verifies("hostile.t19");
     const flood = "&".repeat(262_144);
     await using target = new Target(() => new Response(flood));
     const request = JSON.stringify({ url: target.url, body: { flood }, sync: true });
@@ -175,9 +175,8 @@ describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
     ["with our policy", false],
     ["even without it", true],
   ])("nothing of it runs, loads or leads away, %s", async (_what, bypassCSP) => {
-    verifies("hostile.t19", "hostile.7.escaped");
     await using target = hostileTarget();
-    await using door = await openRealDoor({ port: await freePort() });
+    await using door = await openRealDoor({ port: await freePort(), env: { APPROVERS } });
     const ann = await signedIn(door);
     const [name = "", value = ""] = ann.cookie.split("=");
     await using watched = await watchPage(chromium, { bypassCSP });

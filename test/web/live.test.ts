@@ -3,7 +3,6 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openRealDoor, type RealDoor } from "../http/real-house.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-house.ts";
-import { verifies } from "../spec/verifies.ts";
 import { HAS_BROWSER, openBrowser, type Watched, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { eventually } from "../support/eventually.ts";
@@ -62,7 +61,6 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   const actionOf = (id: string) => door.engine.desk.get(door.engine.owner, id);
 
   test("shows an action fail twice and succeed, in the list and on its own page, without being loaded anew", async () => {
-    verifies("decision.1.pages");
     await using target = new Target(503, 503, () => Response.json({ done: true }));
     const page = await open("/actions");
     const id = await created({ url: target.url });
@@ -87,7 +85,6 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   });
 
   test("gets requests to approve as they come, counts them in the title, and keeps what is being typed", async () => {
-    verifies("decision.7.inbox");
     const first = await created({ approve: true });
     const page = await open("/approvals");
     const before = Number(/^\((\d+)\)/.exec(await page.title())?.[1]);
@@ -108,7 +105,6 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   });
 
   test("leaves for the log-in as soon as its session has ended elsewhere, before its next look", async () => {
-    verifies("hostile.7.session");
     await using house = await openRealDoor({ port: await freePort(), starts: false });
     const bob = await signedIn(house);
     const page = await open("/approvals", house, bob, "a clock of the test");
@@ -123,7 +119,6 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   });
 
   test("takes what comes live for text, whatever it is", async () => {
-    verifies("hostile.t19", "hostile.7.escaped");
     const attack = "<img src=x onerror=window.ran=1><script>window.ran=1</script>";
     await using target = new Target(() => new Response(attack, { headers: { "content-type": "text/html" } }));
     const page = await open("/approvals");

@@ -6,13 +6,11 @@ import { inboxPage } from "../../src/web/inbox.tsx";
 import { notificationsPage } from "../../src/web/notifications.tsx";
 import { receiptPage } from "../../src/web/receipt.tsx";
 import { shownAnswer } from "../../src/web/shown.ts";
-import { verifies } from "../spec/verifies.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 const visitor = { email: "ann@example.com", formToken: "t" };
 
 test("every page shows the host in its ASCII form, and no fragment", () => {
-  verifies("hostile.3.ascii-host");
   const url = "https://exаmple.com/pay/../admin?x=1#approved-by-your-boss";
   const host = "xn--exmple-4nf.com";
   const action = anAction({ url, host, hostname: host, approve: true });
@@ -20,7 +18,16 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
     receiptPage({ action, timeline: [] }),
     confirmPage({ action, expiresAt: later(1), unusual: [] }),
     heldPage({ unusual: [], action, visitor }),
-    inboxPage({ unusual: new Map(), visitor, actions: [action], after: null, outcome: null, now: NOON }),
+    inboxPage({
+      unusual: new Map(),
+      visitor,
+      actions: [action],
+      after: null,
+      requesters: [],
+      by: null,
+      outcome: null,
+      now: NOON,
+    }),
   ];
   for (const page of pages) {
     const text = page.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, "");
@@ -58,8 +65,35 @@ test("whoever decides on a run that was begun again is not told that nothing was
     expect(page).not.toContain("Nothing has been sent.");
   }
   const again = anAction({ status: "awaiting_approval", approve: true, run: 2 });
-  const inbox = inboxPage({ unusual: new Map(), visitor, actions: [again], after: null, outcome: null, now: NOON });
+  const inbox = inboxPage({
+    unusual: new Map(),
+    visitor,
+    actions: [again],
+    after: null,
+    requesters: [],
+    by: null,
+    outcome: null,
+    now: NOON,
+  });
   expect(inbox).toContain("Nothing has been sent in run 2;");
+});
+
+test("whoever decides on a request with a callback reads where news of it goes, and not that nothing was sent", () => {
+  const callback = "https://hooks.example.com/news";
+  const action = anAction({ status: "awaiting_approval", approve: true, callback });
+  const links = { approve: "/a/1", reject: "/a/2", expiresAt: later(1) };
+  const mail = { event: "approval", to: "ann@example.com", run: 1, action, links, receiptUrl: "/r/1" } as const;
+  const letter = approvalLetter(mail, "confirm");
+  const none = { unusual: new Map(), requesters: [], by: null, after: null, outcome: null };
+  const inbox = inboxPage({ ...none, visitor, actions: [action], now: NOON });
+  const pages = [confirmPage({ action, expiresAt: later(1), unusual: [] }), heldPage({ unusual: [], action, visitor })];
+  for (const page of [...pages, inbox, letter.html, letter.text]) {
+    expect(page).toContain("The request has not been sent. Its callback is told");
+    expect(page).toContain("hooks.example.com");
+    expect(page).toContain("/news");
+  }
+  // The path may be a secret, and whoever has the receipt's link is anybody.
+  expect(receiptPage({ action, timeline: [] })).not.toContain("/news");
 });
 
 test("what was rejected was not always by a person: an agent may take its own request back", () => {

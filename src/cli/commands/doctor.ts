@@ -1,4 +1,5 @@
 import { OutgateError } from "../../client/error.ts";
+import { takeApiKey } from "../api-key.ts";
 import { readArguments } from "../arguments.ts";
 import { type Command, EXIT, type Io } from "../command.ts";
 import { explain } from "../failure.ts";
@@ -27,10 +28,11 @@ export function doctorCommand(readLocal: (env: Io["env"]) => LocalSettings): Com
   return {
     usage: "doctor [--json]",
     details: "  --json  JSON also on a terminal\n\n  Exit code: 0 nothing is wrong, 1 something is.",
-    async run(args, io) {
+    async run(given, io) {
+      const { key, args } = await takeApiKey(given, io);
       const { values } = readArguments(args, OPTIONS);
-      const session = openSession(io, io.env["OUTGATE_API_KEY"] || null);
-      const findings = [...client(io), ...(await service(session)), ...local(readLocal(io.env))];
+      const session = openSession(io, key);
+      const findings = [...client(io, key), ...(await service(session, key)), ...local(readLocal(io.env))];
       const isWrong = findings.some(({ state }) => state === "wrong");
       if (values.json === true) session.json({ ok: !isWrong, findings });
       else session.say(table(findings.map(rowOf), session.paint, io.columns));
@@ -50,10 +52,10 @@ function rowOf({ what, state, found }: Finding): readonly Cell[] {
 }
 
 /** What the commands of this machine work with. */
-function client(io: Io): readonly Finding[] {
-  const key = io.env["OUTGATE_API_KEY"] || null;
+function client(io: Io, key: string | null): readonly Finding[] {
   const isSet = Boolean(io.env["OUTGATE_URL"]);
-  const advice = "is not set. Set it to an API key; the first start of Outgate prints one.";
+  const advice =
+    "is not set. Set it to an API key, or OUTGATE_API_KEY_FILE to a file; the first start of Outgate prints one.";
   return [
     { what: "OUTGATE_URL", state: "ok", found: `${readUrl(io)}${isSet ? "" : " (unless it is set)"}` },
     key === null
@@ -62,7 +64,7 @@ function client(io: Io): readonly Finding[] {
   ];
 }
 
-async function service(session: Session): Promise<readonly Finding[]> {
+async function service(session: Session, key: string | null): Promise<readonly Finding[]> {
   const beganMs = performance.now();
   const health = await session.client.getHealth().catch((error: unknown) => wrong("service", error, session));
   if ("what" in health) return [health];
@@ -74,7 +76,7 @@ async function service(session: Session): Promise<readonly Finding[]> {
     state: isSame ? "ok" : "note",
     found: `Outgate ${health.version} answers in ${tookMs} ms${versions}`,
   };
-  return [reached, await readiness(session), ...(await account(session))];
+  return [reached, await readiness(session), ...(key === null ? [] : await account(session))];
 }
 
 async function readiness(session: Session): Promise<Finding> {
@@ -89,7 +91,6 @@ async function readiness(session: Session): Promise<Finding> {
 }
 
 async function account(session: Session): Promise<readonly Finding[]> {
-  if (!session.io.env["OUTGATE_API_KEY"]) return [];
   try {
     const { id, key, limits } = await session.client.getAccount();
     const rate = limits.requests_per_second === null ? "any number of" : limits.requests_per_second;

@@ -1,3 +1,4 @@
+import type { RevokeOptions } from "../../client/client.ts";
 import type { CreateKey, KeyList } from "../../contract/key.ts";
 import { age } from "../action-text.ts";
 import { readArguments } from "../arguments.ts";
@@ -8,14 +9,22 @@ import { type Cell, seen, table } from "../style.ts";
 const JSON_ONLY = { json: { type: "boolean" } } as const;
 const CREATE = { ...JSON_ONLY, role: { type: "string" }, hold: { type: "string" } } as const;
 
+const REVOKE = { unfinished: { type: "string" } } as const;
+const UNFINISHED = {
+  keep: " Its actions that have not ended go on.",
+  pause: " Its actions that have not ended are paused; `outgate pauses` shows the pause.",
+  cancel: " Its actions that have not ended are being cancelled.",
+} as const;
+
 /** `outgate keys`: the account's keys, for an owner. */
 export const keysCommand: Command = {
-  usage: "keys [list] | keys create <name> --role <role> [--hold <hold>] | keys revoke <id>",
+  usage: "keys [list] | keys create <name> --role <role> [--hold <hold>] | keys revoke <id> [--unfinished <what>]",
   details: `  list                 the keys, those that are live first
   create <name>        a new key, shown this once
     --role <role>      owner, approver, agent or reader
     --hold <hold>      which of its creates wait for a person: none, writes or all
   revoke <id>          ends a key, at once and for good
+    --unfinished <what>  its actions that have not ended: keep (they go on, unless it is said), pause or cancel
   --json               JSON also on a terminal`,
   run: withSession((args, session) => {
     const [verb = "list", ...rest] = args[0]?.startsWith("-") === true ? ["list", ...args] : args;
@@ -66,9 +75,11 @@ async function create(args: readonly string[], { client, io, json, say }: Sessio
 }
 
 async function revoke(args: readonly string[], { client, io }: Session): Promise<number> {
-  const { positionals } = readArguments(args, {}, ["<id>"]);
+  const { values, positionals } = readArguments(args, REVOKE, ["<id>"]);
   const id = positionals[0] ?? "";
-  await client.revokeKey(id);
-  io.err(`${seen(id)} is revoked.\n`);
+  // Safe: whatever else a person may have written, the service says what is wrong with it.
+  const unfinished = values.unfinished as RevokeOptions["unfinished"];
+  await client.revokeKey(id, { unfinished });
+  io.err(`${seen(id)} is revoked.${UNFINISHED[unfinished ?? "keep"]}\n`);
   return EXIT.ok;
 }

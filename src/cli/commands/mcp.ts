@@ -1,5 +1,6 @@
 import { relayStreams, sendTo } from "../../../mcp/bridge/bridge.ts";
 import type { Send } from "../../../mcp/bridge/send.ts";
+import { apiKeyOf } from "../../client/api-key.ts";
 import { serve } from "../../serve.ts";
 import { welcomeBeside } from "../../welcome.ts";
 import { type Command, EXIT, type Io, UsageError } from "../command.ts";
@@ -11,9 +12,13 @@ export const mcpCommand: Command = {
   usage: "mcp",
   async run(args, io) {
     if (args.length > 0) throw new UsageError("mcp takes no arguments; OUTGATE_URL and OUTGATE_API_KEY say where to.");
-    const { OUTGATE_URL: url = "", OUTGATE_API_KEY: key = "" } = io.env;
+    const { OUTGATE_URL: url = "" } = io.env;
+    const key = (await apiKeyOf(io.env)) ?? "";
     if (url === "") return beTheService(io, key);
-    if (key === "") throw new Error("OUTGATE_API_KEY is not set: the service at OUTGATE_URL asks for an agent's key.");
+    if (key === "")
+      throw new Error(
+        "OUTGATE_API_KEY is not set, nor OUTGATE_API_KEY_FILE: the service at OUTGATE_URL asks for an agent's key.",
+      );
     await relayStreams(streamsOf(io), sendTo(url, key));
     return EXIT.ok;
   },
@@ -21,7 +26,7 @@ export const mcpCommand: Command = {
 
 /** Runs the whole service, pages included, until the agent closes its end. */
 async function beTheService(io: Io, key: string): Promise<number> {
-  const served = await serve(io.env, { speaksTo: 2, greet: welcomeBeside, advice: ADVICE });
+  const served = await serve(io.env, { speaksTo: 2, insteadOfKeys: welcomeBeside, advice: ADVICE });
   const own: Readonly<Record<string, string>> = key === "" ? {} : { host: "localhost", authorization: `Bearer ${key}` };
   const send: Send = ({ headers, body = "", ...init }) => {
     const framed = { ...headers, ...own, "content-length": String(Buffer.byteLength(body)) };

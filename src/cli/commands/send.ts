@@ -34,7 +34,8 @@ export const sendCommand: Command = {
   details: `  -                      the whole action as JSON from standard input, in place of a URL
   -X, --method <method>  GET, POST, PUT, PATCH or DELETE; POST unless it is said
   -d, --data <json>      the JSON body; @file reads a file, - reads standard input
-  -H, --header <header>  'Name: value'; may be given several times
+  -H, --header <header>  'Name: value'; may be given several times. @file reads a line for each header, - reads them
+                         from standard input: a secret does not belong on a command line
   --approve              hold it until a person approves it
   --notify <e-mail>      ask this person for approval by mail
   --dedupe <key>         the same key within a day means the same action
@@ -66,8 +67,11 @@ export const sendCommand: Command = {
 
 async function actionOf(url: string, values: Values, { io }: Session): Promise<CreateAction> {
   const given = url === "-" ? parseObject(await readValue("-", io), "Standard input") : { url };
-  if (url === "-" && values.data === "-") throw new UsageError("Standard input can't be both the action and its body.");
-  const headers = headersOf(values.header ?? []);
+  const readers = [url, values.data, ...(values.header ?? [])].filter((value) => value === "-");
+  if (readers.length > 1)
+    throw new UsageError("Standard input can be only one of the action, its body and its headers.");
+  const lines = await Promise.all((values.header ?? []).map((value) => headerLines(value, io)));
+  const headers = headersOf(lines.flat());
   const flags = {
     method: oneOf((values.method ?? values.request)?.toUpperCase(), "method", METHODS),
     body: values.data === undefined ? undefined : parseObject(await readValue(values.data, io), "The body"),
@@ -87,10 +91,19 @@ async function actionOf(url: string, values: Values, { io }: Session): Promise<C
   } as CreateAction;
 }
 
+/** One header, or as curl has it those of a file or of standard input, a line each. */
+async function headerLines(value: string, io: Session["io"]): Promise<readonly string[]> {
+  const isRead = value === "-" || value.startsWith("@");
+  if (!isRead) return [value];
+  const text = await readValue(value, io);
+  return text.split(/\r?\n/).filter((line) => line.trim() !== "");
+}
+
 function headersOf(lines: readonly string[]): Readonly<Record<string, string>> {
-  const pairs = lines.map((line) => {
+  const pairs = lines.map((line, index) => {
     const at = line.indexOf(":");
-    if (at < 1) throw new UsageError(`--header takes 'Name: value', not ${JSON.stringify(line)}.`);
+    // Not quoted: it may be a secret.
+    if (at < 1) throw new UsageError(`--header takes 'Name: value', which header ${index + 1} is not.`);
     return [line.slice(0, at), line.slice(at + 1).trim()] as const;
   });
   const names = new Set(pairs.map(([name]) => name.toLowerCase()));

@@ -1,5 +1,5 @@
 import type { createReadAccount } from "../../accounts/account.ts";
-import { accountJson } from "../../contract/account.ts";
+import { accountJson, type AccountLimits } from "../../contract/account.ts";
 import { API } from "../../contract/operations.ts";
 import { compileQuery } from "../../contract/query.ts";
 import { NoQuery } from "../../contract/wait.ts";
@@ -10,7 +10,7 @@ import { callerOf } from "../visit.ts";
 
 export interface AccountRouteDeps {
   readonly readAccount: ReturnType<typeof createReadAccount>;
-  readonly limits: { readonly rateLimitPerSecond: number };
+  readonly limits: AccountLimits;
 }
 
 const NONE = compileQuery(NoQuery);
@@ -21,7 +21,7 @@ export function accountRoutes({ readAccount, limits }: AccountRouteDeps): readon
     routeOf(API.getAccount, async (visit) => {
       readQuery(visit.search, NONE);
       const caller = callerOf(visit);
-      return json(accountJson(await readAccount(caller), caller, limits.rateLimitPerSecond));
+      return json(accountJson(await readAccount(caller), caller, limits));
     }),
   ];
 }

@@ -1,13 +1,16 @@
 import type { ActionDesk } from "../../actions/desk.ts";
 import { checkReasonField } from "../../contract/decision.ts";
 import { cursorOf } from "../../contract/page.ts";
+import type { PauseOf } from "../../domain/pause.ts";
 import { ACTION_ID } from "../../domain/id.ts";
+import { normalHost, normalTarget } from "../../domain/normal-target.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { actionsPage } from "../../web/actions.tsx";
-import { bulkStepPage } from "../../web/bulk-retry.tsx";
+import { type BulkStepProps, bulkStepPage } from "../../web/bulk-retry.tsx";
 import { actionPath, ACTIONS_PATH, listPath } from "../../web/list-path.ts";
 import { plainSearch, readFilters, tryFilters, typedIn } from "../filters.ts";
 import { type AnswerPerson, personPage } from "../person-page.ts";
+import { type Flash, FlashTooLarge } from "../flash.ts";
 import type { Form } from "../form.ts";
 import { page, seeOther } from "../page.ts";
 import type { Route } from "../route.ts";
@@ -17,6 +20,8 @@ export interface ActionListRouteDeps {
   readonly desk: Pick<ActionDesk, "list" | "countRetryable" | "retryMany">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
+  readonly pauseOf: PauseOf;
+  readonly flash: Flash;
   readonly clock: Clock;
   readonly baseUrl: string;
 }
@@ -29,15 +34,16 @@ export function actionListRoutes(deps: ActionListRouteDeps): readonly Route[] {
   return [
     personPage(personOf, "GET", ACTIONS_PATH, list(deps)),
     personPage(personOf, "POST", ACTIONS_PATH, retryNext(deps)),
+    personPage(personOf, "GET", STEP_PATH, showStep(deps)),
     personPage(personOf, "GET", "/search", ({ search }) => seeOther("own", foundBy(search))),
   ];
 }
 
-function list({ desk, clock, baseUrl }: ActionListRouteDeps): AnswerPerson {
+function list({ desk, clock, baseUrl, pauseOf }: ActionListRouteDeps): AnswerPerson {
   return async ({ search }, person) => {
     const plain = plainSearch(search);
     if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
-    const shared = { visitor: person, typed: typedIn(search), now: clock.now(), baseUrl };
+    const shared = { visitor: person, typed: typedIn(search), now: clock.now(), baseUrl, pauseOf };
     const filters = tryFilters(search);
     if ("problems" in filters) {
       const empty = { query: {}, actions: [], cursor: null, retryable: NOTHING };
@@ -53,8 +59,8 @@ function list({ desk, clock, baseUrl }: ActionListRouteDeps): AnswerPerson {
   };
 }
 
-/** One step of a bulk retry, and the page with the button of the next: each request is short, whatever there is to do. */
-function retryNext({ desk, formOf }: ActionListRouteDeps): AnswerPerson {
+/** One step of a bulk retry; the page that follows has the button of the next: each request is short, whatever there is to do. */
+function retryNext({ desk, formOf, flash }: ActionListRouteDeps): AnswerPerson {
   return async (visit, person) => {
     const form = await formOf(visit, person);
     const { query, asked } = readFilters(visit.search);
@@ -66,7 +72,26 @@ function retryNext({ desk, formOf }: ActionListRouteDeps): AnswerPerson {
       refused: numberIn(form, "refused") + refused.length,
     };
     const cursor = before === null ? null : cursorOf(before);
-    return page("own", bulkStepPage({ visitor: person, query, reason: reason ?? "", progress, refused, left, cursor }));
+    const told: Step = { query, reason: reason ?? "", progress, refused, left, cursor };
+    try {
+      return flash.redirect(person, STEP_PATH, told);
+    } catch (error) {
+      if (!(error instanceof FlashTooLarge)) throw error;
+      // They are counted all the same, and stand in the list.
+      return flash.redirect(person, STEP_PATH, { ...told, refused: [] });
+    }
+  };
+}
+
+/** Where a step is told of, so that loading that again begins nothing again. */
+const STEP_PATH = `${ACTIONS_PATH}/retried`;
+type Step = Omit<BulkStepProps, "visitor">;
+
+function showStep({ flash }: ActionListRouteDeps): AnswerPerson {
+  return (visit, person) => {
+    // Safe: told by `retryNext`, at this path alone.
+    const told = flash.read(visit, person) as Step | null;
+    return told === null ? seeOther("own", ACTIONS_PATH) : page("own", bulkStepPage({ visitor: person, ...told }));
   };
 }
 
@@ -82,5 +107,6 @@ function foundBy(search: string): string {
   const id = text.split(/[^A-Za-z0-9_-]/).find((word) => ACTION_ID.test(word));
   if (id !== undefined) return actionPath(id);
   if (text === "") return ACTIONS_PATH;
-  return listPath({ host: URL.parse(text.includes("://") ? text : `http://${text}`)?.host ?? text });
+  const url = text.includes("://") ? text : `http://${text}`;
+  return listPath({ host: normalHost(text) ?? normalTarget(url)?.host ?? text });
 }

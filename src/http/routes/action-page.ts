@@ -1,12 +1,16 @@
 import type { ActionDesk } from "../../actions/desk.ts";
+import type { AuditDesk } from "../../accounts/audit.ts";
 import { createInputOf } from "../../contract/again.ts";
 import { createCheckCreate, type CreateRules } from "../../contract/create.ts";
 import { type ActionDecision, checkActionForm } from "../../contract/decision.ts";
 import { HTTP_STATUS } from "../../contract/error.ts";
+import { maskedPause } from "../../contract/masked.ts";
 import { authorize } from "../../domain/caller.ts";
 import { isHeldIn } from "../../domain/change.ts";
 import { DomainError, type ErrorCode } from "../../domain/errors.ts";
+import type { PauseOf } from "../../domain/pause.ts";
 import { seesSecrets } from "../../domain/roles.ts";
+import { maskOneAhead } from "../../masking/ahead.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { actionPage, type ActionProps, hasUnknown } from "../../web/action.tsx";
 import { againPage } from "../../web/again.tsx";
@@ -22,7 +26,9 @@ export interface ActionPageRouteDeps extends CreateRules {
   readonly desk: Pick<ActionDesk, "get" | "timeline" | "approve" | "cancel" | "retry" | "create">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
-  readonly receiptUrl: (actionId: string) => string;
+  readonly pauseOf: PauseOf;
+  readonly auditDesk: Pick<AuditDesk, "record">;
+  readonly receiptPath: (actionId: string) => string;
   readonly clock: Clock;
   readonly baseUrl: string;
 }
@@ -44,15 +50,16 @@ export function actionPageRoutes(deps: ActionPageRouteDeps): readonly Route[] {
 }
 
 async function actionHtml(
-  { desk, clock, baseUrl, receiptUrl }: ActionPageRouteDeps,
+  { desk, clock, baseUrl, receiptPath, pauseOf }: ActionPageRouteDeps,
   person: Person,
   id: string,
   more: Pick<ActionProps, "problem" | "reason"> = {},
 ): Promise<string> {
   const { caller } = person;
-  const [action, timeline] = await Promise.all([desk.get(caller, id), desk.timeline(caller, id)]);
-  const shared = { visitor: person, role: caller.role, receiptUrl: receiptUrl(id), now: clock.now(), baseUrl };
-  return actionPage({ action, timeline, ...shared, ...more });
+  const [found, timeline] = await Promise.all([desk.get(caller, id), desk.timeline(caller, id)]);
+  const action = await maskOneAhead(found);
+  const shared = { visitor: person, role: caller.role, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
+  return actionPage({ action, timeline, pause: maskedPause(pauseOf(found)), ...shared, ...more });
 }
 
 /** What is said on the page itself, with what was typed. */
@@ -103,19 +110,22 @@ const VERBS: Readonly<Record<ActionDecision, Verb>> = {
 };
 
 /** What is secret is shown to whoever asks for it by a form, on a page that nothing keeps. */
-function reveal({ desk, formOf }: ActionPageRouteDeps): AnswerPerson {
+function reveal({ desk, formOf, auditDesk }: ActionPageRouteDeps): AnswerPerson {
   return async (visit, person, params) => {
     const id = actionIdOf(visit, params);
     await formOf(visit, person);
     if (!seesSecrets(person.caller.role)) throw new DomainError("forbidden", "Your role does not see secrets.");
-    return page("own", revealedPage({ action: await desk.get(person.caller, id), visitor: person }));
+    const action = await desk.get(person.caller, id);
+    // First: what can't be written down is not shown.
+    await auditDesk.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
+    return page("own", revealedPage({ action, visitor: person }));
   };
 }
 
 async function againOf({ desk }: ActionPageRouteDeps, { caller }: Person, id: string) {
   authorize(caller, "create");
   const [action, timeline] = await Promise.all([desk.get(caller, id), desk.timeline(caller, id)]);
-  return { action, isUnknown: hasUnknown(timeline) };
+  return { action: await maskOneAhead(action), isUnknown: hasUnknown(timeline) };
 }
 
 function askAgain(deps: ActionPageRouteDeps): AnswerPerson {
@@ -137,7 +147,8 @@ function sendAgain(deps: ActionPageRouteDeps): AnswerPerson {
     if (again.action.isAltered === true) return refuse("What is stored of it was altered. Create it anew.");
     try {
       const { request } = checkCreate(createInputOf(again.action, person.caller.hold));
-      const { action } = await deps.desk.create(person.caller, request);
+      // The rules of whoever wrote it go with it: pressing a button allows no callback that its key may not have.
+      const { action } = await deps.desk.create(person.caller, request, again.action.creator);
       return seeOther("own", actionPath(action.id));
     } catch (error) {
       if (!(error instanceof DomainError) || error.issues.length === 0) throw error;

@@ -4,7 +4,7 @@ import { memberText } from "../../contract/json-text.ts";
 import { API } from "../../contract/operations.ts";
 import { checkList, ListQuery, pageJson } from "../../contract/page.ts";
 import { compileQuery } from "../../contract/query.ts";
-import { NoQuery, WaitQuery } from "../../contract/wait.ts";
+import { NoQuery, ReadQuery, WaitQuery } from "../../contract/wait.ts";
 import { type Action, isTerminal } from "../../domain/action.ts";
 import { WAIT_SECONDS_DEFAULT } from "../../domain/limits.ts";
 import { json } from "../answer.ts";
@@ -12,6 +12,7 @@ import { readJson } from "../body.ts";
 import { parseFields } from "../parse-json.ts";
 import { readQuery } from "../query.ts";
 import { type Route, routeOf } from "../route.ts";
+import { allReadyFor, readyFor } from "../../masking/ahead.ts";
 import { callerOf, type Visit } from "../visit.ts";
 import { type WaitingDeps, whileWaiting } from "../waiting.ts";
 import { actionIdOf } from "./action-id.ts";
@@ -23,6 +24,7 @@ export interface ActionRouteDeps extends CreateRules, WaitingDeps {
 }
 
 const WAIT = compileQuery(WaitQuery);
+const READ = compileQuery(ReadQuery);
 const LIST = compileQuery(ListQuery);
 const NONE = compileQuery(NoQuery);
 
@@ -47,8 +49,9 @@ export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
     const { action, differs } = await desk.create(caller, request);
     visit.actionId = action.id;
     const shown = sync && !isTerminal(action.status) ? await waitFor(visit, action.id, wait) : action;
-    if (differs !== undefined) return json(show(caller, shown, differs));
-    return json(show(caller, shown), 201, { location: `/v1/actions/${action.id}` });
+    const ready = await readyFor(caller, shown);
+    if (differs !== undefined) return json(show(caller, ready, differs));
+    return json(show(caller, ready), 201, { location: `/v1/actions/${action.id}` });
   };
 
   return [
@@ -56,20 +59,17 @@ export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
     routeOf(API.listActions, async (visit) => {
       const caller = callerOf(visit);
       const { actions, before } = await desk.list(caller, checkList(readQuery(visit.search, LIST)));
-      return json(
-        pageJson(
-          actions.map((action) => show(caller, action)),
-          before,
-        ),
-      );
+      const shown = (await allReadyFor(caller, actions)).map((action) => show(caller, action));
+      return json(pageJson(shown, before));
     }),
     routeOf(API.getAction, async (visit, params) => {
-      const { wait } = readQuery(visit.search, WAIT);
+      const { wait } = readQuery(visit.search, READ);
       const id = actionIdOf(visit, params);
       const caller = callerOf(visit);
       const action = await desk.get(caller, id);
       const isOver = wait === undefined || isTerminal(action.status);
-      return json(show(caller, isOver ? action : await waitFor(visit, id, wait)));
+      const shown = isOver ? action : await waitFor(visit, id, wait);
+      return json(show(caller, await readyFor(caller, shown)));
     }),
     routeOf(API.getTimeline, async (visit, params) => {
       readQuery(visit.search, NONE);

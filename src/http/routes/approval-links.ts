@@ -1,7 +1,9 @@
 import type { FollowLink, OpenedLink } from "../../actions/follow-link.ts";
 import { checkDecisionForm } from "../../contract/decision.ts";
 import { DomainError } from "../../domain/errors.ts";
+import { maskOneAhead } from "../../masking/ahead.ts";
 import { confirmPage } from "../../web/confirm.tsx";
+import { clientOf } from "../client.ts";
 import { type Form, readForm } from "../form.ts";
 import { noSuchLink } from "../no-such-link.ts";
 import type { OwnOrigin } from "../own-origin.ts";
@@ -15,14 +17,14 @@ export interface ApprovalLinkRouteDeps {
   readonly approvalLinks: "confirm" | "one_click";
   readonly ownOrigin: OwnOrigin;
   /** Path of an action's receipt page. */
-  readonly receiptUrl: (actionId: string) => string;
+  readonly receiptPath: (actionId: string) => string;
 }
 
 const PATH = "/a/{token}";
 
 /** The links of an approval mail: whoever has one was asked (decisions 7). */
 export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[] {
-  const { followLink, approvalLinks, ownOrigin, receiptUrl } = deps;
+  const { followLink, approvalLinks, ownOrigin, receiptPath } = deps;
   const isOneClick = approvalLinks === "one_click";
 
   const found = (visit: Visit, opened: OpenedLink | null): OpenedLink => {
@@ -30,16 +32,16 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[
     visit.actionId = opened.action.id;
     return opened;
   };
-  const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptUrl(action.id));
+  const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptPath(action.id));
 
   const show = async (visit: Visit, params: Params): Promise<Response> => {
     const token = params["token"] ?? "";
     const opened = found(visit, await followLink.open(token));
     if (!opened.isLive) return toReceipt(opened);
     if (isOneClick && isOpenedByHand(visit.request)) {
-      return toReceipt(found(visit, await followLink.decide(token, opened.decision, null)));
+      return toReceipt(found(visit, await followLink.decide(token, opened.decision, null, clientOf(visit))));
     }
-    return page("approval", confirmPage(opened));
+    return page("approval", confirmPage(await readyToShow(opened)));
   };
 
   const decide = async (visit: Visit, params: Params): Promise<Response> => {
@@ -50,9 +52,9 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[
     const form = await readForm(visit);
     try {
       const { decision, reason } = checkDecisionForm(form);
-      return toReceipt(found(visit, await followLink.decide(token, decision, reason)));
+      return toReceipt(found(visit, await followLink.decide(token, decision, reason, clientOf(visit))));
     } catch (error) {
-      return askAgain(opened, form, error);
+      return await askAgain(opened, form, error);
     }
   };
 
@@ -60,10 +62,15 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[
 }
 
 /** What was typed is not lost over a reason that is too long. Throws what no person can mend. */
-function askAgain(opened: OpenedLink, form: Form, error: unknown): Response {
+async function askAgain(opened: OpenedLink, form: Form, error: unknown): Promise<Response> {
   if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
   const problem = error.issues.map(({ message }) => message).join(" ");
-  return page("approval", confirmPage({ ...opened, problem, reason: form.get("reason") ?? "" }), { status: 400 });
+  const ready = await readyToShow(opened);
+  return page("approval", confirmPage({ ...ready, problem, reason: form.get("reason") ?? "" }), { status: 400 });
+}
+
+async function readyToShow<Opened extends OpenedLink>(opened: Opened): Promise<Opened> {
+  return { ...opened, action: await maskOneAhead(opened.action) };
 }
 
 /** HEAD runs this route as GET does, and neither it nor what a browser or scanner fetches ahead may decide anything. */

@@ -5,27 +5,33 @@ import { compileQuery } from "../../contract/query.ts";
 import { NoQuery } from "../../contract/wait.ts";
 import type { Log } from "../../ports/log.ts";
 import { logInPage } from "../../web/log-in.tsx";
-import { signedUpPage, signUpPage } from "../../web/sign-up.tsx";
+import { signUpPage } from "../../web/sign-up.tsx";
 import { json } from "../answer.ts";
 import { readJson } from "../body.ts";
-import { clientOf } from "../client.ts";
-import type { SessionCookie } from "../cookie.ts";
-import { askAgain, credentialsIn, entering } from "../entry.ts";
+import { askAgain, credentialsIn, type EntryCookies, letIn, sourceOf } from "../entry.ts";
+import type { Flash } from "../flash.ts";
 import { isForm, readForm } from "../form.ts";
 import { HOME_PATH, nextOf } from "../next.ts";
 import type { OwnOrigin } from "../own-origin.ts";
-import { page, seeOther } from "../page.ts";
+import { seeOther } from "../page.ts";
 import { readQuery } from "../query.ts";
 import { type Route, routeOf } from "../route.ts";
 import { checkFormToken, type PersonOf } from "../session.ts";
 import type { Visit } from "../visit.ts";
 
-export interface AuthRouteDeps {
+export interface AuthRouteDeps extends EntryCookies {
+  readonly flash: Flash;
   readonly peopleDesk: PeopleDesk;
-  readonly cookie: SessionCookie;
   readonly ownOrigin: OwnOrigin;
   readonly personOf: PersonOf;
   readonly log: Log;
+}
+
+/** Where whoever has signed up is shown their key, and what is told there. */
+export const SIGNED_UP_PATH = "/signup/done";
+export interface SignedUp {
+  readonly apiKey: string;
+  readonly next: string;
 }
 
 const NONE = compileQuery(NoQuery);
@@ -36,14 +42,16 @@ export function authRoutes(deps: AuthRouteDeps): readonly Route[] {
   return [signUpRoute(deps), logInRoute(deps), logOutRoute(deps)];
 }
 
-function signUpRoute({ peopleDesk: { signUp }, cookie, ownOrigin }: AuthRouteDeps): Route {
+function signUpRoute(deps: AuthRouteDeps): Route {
+  const { ownOrigin } = deps;
+  const { signUp } = deps.peopleDesk;
   const byForm = async (visit: Visit): Promise<Response> => {
     const form = await readForm(visit);
     const next = nextOf(form.get("next"));
     try {
-      const entered = await signUp(checkCredentials(credentialsIn(form)));
-      const html = signedUpPage({ visitor: entered.person, apiKey: entered.apiKey, next: next ?? HOME_PATH });
-      return page("own", html, { status: 201, headers: entering(visit, entered, cookie) });
+      const entered = await signUp(checkCredentials(credentialsIn(form)), sourceOf(visit, deps));
+      const told: SignedUp = { apiKey: entered.apiKey, next: next ?? HOME_PATH };
+      return letIn(visit, entered, deps, deps.flash.redirect(entered.person, SIGNED_UP_PATH, told));
     } catch (error) {
       return askAgain(visit, error, form, (typed) => signUpPage({ typed, next }));
     }
@@ -53,20 +61,22 @@ function signUpRoute({ peopleDesk: { signUp }, cookie, ownOrigin }: AuthRouteDep
     signUp.requireOpen();
     readQuery(visit.search, NONE);
     if (kind === "form") return byForm(visit);
-    const entered = await signUp(checkCredentials((await readJson(visit)).value));
+    const entered = await signUp(checkCredentials((await readJson(visit)).value), sourceOf(visit, deps));
     const { email, caller } = entered.person;
-    const headers = { ...entering(visit, entered, cookie), ...UNCACHED };
-    return json(signedUpJson({ id: caller.accountId, email }, entered.apiKey), 201, headers);
+    const text = signedUpJson({ id: caller.accountId, email }, entered.apiKey);
+    return letIn(visit, entered, deps, json(text, 201, UNCACHED));
   });
 }
 
-function logInRoute({ peopleDesk: { signUp, logIn }, cookie, ownOrigin }: AuthRouteDeps): Route {
+function logInRoute(deps: AuthRouteDeps): Route {
+  const { ownOrigin } = deps;
+  const { signUp, logIn } = deps.peopleDesk;
   const byForm = async (visit: Visit): Promise<Response> => {
     const form = await readForm(visit);
     const next = nextOf(form.get("next"));
     try {
-      const entered = await logIn(checkCredentials(credentialsIn(form)), clientOf(visit));
-      return seeOther("own", next ?? HOME_PATH, entering(visit, entered, cookie));
+      const entered = await logIn(checkCredentials(credentialsIn(form)), sourceOf(visit, deps));
+      return letIn(visit, entered, deps, seeOther("own", next ?? HOME_PATH));
     } catch (error) {
       return askAgain(visit, error, form, (typed) => logInPage({ typed, next, signupsOpen: signUp.isOpen }));
     }
@@ -75,10 +85,9 @@ function logInRoute({ peopleDesk: { signUp, logIn }, cookie, ownOrigin }: AuthRo
     const kind = judge(visit, ownOrigin);
     readQuery(visit.search, NONE);
     if (kind === "form") return byForm(visit);
-    const entered = await logIn(checkCredentials((await readJson(visit)).value), clientOf(visit));
+    const entered = await logIn(checkCredentials((await readJson(visit)).value), sourceOf(visit, deps));
     const { email, caller } = entered.person;
-    const headers = { ...entering(visit, entered, cookie), ...UNCACHED };
-    return json(loggedInJson({ id: caller.accountId, email }), 200, headers);
+    return letIn(visit, entered, deps, json(loggedInJson({ id: caller.accountId, email }), 200, UNCACHED));
   });
 }
 
@@ -91,7 +100,7 @@ function logOutRoute({ peopleDesk: { logOut }, cookie, ownOrigin, personOf }: Au
     const person = await personOf(visit);
     if (kind === "form" && person !== null) checkFormToken(await readForm(visit), person);
     const token = cookie.read(visit.request.headers);
-    if (token !== null) await logOut(token);
+    if (token !== null) await logOut(token, person?.caller ?? null);
     const gone = { "set-cookie": cookie.clear() };
     if (kind === "form") return seeOther("own", "/login", gone);
     return new Response(null, { status: 204, headers: { ...gone, ...UNCACHED } });

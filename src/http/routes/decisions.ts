@@ -4,6 +4,7 @@ import { API, type ApiOperation } from "../../contract/operations.ts";
 import { compileQuery } from "../../contract/query.ts";
 import { NoQuery } from "../../contract/wait.ts";
 import type { Operation } from "../../domain/transition.ts";
+import { readyFor } from "../../masking/ahead.ts";
 import { json } from "../answer.ts";
 import { readOptionalJson } from "../body.ts";
 import { parseFields } from "../parse-json.ts";
@@ -28,7 +29,8 @@ export function decisionRoutes({ desk, show }: DecisionRouteDeps): readonly Rout
       const body = await readOptionalJson(visit, parseFields);
       const reason = checkDecision(body?.value);
       const caller = callerOf(visit);
-      return json(show(caller, await desk[verb](caller, actionIdOf(visit, params), reason)));
+      const decided = await desk[verb](caller, actionIdOf(visit, params), reason);
+      return json(show(caller, await readyFor(caller, decided)));
     });
   return [route(API.approveAction, "approve"), route(API.cancelAction, "cancel"), route(API.retryAction, "retry")];
 }

@@ -4,10 +4,11 @@ import type { Action } from "../../domain/action.ts";
 import type { Caller } from "../../domain/caller.ts";
 import { isHeldIn } from "../../domain/change.ts";
 import { DomainError } from "../../domain/errors.ts";
-import { ACTION_ID } from "../../domain/id.ts";
+import { ACTION_ID, KEY_ID } from "../../domain/id.ts";
+import { maskAhead, maskOneAhead } from "../../masking/ahead.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { heldPage, type HeldProps } from "../../web/held.tsx";
-import { type InboxOutcome, inboxPage } from "../../web/inbox.tsx";
+import { type InboxOutcome, inboxPage, NO_KEY } from "../../web/inbox.tsx";
 import { type AnswerPerson, personPage } from "../person-page.ts";
 import type { Form } from "../form.ts";
 import { HOME_PATH } from "../next.ts";
@@ -20,26 +21,28 @@ export interface InboxRouteDeps {
   readonly desk: Pick<ActionDesk, "held" | "unusual" | "get" | "timeline" | "approve" | "cancel">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
-  readonly receiptUrl: (actionId: string) => string;
+  readonly receiptPath: (actionId: string) => string;
   readonly clock: Clock;
 }
 
 /** What waits for a person, and the decision on it; it works without a mail provider and without script (decisions 7). */
 export function inboxRoutes(deps: InboxRouteDeps): readonly Route[] {
-  const { desk, personOf, receiptUrl, clock } = deps;
+  const { desk, personOf, receiptPath, clock } = deps;
 
   const list: AnswerPerson = async ({ search }, person) => {
     const query = new URLSearchParams(search);
+    const by = requesterIn(query);
     const [waiting, outcome] = await Promise.all([
-      desk.held(person.caller, idIn(query, "after")),
+      desk.held(person.caller, placeIn(query), by ?? undefined),
       outcomeOf(deps, person.caller, idIn(query, "decided")),
     ]);
-    return page("own", inboxPage({ ...waiting, visitor: person, outcome, now: clock.now() }));
+    const actions = await maskAhead(waiting.actions);
+    return page("own", inboxPage({ ...waiting, actions, by, visitor: person, outcome, now: clock.now() }));
   };
   const one: AnswerPerson = async (visit, person, params) => {
     const id = actionIdOf(visit, params);
     const action = await desk.get(person.caller, id);
-    if (!isHeldIn(action, action.run)) return seeOther("own", receiptUrl(id));
+    if (!isHeldIn(action, action.run)) return seeOther("own", receiptPath(id));
     return page("own", await heldHtml(deps, person, action));
   };
   return [
@@ -93,23 +96,36 @@ async function heldHtml(
   more: Pick<HeldProps, "problem" | "reason"> = {},
 ): Promise<string> {
   const unusual = (await desk.unusual(visitor.caller, [action])).get(action.id) ?? [];
-  return heldPage({ action, visitor, unusual, ...more });
+  return heldPage({ action: await maskOneAhead(action), visitor, unusual, ...more });
 }
 
 async function outcomeOf(
-  { desk, receiptUrl }: InboxRouteDeps,
+  { desk, receiptPath }: InboxRouteDeps,
   caller: Caller,
   id: string | null,
 ): Promise<InboxOutcome | null> {
   if (id === null) return null;
   try {
     const [action, timeline] = await Promise.all([desk.get(caller, id), desk.timeline(caller, id)]);
-    return { action, timeline, receiptUrl: receiptUrl(id) };
+    return { action, timeline, receiptUrl: receiptPath(id) };
   } catch (error) {
     // Somebody wrote the path by hand, or the action is gone: there is nothing to tell.
     if (error instanceof DomainError && error.code === "not_found") return null;
     throw error;
   }
+}
+
+/** Where a page before has ended: an action, and the turn of its key where several ask. */
+function placeIn(query: URLSearchParams): string | null {
+  const after = query.get("after") ?? "";
+  return ACTION_ID.test(after.replace(/^\d{1,9}\./, "")) ? after : null;
+}
+
+/** The key whose requests are looked at; null: everybody's. */
+function requesterIn(query: URLSearchParams): string | null {
+  const by = query.get("by");
+  if (by === NO_KEY) return "";
+  return by !== null && KEY_ID.test(by) ? by : null;
 }
 
 function idIn(query: URLSearchParams, name: string): string | null {

@@ -1,13 +1,17 @@
 import type { KeyDesk } from "../../accounts/keys.ts";
+import type { PauseDesk } from "../../actions/pauses.ts";
 import { checkCreateKey, type ShownKey } from "../../contract/key.ts";
-import { DomainError } from "../../domain/errors.ts";
+import { HTTP_STATUS } from "../../contract/error.ts";
+import { DomainError, type ErrorCode } from "../../domain/errors.ts";
 import { KEY_ID } from "../../domain/id.ts";
+import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../../domain/pause.ts";
 import { KEYS_SHOWN_MAX } from "../../domain/limits.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { keysPage } from "../../web/keys.tsx";
 import { madeKeyPage } from "../../web/made-key.tsx";
 import { newKeyPage, type TypedKey, UNTYPED_KEY } from "../../web/new-key.tsx";
 import { revokeKeyPage } from "../../web/revoke-key.tsx";
+import type { Flash } from "../flash.ts";
 import type { Form } from "../form.ts";
 import { page, seeOther } from "../page.ts";
 import { type AnswerPerson, personPage } from "../person-page.ts";
@@ -16,15 +20,17 @@ import type { FormOf, Person, PersonOf } from "../session.ts";
 
 export interface KeyPageDeps {
   readonly keyDesk: KeyDesk;
+  readonly pauseDesk: Pick<PauseDesk, "list">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
+  readonly flash: Flash;
   readonly baseUrl: string;
   readonly clock: Clock;
 }
 
-/** Keys for people: the same desk as /v1/keys. A new key stands in the answer to its form and nowhere else. */
+/** Keys for people: the same desk as /v1/keys. A new key stands on the page that follows its form, for some minutes. */
 export function keyPages(deps: KeyPageDeps): readonly Route[] {
-  const { keyDesk, personOf, formOf, clock } = deps;
+  const { keyDesk, pauseDesk, personOf, formOf, clock } = deps;
   const list: AnswerPerson = async ({ search }, person) => {
     const query = new URLSearchParams(search);
     const keys = await keyDesk.list(person.caller);
@@ -33,7 +39,11 @@ export function keyPages(deps: KeyPageDeps): readonly Route[] {
     const isMore = keys.length > first + shown.length && shown.length > 0;
     const told = keys.find(({ id, revokedAt }) => id === query.get("revoked") && revokedAt !== null);
     const next = isMore ? `/keys?page=${pageIn(query) + 1}` : null;
-    return page("own", keysPage({ visitor: person, keys: shown, next, revoked: told ?? null, now: clock.now() }));
+    const paused = new Set((await pauseDesk.list(person.caller)).map(({ subject }) => subject));
+    return page(
+      "own",
+      keysPage({ visitor: person, keys: shown, next, revoked: told ?? null, paused, now: clock.now() }),
+    );
   };
   const ask: AnswerPerson = async (_visit, person, { id = "" }) => {
     const key = await liveKey(keyDesk, person, id);
@@ -41,9 +51,9 @@ export function keyPages(deps: KeyPageDeps): readonly Route[] {
     return page("own", revokeKeyPage({ visitor: person, of: key, now: clock.now() }));
   };
   const revoke: AnswerPerson = async (visit, person, { id = "" }) => {
-    await formOf(visit, person);
+    const form = await formOf(visit, person);
     if (!KEY_ID.test(id)) throw noSuchKey();
-    await keyDesk.revoke(person.caller, id);
+    await keyDesk.revoke(person.caller, id, unfinishedIn(form));
     return seeOther("own", `/keys?revoked=${id}`);
   };
   return [
@@ -52,25 +62,45 @@ export function keyPages(deps: KeyPageDeps): readonly Route[] {
     personPage(personOf, "GET", "/keys/new", (_visit, person) => {
       return page("own", newKeyPage({ visitor: person, typed: UNTYPED_KEY }));
     }),
+    personPage(personOf, "GET", "/keys/{id}/made", made(deps)),
     personPage(personOf, "GET", "/keys/{id}/revoke", ask),
     personPage(personOf, "POST", "/keys/{id}/revoke", revoke),
   ];
 }
 
-function create({ keyDesk, formOf, baseUrl }: KeyPageDeps): AnswerPerson {
+interface MadeKey {
+  readonly key: string;
+}
+
+function made({ keyDesk, flash, baseUrl }: KeyPageDeps): AnswerPerson {
+  return async (visit, person, { id = "" }) => {
+    // Safe: told by `create` below, at this path alone.
+    const told = flash.read(visit, person) as MadeKey | null;
+    const row = (await keyDesk.list(person.caller)).find((one) => one.id === id);
+    if (told === null || row === undefined) throw shownNoMore();
+    return page("own", madeKeyPage({ visitor: person, made: row, key: told.key, baseUrl }));
+  };
+}
+
+function create({ keyDesk, formOf, flash }: KeyPageDeps): AnswerPerson {
   return async (visit, person) => {
     const form = await formOf(visit, person);
     try {
       const request = checkCreateKey({ name: form.get("name"), role: form.get("role"), hold: form.get("hold") });
       const { row, key } = await keyDesk.create(person.caller, request);
-      return page("own", madeKeyPage({ visitor: person, made: row, key, baseUrl }), { status: 201 });
+      const told: MadeKey = { key };
+      return flash.redirect(person, `/keys/${row.id}/made`, told);
     } catch (error) {
-      if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
+      if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
       visit.errorCode = error.code;
-      return page("own", newKeyPage({ visitor: person, typed: typedOf(form, error) }), { status: 400 });
+      const status = HTTP_STATUS[error.code];
+      return page("own", newKeyPage({ visitor: person, typed: typedOf(form, error) }), { status });
     }
   };
 }
+
+/** Said on the form itself, with what was typed. */
+const MENDABLE: ReadonlySet<ErrorCode> = new Set(["validation_error", "too_many_keys"]);
 
 const PROBLEMS = {
   name: "Give it a name of 1 to 100 letters, figures and signs of plain ASCII.",
@@ -89,11 +119,26 @@ function typedOf(form: Form, { issues, message }: DomainError): TypedKey {
   };
 }
 
+/** Throws `validation_error` for what is none of the choices: it must not be taken for harmless. */
+function unfinishedIn(form: Form): UnfinishedOnRevoke {
+  const said = form.get("unfinished") ?? "keep";
+  const found = UNFINISHED_ON_REVOKE.find((one) => one === said);
+  if (found !== undefined) return found;
+  throw new DomainError("validation_error", "Choose what becomes of its unfinished actions: keep, pause or cancel.");
+}
+
 /** Null: it is revoked already. Throws `not_found`. */
 async function liveKey(keyDesk: KeyDesk, { caller }: Person, id: string): Promise<ShownKey | null> {
   const key = (await keyDesk.list(caller)).find((one) => one.id === id);
   if (key === undefined) throw noSuchKey();
   return key.revokedAt === null ? key : null;
+}
+
+function shownNoMore(): DomainError {
+  return new DomainError(
+    "not_found",
+    "A new key is shown for five minutes, in the browser that made it. If you did not keep it, revoke it and make another.",
+  );
 }
 
 function noSuchKey(): DomainError {

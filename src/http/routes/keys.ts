@@ -1,6 +1,7 @@
 import type { KeyDesk } from "../../accounts/keys.ts";
 import { checkCreateKey, createdKeyJson, keyListJson } from "../../contract/key.ts";
 import { API } from "../../contract/operations.ts";
+import { RevokeQuery } from "../../contract/pause.ts";
 import { compileQuery } from "../../contract/query.ts";
 import { NoQuery } from "../../contract/wait.ts";
 import { DomainError } from "../../domain/errors.ts";
@@ -17,6 +18,7 @@ export interface KeyRouteDeps {
 }
 
 const NONE = compileQuery(NoQuery);
+const REVOKE = compileQuery(RevokeQuery);
 
 /** Keys of the account, for its owners (decisions 1). */
 export function keyRoutes({ keyDesk }: KeyRouteDeps): readonly Route[] {
@@ -32,11 +34,11 @@ export function keyRoutes({ keyDesk }: KeyRouteDeps): readonly Route[] {
       return json(createdKeyJson(row, key), 201, { "cache-control": "no-store" });
     }),
     routeOf(API.revokeKey, async (visit, params) => {
-      readQuery(visit.search, NONE);
+      const { unfinished } = readQuery(visit.search, REVOKE);
       const id = params["id"] ?? "";
       // What can't be an id is as unknown as one that nobody has, in the same words (hostile 1).
       if (!KEY_ID.test(id)) throw new DomainError("not_found", "There is no such key.");
-      await keyDesk.revoke(callerOf(visit), id);
+      await keyDesk.revoke(callerOf(visit), id, unfinished);
       return new Response(null, { status: 204 });
     }),
   ];

@@ -14,6 +14,8 @@ export interface AgentCall {
   readonly body: ParsedJson | null;
   /** Aborted when the answer has ended, or the client is gone. */
   readonly over: AbortSignal;
+  /** Told when the answer waits for an action or a person: the time until then is no work. */
+  readonly waits: () => void;
 }
 
 export interface McpRouteDeps {
@@ -27,13 +29,16 @@ export interface McpRouteDeps {
 export function mcpRoutes({ guard, answerAgent }: McpRouteDeps): readonly Route[] {
   const answer = async (visit: Visit): Promise<Response> => {
     const { request } = visit;
-    const caller = callerOf(visit);
+    const caller: Caller = { ...callerOf(visit), isAgentCall: true };
     // Its GET opens a stream, which nobody would read.
     if (request.method === "HEAD") return new Response(null, { headers: { "content-type": "text/event-stream" } });
     const body = await bodyOf(visit);
+    const waits = () => {
+      visit.kind = "wait";
+    };
     // A batch of the revisions of 2025 is as many requests as it has messages.
     if (body !== null && Array.isArray(body.value)) visit.count(Math.max(0, body.value.length - 1));
-    return whileStreaming(visit, (over) => answerAgent({ request, caller, body, over }));
+    return whileStreaming(visit, (over) => answerAgent({ request, caller, body, over, waits }));
   };
   const methods = ["GET", "POST", "DELETE"] as const;
   return methods.map((method) => ({ method, path: "/mcp", operationId: null, guard, answer }));

@@ -4,6 +4,7 @@ import type { Route } from "../route.ts";
 import { type ActionListRouteDeps, actionListRoutes } from "./action-list.ts";
 import { type ActionPageRouteDeps, actionPageRoutes } from "./action-page.ts";
 import type { AuthRouteDeps } from "./auth.ts";
+import { type AuditPageDeps, auditPages } from "./audit-page.ts";
 import { assetRoutes } from "./assets.ts";
 import { type DocsPageDeps, docsPages } from "./docs-pages.ts";
 import { entryPages } from "./entry-pages.ts";
@@ -11,6 +12,7 @@ import { type InboxRouteDeps, inboxRoutes } from "./inbox.ts";
 import { type KeyPageDeps, keyPages } from "./key-pages.ts";
 import { type OverviewPageDeps, overviewPages } from "./overview-page.ts";
 import { type PageEventRouteDeps, pageEventRoutes, toldToPages } from "./page-events.ts";
+import { type PausePageDeps, pausePages } from "./pause-pages.ts";
 import { type PasswordPageDeps, passwordPages } from "./password-page.ts";
 import { type SettingsPageDeps, settingsPages } from "./settings-pages.ts";
 
@@ -21,6 +23,8 @@ export type PageDeps = AuthRouteDeps &
   PageEventRouteDeps &
   Omit<EventsDeps, "show"> &
   KeyPageDeps &
+  PausePageDeps &
+  AuditPageDeps &
   OverviewPageDeps &
   SettingsPageDeps &
   PasswordPageDeps &
@@ -35,6 +39,8 @@ export function webPages(deps: PageDeps): readonly Route[] {
     ...actionPageRoutes(deps),
     ...pageEventRoutes(deps, createStreamEvents({ ...deps, show: toldToPages, beatsMax: PAGE_STREAM_BEATS_MAX })),
     ...keyPages(deps),
+    ...pausePages(deps),
+    ...auditPages(deps),
     ...overviewPages(deps),
     ...settingsPages(deps),
     ...passwordPages(deps),

@@ -3,26 +3,27 @@ import { checkPasswordChange } from "../../contract/credentials.ts";
 import type { Log } from "../../ports/log.ts";
 import { UNTYPED } from "../../web/credentials.tsx";
 import { passwordChangedPage, passwordPage } from "../../web/password.tsx";
-import { clientOf } from "../client.ts";
-import type { SessionCookie } from "../cookie.ts";
-import { askAgain, entering, tellNewPassword } from "../entry.ts";
-import { page } from "../page.ts";
+import { askAgain, type EntryCookies, letIn, sourceOf, tellNewPassword } from "../entry.ts";
+import type { Flash } from "../flash.ts";
+import { page, seeOther } from "../page.ts";
 import { type AnswerPerson, personPage } from "../person-page.ts";
 import type { Route } from "../route.ts";
 import type { FormOf, PersonOf } from "../session.ts";
 
-export interface PasswordPageDeps {
+export interface PasswordPageDeps extends EntryCookies {
   readonly peopleDesk: Pick<PeopleDesk, "changePassword">;
-  readonly cookie: SessionCookie;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
+  readonly flash: Flash;
   readonly log: Log;
 }
 
 const PATH = "/settings/password";
+const CHANGED_PATH = `${PATH}/changed`;
 
 /** Another password for whoever is logged in and knows the one they have. */
-export function passwordPages({ peopleDesk, cookie, personOf, formOf, log }: PasswordPageDeps): readonly Route[] {
+export function passwordPages(deps: PasswordPageDeps): readonly Route[] {
+  const { peopleDesk, personOf, formOf, flash, log } = deps;
   const change: AnswerPerson = async (visit, person) => {
     const form = await formOf(visit, person);
     try {
@@ -30,10 +31,9 @@ export function passwordPages({ peopleDesk, cookie, personOf, formOf, log }: Pas
         current_password: form.get("current_password") ?? null,
         password: form.get("password") ?? null,
       });
-      const entered = await peopleDesk.changePassword(person, asked, clientOf(visit));
+      const entered = await peopleDesk.changePassword(person, asked, sourceOf(visit, deps));
       tellNewPassword(visit, entered, log);
-      const headers = entering(visit, entered, cookie);
-      return page("own", passwordChangedPage({ visitor: entered.person }), { headers });
+      return letIn(visit, entered, deps, flash.redirect(entered.person, CHANGED_PATH, {}));
     } catch (error) {
       return askAgain(visit, error, form, (typed) => passwordPage({ visitor: person, typed }));
     }
@@ -43,5 +43,9 @@ export function passwordPages({ peopleDesk, cookie, personOf, formOf, log }: Pas
       return page("own", passwordPage({ visitor: person, typed: UNTYPED }));
     }),
     personPage(personOf, "POST", PATH, change),
+    personPage(personOf, "GET", CHANGED_PATH, (visit, person) => {
+      if (flash.read(visit, person) === null) return seeOther("own", PATH);
+      return page("own", passwordChangedPage({ visitor: person }));
+    }),
   ];
 }

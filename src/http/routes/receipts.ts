@@ -1,6 +1,7 @@
 import type { ReadReceipt } from "../../actions/receipt.ts";
 import { API } from "../../contract/operations.ts";
 import { receiptJson } from "../../contract/receipt.ts";
+import { maskOneAhead } from "../../masking/ahead.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { receiptPage } from "../../web/receipt.tsx";
 import { prefersJson } from "../accept.ts";
@@ -25,9 +26,10 @@ export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps): readonl
         const isJson = prefersJson(visit.request);
         const receipt = await readReceipt(params["token"] ?? "");
         if (receipt === null) throw noSuchLink();
-        const { action, timeline } = receipt;
+        const { timeline } = receipt;
+        const action = await maskOneAhead(receipt.action);
         visit.actionId = action.id;
-        if (!isJson) return page("receipt", receiptPage(receipt), { headers: VARY });
+        if (!isJson) return page("receipt", receiptPage({ action, timeline }), { headers: VARY });
         return json(receiptJson(action, timeline, clock.now()), 200, { ...pageHeaders("receipt"), ...VARY });
       }),
       operationId: id,

@@ -1,14 +1,20 @@
+import type { CallbackHostService } from "../../accounts/callback-hosts.ts";
 import type { SigningDesk } from "../../accounts/signing-desk.ts";
 import type { ListNotifications } from "../../actions/notifications.ts";
+import { checkCallbackHost } from "../../contract/callback-hosts.ts";
 import { checkOrigin } from "../../contract/signing-secret.ts";
 import type { Caller } from "../../domain/caller.ts";
 import { DomainError } from "../../domain/errors.ts";
-import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX, ORIGIN_CHARS_MAX } from "../../domain/limits.ts";
+import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../../domain/limits.ts";
+import type { SigningUse } from "../../domain/signing-use.ts";
+import { callbackHostsPage } from "../../web/callback-hosts.tsx";
 import { notificationsPage } from "../../web/notifications.tsx";
 import type { Rules } from "../../web/rules.tsx";
 import { settingsPage } from "../../web/settings.tsx";
 import { askRotationPage, originPage, rotatedPage, secretPage } from "../../web/signing.tsx";
-import { page } from "../page.ts";
+import type { Flash } from "../flash.ts";
+import type { Form } from "../form.ts";
+import { page, seeOther } from "../page.ts";
 import { type AnswerPerson, personPage } from "../person-page.ts";
 import type { Route } from "../route.ts";
 import type { FormOf, Person, PersonOf } from "../session.ts";
@@ -16,22 +22,25 @@ import type { Visit } from "../visit.ts";
 
 export interface SettingsPageDeps {
   readonly signingDesk: SigningDesk;
+  readonly callbackHosts: CallbackHostService;
   readonly listNotifications: ListNotifications;
   /** What of the server's settings this caller may be told. */
   readonly rulesFor: (caller: Caller) => Promise<Rules>;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
+  readonly flash: Flash;
 }
 
 /** Signing secrets, callbacks and what is in force. A secret stands in the answer to a form, never in a URL. */
 export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
   const { personOf, listNotifications, rulesFor, formOf } = deps;
   const settings: AnswerPerson = async (_visit, person) => {
-    const [rules, notifications] = await Promise.all([
+    const [rules, callbackHosts, notifications] = await Promise.all([
       rulesFor(person.caller),
+      deps.callbackHosts.list(person.caller),
       listNotifications(person.caller, null, NOTIFICATIONS_NEWEST_MAX),
     ]);
-    return page("own", settingsPage({ visitor: person, rules, notifications }));
+    return page("own", settingsPage({ visitor: person, rules, callbackHosts, notifications }));
   };
   const callbacks: AnswerPerson = async ({ search }, person) => {
     const before = rowIn(new URLSearchParams(search).get("before"));
@@ -39,10 +48,12 @@ export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
     return page("own", notificationsPage({ visitor: person, ...found }));
   };
   const secret: AnswerPerson = async (visit, person) => {
-    const typed = (await formOf(visit, person)).get("origin") ?? "";
-    const origin = originOf(typed);
-    if (origin === null) return askOrigin(visit, person, typed);
-    return page("own", secretPage({ visitor: person, shown: await deps.signingDesk.read(person.caller, origin) }));
+    const form = await formOf(visit, person);
+    const typed = form.get("origin") ?? "";
+    const [origin, use] = [originOf(typed), useIn(form)];
+    if (origin === null) return askOrigin(visit, person, typed, use);
+    const shown = await deps.signingDesk.read(person.caller, origin, use);
+    return page("own", secretPage({ visitor: person, shown: { ...shown, use } }));
   };
   return [
     personPage(personOf, "GET", "/settings", settings),
@@ -51,8 +62,13 @@ export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
       return page("own", originPage({ visitor: person }));
     }),
     personPage(personOf, "POST", "/settings/signing-secret", secret),
-    personPage(personOf, "GET", "/settings/rotation", async (_visit, person) => ask(deps, person, null)),
+    personPage(personOf, "GET", "/settings/rotation", async (_visit, person) =>
+      ask(deps, person, { origin: null, use: "calls" }),
+    ),
     personPage(personOf, "POST", "/settings/rotation", rotate(deps)),
+    personPage(personOf, "GET", ROTATED_PATH, showRotated(deps)),
+    personPage(personOf, "POST", "/settings/callback-hosts", addCallbackHost(deps)),
+    personPage(personOf, "POST", "/settings/callback-hosts/remove", removeCallbackHost(deps)),
   ];
 }
 
@@ -61,49 +77,108 @@ export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
  * would end the secret before the last one, which targets still verify by.
  */
 function rotate(deps: SettingsPageDeps): AnswerPerson {
-  const { signingDesk, formOf } = deps;
+  const { signingDesk, formOf, flash } = deps;
   return async (visit, person) => {
     const form = await formOf(visit, person);
     const typed = form.get("origin") ?? "";
     const origin = typed === "" ? null : originOf(typed);
-    if (typed !== "" && origin === null) return askOrigin(visit, person, typed);
+    const use = useIn(form);
+    if (typed !== "" && origin === null) return askOrigin(visit, person, typed, use);
     const seen = form.get("seen");
-    if (seen !== stateOf(await overlapEndOf(deps, person, origin)))
-      return ask(deps, person, origin, seen !== undefined);
-    const { previousExpiresAt } = await signingDesk.rotate(person.caller, origin);
-    if (origin === null) return page("own", rotatedPage({ visitor: person, until: previousExpiresAt }));
-    const shown = await signingDesk.read(person.caller, origin);
-    return page("own", secretPage({ visitor: person, shown, isRotated: true }));
+    if (seen !== stateOf(await overlapEndOf(deps, person, { origin, use })))
+      return ask(deps, person, { origin, use }, seen !== undefined);
+    const { previousExpiresAt } = await signingDesk.rotate(person.caller, origin, origin === null ? null : use);
+    const told: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
+    return flash.redirect(person, ROTATED_PATH, told);
   };
 }
 
-async function ask(deps: SettingsPageDeps, person: Person, origin: string | null, isLate = false): Promise<Response> {
-  const endsNow = await overlapEndOf(deps, person, origin);
-  return page("own", askRotationPage({ visitor: person, origin, seen: stateOf(endsNow), endsNow, isLate }));
+/** Where a rotation is told of, so that loading that again asks nothing again. */
+const ROTATED_PATH = "/settings/rotated";
+interface Rotated {
+  readonly origin: string | null;
+  readonly use: SigningUse;
+  readonly untilMs: number;
 }
+
+function showRotated({ signingDesk, flash }: SettingsPageDeps): AnswerPerson {
+  return async (visit, person) => {
+    // Safe: told by `rotate`, at this path alone.
+    const told = flash.read(visit, person) as Rotated | null;
+    if (told === null) return seeOther("own", "/settings");
+    const { origin, use, untilMs } = told;
+    if (origin === null) return page("own", rotatedPage({ visitor: person, until: new Date(untilMs) }));
+    const shown = await signingDesk.read(person.caller, origin, use);
+    return page("own", secretPage({ visitor: person, shown: { ...shown, use }, isRotated: true }));
+  };
+}
+
+interface Asked {
+  /** Null: all of them. */
+  readonly origin: string | null;
+  readonly use: SigningUse;
+}
+
+async function ask(deps: SettingsPageDeps, person: Person, asked: Asked, isLate = false): Promise<Response> {
+  const endsNow = await overlapEndOf(deps, person, asked);
+  return page("own", askRotationPage({ visitor: person, ...asked, seen: stateOf(endsNow), endsNow, isLate }));
+}
+
+function useIn(form: Form): SigningUse {
+  return form.get("for") === "callbacks" ? "callbacks" : "calls";
+}
+
+function addCallbackHost(deps: SettingsPageDeps): AnswerPerson {
+  const { callbackHosts, formOf } = deps;
+  return async (visit, person) => {
+    const typed = (await formOf(visit, person)).get("host") ?? "";
+    try {
+      await callbackHosts.add(person.caller, checkCallbackHost(typed.trim(), "validation_error"));
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
+      visit.errorCode = error.code;
+      const hosts = await callbackHosts.list(person.caller);
+      const problem = error.issues.map(({ message }) => message).join(" ");
+      return page("own", callbackHostsPage({ visitor: person, hosts, typed, problem }), { status: 400 });
+    }
+    return seeOther("own", CALLBACK_HOSTS);
+  };
+}
+
+function removeCallbackHost({ callbackHosts, formOf }: SettingsPageDeps): AnswerPerson {
+  return async (visit, person) => {
+    const host = (await formOf(visit, person)).get("host") ?? "";
+    // One that somebody else has removed meanwhile is as gone as it was meant to be.
+    await callbackHosts.remove(person.caller, host).catch((error: unknown) => {
+      if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
+    });
+    return seeOther("own", CALLBACK_HOSTS);
+  };
+}
+
+const CALLBACK_HOSTS = "/settings#callback-hosts";
 
 /** No host has this name (RFC 6761, 6.4): its secret is that of every origin which was never rotated alone. */
 const ANY_ORIGIN = "https://any.invalid";
 
 /** Until when the secret before the last rotation signs; null: there is none. */
-function overlapEndOf({ signingDesk }: SettingsPageDeps, { caller }: Person, origin: string | null) {
-  return signingDesk.overlapEnd(caller, origin ?? ANY_ORIGIN);
+function overlapEndOf({ signingDesk }: SettingsPageDeps, { caller }: Person, { origin, use }: Asked) {
+  return signingDesk.overlapEnd(caller, origin ?? ANY_ORIGIN, use);
 }
 
 function stateOf(overlapEnd: Date | null): string {
   return overlapEnd?.toISOString() ?? "none";
 }
 
-function askOrigin(visit: Visit, visitor: Person, origin: string): Response {
+function askOrigin(visit: Visit, visitor: Person, origin: string, use: SigningUse): Response {
   visit.errorCode = "validation_error";
   const problem = "Enter scheme, host and port of a target and nothing more, like https://api.example.com.";
-  return page("own", originPage({ visitor, origin, problem }), { status: 400 });
+  return page("own", originPage({ visitor, origin, use, problem }), { status: 400 });
 }
 
 /** Null: it is none. The slash that browsers put behind an address is no reason to ask again. */
 function originOf(text: string): string | null {
   const trimmed = text.trim().replace(/\/$/, "");
-  if (trimmed.length > ORIGIN_CHARS_MAX) return null;
   try {
     return checkOrigin(trimmed);
   } catch (error) {

@@ -1,8 +1,9 @@
-import { maskedAction, maskedEntry } from "../../contract/masked.ts";
+import { maskedAction, maskedEntry, maskedPause } from "../../contract/masked.ts";
 import { timelineJson } from "../../contract/timeline.ts";
 import { actionJson } from "../../contract/view.ts";
 import type { Action } from "../../domain/action.ts";
 import type { Caller } from "../../domain/caller.ts";
+import type { PauseOf } from "../../domain/pause.ts";
 import { seesSecrets } from "../../domain/roles.ts";
 import type { TimelineEntry } from "../../domain/timeline.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -10,10 +11,12 @@ import type { Clock } from "../../ports/clock.ts";
 /** An action as JSON text, with as much of it as the caller may see. `differs` is there when a create found it. */
 export type Show = (caller: Caller, action: Action, differs?: readonly string[]) => string;
 
-export function createShow(clock: Clock, receiptUrl: (actionId: string) => string): Show {
+export function createShow(clock: Clock, receiptUrl: (actionId: string) => string, pauseOf: PauseOf): Show {
   return ({ role }, action, differs) => {
-    const options = { now: clock.now(), receiptUrl: receiptUrl(action.id) };
-    const seen = seesSecrets(role) ? action : maskedAction(action);
+    const isWhole = seesSecrets(role);
+    const pause = isWhole ? pauseOf(action) : maskedPause(pauseOf(action));
+    const options = { now: clock.now(), receiptUrl: receiptUrl(action.id), pause };
+    const seen = isWhole ? action : maskedAction(action);
     return actionJson(seen, differs === undefined ? options : { ...options, differs });
   };
 }

@@ -26,15 +26,16 @@ const ROTATE = compileQuery(RotateQuery);
 export function signingSecretRoutes({ signingDesk }: SigningSecretRouteDeps): readonly Route[] {
   return [
     routeOf(API.getSigningSecret, async (visit) => {
-      const origin = checkOrigin(readQuery(visit.search, READ).origin);
-      const secret = await signingDesk.read(callerOf(visit), origin);
+      const { origin, for: use } = readQuery(visit.search, READ);
+      const isShown = visit.request.method !== "HEAD";
+      const secret = await signingDesk.read(callerOf(visit), checkOrigin(origin), use, isShown);
       return json(signingSecretJson(secret), 200, { "cache-control": "no-store" });
     }),
     routeOf(API.rotateSigningSecret, async (visit) => {
-      const { origin } = readQuery(visit.search, ROTATE);
+      const { origin, for: use } = readQuery(visit.search, ROTATE);
       const checked = origin === undefined ? null : checkOrigin(origin);
       checkNoBody(await readOptionalJson(visit));
-      return json(rotationJson(await signingDesk.rotate(callerOf(visit), checked)));
+      return json(rotationJson(await signingDesk.rotate(callerOf(visit), checked, use)));
     }),
   ];
 }

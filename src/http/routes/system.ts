@@ -1,40 +1,32 @@
 import { openApiJson } from "../../contract/openapi.ts";
 import { API } from "../../contract/operations.ts";
 import { json } from "../answer.ts";
+import { answerMetrics, type MetricsDeps } from "../metrics.ts";
+import { createReadiness, type ReadinessDeps } from "../readiness.ts";
 import { type Route, routeOf } from "../route.ts";
 
-export interface SystemRouteDeps {
+export interface SystemRouteDeps extends MetricsDeps, ReadinessDeps {
   /** Where people reach the service, for the API description. */
   readonly baseUrl: string;
   readonly version: string;
-  /** Rejects while the store can't be written. */
-  readonly probe: () => Promise<void>;
-  readonly renderMetrics: () => string | Promise<string>;
+  /** Whether /metrics is served here; else it is at a port of its own. */
+  readonly hasMetrics: boolean;
   readonly draining: AbortSignal;
 }
 
 /** For load balancers, supervisors and Prometheus; nobody asks them for a key, and they are told nothing of accounts. */
-export function systemRoutes({ baseUrl, version, probe, renderMetrics, draining }: SystemRouteDeps): readonly Route[] {
+export function systemRoutes(deps: SystemRouteDeps): readonly Route[] {
+  const { baseUrl, version, draining } = deps;
   const ok = JSON.stringify({ status: "ok", version });
   const unavailable = JSON.stringify({ status: "unavailable", version });
   const description = openApiJson(baseUrl);
-  const isReady = async (): Promise<boolean> => {
-    if (draining.aborted) return false;
-    try {
-      await probe();
-      return true;
-    } catch {
-      // Whoever writes finds out why and logs it; here it is only the answer.
-      return false;
-    }
-  };
+  // Whoever writes finds out why and logs it; here it is only the answer.
+  const isWritable = createReadiness(deps);
+  const isReady = async (): Promise<boolean> => !draining.aborted && (await isWritable());
   return [
     routeOf(API.getOpenApi, () => json(description)),
     routeOf(API.getHealth, () => json(ok)),
     routeOf(API.getReady, async () => ((await isReady()) ? json(ok) : json(unavailable, 503, { "retry-after": "1" }))),
-    routeOf(API.getMetrics, async () => {
-      const headers = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
-      return new Response(await renderMetrics(), { headers });
-    }),
+    ...(deps.hasMetrics ? [routeOf(API.getMetrics, ({ request }) => answerMetrics(request.headers, deps))] : []),
   ];
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES } from "../../../src/domain/action.ts";
 import { cancel, retry } from "../../../src/domain/change.ts";
-import { LIST_BYTES_MAX } from "../../../src/domain/limits.ts";
-import { ACCOUNT, aDecision, later, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
+import { HELD_PER_KEY_MAX, LIST_BYTES_MAX } from "../../../src/domain/limits.ts";
+import { ACCOUNT, aCreation, aDecision, later, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, createdAction, decided, failedAction, stored } from "./steps.ts";
 
@@ -30,6 +30,68 @@ export function testHeld(open: OpenTestStore): void {
       expect(first).toEqual({ actions: all.slice(0, 4), after: all[3]?.id ?? "" });
       expect(await db.actions.held(ACCOUNT, first.after, 4)).toEqual({ actions: all.slice(4), after: null });
       expect(await db.actions.held(ACCOUNT, all[2]?.id ?? "", 4)).toEqual({ actions: all.slice(3), after: null });
+    });
+
+    test("of several keys comes in turns, so that no key buries the others", async () => {
+      await using db = await open();
+      const asked: { id: string; keyId: string }[] = [];
+      const ask = async (keyId: string, ms: number) =>
+        asked.push(await createdAction(db.actions, { approve: true, keyId, createdAt: later(ms) }));
+      for (let at = 0; at < 30; at += 1) await ask("key_flood", at);
+      for (let at = 40; at < 43; at += 1) await ask("key_few", at);
+      await ask("", 50);
+      const first = await db.actions.held(ACCOUNT, null, 10);
+      // Each one's oldest, and of all that are shown the oldest on top.
+      const counts = Object.groupBy(first.actions, ({ keyId }) => keyId);
+      expect([counts["key_flood"]?.length, counts["key_few"]?.length, counts[""]?.length]).toEqual([6, 3, 1]);
+      expect(first.actions.map(({ id }) => id)).toEqual(first.actions.map(({ id }) => id).toSorted());
+      expect(first.actions.slice(0, 6).map(({ id }) => id)).toEqual(asked.slice(0, 6).map(({ id }) => id));
+
+      const seen = first.actions.map(({ id }) => id);
+      for (let { after } = first; after !== null;) {
+        const page = await db.actions.held(ACCOUNT, after, 10);
+        seen.push(...page.actions.map(({ id }) => id));
+        ({ after } = page);
+      }
+      expect(seen.toSorted()).toEqual(asked.map(({ id }) => id).toSorted());
+    });
+
+    test("is counted and shown by key, too", async () => {
+      await using db = await open();
+      const flood = [];
+      for (let at = 0; at < 5; at += 1) {
+        flood.push(await createdAction(db.actions, { approve: true, keyId: "key_b", createdAt: later(at) }));
+      }
+      await createdAction(db.actions, { approve: true, keyId: "key_a", createdAt: later(7), createdBy: "key:late" });
+      await createdAction(db.actions, { approve: true, accountId: OTHER_ACCOUNT });
+      await decided(db.actions, cancel, await createdAction(db.actions, { approve: true, keyId: "key_c" }));
+      expect(await db.actions.requesters(ACCOUNT)).toEqual([
+        { keyId: "key_b", createdBy: "key:test", count: 5 },
+        { keyId: "key_a", createdBy: "key:late", count: 1 },
+      ]);
+      const first = await db.actions.held(ACCOUNT, null, 3, "key_b");
+      expect(first).toEqual({ actions: flood.slice(0, 3), after: flood[2]?.id ?? "" });
+      expect(await db.actions.held(ACCOUNT, first.after, 3, "key_b")).toEqual({ actions: flood.slice(3), after: null });
+      expect(await db.actions.held(ACCOUNT, null, 3, "key_c")).toEqual({ actions: [], after: null });
+      expect(await db.actions.heldCount(ACCOUNT, "key_b")).toBe(5);
+    });
+
+    test("is ten thousand of one key at most, however many race; what was asked before is found", async () => {
+      await using db = await open();
+      const create = (n: number, keyId = "key_flood") =>
+        db.actions.create(aCreation({ approve: true, keyId, dedupe: n % 1_000 === 0 ? `d${n}` : null }));
+      const ends = await Promise.all(Array.from({ length: HELD_PER_KEY_MAX + 20 }, (_, n) => create(n)));
+      expect(ends.filter(({ kind }) => kind === "created")).toHaveLength(HELD_PER_KEY_MAX);
+      expect(ends.filter(({ kind }) => kind === "too_many_held")).toHaveLength(20);
+      expect(await create(0)).toMatchObject({ kind: "matched" });
+      expect(await create(1, "key_other")).toMatchObject({ kind: "created" });
+      expect(await db.actions.create(aCreation({ keyId: "key_flood" }))).toMatchObject({ kind: "created" });
+      const [oldest] = (await db.actions.held(ACCOUNT, null, 1, "key_flood")).actions;
+      if (oldest !== undefined) await decided(db.actions, cancel, oldest);
+      expect((await create(1)).kind).toBe("created");
+      expect((await create(1)).kind).toBe("too_many_held");
+      await db.restart();
+      expect((await create(1)).kind).toBe("too_many_held");
     });
 
     test("of many bytes comes in pages that stay small, and one in any case", async () => {

@@ -3,10 +3,18 @@ import { ACTION_STATUSES } from "../../../src/domain/action.ts";
 import { answersFor, isInWindow, type KeyKind } from "../../../src/domain/dedupe.ts";
 import { DEDUPE_WINDOW_MS } from "../../../src/domain/limits.ts";
 import type { Created, Creation } from "../../../src/ports/store.ts";
-import { verifies } from "../../spec/verifies.ts";
-import { ACCOUNT, aCreation, anAction, creationOf, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import {
+  ACCOUNT,
+  aCreation,
+  anAction,
+  answered,
+  creationOf,
+  later,
+  NOON,
+  OTHER_ACCOUNT,
+} from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
-import { actionInStatus, failedAction, nextTurns } from "./steps.ts";
+import { actionInStatus, attempted, createdAction, failedAction, nextTurns } from "./steps.ts";
 
 const KINDS: readonly (readonly [kind: KeyKind, member: "idempotencyKey" | "dedupe"])[] = [
   ["idempotency", "idempotencyKey"],
@@ -17,7 +25,6 @@ const KINDS: readonly (readonly [kind: KeyKind, member: "idempotencyKey" | "dedu
 export function testKeys(open: OpenTestStore): void {
   describe.each(KINDS)("the %s key", (kind, member) => {
     test("makes one action of a hundred racing creates in one turn", async () => {
-      verifies("spec.service.deduplicate", "spec.dedupe.no-new-action");
       await using db = await open();
       const creations = Array.from({ length: 100 }, () => aCreation({ [member]: "k" }));
       const created = await Promise.all(creations.map((creation) => db.actions.create(creation)));
@@ -38,7 +45,6 @@ export function testKeys(open: OpenTestStore): void {
     });
 
     test("matches for 24 h from created_at, and not a millisecond longer", async () => {
-      verifies("decision.3.window", "spec.dedupe.window", "spec.idempotency.window", "spec.limit.dedupe-window");
       await using db = await open();
       const first = aCreation({ [member]: "k" });
       await db.actions.create(first);
@@ -49,7 +55,6 @@ export function testKeys(open: OpenTestStore): void {
     });
 
     test("belongs to an account", async () => {
-      verifies("spec.account.dedupe-scope", "spec.dedupe.scope", "spec.idempotency.scope");
       await using db = await open();
       const accounts = [OTHER_ACCOUNT, ACCOUNT, `${OTHER_ACCOUNT}x`, ACCOUNT.toUpperCase()];
       for (const accountId of accounts) {
@@ -70,7 +75,6 @@ export function testKeys(open: OpenTestStore): void {
     });
 
     test("means an action of each status as the law says", async () => {
-      verifies("decision.3.idempotency-first", "decision.3.dedupe-ignores-failed", "spec.dedupe.ignores-failed");
       await using db = await open();
       for (const status of ACTION_STATUSES) {
         const action = await actionInStatus(db.actions, status, { [member]: status });
@@ -89,7 +93,6 @@ export function testKeys(open: OpenTestStore): void {
 
   describe("two keys", () => {
     test("on two actions: the idempotency key says which", async () => {
-      verifies("decision.3.idempotency-first");
       await using db = await open();
       const [byDedupe, byIdempotency] = [anAction({ dedupe: "d" }), anAction({ idempotencyKey: "i" })];
       await db.actions.create(creationOf(byDedupe));
@@ -130,8 +133,65 @@ export function testKeys(open: OpenTestStore): void {
     });
   });
 
+  describe("an idempotency key whose create matched by dedupe", () => {
+    const both = { dedupe: "d", idempotencyKey: "i" };
+
+    test("means that action from then on, also when it has failed since and after a restart", async () => {
+      await using db = await open();
+      const held = await createdAction(db.actions, { dedupe: "d", retries: 1 });
+      const first = await db.actions.create(aCreation(both));
+      expect(first).toEqual({ kind: "matched", by: "dedupe", action: held });
+      const failed = await attempted(db.actions, held, answered(500));
+      await db.restart();
+      const again = await db.actions.create(aCreation(both));
+      expect(again).toEqual({ kind: "matched", by: "idempotency", action: failed });
+      expect(await db.actions.create(aCreation({ idempotencyKey: "i" }))).toMatchObject({ action: { id: held.id } });
+      // What the action itself was created with stays as it was.
+      expect((await db.actions.find(ACCOUNT, held.id))?.idempotencyKey).toBeNull();
+    });
+
+    test("is remembered for 24 h from that create, whatever is created with it meanwhile", async () => {
+      await using db = await open();
+      const bound = later(DEDUPE_WINDOW_MS - 1);
+      const held = await createdAction(db.actions, { dedupe: "d" });
+      expect((await db.actions.create(aCreation({ ...both, createdAt: bound }))).kind).toBe("matched");
+      const createAt = (ms: number) =>
+        db.actions.create(aCreation({ idempotencyKey: "i", createdAt: new Date(bound.getTime() + ms) }));
+      for (const ms of [1, DEDUPE_WINDOW_MS - 1]) {
+        expect(await createAt(ms)).toMatchObject({ kind: "matched", action: { id: held.id } });
+      }
+      expect(await createAt(DEDUPE_WINDOW_MS)).toEqual({ kind: "created", claimed: null });
+    });
+
+    test("keeps to the action that it means already, in its own account", async () => {
+      await using db = await open();
+      const [byKey, elsewhere] = [aCreation({ idempotencyKey: "i" }), aCreation({ ...both, accountId: OTHER_ACCOUNT })];
+      await db.actions.create(byKey);
+      await db.actions.create(aCreation({ dedupe: "d" }));
+      expect(await db.actions.create(elsewhere)).toMatchObject({ kind: "created" });
+      expect(await db.actions.create(aCreation(both))).toMatchObject({ action: { id: byKey.action.id } });
+      expect((await db.actions.holderOf(ACCOUNT, "idempotency", "i", NOON))?.id).toBe(byKey.action.id);
+    });
+
+    test("means one action for a hundred racing creates while that action fails", async () => {
+      await using db = await open();
+      const held = await createdAction(db.actions, { dedupe: "d", retries: 1 });
+      const failing = attempted(db.actions, held, answered(500));
+      const created = await Promise.all(
+        Array.from({ length: 100 }, async (_, at) => {
+          await nextTurns(at % 9);
+          const creation = aCreation(both);
+          const answer = await db.actions.create(creation);
+          return answer.kind === "matched" ? answer.action.id : creation.action.id;
+        }),
+      );
+      await failing;
+      expect(new Set(created).size).toBe(1);
+      expect((await db.actions.holderOf(ACCOUNT, "idempotency", "i", NOON))?.id).toBe(created[0]);
+    });
+  });
+
   test("the dedupe key of a failed action goes to one of a hundred racing creates", async () => {
-    verifies("decision.3.dedupe-ignores-failed");
     await using db = await open();
     await failedAction(db.actions, { dedupe: "k" });
     const creations = Array.from({ length: 100 }, () => aCreation({ dedupe: "k" }));
@@ -140,7 +200,6 @@ export function testKeys(open: OpenTestStore): void {
   });
 
   test("a create that matched leaves nothing behind", async () => {
-    verifies("spec.dedupe.no-new-action");
     await using db = await open();
     const held = { approve: true, callback: "https://hooks.example.com/a", notifyEmail: "boss@example.com" };
     await db.actions.create(aCreation({ idempotencyKey: "i" }));

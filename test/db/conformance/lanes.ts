@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { ActionStore, LaneHead, LaneName } from "../../../src/ports/store.ts";
-import { ACCOUNT, answered, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import { ACCOUNT, answered, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, claimed, createdAction } from "./steps.ts";
 
-const LANE: LaneName = { accountId: ACCOUNT, host: "api.example.com" };
+const LANE: LaneName = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
 
 /** The queues that the dispatcher reads: one an account and host. */
 export function testLanes(open: OpenTestStore): void {
@@ -18,8 +18,39 @@ export function testLanes(open: OpenTestStore): void {
       const heads = await db.actions.lanes(null, 10);
       expect(sorted(heads)).toEqual([
         { ...LANE, dueAt: later(3) },
-        { accountId: OTHER_ACCOUNT, host: "a.example:8080", dueAt: NOON },
+        { accountId: OTHER_ACCOUNT, host: "a.example:8080", keyId: KEY, dueAt: NOON },
       ]);
+    });
+
+    test("are of one key each: what one key has queued is not before what another one sends", async () => {
+      await using db = await open();
+      const keys = ["key_b", "key_a", ""];
+      for (const keyId of keys) await createdAction(db.actions, { keyId, createdAt: later(3) });
+      const first = await createdAction(db.actions, { keyId: "key_a" });
+      const heads = await db.actions.lanes(null, 10);
+      expect(heads).toEqual([
+        { ...LANE, keyId: "", dueAt: later(3) },
+        { ...LANE, keyId: "key_a", dueAt: NOON },
+        { ...LANE, keyId: "key_b", dueAt: later(3) },
+      ]);
+      expect(await db.actions.lanes(heads[0] ?? null, 1)).toEqual(heads.slice(1, 2));
+      expect(await db.actions.pending({ ...LANE, keyId: "key_a" }, 1)).toMatchObject([{ id: first.id }]);
+      expect(await db.actions.pending({ ...LANE, keyId: "key_b" }, 10)).toHaveLength(1);
+    });
+
+    test("tell when the action that is due first is due, whichever lane it is in", async () => {
+      await using db = await open();
+      expect(await db.actions.firstDueAt()).toBeNull();
+      for (const [at, host] of ["c.example", "a.example", "b.example"].entries()) {
+        await createdAction(db.actions, { url: `https://${host}/`, createdAt: later(5 + at) });
+        await createdAction(db.actions, { url: `https://${host}/`, createdAt: later(50) });
+      }
+      await createdAction(db.actions, { url: "https://a.example/", keyId: "key_z", createdAt: later(4) });
+      expect(await db.actions.firstDueAt()).toEqual(later(4));
+      await createdAction(db.actions, { accountId: OTHER_ACCOUNT, createdAt: later(2) });
+      const active = await createdAction(db.actions, { createdAt: later(1) });
+      await claimed(db.actions, active);
+      expect(await db.actions.firstDueAt()).toEqual(later(2));
     });
 
     test("leave out what is not pending", async () => {

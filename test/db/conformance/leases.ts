@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { unclaimed } from "../../../src/domain/dispatch.ts";
 import { approve, cancel } from "../../../src/domain/change.ts";
 import type { Action } from "../../../src/domain/action.ts";
-import { verifies } from "../../spec/verifies.ts";
+import { RESCUE_BYTES_MAX, SMALL_ROW_BYTES_MAX } from "../../../src/domain/limits.ts";
 import { aCreation, aDecision, answered, later, NOON, settled, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { attempted, claimed, createdAction, decided, happeningsOf, LEASE, nextTurns, stored } from "./steps.ts";
@@ -14,7 +15,6 @@ const MEMORIES = ["at once", "after a restart"] as const;
 /** One claim an attempt, counted before a byte leaves; its revision is the only key to the end of the attempt. */
 export function testLeases(open: OpenTestStore): void {
   test.each(MEMORIES)("a claim makes the action active, leases it and counts the attempt, %s", async (memory) => {
-    verifies("decision.3.attempts-at-claim", "spec.state.pending-dispatch");
     await using db = await open();
     const action = await createdAction(db.actions, { headers: { "X-A": "1" }, onUnknown: "stop", dedupe: "k" });
     if (memory === "after a restart") await db.restart();
@@ -37,7 +37,6 @@ export function testLeases(open: OpenTestStore): void {
   });
 
   test("a create that brings a claim is created and claimed in one commit", async () => {
-    verifies("decision.3.attempts-at-claim");
     await using db = await open();
     const creation = aCreation({ idempotencyKey: "k" });
     const claim = { now: later(1), leaseUntil: later(45_001) };
@@ -50,20 +49,18 @@ export function testLeases(open: OpenTestStore): void {
   });
 
   test("a create that matches claims nothing, whatever claim it brings", async () => {
-    verifies("decision.3.race");
     await using db = await open();
     const first = await createdAction(db.actions, { idempotencyKey: "k" });
     const claim = { now: later(1), leaseUntil: later(45_001) };
     const again = await db.actions.create({ ...aCreation({ idempotencyKey: "k" }), claim });
     expect(again).toEqual({ kind: "matched", by: "idempotency", action: first });
     expect(await stored(db.actions, first)).toEqual(first);
-    expect(await db.actions.orphans(null, 10)).toEqual([]);
+    expect(await db.actions.orphans(null, 10, null)).toEqual([]);
   });
 
   test.each(MEMORIES)(
     "started_at is the first attempt's, and the last result stays until the next, %s",
     async (memory) => {
-      verifies("decision.3.started-at");
       await using db = await open();
       const action = await createdAction(db.actions);
       const failed = await attempted(db.actions, action, answered(503, '"busy"'));
@@ -96,7 +93,6 @@ export function testLeases(open: OpenTestStore): void {
   });
 
   test.each([0, 5])("200 concurrent claims of the same ids give each id once (%d turns apart)", async (turns) => {
-    verifies("decision.3.attempts-at-claim");
     await using db = await open();
     const actions = await Promise.all(Array.from({ length: 5 }, () => createdAction(db.actions)));
     const claims = await Promise.all(
@@ -128,6 +124,24 @@ export function testLeases(open: OpenTestStore): void {
     expect(active.approvedBy).toBe("key:first");
     expect(active).toEqual(await stored(db.actions, held));
   });
+
+  test.each(MEMORIES)(
+    "a large action is named as one and claimed whole, unless it has moved on, %s",
+    async (memory) => {
+      await using db = await open();
+      const [body, headers] = [JSON.stringify("é".repeat(SMALL_ROW_BYTES_MAX)), { "X-A": "1" }];
+      const action = await createdAction(db.actions, { body, headers });
+      if (memory === "after a restart") await db.restart();
+      const [found] = await db.actions.pending(action, 10);
+      expect(found?.largeBytes).toBeGreaterThan(2 * SMALL_ROW_BYTES_MAX);
+      if (found === undefined) throw new Error("It is not due.");
+      expect(await db.actions.claim([{ ...found, revision: 7 }], LEASE)).toEqual([]);
+      const [active] = await db.actions.claim([found], LEASE);
+      expect(active).toEqual(await stored(db.actions, action));
+      expect(active).toMatchObject({ status: "active", attempts: 1, body, headers });
+      expect(await db.actions.claim([found], LEASE)).toEqual([]);
+    },
+  );
 
   test("one claim that names an id twice gets it once", async () => {
     await using db = await open();
@@ -194,6 +208,53 @@ export function testLeases(open: OpenTestStore): void {
     expect(await happeningsOf(db.actions, active)).toEqual(["created", "started", "attempt", "completed"]);
   });
 
+  test("a claim that is given back counts no attempt, and its claimant settles nothing any more", async () => {
+    await using db = await open();
+    const action = await createdAction(db.actions, { retries: 1 });
+    const active = await claimed(db.actions, action);
+    expect(await db.actions.apply(writeOf(unclaimed(active, "late", later(9)), later(9)))).toBe(true);
+    expect(await stored(db.actions, action)).toEqual({ ...action, revision: 3, dueAt: later(9) });
+    expect(await db.actions.apply(settled(active, answered(200)))).toBe(false);
+    expect(await happeningsOf(db.actions, action)).toEqual(["created", "started", "not_started"]);
+    // The only attempt that it has is still to come.
+    expect(await claimed(db.actions, { ...action, revision: 3 })).toMatchObject({ attempts: 1, startedAt: NOON });
+  });
+
+  test("what became of a claim is told by its rows, and by no other claim of them", async () => {
+    await using db = await open();
+    const [one, two] = [await createdAction(db.actions), await createdAction(db.actions)];
+    const active = await claimed(db.actions, one);
+    expect(await db.actions.claimed([due(one), due(two)], LEASE)).toEqual([active]);
+    expect(await db.actions.claimed([due(one)], { now: NOON, leaseUntil: later(45_001) })).toEqual([]);
+    expect(await db.actions.claimed([{ ...due(one), revision: 2 }], LEASE)).toEqual([]);
+  });
+
+  test("a change is known to be written once it is, whatever came after it, and no other change is taken for it", async () => {
+    await using db = await open();
+    const active = await claimed(db.actions, await createdAction(db.actions));
+    const write = settled(active, answered(500), { now: later(7) });
+    expect(await db.actions.isApplied(write)).toBe(false);
+    await db.actions.apply(write);
+    expect(await db.actions.isApplied(write)).toBe(true);
+    expect(await db.actions.isApplied(settled(active, answered(500), { now: later(8) }))).toBe(false);
+    await claimed(db.actions, { ...active, revision: 3 });
+    expect(await db.actions.isApplied(write)).toBe(true);
+  });
+
+  test("a change that is forced gets a revision behind all that is told, and is written once", async () => {
+    await using db = await open();
+    const failed = await attempted(db.actions, await createdAction(db.actions), answered(500));
+    const active = await claimed(db.actions, failed);
+    const end = settled(active, answered(200));
+    expect(await db.actions.force(end)).toBe(true);
+    expect(await db.actions.force(end)).toBe(false);
+    expect(await db.actions.apply(end)).toBe(false);
+    const done = await stored(db.actions, active);
+    expect(done).toMatchObject({ status: "completed", attempts: 2, result: { responseCode: 200 } });
+    expect(done.revision).toBeGreaterThan(active.revision);
+    expect(await db.actions.broken(10, "")).toEqual([]);
+  });
+
   describe("orphans", () => {
     test("are the active actions whose lease ended before the time, as many as are asked for", async () => {
       await using db = await open();
@@ -204,7 +265,7 @@ export function testLeases(open: OpenTestStore): void {
       }
       await createdAction(db.actions);
       const ids = async (before: Date | null, limit = 10) =>
-        (await db.actions.orphans(before, limit))
+        (await db.actions.orphans(before, limit, null))
           .map(({ id }) => actions.findIndex((action) => action.id === id))
           .toSorted((a, b) => a - b);
       expect(await ids(later(3_000))).toEqual([1, 2]);
@@ -215,13 +276,30 @@ export function testLeases(open: OpenTestStore): void {
       expect(await ids(null, 3)).toHaveLength(3);
     });
 
+    test("come in pages that are bounded in bytes, one at least, and each goes on behind the one before", async () => {
+      await using db = await open();
+      const sizes = [0.6, 0.3, 0.31, 1.2, 0.1].map((part) => Math.round(part * RESCUE_BYTES_MAX));
+      for (const size of sizes) {
+        await claimed(db.actions, await createdAction(db.actions, { body: JSON.stringify("x".repeat(size)) }));
+      }
+      const pages: (readonly number[])[] = [];
+      for (let after: Action | null = null; ;) {
+        const page: readonly Action[] = await db.actions.orphans(null, 10, after);
+        after = page.at(-1) ?? null;
+        if (after === null) break;
+        pages.push(page.map(({ body }) => (body?.length ?? 0) - 2));
+      }
+      expect(new Set(pages.flat())).toEqual(new Set(sizes));
+      expect(pages.map((page) => page.length)).toEqual([2, 1, 1, 1]);
+    });
+
     test("are whole actions, ready to be settled", async () => {
       await using db = await open();
       const active = await claimed(db.actions, await createdAction(db.actions, { headers: { "X-A": "1" } }));
-      const [orphan] = await db.actions.orphans(null, 1);
+      const [orphan] = await db.actions.orphans(null, 1, null);
       expect(orphan).toEqual(active);
       expect(await db.actions.apply(settled(active, { kind: "unknown", fault: "interrupted" }))).toBe(true);
-      expect(await db.actions.orphans(null, 1)).toEqual([]);
+      expect(await db.actions.orphans(null, 1, null)).toEqual([]);
     });
   });
 }

@@ -19,6 +19,9 @@ export function testPeople(open: OpenTestStore): void {
       await db.restart();
       expect(await db.store.people.find("Ann@Example.com")).toEqual(member);
       expect(await db.store.people.emailOf(account.id)).toBe("Ann@Example.com");
+      expect(await db.store.people.isIn(account.id, "ANN@example.com")).toBe(true);
+      expect(await db.store.people.isIn("acc_other", "ann@example.com")).toBe(false);
+      expect(await db.store.people.isIn(account.id, "eve@example.com")).toBe(false);
     });
 
     test("of an address that somebody has, in any case, leaves nothing behind", async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import type { Queue, SetBack } from "../../../src/ports/store.ts";
-import { verifies } from "../../spec/verifies.ts";
 import { answered, later, NOON } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { attempted, claimed, createdAction, LEASE, stored } from "./steps.ts";
@@ -30,7 +29,6 @@ const CASES: readonly Case[] = [
 export function testSchedule(open: OpenTestStore): void {
   describe("a clock that was set back", () => {
     test.each(CASES)("$name", async ({ nowMs, byMs, dueMs }) => {
-      verifies("hostile.f9");
       await using db = await open();
       const action = await attempted(db.actions, await createdAction(db.actions), answered(500));
       expect(action.dueAt).toEqual(later(2_000));
@@ -42,7 +40,6 @@ export function testSchedule(open: OpenTestStore): void {
     });
 
     test("moves what is pending and nothing else, so many at a time", async () => {
-      verifies("hostile.f9");
       await using db = await open();
       const setBack: SetBack = { now: later(-HOUR_MS), byMs: HOUR_MS };
       const pending = await Promise.all([1, 2, 3].map(() => createdAction(db.actions)));
@@ -59,7 +56,6 @@ export function testSchedule(open: OpenTestStore): void {
     });
 
     test("moves callbacks and mails, each by itself", async () => {
-      verifies("hostile.f9");
       await using db = await open();
       await createdAction(db.actions, CALLBACK);
       const due = async (queue: Queue<unknown>) => (await queue.lanes(null, 10)).map(({ dueAt }) => dueAt);

@@ -16,6 +16,7 @@ async function fill(store: Store, headers: number): Promise<void> {
       id: systemIds.row(NOON),
       accountId: account.id,
       origin,
+      use: origin === null ? null : ("calls" as const),
       sealedSeed: "bbbbbbbb.seed",
       rotatedAt: NOON,
     };

@@ -4,7 +4,6 @@ import { cancel, isRefusal, retry } from "../../../src/domain/change.ts";
 import { DEDUPE_WINDOW_MS, TIMELINE_ROWS_MAX } from "../../../src/domain/limits.ts";
 import { owedOn } from "../../../src/domain/owed.ts";
 import type { ChangeWrite } from "../../../src/ports/store.ts";
-import { verifies } from "../../spec/verifies.ts";
 import { ACCOUNT, aCreation, aDecision, answered, later, NOON, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, createdAction, stored } from "./steps.ts";
@@ -79,7 +78,6 @@ export function testTimeline(open: OpenTestStore): void {
   });
 
   test("what an action owes is written with the change that owes it, and stays as it was", async () => {
-    verifies("decision.8.body-owed", "decision.8.types");
     await using db = await open();
     const target = "https://hooks.example.com/a?b=1";
     const expected: string[] = [];
@@ -106,7 +104,6 @@ export function testTimeline(open: OpenTestStore): void {
   });
 
   test("an action belongs to its account", async () => {
-    verifies("spec.account.owns");
     await using db = await open();
     const action = await createdAction(db.actions);
     expect(await db.actions.find(OTHER_ACCOUNT, action.id)).toBeNull();

@@ -5,8 +5,7 @@ import { PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../../src/domain/limits.
 import { settleNotification } from "../../../src/domain/notification.ts";
 import { systemIds } from "../../../src/ids.ts";
 import type { Store } from "../../../src/ports/store.ts";
-import { verifies } from "../../spec/verifies.ts";
-import { ACCOUNT, aDecision, answered, later, NOON, settled, writeOf } from "../../support/factory.ts";
+import { ACCOUNT, aCreation, aDecision, answered, KEY, later, NOON, settled, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore, TestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, claimed, createdAction, LEASE, stored } from "./steps.ts";
 
@@ -14,10 +13,14 @@ const DAY_MS = 86_400_000;
 const LONG_AGO = { createdAt: later(-2 * DAY_MS) };
 
 /** Every step of a pass, to its end; how many actions were deleted, and in how many steps. */
-async function pruneAll({ upkeep }: Store, until: Date): Promise<{ deleted: number; steps: number }> {
+async function pruneAll(
+  { upkeep }: Store,
+  until: Date,
+  now = new Date(until.getTime() + 2 * DAY_MS),
+): Promise<{ deleted: number; steps: number }> {
   let [deleted, steps] = [0, 0];
   for (let after: string | null = ""; after !== null;) {
-    const step = await upkeep.prune(until, after);
+    const step = await upkeep.prune({ finishedUntil: until, now }, after);
     deleted += step.deleted;
     steps += 1;
     after = step.next;
@@ -67,7 +70,6 @@ export function testUpkeep(open: OpenTestStore): void {
     test.each<ActionStatus>(["completed", "failed", "cancelled"])(
       "is deleted with all that hangs on it: %s",
       async (status) => {
-        verifies("decision.10.retention");
         await using db = await open();
         const keys = { dedupe: "d", idempotencyKey: "i", headers: { "X-A": "1" } };
         const action = await actionInStatus(db.actions, status, { ...LONG_AGO, ...keys });
@@ -84,7 +86,6 @@ export function testUpkeep(open: OpenTestStore): void {
     );
 
     test("is what finished by then, and what has not is kept, however old it is", async () => {
-      verifies("decision.10.retention");
       await using db = await open();
       const kept: Action[] = [];
       for (const status of ["pending", "active", "awaiting_approval"] as const) {
@@ -104,6 +105,19 @@ export function testUpkeep(open: OpenTestStore): void {
       expect(await pruneAll(db.store, NOON)).toEqual({ deleted: 0, steps: 1 });
     });
 
+    test("is kept while an Idempotency-Key may mean it: as long again as its dedupe key matched", async () => {
+      await using db = await open();
+      const action = await completedAt(db, NOON, { dedupe: "d" });
+      const keyed = { dedupe: "d", idempotencyKey: "i", createdAt: later(DAY_MS - 1) };
+      expect(await db.actions.create(aCreation(keyed))).toMatchObject({ kind: "matched", by: "dedupe" });
+      // Of the same age, and no key can have found it since.
+      const plain = await completedAt(db, NOON, { idempotencyKey: "p" });
+      expect(await pruneAll(db.store, NOON, later(2 * DAY_MS - 1))).toMatchObject({ deleted: 1 });
+      expect([await exists(db, action), await exists(db, plain)]).toEqual([true, false]);
+      expect(await pruneAll(db.store, NOON, later(2 * DAY_MS))).toMatchObject({ deleted: 1 });
+      expect(await exists(db, action)).toBe(false);
+    });
+
     test("is kept while it owes a notification, and goes when that was delivered or given up", async () => {
       await using db = await open();
       const callback = "https://hooks.example.com/a";
@@ -112,7 +126,7 @@ export function testUpkeep(open: OpenTestStore): void {
         await actionInStatus(db.actions, "failed", { ...LONG_AGO, callback }),
       ];
       expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 0 });
-      const due = await db.owed.callbacks.pending({ accountId: ACCOUNT, host: "hooks.example.com" }, 9);
+      const due = await db.owed.callbacks.pending({ accountId: ACCOUNT, host: "hooks.example.com", keyId: KEY }, 9);
       const notifications = await db.owed.callbacks.claim(due, LEASE);
       expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 0 });
       for (const notification of notifications) {
@@ -162,7 +176,7 @@ export function testUpkeep(open: OpenTestStore): void {
       await Promise.all(actions.map((action) => db.actions.apply(writeOf(cancel(action, aDecision(NOON))))));
       const large = { ...LONG_AGO, body: JSON.stringify({ a: "x".repeat(1_000_000) }) };
       for (let n = 0; n < 9; n += 1) await actionInStatus(db.actions, "cancelled", large);
-      const first = await db.store.upkeep.prune(NOON, "");
+      const first = await db.store.upkeep.prune({ finishedUntil: NOON, now: later(DAY_MS) }, "");
       expect(first.deleted).toBe(PRUNE_SCAN_ROWS_MAX);
       const rest = await pruneAll(db.store, NOON);
       expect(rest.deleted).toBe(50 + 9);
@@ -181,7 +195,10 @@ export function testUpkeep(open: OpenTestStore): void {
       await attempted(db.actions, action, answered(500));
       const rows = await db.count("timeline");
       expect(rows).toBeGreaterThan(PRUNE_ROWS_MAX);
-      expect(await db.store.upkeep.prune(NOON, "")).toEqual({ deleted: 0, next: "" });
+      expect(await db.store.upkeep.prune({ finishedUntil: NOON, now: later(DAY_MS) }, "")).toEqual({
+        deleted: 0,
+        next: "",
+      });
       expect(await db.count("timeline")).toBe(rows - PRUNE_ROWS_MAX);
       expect(await pruneAll(db.store, NOON)).toEqual({ deleted: 1, steps: 1 });
     });

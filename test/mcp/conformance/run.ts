@@ -13,7 +13,7 @@ const SUITE = join(import.meta.dir, "../../../node_modules/@modelcontextprotocol
 /** The product's own mount, door and guard, with the suite's server behind them. */
 export function openConformance() {
   const draining = new AbortController();
-  const deps = { clock: systemClock, ids: systemIds, draining: draining.signal };
+  const deps = { clock: systemClock, ids: systemIds, draining: draining.signal, sessionsPerAccount: 20 };
   const door = openDoor({
     routes: mcpRoutes({
       guard: createOwnHostOnly({ ownHostname: null, takesAnyHost: false, isLoopback: isLoopbackUrl }),

@@ -54,7 +54,11 @@ export async function diskFull(when: "at the start" | "while it runs"): Promise<
   const refused = [refusal, await create(), await create()];
   // The last few kilobytes that the log has already may still take so small a write as that of a probe.
   let ready = await statusOf("/ready");
-  for (let tries = 0; tries < 50 && ready === 200; tries += 1) ready = await statusOf("/ready");
+  for (let tries = 0; tries < 50 && ready === 200; tries += 1) {
+    // What was found out is told for a second.
+    await Bun.sleep(100);
+    ready = await statusOf("/ready");
+  }
   const whenFull = { ready, health: await statusOf("/health") };
   // What was claimed while there was room is still on its way, on a busy machine for longer.
   let sentWhenFull = Number.POSITIVE_INFINITY;
@@ -66,7 +70,8 @@ export async function diskFull(when: "at the start" | "while it runs"): Promise<
 
   rmSync(ballast);
   const freedMs = performance.now();
-  const isBack = async () => (await create()) === 201 && (await statusOf("/ready")) === 200;
+  // In this order: while the answer of a probe is a second old, creates would fill so small a disk up again.
+  const isBack = async () => (await statusOf("/ready")) === 200 && (await create()) === 201;
   while (!(await isBack()) && performance.now() - freedMs < 2 * HEAL_MS_MAX) await Bun.sleep(20);
   const healedMs = Math.round(performance.now() - freedMs);
   for (const id of acknowledged) await service.final(id);
@@ -86,7 +91,7 @@ export async function diskFull(when: "at the start" | "while it runs"): Promise<
 }
 
 /** Takes what room there is, to the last kilobyte. */
-function fillUp(path: string): void {
+export function fillUp(path: string): void {
   const file = openSync(path, "w");
   const kilobyte = Buffer.alloc(1_024);
   try {

@@ -1,0 +1,79 @@
+import type { AuditDetail, AuditEntry } from "../../src/domain/audit.ts";
+import { AUDIT_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
+import type { AuditQuery, AuditRow, AuditStore } from "../../src/ports/audit.ts";
+import { ALWAYS, CHANGED, type Guard } from "./guard.ts";
+import type { Hands } from "./hands.ts";
+import type { Row, SqlValue, Statement } from "./sql.ts";
+
+const INSERT = "INSERT INTO audit (at, account_id, actor, kind, subject, client, detail) SELECT ?, ?, ?, ?, ?, ?, ?";
+const LAST_LOOKED_AT = "SELECT seq FROM audit WHERE account_id = ? AND seq < ? ORDER BY seq DESC LIMIT 1 OFFSET ?";
+const PRUNE_ROWS = 500;
+/** The oldest rows, so that a step costs the same whatever it finds. */
+const PRUNE = `DELETE FROM audit WHERE seq < (SELECT min(seq) FROM audit) + ? AND seq < (SELECT max(seq) FROM audit)
+  AND at <= ?`;
+
+/** The log itself. Nothing in the product changes a row of it, and nothing but `prune` deletes one. */
+export function createAuditStore({ sql, writer }: Pick<Hands, "sql" | "writer">): AuditStore {
+  return {
+    async record(entry) {
+      await writer.write([auditRow(entry, ALWAYS)]);
+    },
+    async page(query) {
+      const { accountId, before, limit } = query;
+      const until = before ?? Number.MAX_SAFE_INTEGER;
+      // Where this page ends at the latest, however little it finds.
+      const [last] = await sql.read({ sql: LAST_LOOKED_AT, args: [accountId, until, AUDIT_SCAN_ROWS_MAX - 1] });
+      const from = last === undefined ? 0 : Number(last["seq"]);
+      const filter = filterOf(query);
+      const rows = await sql.read({
+        sql: `SELECT * FROM audit WHERE account_id = ? AND seq < ? AND seq >= ? AND ${filter.sql} ORDER BY seq DESC LIMIT ?`,
+        args: [accountId, until, from, ...filter.args, limit + 1],
+      });
+      const shown = rows.slice(0, limit).map(rowOf);
+      if (rows.length > limit) return { rows: shown, before: shown.at(-1)?.seq ?? null };
+      return { rows: shown, before: last === undefined ? null : from };
+    },
+    async prune(until) {
+      const [deleted] = await writer.write([{ sql: PRUNE, args: [PRUNE_ROWS, until.getTime()] }]);
+      return deleted?.changes === PRUNE_ROWS;
+    },
+  };
+}
+
+/** Adds an entry where the guard holds. */
+export function auditRow(entry: AuditEntry, { sql, args }: Guard): Statement {
+  const { at, accountId, actor, kind, subject, client, detail } = entry;
+  return {
+    sql: `${INSERT} WHERE ${sql}`,
+    args: [at.getTime(), accountId, actor, kind, subject, client, JSON.stringify(detail), ...args],
+  };
+}
+
+/** The entry of a change, where the statement before this one wrote something: nothing where nobody gave one. */
+export function auditChange(entry: AuditEntry | undefined): readonly Statement[] {
+  return entry === undefined ? [] : [auditRow(entry, CHANGED)];
+}
+
+function filterOf({ kinds, actor, since, until }: AuditQuery): Guard {
+  const terms: (readonly [sql: string, args: readonly SqlValue[]])[] = [["1", []]];
+  if (kinds.length > 0) terms.push([`kind IN (${kinds.map(() => "?").join(", ")})`, kinds]);
+  if (actor !== null) terms.push(["actor = ?", [actor]]);
+  if (since !== null) terms.push(["at >= ?", [since.getTime()]]);
+  if (until !== null) terms.push(["at < ?", [until.getTime()]]);
+  return { sql: terms.map(([term]) => term).join(" AND "), args: terms.flatMap(([, args]) => args) };
+}
+
+function rowOf(row: Row): AuditRow {
+  // Safe, here and below: `auditRow` wrote it, and nothing else writes there.
+  const detail = JSON.parse(String(row["detail"])) as AuditDetail;
+  return {
+    seq: Number(row["seq"]),
+    at: new Date(Number(row["at"])),
+    accountId: String(row["account_id"]),
+    actor: row["actor"] as AuditRow["actor"],
+    kind: row["kind"] as AuditRow["kind"],
+    subject: String(row["subject"]),
+    client: String(row["client"]),
+    detail,
+  };
+}

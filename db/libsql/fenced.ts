@@ -1,0 +1,122 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { StoreLost, StoreUnavailable } from "../../src/ports/store.ts";
+import { faultOf, isAnswered, unavailable } from "./fault.ts";
+import { isRefusedByLock, type ServiceLock } from "./service-lock.ts";
+import type { Done, Row, Sql, Statement } from "./sql.ts";
+
+/** How often a database that is away is asked whether it is back. */
+const ASK_EVERY_MS = 250;
+
+/**
+ * A remote database that one service writes. Where it gives no answer it is away: every call is refused at once, and in the
+ * background it is asked until it answers. What became of a batch without an answer is open until then, and it may still
+ * be committed late; so the first thing that is written again raises the fence, behind which nothing older is committed.
+ * Whoever looks at a row after that sees how its write ended.
+ */
+export class FencedSql implements Sql {
+  readonly #sql: Sql;
+  readonly #lock: ServiceLock;
+  readonly #onLost: (cause: StoreLost) => void;
+  readonly #closing = new AbortController();
+  #comingBack: Promise<void> | null = null;
+  #isLost = false;
+  #renewedMs = performance.now();
+  readonly #beating: Promise<void>;
+
+  /** `onLost` hears that another service has the database by now: nothing can be written here any more. */
+  constructor(sql: Sql, lock: ServiceLock, onLost: (cause: StoreLost) => void) {
+    this.#sql = sql;
+    this.#lock = lock;
+    this.#onLost = onLost;
+    this.#beating = this.#beat();
+  }
+
+  async read(statement: Statement): Promise<readonly Row[]> {
+    this.#refuseWhileAway();
+    try {
+      return await this.#sql.read(statement);
+    } catch (error) {
+      if (!isAnswered(error)) this.#leave();
+      throw error;
+    }
+  }
+
+  async batch(statements: readonly Statement[]): Promise<readonly Done[]> {
+    this.#refuseWhileAway();
+    const { fence } = this.#lock;
+    try {
+      return await this.#write([this.#lock.renew(), ...statements]);
+    } catch (error) {
+      if (isRefusedByLock(error)) {
+        // The fence was raised while this was on its way: it is not committed, and that is all.
+        if (fence === this.#lock.fence) this.#lose();
+        throw unavailable(error);
+      }
+      if (faultOf(error) === "unavailable" && !isAnswered(error)) this.#leave();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all([this.#beating, this.#comingBack]);
+    if (!this.#isLost) await this.#sql.batch([this.#lock.release()]).catch(leaveToItsTime);
+    await this.#sql.close();
+  }
+
+  /** One `Done` a statement but for the first, which is the lock's. */
+  async #write([own, ...statements]: readonly [Statement, ...Statement[]]): Promise<readonly Done[]> {
+    const sentMs = performance.now();
+    const [renewed, ...done] = await this.#sql.batch([own, ...statements]);
+    // Somebody has deleted the row: who holds the database cannot be told any more.
+    if (renewed?.changes !== 1) this.#lose();
+    this.#renewedMs = sentMs;
+    return done;
+  }
+
+  #refuseWhileAway(): void {
+    const isAway = this.#isLost || this.#comingBack !== null;
+    if (isAway || this.#closing.signal.aborted) throw new StoreUnavailable("The database gives no answer.");
+  }
+
+  #leave(): void {
+    this.#comingBack ??= this.#comeBack().finally(() => (this.#comingBack = null));
+  }
+
+  async #comeBack(): Promise<void> {
+    while (!this.#closing.signal.aborted && !this.#isLost) {
+      try {
+        await this.#write([this.#lock.raiseFence()]);
+        return;
+      } catch (error) {
+        if (isRefusedByLock(error)) this.#lose();
+      }
+      await this.#rest(ASK_EVERY_MS);
+    }
+  }
+
+  /** Renews the lock where nothing else has. */
+  async #beat(): Promise<void> {
+    const { beatMs } = this.#lock;
+    while (!this.#closing.signal.aborted && !this.#isLost) {
+      const dueInMs = this.#renewedMs + beatMs - performance.now();
+      if (dueInMs > 0) await this.#rest(dueInMs);
+      else if (this.#comingBack !== null) await this.#comingBack;
+      else await this.batch([]).catch(() => this.#rest(ASK_EVERY_MS));
+    }
+  }
+
+  async #rest(ms: number): Promise<void> {
+    await pause(ms, undefined, { signal: this.#closing.signal, ref: false }).catch(() => {});
+  }
+
+  #lose(): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#onLost(new StoreLost("Another Outgate has taken the database over."));
+  }
+}
+
+function leaveToItsTime(): void {
+  // The database is away. The lock ends by itself.
+}

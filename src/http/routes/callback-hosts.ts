@@ -1,0 +1,44 @@
+import type { CallbackHostService } from "../../accounts/callback-hosts.ts";
+import {
+  callbackHostJson,
+  callbackHostListJson,
+  checkAddCallbackHost,
+  checkCallbackHost,
+  RemoveCallbackHostQuery,
+} from "../../contract/callback-hosts.ts";
+import { API } from "../../contract/operations.ts";
+import { compileQuery } from "../../contract/query.ts";
+import { NoQuery } from "../../contract/wait.ts";
+import { json } from "../answer.ts";
+import { readJson } from "../body.ts";
+import { parseFields } from "../parse-json.ts";
+import { readQuery } from "../query.ts";
+import { type Route, routeOf } from "../route.ts";
+import { callerOf } from "../visit.ts";
+
+export interface CallbackHostRouteDeps {
+  readonly callbackHosts: CallbackHostService;
+}
+
+const NONE = compileQuery(NoQuery);
+const REMOVE = compileQuery(RemoveCallbackHostQuery);
+
+/** Where callbacks of keys with a hold may go, for owners. */
+export function callbackHostRoutes({ callbackHosts }: CallbackHostRouteDeps): readonly Route[] {
+  return [
+    routeOf(API.listCallbackHosts, async (visit) => {
+      readQuery(visit.search, NONE);
+      return json(callbackHostListJson(await callbackHosts.list(callerOf(visit))));
+    }),
+    routeOf(API.addCallbackHost, async (visit) => {
+      readQuery(visit.search, NONE);
+      const host = checkAddCallbackHost((await readJson(visit, parseFields)).value);
+      return json(callbackHostJson(await callbackHosts.add(callerOf(visit), host)));
+    }),
+    routeOf(API.removeCallbackHost, async (visit) => {
+      const host = checkCallbackHost(readQuery(visit.search, REMOVE).host, "invalid_query");
+      await callbackHosts.remove(callerOf(visit), host);
+      return new Response(null, { status: 204 });
+    }),
+  ];
+}

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { takeApiKey } from "../../src/cli/api-key.ts";
+import type { Io } from "../../src/cli/command.ts";
+import { OWNER_KEY, Service } from "../support/service.ts";
+import { Target } from "../support/target.ts";
+import { outgate } from "./outgate.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "outgate-key-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const file = (name: string, text: string) => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+};
+
+function anIo(env: Io["env"], input = ""): Io {
+  const ignore = () => {};
+  return { env, out: ignore, err: ignore, isTty: false, input: new Blob([input]).stream() };
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+describe("the API key of a command", () => {
+  test.each([
+    ["og_1", "alone"],
+    ["  og_1\n", "with white space around it"],
+    ["Authorization: Bearer og_1\n", "in the header that curl reads"],
+    ["authorization:bearer og_1\r\n", "in another spelling of it"],
+    ["Bearer og_1", "behind its scheme"],
+  ])("comes from a file that holds it: %j", async (text) => {
+    const path = file("key", text);
+    const io = anIo({ OUTGATE_API_KEY: "og_other" });
+    expect(await takeApiKey(["get", "--api-key-file", path, "act_1"], io)).toEqual({
+      key: "og_1",
+      args: ["get", "act_1"],
+    });
+    expect(await takeApiKey([`--api-key-file=${path}`], io)).toEqual({ key: "og_1", args: [] });
+    expect(await takeApiKey([], anIo({ OUTGATE_API_KEY_FILE: path }))).toEqual({ key: "og_1", args: [] });
+  });
+
+  test("comes from standard input, or the environment, and else from nowhere", async () => {
+    expect((await takeApiKey(["--api-key-file", "-"], anIo({}, "og_1\n"))).key).toBe("og_1");
+    expect((await takeApiKey([], anIo({ OUTGATE_API_KEY: "og_2", OUTGATE_API_KEY_FILE: "/nowhere" }))).key).toBe(
+      "og_2",
+    );
+    expect((await takeApiKey([], anIo({}))).key).toBeNull();
+    expect(await takeApiKey(["--", "--api-key-file"], anIo({}))).toEqual({ key: null, args: ["--", "--api-key-file"] });
+  });
+
+  test.each([
+    [["--api-key-file"], {}, "--api-key-file takes a file, or - for standard input."],
+    [["--api-key-file="], {}, "--api-key-file takes a file, or - for standard input."],
+    [["--api-key-file", "/nowhere/key"], {}, "The file /nowhere/key can't be read."],
+    [
+      [],
+      { OUTGATE_API_KEY_FILE: "/nowhere/key" },
+      "The file /nowhere/key, which OUTGATE_API_KEY_FILE names, can't be read.",
+    ],
+  ])("is told of where it can't be had: %j", async (args, env, complaint) => {
+    expect(await takeApiKey(args, anIo(env)).catch(messageOf)).toBe(complaint);
+  });
+
+  test("is never quoted where a file holds something else", async () => {
+    for (const text of ["", "og_1 og_2", "og_1\nog_2", "x".repeat(513)]) {
+      const path = file("odd", text);
+      const said = await takeApiKey(["--api-key-file", path], anIo({})).catch(messageOf);
+      expect(said).toBe(`The file ${path} has to hold one API key and nothing else.`);
+    }
+  });
+});
+
+describe("a command on a machine where others list the processes", () => {
+  let service: Service;
+  beforeAll(async () => {
+    service = new Service();
+    await service.ready();
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  test("needs no secret on its command line: neither its key nor a header of the call", async () => {
+    await using target = new Target(200);
+    const env = { OUTGATE_URL: await service.ready() };
+    const key = file("owner", `Authorization: Bearer ${OWNER_KEY}\n`);
+    const headers = file("headers", "Authorization: Bearer of-the-target\n\nX-Plan: gold\n");
+    const send = ["send", target.url, "--sync", "-H", `@${headers}`, "-H", "Accept: text/plain"];
+    const [byFile, byInput, doctor] = await Promise.all([
+      outgate(send, { env: { ...env, OUTGATE_API_KEY_FILE: key } }),
+      outgate(["list", "--api-key-file", "-"], { env, input: OWNER_KEY }),
+      outgate(["doctor", "--api-key-file", key], { env }),
+    ]);
+    expect([byFile.code, byInput.code, doctor.code]).toEqual([0, 0, 0]);
+    const [received] = target.received;
+    expect(received?.headers.get("authorization")).toBe("Bearer of-the-target");
+    expect(received?.headers.get("x-plan")).toBe("gold");
+    expect(received?.headers.get("accept")).toBe("text/plain");
+    expect(doctor.out).not.toContain(OWNER_KEY);
+  });
+});

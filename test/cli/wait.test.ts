@@ -1,0 +1,89 @@
+import { describe, expect, test } from "bun:test";
+import { waitForEnd } from "../../src/cli/wait.ts";
+import { createClient } from "../../src/client/client.ts";
+import { OutgateError } from "../../src/client/error.ts";
+import { MAIN, outgate } from "./outgate.ts";
+
+type Action = Parameters<typeof waitForEnd>[1];
+
+const PENDING: Pick<Action, "id" | "status"> = { id: "act_1", status: "pending" };
+const DONE = { id: "act_1", status: "completed" };
+const refused = (code: string, status: number, retryAfter?: string) =>
+  Response.json(
+    { error: { code, message: "Not now.", request_id: "req_1" } },
+    { status, headers: retryAfter === undefined ? {} : { "retry-after": retryAfter } },
+  );
+
+/** A service that answers at once whatever it is asked to wait for, and time that passes only while somebody rests. */
+function stand(answer: (count: number) => Response) {
+  const pausesMs: number[] = [];
+  let nowMs = 0;
+  let asked = 0;
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => answer((asked += 1)) });
+  const url = `http://127.0.0.1:${server.port}`;
+  const client = createClient({ url, apiKey: "og_x", tries: 1 });
+  return {
+    url,
+    pausesMs,
+    asked: () => asked,
+    wait: (seconds: number) =>
+      waitForEnd(client, PENDING as Action, seconds, {
+        nowMs: () => nowMs,
+        pause: (ms) => {
+          pausesMs.push(ms);
+          nowMs += ms;
+          return Promise.resolve();
+        },
+      }),
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+}
+
+describe("a wait that the service answers at once", () => {
+  test("rests between its requests, longer each time, and asks some thirty times in five minutes", async () => {
+    await using service = stand(() => Response.json(PENDING));
+    expect((await service.wait(300)).status).toBe("pending");
+    const { pausesMs } = service;
+    expect(service.asked()).toBeGreaterThan(20);
+    expect(service.asked()).toBeLessThan(50);
+    for (const [at, ms] of pausesMs.slice(0, -1).entries()) {
+      const usual = Math.min(10_000, 500 * 2 ** at);
+      expect(ms).toBeGreaterThanOrEqual(usual * 0.75);
+      expect(ms).toBeLessThanOrEqual(usual * 1.25);
+    }
+    // Not all who were turned away come back at the same moment.
+    expect(new Set(pausesMs).size).toBe(pausesMs.length);
+  });
+
+  test("rests as long as Retry-After says, and goes on", async () => {
+    await using service = stand((count) => (count < 3 ? refused("unavailable", 503, "7") : Response.json(DONE)));
+    expect((await service.wait(60)).status).toBe("completed");
+    expect(service.pausesMs).toEqual([7_000, 7_000]);
+  });
+
+  test("says why where there is no time to ask again", async () => {
+    await using service = stand(() => refused("rate_limited", 429, "30"));
+    const error: unknown = await service.wait(20).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(OutgateError);
+    expect(error).toMatchObject({ code: "rate_limited" });
+    expect(service.asked()).toBe(1);
+  });
+
+  test("ends with whatever else the service says", async () => {
+    await using service = stand(() => refused("not_found", 404));
+    expect(await service.wait(20).catch((thrown: unknown) => thrown)).toMatchObject({ code: "not_found" });
+    expect(service.pausesMs).toEqual([]);
+  });
+});
+
+test("`outgate get --wait` and `approve --wait` ask a few times a second at most", async () => {
+  await using service = stand(() => Response.json(PENDING));
+  const env = { OUTGATE_URL: service.url, OUTGATE_API_KEY: "og_x" };
+  const program = [process.execPath, MAIN];
+  const ends = await Promise.all([
+    outgate(["get", "act_1", "--wait", "1"], { env, program }),
+    outgate(["approve", "act_1", "--wait", "1"], { env, program }),
+  ]);
+  expect(ends.map(({ code }) => code)).toEqual([3, 3]);
+  expect(service.asked()).toBeLessThan(12);
+});

@@ -1,0 +1,162 @@
+import { describe, expect, test } from "bun:test";
+import type { AuditQuery, AuditRow } from "../../../src/ports/audit.ts";
+import type { Store } from "../../../src/ports/store.ts";
+import { cancel } from "../../../src/domain/change.ts";
+import {
+  ACCOUNT,
+  aDecision,
+  anApiKey,
+  anAuditEntry,
+  aPerson,
+  aSession,
+  aSignUp,
+  aWelcomeLink,
+  later,
+  NOON,
+  OTHER_ACCOUNT,
+  writeOf,
+} from "../../support/factory.ts";
+import type { OpenTestStore } from "../../support/store.ts";
+import { createdAction } from "./steps.ts";
+
+const aQuery = (overrides: Partial<AuditQuery> = {}): AuditQuery => ({
+  accountId: ACCOUNT,
+  kinds: [],
+  actor: null,
+  since: null,
+  until: null,
+  before: null,
+  limit: 20,
+  ...overrides,
+});
+const subjects = (rows: readonly AuditRow[]) => rows.map(({ subject }) => subject);
+const kindsOf = async ({ audit }: Store) => (await audit.page(aQuery())).rows.map(({ kind }) => kind);
+
+/** Who did what to an account. */
+export function testAudit(open: OpenTestStore): void {
+  describe("the audit log", () => {
+    test("shows entries as they were written, newest first, of one account", async () => {
+      await using db = await open();
+      const { audit } = db.store;
+      const [first, second] = [anAuditEntry({ detail: { via: "page", n: 1, no: null } }), anAuditEntry()];
+      await audit.record(first);
+      await audit.record(anAuditEntry({ accountId: OTHER_ACCOUNT }));
+      await audit.record(second);
+      await db.restart();
+      const { rows, before } = await db.store.audit.page(aQuery());
+      expect(before).toBeNull();
+      expect(rows).toEqual([
+        { ...second, seq: 3 },
+        { ...first, seq: 1 },
+      ]);
+    });
+
+    test("has pages that neither shift nor repeat when more is written", async () => {
+      await using db = await open();
+      const { audit } = db.store;
+      for (const subject of ["1", "2", "3", "4", "5"]) await audit.record(anAuditEntry({ subject }));
+      const first = await audit.page(aQuery({ limit: 2 }));
+      await audit.record(anAuditEntry({ subject: "6" }));
+      const second = await audit.page(aQuery({ limit: 2, before: first.before }));
+      const third = await audit.page(aQuery({ limit: 2, before: second.before }));
+      expect([first, second, third].map(({ rows }) => subjects(rows))).toEqual([["5", "4"], ["3", "2"], ["1"]]);
+      expect(third.before).toBeNull();
+    });
+
+    test.each([
+      ["kinds", { kinds: ["signed_in", "paused"] as const }, ["4", "1"]],
+      ["the actor", { actor: "user:ann@example.com" }, ["3"]],
+      ["since", { since: later(3) }, ["4", "3"]],
+      ["until", { until: later(3) }, ["2", "1"]],
+      ["all of them", { kinds: ["key_created"] as const, actor: "key:boss", since: later(1), until: later(9) }, ["2"]],
+    ])("is filtered by %s", async (_name, filter, expected) => {
+      await using db = await open();
+      const { audit } = db.store;
+      await audit.record(anAuditEntry({ subject: "1", at: later(1), kind: "paused" }));
+      await audit.record(anAuditEntry({ subject: "2", at: later(2), kind: "key_created" }));
+      await audit.record(
+        anAuditEntry({ subject: "3", at: later(3), kind: "key_revoked", actor: "user:ann@example.com" }),
+      );
+      await audit.record(anAuditEntry({ subject: "4", at: later(4), kind: "signed_in" }));
+      expect(subjects((await audit.page(aQuery(filter))).rows)).toEqual([...expected]);
+    });
+
+    test("forgets what is old and keeps its newest number, which comes once", async () => {
+      await using db = await open();
+      const { audit } = db.store;
+      for (const at of [1, 2, 3]) await audit.record(anAuditEntry({ at: later(at), subject: String(at) }));
+      expect(await audit.prune(later(1))).toBe(false);
+      expect(subjects((await audit.page(aQuery())).rows)).toEqual(["3", "2"]);
+      await audit.prune(later(9));
+      expect(subjects((await audit.page(aQuery())).rows)).toEqual(["3"]);
+      await audit.record(anAuditEntry({ subject: "4" }));
+      expect((await audit.page(aQuery())).rows.map(({ seq }) => seq)).toEqual([4, 3]);
+    });
+  });
+
+  describe("an entry is written with its change and not without it:", () => {
+    test("a decision", async () => {
+      await using db = await open();
+      const action = await createdAction(db.actions);
+      const audit = anAuditEntry({ kind: "cancelled" });
+      const write = { ...writeOf(cancel(action, aDecision())), audit };
+      expect([await db.actions.apply(write), await db.actions.apply(write)]).toEqual([true, false]);
+      expect(await kindsOf(db.store)).toEqual(["cancelled"]);
+    });
+
+    test("a key that is made and revoked, twice", async () => {
+      await using db = await open();
+      const { accounts } = db.store;
+      const key = anApiKey();
+      await accounts.addKey(key, anAuditEntry({ kind: "key_created" }));
+      const audit = anAuditEntry({ kind: "key_revoked" });
+      await accounts.revokeKey(ACCOUNT, key.id, NOON, { audit });
+      await accounts.revokeKey(ACCOUNT, key.id, later(1), { audit });
+      expect(await kindsOf(db.store)).toEqual(["key_revoked", "key_created"]);
+    });
+
+    test("a sign-up, and one whose address is taken", async () => {
+      await using db = await open();
+      const { people } = db.store;
+      const audit = [anAuditEntry({ kind: "signed_up" }), anAuditEntry({ kind: "key_created" })];
+      await people.signUp({ ...aSignUp({ email: "ann@example.com" }), audit });
+      expect(await people.signUp({ ...aSignUp({ email: "Ann@example.com" }), audit })).toBe(false);
+      expect(await kindsOf(db.store)).toEqual(["key_created", "signed_up"]);
+    });
+
+    test("a log-in, a change of the password and a log-out", async () => {
+      await using db = await open();
+      const { people } = db.store;
+      const signUp = aSignUp();
+      await people.signUp(signUp);
+      const { id: personId, passwordHash } = signUp.person;
+      const accountId = signUp.account.id;
+      const session = () => aSession({ personId, accountId });
+      await people.addSession(session(), "another", anAuditEntry({ kind: "signed_in" }));
+      await people.changePassword(session(), "another", "next", anAuditEntry({ kind: "password_changed" }));
+      expect(await kindsOf(db.store)).toEqual([]);
+      await people.addSession(session(), passwordHash, anAuditEntry({ kind: "signed_in" }));
+      const last = session();
+      await people.changePassword(last, passwordHash, "next", anAuditEntry({ kind: "password_changed" }));
+      await people.endSession(last.hash, anAuditEntry({ kind: "signed_out" }));
+      await people.endSession(last.hash, anAuditEntry({ kind: "signed_out" }));
+      expect(await kindsOf(db.store)).toEqual(["signed_out", "password_changed", "signed_in"]);
+    });
+
+    test("a one-time link that is taken, and one that was", async () => {
+      await using db = await open();
+      const { people } = db.store;
+      const link = aWelcomeLink();
+      await people.offer(link);
+      const { person, session } = aPerson();
+      await people.welcome(link.hash, person, session, anAuditEntry({ kind: "signed_up" }));
+      await people.welcome(link.hash, aPerson().person, session, anAuditEntry({ kind: "signed_up" }));
+      const renewal = aWelcomeLink({ personId: person.id });
+      await people.offer(renewal);
+      const changed = anAuditEntry({ kind: "password_changed" });
+      await people.renewPassword(renewal.hash, "next", aSession({ personId: person.id }), changed);
+      await people.renewPassword(renewal.hash, "next", aSession({ personId: person.id }), changed);
+      expect(await kindsOf(db.store)).toEqual(["password_changed", "signed_up"]);
+    });
+  });
+}

@@ -1,0 +1,164 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { FencedSql } from "../../db/libsql/fenced.ts";
+import { migrate } from "../../db/libsql/migrate.ts";
+import { openRemote } from "../../db/libsql/remote.ts";
+import { LOCK_TIMES, ServiceLock } from "../../db/libsql/service-lock.ts";
+import { createStore } from "../../db/libsql/store.ts";
+import { StoreUnavailable } from "../../src/ports/store.ts";
+import { ACCOUNT, aCreation, NOON } from "../support/factory.ts";
+import { findSqld, startSqld } from "../support/sqld.ts";
+import { lockTimesOf, openStoreOf, testSecrets } from "../support/store.ts";
+import { startChild } from "./processes.ts";
+
+const program = await findSqld();
+const sqld = program === null ? null : await startSqld(program);
+afterAll(() => sqld?.[Symbol.asyncDispose]());
+const server = sqld?.url ?? "";
+
+/** Calls are given up after this here. */
+const CALL_MS = 250;
+const LOCK_MS = 1_000;
+
+describe.skipIf(sqld === null)("a write without an answer", () => {
+  test("is committed never or before anything else, and what follows works", async () => {
+    using proxy = between(server);
+    await using db = await openOver(proxy.url);
+    const [held, next] = [aCreation(), aCreation()];
+    proxy.holds = held.action.id;
+    expect(await failureOf(db.store.actions.create(held))).toBeInstanceOf(StoreUnavailable);
+    // As long as its end is open nothing is read or written, and nobody waits.
+    expect(await failureOf(db.store.actions.position())).toBeInstanceOf(StoreUnavailable);
+    await db.isBack();
+    expect(await db.store.actions.findById(held.action.id)).toBeNull();
+    await db.store.actions.create(next);
+    expect(await proxy.deliverLate()).toContain("NOT NULL constraint failed: service_lock");
+    expect(await db.store.actions.findById(held.action.id)).toBeNull();
+    expect(await db.store.actions.findById(next.action.id)).toEqual(next.action);
+    expect(db.fatal).toEqual([]);
+  });
+
+  test("whose answer was lost is there when the database is back, and its retry finds it", async () => {
+    using proxy = between(server);
+    await using db = await openOver(proxy.url);
+    const creation = aCreation({ idempotencyKey: "lost" });
+    proxy.loses = creation.action.id;
+    expect(await failureOf(db.store.actions.create(creation))).toBeInstanceOf(StoreUnavailable);
+    await db.isBack();
+    const again = await db.store.actions.create(aCreation({ idempotencyKey: "lost" }));
+    expect(again).toEqual({ kind: "matched", by: "idempotency", action: creation.action });
+    expect(db.fatal).toEqual([]);
+  });
+});
+
+describe.skipIf(sqld === null)("one remote database is one service's", () => {
+  test("a second one is refused with a sentence, and one that was killed is not waited for long", async () => {
+    await using first = startChild("holdRemote", server, String(LOCK_MS));
+    expect(await first.line()).toBe("open");
+    const refused = await failureOf(openStoreOf(server, { lockTimes: lockTimesOf(LOCK_MS) }));
+    expect(String(refused)).toStartWith(`DatabaseInUse: Another Outgate (process ${first.pid} on `);
+    expect(String(refused)).toEndWith("Stop it, or give this one a database of its own.");
+    await first.kill();
+    const killedMs = performance.now();
+    let waits = 0;
+    const second = await openStoreOf(server, { lockTimes: lockTimesOf(LOCK_MS), onWait: () => (waits += 1) });
+    expect(performance.now() - killedMs).toBeLessThan(2 * LOCK_MS + 1_000);
+    expect(waits).toBe(1);
+    await second.close();
+    // A stop leaves nothing to wait for.
+    const third = await openStoreOf(server, { onWait: () => (waits += 1) });
+    expect(waits).toBe(1);
+    await third.close();
+  });
+
+  test("one that stood still for longer than its lock lasts is replaced, writes nothing more and ends", async () => {
+    await using first = startChild("holdRemote", server, String(LOCK_MS));
+    expect(await first.line()).toBe("open");
+    process.kill(first.pid, "SIGSTOP");
+    const second = await openStoreOf(server, { lockTimes: lockTimesOf(LOCK_MS) });
+    process.kill(first.pid, "SIGCONT");
+    expect(await first.line()).toBe("StoreLost: Another Outgate has taken the database over.");
+    expect(await first.exited).toBe(1);
+    await second.probe();
+    await second.close();
+  });
+});
+
+async function failureOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+}
+
+/** A store on the server at the end of the URL, with short deadlines. */
+async function openOver(url: string) {
+  const raw = openRemote(url, null, CALL_MS);
+  const holder = { id: crypto.randomUUID(), name: "a test" };
+  const lock = await ServiceLock.take(raw, holder, LOCK_TIMES, () => {});
+  const fatal: unknown[] = [];
+  const sql = new FencedSql(raw, lock, (cause) => fatal.push(cause));
+  await migrate(sql, NOON);
+  const parts = { sql, seal: testSecrets, isAlone: false, onFatal: () => {}, release: () => {} };
+  const store = createStore(parts);
+  return {
+    store,
+    fatal,
+    async isBack() {
+      while ((await failureOf(store.actions.list(EVERYTHING))) !== null) await Bun.sleep(10);
+    },
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+
+const EVERYTHING = {
+  accountId: ACCOUNT,
+  statuses: [],
+  method: null,
+  host: null,
+  dedupe: null,
+  createdAfter: null,
+  createdBefore: null,
+  before: null,
+  limit: 1,
+} as const;
+
+/** Stands between the store and its server: the first call with one text is not passed on, with another its answer is not. */
+function between(target: string) {
+  let late: { readonly path: string; readonly init: RequestInit } | null = null;
+  const proxy = {
+    url: "",
+    holds: "",
+    loses: "",
+    /** Passes on what was held; resolves with the answer. */
+    async deliverLate(): Promise<string> {
+      if (late === null) throw new Error("Nothing was held.");
+      return (await fetch(target + late.path, late.init)).text();
+    },
+    [Symbol.dispose]: () => void listener.stop(true),
+  };
+  const listener = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    async fetch(request) {
+      const body = await request.text();
+      const path = new URL(request.url).pathname;
+      const init = { method: request.method, headers: { "content-type": "application/json" }, body };
+      if (proxy.holds !== "" && body.includes(proxy.holds)) {
+        proxy.holds = "";
+        late = { path, init };
+        return NEVER;
+      }
+      const answer = await fetch(target + path, init);
+      if (proxy.loses !== "" && body.includes(proxy.loses)) {
+        proxy.loses = "";
+        return NEVER;
+      }
+      return new Response(await answer.arrayBuffer(), { status: answer.status });
+    },
+  });
+  proxy.url = `http://127.0.0.1:${listener.port}`;
+  return proxy;
+}
+
+const NEVER = new Promise<Response>(() => {});
