@@ -38,8 +38,7 @@ export async function openThreaded(path: string, onDeath: (cause: unknown) => vo
     batch: (statements) => thread.order({ kind: "batch", statements: statements.map(sent) }),
     async close() {
       await reader.close();
-      await thread.order({ kind: "close" });
-      thread.end();
+      await thread.close();
     },
   };
 }
@@ -87,6 +86,20 @@ class Thread {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
     this.#worker.postMessage(JSON.stringify(message));
     return promise;
+  }
+
+  /**
+   * Resolves when the thread has done all that it was asked before, closed its file and ended. Nothing may be asked from the
+   * first moment on: ending a thread in the middle of a call into the binding aborts the process.
+   */
+  async close(): Promise<void> {
+    const closed = this.order({ kind: "close" });
+    this.#isOpen = false;
+    try {
+      await closed;
+    } finally {
+      this.end();
+    }
   }
 
   /** Whoever waits for an answer, or asks from now on, is refused: a call without an end would hold up every stop. */

@@ -80,6 +80,32 @@ test("a file that can't be opened is refused with the database's code", async ()
   expect(await openThreaded(path, () => {}).catch((error: unknown) => error)).toMatchObject({ code: "SQLITE_NOTADB" });
 });
 
+test("writes that go on while it closes are refused, and none of them aborts the process", async () => {
+  // An abort can't be caught: it ends this process with all its tests.
+  for (let round = 0; round < 10; round += 1) {
+    const db = await openNotes();
+    const ends = new Set<string>();
+    let isOver = false;
+    const pump = () => {
+      if (isOver) return;
+      for (let at = 0; at < 3; at += 1) {
+        db.sql.batch([insert(`${at}`)]).then(
+          () => ends.add("written"),
+          (error: unknown) => ends.add(String(error)),
+        );
+      }
+      setImmediate(pump);
+    };
+    pump();
+    await Bun.sleep(2);
+    await db[Symbol.asyncDispose]();
+    isOver = true;
+    expect([...ends].filter((end) => end !== "written" && !end.includes("UNIQUE"))).toEqual([
+      "DatabaseError: The database connection is not open",
+    ]);
+  }
+});
+
 test("what was under way at the end has its answer, and what comes later is refused", async () => {
   await using db = await openNotes();
   const writing = db.sql.batch([insert("a")]);

@@ -117,13 +117,14 @@ describe.each(Object.entries(STATES))("a row that is %s and was altered in any c
     await using engine = await openEngine({ folder: folder.path, sender });
     for (const { id } of good) await engine.saw(id, { status: "completed", attempts: 1 });
     await seconds(engine, 5);
-    const look = db.query<{ id: unknown; status: string; attempts: number; ok: number }, [number]>(
-      "SELECT id, status, attempts, typeof(revision) = 'integer' AND typeof(attempts) = 'integer' AS ok FROM actions WHERE rowid = ?",
+    const look = db.query<{ id: unknown; status: string; attempts: number; dueAt: unknown; ok: number }, [number]>(
+      "SELECT id, status, attempts, due_at AS dueAt, typeof(revision) = 'integer' AND typeof(attempts) = 'integer' AS ok FROM actions WHERE rowid = ?",
     );
     const isWrong = ({ row }: { readonly row: number }) => {
       const is = look.get(row);
-      // Due in the year 5138, or held: what it holds may be meant.
-      const isMeant = is?.status === "pending" || (state === "held" && is?.status === "awaiting_approval");
+      // Not due yet, perhaps for a million years, or held: what it holds may be meant.
+      const isLater = is?.status === "pending" && Number(is.dueAt) > engine.clock.now().getTime();
+      const isMeant = isLater || (state === "held" && is?.status === "awaiting_approval");
       return !(FINAL.has(is?.status ?? "") || isMeant) || is?.ok !== 1;
     };
     // Time stands still here: only what is under way by now may still end.
