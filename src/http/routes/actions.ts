@@ -1,5 +1,6 @@
 import type { ActionDesk } from "../../actions/desk.ts";
 import { createCheckCreate, type CreateRules } from "../../contract/create.ts";
+import { factsOf } from "../../contract/decision-facts.ts";
 import { memberText } from "../../contract/json-text.ts";
 import { API } from "../../contract/operations.ts";
 import { checkList, ListQuery, pageJson } from "../../contract/page.ts";
@@ -12,14 +13,16 @@ import { readJson } from "../body.ts";
 import { parseFields } from "../parse-json.ts";
 import { readQuery } from "../query.ts";
 import { type Route, routeOf } from "../route.ts";
-import { allReadyFor, readyFor } from "../../masking/ahead.ts";
+import { allReadyFor, maskOneAhead, readyFor } from "../../masking/ahead.ts";
 import { callerOf, type Visit } from "../visit.ts";
 import { type WaitingDeps, whileWaiting } from "../waiting.ts";
 import { actionIdOf } from "./action-id.ts";
 import { type Show, showTimeline } from "./show.ts";
 
 export interface ActionRouteDeps extends CreateRules, WaitingDeps {
-  readonly desk: Pick<ActionDesk, "create" | "get" | "list" | "timeline" | "wait">;
+  readonly desk: Pick<ActionDesk, "create" | "get" | "list" | "timeline" | "contextOf" | "wait">;
+  /** Where people reach the pages, without a trailing slash. */
+  readonly baseUrl: string;
   readonly show: Show;
 }
 
@@ -70,6 +73,12 @@ export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
       const isOver = wait === undefined || isTerminal(action.status);
       const shown = isOver ? action : await waitFor(visit, id, wait);
       return json(show(caller, await readyFor(caller, shown)));
+    }),
+    routeOf(API.getDecisionFacts, async (visit, params) => {
+      readQuery(visit.search, NONE);
+      const action = await desk.get(callerOf(visit), actionIdOf(visit, params));
+      const [ready, context] = await Promise.all([maskOneAhead(action), desk.contextOf(action)]);
+      return json(JSON.stringify(factsOf(ready, context, deps.baseUrl)));
     }),
     routeOf(API.getTimeline, async (visit, params) => {
       readQuery(visit.search, NONE);
