@@ -55,7 +55,7 @@ export const USUAL_URL_CHARS_MAX = 1_024;
 export const USUAL_HEADERS_BYTES_MAX = 4_096;
 export const USUAL_BODY_BYTES_MAX = 65_536;
 /** Characters of a body of which the escapes are read to find what they hide. */
-export const RISK_DECODED_CHARS_MAX = 262_144;
+export const RISK_DECODED_CHARS_MAX = 65_536;
 /** Earlier rejections that are told of one by one, the newest; the others are counted. */
 export const REJECTIONS_SHOWN_MAX = 3;
 /** Characters of a host in the subject of a mail, of which many readers see 40; its end is kept. */

@@ -102,24 +102,31 @@ function unescapedUrl(url: string): string {
   return Buffer.from(bytes, "latin1").toString("utf8");
 }
 
-/** The text with its `\u` escapes read, of which only the beginning of a long one costs time; of CR LF only LF. */
+/** The text with its escapes read, of a long one in its beginning alone, since each costs time; of CR LF only LF. */
 function unescapedJson(json: string): string {
   const lines = json.includes("\r") ? json.replaceAll("\r", "") : json;
-  if (!lines.includes(String.raw`\u`)) return lines;
+  if (!lines.includes("\\")) return lines;
   const begin = lines.slice(0, RISK_DECODED_CHARS_MAX);
   const read = begin.replaceAll(/\\(?:u([0-9a-f]{4})|.)/gi, (escape, code?: string) =>
-    code === undefined ? (PLAIN_ESCAPES[escape] ?? escape) : String.fromCharCode(Number.parseInt(code, 16)),
+    code === undefined ? (ESCAPED[escape] ?? escape) : String.fromCharCode(Number.parseInt(code, 16)),
   );
-  return read + lines.slice(RISK_DECODED_CHARS_MAX);
+  // A letter behind a line break is no neighbour of its `n`.
+  return (
+    read +
+    lines
+      .slice(RISK_DECODED_CHARS_MAX)
+      .replaceAll(String.raw`\n`, "\n")
+      .replaceAll(String.raw`\t`, "\t")
+  );
 }
 
-/** A letter behind these is not their neighbour. */
-const PLAIN_ESCAPES: Readonly<Record<string, string>> = {
-  "\\n": "\n",
-  "\\t": "\t",
-  "\\r": "\n",
-  "\\b": " ",
-  "\\f": " ",
+/** What people write into texts; anything else stays as it is. */
+const ESCAPED: Readonly<Record<string, string>> = {
+  [String.raw`\n`]: "\n",
+  [String.raw`\t`]: "\t",
+  [String.raw`\r`]: "\n",
+  [String.raw`\b`]: " ",
+  [String.raw`\f`]: " ",
 };
 
 /** Letters that look like Latin ones: those scripts without what stands in formulas and units, and letters of formulas. */

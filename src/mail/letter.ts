@@ -59,7 +59,7 @@ export function decidedLetter(mail: DecidedMail): Letter {
     `${sentence}. There is nothing left for you to decide; the links of the mail before this one lead to the receipt.`,
     quoted(request.method, { lines: [request.url], note: null }),
     factsText(facts),
-    `Details and what becomes of it:\n${receiptUrl}`,
+    `Details and result:\n${receiptUrl}`,
   ].join("\n\n");
   return { subject, text, html: decidedMailHtml({ subject, sentence, request, facts, receiptUrl }) };
 }
