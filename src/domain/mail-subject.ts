@@ -18,5 +18,6 @@ export function subjectOf({ method, host }: Pick<Action, "method" | "host">, pat
   const start = `Approve? ${method} ${endOfHost(host)}`;
   const room = Math.max(charsMax - Array.from(start).length, 0);
   const characters = Array.from(path);
-  return start + (characters.length <= room ? path : room === 0 ? "" : `${characters.slice(0, room - 1).join("")}…`);
+  if (characters.length <= room) return start + path;
+  return room === 0 ? start : `${start}${characters.slice(0, room - 1).join("")}…`;
 }

@@ -33,7 +33,7 @@ export function approvalLetter(mail: ApprovalMail, manner: LinkManner): Letter {
     factsText(facts.map(({ label, value }) => [label, visibleText(value)])),
     ...(request.headers === null ? [] : [`Headers:\n${quoted("", request.headers)}`]),
     ...(request.body === null ? [] : [`Body (${request.bodyKind}):\n${quoted("", request.body)}`]),
-    "Secrets are shown as ••••. Lines that begin with | are sent as they stand here.",
+    "Lines behind | are the request, masked: secrets are shown as ••••.",
     `Approve:\n${links.approve}`,
     `Reject:\n${links.reject}`,
     terms,

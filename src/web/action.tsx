@@ -1,8 +1,7 @@
 /** @jsxImportSource hono/jsx */
-import { factsOf } from "../contract/decision-facts.ts";
 import { maskedEntry } from "../contract/masked.ts";
 import { type Action, nextRetryAt } from "../domain/action.ts";
-import { type DecisionContext, NO_CONTEXT } from "../domain/decision-facts.ts";
+import type { DecisionContext } from "../domain/decision-facts.ts";
 import type { Pause } from "../domain/pause.ts";
 import { type Role, seesSecrets } from "../domain/roles.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
@@ -10,7 +9,7 @@ import { Act } from "./act.tsx";
 import { Answer } from "./answer.tsx";
 import { Code } from "./code.tsx";
 import { lastDecision } from "./decided.ts";
-import { DecisionFactList, Risks } from "./decision-facts.tsx";
+import { WhatIsAsked } from "./decision-facts.tsx";
 import { Foreign } from "./foreign.tsx";
 import { Button, FormToken } from "./form.tsx";
 import { Who } from "./happening.tsx";
@@ -51,7 +50,6 @@ export function actionPage(props: ActionProps): string {
   const action = shown(props.action);
   // Nobody decides on what they have not come past: a held request comes first, else what was answered.
   const isHeld = action.status === "awaiting_approval";
-  const { facts, risks } = factsOf(props.action, props.context ?? NO_CONTEXT, "");
   const isRejected = lastDecision(timeline)?.type === "rejected";
   const isPaused = action.status === "pending" && props.pause !== null;
   const request = (
@@ -78,13 +76,8 @@ export function actionPage(props: ActionProps): string {
           {isPaused ? null : <p>{summaryOf(action, isRejected)}</p>}
           {isPaused && props.pause !== null ? <PausedNotice pause={props.pause} /> : null}
         </div>
-        {isHeld ? <Risks risks={risks} /> : null}
       </div>
-      {isHeld ? (
-        <section class="card" aria-label="What is asked for" data-asked="">
-          <DecisionFactList facts={facts} />
-        </section>
-      ) : null}
+      {props.context === null ? null : <WhatIsAsked action={props.action} context={props.context} />}
       {isHeld ? request : answer}
       <div id="act" data-live="">
         <Act {...props} action={action} isUnknown={hasUnknown(timeline)} isRejected={isRejected} />

@@ -1,11 +1,10 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
-import { factsOf } from "../contract/decision-facts.ts";
 import type { Decision } from "../domain/approval-link.ts";
 import type { DecisionContext } from "../domain/decision-facts.ts";
 import { REASON_CHARS_MAX } from "../domain/limits.ts";
 import { visibleText } from "../domain/visible.ts";
-import { DecisionFactList, Risks } from "./decision-facts.tsx";
+import { WhatIsAsked } from "./decision-facts.tsx";
 import { Button, Field, FormToken } from "./form.tsx";
 import { Layout } from "./layout.tsx";
 import { Notice, Time } from "./parts.tsx";
@@ -30,7 +29,6 @@ export interface ConfirmProps {
 export function confirmPage(props: ConfirmProps): string {
   const { expiresAt, decision } = props;
   const action = shown(props.action);
-  const { facts, risks } = factsOf(props.action, props.context, "");
   const verb = decision === "approve" ? "Approve" : "Reject";
   return render(
     <Layout title={`${verb} a request?`} isAlone>
@@ -38,11 +36,12 @@ export function confirmPage(props: ConfirmProps): string {
         <p class="quiet small">Approval</p>
         <h1>{verb} this request?</h1>
         <p>{waitingWords(action)}</p>
-        <Risks risks={risks} />
       </div>
-      <section class="card" aria-label="What is asked for">
-        <DecisionFactList facts={facts} rows={[["Link works until", <Time at={expiresAt} />]]} />
-      </section>
+      <WhatIsAsked
+        action={props.action}
+        context={props.context}
+        rows={[["Link works until", <Time at={expiresAt} />]]}
+      />
       <RequestView action={action} isAsked />
       <section class="card" aria-labelledby="decision">
         <h2 id="decision">Your decision</h2>

@@ -1,6 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { DecisionFacts, Fact } from "../domain/decision-facts.ts";
+import { factsOf } from "../contract/decision-facts.ts";
+import type { Action } from "../domain/action.ts";
+import type { DecisionContext, DecisionFacts, Fact } from "../domain/decision-facts.ts";
 import { normalTarget } from "../domain/normal-target.ts";
 import { Foreign } from "./foreign.tsx";
 import { Facts } from "./parts.tsx";
@@ -10,7 +12,7 @@ import { Address } from "./request.tsx";
 export function Risks({ risks }: Pick<DecisionFacts, "risks">) {
   if (risks.length === 0) return null;
   return (
-    <ul class="risks" aria-label="Look twice">
+    <ul class="risks" aria-label="Look twice" data-asked="">
       {risks.map(({ text }) => (
         <li>
           <Foreign text={text} />
@@ -30,9 +32,34 @@ export function DecisionFactList({ facts, rows = [] }: DecisionFactListProps) {
   return <Facts rows={[...facts.map((fact) => [fact.label, valueOf(fact)] as const), ...rows]} />;
 }
 
+export interface WhatIsAskedProps extends Pick<DecisionFactListProps, "rows"> {
+  /** As it is stored. */
+  readonly action: Action;
+  readonly context: DecisionContext;
+}
+
+/** The head of a page on which somebody decides: risks and facts of its one request. */
+export function WhatIsAsked({ action, context, rows = [] }: WhatIsAskedProps) {
+  const { facts, risks } = factsOf(action, context, "");
+  return (
+    <>
+      <Risks risks={risks} />
+      <section class="card" aria-label="What is asked for" data-asked="">
+        <DecisionFactList facts={facts} rows={rows} />
+      </section>
+    </>
+  );
+}
+
 function valueOf({ name, value }: Fact): Child {
   if (name === "method") return <b>{value}</b>;
   if (name === "action") return <a href={value}>{value.slice(value.lastIndexOf("/") + 1)}</a>;
   const target = name === "url" || name === "callback" ? normalTarget(value) : null;
-  return target === null ? <Foreign text={value} /> : <Address url={value} host={target.host} />;
+  return target === null ? (
+    <span class="prose">
+      <Foreign text={value} />
+    </span>
+  ) : (
+    <Address url={value} host={target.host} />
+  );
 }

@@ -1,9 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
 import type { DecisionContext } from "../domain/decision-facts.ts";
-import { factsOf } from "../contract/decision-facts.ts";
 import { DecisionForm } from "./confirm.tsx";
-import { DecisionFactList, Risks } from "./decision-facts.tsx";
+import { WhatIsAsked } from "./decision-facts.tsx";
 import { Layout } from "./layout.tsx";
 import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";
@@ -24,7 +23,6 @@ export interface HeldProps {
 /** One request of the inbox, whole but for its secrets, and the decision on it. */
 export function heldPage({ visitor, context, problem, reason, ...props }: HeldProps): string {
   const action = shown(props.action);
-  const { facts, risks } = factsOf(props.action, context, "");
   return render(
     <Layout title={`Approve ${action.method} ${action.host}?`} place="Approvals" visitor={visitor} follows={action.id}>
       <div class="head">
@@ -33,11 +31,8 @@ export function heldPage({ visitor, context, problem, reason, ...props }: HeldPr
         </p>
         <h1>Approve this request?</h1>
         <p>{waitingWords(action)}</p>
-        <Risks risks={risks} />
       </div>
-      <section class="card" aria-label="What is asked for" data-asked="">
-        <DecisionFactList facts={facts} />
-      </section>
+      <WhatIsAsked action={props.action} context={context} />
       <RequestView action={action} isAsked />
       <section class="card" aria-labelledby="decision">
         <h2 id="decision">Your decision</h2>

@@ -143,7 +143,7 @@ function Held({ context, visitor, now, ...props }: HeldProps) {
         {action.run === 1 && action.callback === null ? null : <p class="small">{waitingWords(action)}</p>}
         <Risks risks={risks} />
       </div>
-      <div class="stack" data-asked="">
+      <div class="asked" data-asked="">
         <DecisionFactList facts={facts} />
         <RequestParts action={action} isLow isAsked />
       </div>

@@ -2,6 +2,7 @@
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { DecisionFacts, Fact } from "../domain/decision-facts.ts";
+import { normalTarget } from "../domain/normal-target.ts";
 import { Foreign } from "./foreign.tsx";
 import type { MailPart, MailRequest } from "./mail-request.ts";
 import { render } from "./render.ts";
@@ -29,11 +30,15 @@ export function approvalMailHtml(props: ApprovalMailProps): string {
       <p class="card" style={`${BOX};font-size:16px`}>
         <b>{request.method}</b> <b style={MONO}>{<Foreign text={request.host} />}</b>
       </p>
-      {risks.map(({ text }) => (
-        <p class="risk" style={RISK}>
-          <Foreign text={text} />
-        </p>
-      ))}
+      {risks.length === 0 ? null : (
+        <div class="risk" style={RISK}>
+          {risks.map(({ text }) => (
+            <p style="margin:4px 0">
+              <Foreign text={text} />
+            </p>
+          ))}
+        </div>
+      )}
       <Facts rows={facts.map((fact) => [fact.label, valueOf(fact)])} />
       {request.headers === null ? null : <Part title="Headers" part={request.headers} />}
       {request.body === null ? null : <Part title={`Body (${request.bodyKind})`} part={request.body} />}
@@ -181,10 +186,17 @@ function valueOf({ name, value }: Fact): Child {
       </a>
     );
   }
-  if (name !== "url" && name !== "callback") return <Foreign text={value} />;
+  const host = name === "url" || name === "callback" ? (normalTarget(value)?.host ?? null) : null;
+  if (host === null) return <Foreign text={value} />;
+  const start = value.indexOf("//") + "//".length;
+  // The host stays in one piece where a line can hold it.
   return (
     <span dir="ltr" style={`${MONO};font-size:13px;word-break:break-all`}>
-      <Foreign text={value} />
+      <Foreign text={value.slice(0, start)} />
+      <b style="display:inline-block;max-width:100%">
+        <Foreign text={value.slice(start, start + host.length)} />
+      </b>
+      <Foreign text={value.slice(start + host.length)} />
     </span>
   );
 }

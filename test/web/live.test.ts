@@ -205,7 +205,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
       await page.keyboard.press("Enter");
       expect((await actionOf(id)).status).toBe("awaiting_approval");
       expect(await page.evaluate("new Set([...document.querySelectorAll('[id]')].map(({ id }) => id)).size")).toBe(
-        Number(await page.locator("[id]").count()),
+        await page.locator("[id]").count(),
       );
       await dialog.getByRole("button", { name: "Back" }).click();
       await page.locator("dialog").waitFor({ state: "detached" });

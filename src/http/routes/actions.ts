@@ -74,16 +74,21 @@ export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
       const shown = isOver ? action : await waitFor(visit, id, wait);
       return json(show(caller, await readyFor(caller, shown)));
     }),
-    routeOf(API.getDecisionFacts, async (visit, params) => {
-      readQuery(visit.search, NONE);
-      const action = await desk.get(callerOf(visit), actionIdOf(visit, params));
-      const [ready, context] = await Promise.all([maskOneAhead(action), desk.contextOf(action)]);
-      return json(JSON.stringify(factsOf(ready, context, deps.baseUrl)));
-    }),
+    decisionFacts(deps),
     routeOf(API.getTimeline, async (visit, params) => {
       readQuery(visit.search, NONE);
       const caller = callerOf(visit);
       return json(showTimeline(caller, await desk.timeline(caller, actionIdOf(visit, params))));
     }),
   ];
+}
+
+/** What is told to whoever decides, for those who put the decision to a person themselves. */
+function decisionFacts({ desk, baseUrl }: ActionRouteDeps): Route {
+  return routeOf(API.getDecisionFacts, async (visit, params) => {
+    readQuery(visit.search, NONE);
+    const action = await desk.get(callerOf(visit), actionIdOf(visit, params));
+    const [ready, context] = await Promise.all([maskOneAhead(action), desk.contextOf(action)]);
+    return json(JSON.stringify(factsOf(ready, context, baseUrl)));
+  });
 }

@@ -236,11 +236,10 @@ function confirm(/** @type {HTMLButtonElement} */ button, /** @type {Iterable<El
 
 /** Without the ids, of which a page has each once. */
 function copyOf(/** @type {Element} */ part) {
-  const copy = make("div");
-  copy.innerHTML = part.innerHTML;
+  const copy = make("div", part.cloneNode(true));
   for (const element of copy.querySelectorAll("[id]")) element.removeAttribute("id");
   for (const form of copy.querySelectorAll("form")) form.remove();
-  copy.className = "stack";
+  for (const card of copy.querySelectorAll(".card")) card.className = "asked";
   return copy;
 }
 
