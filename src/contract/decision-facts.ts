@@ -5,11 +5,13 @@ import { maskText, maskUrl } from "../domain/mask.ts";
 import { RISKS } from "../domain/risks.ts";
 import { sentUrl } from "../domain/sent-url.ts";
 import { plainText } from "./kinds.ts";
-import { maskedAction, maskedActor } from "./masked.ts";
+import { maskedActor } from "./masked.ts";
 
-/** What is told to whoever decides on an action, masked. `baseUrl`: where its page is; empty: on the same origin. */
+/**
+ * What is told to whoever decides on an action, masked; the body is looked at and never masked here, which would take long.
+ * `baseUrl`: where its page is; empty: on the same origin.
+ */
 export function factsOf(action: Action, context: DecisionContext, baseUrl: string): Told {
-  const { callback, createdBy } = maskedAction(action);
   const rejections = context.rejections.map(({ at, actor, reason }) => {
     return { at, actor: maskedActor(actor), reason: maskedOrNull(reason) };
   });
@@ -19,8 +21,8 @@ export function factsOf(action: Action, context: DecisionContext, baseUrl: strin
     seen: {
       ...context,
       url: maskUrl(sentUrl(action.url)),
-      callback,
-      createdBy,
+      callback: action.callback === null ? null : maskUrl(action.callback),
+      createdBy: maskedActor(action.createdBy),
       reason: maskedOrNull(context.reason),
       rejections,
     },

@@ -114,7 +114,7 @@ const HEAD = "margin:16px 0 6px;font-size:13px;line-height:1.4;color:#59626d";
 const BOX =
   "margin:0;padding:12px;background:#ffffff;border:1px solid #dfe3e8;border-radius:6px;overflow-wrap:anywhere";
 const LINK = "color:#1f4fbf";
-const RISK = `${SMALL};margin:8px 0 0;padding:8px 12px;color:#805000;background:#fcefd2;border-radius:6px`;
+const RISK = `${SMALL};margin:8px 0 0;padding:8px 12px;color:#805000;background:#fcefd2;border-radius:6px;overflow-wrap:anywhere`;
 
 interface LetterProps {
   readonly subject: string;
@@ -162,7 +162,7 @@ const FRAME = "max-width:600px;table-layout:fixed";
 
 function Facts({ rows }: { readonly rows: readonly (readonly [name: string, value: Child])[] }) {
   return (
-    <table role="presentation" cellpadding="0" cellspacing="0" style="margin:16px 0 0;width:100%">
+    <table role="presentation" cellpadding="0" cellspacing="0" style="margin:16px 0 0;width:100%;table-layout:fixed">
       {rows.map(([name, value]) => (
         <tr>
           <td class="quiet" valign="top" style={`${FACT};width:108px;color:#59626d`}>
