@@ -4,9 +4,9 @@ import type { Sql } from "./sql.ts";
 
 // Of a host that many actions go to only the newest are looked at.
 const APPROVED = `SELECT j.value AS pair FROM json_each(?) j WHERE EXISTS (
-  SELECT 1 FROM (SELECT key_id, approve, status, approved_at FROM actions
+  SELECT 1 FROM (SELECT key_id, status, approved_at FROM actions
     WHERE account_id = ? AND hostname = json_extract(j.value, '$[1]') ORDER BY id DESC LIMIT ?)
-  WHERE key_id = json_extract(j.value, '$[0]') AND approve = 1 AND status = 'completed' AND approved_at IS NOT NULL)`;
+  WHERE key_id = json_extract(j.value, '$[0]') AND status = 'completed' AND approved_at IS NOT NULL)`;
 
 /** Those of the hosts to which a held call of the key was approved and has completed, by `hostOfKey`. */
 export async function findApprovedHosts(
