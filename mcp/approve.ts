@@ -1,5 +1,6 @@
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import type { ActionDesk } from "../src/actions/desk.ts";
+import { factsOf } from "../src/contract/decision-facts.ts";
 import { compileArguments, DecideInput } from "../src/contract/tool-schemas.ts";
 import type { Action } from "../src/domain/action.ts";
 import { authorize, type Caller } from "../src/domain/caller.ts";
@@ -14,7 +15,7 @@ import { formOf, isStateOf, type NoDecision, type QuestionDeps, stateOf, decisio
 import { type Places, whoDecides } from "./words.ts";
 
 export interface ApproveDeps extends QuestionDeps, Places {
-  readonly desk: Pick<ActionDesk, "get" | "approve" | "cancel">;
+  readonly desk: Pick<ActionDesk, "get" | "contextOf" | "approve" | "cancel">;
 }
 
 /** The question goes out, and the call is to be made again with its answer. */
@@ -42,10 +43,12 @@ const read = compileArguments(DecideInput);
  * alone (decisions 7, hostile M1 to M9). The model has no word in it: no argument says that a person agreed.
  */
 export function createApprove(deps: ApproveDeps) {
-  const { desk } = deps;
+  const { desk, baseUrl } = deps;
+  const ask = async (action: Action) => formOf(factsOf(action, await desk.contextOf(action), baseUrl));
   const open = new Map<string, number>();
 
   const putNow = async (call: ToolCall, seen: Action, questions: Extract<Questions, { era: "legacy" }>) => {
+    const form = await ask(seen);
     const asker = askerOf(call.caller());
     const others = open.get(asker) ?? 0;
     if (others >= QUESTIONS_OPEN_MAX) {
@@ -53,7 +56,7 @@ export function createApprove(deps: ApproveDeps) {
     }
     open.set(asker, others + 1);
     // No answer is no decision: the client failed, left, or took too long.
-    const answer = await questions.put(formOf(seen)).catch(() => null);
+    const answer = await questions.put(form).catch(() => null);
     const left = (open.get(asker) ?? 1) - 1;
     if (left === 0) open.delete(asker);
     else open.set(asker, left);
@@ -76,7 +79,7 @@ export function createApprove(deps: ApproveDeps) {
     if (isAnswered && !isStateOf(deps, caller, action, questions.state)) throw invalidState();
     if (isAnswered) return settle(desk, caller, { seen: action, answer: questions.answers?.[QUESTION] });
     mustAwait(action);
-    return { form: formOf(action), state: stateOf(deps, caller, action) };
+    return { form: await ask(action), state: stateOf(deps, caller, action) };
   };
 }
 

@@ -2,10 +2,9 @@ import { compile, withoutNulls } from "../src/contract/check.ts";
 import { printed, Verdict } from "../src/contract/tool-schemas.ts";
 import type { Action } from "../src/domain/action.ts";
 import type { Caller } from "../src/domain/caller.ts";
-import { QUESTION_CHARS_MAX, QUESTION_MS } from "../src/domain/limits.ts";
-import { maskUrl } from "../src/domain/mask.ts";
-import { MASK } from "../src/domain/mask-secret.ts";
-import { normalTarget } from "../src/domain/normal-target.ts";
+import type { DecisionFacts, FactName } from "../src/domain/decision-facts.ts";
+import { QUESTION_MS } from "../src/domain/limits.ts";
+import { visibleText } from "../src/domain/visible.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Secrets } from "../src/ports/secrets.ts";
 import type { Form } from "./call.ts";
@@ -14,41 +13,37 @@ const VERDICT = compile(Verdict);
 // Safe: flat, of two texts, as the protocol wants a form.
 const SCHEMA = printed(Verdict) as Form["requestedSchema"];
 
-/** What a person is asked about an action: host, method and path as plain text, and nothing that anybody else wrote. */
-export function formOf({ id, method, host, url, callback }: Action): Form {
-  const path = maskUrl(URL.parse(url)?.pathname ?? "/").replaceAll(MASK, PLAIN_MASK);
+/** What a person is asked about an action: its risks and facts, a line each, as plain text wherever it is shown. */
+export function formOf({ facts, risks }: DecisionFacts): Form {
   const lines = [
     "Shall Outgate make this HTTP call?",
-    `Host: ${plain(host)}`,
-    `Method: ${method}`,
-    `Path: ${plain(path)}`,
-    ...callbackLines(callback),
-    `Action: ${id}`,
+    ...risks.map(({ text }) => `! ${plain(text)}`),
+    ...facts.map(({ name, label, value }) => `${label}: ${ADDRESSES.has(name) ? plainUrl(value) : plain(value)}`),
+    "The link of the action shows the whole request, and asks who you are.",
   ];
   return { message: lines.join("\n"), requestedSchema: SCHEMA };
 }
 
-/** The mask in characters that stand in a question as they are. */
-const PLAIN_MASK = "****";
+const ADDRESSES: ReadonlySet<FactName> = new Set(["url", "callback", "action"]);
 
-/** Who hears of the call beside its target. */
-function callbackLines(callback: string | null): readonly string[] {
-  if (callback === null) return [];
-  const { host, pathname } = normalTarget(callback) ?? { host: "?", pathname: "" };
-  return [`Callback host: ${plain(host)}`, `Callback path: ${plain(maskUrl(pathname).replaceAll(MASK, PLAIN_MASK))}`];
+/** What makes a link, code or a tag where a client shows a question as more than text. */
+const MARKUP = /[[\]<>`|\\*_#]/g;
+
+/** Words, which may be anybody's: without what acts as markup, is no letter, or leads somewhere. */
+function plain(text: string): string {
+  const seen = visibleText(text, { mark: (code) => `(${code})` });
+  return seen.replaceAll(MARKUP, (character) => encodeURIComponent(character)).replaceAll("://", ":%2F%2F");
 }
 
-/** What makes a link, a line or another direction of text where a client shows a question as more than text. */
-const UNPLAIN = /[^!$%&'()+,\-./0-9:;=@A-Z_a-z~*]/gu;
+/** What of an address would act as markup; a mask is left as it is. */
+const UNPLAIN = /[^!$%&'()+,\-./0-9:;=?@A-Z_a-z~*\u2022]/gu;
+const HOST_OF_ADDRESS = /^https?:\/\/\[[0-9a-f:.]+\]/;
 
-const ADDRESS = /^\[[0-9a-f:.]+\](:\d+)?$/;
-
-/** Anything else is shown as the code that a URL has for it; cut where a person stops reading (hostile M11). */
-function plain(text: string): string {
-  if (ADDRESS.test(text)) return text;
-  const coded = text.toWellFormed().replaceAll(UNPLAIN, (character) => encodeURIComponent(character));
-  if (coded.length <= QUESTION_CHARS_MAX) return coded;
-  return `${coded.slice(0, QUESTION_CHARS_MAX)}… (${coded.length} characters)`;
+/** An address, whole: anything that is no plain character is shown as the code that a URL has for it. */
+function plainUrl(url: string): string {
+  const [host = ""] = HOST_OF_ADDRESS.exec(url) ?? [];
+  const rest = url.slice(host.length).toWellFormed();
+  return host + rest.replaceAll(UNPLAIN, (character) => encodeURIComponent(character));
 }
 
 export interface Decision {

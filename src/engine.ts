@@ -2,6 +2,7 @@ import { createLinksOf } from "./actions/approval-links.ts";
 import { createOwe } from "./actions/owe.ts";
 import { createRecipients } from "./actions/recipients.ts";
 import { createActionDesk } from "./actions/desk.ts";
+import { createContextOf } from "./actions/held.ts";
 import { PausedSet } from "./actions/paused.ts";
 import { createPauseDesk } from "./actions/pauses.ts";
 import { createOpenSecret } from "./accounts/open-secret.ts";
@@ -194,7 +195,10 @@ function createActionLoop(settings: EngineSettings, parts: ActionLoopParts): Act
 }
 
 type OutboxParts = Omit<OutboxDeps, "kind" | "queue" | "deliver" | "limits"> &
-  Omit<CallbackDeps & MailDeps, "linksOf" | "receiptLink" | "approvalTtlHours" | "signedHeaders"> &
+  Omit<
+    CallbackDeps & MailDeps,
+    "linksOf" | "contextOf" | "baseUrl" | "receiptLink" | "approvalTtlHours" | "signedHeaders"
+  > &
   SigningDeps &
   Pick<EngineParts, "store" | "secrets"> & { readonly receiptPath: (actionId: string) => string };
 
@@ -218,6 +222,8 @@ function createOutboxes(settings: EngineSettings, parts: OutboxParts) {
     deliver: createMail({
       ...parts,
       linksOf: createLinksOf({ links: store.links, secrets: parts.secrets, baseUrl }),
+      contextOf: createContextOf(store.actions),
+      baseUrl,
       approvalTtlHours,
       receiptLink: (actionId) => baseUrl + receiptPath(actionId),
     }),

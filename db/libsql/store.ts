@@ -23,7 +23,7 @@ import { countHeld, findHeld, findRequesters } from "./held.ts";
 import { findAsleep, readHistory } from "./history.ts";
 import { createLinkStore } from "./links.ts";
 import { HeldCounts } from "./held-counts.ts";
-import { findCalledHosts } from "./called-hosts.ts";
+import { findApprovedHosts } from "./approved-hosts.ts";
 import { countMatching, listActions } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { createPauseStore } from "./pauses.ts";
@@ -103,7 +103,7 @@ function createActionStore(hands: Hands): ActionStore {
     holderOf: (accountId, kind, key, now) => holderOf(hands, { accountId, kind, key }, now),
     list: (query) => listActions(hands, query),
     count: (query) => countMatching(hands, query),
-    calledHosts: (accountId, hostnames) => findCalledHosts(sql, accountId, hostnames),
+    approvedHosts: (accountId, asked) => findApprovedHosts(sql, accountId, asked),
     timeline: (accountId, id) => readTimeline(sql, accountId, id),
     changes: (accountId, after) => readChanges(hands, accountId, after),
     position: () => readPosition(sql),

@@ -2,7 +2,7 @@ import { type ApproveDeps, createApprove } from "./approve.ts";
 import { createCancel } from "./cancel.ts";
 import { type CreateDeps, createCreate } from "./create.ts";
 import { createGet } from "./get.ts";
-import { createHeld, createUnusual } from "./held.ts";
+import { createContextOf, createHeld } from "./held.ts";
 import { createList } from "./list.ts";
 import { createRetry } from "./retry.ts";
 import { createCountRetryable, createRetryMany } from "./retry-many.ts";
@@ -19,7 +19,7 @@ export function createActionDesk(deps: CreateDeps & ApproveDeps & TimelineDeps) 
     create: createCreate(deps),
     get: createGet(deps.actions),
     held: createHeld(deps.actions),
-    unusual: createUnusual(deps.actions),
+    contextOf: createContextOf(deps.actions),
     list: createList(deps.actions),
     timeline: createTimeline(deps),
     wait: createWait(deps),

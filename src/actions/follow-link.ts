@@ -3,17 +3,18 @@ import type { Decision } from "../domain/approval-link.ts";
 import type { Caller } from "../domain/caller.ts";
 import { isHeldIn } from "../domain/change.ts";
 import { DomainError } from "../domain/errors.ts";
-import { type Unusual, unusualOf } from "../domain/unusual.ts";
+import { type DecisionContext, NO_CONTEXT } from "../domain/decision-facts.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import type { LinkStore } from "../ports/links.ts";
 import type { ActionStore } from "../ports/store.ts";
 import type { Decide } from "./decide.ts";
+import { createContextOf } from "./held.ts";
 import type { Recipients } from "./recipients.ts";
 
 export interface FollowLinkDeps {
   readonly links: Pick<LinkStore, "find">;
-  readonly actions: Pick<ActionStore, "findById" | "calledHosts">;
+  readonly actions: Pick<ActionStore, "findById" | "approvedHosts" | "timeline">;
   readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash">;
   readonly clock: Clock;
   readonly desk: { readonly approve: Decide; readonly cancel: Decide };
@@ -31,8 +32,8 @@ export interface OpenedLink {
    * Then the receipt is all there is to see.
    */
   readonly isLive: boolean;
-  /** What a person should look at twice; nothing where there is nothing to decide any more. */
-  readonly unusual: readonly Unusual[];
+  /** What is to be known of it; nothing where there is nothing to decide any more. */
+  readonly context: DecisionContext;
 }
 
 /** The token is the whole authority: whoever has it was sent the mail, and decides under the address it went to. */
@@ -48,6 +49,7 @@ export interface FollowLink {
 
 /** Opens approval links and decides by them, with the same approve and cancel as everybody else (decisions 7). */
 export function createFollowLink({ links, actions, secrets, clock, desk, recipients }: FollowLinkDeps): FollowLink {
+  const contextOf = createContextOf(actions);
   const open = async (token: string): Promise<OpenedLink | null> => {
     const claimed = secrets.readApprovalToken(token);
     const link = claimed === null ? null : await links.find(claimed);
@@ -58,9 +60,8 @@ export function createFollowLink({ links, actions, secrets, clock, desk, recipie
     const isOpen = isHeldIn(action, link.run) && clock.now() < expiresAt;
     // Whoever was sent it may have left the account, or the APPROVERS, since.
     const isLive = isOpen && (await recipients.mayMail(action.accountId, action.creator, action.notifyEmail ?? ""));
-    if (!isLive) return { action, decision, expiresAt, isLive, unusual: [] };
-    const called = await actions.calledHosts(action.accountId, [action.hostname]);
-    return { action, decision, expiresAt, isLive, unusual: unusualOf(action, called) };
+    if (!isLive) return { action, decision, expiresAt, isLive, context: NO_CONTEXT };
+    return { action, decision, expiresAt, isLive, context: await contextOf(action) };
   };
   return {
     open,

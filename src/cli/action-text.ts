@@ -1,8 +1,9 @@
 import type { Action } from "../contract/action.ts";
+import type { DecisionFacts } from "../contract/decision-facts.ts";
 import type { Timeline } from "../contract/timeline.ts";
 import { EXIT } from "./command.ts";
 import type { Session } from "./session.ts";
-import { type Cell, type Color, seen, table } from "./style.ts";
+import { type Cell, type Color, jsonText, seen, table } from "./style.ts";
 
 type Status = Action["status"];
 
@@ -63,6 +64,22 @@ function answerOf({ response_code: code, response_body: body, duration_ms: ms }:
 function foundOf({ deduplicated, differs = [] }: Action): string | null {
   if (deduplicated !== true) return null;
   return `an earlier action${differs.length === 0 ? "" : `; it differs in ${differs.join(", ")}`}`;
+}
+
+/** What a person decides on: the request as the key may see it, its facts and its risks. Nothing is cut. */
+export function describeDecision(action: Action, { facts, risks }: DecisionFacts, { paint }: Session): string {
+  const headers = Object.entries(action.headers ?? {}).map(([name, value]) => `  ${seen(`${name}: ${value}`)}\n`);
+  const body =
+    action.body === null ? "" : `Body\n  ${jsonText(action.body, true).trimEnd().replaceAll("\n", "\n  ")}\n`;
+  const rows = facts.map(({ label, value }): readonly Cell[] => [`  ${label}`, seen(value)]);
+  const warnings = risks.map(({ text }) => `${paint(`! ${seen(text)}`, "yellow")}\n`);
+  return [
+    ...(headers.length === 0 ? [] : ["Headers\n", ...headers]),
+    body,
+    "Request\n",
+    table(rows, paint),
+    ...warnings,
+  ].join("");
 }
 
 /** What happened to an action, a line each. */

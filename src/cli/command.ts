@@ -9,6 +9,8 @@ export interface Io {
   readonly isTty: boolean;
   /** Characters of a line of that person's terminal; absent: nobody knows. */
   readonly columns?: number;
+  /** Whether that person can answer at the standard input. */
+  readonly canAnswer?: boolean;
   /** Standard input; absent: there is none. */
   readonly input?: AsyncIterable<Uint8Array>;
   /** Hears once that the person wants no more of it (Ctrl-C), and returns how to stop listening; absent: nobody can say so. */

@@ -14,6 +14,22 @@ export async function readValue(value: string, { input }: Io): Promise<string> {
   });
 }
 
+/** The line that a person types; null: they have closed the input. */
+export async function readLine({ input }: Io): Promise<string | null> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of input ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    const end = text.indexOf("\n");
+    if (end !== -1) return text.slice(0, end);
+    if (text.length > LINE_CHARS_MAX) return null;
+  }
+  return null;
+}
+
+/** A terminal has no longer ones. */
+const LINE_CHARS_MAX = 4_096;
+
 async function readAll(input: Io["input"]): Promise<string> {
   if (input === undefined) throw new UsageError("There is nothing on standard input.");
   const chunks: Uint8Array[] = [];

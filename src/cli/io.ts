@@ -8,6 +8,7 @@ export function processIo(env: Io["env"]): Io {
     out: (text) => process.stdout.write(text),
     err: (text) => process.stderr.write(text),
     isTty: process.stdout.isTTY,
+    canAnswer: process.stdout.isTTY && process.stdin.isTTY,
     columns: process.stdout.columns,
     input: process.stdin,
     onInterrupt(listener) {

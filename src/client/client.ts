@@ -1,6 +1,7 @@
 import type { Account } from "../contract/account.ts";
 import type { Action, CreateAction } from "../contract/action.ts";
 import type { Decision } from "../contract/decision.ts";
+import type { DecisionFacts } from "../contract/decision-facts.ts";
 import type { Health } from "../contract/health.ts";
 import type { CallbackHost, CallbackHostList } from "../contract/callback-hosts.ts";
 import type { CreatedKey, CreateKey, KeyList } from "../contract/key.ts";
@@ -87,6 +88,9 @@ export function createClient(settings: ClientSettings) {
     },
     getTimeline: (id: string, options?: CallOptions) =>
       get<Timeline>(`/v1/actions/${encodeURIComponent(id)}/timeline`, options),
+    /** What a person is told before they decide on it. */
+    getDecisionFacts: (id: string, options?: CallOptions) =>
+      get<DecisionFacts>(`/v1/actions/${encodeURIComponent(id)}/facts`, options),
     /** By the `receipt_url` of an action, or what stands behind its `/r/`; no key counts. */
     getReceipt: (receipt: string, options?: CallOptions) =>
       get<Receipt>(`/r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {

@@ -76,6 +76,18 @@ export const API = {
     success: [200],
     errors: [...ALWAYS, "not_found"],
   },
+  getDecisionFacts: {
+    id: "getDecisionFacts",
+    method: "GET",
+    path: "/v1/actions/{id}/facts",
+    permission: "read",
+    tag: "Actions",
+    summary: "What a person is told before they decide on an action",
+    description:
+      "The lines that approval mail, pages, MCP question and command line show, masked, in their order, and why somebody should look twice. For programs that put the decision to a person themselves.",
+    success: [200],
+    errors: [...ALWAYS, "not_found"],
+  },
   getReceipt: {
     id: "getReceipt",
     method: "GET",

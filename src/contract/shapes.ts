@@ -4,6 +4,7 @@ import { Action, ActionId, CreateAction, FoundAction } from "./action.ts";
 import { AddCallbackHost, CallbackHost, CallbackHostList, RemoveCallbackHostQuery } from "./callback-hosts.ts";
 import { Credentials, LoggedIn, SignedUp } from "./credentials.ts";
 import { Decision } from "./decision.ts";
+import { DecisionFacts } from "./decision-facts.ts";
 import { EventText } from "./events.ts";
 import { type AnswerHeader, type RequestHeader, SECRET_PATH_HEADERS } from "./headers.ts";
 import { Health } from "./health.ts";
@@ -73,6 +74,10 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
   listActions: { query: ListQuery, answers: { 200: { description: "A page of actions.", schema: ActionPage } } },
   getAction: { id: ActionId, query: ReadQuery, answers: { 200: { description: "The action.", schema: Action } } },
   getTimeline: { id: ActionId, answers: { 200: { description: "Its timeline.", schema: Timeline } } },
+  getDecisionFacts: {
+    id: ActionId,
+    answers: { 200: { description: "Facts and risks.", schema: DecisionFacts } },
+  },
   getReceipt: {
     token: ReceiptToken,
     answers: {

@@ -1,5 +1,6 @@
 import type { Action } from "../domain/action.ts";
 import { isHeldIn } from "../domain/change.ts";
+import type { DecisionContext } from "../domain/decision-facts.ts";
 import { attemptMs } from "../domain/lease.ts";
 import { APPROVAL_LINK_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../domain/limits.ts";
 import type { Delivery, Notification } from "../domain/notification.ts";
@@ -21,6 +22,9 @@ export interface MailDeps {
   readonly approvalTtlHours: number | null;
   /** The whole URL of an action's receipt. */
   readonly receiptLink: (actionId: string) => string;
+  readonly contextOf: (action: Action) => Promise<DecisionContext>;
+  /** Where people reach the pages, without a trailing slash. */
+  readonly baseUrl: string;
   readonly attemptTimeoutMs: number;
   readonly recipients: Pick<Recipients, "mayMail">;
 }
@@ -57,7 +61,8 @@ async function approvalOf(
   if (!isHeldIn(action, run)) return DECIDED_BEFORE;
   const kept = await deps.linksOf(action, deps.clock.now());
   const links = { ...kept, expiresAt: earlierEnd(kept.expiresAt, deps.approvalTtlHours) };
-  return { event: "approval", to: owed.target, action, run, links, receiptUrl: deps.receiptLink(action.id) };
+  const [receiptUrl, context] = [deps.receiptLink(action.id), await deps.contextOf(action)];
+  return { event: "approval", to: owed.target, action, run, links, receiptUrl, context, baseUrl: deps.baseUrl };
 }
 
 /** Links are made when an action begins to be held; where it is cancelled before they end, they work no longer. */

@@ -50,7 +50,17 @@ export const HELD_PER_KEY_MAX = 10_000;
 export const HELD_REQUESTERS_SHOWN_MAX = 20;
 /** Of what a page counts, since the cost of a total would grow with the table. */
 export const COUNTED_MAX = 1_000;
-/** Newest actions for a host that are looked at to tell whether it was called before. */
+/** What is larger is told to whoever approves a request. */
+export const USUAL_URL_CHARS_MAX = 1_024;
+export const USUAL_HEADERS_BYTES_MAX = 4_096;
+export const USUAL_BODY_BYTES_MAX = 65_536;
+/** Characters of a body of which the escapes are read to find what they hide. */
+export const RISK_DECODED_CHARS_MAX = 65_536;
+/** Earlier rejections that are told of one by one, the newest; the others are counted. */
+export const REJECTIONS_SHOWN_MAX = 3;
+/** Characters of a host in the subject of a mail, of which many readers see 40; its end is kept. */
+export const SUBJECT_HOST_CHARS_MAX = 32;
+/** Newest actions for a host that are looked at to tell whether one of a key was approved and has completed. */
 export const HOST_ACTIONS_LOOKED_AT_MAX = 1_000;
 /** Actions that one step of a bulk retry begins again. */
 export const RETRY_BATCH_MAX = 50;
@@ -299,8 +309,6 @@ export const UNOPENED_NAMED_MAX = 10;
 export const TOOL_BODY_BYTES_MAX = 16_384;
 /** Bytes of bodies that are read for a page of actions in a tool result; one action always fits. */
 export const TOOL_LIST_BYTES_MAX = 262_144;
-/** Characters of a path or host in a question that is put to a person (hostile M11). */
-export const QUESTION_CHARS_MAX = 200;
 /** How long a question may be answered (hostile M1), and how many of one key's may be open where a call waits for it. */
 export const QUESTION_MS = 10 * MINUTE_MS;
 export const QUESTIONS_OPEN_MAX = 20;

@@ -35,6 +35,12 @@ export function visibleText(text: string, { mark = inAngles, keepsLines = false 
   return shown + text.slice(shownTo);
 }
 
+/** Whether the text holds a character that `visibleText` would show as a code; newlines and tabs are let be. */
+export function hasUnseen(text: string): boolean {
+  for (const { 0: run, index } of text.matchAll(UNSEEN_IN_LINES)) if (!isOfEmoji(run, text, index)) return true;
+  return false;
+}
+
 function isOfEmoji(run: string, text: string, at: number): boolean {
   return OF_EMOJI.test(run) && EMOJI.test(text.slice(Math.max(0, at - 2), at));
 }

@@ -1,11 +1,13 @@
-import { maskedAction, maskedActor } from "../contract/masked.ts";
+import { factsOf } from "../contract/decision-facts.ts";
+import { maskedActor } from "../contract/masked.ts";
+import { moment, who } from "../domain/decision-facts.ts";
+import { subjectOf } from "../domain/mail-subject.ts";
 import { maskText } from "../domain/mask.ts";
 import { visibleText } from "../domain/visible.ts";
 import type { ApprovalMail, DecidedMail } from "../ports/mailer.ts";
 import { approvalMailHtml, decidedMailHtml } from "../web/mail.tsx";
 import { type MailPart, type MailRequest, mailRequest } from "../web/mail-request.ts";
 import { waitingWords } from "../web/summary.ts";
-import { actorWords } from "../web/words.ts";
 
 /** What a mail says, in both of its parts. */
 export interface Letter {
@@ -17,41 +19,37 @@ export interface Letter {
 /** How the links of a mail work: `confirm` asks once more, `one_click` decides at once (decisions 7). */
 export type LinkManner = "confirm" | "one_click";
 
-/** The question: who asks for what, masked, the two links, and until when they work. */
-export function approvalLetter({ action, links, receiptUrl }: ApprovalMail, manner: LinkManner): Letter {
+/** The question: what is to be known of the request, masked, the two links, and until when they work. */
+export function approvalLetter(mail: ApprovalMail, manner: LinkManner): Letter {
+  const { action, links, receiptUrl, context, baseUrl } = mail;
   const request = mailRequest(action);
-  const subject = subjectOf(request);
+  const { facts, risks } = factsOf(action, context, baseUrl);
+  const subject = approvalSubject(request);
   const waiting = waitingWords(action);
-  const facts = [
-    ["Asked by", whoOf(maskedAction(action).createdBy)],
-    ["At", moment(action.createdAt)],
-    ["Attempts", `at most ${action.retries}`],
-    ...(request.callback === null ? [] : [["Callback", visibleText(request.callback)] as const]),
-    ["Action", action.id],
-  ] as const;
   const terms = `${TERMS[manner]} They work until ${moment(links.expiresAt)}, for one decision.`;
   const text = [
     `Send this request? ${waiting}`,
-    quoted(request.method, request.url),
-    factsText(facts),
+    ...(risks.length === 0 ? [] : [risks.map((risk) => `! ${visibleText(risk.text)}`).join("\n")]),
+    factsText(facts.map(({ label, value }) => [label, visibleText(value)])),
     ...(request.headers === null ? [] : [`Headers:\n${quoted("", request.headers)}`]),
-    request.body === null ? "No body is sent." : `Body (${request.bodyKind}):\n${quoted("", request.body)}`,
+    ...(request.body === null ? [] : [`Body (${request.bodyKind}):\n${quoted("", request.body)}`]),
     "Lines behind | are the request, masked: secrets are shown as ••••.",
     `Approve:\n${links.approve}`,
     `Reject:\n${links.reject}`,
     terms,
-    `Details and what becomes of it:\n${receiptUrl}`,
+    `Details and result:\n${receiptUrl}`,
     "Whoever has this mail can decide: do not pass it on.",
   ].join("\n\n");
-  return { subject, text, html: approvalMailHtml({ subject, waiting, request, facts, links, receiptUrl, terms }) };
+  const html = approvalMailHtml({ subject, waiting, request, facts, risks, links, receiptUrl, terms });
+  return { subject, text, html };
 }
 
 /** The answer that somebody else gave. */
 export function decidedLetter(mail: DecidedMail): Letter {
   const { action, decision, actor, reason, at, receiptUrl } = mail;
   const request = mailRequest(action);
-  const subject = `Re: ${subjectOf(request)}`;
-  const sentence = `${decision === "approved" ? "Approved" : "Rejected"} by ${whoOf(maskedActor(actor))}`;
+  const subject = `Re: ${approvalSubject(request)}`;
+  const sentence = `${decision === "approved" ? "Approved" : "Rejected"} by ${visibleText(who(maskedActor(actor)))}`;
   const facts = [
     ["At", moment(at)],
     ...(reason === null ? [] : [["Reason", visibleText(maskText(reason))] as const]),
@@ -59,9 +57,9 @@ export function decidedLetter(mail: DecidedMail): Letter {
   ] as const;
   const text = [
     `${sentence}. There is nothing left for you to decide; the links of the mail before this one lead to the receipt.`,
-    quoted(request.method, request.url),
+    quoted(request.method, { lines: [request.url], note: null }),
     factsText(facts),
-    `Details and what becomes of it:\n${receiptUrl}`,
+    `Details and result:\n${receiptUrl}`,
   ].join("\n\n");
   return { subject, text, html: decidedMailHtml({ subject, sentence, request, facts, receiptUrl }) };
 }
@@ -73,17 +71,10 @@ const TERMS: Readonly<Record<LinkManner, string>> = {
 
 const SUBJECT_CHARS_MAX = 70;
 
-/** The verb first, then method and host; the query stays out of it. One line whatever the URL holds. */
-function subjectOf({ method, host, url }: MailRequest): string {
-  const [line = ""] = url.lines;
-  const [path = ""] = line.slice(line.indexOf("//") + 2 + host.length).split("?");
-  const whole = Array.from(visibleText(`Approve? ${method} ${host}${path}`));
-  return whole.length <= SUBJECT_CHARS_MAX ? whole.join("") : `${whole.slice(0, SUBJECT_CHARS_MAX - 1).join("")}…`;
-}
-
-function whoOf(actor: string): string {
-  const { name, way } = actorWords(actor);
-  return visibleText(`${name}, ${way}`);
+/** The query stays out of it. One line whatever the URL holds. */
+function approvalSubject({ method, host, url }: MailRequest): string {
+  const [path = ""] = url.slice(url.indexOf("//") + 2 + host.length).split("?");
+  return subjectOf({ method, host }, visibleText(path), SUBJECT_CHARS_MAX);
 }
 
 /** Foreign lines, each marked as such, so that none can pass for ours. */
@@ -95,18 +86,4 @@ function quoted(head: string, { lines, note }: MailPart): string {
 
 function factsText(facts: readonly (readonly [name: string, value: string])[]): string {
   return facts.map(([name, value]) => `${name}: ${value}`).join("\n");
-}
-
-const MOMENT = new Intl.DateTimeFormat("en-GB", {
-  timeZone: "UTC",
-  day: "numeric",
-  month: "short",
-  year: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-});
-
-/** A mail does not know where it is read. */
-function moment(at: Date): string {
-  return `${MOMENT.format(at)} UTC`;
 }

@@ -1,5 +1,6 @@
 import type { Action } from "../domain/action.ts";
 import type { Actor } from "../domain/actor.ts";
+import type { DecisionContext } from "../domain/decision-facts.ts";
 import type { Delivery } from "../domain/notification.ts";
 import type { SendLimits } from "./sender.ts";
 
@@ -18,6 +19,9 @@ export interface ApprovalMail extends AboutAction {
   readonly event: "approval";
   /** Whole URLs; who has one can decide. */
   readonly links: { readonly approve: string; readonly reject: string; readonly expiresAt: Date };
+  readonly context: DecisionContext;
+  /** Where people reach the pages, without a trailing slash. */
+  readonly baseUrl: string;
 }
 
 /** Answers an approval mail: somebody else has decided. */

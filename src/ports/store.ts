@@ -7,6 +7,7 @@ import type { KeyKind } from "../domain/dedupe.ts";
 import type { Notification, NotificationChange, NotificationStatus } from "../domain/notification.ts";
 import type { Asleep, Happened } from "../domain/overview.ts";
 import type { Owed, OwedKind } from "../domain/owed.ts";
+import type { HostOfKey } from "../domain/host-of-key.ts";
 import type { Requester } from "../domain/requester.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
 import type { AccountStore } from "./accounts.ts";
@@ -237,8 +238,11 @@ export interface ActionStore extends Queue<Action> {
   list(query: ActionQuery): Promise<ActionPage>;
   /** How many a list would find, up to the query's limit and within the rows that one page looks at. */
   count(query: ActionQuery): Promise<Counted>;
-  /** Which of these hosts the account has called, as far as its newest actions for each of them tell. */
-  calledHosts(accountId: string, hostnames: readonly string[]): Promise<ReadonlySet<string>>;
+  /**
+   * To which of these hosts a held call of the key was approved and has completed, as `hostOfKey` names them, as far as the
+   * newest actions of the account for each host tell.
+   */
+  approvedHosts(accountId: string, asked: readonly HostOfKey[]): Promise<ReadonlySet<string>>;
   /**
    * What awaits approval in an account, or of one key alone, behind what a page before has named or an action. Where
    * several keys ask, a page takes in turns the oldest of each.

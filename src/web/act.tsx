@@ -16,6 +16,8 @@ export interface ActProps {
   readonly role: Role;
   /** An attempt may have been received. */
   readonly isUnknown: boolean;
+  /** A person has rejected it: no button that stands out sends it all the same. */
+  readonly isRejected: boolean;
   readonly problem?: string;
   readonly reason?: string;
 }
@@ -67,10 +69,25 @@ function CancelForm({ action, visitor, reason = "" }: ActProps) {
   );
 }
 
-/** One yes releases one run: whoever may say it is offered to say it along with the retry. */
-function RetryForm({ action, visitor, role, isUnknown, reason = "" }: ActProps) {
+/** One approval releases one run: whoever may give it is offered to give it along with the retry. */
+function RetryForm({ action, visitor, role, isUnknown, isRejected, reason = "" }: ActProps) {
   const question = `Retry ${callOf(action)}?`;
-  const needsYes = action.approve && mayDo(role, "approve");
+  const needsApproval = action.approve && mayDo(role, "approve");
+  const only = (
+    <Button
+      name="decision"
+      value="retry"
+      look={needsApproval && !isRejected ? "plain" : "main"}
+      hotkey={{ key: "r", question }}
+    >
+      {needsApproval ? "Retry only" : "Retry"}
+    </Button>
+  );
+  const andApprove = needsApproval ? (
+    <Button name="decision" value="retry_and_approve" look={isRejected ? "plain" : "main"}>
+      Retry and approve
+    </Button>
+  ) : null;
   return (
     <form method="post" action={actionPath(action.id)}>
       <FormToken visitor={visitor} />
@@ -85,16 +102,7 @@ function RetryForm({ action, visitor, role, isUnknown, reason = "" }: ActProps) 
         </Notice>
       ) : null}
       <ReasonField reason={reason} />
-      <div class="buttons">
-        {needsYes ? (
-          <Button name="decision" value="retry_and_approve">
-            Retry and approve
-          </Button>
-        ) : null}
-        <Button name="decision" value="retry" look={needsYes ? "plain" : "main"} hotkey={{ key: "r", question }}>
-          {needsYes ? "Retry only" : "Retry"}
-        </Button>
-      </div>
+      <div class="buttons">{isRejected ? [only, andApprove] : [andApprove, only]}</div>
     </form>
   );
 }

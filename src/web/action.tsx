@@ -1,6 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { maskedEntry } from "../contract/masked.ts";
 import { type Action, nextRetryAt } from "../domain/action.ts";
+import type { DecisionContext } from "../domain/decision-facts.ts";
 import type { Pause } from "../domain/pause.ts";
 import { type Role, seesSecrets } from "../domain/roles.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
@@ -8,6 +9,7 @@ import { Act } from "./act.tsx";
 import { Answer } from "./answer.tsx";
 import { Code } from "./code.tsx";
 import { lastDecision } from "./decided.ts";
+import { WhatIsAsked } from "./decision-facts.tsx";
 import { Foreign } from "./foreign.tsx";
 import { Button, FormToken } from "./form.tsx";
 import { Who } from "./happening.tsx";
@@ -29,6 +31,8 @@ export interface ActionProps {
   readonly timeline: readonly TimelineEntry[];
   readonly visitor: Visitor;
   readonly role: Role;
+  /** What is to be known of a held one; null: there is nothing to decide. */
+  readonly context: DecisionContext | null;
   /** What keeps it from being sent now, if it waits to be. */
   readonly pause: Pause | null;
   /** Path of the receipt page. */
@@ -46,9 +50,10 @@ export function actionPage(props: ActionProps): string {
   const action = shown(props.action);
   // Nobody decides on what they have not come past: a held request comes first, else what was answered.
   const isHeld = action.status === "awaiting_approval";
+  const isRejected = lastDecision(timeline)?.type === "rejected";
   const isPaused = action.status === "pending" && props.pause !== null;
   const request = (
-    <RequestView action={action} tellsCallback={isHeld}>
+    <RequestView action={action} isAsked={isHeld}>
       {seesSecrets(role) ? <RevealForm {...props} /> : null}
     </RequestView>
   );
@@ -68,13 +73,14 @@ export function actionPage(props: ActionProps): string {
         </h1>
         <div id="state" class="head" data-live="">
           <StatusChip status={action.status} />
-          {isPaused ? null : <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>}
+          {isPaused ? null : <p>{summaryOf(action, isRejected)}</p>}
           {isPaused && props.pause !== null ? <PausedNotice pause={props.pause} /> : null}
         </div>
       </div>
+      {props.context === null ? null : <WhatIsAsked action={props.action} context={props.context} />}
       {isHeld ? request : answer}
       <div id="act" data-live="">
-        <Act {...props} action={action} isUnknown={hasUnknown(timeline)} />
+        <Act {...props} action={action} isUnknown={hasUnknown(timeline)} isRejected={isRejected} />
       </div>
       <div id="drawn" data-live="">
         <Scale timeline={timeline} now={now} />
@@ -84,7 +90,7 @@ export function actionPage(props: ActionProps): string {
       </div>
       {isHeld ? answer : request}
       <div id="facts" data-live="">
-        <ActionFacts action={action} rows={rowsOf(action, receiptUrl)} />
+        <ActionFacts action={action} rows={rowsOf(action, receiptUrl, isHeld)} />
       </div>
       <Code action={props.action} baseUrl={props.baseUrl} />
     </Layout>,
@@ -108,17 +114,18 @@ function RevealForm({ action, visitor }: Pick<ActionProps, "action" | "visitor">
   );
 }
 
-function rowsOf(action: Action, receiptUrl: string): NonNullable<ActionFactsProps["rows"]> {
+/** Of a held one the facts are told above. */
+function rowsOf(action: Action, receiptUrl: string, isHeld: boolean): NonNullable<ActionFactsProps["rows"]> {
   const { createdBy, dedupe, idempotencyKey, callback, notifyEmail, onUnknown } = action;
   const next = nextRetryAt(action);
   const theirs = (text: string | null) => (text === null ? null : <Foreign text={text} />);
   return [
-    ["Asked by", <Who actor={createdBy} />],
+    ["Requested by", isHeld ? null : <Who actor={createdBy} />],
     ["Next attempt", next === null ? null : <Time at={next} />],
     ["After an unknown outcome", onUnknown === "stop" ? "It stops" : null],
     ["Dedupe key", theirs(dedupe)],
     ["Idempotency-Key of its creation", theirs(idempotencyKey)],
-    ["Callback", theirs(callback)],
+    ["Callback", isHeld ? null : theirs(callback)],
     ["Approval mail", theirs(notifyEmail)],
     ["Receipt", <a href={receiptUrl}>Open the receipt</a>],
   ];

@@ -1,75 +1,62 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
+import type { Decision } from "../domain/approval-link.ts";
+import type { DecisionContext } from "../domain/decision-facts.ts";
 import { REASON_CHARS_MAX } from "../domain/limits.ts";
-import type { Unusual } from "../domain/unusual.ts";
 import { visibleText } from "../domain/visible.ts";
+import { WhatIsAsked } from "./decision-facts.tsx";
 import { Button, Field, FormToken } from "./form.tsx";
-import { Who } from "./happening.tsx";
 import { Layout } from "./layout.tsx";
-import { Facts, Notice, Time } from "./parts.tsx";
+import { Notice, Time } from "./parts.tsx";
 import { render } from "./render.ts";
 import { RequestView } from "./request.tsx";
 import { shown } from "./shown.ts";
 import { waitingWords } from "./summary.ts";
-import { UnusualChips } from "./unusual.tsx";
 import type { Visitor } from "./visitor.ts";
 
 export interface ConfirmProps {
   readonly action: Action;
   readonly expiresAt: Date;
-  readonly unusual: readonly Unusual[];
+  readonly context: DecisionContext;
+  /** Which of the two links of the mail was followed. */
+  readonly decision: Decision;
   /** What was wrong with what was sent before; what was typed stands there still. */
   readonly problem?: string;
   readonly reason?: string;
 }
 
-/** What an approval link opens: the exact request, masked, and two buttons of one size (decisions 7, hostile 7). */
+/** What an approval link opens: the exact request, masked, and two buttons of one size, first the one of the link. */
 export function confirmPage(props: ConfirmProps): string {
+  const { expiresAt, decision } = props;
   const action = shown(props.action);
+  const verb = decision === "approve" ? "Approve" : "Reject";
   return render(
-    <Layout title="Approve a request?" isAlone>
+    <Layout title={`${verb} a request?`} isAlone>
       <div class="head">
         <p class="quiet small">Approval</p>
-        <h1>Approve this request?</h1>
+        <h1>{verb} this request?</h1>
         <p>{waitingWords(action)}</p>
-        <UnusualChips unusual={props.unusual} />
       </div>
-      <section class="card" aria-label="What is asked for">
-        <Asked action={action} expiresAt={props.expiresAt} />
-      </section>
+      <WhatIsAsked
+        action={props.action}
+        context={props.context}
+        rows={[["Link works until", <Time at={expiresAt} />]]}
+      />
       <RequestView action={action} isAsked />
       <section class="card" aria-labelledby="decision">
         <h2 id="decision">Your decision</h2>
         {props.problem === undefined ? null : <Notice tone="bad">{props.problem}</Notice>}
-        <DecisionForm reason={props.reason} />
+        <DecisionForm reason={props.reason} main={decision} />
       </section>
       <p class="foot">Secrets are shown as ••••; the request is sent with them.</p>
     </Layout>,
   );
 }
 
-/** Who asks for what, in our words, above what is in theirs. */
-export function Asked({ action, expiresAt }: { readonly action: Action; readonly expiresAt: Date | null }) {
-  return (
-    <Facts
-      rows={[
-        [
-          "Call",
-          <>
-            <b>{action.method}</b> to <b class="theirs">{action.host}</b>
-          </>,
-        ],
-        ["Asked by", <Who actor={action.createdBy} />],
-        ["Asked at", <Time at={action.createdAt} />],
-        ["Attempts", action.retries === 1 ? "one" : `up to ${action.retries}, until one succeeds`],
-        ["Link works until", expiresAt === null ? null : <Time at={expiresAt} />],
-      ]}
-    />
-  );
-}
-
 export interface DecisionFormProps {
   readonly reason?: string | undefined;
+  /** The first button, and the one that stands out; approve unless it is said. */
+  readonly main?: Decision;
   /** Of a page of the inbox: whose session it is. */
   readonly visitor?: Visitor;
   /** Which run was looked at; a link knows its own. */
@@ -81,8 +68,20 @@ export interface DecisionFormProps {
 }
 
 /** The two buttons, and a word with them. */
-export function DecisionForm({ reason = "", visitor, run, path, about }: DecisionFormProps) {
+export function DecisionForm({ reason = "", main = "approve", visitor, run, path, about }: DecisionFormProps) {
   const call = about === undefined ? "" : `${about.method} ${visibleText(about.host)}`;
+  const hotkeyOf = (key: "a" | "x", verb: string) =>
+    about === undefined ? {} : { hotkey: { key, question: `${verb} ${call}?` } };
+  const approve = (
+    <Button name="decision" value="approve" look={main === "approve" ? "main" : "plain"} {...hotkeyOf("a", "Approve")}>
+      Approve
+    </Button>
+  );
+  const reject = (
+    <Button name="decision" value="reject" look={main === "reject" ? "danger" : "bad"} {...hotkeyOf("x", "Reject")}>
+      Reject
+    </Button>
+  );
   return (
     <form method="post" action={path}>
       {visitor === undefined ? null : <FormToken visitor={visitor} />}
@@ -92,27 +91,11 @@ export function DecisionForm({ reason = "", visitor, run, path, about }: Decisio
         label="Reason"
         type="lines"
         value={reason}
-        hint="If you like. Whoever asked reads it, and it stands on the receipt."
+        hint="Optional. Shown to the requester and on the receipt."
         charsMax={REASON_CHARS_MAX}
         idSuffix={about === undefined ? "" : `-${about.id}`}
       />
-      <div class="choices">
-        <Button
-          name="decision"
-          value="approve"
-          {...(about === undefined ? {} : { hotkey: { key: "a", question: `Approve ${call}?` } })}
-        >
-          Approve
-        </Button>
-        <Button
-          name="decision"
-          value="reject"
-          look="bad"
-          {...(about === undefined ? {} : { hotkey: { key: "x", question: `Reject ${call}?` } })}
-        >
-          Reject
-        </Button>
-      </div>
+      <div class="choices">{main === "approve" ? [approve, reject] : [reject, approve]}</div>
     </form>
   );
 }

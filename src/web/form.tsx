@@ -71,7 +71,7 @@ export function Field(props: FieldProps) {
 }
 
 export interface ButtonProps {
-  readonly look?: "main" | "plain" | "bad" | "link";
+  readonly look?: "main" | "plain" | "bad" | "danger" | "link";
   /** What the form says when this button sends it. */
   readonly name?: string;
   readonly value?: string;

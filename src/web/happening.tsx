@@ -1,11 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
+import { actorWords } from "../domain/actor.ts";
 import { type OutcomeKind, statusSentence } from "../domain/outcome.ts";
 import type { Happening } from "../domain/timeline.ts";
 import type { Decided } from "./decided.ts";
 import { Foreign } from "./foreign.tsx";
 import { Time, type Tone } from "./parts.tsx";
-import { actorWords, counted, duration, mailName } from "./words.ts";
+import { counted, duration, mailName } from "./words.ts";
 
 /** What is told of something that happened. */
 export interface Words {

@@ -1,27 +1,27 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
-import type { Unusual } from "../domain/unusual.ts";
-import { Asked, DecisionForm } from "./confirm.tsx";
+import type { DecisionContext } from "../domain/decision-facts.ts";
+import { DecisionForm } from "./confirm.tsx";
+import { WhatIsAsked } from "./decision-facts.tsx";
 import { Layout } from "./layout.tsx";
 import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";
 import { RequestView } from "./request.tsx";
 import { shown } from "./shown.ts";
 import { waitingWords } from "./summary.ts";
-import { UnusualChips } from "./unusual.tsx";
 import type { Visitor } from "./visitor.ts";
 
 export interface HeldProps {
   readonly action: Action;
   readonly visitor: Visitor;
-  readonly unusual: readonly Unusual[];
+  readonly context: DecisionContext;
   /** What was wrong with what was sent before; what was typed stands there still. */
   readonly problem?: string;
   readonly reason?: string;
 }
 
 /** One request of the inbox, whole but for its secrets, and the decision on it. */
-export function heldPage({ visitor, unusual, problem, reason, ...props }: HeldProps): string {
+export function heldPage({ visitor, context, problem, reason, ...props }: HeldProps): string {
   const action = shown(props.action);
   return render(
     <Layout title={`Approve ${action.method} ${action.host}?`} place="Approvals" visitor={visitor} follows={action.id}>
@@ -31,11 +31,8 @@ export function heldPage({ visitor, unusual, problem, reason, ...props }: HeldPr
         </p>
         <h1>Approve this request?</h1>
         <p>{waitingWords(action)}</p>
-        <UnusualChips unusual={unusual} />
       </div>
-      <section class="card" aria-label="What is asked for">
-        <Asked action={action} expiresAt={null} />
-      </section>
+      <WhatIsAsked action={props.action} context={context} />
       <RequestView action={action} isAsked />
       <section class="card" aria-labelledby="decision">
         <h2 id="decision">Your decision</h2>

@@ -1,14 +1,16 @@
 /** @jsxImportSource hono/jsx */
 import { maskedEntry } from "../contract/masked.ts";
+import { factsOf } from "../contract/decision-facts.ts";
 import type { Action } from "../domain/action.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import { COUNTED_MAX } from "../domain/limits.ts";
-import type { Unusual } from "../domain/unusual.ts";
+import { type DecisionContext, NO_CONTEXT } from "../domain/decision-facts.ts";
 import type { Requester } from "../domain/requester.ts";
 import { type Decided, lastDecision } from "./decided.ts";
 import { DecisionForm } from "./confirm.tsx";
+import { DecisionFactList, Risks } from "./decision-facts.tsx";
 import { Foreign } from "./foreign.tsx";
-import { By, Who } from "./happening.tsx";
+import { By } from "./happening.tsx";
 import { EVERYTHING, Layout } from "./layout.tsx";
 import { Ago, Notice } from "./parts.tsx";
 import { render } from "./render.ts";
@@ -16,7 +18,6 @@ import { RequestParts } from "./request.tsx";
 import { shown } from "./shown.ts";
 import { waitingWords } from "./summary.ts";
 import type { Visitor } from "./visitor.ts";
-import { UnusualChips } from "./unusual.tsx";
 
 /** What somebody has just decided, or found decided. */
 export interface InboxOutcome {
@@ -29,8 +30,8 @@ export interface InboxProps {
   readonly visitor: Visitor;
   /** Oldest first. */
   readonly actions: readonly Action[];
-  /** What is unusual about each, by its id. */
-  readonly unusual: ReadonlyMap<string, readonly Unusual[]>;
+  /** What is to be known of each, by its id. */
+  readonly contexts: ReadonlyMap<string, DecisionContext>;
   /** Behind which the next page begins; null when there is none. */
   readonly after: string | null;
   readonly requesters: readonly Requester[];
@@ -41,7 +42,7 @@ export interface InboxProps {
 }
 
 /** What waits for a person: each request whole, with its decision. */
-export function inboxPage({ visitor, actions, unusual, after, requesters, by, outcome, now }: InboxProps): string {
+export function inboxPage({ visitor, actions, contexts, after, requesters, by, outcome, now }: InboxProps): string {
   const count = actions.length;
   const title = count === 0 ? "Approvals" : `(${count}${after === null ? "" : "+"}) Approvals`;
   return render(
@@ -58,7 +59,7 @@ export function inboxPage({ visitor, actions, unusual, after, requesters, by, ou
       </div>
       <ol id="waiting" class="cards" data-live="items">
         {actions.map((action) => (
-          <Held action={action} unusual={unusual.get(action.id) ?? []} visitor={visitor} now={now} />
+          <Held action={action} context={contexts.get(action.id) ?? NO_CONTEXT} visitor={visitor} now={now} />
         ))}
       </ol>
       <div id="empty" data-live="">
@@ -118,14 +119,15 @@ function countOf(count: number, isMore: boolean, isShared: boolean): string {
 
 interface HeldProps {
   readonly action: Action;
-  readonly unusual: readonly Unusual[];
+  readonly context: DecisionContext;
   readonly visitor: Visitor;
   readonly now: Date;
 }
 
-/** One request: who asks for what, since when, what is unusual about it, all of it, and the two buttons. */
-function Held({ unusual, visitor, now, ...props }: HeldProps) {
+/** One request: who asks for what, since when, what is risky about it, all of it, and the two buttons. */
+function Held({ context, visitor, now, ...props }: HeldProps) {
   const action = shown(props.action);
+  const { facts, risks } = factsOf(props.action, context, "");
   const path = `/approvals/${action.id}`;
   return (
     <li id={action.id} class="card held">
@@ -136,12 +138,15 @@ function Held({ unusual, visitor, now, ...props }: HeldProps) {
           </a>
         </h2>
         <p class="quiet small">
-          <Who actor={action.createdBy} />, <Ago at={action.createdAt} now={now} />
+          <Ago at={action.createdAt} now={now} />
         </p>
         {action.run === 1 && action.callback === null ? null : <p class="small">{waitingWords(action)}</p>}
-        <UnusualChips unusual={unusual} />
+        <Risks risks={risks} />
       </div>
-      <RequestParts action={action} isLow tellsCallback />
+      <div class="asked" data-asked="">
+        <DecisionFactList facts={facts} />
+        <RequestParts action={action} isLow isAsked />
+      </div>
       <p class="notice notice-wait" data-gone="" hidden>
         Somebody has decided on this meanwhile.
       </p>

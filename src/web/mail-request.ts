@@ -1,8 +1,8 @@
 import type { Action, HttpMethod } from "../domain/action.ts";
 import { MAIL_PART_BYTES_MAX } from "../domain/limits.ts";
+import { sizeWords } from "../domain/size.ts";
 import { setOut } from "./json-text.ts";
 import { shown } from "./shown.ts";
-import { sizeOf } from "./words.ts";
 
 /** A part of a request as a mail shows it. */
 export interface MailPart {
@@ -16,28 +16,25 @@ export interface MailRequest {
   readonly method: HttpMethod;
   /** In its ASCII form. */
   readonly host: string;
-  /** As it is sent. */
-  readonly url: MailPart;
+  /** As it is sent, whole. */
+  readonly url: string;
   /** One a line; null: there are none. */
   readonly headers: MailPart | null;
   readonly body: MailPart | null;
   /** What kind of body it is, and of which size. */
   readonly bodyKind: string;
-  /** Where news of it is posted; null: nowhere. */
-  readonly callback: string | null;
 }
 
 export function mailRequest(action: Action): MailRequest {
-  const { method, host, url, headers, body, callback } = shown(action);
+  const { method, host, url, headers, body } = shown(action);
   const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
   return {
     method,
     host,
-    url: partOf(url),
+    url,
     headers: lines.length === 0 ? null : partOf(lines.join("\n")),
     body: body === null ? null : partOf(setOut(body)),
-    bodyKind: body === null ? "" : `JSON, ${sizeOf(body)}`,
-    callback,
+    bodyKind: body === null ? "" : `JSON, ${sizeWords(Buffer.byteLength(body))}`,
   };
 }
 

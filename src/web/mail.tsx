@@ -1,6 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
+import type { DecisionFacts, Fact } from "../domain/decision-facts.ts";
+import { normalTarget } from "../domain/normal-target.ts";
 import { Foreign } from "./foreign.tsx";
 import type { MailPart, MailRequest } from "./mail-request.ts";
 import { render } from "./render.ts";
@@ -10,8 +12,8 @@ export interface ApprovalMailProps {
   /** How things stand with it. */
   readonly waiting: string;
   readonly request: MailRequest;
-  /** Names and values, in our words; the values are somebody's. */
-  readonly facts: readonly (readonly [name: string, value: string])[];
+  readonly facts: readonly Fact[];
+  readonly risks: DecisionFacts["risks"];
   readonly links: { readonly approve: string; readonly reject: string };
   readonly receiptUrl: string;
   /** What following a link does, and until when. */
@@ -20,7 +22,7 @@ export interface ApprovalMailProps {
 
 /** The HTML part of an approval mail: one column, no picture, two buttons of one size (decisions 7). */
 export function approvalMailHtml(props: ApprovalMailProps): string {
-  const { subject, waiting, request, facts, links, receiptUrl, terms } = props;
+  const { subject, waiting, request, facts, risks, links, receiptUrl, terms } = props;
   return render(
     <Letter subject={subject}>
       <h1 style={TITLE}>Send this request?</h1>
@@ -28,16 +30,18 @@ export function approvalMailHtml(props: ApprovalMailProps): string {
       <p class="card" style={`${BOX};font-size:16px`}>
         <b>{request.method}</b> <b style={MONO}>{<Foreign text={request.host} />}</b>
       </p>
-      <Facts rows={facts} />
-      <Part title="URL" part={request.url} isAddress />
-      {request.headers === null ? null : <Part title="Headers" part={request.headers} />}
-      {request.body === null ? (
-        <p class="quiet" style={`${QUIET};margin-top:16px`}>
-          No body is sent.
-        </p>
-      ) : (
-        <Part title={`Body (${request.bodyKind})`} part={request.body} />
+      {risks.length === 0 ? null : (
+        <div class="risk" style={RISK}>
+          {risks.map(({ text }) => (
+            <p style="margin:4px 0">
+              <Foreign text={text} />
+            </p>
+          ))}
+        </div>
       )}
+      <Facts rows={facts.map((fact) => [fact.label, valueOf(fact)])} />
+      {request.headers === null ? null : <Part title="Headers" part={request.headers} />}
+      {request.body === null ? null : <Part title={`Body (${request.bodyKind})`} part={request.body} />}
       <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
         <tr>
           <Choice href={links.approve} word="Approve" colour="#11683a" />
@@ -48,7 +52,7 @@ export function approvalMailHtml(props: ApprovalMailProps): string {
       <p style={SMALL}>{terms}</p>
       <p style={SMALL}>
         <a class="link" href={receiptUrl} style={LINK}>
-          Details and what becomes of it
+          Details and result
         </a>
       </p>
       <p class="quiet" style={QUIET}>
@@ -80,11 +84,11 @@ export function decidedMailHtml({ subject, sentence, request, facts, receiptUrl 
       <p class="card" style={`${BOX};font-size:16px`}>
         <b>{request.method}</b> <b style={MONO}>{<Foreign text={request.host} />}</b>
       </p>
-      <Facts rows={facts} />
-      <Part title="URL" part={request.url} isAddress />
+      <Facts rows={facts.map(([name, value]) => [name, <Foreign text={value} />])} />
+      <Part title="URL" part={{ lines: [request.url], note: null }} isAddress />
       <p style={`${SMALL};margin-top:16px`}>
         <a class="link" href={receiptUrl} style={LINK}>
-          Details and what becomes of it
+          Details and result
         </a>
       </p>
     </Letter>,
@@ -97,7 +101,7 @@ export function decidedMailHtml({ subject, sentence, request, facts, receiptUrl 
  */
 const SHEET = `:root{color-scheme:light dark}bdi i{font-style:normal;color:#805000;background:#fcefd2}@media (prefers-color-scheme:dark){
 .page{background:#13161a!important;color:#e5e8ec!important}.card{background:#1f242a!important;border-color:#39424c!important}
-.quiet{color:#a1aab5!important}.link{color:#95b4ff!important}bdi i{color:#f1c56f;background:#33270b}}`;
+.quiet{color:#a1aab5!important}.risk{color:#f1c56f!important;background:#33270b!important}.link{color:#95b4ff!important}bdi i{color:#f1c56f;background:#33270b}}`;
 
 const SANS = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
 const MONO = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace";
@@ -110,6 +114,7 @@ const HEAD = "margin:16px 0 6px;font-size:13px;line-height:1.4;color:#59626d";
 const BOX =
   "margin:0;padding:12px;background:#ffffff;border:1px solid #dfe3e8;border-radius:6px;overflow-wrap:anywhere";
 const LINK = "color:#1f4fbf";
+const RISK = `${SMALL};margin:8px 0 0;padding:8px 12px;color:#805000;background:#fcefd2;border-radius:6px;overflow-wrap:anywhere`;
 
 interface LetterProps {
   readonly subject: string;
@@ -155,20 +160,44 @@ function Letter({ subject, children }: LetterProps) {
 /** Fixed, or a long line would make the column as wide as itself. */
 const FRAME = "max-width:600px;table-layout:fixed";
 
-function Facts({ rows }: { readonly rows: ApprovalMailProps["facts"] }) {
+function Facts({ rows }: { readonly rows: readonly (readonly [name: string, value: Child])[] }) {
   return (
-    <table role="presentation" cellpadding="0" cellspacing="0" style="margin:16px 0 0;width:100%">
+    <table role="presentation" cellpadding="0" cellspacing="0" style="margin:16px 0 0;width:100%;table-layout:fixed">
       {rows.map(([name, value]) => (
         <tr>
           <td class="quiet" valign="top" style={`${FACT};width:108px;color:#59626d`}>
             {name}
           </td>
           <td valign="top" style={FACT}>
-            <Foreign text={value} />
+            {value}
           </td>
         </tr>
       ))}
     </table>
+  );
+}
+
+/** A link where it is ours, an address in the letters of one, else text. */
+function valueOf({ name, value }: Fact): Child {
+  if (name === "action") {
+    return (
+      <a class="link" href={value} style={LINK}>
+        {value}
+      </a>
+    );
+  }
+  const host = name === "url" || name === "callback" ? (normalTarget(value)?.host ?? null) : null;
+  if (host === null) return <Foreign text={value} />;
+  const start = value.indexOf("//") + "//".length;
+  // The host stays in one piece where a line can hold it.
+  return (
+    <span dir="ltr" style={`${MONO};font-size:13px;word-break:break-all`}>
+      <Foreign text={value.slice(0, start)} />
+      <b style="display:inline-block;max-width:100%">
+        <Foreign text={value.slice(start, start + host.length)} />
+      </b>
+      <Foreign text={value.slice(start + host.length)} />
+    </span>
   );
 }
 

@@ -8,7 +8,7 @@ import { Table } from "./parts.tsx";
 
 export interface RequestViewProps {
   readonly action: Action;
-  /** Somebody has to decide on it: they are told whose words these are. */
+  /** Somebody has to decide on it: its facts stand above, and they are told whose words these are. */
   readonly isAsked?: boolean;
   /** A receipt never tells where news goes to: the path of a callback may be a secret. */
   readonly tellsCallback?: boolean;
@@ -20,32 +20,34 @@ export interface RequestViewProps {
  * The request of an action, whole: the words of whoever asked, in a frame that nothing of ours stands in. The action is
  * masked by now (`shown`); what is sent is the same with its secrets.
  */
-export function RequestView({ action, isAsked = false, tellsCallback = isAsked, children }: RequestViewProps) {
+export function RequestView({ action, isAsked = false, tellsCallback = false, children }: RequestViewProps) {
   return (
-    <section class="card" aria-labelledby="request">
+    <section class="card" aria-labelledby="request" data-asked={isAsked ? "" : undefined}>
       <div>
         <h2 id="request">Request</h2>
         {isAsked ? <p class="quiet small">Written by whoever asked, and sent as it stands here.</p> : null}
       </div>
-      <RequestParts action={action} tellsCallback={tellsCallback} />
+      <RequestParts action={action} isAsked={isAsked} tellsCallback={tellsCallback} />
       {children}
     </section>
   );
 }
 
-interface RequestPartsProps extends Pick<RequestViewProps, "action" | "tellsCallback"> {
+interface RequestPartsProps extends Pick<RequestViewProps, "action" | "isAsked" | "tellsCallback"> {
   readonly isLow?: boolean;
 }
 
 /** Its parts, one below the other, for whatever frame they stand in. */
-export function RequestParts({ action, isLow = false, tellsCallback = false }: RequestPartsProps) {
+export function RequestParts({ action, isLow = false, isAsked = false, tellsCallback = false }: RequestPartsProps) {
   const { headers, body, callback } = action;
   const names = Object.keys(headers ?? {});
   return (
     <>
-      <p class="line">
-        <b class="method">{action.method}</b> <Address url={action.url} host={action.host} />
-      </p>
+      {isAsked ? null : (
+        <p class="line">
+          <b class="method">{action.method}</b> <Address url={action.url} host={action.host} />
+        </p>
+      )}
       {names.length === 0 ? null : (
         <div class="stack">
           <h3>Headers</h3>

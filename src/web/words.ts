@@ -1,18 +1,3 @@
-/** Who decided, and by which way they came in: what follows the first colon is a name that somebody chose. */
-export function actorWords(actor: string): { readonly name: string; readonly way: string } {
-  const colon = actor.indexOf(":");
-  const name = actor.slice(colon + 1);
-  const way = WAYS[actor.slice(0, Math.max(0, colon))];
-  return way === undefined ? { name: "Outgate", way: "by its settings" } : { name, way };
-}
-
-const WAYS: Readonly<Record<string, string>> = {
-  email: "by the link in the mail",
-  user: "on the pages of Outgate",
-  key: "over the API",
-  mcp: "over MCP",
-};
-
 /** What a mail is called, by its event. */
 export function mailName(event: string): string {
   return event === "decided" ? "Mail about the decision" : "Approval mail";
@@ -39,13 +24,6 @@ const UNITS = [
   { unitMs: 3_600_000, word: "hour" },
   { unitMs: 60_000, word: "minute" },
 ] as const;
-
-/** A size as people say it; of text, in UTF-8. */
-export function sizeOf(text: string): string {
-  const bytes = Buffer.byteLength(text);
-  if (bytes < 1_000) return bytes === 1 ? "1 byte" : `${bytes} bytes`;
-  return bytes < 1_000_000 ? `${trimmed(bytes / 1_000)} kB` : `${trimmed(bytes / 1_000_000)} MB`;
-}
 
 /** 12,345 */
 export function number(value: number): string {

@@ -92,7 +92,11 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["held of a key", on((actions) => actions.held(ACCOUNT, "act_x", 9, KEY)), [HELD]],
   ["who has something held", on((actions) => actions.requesters(ACCOUNT)), [HELD]],
   ["create what is held", on((actions) => actions.create(aCreation({ approve: true }))), [HELD]],
-  ["hosts that were called", on((actions) => actions.calledHosts(ACCOUNT, ["a"])), ["actions_by_hostname"]],
+  [
+    "hosts that were approved",
+    on((actions) => actions.approvedHosts(ACCOUNT, [{ keyId: KEY, hostname: "a" }])),
+    ["actions_by_hostname"],
+  ],
   ["count", on((actions) => actions.count(aQuery({ statuses: ["failed"] }))), ["actions", "actions_by_status"]],
   ["list", listing({}), ["actions_by_account"]],
   ["list after a cursor", listing({ before: "act_x" }), ["actions_by_account"]],

@@ -82,7 +82,13 @@ describe("the page of an action", () => {
     expect(await buttonsOf(pending)).toEqual(["cancel"]);
     expect(await buttonsOf(await ended({}, "failed"))).toEqual(["retry"]);
     await say(held, { decision: "reject" });
-    expect(await buttonsOf(held)).toEqual(["retry_and_approve", "retry"]);
+    // What a person rejected is not approved by the button that stands out.
+    expect(await buttonsOf(held)).toEqual(["retry", "retry_and_approve"]);
+    expect(await ann.pageOf(`/actions/${held}`)).toMatch(/class="button-plain"[^>]*value="retry_and_approve"/);
+    const approved = await created({ approve: true, retries: 1 });
+    await say(approved, { decision: "approve" });
+    await door.engine.saw(approved, { status: "failed" });
+    expect(await buttonsOf(approved)).toEqual(["retry_and_approve", "retry"]);
     await using target = new Target(200);
     const done = await ended({ url: target.url }, "completed");
     expect(await buttonsOf(done)).toEqual([]);

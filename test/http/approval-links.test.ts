@@ -51,14 +51,14 @@ describe("an approval link", () => {
     const request = { method: "DELETE", url: "http://127.0.0.1:9/exports", body: null };
     const { approve, receipt } = await held(house, request);
     const text = await (await visit(approve, {}, house)).text();
-    expect(text).toContain("Deletes something");
-    expect(text).toContain("First call to this host");
+    expect(text).toContain("It deletes: the method is DELETE.");
+    expect(text).toContain("New host: no approved call of this key");
     const usual = await (await visit((await held(house, { url: "http://127.0.0.1:9/" })).approve, {}, house)).text();
-    expect(usual).not.toContain("Deletes something");
+    expect(usual).not.toContain("It deletes: the method is DELETE.");
 
     const answer = await visit(approve, { method: "POST", headers: FORM, body: "decision=approve" }, house);
     leadsTo(answer, receipt);
-    expect(await (await visit(receipt, {}, house)).text()).not.toContain("First call to this host");
+    expect(await (await visit(receipt, {}, house)).text()).not.toContain("New host: no approved call of this key");
   });
 
   test("shows the exact request and two buttons, whichever of the two it is, and changes nothing", async () => {

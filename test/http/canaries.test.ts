@@ -40,6 +40,7 @@ const place = (name: string, when: Place["when"], whole: readonly Part[], read: 
 const get = (role: Role, path: (house: House) => string) => (house: House) => house.as(role, "GET", path(house));
 const one = ({ id }: House) => `/v1/actions/${id}`;
 const list = () => "/v1/actions?dedupe=canaries";
+const facts = ({ id }: House) => `/v1/actions/${id}/facts`;
 const timeline = ({ id }: House) => `/v1/actions/${id}/timeline`;
 
 const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as const).flatMap((role) => {
@@ -47,6 +48,7 @@ const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as cons
   const parts = (seen: readonly Part[]) => (mayUse ? seen : []);
   return [
     place(`${role}: the action while it is held`, "held", parts(REQUEST), get(role, one)),
+    place(`${role}: what is told to whoever decides`, "held", [], get(role, facts)),
     place(`${role}: the action`, "over", parts(ACTION), get(role, one)),
     place(`${role}: the list`, "over", parts(ACTION), get(role, list)),
     place(`${role}: the timeline`, "over", parts(["reason", "location", "actor"]), get(role, timeline)),
@@ -136,6 +138,10 @@ const PLACES: readonly Place[] = [
   place("overview", "over", [], ({ ann }) => ann.pageOf("/overview")),
   place("page of callbacks and mails", "over", [], ({ ann }) => ann.pageOf("/settings/callbacks")),
   place("command line, reader: the action", "over", [], commandLine("reader", [])),
+  place("command line, approver: what is decided on", "held", [], async ({ door, id }) => {
+    const env = { OUTGATE_URL: door.url, OUTGATE_API_KEY: KEYS.approver };
+    return (await outgate(["reject", id], { env, terminal: true, input: "n\n" })).out;
+  }),
   place("command line, reader: the timeline", "over", [], commandLine("reader", ["--timeline"])),
   place(
     "command line, owner: the timeline",

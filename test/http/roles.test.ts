@@ -13,6 +13,7 @@ const MAY: Readonly<Partial<Record<OperationId, readonly Role[]>>> = {
   listActions: ["owner", "approver", "agent", "reader"],
   getAction: ["owner", "approver", "agent", "reader"],
   getTimeline: ["owner", "approver", "agent", "reader"],
+  getDecisionFacts: ["owner", "approver", "agent", "reader"],
   streamEvents: ["owner", "approver", "agent", "reader"],
   approveAction: ["owner", "approver"],
   cancelAction: ["owner", "approver", "agent"],

@@ -8,6 +8,7 @@ import { personWith } from "../../src/accounts/person.ts";
 import type { SigningDesk } from "../../src/accounts/signing-desk.ts";
 import type { ActionDesk } from "../../src/actions/desk.ts";
 import { systemClock } from "../../src/clock.ts";
+import { NO_CONTEXT } from "../../src/domain/decision-facts.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Role } from "../../src/domain/roles.ts";
 import type { Feed } from "../../src/events/feed.ts";
@@ -175,10 +176,10 @@ export function cardboardDesk(calls: string[]): ActionDesk {
         actions: [anAction({ id: KNOWN_ID, approve: true })],
         after: null,
         requesters: [],
-        unusual: new Map(),
+        contexts: new Map(),
       });
     },
-    unusual: () => Promise.resolve(new Map()),
+    contextOf: () => Promise.resolve(NO_CONTEXT),
     countRetryable: () => Promise.resolve({ count: 0, isMore: false }),
     retryMany() {
       calls.push("retry many");

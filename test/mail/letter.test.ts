@@ -15,7 +15,7 @@ describe("the subject", () => {
   test("shows a host in its ASCII form", () => {
     const letter = letterOf({ url: "https://аpple.com/x", host: "xn--pple-43d.com", hostname: "xn--pple-43d.com" });
     expect(letter.subject).toBe("Approve? POST xn--pple-43d.com/x");
-    expect(letter.text).toContain("| POST https://xn--pple-43d.com/x\n");
+    expect(letter.text).toContain("URL: https://xn--pple-43d.com/x\n");
     expect(letter.text + letter.html).not.toContain("аpple");
   });
 
@@ -33,12 +33,12 @@ describe("an approval mail", () => {
     for (const part of [text, html.replaceAll(/<[^>]+>/g, " ")]) {
       expect(part).toContain("agent, over the API");
       expect(part).toContain("4 Mar 2026, 12:00 UTC");
-      expect(part).toContain("at most 3");
+      expect(part).toContain("Up to 3, until one succeeds");
       expect(part).toContain("They work until 11 Mar 2026, 12:00 UTC, for one decision.");
       expect(part).toContain("asks once more");
       expect(part).toMatch(/("|&quot;)amount("|&quot;): 12345678901234567890/);
     }
-    expect(text).toContain("| PUT https://api.example.com/orders\n");
+    expect(text).toContain("Method: PUT\nURL: https://api.example.com/orders\n");
   });
 
   test("has both links and the receipt bare in its text, each on a line of its own", () => {
@@ -59,7 +59,12 @@ describe("an approval mail", () => {
     );
     expect(yes).toBeDefined();
     expect(no).toBe(yes);
-    expect(hrefsOf(html)).toEqual([LINKS.approve, LINKS.reject, "https://gate.example.com/r/receipt-token"]);
+    expect(hrefsOf(html)).toEqual([
+      expect.stringMatching(/^https:\/\/gate\.example\.com\/actions\/act_\w+$/),
+      LINKS.approve,
+      LINKS.reject,
+      "https://gate.example.com/r/receipt-token",
+    ]);
   });
 
   test("loads nothing and runs nothing", () => {
@@ -97,20 +102,21 @@ describe("an approval mail", () => {
       createdBy: 'key:<b onclick="x">ann</b>',
     });
     expect(html).not.toMatch(/<script|<img|<b onclick|\u202e/);
-    expect(hrefsOf(html)).toHaveLength(3);
+    expect(hrefsOf(html)).toHaveLength(4);
     expect(text).not.toContain("\u202e");
     expect(text).toContain("<U+202E>");
   });
 
-  test("cuts each part of a large request at 2 kB, and says so", () => {
+  test("cuts headers and body of a large request at 2 kB, and says so; its URL is whole", () => {
     const rows = Array.from({ length: 500 }, (_, n) => ({ id: n, name: "grüße" }));
     const { text, html } = letterOf({
       url: `https://api.example.com/${"x".repeat(8_000)}`,
       headers: Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`X-${"n".repeat(100)}-${n}`, "v"])),
       body: JSON.stringify({ rows }),
     });
-    expect(text.match(/Cut here, after 2 kB/g)).toHaveLength(3);
-    expect(html.match(/Cut here, after 2 kB/g)).toHaveLength(3);
+    expect(text.match(/Cut here, after 2 kB/g)).toHaveLength(2);
+    expect(html.match(/Cut here, after 2 kB/g)).toHaveLength(2);
+    for (const part of [text, html]) expect(part).toContain("x".repeat(8_000));
     expect(text).toContain("Body (JSON, ");
     expect(text).not.toContain("\ufffd");
     // Above 102 kB a large provider cuts a mail by itself, and the buttons with it.
@@ -119,8 +125,8 @@ describe("an approval mail", () => {
 
   test("has no body to show where none is sent, and no headers where there are none", () => {
     const { text, html } = letterOf({ method: "GET", body: null, headers: null });
-    expect(text).toContain("No body is sent.");
-    expect(html).toContain("No body is sent.");
+    expect(text).toContain("Body: None");
+    expect(text).not.toContain("Body (");
     expect(text + html).not.toContain("Headers");
   });
 

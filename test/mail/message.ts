@@ -1,6 +1,7 @@
 import type { Message } from "../../src/mail/mailgun.ts";
 import type { ApprovalMail, DecidedMail } from "../../src/ports/mailer.ts";
 import type { Action } from "../../src/domain/action.ts";
+import { NO_CONTEXT } from "../../src/domain/decision-facts.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 /** A message, written. */
@@ -28,11 +29,20 @@ export const LINKS = {
 export function anApprovalMail(action: Partial<Action> = {}): ApprovalMail {
   const held = anAction({ approve: true, notifyEmail: "boss@example.com", createdBy: "key:agent", ...action });
   const receiptUrl = "https://gate.example.com/r/receipt-token";
-  return { event: "approval", to: "boss@example.com", action: held, run: 1, links: LINKS, receiptUrl };
+  return {
+    event: "approval",
+    to: "boss@example.com",
+    action: held,
+    run: 1,
+    links: LINKS,
+    receiptUrl,
+    context: NO_CONTEXT,
+    baseUrl: "https://gate.example.com",
+  };
 }
 
 /** How it was answered elsewhere. */
 export function aDecidedMail(overrides: Partial<DecidedMail> = {}): DecidedMail {
-  const { links: _, ...about } = anApprovalMail();
+  const { links: _, context: _context, baseUrl: _baseUrl, ...about } = anApprovalMail();
   return { ...about, event: "decided", decision: "approved", actor: "key:ann", reason: null, at: NOON, ...overrides };
 }

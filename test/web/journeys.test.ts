@@ -58,6 +58,35 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     expect(troubles).toEqual([]);
   });
 
+  test("the link that says Reject opens a page whose first button is Reject, with the focus on nothing", async () => {
+    const { id, approve, reject } = await asked("http://127.0.0.1:9/");
+    await using watched = await watchPage(chromium);
+    const { page, troubles } = watched;
+    const seen = async () => ({
+      heading: await page.textContent("h1"),
+      buttons: await page.locator("button[name=decision]").allTextContents(),
+      filled: await page.locator("button[name=decision]:not(.button-plain, .button-bad)").allTextContents(),
+      focus: await page.evaluate("document.activeElement.tagName"),
+    });
+    const of = (verb: string, other: string) => ({
+      heading: `${verb} this request?`,
+      buttons: [verb, other],
+      filled: [verb],
+      focus: "BODY",
+    });
+    await page.goto(door.url + reject);
+    expect(await seen()).toEqual(of("Reject", "Approve"));
+    // Enter presses nothing, and each button does what it says.
+    await page.keyboard.press("Enter");
+    await page.goto(door.url + approve);
+    expect(await seen()).toEqual(of("Approve", "Reject"));
+    await page.goto(door.url + reject);
+    await page.getByRole("button", { name: "Reject" }).click();
+    await page.waitForURL("**/r/*");
+    expect(await statusOf(id)).toBe("cancelled");
+    expect(troubles).toEqual([]);
+  });
+
   test("the style of a page that a token opens is let through by its own policy", async () => {
     const { id, approve } = await asked("http://127.0.0.1:9/");
     const { receiptUrl } = door.engine;

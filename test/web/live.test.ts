@@ -90,8 +90,8 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     const before = Number(/^\((\d+)\)/.exec(await page.title())?.[1]);
     await page.locator(`#${first} textarea`).fill("Not without a ticket.");
     const second = await created({ approve: true, method: "DELETE", url: "https://new.example/" });
-    await page.locator(`#${second}`).getByText("First call to this host").waitFor();
-    expect(await page.locator(`#${second}`).getByText("Deletes something").count()).toBe(1);
+    await page.locator(`#${second}`).getByText("New host: no approved call of this key to new.example").waitFor();
+    expect(await page.locator(`#${second}`).getByText("It deletes: the method is DELETE.").count()).toBe(1);
     expect(await page.title()).toStartWith(`(${before + 1}) Approvals`);
     // Somebody else is first: what was typed stays, and can't be sent any more.
     await door.call("POST", `/v1/actions/${first}/cancel`);
@@ -158,15 +158,18 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.locator("dialog").waitFor({ state: "detached" });
     expect((await actionOf(id)).status).toBe("awaiting_approval");
     await page.keyboard.press("x");
-    await page.getByRole("dialog", { name: "Reject POST 127.0.0.1:9?" }).waitFor();
+    const dialog = page.getByRole("dialog", { name: "Reject POST 127.0.0.1:9?" });
+    await dialog.getByText("http://127.0.0.1:9/keys").waitFor();
+    await page.keyboard.press("Enter");
     expect((await actionOf(id)).status).toBe("awaiting_approval");
+    await dialog.getByRole("button", { name: "Reject" }).focus();
     await page.keyboard.press("Enter");
     await page.locator("#state").getByText("Cancelled").waitFor();
     expect((await actionOf(id)).status).toBe("cancelled");
     await page.waitForLoadState();
 
     await page.keyboard.press("?");
-    await page.getByRole("dialog", { name: "Keys" }).getByText("Approve, after a question").waitFor();
+    await page.getByRole("dialog", { name: "Keys" }).getByText("Approve, after a confirmation").waitFor();
     await page.keyboard.press("Escape");
     await page.goto(`${door.url}/actions`);
     await page.keyboard.press("/");
@@ -175,9 +178,43 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.waitForURL(`${door.url}/actions/${id}`);
     await page.keyboard.press("r");
     await page.getByRole("dialog", { name: "Retry POST 127.0.0.1:9?" }).waitFor();
-    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").getByRole("button", { name: "Retry only" }).click();
     await page.locator("#state").getByText("Awaiting approval").waitFor();
     expect((await actionOf(id)).run).toBe(2);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("shows the request of the inbox again before a key decides, and has the focus on no button", async () => {
+    const id = await created({ approve: true, method: "DELETE", url: "http://127.0.0.1:9/inbox-keys", body: { n: 1 } });
+    const page = await open("/approvals");
+    await page.locator(`#${id} h2 a`).focus();
+    for (const [key, word] of [
+      ["a", "Approve"],
+      ["x", "Reject"],
+    ] as const) {
+      await page.keyboard.press(key);
+      const dialog = page.getByRole("dialog", { name: `${word} DELETE 127.0.0.1:9?` });
+      await dialog.waitFor();
+      for (const seen of ["http://127.0.0.1:9/inbox-keys", "agent, over the API", '"n": 1', "Earlier rejections"]) {
+        await dialog.getByText(seen).waitFor();
+      }
+      expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
+      expect(await page.evaluate("document.querySelector('dialog').scrollTop")).toBe(0);
+      // Pressed again, or Enter: nothing is decided.
+      await page.keyboard.press(key);
+      await page.keyboard.press("Enter");
+      expect((await actionOf(id)).status).toBe("awaiting_approval");
+      expect(await page.evaluate("new Set([...document.querySelectorAll('[id]')].map(({ id }) => id)).size")).toBe(
+        await page.locator("[id]").count(),
+      );
+      await dialog.getByRole("button", { name: "Back" }).click();
+      await page.locator("dialog").waitFor({ state: "detached" });
+    }
+    await page.locator(`#${id} h2 a`).focus();
+    await page.keyboard.press("a");
+    await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+    await page.waitForURL(`${door.url}/approvals?decided=${id}`);
+    expect((await actionOf(id)).approvedBy).toBe("user:ann@example.com");
     expect(watched.troubles).toEqual([]);
   });
 
@@ -191,7 +228,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.goto(`${door.url}/actions`);
     await page.keyboard.press("j");
     await page.keyboard.press("a");
-    await page.waitForURL(`${door.url}/actions/${id}#decision`);
+    await page.waitForURL(`${door.url}/actions/${id}`);
     expect((await actionOf(id)).status).toBe("awaiting_approval");
   });
 

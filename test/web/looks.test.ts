@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
+import { URL_CHARS_MAX } from "../../src/domain/limits.ts";
 import { openRealDoor, type RealDoor } from "../http/real-house.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { barriersOf, HAS_BROWSER, heightsOf, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
@@ -34,6 +35,9 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     });
     // Longer than its window in the inbox, and shorter than what stands in one everywhere.
     await ask({ body: { list: Array.from({ length: 40 }, (_, n) => ({ n })) }, url: target.url });
+    // As long as a host and a URL may be.
+    const url = `https://${"sub.".repeat(61)}a.example/`.padEnd(URL_CHARS_MAX, "x");
+    const longest = await ask({ url, callback: url, method: "DELETE", body: { to: "p\u0430ypal" } });
     const done = await ask({ ...wide, body: { amount: 7 } });
     await door.call("POST", `/v1/actions/${done}/approve`, JSON.stringify({ reason: "w".repeat(300) }));
     await door.engine.saw(done, { status: "pending", attempts: 1 });
@@ -55,6 +59,9 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
       "/approvals",
       `/approvals?decided=${done}`,
       `/approvals/${waiting}`,
+      `/approvals/${longest}`,
+      `/actions/${longest}`,
+      (await door.linksOf(longest)).reject,
       approve,
       ...receipts,
       "/r/nothing",

@@ -4,8 +4,12 @@ import { approvalLetter, decidedLetter } from "../../src/mail/letter.ts";
 import { aDecidedMail, anApprovalMail } from "../mail/message.ts";
 import { barriersOf, HAS_BROWSER, openBrowser, openPage, overflowOf } from "../support/browser.ts";
 
+const HOST = `${"sub.".repeat(61)}a.example`;
 const LONG = {
-  url: `https://api.example.com/${"a-segment-without-a-break".repeat(100)}?q=שלום`,
+  url: `https://${HOST}/${"a-segment-without-a-break".repeat(300)}?q=שלום`,
+  callback: `https://${"c".repeat(63)}.${HOST.slice(64)}/${"d".repeat(500)}`,
+  host: HOST,
+  hostname: HOST,
   headers: { [`X-${"n".repeat(100)}`]: "v", Accept: "x".repeat(3_000) },
   body: JSON.stringify({ note: `<b>${"ü".repeat(1_500)}</b>`, [`k${"y".repeat(400)}`]: 1 }),
 };
@@ -43,7 +47,7 @@ describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
       await page.setContent(approvalLetter(anApprovalMail({ url, body: JSON.stringify("a\u202eb") }), "confirm").html);
       const style = (element: string, name: string) => page.evaluate(`getComputedStyle(${element}).${name}`);
       const address =
-        '[...document.querySelectorAll("div.card")].find((box) => box.textContent.startsWith("https://"))';
+        '[...document.querySelectorAll("td > span")].find((box) => box.textContent.startsWith("https://"))';
       expect(await style(address, "wordBreak")).toBe("break-all");
       const mark = 'document.querySelector("bdi i")';
       expect(await page.evaluate(`${mark}.textContent`)).toBe("U+202E");

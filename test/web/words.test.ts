@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { actorWords, agoWords, duration } from "../../src/web/words.ts";
+import { actorWords } from "../../src/domain/actor.ts";
+import { agoWords, duration } from "../../src/web/words.ts";
 
 test.each([
   [0, "0 ms"],

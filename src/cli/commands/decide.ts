@@ -1,17 +1,21 @@
 import type { OutgateClient } from "../../client/client.ts";
-import { describe, exitCodeOf } from "../action-text.ts";
+import { describe, describeDecision, exitCodeOf } from "../action-text.ts";
 import { readArguments, wholeNumber } from "../arguments.ts";
 import { type Command, EXIT } from "../command.ts";
-import { withSession } from "../session.ts";
+import { readLine } from "../input.ts";
+import { type Session, withSession } from "../session.ts";
 import { waitForEnd } from "../wait.ts";
 
-/** A no is the cancel of what awaits approval (spec "States and transitions"). */
+/** A rejection is the cancel of what awaits approval. */
 const CALLS = {
   approve: (client: OutgateClient) => client.approveAction,
   reject: (client: OutgateClient) => client.cancelAction,
   cancel: (client: OutgateClient) => client.cancelAction,
   retry: (client: OutgateClient) => client.retryAction,
 } as const;
+
+/** Decisions on what is held: a person at a terminal sees first what they decide on. */
+const QUESTIONS = { approve: "Approve this request?", reject: "Reject this request?" } as const;
 
 const OPTIONS = {
   reason: { type: "string" },
@@ -21,17 +25,25 @@ const OPTIONS = {
 
 /** `outgate approve`, `reject`, `cancel`, `retry`: a decision on one action. */
 export function decideCommand(verb: keyof typeof CALLS): Command {
+  const question = verb === "approve" || verb === "reject" ? QUESTIONS[verb] : null;
   return {
-    usage: `${verb} <id> [--reason <text>] [--wait <seconds>] [--json]`,
+    usage: `${verb} <id> [--reason <text>] [--wait <seconds>]${question === null ? "" : " [--yes]"} [--json]`,
     details: `  --reason <text>   why; shown in the timeline
   --wait <seconds>  then wait so long for its end
-  --json            JSON also on a terminal`,
+${question === null ? "" : "  --yes             don't show the request and ask first, as a terminal does\n"}  --json            JSON also on a terminal`,
     run: withSession(async (args, session) => {
-      const { values, positionals } = readArguments(args, OPTIONS, ["<id>"]);
+      const options = question === null ? OPTIONS : { ...OPTIONS, yes: { type: "boolean" } as const };
+      const { values, positionals } = readArguments(args, options, ["<id>"]);
       const { client, io, json, say } = session;
+      const id = positionals[0] ?? "";
       const waitSeconds = wholeNumber(values.wait, "wait");
+      const asks = question !== null && io.canAnswer === true && !("yes" in values && values.yes === true);
+      if (asks && !(await isConfirmed(id, question, session))) {
+        io.err("Nothing was decided.\n");
+        return EXIT.failed;
+      }
       const decision = values.reason === undefined ? {} : { reason: values.reason };
-      const decided = await CALLS[verb](client)(positionals[0] ?? "", decision);
+      const decided = await CALLS[verb](client)(id, decision);
       const action = await waitForEnd(client, decided, waitSeconds ?? 0);
       if (values.json === true || !io.isTty) json(action);
       else say(describe(action, session));
@@ -39,4 +51,16 @@ export function decideCommand(verb: keyof typeof CALLS): Command {
       return waitSeconds === undefined ? EXIT.ok : exitCodeOf(action.status, true);
     }),
   };
+}
+
+/** Shows what is decided on, and asks. Where there is nothing to decide the service says so. */
+async function isConfirmed(id: string, question: string, session: Session): Promise<boolean> {
+  const { client, io } = session;
+  const action = await client.getAction(id);
+  if (action.status !== "awaiting_approval") return true;
+  const facts = await client.getDecisionFacts(id);
+  io.err(`${describeDecision(action, facts, session)}${question} [y/N] `);
+  const answer = await readLine(io);
+  if (answer === null) io.err("\n");
+  return /^\s*y(?:es)?\s*$/i.test(answer ?? "");
 }

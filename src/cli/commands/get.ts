@@ -1,4 +1,4 @@
-import { describe, describeTimeline, exitCodeOf } from "../action-text.ts";
+import { describe, describeDecision, describeTimeline, exitCodeOf } from "../action-text.ts";
 import { readArguments, wholeNumber } from "../arguments.ts";
 import { type Command, EXIT } from "../command.ts";
 import { withSession } from "../session.ts";
@@ -31,7 +31,10 @@ export const getCommand: Command = {
       return EXIT.ok;
     }
     if (isJson) json(action);
-    else say(describe(action, session));
+    else if (action.status === "awaiting_approval") {
+      say(describeDecision(action, await client.getDecisionFacts(action.id), session));
+      say(describe(action, session));
+    } else say(describe(action, session));
     return exitCodeOf(action.status, waitSeconds > 0);
   }),
 };

@@ -23,7 +23,7 @@ import type { FormOf, Person, PersonOf } from "../session.ts";
 import { actionIdOf } from "./action-id.ts";
 
 export interface ActionPageRouteDeps extends CreateRules {
-  readonly desk: Pick<ActionDesk, "get" | "timeline" | "approve" | "cancel" | "retry" | "create">;
+  readonly desk: Pick<ActionDesk, "get" | "timeline" | "contextOf" | "approve" | "cancel" | "retry" | "create">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
   readonly pauseOf: PauseOf;
@@ -58,8 +58,9 @@ async function actionHtml(
   const { caller } = person;
   const [found, timeline] = await Promise.all([desk.get(caller, id), desk.timeline(caller, id)]);
   const action = await maskOneAhead(found);
+  const context = isHeldIn(found, found.run) ? await desk.contextOf(found) : null;
   const shared = { visitor: person, role: caller.role, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
-  return actionPage({ action, timeline, pause: maskedPause(pauseOf(found)), ...shared, ...more });
+  return actionPage({ action, timeline, context, pause: maskedPause(pauseOf(found)), ...shared, ...more });
 }
 
 /** What is said on the page itself, with what was typed. */

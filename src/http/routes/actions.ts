@@ -1,5 +1,6 @@
 import type { ActionDesk } from "../../actions/desk.ts";
 import { createCheckCreate, type CreateRules } from "../../contract/create.ts";
+import { factsOf } from "../../contract/decision-facts.ts";
 import { memberText } from "../../contract/json-text.ts";
 import { API } from "../../contract/operations.ts";
 import { checkList, ListQuery, pageJson } from "../../contract/page.ts";
@@ -19,7 +20,9 @@ import { actionIdOf } from "./action-id.ts";
 import { type Show, showTimeline } from "./show.ts";
 
 export interface ActionRouteDeps extends CreateRules, WaitingDeps {
-  readonly desk: Pick<ActionDesk, "create" | "get" | "list" | "timeline" | "wait">;
+  readonly desk: Pick<ActionDesk, "create" | "get" | "list" | "timeline" | "contextOf" | "wait">;
+  /** Where people reach the pages, without a trailing slash. */
+  readonly baseUrl: string;
   readonly show: Show;
 }
 
@@ -71,10 +74,20 @@ export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
       const shown = isOver ? action : await waitFor(visit, id, wait);
       return json(show(caller, await readyFor(caller, shown)));
     }),
+    decisionFacts(deps),
     routeOf(API.getTimeline, async (visit, params) => {
       readQuery(visit.search, NONE);
       const caller = callerOf(visit);
       return json(showTimeline(caller, await desk.timeline(caller, actionIdOf(visit, params))));
     }),
   ];
+}
+
+/** What is told to whoever decides, for those who put the decision to a person themselves. */
+function decisionFacts({ desk, baseUrl }: ActionRouteDeps): Route {
+  return routeOf(API.getDecisionFacts, async (visit, params) => {
+    readQuery(visit.search, NONE);
+    const action = await desk.get(callerOf(visit), actionIdOf(visit, params));
+    return json(JSON.stringify(factsOf(action, await desk.contextOf(action), baseUrl)));
+  });
 }

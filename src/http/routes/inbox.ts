@@ -18,7 +18,7 @@ import type { FormOf, Person, PersonOf } from "../session.ts";
 import { actionIdOf } from "./action-id.ts";
 
 export interface InboxRouteDeps {
-  readonly desk: Pick<ActionDesk, "held" | "unusual" | "get" | "timeline" | "approve" | "cancel">;
+  readonly desk: Pick<ActionDesk, "held" | "contextOf" | "get" | "timeline" | "approve" | "cancel">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
   readonly receiptPath: (actionId: string) => string;
@@ -95,8 +95,8 @@ async function heldHtml(
   action: Action,
   more: Pick<HeldProps, "problem" | "reason"> = {},
 ): Promise<string> {
-  const unusual = (await desk.unusual(visitor.caller, [action])).get(action.id) ?? [];
-  return heldPage({ action: await maskOneAhead(action), visitor, unusual, ...more });
+  const [context, ready] = await Promise.all([desk.contextOf(action), maskOneAhead(action)]);
+  return heldPage({ action: ready, visitor, context, ...more });
 }
 
 async function outcomeOf(

@@ -173,9 +173,9 @@ const KEYS = [
   ["/", "Search"],
   ["j, k", "Next, previous"],
   ["Enter", "Open"],
-  ["a", "Approve, after a question"],
-  ["x", "Reject or cancel, after a question"],
-  ["r", "Retry, after a question"],
+  ["a", "Approve, after a confirmation"],
+  ["x", "Reject or cancel, after a confirmation"],
+  ["r", "Retry, after a confirmation"],
   ["?", "This help"],
 ];
 
@@ -213,19 +213,34 @@ function decide(/** @type {string} */ key) {
   const place = items.length === 0 ? document : item;
   const button = place?.querySelector(`button[data-key="${key}"]`);
   if (button instanceof HTMLButtonElement && !button.disabled) {
-    ask(button.dataset.question ?? "", () => button.form?.requestSubmit(button));
+    confirm(button, place?.querySelectorAll("[data-asked]") ?? []);
     return true;
   }
   const link = item?.querySelector("a.row-link[data-item]");
-  if (link instanceof HTMLAnchorElement) location.assign(`${link.href}#decision`);
+  if (link instanceof HTMLAnchorElement) location.assign(link.href);
   return link instanceof HTMLAnchorElement;
 }
 
-function ask(/** @type {string} */ question, /** @type {() => void} */ onYes) {
-  const yes = make("button", "Yes");
-  yes.addEventListener("click", onYes);
-  openDialog(make("h2", question), make("div", yes, make("button", "No")));
-  yes.focus();
+/** Shows once more what is decided on; the focus is on the question, so that no key pressed twice decides. */
+function confirm(/** @type {HTMLButtonElement} */ button, /** @type {Iterable<Element>} */ asked) {
+  const decides = make("button", button.textContent ?? "");
+  decides.className = button.className;
+  decides.addEventListener("click", () => button.form?.requestSubmit(button));
+  const heading = make("h2", button.dataset.question ?? "");
+  heading.tabIndex = -1;
+  heading.autofocus = true;
+  const parts = [...asked].map((part) => copyOf(part));
+  const dialog = openDialog(heading, ...parts, make("div", decides, make("button", "Back")));
+  dialog.classList.toggle("wide", parts.length > 0);
+}
+
+/** Without the ids, of which a page has each once. */
+function copyOf(/** @type {Element} */ part) {
+  const copy = make("div", part.cloneNode(true));
+  for (const element of copy.querySelectorAll("[id]")) element.removeAttribute("id");
+  for (const form of copy.querySelectorAll("form")) form.remove();
+  for (const card of copy.querySelectorAll(".card")) card.className = "asked";
+  return copy;
 }
 
 function showKeys() {
@@ -239,14 +254,18 @@ function openDialog(/** @type {HTMLElement} */ heading, /** @type {HTMLElement[]
   const dialog = make("dialog", heading, ...parts);
   heading.id = "dialog-title";
   dialog.setAttribute("aria-labelledby", heading.id);
-  for (const [at, button] of dialog.querySelectorAll("button").entries()) {
+  const [list] = dialog.querySelectorAll(":scope > dl");
+  if (list !== undefined) list.className = "facts";
+  const row = dialog.lastElementChild;
+  if (row !== null) row.className = "buttons";
+  for (const [at, button] of [...(row?.children ?? [])].entries()) {
     button.addEventListener("click", () => dialog.close());
     if (at > 0) button.className = "button-plain";
   }
-  for (const row of dialog.querySelectorAll("dl, div")) row.className = row.tagName === "DL" ? "facts" : "buttons";
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
+  return dialog;
 }
 
 /** Text stays text. */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES } from "../../../src/domain/action.ts";
-import { cancel, retry } from "../../../src/domain/change.ts";
+import { approve, cancel } from "../../../src/domain/change.ts";
 import { HELD_PER_KEY_MAX, LIST_BYTES_MAX } from "../../../src/domain/limits.ts";
-import { ACCOUNT, aCreation, aDecision, later, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
+import { ACCOUNT, aCreation, answered, later, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
-import { actionInStatus, createdAction, decided, failedAction, stored } from "./steps.ts";
+import { actionInStatus, attempted, createdAction, decided, stored } from "./steps.ts";
 
 /** What waits for a person, as the inbox reads it. */
 export function testHeld(open: OpenTestStore): void {
@@ -103,20 +103,26 @@ export function testHeld(open: OpenTestStore): void {
       expect(await db.actions.held(ACCOUNT, big.id, 10)).toEqual({ actions: [small], after: null });
     });
 
-    test("is for a host that the account has called before, or for one that it has not", async () => {
+    test("is for a host to which a held call of the same key was approved and has completed, or for a new one", async () => {
       await using db = await open();
       const at = (hostname: string) => ({ url: `https://${hostname}/`, hostname, host: hostname });
-      for (const name of ["waits.example", "no.example"])
-        await createdAction(db.actions, { ...at(name), approve: true });
-      await decided(db.actions, cancel, await createdAction(db.actions, at("no.example")));
-      await failedAction(db.actions, at("failed.example"));
-      const again = await failedAction(db.actions, at("again.example"));
-      await db.actions.apply(writeOf(retry(await stored(db.actions, again), aDecision())));
-      await failedAction(db.actions, { ...at("theirs.example"), accountId: OTHER_ACCOUNT });
-      const asked = ["waits", "no", "failed", "again", "theirs", "never", "again"].map((name) => `${name}.example`);
-      const called = await db.actions.calledHosts(ACCOUNT, asked);
-      expect([...called].toSorted()).toEqual(["again.example", "failed.example"]);
-      expect(await db.actions.calledHosts(ACCOUNT, [])).toEqual(new Set());
+      const answers = { known: 200, other: 200, theirs: 200, failed: 500 } as const;
+      for (const [name, code] of Object.entries(answers)) {
+        const keyId = name === "other" ? "key_b" : "key_a";
+        const accountId = name === "theirs" ? OTHER_ACCOUNT : ACCOUNT;
+        const members = { ...at(`${name}.example`), keyId, accountId, approve: true, retries: 1 };
+        const held = await createdAction(db.actions, members);
+        await decided(db.actions, approve, held);
+        await attempted(db.actions, await stored(db.actions, held), answered(code));
+      }
+      await actionInStatus(db.actions, "completed", { ...at("unheld.example"), keyId: "key_a" });
+      const held = { keyId: "key_a", approve: true };
+      await createdAction(db.actions, { ...at("waits.example"), ...held });
+      await decided(db.actions, cancel, await createdAction(db.actions, { ...at("no.example"), ...held }));
+      const names = ["unheld", "known", "other", "failed", "theirs", "waits", "no", "never", "known"];
+      const asked = names.map((name) => ({ keyId: "key_a", hostname: `${name}.example` }));
+      expect([...(await db.actions.approvedHosts(ACCOUNT, asked))]).toEqual(['["key_a","known.example"]']);
+      expect(await db.actions.approvedHosts(ACCOUNT, [])).toEqual(new Set());
     });
 
     test("of an account without any is an empty page that ends", async () => {

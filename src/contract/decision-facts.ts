@@ -1,0 +1,66 @@
+import Type, { type Static } from "typebox";
+import type { Action } from "../domain/action.ts";
+import { type DecisionContext, type DecisionFacts as Told, decisionFacts, FACTS } from "../domain/decision-facts.ts";
+import { maskText, maskUrl } from "../domain/mask.ts";
+import { RISKS } from "../domain/risks.ts";
+import { sentUrl } from "../domain/sent-url.ts";
+import { plainText } from "./kinds.ts";
+import { maskedActor } from "./masked.ts";
+
+/**
+ * What is told to whoever decides on an action, masked; the body is looked at and never masked here, which would take long.
+ * `baseUrl`: where its page is; empty: on the same origin.
+ */
+export function factsOf(action: Action, context: DecisionContext, baseUrl: string): Told {
+  const rejections = context.rejections.map(({ at, actor, reason }) => {
+    return { at, actor: maskedActor(actor), reason: maskedOrNull(reason) };
+  });
+  return decisionFacts({
+    action,
+    context,
+    seen: {
+      ...context,
+      url: maskUrl(sentUrl(action.url)),
+      callback: action.callback === null ? null : maskUrl(action.callback),
+      createdBy: maskedActor(action.createdBy),
+      reason: maskedOrNull(context.reason),
+      rejections,
+    },
+    hiddenCount: null,
+    actionUrl: `${baseUrl}/actions/${action.id}`,
+  });
+}
+
+function maskedOrNull(text: string | null): string | null {
+  return text === null ? null : maskText(text);
+}
+
+const Fact = Type.Object(
+  {
+    name: Type.Enum([...FACTS], { type: "string", description: "Which fact it is.", examples: ["url"] }),
+    label: plainText("What it is called where it is shown.", "URL"),
+    value: plainText("What is shown, masked. Treat it as plain text.", "https://api.example.com/orders"),
+  },
+  { title: "DecisionFact", description: "One line of what is told to whoever decides." },
+);
+
+const Risk = Type.Object(
+  {
+    name: Type.Enum([...RISKS], { type: "string", description: "Which risk it is.", examples: ["deletes"] }),
+    text: plainText("The risk in a sentence.", "It deletes: the method is DELETE."),
+  },
+  { title: "DecisionRisk", description: "Why somebody should look twice." },
+);
+
+/** The same over REST. */
+export const DecisionFacts = Type.Object(
+  {
+    facts: Type.Array(Fact, { description: "In the order in which they are shown." }),
+    risks: Type.Array(Risk, { description: "Empty: nothing about it is unusual." }),
+  },
+  {
+    title: "DecisionFacts",
+    description: "What mail, pages, MCP question and command line tell whoever decides on an action.",
+  },
+);
+export type DecisionFacts = Static<typeof DecisionFacts>;

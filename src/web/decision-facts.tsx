@@ -1,0 +1,65 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import { factsOf } from "../contract/decision-facts.ts";
+import type { Action } from "../domain/action.ts";
+import type { DecisionContext, DecisionFacts, Fact } from "../domain/decision-facts.ts";
+import { normalTarget } from "../domain/normal-target.ts";
+import { Foreign } from "./foreign.tsx";
+import { Facts } from "./parts.tsx";
+import { Address } from "./request.tsx";
+
+/** Why somebody should look twice, above everything else. */
+export function Risks({ risks }: Pick<DecisionFacts, "risks">) {
+  if (risks.length === 0) return null;
+  return (
+    <ul class="risks" aria-label="Look twice" data-asked="">
+      {risks.map(({ text }) => (
+        <li>
+          <Foreign text={text} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export interface DecisionFactListProps extends Pick<DecisionFacts, "facts"> {
+  /** Further rows below, of this place alone. */
+  readonly rows?: readonly (readonly [name: string, value: Child])[];
+}
+
+/** What is told to whoever decides, a row each. */
+export function DecisionFactList({ facts, rows = [] }: DecisionFactListProps) {
+  return <Facts rows={[...facts.map((fact) => [fact.label, valueOf(fact)] as const), ...rows]} />;
+}
+
+export interface WhatIsAskedProps extends Pick<DecisionFactListProps, "rows"> {
+  /** As it is stored. */
+  readonly action: Action;
+  readonly context: DecisionContext;
+}
+
+/** The head of a page on which somebody decides: risks and facts of its one request. */
+export function WhatIsAsked({ action, context, rows = [] }: WhatIsAskedProps) {
+  const { facts, risks } = factsOf(action, context, "");
+  return (
+    <>
+      <Risks risks={risks} />
+      <section class="card" aria-label="What is asked for" data-asked="">
+        <DecisionFactList facts={facts} rows={rows} />
+      </section>
+    </>
+  );
+}
+
+function valueOf({ name, value }: Fact): Child {
+  if (name === "method") return <b>{value}</b>;
+  if (name === "action") return <a href={value}>{value.slice(value.lastIndexOf("/") + 1)}</a>;
+  const target = name === "url" || name === "callback" ? normalTarget(value) : null;
+  return target === null ? (
+    <span class="prose">
+      <Foreign text={value} />
+    </span>
+  ) : (
+    <Address url={value} host={target.host} />
+  );
+}

@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { FACTS } from "../../src/domain/decision-facts.ts";
+import { URL_CHARS_MAX } from "../../src/domain/limits.ts";
+import { RISKS } from "../../src/domain/risks.ts";
+import { outgate } from "../cli/outgate.ts";
+import { signedIn } from "../http/signed-in.ts";
+import { KEYS } from "../http/stub-house.ts";
+import { connect } from "../mcp/clients.ts";
+import { type House, openHouse } from "../mcp/house.ts";
+import { eventually } from "../support/eventually.ts";
+import { type KeptMail, Mailbox } from "../support/mailbox.ts";
+
+// Programs of their own, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const ANN = "ann@example.com";
+const AGENT = { authorization: `Bearer ${KEYS.agent}` };
+
+let mailbox: Mailbox;
+let house: House;
+let ann: Awaited<ReturnType<typeof signedIn>>;
+beforeAll(async () => {
+  mailbox = new Mailbox();
+  house = await openHouse({ env: { ...mailbox.env, APPROVERS: ANN } });
+  ann = await signedIn(house);
+});
+afterAll(async () => {
+  await house[Symbol.asyncDispose]();
+  await mailbox[Symbol.asyncDispose]();
+});
+
+/** Of a page: its text, as people read it. */
+const textOf = (html: string) =>
+  html
+    .replaceAll(/<style>.*?<\/style>|<head>.*?<\/head>|<[^>]+>/gs, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#x27;", "'")
+    .replaceAll("&#39;", "'")
+    .replaceAll("&amp;", "&");
+
+/** Those that ask: others tell how it was decided. */
+async function mailOf(id: string, which: number): Promise<KeptMail> {
+  const asks = ({ fields }: KeptMail) => fields["v:action_id"] === id && !(fields["subject"] ?? "").startsWith("Re:");
+  return eventually(() => mailbox.mails.filter(asks)[which] ?? null, "the mail");
+}
+
+/** Approves in a terminal, and answers so. */
+async function commandLine(id: string, answer: string, args: readonly string[] = []): Promise<string> {
+  const env = { OUTGATE_URL: house.url, OUTGATE_API_KEY: KEYS.approver };
+  const { out } = await outgate(["approve", id, ...args], { env, terminal: true, input: answer });
+  return out;
+}
+
+async function question(id: string): Promise<string> {
+  await using client = await connect("first", house.mcpUrl, {
+    key: KEYS.approver,
+    answer: () => ({ action: "decline" }),
+  });
+  await client.call("approve", { id });
+  return client.questions[0] ?? "";
+}
+
+/** What every place shows of an action that is held in its `run`. */
+async function placesOf(id: string, run = 1): Promise<Readonly<Record<string, string>>> {
+  const { fields } = await mailOf(id, run - 1);
+  const { approve } = await house.linksOf(id);
+  return {
+    "mail, text": fields["text"] ?? "",
+    "mail, HTML": textOf(fields["html"] ?? ""),
+    "link page": textOf(await (await fetch(house.url + approve)).text()),
+    inbox: textOf((await ann.pageOf("/approvals")).split("<li ").find((item) => item.includes(`id="${id}"`)) ?? ""),
+    "held page": textOf(await ann.pageOf(`/approvals/${id}`)),
+    "action's page": textOf(await ann.pageOf(`/actions/${id}`)),
+    "MCP question": await question(id),
+    "command line": await commandLine(id, "n\n"),
+  };
+}
+
+async function held(members: object): Promise<string> {
+  house.engine.clock.advance(60_000);
+  const body = JSON.stringify({ approve: true, notify: { email: ANN }, ...members });
+  const { json, text } = await house.call("POST", "/v1/actions", body, AGENT);
+  if (json.id === undefined) throw new Error(text);
+  return json.id;
+}
+
+describe("every place of decision", () => {
+  test("shows every fact and every risk, in the same order and in the same words", async () => {
+    const id = await held({
+      method: "DELETE",
+      url: `https://xn--pple-43d.example:8443/v1/customers/7%E2%80%AE?page=2&${"x".repeat(1_200)}`,
+      body: { note: "p\u0430ypal" },
+      callback: "https://hooks.example.com/news",
+    });
+    await mailOf(id, 0);
+    await house.engine.desk.cancel(house.engine.owner, id, "Not without a ticket.");
+    await house.engine.desk.retry(house.engine.owner, id, "Ticket 4711 allows it.");
+    const { facts, risks } = JSON.parse((await house.call("GET", `/v1/actions/${id}/facts`)).text) as {
+      facts: { name: string; label: string; value: string }[];
+      risks: { name: string; text: string }[];
+    };
+    expect(risks.map(({ name }) => name)).toEqual([...RISKS]);
+    expect(facts.map(({ name }) => name)).toEqual(FACTS.filter((name) => name !== "hidden"));
+    const valueOf = (wanted: string) => facts.find(({ name }) => name === wanted)?.value;
+    expect(valueOf("requester")).toBe("agent, over the API");
+    expect(valueOf("reason")).toBe("Ticket 4711 allows it.");
+    expect(valueOf("run")).toBe("2");
+    expect(valueOf("rejections")).toMatch(/^1: owner, over the API, .* UTC: Not without a ticket\.$/);
+    for (const [place, shown] of Object.entries(await placesOf(id, 2))) {
+      for (const { text } of risks) expect({ place, shown }).toEqual({ place, shown: expect.stringContaining(text) });
+      let from = 0;
+      for (const { name, label, value } of facts) {
+        // Where the page is depends on where its reader is; the address of the action is its id and a link.
+        const wanted = name === "action" ? id : value;
+        const at = shown.indexOf(label, from);
+        const is = { place, name, isThere: at !== -1 && shown.slice(at + label.length).includes(wanted) };
+        expect(is).toEqual({ place, name, isThere: true });
+        from = at + label.length;
+      }
+    }
+    const links = await Promise.all(["/approvals", `/approvals/${id}`].map((path) => ann.pageOf(path)));
+    for (const html of [...links, (await mailOf(id, 1)).fields["html"] ?? ""]) {
+      expect(html).toMatch(new RegExp(String.raw`href="[^"]*/actions/${id}"`));
+    }
+    const { approve } = await house.linksOf(id);
+    // The approval link itself stands in the mail alone.
+    for (const [place, shown] of Object.entries(await placesOf(id, 2))) {
+      const isThere = shown.includes(approve.slice(3));
+      expect({ place, isThere }).toEqual({ place, isThere: place.startsWith("mail, text") });
+    }
+    expect((await mailOf(id, 1)).fields["subject"]).toBe(
+      "Approve? DELETE xn--pple-43d.example:8443/v1/customers/7%E2%80%AE",
+    );
+    expect((await house.engine.desk.get(house.engine.owner, id)).status).toBe("awaiting_approval");
+  });
+
+  test("shows the longest host and the longest URL whole", async () => {
+    const host = `${"api.stripe.com.".repeat(16)}evil.example`.padStart(253, "a");
+    expect(host).toHaveLength(253);
+    const url = `https://${host}/`.padEnd(URL_CHARS_MAX, "x");
+    const id = await held({ url, callback: url });
+    for (const [place, shown] of Object.entries(await placesOf(id))) {
+      expect({ place, times: shown.split(url).length - 1 }).toEqual({ place, times: 2 });
+    }
+    const subject = (await mailOf(id, 0)).fields["subject"];
+    expect(subject).toStartWith("Approve? POST …com.api.stripe.com.evil.example/xxx");
+  });
+});
+
+describe("the command line", () => {
+  test("asks in a terminal before it approves, and takes only yes for it", async () => {
+    const id = await held({ url: "https://api.example.com/orders", body: { amount: 5 } });
+    const statusOf = async () => (await house.engine.desk.get(house.engine.owner, id)).status;
+    for (const answer of ["\n", "n\n", "yep\n", "\u0004"]) {
+      const said = await commandLine(id, answer);
+      expect(said).toContain('"amount": 5');
+      expect(said).toContain("Approve this request? [y/N]");
+      expect(said).toContain("Nothing was decided.");
+      expect(await statusOf()).toBe("awaiting_approval");
+    }
+    expect(await commandLine(id, "y\n")).toContain("pending");
+    expect(await statusOf()).not.toBe("awaiting_approval");
+    // Then there is nothing to ask.
+    const late = await commandLine(id, "");
+    expect(late).not.toContain("[y/N]");
+    expect(late).toContain("cannot be approved");
+  });
+
+  test("asks nothing with --yes, nor where there is no terminal", async () => {
+    const [one, two] = [await held({ url: "https://a.example/" }), await held({ url: "https://a.example/" })];
+    expect(await commandLine(one, "", ["--yes"])).not.toContain("[y/N]");
+    const env = { OUTGATE_URL: house.url, OUTGATE_API_KEY: KEYS.approver };
+    const said = await outgate(["approve", two], { env });
+    expect(said).toMatchObject({ code: 0, err: "" });
+    for (const id of [one, two]) {
+      expect((await house.engine.desk.get(house.engine.owner, id)).approvedBy).toBe("key:approver");
+    }
+  });
+
+  test("shows the facts of a held action with get, and asks before it rejects", async () => {
+    const id = await held({ method: "DELETE", url: "https://a.example/x" });
+    const env = { OUTGATE_URL: house.url, OUTGATE_API_KEY: KEYS.owner };
+    const got = await outgate(["get", id], { env, terminal: true });
+    expect(got).toMatchObject({ code: 4 });
+    expect(got.out).toContain("Requested by");
+    expect(got.out).toContain("! It deletes: the method is DELETE.");
+    const said = await outgate(["reject", id], { env, terminal: true, input: "y\n" });
+    expect(said.out).toContain("Reject this request? [y/N]");
+    expect((await house.engine.desk.get(house.engine.owner, id)).status).toBe("cancelled");
+  });
+});
