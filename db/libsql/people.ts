@@ -8,18 +8,19 @@ import {
   pruneLinks,
   pruneSessions,
   renewPassword,
+  renewSessionSecret,
   signUp,
   welcome,
 } from "./people-writes.ts";
 import type { Row, Sql } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 
-const MEMBER = "SELECT p.id, p.email, p.password_hash, p.created_at, m.account_id FROM";
+const COLUMNS = "p.id, p.email, p.password_hash, p.created_at, m.account_id";
 /** The account that they have been in for the longest time. */
-const FIND = `${MEMBER} people p JOIN members m ON m.person_id = p.id
+const FIND = `SELECT ${COLUMNS} FROM people p JOIN members m ON m.person_id = p.id
   WHERE p.email_key = ? ORDER BY m.joined_at, m.account_id LIMIT 1`;
 /** Nobody stays logged in to an account that they are not in any more. */
-const SESSION = `${MEMBER} sessions s JOIN people p ON p.id = s.person_id
+const SESSION = `SELECT ${COLUMNS}, s.secret_hash FROM sessions s JOIN people p ON p.id = s.person_id
   JOIN members m ON m.account_id = s.account_id AND m.person_id = s.person_id WHERE s.hash = ? AND s.expires_at > ?`;
 const FIRST_EMAIL = `SELECT p.email FROM members m JOIN people p ON p.id = m.person_id
   WHERE m.account_id = ? ORDER BY m.joined_at, m.person_id LIMIT 1`;
@@ -46,7 +47,14 @@ export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
       const [added] = await writer.write(addSession(session, passwordHash, audit));
       return added?.changes === 1;
     },
-    session: async (hash, now) => memberOf(await one(SESSION, [hash, now.getTime()])),
+    async session(hash, now) {
+      const row = await one(SESSION, [hash, now.getTime()]);
+      const member = memberOf(row);
+      return row === undefined || member === null ? null : { ...member, secretHash: text(row, "secret_hash") };
+    },
+    async renewSessionSecret(hash, secretHash, passwordHash) {
+      await writer.write([renewSessionSecret(hash, secretHash, passwordHash)]);
+    },
     async endSession(hash, audit) {
       await writer.write(endSession(hash, audit));
     },

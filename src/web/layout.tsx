@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
-import { APP_STYLE, type Asset, ICON, LIVE, STYLE } from "./assets.ts";
+import { APP_STYLE, type Asset, ICON, LIVE, SESSION, STYLE } from "./assets.ts";
 import { Button, FormToken } from "./form.tsx";
 import { NAVIGATION, type Place } from "./navigation.ts";
 import type { Visitor } from "./visitor.ts";
@@ -18,6 +18,8 @@ export interface LayoutProps {
   readonly isAlone?: boolean;
   /** What this page needs beside what all of them have. */
   readonly style?: Asset;
+  /** A form on it begins a session. */
+  readonly beginsSession?: boolean;
   /** What of the account's events changes this page: those of one action, by its id, or all. Left out: nothing does. */
   readonly follows?: string;
   /** When it was made, where it tells how long ago things were. */
@@ -30,7 +32,18 @@ export const EVERYTHING = "all";
 
 /** The frame of every page: head, brand, navigation, and the one `main`. */
 export function Layout(props: LayoutProps) {
-  const { title, visitor = null, place, width = "text", isAlone = false, style, follows, now, children } = props;
+  const {
+    title,
+    visitor = null,
+    place,
+    width = "text",
+    isAlone = false,
+    beginsSession = false,
+    style,
+    follows,
+    now,
+    children,
+  } = props;
   return (
     <html lang="en" class={width}>
       <head>
@@ -47,6 +60,7 @@ export function Layout(props: LayoutProps) {
             {style === undefined ? null : <link rel="stylesheet" href={style.path} />}
           </>
         )}
+        {visitor === null && !beginsSession ? null : <script type="module" src={SESSION.path} />}
         {visitor === null ? null : <script type="module" src={LIVE.path} />}
         <link rel="icon" type={ICON.type} href={isAlone ? ICON_IN_PAGE : ICON.path} />
       </head>

@@ -3,13 +3,16 @@ import type { RealDoor } from "./real-house.ts";
 import { OWN_ORIGIN } from "./stub-house.ts";
 
 export const ANN = "ann@example.com";
+/** What the storage of every browser of these tests holds for us. */
+export const SESSION_SECRET = "5e".repeat(32);
+export const ANN_PASSWORD = "correct horse battery";
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
-/** The first person of the owner's account, in a browser without script: a cookie, pages and forms. */
+/** The first person of the owner's account, in a browser: a cookie, what its storage holds, pages and forms. */
 export async function signedIn(door: RealDoor) {
   const { store, secrets, clock } = door.engine;
   const token = await createOfferWelcome({ ...store, secrets, clock })();
-  const body = new URLSearchParams({ email: ANN, password: "correct horse battery" }).toString();
+  const body = new URLSearchParams({ email: ANN, password: ANN_PASSWORD, session_secret: SESSION_SECRET }).toString();
   const welcome = { method: "POST", redirect: "manual", headers: { ...FORM, origin: OWN_ORIGIN }, body } as const;
   const entered = await fetch(`${door.url}/welcome/${token}`, welcome);
   const cookie = (entered.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
@@ -32,12 +35,12 @@ export async function signedIn(door: RealDoor) {
       visit(redirect.headers.get("location") ?? "", {
         headers: { cookie: [cookie, ...cookiesIn(redirect)].join("; ") },
       }),
-    /** Sends fields to a page as a form of it would. */
+    /** Sends fields to a page as a form of it and the script would. */
     send: (path: string, fields: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) =>
       visit(path, {
         method: "POST",
         headers: { ...FORM, origin: OWN_ORIGIN, ...headers },
-        body: new URLSearchParams(fields).toString(),
+        body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }).toString(),
       }),
   };
 }

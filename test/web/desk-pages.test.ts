@@ -110,7 +110,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
       await page.goto(door.url + path);
       expect({
         path,
-        elements: await page.locator("script:not([src^='/assets/live-']), iframe, main img").count(),
+        elements: await page.locator("script:not([src^='/assets/live-'], [src^='/assets/session-']), iframe, main img").count(),
       }).toEqual({ path, elements: 0 });
     }
     await page.goto(`${door.url}/keys`);

@@ -98,7 +98,7 @@ describe("what agents and targets write", () => {
   /** Only what our own pages are made of: their tags, with all attributes quoted, and their links. */
   const TAG = /^<(?:!doctype html|\/?[a-z]+[1-3]?(?: [a-zA-Z-]+(?:="[^"]*")?)*\/?)>$/;
   const OURS =
-    /^<script type="module" src="\/assets\/live-[0-9a-f]{16}\.js">$|^<\/script>$|^<svg class="scale" [^<]*>$|^<\/svg>$/;
+    /^<script type="module" src="\/assets\/(?:live|session)-[0-9a-f]{16}\.js">$|^<\/script>$|^<svg class="scale" [^<]*>$|^<\/svg>$/;
   const STRANGE = /^<\/?(?:script|img|svg|iframe|object|embed|base|video|audio|math)\b/i;
   const OUR_LINK =
     /^(?:\/$|\/auth\/logout$|\/(?:overview|approvals|actions|search|keys|settings|docs|assets|r)\b|#main$|data:image\/svg\+xml,)/;
