@@ -1,4 +1,5 @@
 import { createOfferWelcome } from "../../src/accounts/welcome-link.ts";
+import type { BrowserContext, Page } from "playwright-core";
 import type { RealDoor } from "./real-house.ts";
 import { OWN_ORIGIN } from "./stub-house.ts";
 
@@ -27,6 +28,14 @@ export async function signedIn(door: RealDoor) {
   };
   return {
     cookie,
+    /** Lets a browser be the one that has logged in: with the cookie, and with what the log-in left in its storage. */
+    async enter(context: BrowserContext) {
+      const [name = "", value = ""] = cookie.split("=");
+      await context.addCookies([{ name, value, url: door.url }]);
+      const own = JSON.stringify(door.url);
+      const store = `localStorage.setItem("outgate_session_secret", ${JSON.stringify(SESSION_SECRET)})`;
+      await context.addInitScript(`if (self.origin === ${own}) ${store}`);
+    },
     visit,
     pageOf,
     hiddenOf,
@@ -43,6 +52,13 @@ export async function signedIn(door: RealDoor) {
         body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }).toString(),
       }),
   };
+}
+
+/** Answers the question that every form leads to where no script runs. */
+export async function confirmPassword(page: Page, password = ANN_PASSWORD): Promise<void> {
+  await page.getByRole("heading", { name: "Confirm with your password" }).waitFor();
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Confirm" }).click();
 }
 
 /** The cookies that an answer sets, as a browser sends them back. */

@@ -246,7 +246,7 @@ function cardboardKeyDesk(calls: string[]): KeyDesk {
 }
 
 /** The desk of one person, whom every password and every link lets in, and whom every session is. */
-function cardboardPeopleDesk(calls: string[]): PeopleDesk {
+export function cardboardPeopleDesk(calls: string[]): PeopleDesk {
   const who = { person: { id: "per_one", email: "ann@example.com" }, accountId: ACCOUNT, secretHash: null };
   const entered: Entered = {
     person: personWith("token", who, { hash: (text) => text }),

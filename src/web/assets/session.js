@@ -19,12 +19,15 @@ function renewed() {
   return secret;
 }
 
+/** Of a log-in: one for the page, since browsers may put the fields of a form together more than once. */
+let newest = "";
+
 // Also for forms that a script sends: it fires wherever the fields of a form are put together.
 addEventListener("formdata", ({ target, formData }) => {
   const isPost = target instanceof HTMLFormElement && target.getAttribute("method") === "post";
   if (location.protocol !== "http:" || !isPost) return;
   try {
-    formData.set(FIELD, target.dataset.session === "new" ? renewed() : stored());
+    formData.set(FIELD, target.dataset.session === "new" ? (newest ||= renewed()) : stored());
   } catch {
     // The browser gives pages no storage: the server asks for the password.
   }
