@@ -1,5 +1,5 @@
 import { emailKey } from "../../src/domain/email.ts";
-import type { Member, PeopleStore } from "../../src/ports/people.ts";
+import type { Member, PeopleStore, SessionMember } from "../../src/ports/people.ts";
 import {
   addSession,
   changePassword,
@@ -47,17 +47,9 @@ export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
       const [added] = await writer.write(addSession(session, passwordHash, audit));
       return added?.changes === 1;
     },
-    async session(hash, now) {
-      const row = await one(SESSION, [hash, now.getTime()]);
-      const member = memberOf(row);
-      return row === undefined || member === null ? null : { ...member, secretHash: text(row, "secret_hash") };
-    },
-    async renewSessionSecret(hash, secretHash, passwordHash) {
-      await writer.write([renewSessionSecret(hash, secretHash, passwordHash)]);
-    },
-    async endSession(hash, audit) {
-      await writer.write(endSession(hash, audit));
-    },
+    session: async (hash, now) => sessionMemberOf(await one(SESSION, [hash, now.getTime()])),
+    renewSessionSecret: async (...args) => void (await writer.write([renewSessionSecret(...args)])),
+    endSession: async (hash, audit) => void (await writer.write(endSession(hash, audit))),
     async offer(link) {
       const [, offered] = await writer.write(offer(link));
       return offered?.changes === 1;
@@ -86,6 +78,11 @@ export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
       return pruned.some(({ changes }) => changes > 0);
     },
   };
+}
+
+function sessionMemberOf(row: Row | undefined): SessionMember | null {
+  const member = memberOf(row);
+  return row === undefined || member === null ? null : { ...member, secretHash: text(row, "secret_hash") };
 }
 
 function memberOf(row: Row | undefined): Member | null {

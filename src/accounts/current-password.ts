@@ -1,4 +1,5 @@
 import { DomainError } from "../domain/errors.ts";
+import { PASSWORD_CHARS_MAX } from "../domain/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Passwords } from "../ports/passwords.ts";
 import type { PeopleStore, PersonRow } from "../ports/people.ts";
@@ -36,6 +37,7 @@ export function createCheckCurrentPassword(deps: CurrentPasswordDeps): CheckCurr
       const member = await people.find(email);
       // Whoever has a session need not wait among strangers.
       const turn = turnOf(source, caller.personId ?? null);
+      if (password.length > PASSWORD_CHARS_MAX) return null;
       const isRight = await passwords.verify(password, member?.person.passwordHash ?? null, turn);
       return isRight ? (member?.person ?? null) : null;
     };

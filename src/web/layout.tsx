@@ -32,38 +32,10 @@ export const EVERYTHING = "all";
 
 /** The frame of every page: head, brand, navigation, and the one `main`. */
 export function Layout(props: LayoutProps) {
-  const {
-    title,
-    visitor = null,
-    place,
-    width = "text",
-    isAlone = false,
-    beginsSession = false,
-    style,
-    follows,
-    now,
-    children,
-  } = props;
+  const { visitor = null, place, width = "text", isAlone = false, follows, now, children } = props;
   return (
     <html lang="en" class={width}>
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>{`${title} · Outgate`}</title>
-        {isAlone ? (
-          <style>{raw(STYLE.text)}</style>
-        ) : (
-          <>
-            <link rel="stylesheet" href={STYLE.path} />
-            <link rel="stylesheet" href={APP_STYLE.path} />
-            {style === undefined ? null : <link rel="stylesheet" href={style.path} />}
-          </>
-        )}
-        {visitor === null && !beginsSession ? null : <script type="module" src={SESSION.path} />}
-        {visitor === null ? null : <script type="module" src={LIVE.path} />}
-        <link rel="icon" type={ICON.type} href={isAlone ? ICON_IN_PAGE : ICON.path} />
-      </head>
+      <Head {...props} />
       <body>
         {visitor === null ? null : (
           <a class="skip" href="#main">
@@ -87,6 +59,29 @@ export function Layout(props: LayoutProps) {
         </main>
       </body>
     </html>
+  );
+}
+
+function Head({ title, visitor = null, isAlone = false, beginsSession = false, style }: LayoutProps) {
+  return (
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="color-scheme" content="light dark" />
+      <title>{`${title} · Outgate`}</title>
+      {isAlone ? (
+        <style>{raw(STYLE.text)}</style>
+      ) : (
+        <>
+          <link rel="stylesheet" href={STYLE.path} />
+          <link rel="stylesheet" href={APP_STYLE.path} />
+          {style === undefined ? null : <link rel="stylesheet" href={style.path} />}
+        </>
+      )}
+      {visitor === null && !beginsSession ? null : <script type="module" src={SESSION.path} />}
+      {visitor === null ? null : <script type="module" src={LIVE.path} />}
+      <link rel="icon" type={ICON.type} href={isAlone ? ICON_IN_PAGE : ICON.path} />
+    </head>
   );
 }
 

@@ -42,7 +42,10 @@ export async function openPeopleDoor(options: RealDoorOptions = {}) {
       ask("POST", path, {
         body: new URLSearchParams(
           Object.fromEntries(
-            Object.entries({ session_secret: SESSION_SECRET, ...fields }).map(([name, value]) => [name, String(value)]),
+            Object.entries<unknown>({ session_secret: SESSION_SECRET, ...fields }).map(([name, value]) => [
+              name,
+              String(value),
+            ]),
           ),
         ),
         headers: { origin: OWN_ORIGIN, ...headers },

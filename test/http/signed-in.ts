@@ -33,8 +33,8 @@ export async function signedIn(door: RealDoor) {
       const [name = "", value = ""] = cookie.split("=");
       await context.addCookies([{ name, value, url: door.url }]);
       const own = JSON.stringify(door.url);
-      const store = `localStorage.setItem("outgate_session_secret", ${JSON.stringify(SESSION_SECRET)})`;
-      await context.addInitScript(`if (self.origin === ${own}) ${store}`);
+      const keep = `localStorage.setItem("outgate_session_secret", ${JSON.stringify(SESSION_SECRET)})`;
+      await context.addInitScript(`if (self.origin === ${own}) ${keep}`);
     },
     visit,
     pageOf,

@@ -142,6 +142,24 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     },
   );
 
+  test.each(["light", "dark"] as const)(
+    "so can the question for the password, and it fits 320 px, %s",
+    async (colorScheme) => {
+      await using watched = await openAs({ bypassCSP: true, colorScheme, viewport: { width: 320, height: 700 } });
+      const { page } = watched;
+      // As if nothing had been kept.
+      await page.addInitScript("localStorage.clear()");
+      await page.goto(`${door.url}/settings`);
+      await page.getByLabel("Host", { exact: true }).fill("a.example");
+      await page.getByRole("button", { name: "List it" }).click();
+      await confirmPassword(page, "not the password");
+      await page.getByText("This is not your current password.").waitFor();
+      expect([await barriersOf(page), await overflowOf(page)]).toEqual([[], 0]);
+      const heights = await heightsOf(page, "main :is(button, .button)");
+      expect(heights.filter((height) => height < 48)).toEqual([]);
+    },
+  );
+
   test("they fit a screen of 320 px, and are found by keys", async () => {
     await using watched = await openAs({ viewport: { width: 320, height: 700 } });
     const { page } = watched;
