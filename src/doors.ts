@@ -10,8 +10,10 @@ import { createListNotifications } from "./actions/notifications.ts";
 import { createReadReceipt } from "./actions/receipt.ts";
 import { createAgents } from "./agents.ts";
 import type { Config } from "./config.ts";
+import { isLoopbackUrl } from "./config/listen.ts";
 import { trustedProxiesOf } from "./config/proxies.ts";
 import type { Engine } from "./engine.ts";
+import { createOwnHostPages } from "./http/own-host.ts";
 import { mcpRoutes } from "./http/routes/mcp.ts";
 import { GUIDES } from "./guides.ts";
 import { createHttp, type Http } from "./http/server.ts";
@@ -76,6 +78,7 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
     listNotifications: createListNotifications(store.outbox),
     baseUrl: config.baseUrl,
     isOnLoopback: config.isOnLoopback,
+    pagesGuard: createOwnHostPages({ isOnLoopback: config.isOnLoopback, isLoopback: isLoopbackUrl }),
     isTrustedProxy: trustedProxiesOf(config.trustedProxies),
     port: config.port,
     metrics: book.metrics,

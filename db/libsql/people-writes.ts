@@ -13,7 +13,8 @@ import type { Statement } from "./sql.ts";
  */
 const PERSON = "INSERT INTO people (id, email, email_key, password_hash, created_at) SELECT ?, ?, ?, ?, ?";
 const UNLESS_TAKEN = "ON CONFLICT (email_key) DO NOTHING";
-const SESSION = "INSERT INTO sessions (hash, person_id, account_id, created_at, expires_at) SELECT ?, ?, ?, ?, ?";
+const SESSION = `INSERT INTO sessions (hash, person_id, account_id, created_at, expires_at, secret_hash)
+  SELECT ?, ?, ?, ?, ?, ?`;
 const MEMBER = `INSERT INTO members (account_id, person_id, joined_at) SELECT ?, ?, ? WHERE ${CHANGED.sql}`;
 const ACCOUNT = `INSERT INTO accounts (id, sealed_root_secret, created_at) SELECT ?, ?, ? WHERE ${CHANGED.sql}`;
 const KEY = `INSERT INTO api_keys (id, account_id, name, role, hold, hash, last4, created_at)
@@ -53,6 +54,14 @@ export function addSession(session: SessionRow, passwordHash: string, audit?: Au
 
 export function endSession(hash: string, audit?: AuditEntry): readonly Statement[] {
   return [{ sql: "DELETE FROM sessions WHERE hash = ?", args: [hash] }, ...auditChange(audit)];
+}
+
+/** While the password is the one that was checked. */
+const NEW_SECRET = `UPDATE sessions SET secret_hash = ? WHERE hash = ?
+  AND EXISTS (SELECT 1 FROM people WHERE id = sessions.person_id AND password_hash = ?)`;
+
+export function renewSessionSecret(hash: string, secretHash: string, passwordHash: string): Statement {
+  return { sql: NEW_SECRET, args: [secretHash, hash, passwordHash] };
 }
 
 const VOID_OTHERS = "DELETE FROM welcome_links WHERE account_id = ? AND person_id IS ?";
@@ -149,6 +158,6 @@ function personValues({ id, email, passwordHash, createdAt }: PersonRow) {
   return [id, email, emailKey(email), passwordHash, createdAt.getTime()];
 }
 
-function sessionValues({ hash, personId, accountId, createdAt, expiresAt }: SessionRow) {
-  return [hash, personId, accountId, createdAt.getTime(), expiresAt.getTime()];
+function sessionValues({ hash, personId, accountId, createdAt, expiresAt, secretHash }: SessionRow) {
+  return [hash, personId, accountId, createdAt.getTime(), expiresAt.getTime(), secretHash];
 }

@@ -1,5 +1,5 @@
 import { emailKey } from "../../src/domain/email.ts";
-import type { Member, PeopleStore } from "../../src/ports/people.ts";
+import type { Member, PeopleStore, SessionMember } from "../../src/ports/people.ts";
 import {
   addSession,
   changePassword,
@@ -8,18 +8,19 @@ import {
   pruneLinks,
   pruneSessions,
   renewPassword,
+  renewSessionSecret,
   signUp,
   welcome,
 } from "./people-writes.ts";
 import type { Row, Sql } from "./sql.ts";
 import type { Writer } from "./writer.ts";
 
-const MEMBER = "SELECT p.id, p.email, p.password_hash, p.created_at, m.account_id FROM";
+const COLUMNS = "p.id, p.email, p.password_hash, p.created_at, m.account_id";
 /** The account that they have been in for the longest time. */
-const FIND = `${MEMBER} people p JOIN members m ON m.person_id = p.id
+const FIND = `SELECT ${COLUMNS} FROM people p JOIN members m ON m.person_id = p.id
   WHERE p.email_key = ? ORDER BY m.joined_at, m.account_id LIMIT 1`;
 /** Nobody stays logged in to an account that they are not in any more. */
-const SESSION = `${MEMBER} sessions s JOIN people p ON p.id = s.person_id
+const SESSION = `SELECT ${COLUMNS}, s.secret_hash FROM sessions s JOIN people p ON p.id = s.person_id
   JOIN members m ON m.account_id = s.account_id AND m.person_id = s.person_id WHERE s.hash = ? AND s.expires_at > ?`;
 const FIRST_EMAIL = `SELECT p.email FROM members m JOIN people p ON p.id = m.person_id
   WHERE m.account_id = ? ORDER BY m.joined_at, m.person_id LIMIT 1`;
@@ -46,10 +47,9 @@ export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
       const [added] = await writer.write(addSession(session, passwordHash, audit));
       return added?.changes === 1;
     },
-    session: async (hash, now) => memberOf(await one(SESSION, [hash, now.getTime()])),
-    async endSession(hash, audit) {
-      await writer.write(endSession(hash, audit));
-    },
+    session: async (hash, now) => sessionMemberOf(await one(SESSION, [hash, now.getTime()])),
+    renewSessionSecret: async (...args) => void (await writer.write([renewSessionSecret(...args)])),
+    endSession: async (hash, audit) => void (await writer.write(endSession(hash, audit))),
     async offer(link) {
       const [, offered] = await writer.write(offer(link));
       return offered?.changes === 1;
@@ -78,6 +78,11 @@ export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
       return pruned.some(({ changes }) => changes > 0);
     },
   };
+}
+
+function sessionMemberOf(row: Row | undefined): SessionMember | null {
+  const member = memberOf(row);
+  return row === undefined || member === null ? null : { ...member, secretHash: text(row, "secret_hash") };
 }
 
 function memberOf(row: Row | undefined): Member | null {

@@ -54,6 +54,7 @@ export const sessions = sqliteTable(
     accountId: text("account_id").notNull(),
     createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
     expiresAt: integer("expires_at", { mode: "timestamp_ms" }).notNull(),
+    secretHash: text("secret_hash"),
   },
   (table) => [
     index("sessions_by_person").on(table.personId, table.createdAt),

@@ -9,6 +9,8 @@ export interface RequestSource {
   readonly client: string;
   /** The token of a device, as it was sent; null: none. */
   readonly deviceToken: string | null;
+  /** What the browser's storage holds for the session, as its page sent it; null: no script ran, or no page sent this. */
+  readonly sessionSecret: string | null;
 }
 
 export interface DeviceDeps {

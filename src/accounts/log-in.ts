@@ -48,7 +48,7 @@ export function createLogIn({ people, passwords, secrets, clock, throttle, prese
       throw invalidCredentials();
     }
     takeBack();
-    const { row, entered } = newSession(secrets, member, clock.now());
+    const { row, entered } = newSession(secrets, { ...member, sessionSecret: source.sessionSecret }, clock.now());
     const audit = auditOf(
       { ...entered.person.caller, client },
       { kind: "signed_in", subject: entered.person.email },

@@ -21,6 +21,8 @@ export interface NewSession {
 export interface SessionOf {
   readonly person: Pick<PersonRow, "id" | "email">;
   readonly accountId: string;
+  /** As in `RequestSource`. */
+  readonly sessionSecret: string | null;
 }
 
 /** 128 bits. */
@@ -32,13 +34,14 @@ export function newSession(
   whose: SessionOf,
   now: Date,
 ): NewSession {
-  const { person, accountId } = whose;
+  const { person, accountId, sessionSecret } = whose;
   const sessionToken = secrets.newToken();
   const expiresAt = new Date(now.getTime() + SESSION_MS_MAX);
+  const secretHash = sessionSecret === null ? null : secrets.hash(sessionSecret);
   return {
-    row: { hash: secrets.hash(sessionToken), personId: person.id, accountId, createdAt: now, expiresAt },
+    row: { hash: secrets.hash(sessionToken), personId: person.id, accountId, createdAt: now, expiresAt, secretHash },
     entered: {
-      person: personWith(sessionToken, whose, secrets),
+      person: personWith(sessionToken, { person, accountId, secretHash }, secrets),
       sessionToken,
       deviceToken: secrets.deviceToken({
         personId: person.id,

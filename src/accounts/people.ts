@@ -5,10 +5,12 @@ import type { Passwords } from "../ports/passwords.ts";
 import type { PeopleStore } from "../ports/people.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import { createChangePassword } from "./change-password.ts";
+import { createCheckCurrentPassword } from "./current-password.ts";
 import { createLogIn } from "./log-in.ts";
 import { createLogOut } from "./log-out.ts";
 import { createPresence } from "./presence.ts";
 import { createResume } from "./resume.ts";
+import { createSessionSecret } from "./session-secret.ts";
 import { createSignInAudit } from "./sign-in-audit.ts";
 import { createSignUp } from "./sign-up.ts";
 import { createSignUpThrottle, createThrottle } from "./throttle.ts";
@@ -33,13 +35,15 @@ export function createPeopleDesk(deps: PeopleDeskDeps) {
   const presence = createPresence(deps);
   const throttle = createThrottle(deps.clock);
   const signInAudit = createSignInAudit(deps);
+  const checkCurrentPassword = createCheckCurrentPassword({ ...deps, throttle, signInAudit });
   return {
     signUp: createSignUp({ ...deps, throttle: createSignUpThrottle(deps.clock) }),
     logIn: createLogIn({ ...deps, throttle, presence, signInAudit }),
     logOut: createLogOut({ ...deps, presence }),
     resume: createResume(deps),
     stay: presence.stay,
-    changePassword: createChangePassword({ ...deps, throttle, presence, signInAudit }),
+    changePassword: createChangePassword({ ...deps, checkCurrentPassword, presence }),
+    sessionSecret: createSessionSecret({ ...deps, checkCurrentPassword }),
     seeWelcome: createSeeWelcome(deps),
     takeWelcome: createTakeWelcome({ ...deps, presence }),
   };

@@ -59,7 +59,8 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     const person = { id: ids.person(), email, passwordHash, createdAt: now };
     const apiKey = secrets.newApiKey();
     const key = { accountId: account.id, key: apiKey, name: "owner", role: "owner", hold: "none", now } as const;
-    const session = newSession(secrets, { person, accountId: account.id }, now);
+    const whose = { person, accountId: account.id, sessionSecret: source.sessionSecret };
+    const session = newSession(secrets, whose, now);
     const row = keyRow({ secrets, ids }, key);
     const caller = { ...session.entered.person.caller, client: source.client };
     const told = [{ kind: "signed_up", subject: email } as const, keyCreated(row)];

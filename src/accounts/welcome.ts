@@ -5,6 +5,7 @@ import type { Ids } from "../ports/ids.ts";
 import type { Passwords } from "../ports/passwords.ts";
 import type { LiveLink, PeopleStore } from "../ports/people.ts";
 import type { Secrets } from "../ports/secrets.ts";
+import type { RequestSource } from "./device.ts";
 import { type Entered, newSession } from "./new-session.ts";
 import type { Presence } from "./presence.ts";
 import { type Credentials, emailTaken } from "./sign-up.ts";
@@ -17,6 +18,9 @@ export interface WelcomeDeps {
   readonly clock: Pick<Clock, "now">;
   readonly presence: Pick<Presence, "look">;
 }
+
+/** Where the visitor of a link comes from. */
+type WelcomeSource = Pick<RequestSource, "client" | "sessionSecret">;
 
 /** What a one-time link offers its visitor. */
 export interface Welcome {
@@ -41,12 +45,13 @@ export function createTakeWelcome({ people, passwords, secrets, ids, clock, pres
   const begin = async (
     { personId, accountId, email }: LiveLink,
     credentials: Credentials,
-    { linkHash, client }: { readonly linkHash: string; readonly client: string },
+    linkHash: string,
+    { client, sessionSecret }: WelcomeSource,
   ) => {
     const passwordHash = await passwords.hash(credentials.password, { lane: accountId, isKnown: true });
     const now = clock.now();
     const person = { id: personId ?? ids.person(), email: email ?? credentials.email, passwordHash, createdAt: now };
-    const { row, entered } = newSession(secrets, { person, accountId }, now);
+    const { row, entered } = newSession(secrets, { person, accountId, sessionSecret }, now);
     const kind = personId === null ? "signed_up" : "password_changed";
     const told = { kind, subject: person.email, detail: { by: "link" } } as const;
     const audit = auditOf({ ...entered.person.caller, client }, told, now);
@@ -58,12 +63,12 @@ export function createTakeWelcome({ people, passwords, secrets, ids, clock, pres
     const became = await people.welcome(linkHash, person, row, audit);
     return became === "taken" ? entered : became;
   };
-  return async (token: string, credentials: Credentials, client: string): Promise<Entered> => {
+  return async (token: string, credentials: Credentials, source: WelcomeSource): Promise<Entered> => {
     const linkHash = secrets.hash(token);
     const link = await people.link(linkHash, clock.now());
     if (link === null) throw gone();
     if (link.personId === null && (await people.find(credentials.email)) !== null) throw emailTaken();
-    const entered = await begin(link, credentials, { linkHash, client });
+    const entered = await begin(link, credentials, linkHash, source);
     if (entered === "gone") throw gone();
     if (entered === "email_taken") throw emailTaken();
     return entered;

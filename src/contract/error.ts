@@ -73,7 +73,8 @@ export const ERROR_MEANING = {
   missing_body: "Nothing was sent where a body is needed.",
   validation_error: "Fields are not valid; details names them all.",
   missing_field: "The field url is missing.",
-  invalid_request: "The body is not JSON, not UTF-8, nested too deep, or has too many members.",
+  invalid_request:
+    "The body is not JSON, not UTF-8, nested too deep, or has too many members; or (421) a page was asked for under a Host that is not ours.",
   invalid_query: "Query parameters are unknown, repeated or not valid.",
   invalid_content_type: "The body is not application/json in UTF-8.",
   invalid_url: "No call may go to this url or callback.",

@@ -169,6 +169,9 @@ export const FLASH_COOKIE_CHARS_MAX = 3_500;
 export const FLASH_COOKIES_MAX = 4;
 /** Bytes of a form that one of our own pages sends. */
 export const FORM_BYTES_MAX = 65_536;
+export const FORM_FIELDS_MAX = 100;
+/** Keys that were just made on a page, remembered for `FLASH_MS_MAX`, so that a form that comes twice makes one. */
+export const MADE_KEYS_REMEMBERED_MAX = 1_000;
 export const NEXT_CHARS_MAX = 2_048;
 
 /** Both kinds of deduplication look this far back from now (spec "Limits"). */

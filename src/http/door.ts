@@ -21,6 +21,8 @@ export interface DoorDeps {
   readonly log: Log;
   readonly metrics: Pick<Metrics, "requested">;
   readonly isTrustedProxy: IsTrustedProxy;
+  /** Judges where a request for a page comes from. */
+  readonly pagesGuard: Guard;
   readonly limits: { readonly rateLimitPerSecond: number };
 }
 
@@ -39,7 +41,10 @@ export function createDoor(deps: DoorDeps, routes: readonly Route[]): Door {
 
   const admit = async (visit: Visit): Promise<void> => {
     const guard = guards.get(visit.path);
-    if (guard === undefined && !isUnderV1(visit.path)) return;
+    if (guard === undefined && !isUnderV1(visit.path)) {
+      if (!FOR_MACHINES.test(visit.path)) deps.pagesGuard(visit.request.headers);
+      return;
+    }
     guard?.(visit.request.headers);
     const known = await authenticate(visit.request.headers.get("authorization"));
     const caller: Caller = { ...known, client: clientOf(visit) };
@@ -95,6 +100,9 @@ function visitOf(
     isBodyUnread: hasBody(request),
   };
 }
+
+/** Probes ask by whatever address they know. */
+const FOR_MACHINES = /^\/(health|ready|metrics|openapi\.json)\/?$/;
 
 /** Every /v1 path asks for a key, also one that does not exist. */
 function isUnderV1(path: string): boolean {

@@ -1,11 +1,9 @@
-import type { RequestSource } from "../accounts/device.ts";
 import type { Entered } from "../accounts/new-session.ts";
 import { HTTP_STATUS } from "../contract/error.ts";
 import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../domain/limits.ts";
 import type { Log } from "../ports/log.ts";
 import { type Typed, UNTYPED } from "../web/credentials.tsx";
-import { clientOf } from "./client.ts";
 import type { OwnCookie } from "./cookie.ts";
 import { headersOf } from "./errors.ts";
 import type { Form } from "./form.ts";
@@ -24,11 +22,6 @@ export function letIn(visit: Visit, entered: Entered, { cookie, deviceCookie }: 
   answer.headers.append("set-cookie", cookie.set(entered.sessionToken));
   answer.headers.append("set-cookie", deviceCookie.set(entered.deviceToken));
   return answer;
-}
-
-/** Where somebody comes from who wants in. */
-export function sourceOf(visit: Visit, { deviceCookie }: Pick<EntryCookies, "deviceCookie">): RequestSource {
-  return { client: clientOf(visit), deviceToken: deviceCookie.read(visit.request.headers) };
 }
 
 /** For whoever reads the log to find out who did what; neither password is in it. */

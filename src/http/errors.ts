@@ -6,6 +6,7 @@ import { problemPage } from "../web/problem.tsx";
 import { isForPrograms, namesHtml, prefersJson } from "./accept.ts";
 import { MethodNotAllowed } from "./allow.ts";
 import { json } from "./answer.ts";
+import { Misdirected } from "./own-host.ts";
 import { page } from "./page.ts";
 import type { Visit } from "./visit.ts";
 
@@ -22,6 +23,8 @@ export function headersOf(error: DomainError): Readonly<Record<string, string>> 
   if (error instanceof RetryLater) return { "retry-after": String(error.retryAfterSeconds) };
   return HEADERS[error.code] ?? {};
 }
+
+const MISDIRECTED = 421;
 
 /** The client left before it was answered. Nobody sees this status but the log (nginx has the same). */
 export const CLIENT_GONE = 499;
@@ -48,14 +51,16 @@ export function refuse(visit: Visit, error: unknown, log: Log): Response {
     });
   }
   visit.errorCode = broken.code;
-  const status = HTTP_STATUS[broken.code];
+  const isMisdirected = broken instanceof Misdirected;
+  const status = isMisdirected ? MISDIRECTED : HTTP_STATUS[broken.code];
   const own = headersOf(broken);
   if (isForPrograms(visit.path)) return json(errorText(broken, requestId), status, own);
   // A page and an envelope are answers to the same question, and a cache has to know.
   const headers = { ...own, vary: "Accept" };
   const kind = visit.page ?? (namesHtml(visit.request) ? "own" : null);
   if (kind === null || prefersJson(visit.request)) return json(errorText(broken, requestId), status, headers);
-  const isAlone = kind !== "own";
+  // Under a foreign name nothing is served that the page could load.
+  const isAlone = kind !== "own" || isMisdirected;
   const html = problemPage({ status, message: broken.message, requestId: visit.name.id, isAlone });
   return page(isAlone ? "notice" : kind, html, { status, headers });
 }

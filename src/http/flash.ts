@@ -20,6 +20,16 @@ export interface FlashDeps {
 export interface Flash {
   /** A redirect to a path of ours that is told this value. Throws `FlashTooLarge`. */
   redirect(person: Pick<Person, "formToken">, path: string, value: object): Response;
+  /**
+   * The same of what is secret, shown by `show`. On plain http whatever listens on another port of the host gets this
+   * cookie too, so it stands in the answer to the form itself.
+   */
+  tellSecret(
+    person: Pick<Person, "formToken">,
+    path: string,
+    value: object,
+    show: () => Response | Promise<Response>,
+  ): Promise<Response>;
   /** What this page was told; null: nothing, or it is too late, or another session was. */
   read(visit: Visit, person: Pick<Person, "formToken">): unknown;
 }
@@ -38,15 +48,17 @@ export function createFlash({ secrets, clock, baseUrl }: FlashDeps): Flash {
   const placeOf = (path: string, { formToken }: Pick<Person, "formToken">) => {
     return { table: "flash", row: path, column: formToken };
   };
+  const redirect: Flash["redirect"] = (person, path, value) => {
+    const plain = Bun.deflateSync(JSON.stringify({ expiresMs: clock.now().getTime() + FLASH_MS_MAX, value }));
+    const parts = partsOf(secrets.seal(plain, placeOf(path, person)));
+    const ending = `; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}; Max-Age=${FLASH_MS_MAX / 1_000}`;
+    const answer = seeOther("own", path);
+    parts.forEach((part, at) => answer.headers.append("set-cookie", `${nameOf(at)}=${part}${ending}`));
+    return answer;
+  };
   return {
-    redirect(person, path, value) {
-      const plain = Bun.deflateSync(JSON.stringify({ expiresMs: clock.now().getTime() + FLASH_MS_MAX, value }));
-      const parts = partsOf(secrets.seal(plain, placeOf(path, person)));
-      const ending = `; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}; Max-Age=${FLASH_MS_MAX / 1_000}`;
-      const answer = seeOther("own", path);
-      parts.forEach((part, at) => answer.headers.append("set-cookie", `${nameOf(at)}=${part}${ending}`));
-      return answer;
-    },
+    redirect,
+    tellSecret: async (person, path, value, show) => (isSecure ? redirect(person, path, value) : show()),
     read({ request, path }, person) {
       const [count = "", first = ""] = (cookieIn(request.headers, nameOf(0)) ?? "").split("-");
       if (!/^[1-9]$/.test(count) || Number(count) > FLASH_COOKIES_MAX) return null;

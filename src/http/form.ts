@@ -1,5 +1,5 @@
 import { DomainError } from "../domain/errors.ts";
-import { FORM_BYTES_MAX } from "../domain/limits.ts";
+import { FORM_BYTES_MAX, FORM_FIELDS_MAX } from "../domain/limits.ts";
 import { readBytes } from "./body.ts";
 import { readMediaType } from "./media-type.ts";
 import type { Visit } from "./visit.ts";
@@ -29,7 +29,9 @@ export async function readForm(visit: Visit): Promise<Form> {
       "Send the form as `Content-Type: application/x-www-form-urlencoded`.",
     );
   }
-  return new Map(new URLSearchParams(decode(await readBytes(visit, FORM_BYTES_MAX))));
+  const form = new Map(new URLSearchParams(decode(await readBytes(visit, FORM_BYTES_MAX))));
+  if (form.size <= FORM_FIELDS_MAX) return form;
+  throw new DomainError("invalid_request", `The form has more than ${FORM_FIELDS_MAX} fields.`);
 }
 
 function decode(bytes: Uint8Array): string {

@@ -31,6 +31,35 @@ export function createOwnHostOnly({ ownHostname, takesAnyHost, isLoopback }: Own
   };
 }
 
+export interface PagesHostDeps extends Pick<OwnHostDeps, "isLoopback"> {
+  /** Nobody but this machine is served; see the settings. */
+  readonly isOnLoopback: boolean;
+}
+
+/**
+ * Keeps everything for people to the names of this machine, where it serves nobody else: a name that leads here from
+ * elsewhere belongs to a tunnel that nobody has told us of, or to a page that rebinds it. Throws `Misdirected`.
+ */
+export function createOwnHostPages({ isOnLoopback, isLoopback }: PagesHostDeps): Guard {
+  return (headers) => {
+    const host = headers.get("host");
+    // Browsers always name one.
+    if (!isOnLoopback || host === null) return;
+    const target = HOST.test(host) ? normalTarget(`http://${host}`) : null;
+    if (target === null || !isLoopback(target)) throw new Misdirected();
+  };
+}
+
+/** 421 (RFC 9110, 15.5.20). */
+export class Misdirected extends DomainError {
+  constructor() {
+    super(
+      "invalid_request",
+      "This service answers on its own machine only, at addresses like http://127.0.0.1 or http://localhost; the Host of this request is another one. To reach it through a tunnel or proxy, set BASE_URL to the address that people open, and restart it.",
+    );
+  }
+}
+
 function foreign(header: "Origin" | "Host"): DomainError {
   return new DomainError(
     "forbidden",

@@ -1,6 +1,6 @@
 import { seeOther } from "./page.ts";
 import { type Params, pageRoute, type Route } from "./route.ts";
-import { logInPath, type Person, type PersonOf } from "./session.ts";
+import { askForPassword, logInPath, PasswordNeeded, type Person, type PersonOf } from "./session.ts";
 import type { Visit } from "./visit.ts";
 
 /** Answers whoever is logged in. */
@@ -10,7 +10,14 @@ export type AnswerPerson = (visit: Visit, person: Person, params: Params) => Res
 export function personPage(personOf: PersonOf, method: "GET" | "POST", path: string, answer: AnswerPerson): Route {
   return pageRoute("own", method, path, async (visit, params) => {
     const person = await personOf(visit);
-    if (person !== null) return answer(visit, person, params);
-    return seeOther("own", logInPath(visit.path + (visit.search === "" ? "" : `?${visit.search}`)));
+    if (person === null) {
+      return seeOther("own", logInPath(visit.path + (visit.search === "" ? "" : `?${visit.search}`)));
+    }
+    try {
+      return await answer(visit, person, params);
+    } catch (error) {
+      if (error instanceof PasswordNeeded) return askForPassword(visit, person, error);
+      throw error;
+    }
   });
 }

@@ -18,7 +18,7 @@ import { listenOn } from "./listen.ts";
 import { createOwnOrigin, type OwnAddress } from "./own-origin.ts";
 import { createStreamEvents } from "./events.ts";
 import { createFlash, type FlashDeps } from "./flash.ts";
-import type { Route } from "./route.ts";
+import type { Guard, Route } from "./route.ts";
 import { accountRoutes, type AccountRouteDeps } from "./routes/account.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { auditRoutes, type AuditRouteDeps } from "./routes/audit.ts";
@@ -34,7 +34,7 @@ import { type PageDeps, webPages } from "./routes/pages.ts";
 import { createShow } from "./routes/show.ts";
 import { signingSecretRoutes, type SigningSecretRouteDeps } from "./routes/signing-secret.ts";
 import { systemRoutes, type SystemRouteDeps } from "./routes/system.ts";
-import { createFormOf, createPersonOf, createStayOf } from "./session.ts";
+import { createFormOf, createPersonOf, createStayOf, createTokenFormOf } from "./session.ts";
 
 export interface HttpDeps
   extends
@@ -65,6 +65,8 @@ export interface HttpDeps
   /** The same as a path, for our own pages. */
   readonly receiptPath: (actionId: string) => string;
   readonly isTrustedProxy: IsTrustedProxy;
+  /** Judges the Host of a request for a page. */
+  readonly pagesGuard: Guard;
   /** Aborted when the service stops: whoever waits is answered. */
   readonly draining: AbortSignal;
   /** How long a request may take to arrive; `IDLE_SECONDS` unless it is given. */
@@ -139,14 +141,16 @@ export function createHttp(deps: HttpDeps): Http {
 /** What every page for people asks: who visits, and whether our own page sent it. */
 function sessionsOf(deps: HttpDeps) {
   const cookie = createSessionCookie(deps.baseUrl);
+  const deviceCookie = createDeviceCookie(deps.baseUrl);
   const ownOrigin = createOwnOrigin(deps);
   return {
     cookie,
-    deviceCookie: createDeviceCookie(deps.baseUrl),
+    deviceCookie,
     ownOrigin,
     personOf: createPersonOf({ resume: deps.peopleDesk.resume, cookie }),
     stayOf: createStayOf({ stay: deps.peopleDesk.stay, cookie }),
-    formOf: createFormOf({ ownOrigin }),
+    formOf: createFormOf({ ...deps, deviceCookie, ownOrigin }),
+    tokenFormOf: createTokenFormOf({ ownOrigin }),
     flash: createFlash(deps),
   };
 }

@@ -1,11 +1,18 @@
+import type { RequestSource } from "../accounts/device.ts";
+import type { PeopleDesk } from "../accounts/people.ts";
 import type { Person } from "../accounts/person.ts";
 import type { Presence, Stay } from "../accounts/presence.ts";
 import type { Resume } from "../accounts/resume.ts";
-import { DomainError } from "../domain/errors.ts";
+import { HTTP_STATUS } from "../contract/error.ts";
+import { DomainError, type ErrorCode } from "../domain/errors.ts";
+import { confirmPasswordPage } from "../web/confirm-password.tsx";
+import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../web/form.tsx";
 import { clientOf } from "./client.ts";
 import type { OwnCookie } from "./cookie.ts";
+import { headersOf } from "./errors.ts";
 import { type Form, readForm } from "./form.ts";
 import type { OwnOrigin } from "./own-origin.ts";
+import { page } from "./page.ts";
 import type { Visit } from "./visit.ts";
 
 export type { Person };
@@ -17,15 +24,20 @@ export type PersonOf = (visit: Visit) => Promise<Person | null>;
 export type StayOf = (visit: Visit) => Promise<Stay | null>;
 
 /**
- * The form of a page that changes something for whoever is logged in. Throws `forbidden` unless our own page sent it
- * within this very session: it has a field `form_token` with the person's.
+ * The form of a page that changes something for whoever is logged in, or shows a secret. Throws `forbidden` unless our own
+ * page sent it within this very session: it has a field `form_token` with the person's. On plain http the cookie, and with
+ * it that token, are known to whatever listens on another port of the host: there it throws `PasswordNeeded` unless the
+ * form has the session's secret (`accounts/session-secret.ts`) or the password.
  */
 export type FormOf = (visit: Visit, person: Person) => Promise<Form>;
 
 export interface SessionDeps {
   readonly resume: Resume;
   readonly cookie: OwnCookie;
+  readonly deviceCookie: OwnCookie;
   readonly ownOrigin: OwnOrigin;
+  readonly peopleDesk: Pick<PeopleDesk, "sessionSecret">;
+  readonly baseUrl: string;
 }
 
 /** What every page for people asks first. Whoever is found is written down in the visit, for its log line. */
@@ -49,7 +61,25 @@ export function createStayOf({ stay, cookie }: Pick<Presence, "stay"> & Pick<Ses
   };
 }
 
-export function createFormOf({ ownOrigin }: Pick<SessionDeps, "ownOrigin">): FormOf {
+export function createFormOf(deps: Pick<SessionDeps, "ownOrigin" | "peopleDesk" | "deviceCookie" | "baseUrl">): FormOf {
+  const { sessionSecret } = deps.peopleDesk;
+  const tokenFormOf = createTokenFormOf(deps);
+  if (deps.baseUrl.startsWith("https:")) return tokenFormOf;
+  return async (visit, person) => {
+    const form = await tokenFormOf(visit, person);
+    const source = sourceOf(visit, deps, form);
+    if (sessionSecret.isRight(person, source.sessionSecret)) return form;
+    const password = form.get(CONFIRM_PASSWORD_FIELD);
+    if (password === undefined) throw new PasswordNeeded(form);
+    await sessionSecret.confirm(person, password, source).catch((error: unknown) => {
+      throw error instanceof DomainError && ASKED_AGAIN.has(error.code) ? new PasswordNeeded(form, error) : error;
+    });
+    return form;
+  };
+}
+
+/** The same without that: for a form that is worth nothing to whoever has only the cookie, as one that asks for the password. */
+export function createTokenFormOf({ ownOrigin }: Pick<SessionDeps, "ownOrigin">): FormOf {
   return async (visit, person) => {
     ownOrigin.require(visit.request.headers);
     const form = await readForm(visit);
@@ -58,9 +88,64 @@ export function createFormOf({ ownOrigin }: Pick<SessionDeps, "ownOrigin">): For
   };
 }
 
+/** Nothing shows that this form was sent by our own page. Whoever answers the person asks for the password. */
+export class PasswordNeeded extends Error {
+  override readonly name = "PasswordNeeded";
+  readonly form: Form;
+  /** What was wrong with the password that it had; null: it had none. */
+  readonly problem: DomainError | null;
+
+  constructor(form: Form, problem: DomainError | null = null) {
+    super("The form has neither the secret of its session nor the password.");
+    this.form = form;
+    this.problem = problem;
+  }
+}
+
+const ASKED_AGAIN: ReadonlySet<ErrorCode> = new Set(["invalid_credentials", "rate_limited", "unavailable"]);
+
+/** Asks, and keeps what was sent. */
+export function askForPassword(visit: Visit, visitor: Person, { form, problem }: PasswordNeeded): Response {
+  visit.errorCode = problem?.code ?? "forbidden";
+  const fields = [...form].filter(([name]) => !NOT_KEPT.has(name));
+  const path = visit.path + (visit.search === "" ? "" : `?${visit.search}`);
+  const html = confirmPasswordPage({ visitor, path, fields, problem: problem?.message ?? null });
+  const headers = problem === null ? {} : headersOf(problem);
+  return page("own", html, { status: HTTP_STATUS[visit.errorCode], headers });
+}
+
+/** They stand on the page anew, or nowhere. */
+const NOT_KEPT: ReadonlySet<string> = new Set([
+  FORM_TOKEN_FIELD,
+  SESSION_SECRET_FIELD,
+  CONFIRM_PASSWORD_FIELD,
+  "email",
+  "password",
+  "current_password",
+]);
+
+/** Where somebody comes from who wants in; with the form that a page sent, if one did. */
+export function sourceOf(
+  visit: Visit,
+  { deviceCookie }: Pick<SessionDeps, "deviceCookie">,
+  form: Form | null,
+): RequestSource {
+  return {
+    client: clientOf(visit),
+    deviceToken: deviceCookie.read(visit.request.headers),
+    sessionSecret: form === null ? null : secretIn(form),
+  };
+}
+
+/** 256 bits as hex, as our script makes them; null for all else. */
+function secretIn(form: Form): string | null {
+  const secret = form.get(SESSION_SECRET_FIELD) ?? "";
+  return /^[0-9a-f]{64}$/.test(secret) ? secret : null;
+}
+
 /** Throws `forbidden` unless the form was made for this session: a page of before the last log-in is one of another. */
 export function checkFormToken(form: Form, person: Person): void {
-  if (isSame(form.get("form_token") ?? "", person.formToken)) return;
+  if (isSame(form.get(FORM_TOKEN_FIELD) ?? "", person.formToken)) return;
   throw new DomainError("forbidden", "This page is from before you logged in. Load it again and repeat what you did.");
 }
 

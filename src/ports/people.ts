@@ -20,6 +20,13 @@ export interface SessionRow {
   readonly accountId: string;
   readonly createdAt: Date;
   readonly expiresAt: Date;
+  /** SHA-256 of the secret that the browser's storage holds, hex; null: it has told us none. */
+  readonly secretHash: string | null;
+}
+
+/** Who has a session. */
+export interface SessionMember extends Member {
+  readonly secretHash: string | null;
 }
 
 /** A person and the account that they log in to: the one that they have been in for the longest time. */
@@ -63,7 +70,9 @@ export interface PeopleStore {
    */
   addSession(session: SessionRow, passwordHash: string, audit?: AuditEntry): Promise<boolean>;
   /** Who has the session; null when there is none, or it ran out by now. */
-  session(hash: string, now: Date): Promise<Member | null>;
+  session(hash: string, now: Date): Promise<SessionMember | null>;
+  /** Gives a session another secret; nothing is written where the person has another password by now. */
+  renewSessionSecret(hash: string, secretHash: string, passwordHash: string): Promise<void>;
   endSession(hash: string, audit?: AuditEntry): Promise<void>;
   /**
    * Hands out a link; those before it of the same person, or to become the account's first, are void. False, and nothing

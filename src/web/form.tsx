@@ -5,6 +5,11 @@ import type { Visitor } from "./visitor.ts";
 /** The hidden field that every form of a signed-in person carries. */
 export const FORM_TOKEN_FIELD = "form_token";
 
+/** Added by script (`assets/session.js`) to every form of our own pages. */
+export const SESSION_SECRET_FIELD = "session_secret";
+/** The password in place of that. */
+export const CONFIRM_PASSWORD_FIELD = "confirm_password";
+
 /** Stands in every form that changes something by the session's cookie (hostile 7). */
 export function FormToken({ visitor }: { readonly visitor: Pick<Visitor, "formToken"> }) {
   return <input type="hidden" name={FORM_TOKEN_FIELD} value={visitor.formToken} />;

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
-import { APP_STYLE, type Asset, ICON, LIVE, STYLE } from "./assets.ts";
+import { APP_STYLE, type Asset, ICON, LIVE, SESSION, STYLE } from "./assets.ts";
 import { Button, FormToken } from "./form.tsx";
 import { NAVIGATION, type Place } from "./navigation.ts";
 import type { Visitor } from "./visitor.ts";
@@ -18,6 +18,8 @@ export interface LayoutProps {
   readonly isAlone?: boolean;
   /** What this page needs beside what all of them have. */
   readonly style?: Asset;
+  /** A form on it begins a session. */
+  readonly beginsSession?: boolean;
   /** What of the account's events changes this page: those of one action, by its id, or all. Left out: nothing does. */
   readonly follows?: string;
   /** When it was made, where it tells how long ago things were. */
@@ -30,26 +32,10 @@ export const EVERYTHING = "all";
 
 /** The frame of every page: head, brand, navigation, and the one `main`. */
 export function Layout(props: LayoutProps) {
-  const { title, visitor = null, place, width = "text", isAlone = false, style, follows, now, children } = props;
+  const { visitor = null, place, width = "text", isAlone = false, follows, now, children } = props;
   return (
     <html lang="en" class={width}>
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>{`${title} · Outgate`}</title>
-        {isAlone ? (
-          <style>{raw(STYLE.text)}</style>
-        ) : (
-          <>
-            <link rel="stylesheet" href={STYLE.path} />
-            <link rel="stylesheet" href={APP_STYLE.path} />
-            {style === undefined ? null : <link rel="stylesheet" href={style.path} />}
-          </>
-        )}
-        {visitor === null ? null : <script type="module" src={LIVE.path} />}
-        <link rel="icon" type={ICON.type} href={isAlone ? ICON_IN_PAGE : ICON.path} />
-      </head>
+      <Head {...props} />
       <body>
         {visitor === null ? null : (
           <a class="skip" href="#main">
@@ -73,6 +59,29 @@ export function Layout(props: LayoutProps) {
         </main>
       </body>
     </html>
+  );
+}
+
+function Head({ title, visitor = null, isAlone = false, beginsSession = false, style }: LayoutProps) {
+  return (
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="color-scheme" content="light dark" />
+      <title>{`${title} · Outgate`}</title>
+      {isAlone ? (
+        <style>{raw(STYLE.text)}</style>
+      ) : (
+        <>
+          <link rel="stylesheet" href={STYLE.path} />
+          <link rel="stylesheet" href={APP_STYLE.path} />
+          {style === undefined ? null : <link rel="stylesheet" href={style.path} />}
+        </>
+      )}
+      {visitor === null && !beginsSession ? null : <script type="module" src={SESSION.path} />}
+      {visitor === null ? null : <script type="module" src={LIVE.path} />}
+      <link rel="icon" type={ICON.type} href={isAlone ? ICON_IN_PAGE : ICON.path} />
+    </head>
   );
 }
 

@@ -14,9 +14,9 @@ export interface LogInPageProps {
 /** Where people log in. */
 export function logInPage({ typed, next, signupsOpen }: LogInPageProps): string {
   return render(
-    <Layout title="Log in" width="narrow">
+    <Layout title="Log in" width="narrow" beginsSession>
       <h1>Log in</h1>
-      <form method="post" action="/auth/login" class="card">
+      <form method="post" action="/auth/login" class="card" data-session="new">
         <NextField next={next} />
         <CredentialFields typed={typed} password="known" />
         <Button>Log in</Button>

@@ -32,7 +32,7 @@ export function madeKeyPage({ visitor, made, key, baseUrl }: MadeKeyPageProps): 
       </div>
       <section class="card" aria-label="The key">
         <Notice tone="wait">
-          It is shown this once. Keep it now: in five minutes, or when you log out, it is gone.
+          It is shown this once. Keep it now: it is gone when you leave this page, and in five minutes at the latest.
         </Notice>
         <code class="code" id="key" data-copy="">
           {key}

@@ -21,8 +21,15 @@ export interface TypedKey {
 /** No role is chosen beforehand: nobody makes an owner key by leaving something out. */
 export const UNTYPED_KEY: TypedKey = { name: "", role: null, hold: "none", problems: {}, message: null };
 
+export interface NewKeyPageProps {
+  readonly visitor: Visitor;
+  readonly typed: TypedKey;
+  /** By which the form is known again if it comes twice. */
+  readonly formId: string;
+}
+
 /** Asks what a new key is for. */
-export function newKeyPage({ visitor, typed }: { readonly visitor: Visitor; readonly typed: TypedKey }): string {
+export function newKeyPage({ visitor, typed, formId }: NewKeyPageProps): string {
   const { name, role, hold, problems, message } = typed;
   return render(
     <Layout title="Make a key" place="Keys" visitor={visitor}>
@@ -35,6 +42,7 @@ export function newKeyPage({ visitor, typed }: { readonly visitor: Visitor; read
       </div>
       <form method="post" action="/keys" class="card">
         <FormToken visitor={visitor} />
+        <input type="hidden" name="form_id" value={formId} />
         {message === null ? null : <Notice tone="bad">{message}</Notice>}
         <Field
           name="name"

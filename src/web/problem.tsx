@@ -19,6 +19,7 @@ const TITLES: Readonly<Record<number, string>> = {
   403: "Not allowed",
   404: "Page not found",
   405: "Not this way",
+  421: "Not at this address",
   409: "Already decided",
   429: "Too many requests",
   500: "Something went wrong",

@@ -14,12 +14,12 @@ export interface SignUpPageProps {
 /** Where people make an account of their own. */
 export function signUpPage({ typed, next }: SignUpPageProps): string {
   return render(
-    <Layout title="Sign up" width="narrow">
+    <Layout title="Sign up" width="narrow" beginsSession>
       <div class="head">
         <h1>Sign up</h1>
         <p class="quiet">You get an account of your own, with an owner key.</p>
       </div>
-      <form method="post" action="/auth/signup" class="card">
+      <form method="post" action="/auth/signup" class="card" data-session="new">
         <NextField next={next} />
         <CredentialFields typed={typed} password="new" />
         <Button>Sign up</Button>

@@ -16,7 +16,7 @@ export interface WelcomePageProps {
 export function welcomePage({ path, typed, email }: WelcomePageProps): string {
   const title = email === null ? "Welcome" : "Choose a new password";
   return render(
-    <Layout title={title} width="narrow">
+    <Layout title={title} width="narrow" beginsSession>
       <div class="head">
         <h1>{title}</h1>
         <p class="quiet">
@@ -25,7 +25,7 @@ export function welcomePage({ path, typed, email }: WelcomePageProps): string {
             : "Whoever is logged in with the old one is logged out; this link works once."}
         </p>
       </div>
-      <form method="post" action={path} class="card">
+      <form method="post" action={path} class="card" data-session="new">
         <CredentialFields typed={typed} password="new" emailOf={email} />
         <Button>{email === null ? "Make it mine" : "Save and log in"}</Button>
       </form>

@@ -125,6 +125,11 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
     ["people", "sessions", "sessions_by_person"],
   ],
   ["session", ({ people }) => people.session("x", NOON), ["members", "people", "sessions"]],
+  [
+    "renew the secret of a session",
+    ({ people }) => people.renewSessionSecret("x", "hash", "password hash"),
+    ["people", "sessions"],
+  ],
   ["end a session", ({ people }) => people.endSession("x"), ["sessions"]],
   ["offer a link", ({ people }) => people.offer(aWelcomeLink()), ["members_by_account", "welcome_links_by_account"]],
   ["welcome link", ({ people }) => people.link("x", NOON), ["people", "welcome_links"]],

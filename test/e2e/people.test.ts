@@ -84,7 +84,6 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
       expect(await page.getByRole("link", { name: "Continue" }).getAttribute("href")).toBe("/approvals?from=here");
       const kept = { httpOnly: true, sameSite: "Lax" };
       expect(await page.context().cookies()).toMatchObject([
-        { name: "outgate_flash_0", path: "/signup/done", ...kept },
         { name: "outgate_session", path: "/", ...kept },
         { name: "outgate_device", path: "/", ...kept },
       ]);

@@ -124,7 +124,9 @@ describe("the page of an action", () => {
         });
       }
       const html = await ann.pageOf(path);
-      expect(html).not.toMatch(/<script(?! type="module" src="\/assets\/live-[0-9a-f]{16}\.js"><\/script>)/i);
+      expect(html).not.toMatch(
+        /<script(?! type="module" src="\/assets\/(?:live|session)-[0-9a-f]{16}\.js"><\/script>)/i,
+      );
       expect(html).not.toMatch(/<style| style=| on\w+=/i);
     }
     expect(await actionOf(id)).toEqual(before);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createSessionCookie } from "../../src/http/cookie.ts";
 import { createOwnOrigin } from "../../src/http/own-origin.ts";
 import { pageRoute } from "../../src/http/route.ts";
-import { createFormOf, createPersonOf } from "../../src/http/session.ts";
+import { createPersonOf, createTokenFormOf } from "../../src/http/session.ts";
 import { ann, codeOf, openPeopleDoor, type PeopleDoor } from "./people-house.ts";
 import { OWN_ORIGIN } from "./stub-house.ts";
 
@@ -135,7 +135,7 @@ describe("a change by cookie", () => {
       resume: async (token) => (await house?.resume(token)) ?? null,
       cookie: createSessionCookie(OWN_ORIGIN),
     });
-    const formOf = createFormOf({ ownOrigin });
+    const formOf = createTokenFormOf({ ownOrigin });
     const routes = [
       pageRoute("own", "POST", "/change", async (visit) => {
         const person = await personOf(visit);

@@ -17,6 +17,8 @@ const HEAD_CHARS = 14_000;
 const BODY_CHARS = 1_040_000;
 /** What takes more than linear time shows at a part of it. */
 const FIELD_CHARS = 300_000;
+/** More is refused. */
+const FORM_CHARS = 60_000;
 /** The beginning of an answer that is read. */
 const ANSWER_CHARS = 262_144;
 
@@ -47,6 +49,7 @@ let target: Target;
 const answers: ((chars: number) => Response)[] = [];
 let owner: string;
 let cookie: string;
+let formToken: string;
 let receipt: string;
 beforeAll(async () => {
   target = new Target(({ path }) => {
@@ -58,6 +61,8 @@ beforeAll(async () => {
   const body = JSON.stringify({ email: "ann@example.com", password: "correct horse battery" });
   const signedUp = await fetch(`${base}/auth/signup`, { method: "POST", headers: JSON_TYPE, body });
   cookie = (signedUp.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
+  const settings = await (await fetch(`${base}/settings`, { headers: { cookie } })).text();
+  formToken = /name="form_token" value="(\w{64})"/.exec(settings)?.[1] ?? "";
   owner = `Bearer ${((await signedUp.json()) as { api_key: string }).api_key}`;
   const made = await post("/v1/actions", JSON.stringify({ url: target.url, approve: true }));
   receipt = ((await made.json()) as { receipt_url: string }).receipt_url;
@@ -142,6 +147,7 @@ const HEADERS: readonly (readonly [name: string, method: "GET" | "HEAD" | "POST"
   ["origin", "POST", "/auth/login", "http://a"],
   ["referer", "POST", "/auth/login", "http://a"],
   ["host", "POST", "/mcp", "a."],
+  ["host", "GET", "/login", "a."],
   ["forwarded", "POST", "/auth/login", "for=1.2.3.4"],
   ["x-forwarded-for", "POST", "/auth/login", "1.2.3.4, "],
   ["if-none-match", "GET", "/docs", 'W/"'],
@@ -242,7 +248,24 @@ function bodyCases(): readonly Hostile[] {
   }));
 }
 
+/** Of a form that is asked for the password, and echoes what was sent. */
+const CONFIRMED = ["reason", "session_secret", "confirm_password", "x"] as const;
+
 function formCases(): readonly Hostile[] {
+  const echoed = ["<", "&", '"', "%0A", "a"].flatMap((unit) =>
+    CONFIRMED.map((name) => ({
+      name: `a form with a field ${name} of ${JSON.stringify(unit)} again and again`,
+      chars: FORM_CHARS,
+      send: (chars: number) => {
+        const body = `form_token=${formToken}&${name}=${unit.startsWith("%") ? long(unit, chars) : encodeURIComponent(long(unit, chars / 3))}`;
+        return post("/settings/callback-hosts", body, { ...FORM_TYPE, cookie, origin: base });
+      },
+    })),
+  );
+  return [...echoed, ...tokenlessCases()];
+}
+
+function tokenlessCases(): readonly Hostile[] {
   return ["/auth/login", "/auth/signup", "/actions", "/keys", "/approvals/act_1", "/settings/signing-secret"].flatMap(
     (path) =>
       ["a=b&", "&", "=", "%41", "%", "+", "email=a&", "a"].map((unit) => ({

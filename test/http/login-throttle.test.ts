@@ -218,7 +218,7 @@ test("an unknown address takes as long as a wrong password", async () => {
     clock,
     signupsOpen: true,
   });
-  const source = { client: "192.0.2.1", deviceToken: null };
+  const source = { client: "192.0.2.1", deviceToken: null, sessionSecret: null };
   await desk.signUp({ email: "ann@example.com", password: PASSWORD }, source);
   const took = async (email: string) => {
     clock.advance(60_000);

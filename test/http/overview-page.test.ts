@@ -54,7 +54,7 @@ test("the overview shows throughput, success, latency, failing hosts and sleepin
   expect(html.match(/<svg[^>]+role="img" aria-label="[^"]+"/g)).toHaveLength(2);
   expect(html).toContain("3 completed and 1 failed in all.");
   // Charts are drawn by attributes: the policy would not let a style in.
-  expect(html).not.toMatch(/<script(?! type="module" src="\/assets\/live-)| style=/);
+  expect(html).not.toMatch(/<script(?! type="module" src="\/assets\/(?:live|session)-)| style=/);
 });
 
 test("the overview is the account's of whoever is logged in", async () => {

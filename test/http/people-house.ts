@@ -1,4 +1,4 @@
-import { cookiesIn } from "./signed-in.ts";
+import { cookiesIn, SESSION_SECRET } from "./signed-in.ts";
 import { openRealDoor, type RealDoorOptions } from "./real-house.ts";
 import { OWN_ORIGIN } from "./stub-house.ts";
 
@@ -37,11 +37,16 @@ export async function openPeopleDoor(options: RealDoorOptions = {}) {
     /** Sends JSON, as a program does. */
     send: (path: string, body: unknown, headers: Headers_ = {}) =>
       ask("POST", path, { body: JSON.stringify(body), headers: { "content-type": "application/json", ...headers } }),
-    /** Sends a form, as one of our own pages does unless `headers` says otherwise. */
+    /** Sends a form, as one of our own pages and its script do unless `fields` or `headers` say otherwise. */
     form: (path: string, fields: Readonly<Record<string, unknown>>, headers: Headers_ = {}) =>
       ask("POST", path, {
         body: new URLSearchParams(
-          Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)])),
+          Object.fromEntries(
+            Object.entries<unknown>({ session_secret: SESSION_SECRET, ...fields }).map(([name, value]) => [
+              name,
+              String(value),
+            ]),
+          ),
         ),
         headers: { origin: OWN_ORIGIN, ...headers },
       }),

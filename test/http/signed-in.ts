@@ -1,15 +1,19 @@
 import { createOfferWelcome } from "../../src/accounts/welcome-link.ts";
+import type { BrowserContext, Page } from "playwright-core";
 import type { RealDoor } from "./real-house.ts";
 import { OWN_ORIGIN } from "./stub-house.ts";
 
 export const ANN = "ann@example.com";
+/** What the storage of every browser of these tests holds for us. */
+export const SESSION_SECRET = "5e".repeat(32);
+export const ANN_PASSWORD = "correct horse battery";
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
-/** The first person of the owner's account, in a browser without script: a cookie, pages and forms. */
+/** The first person of the owner's account, in a browser: a cookie, what its storage holds, pages and forms. */
 export async function signedIn(door: RealDoor) {
   const { store, secrets, clock } = door.engine;
   const token = await createOfferWelcome({ ...store, secrets, clock })();
-  const body = new URLSearchParams({ email: ANN, password: "correct horse battery" }).toString();
+  const body = new URLSearchParams({ email: ANN, password: ANN_PASSWORD, session_secret: SESSION_SECRET }).toString();
   const welcome = { method: "POST", redirect: "manual", headers: { ...FORM, origin: OWN_ORIGIN }, body } as const;
   const entered = await fetch(`${door.url}/welcome/${token}`, welcome);
   const cookie = (entered.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
@@ -24,6 +28,14 @@ export async function signedIn(door: RealDoor) {
   };
   return {
     cookie,
+    /** Lets a browser be the one that has logged in: with the cookie, and with what the log-in left in its storage. */
+    async enter(context: BrowserContext) {
+      const [name = "", value = ""] = cookie.split("=");
+      await context.addCookies([{ name, value, url: door.url }]);
+      const own = JSON.stringify(door.url);
+      const keep = `localStorage.setItem("outgate_session_secret", ${JSON.stringify(SESSION_SECRET)})`;
+      await context.addInitScript(`if (self.origin === ${own}) ${keep}`);
+    },
     visit,
     pageOf,
     hiddenOf,
@@ -32,14 +44,21 @@ export async function signedIn(door: RealDoor) {
       visit(redirect.headers.get("location") ?? "", {
         headers: { cookie: [cookie, ...cookiesIn(redirect)].join("; ") },
       }),
-    /** Sends fields to a page as a form of it would. */
+    /** Sends fields to a page as a form of it and the script would. */
     send: (path: string, fields: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) =>
       visit(path, {
         method: "POST",
         headers: { ...FORM, origin: OWN_ORIGIN, ...headers },
-        body: new URLSearchParams(fields).toString(),
+        body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }).toString(),
       }),
   };
+}
+
+/** Answers the question that every form leads to where no script runs. */
+export async function confirmPassword(page: Page, password = ANN_PASSWORD): Promise<void> {
+  await page.getByRole("heading", { name: "Confirm with your password" }).waitFor();
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Confirm" }).click();
 }
 
 /** The cookies that an answer sets, as a browser sends them back. */

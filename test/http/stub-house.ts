@@ -13,6 +13,8 @@ import { DomainError } from "../../src/domain/errors.ts";
 import type { Role } from "../../src/domain/roles.ts";
 import type { Feed } from "../../src/events/feed.ts";
 import { GUIDES } from "../../src/guides.ts";
+import { isLoopbackUrl } from "../../src/config/listen.ts";
+import { createOwnHostPages } from "../../src/http/own-host.ts";
 import { createHttp, type HttpDeps } from "../../src/http/server.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { LogFields } from "../../src/ports/log.ts";
@@ -102,6 +104,7 @@ export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
     isOnLoopback: true,
     port: 3_000,
     isTrustedProxy: () => false,
+    pagesGuard: createOwnHostPages({ isOnLoopback: true, isLoopback: isLoopbackUrl }),
     secrets: createSecrets(new Uint8Array(32), (count) => systemIds.bytes(count)),
     limits: { rateLimitPerSecond: 0, mcpSessionsPerAccount: 20 },
     draining: drain.signal,
@@ -244,8 +247,8 @@ function cardboardKeyDesk(calls: string[]): KeyDesk {
 }
 
 /** The desk of one person, whom every password and every link lets in, and whom every session is. */
-function cardboardPeopleDesk(calls: string[]): PeopleDesk {
-  const who = { person: { id: "per_one", email: "ann@example.com" }, accountId: ACCOUNT };
+export function cardboardPeopleDesk(calls: string[]): PeopleDesk {
+  const who = { person: { id: "per_one", email: "ann@example.com" }, accountId: ACCOUNT, secretHash: null };
   const entered: Entered = {
     person: personWith("token", who, { hash: (text) => text }),
     sessionToken: "0".repeat(64),
@@ -263,6 +266,7 @@ function cardboardPeopleDesk(calls: string[]): PeopleDesk {
     resume: () => Promise.resolve(entered.person),
     changePassword: () => came("change password", entered),
     stay: () => Promise.resolve({ caller: entered.person.caller, leave: () => {} }),
+    sessionSecret: { isRight: () => true, confirm: () => Promise.resolve() },
     seeWelcome: () => came("see welcome", { email: null }),
     takeWelcome: () => came("take welcome", entered),
   };

@@ -204,7 +204,8 @@ export function aSignUp(overrides: Partial<PersonRow> = {}): SignUp {
 /** A session that ends in an hour. */
 export function aSession(overrides: Partial<SessionRow> = {}): SessionRow {
   const hash = systemIds.request();
-  return { hash, personId: "per_one", accountId: ACCOUNT, createdAt: NOON, expiresAt: later(3_600_000), ...overrides };
+  const of = { personId: "per_one", accountId: ACCOUNT, createdAt: NOON, expiresAt: later(3_600_000) };
+  return { hash, ...of, secretHash: null, ...overrides };
 }
 
 /** A link that ends in an hour and makes the first person of its account, unless it says whose password it renews. */

@@ -98,7 +98,7 @@ describe("what agents and targets write", () => {
   /** Only what our own pages are made of: their tags, with all attributes quoted, and their links. */
   const TAG = /^<(?:!doctype html|\/?[a-z]+[1-3]?(?: [a-zA-Z-]+(?:="[^"]*")?)*\/?)>$/;
   const OURS =
-    /^<script type="module" src="\/assets\/live-[0-9a-f]{16}\.js">$|^<\/script>$|^<svg class="scale" [^<]*>$|^<\/svg>$/;
+    /^<script type="module" src="\/assets\/(?:live|session)-[0-9a-f]{16}\.js">$|^<\/script>$|^<svg class="scale" [^<]*>$|^<\/svg>$/;
   const STRANGE = /^<\/?(?:script|img|svg|iframe|object|embed|base|video|audio|math)\b/i;
   const OUR_LINK =
     /^(?:\/$|\/auth\/logout$|\/(?:overview|approvals|actions|search|keys|settings|docs|assets|r)\b|#main$|data:image\/svg\+xml,)/;
@@ -178,17 +178,16 @@ describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
     await using target = hostileTarget();
     await using door = await openRealDoor({ port: await freePort(), env: { APPROVERS } });
     const ann = await signedIn(door);
-    const [name = "", value = ""] = ann.cookie.split("=");
     await using watched = await watchPage(chromium, { bypassCSP });
     const { page, troubles } = watched;
-    await page.context().addCookies([{ name, value, url: door.url }]);
+    await ann.enter(page.context());
     const look = async (path: string, buttons: readonly string[]) => {
       await page.goto(door.url + path);
       // Images and frames are in before that; what leads away by itself does so now.
       await page.waitForTimeout(100);
       expect(new URL(page.url()).pathname).toBe(path.split("?")[0] ?? "");
       const found = await page.evaluate("[window.ran, document.scripts.length, document.images.length, frames.length]");
-      const ours = buttons.includes("Log out") ? 1 : 0;
+      const ours = buttons.includes("Log out") ? 2 : 0;
       expect({ path, found }).toEqual({ path, found: [undefined, ours, 0, 0] });
       const shown = (await page.locator("button:visible").allTextContents()).map((text) => text.trim());
       expect({ path, shown }).toEqual({ path, shown: [...buttons] });

@@ -33,17 +33,16 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   });
   afterEach(() => watched[Symbol.asyncDispose]());
 
-  async function enter(house: RealDoor, person: Person, options: BrowserContextOptions = {}): Promise<Page> {
+  async function enter(person: Person, options: BrowserContextOptions = {}): Promise<Page> {
     watched = await watchPage(chromium, { viewport: { width: 1_000, height: 700 }, ...options });
     const { page } = watched;
-    const [name = "", value = ""] = person.cookie.split("=");
-    await page.context().addCookies([{ name, value, url: house.url }]);
+    await person.enter(page.context());
     return page;
   }
 
   /** Ann's browser at a page of hers, with our policy in force. A page that is loaded anew forgets the mark. */
   async function open(path: string, house: RealDoor = door, person: Person = ann, how?: "a clock of the test") {
-    const page = await enter(house, person);
+    const page = await enter(person);
     if (how !== undefined) await page.clock.install();
     const listens = page.waitForRequest(`${house.url}/events`);
     await page.goto(house.url + path);
@@ -136,7 +135,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.locator("#told").getByText(attack).waitFor();
     expect(await page.evaluate("[window.ran, document.scripts.length, document.images.length]")).toEqual([
       undefined,
-      1,
+      2,
       0,
     ]);
     expect(watched.troubles).toEqual([]);
@@ -269,7 +268,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
       Array.from({ length: 70 }, () => house.engine.create({ retries: 1, url: "http://127.0.0.1:9/" })),
     );
     for (const { id } of made) await house.engine.saw(id, { status: "failed" });
-    const page = await enter(house, await signedIn(house));
+    const page = await enter(await signedIn(house));
     await page.goto(`${house.url}/actions?status=failed`);
     await page.getByText("Retry all of these: 70 actions").click();
     await page.getByRole("button", { name: "Retry 70 actions" }).click();
@@ -281,7 +280,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
 
   test("copies a call as a command, secrets and all left out", async () => {
     const id = await created({ approve: true, headers: { Authorization: "Bearer canary-0123456789abcdef" } });
-    const page = await enter(door, ann, { permissions: ["clipboard-read", "clipboard-write"] });
+    const page = await enter(ann, { permissions: ["clipboard-read", "clipboard-write"] });
     await page.goto(`${door.url}/actions/${id}`);
     await page.getByText("curl", { exact: true }).click();
     await page.getByRole("button", { name: "Copy" }).first().click();
@@ -292,7 +291,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   });
 
   test("copies a new key and a signing secret, which are long and must be whole", async () => {
-    const page = await enter(door, ann, { permissions: ["clipboard-read", "clipboard-write"] });
+    const page = await enter(ann, { permissions: ["clipboard-read", "clipboard-write"] });
     const copied = async () => {
       await page.getByRole("button", { name: "Copy" }).first().click();
       await page.getByRole("button", { name: "Copied" }).waitFor();

@@ -77,8 +77,7 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
 
   const openAs = async (colorScheme: "light" | "dark", width: number) => {
     const watched = await watchPage(chromium, { bypassCSP: true, colorScheme, viewport: { width, height: 700 } });
-    const [name = "", value = ""] = ann.cookie.split("=");
-    await watched.page.context().addCookies([{ name, value, url: door.url }]);
+    await ann.enter(watched.page.context());
     return watched;
   };
 

@@ -5,18 +5,18 @@ import { compileQuery } from "../../contract/query.ts";
 import { NoQuery } from "../../contract/wait.ts";
 import type { Log } from "../../ports/log.ts";
 import { logInPage } from "../../web/log-in.tsx";
-import { signUpPage } from "../../web/sign-up.tsx";
+import { signedUpPage, signUpPage } from "../../web/sign-up.tsx";
 import { json } from "../answer.ts";
 import { readJson } from "../body.ts";
-import { askAgain, credentialsIn, type EntryCookies, letIn, sourceOf } from "../entry.ts";
+import { askAgain, credentialsIn, type EntryCookies, letIn } from "../entry.ts";
 import type { Flash } from "../flash.ts";
 import { isForm, readForm } from "../form.ts";
 import { HOME_PATH, nextOf } from "../next.ts";
 import type { OwnOrigin } from "../own-origin.ts";
-import { seeOther } from "../page.ts";
+import { page, seeOther } from "../page.ts";
 import { readQuery } from "../query.ts";
 import { type Route, routeOf } from "../route.ts";
-import { checkFormToken, type PersonOf } from "../session.ts";
+import { checkFormToken, type PersonOf, sourceOf } from "../session.ts";
 import type { Visit } from "../visit.ts";
 
 export interface AuthRouteDeps extends EntryCookies {
@@ -49,9 +49,10 @@ function signUpRoute(deps: AuthRouteDeps): Route {
     const form = await readForm(visit);
     const next = nextOf(form.get("next"));
     try {
-      const entered = await signUp(checkCredentials(credentialsIn(form)), sourceOf(visit, deps));
+      const entered = await signUp(checkCredentials(credentialsIn(form)), sourceOf(visit, deps, form));
       const told: SignedUp = { apiKey: entered.apiKey, next: next ?? HOME_PATH };
-      return letIn(visit, entered, deps, deps.flash.redirect(entered.person, SIGNED_UP_PATH, told));
+      const show = () => page("own", signedUpPage({ visitor: entered.person, ...told }));
+      return letIn(visit, entered, deps, await deps.flash.tellSecret(entered.person, SIGNED_UP_PATH, told, show));
     } catch (error) {
       return askAgain(visit, error, form, (typed) => signUpPage({ typed, next }));
     }
@@ -61,7 +62,7 @@ function signUpRoute(deps: AuthRouteDeps): Route {
     signUp.requireOpen();
     readQuery(visit.search, NONE);
     if (kind === "form") return byForm(visit);
-    const entered = await signUp(checkCredentials((await readJson(visit)).value), sourceOf(visit, deps));
+    const entered = await signUp(checkCredentials((await readJson(visit)).value), sourceOf(visit, deps, null));
     const { email, caller } = entered.person;
     const text = signedUpJson({ id: caller.accountId, email }, entered.apiKey);
     return letIn(visit, entered, deps, json(text, 201, UNCACHED));
@@ -75,7 +76,7 @@ function logInRoute(deps: AuthRouteDeps): Route {
     const form = await readForm(visit);
     const next = nextOf(form.get("next"));
     try {
-      const entered = await logIn(checkCredentials(credentialsIn(form)), sourceOf(visit, deps));
+      const entered = await logIn(checkCredentials(credentialsIn(form)), sourceOf(visit, deps, form));
       return letIn(visit, entered, deps, seeOther("own", next ?? HOME_PATH));
     } catch (error) {
       return askAgain(visit, error, form, (typed) => logInPage({ typed, next, signupsOpen: signUp.isOpen }));
@@ -85,7 +86,7 @@ function logInRoute(deps: AuthRouteDeps): Route {
     const kind = judge(visit, ownOrigin);
     readQuery(visit.search, NONE);
     if (kind === "form") return byForm(visit);
-    const entered = await logIn(checkCredentials((await readJson(visit)).value), sourceOf(visit, deps));
+    const entered = await logIn(checkCredentials((await readJson(visit)).value), sourceOf(visit, deps, null));
     const { email, caller } = entered.person;
     return letIn(visit, entered, deps, json(loggedInJson({ id: caller.accountId, email }), 200, UNCACHED));
   });

@@ -3,13 +3,13 @@ import { UNTYPED } from "../../web/credentials.tsx";
 import { logInPage } from "../../web/log-in.tsx";
 import { signedUpPage, signUpPage } from "../../web/sign-up.tsx";
 import { welcomePage } from "../../web/welcome.tsx";
-import { clientOf } from "../client.ts";
 import { askAgain, credentialsIn, letIn, tellNewPassword } from "../entry.ts";
 import { readForm } from "../form.ts";
 import { HOME_PATH, nextIn } from "../next.ts";
 import { page, seeOther } from "../page.ts";
 import { personPage } from "../person-page.ts";
 import { pageRoute, type Route } from "../route.ts";
+import { sourceOf } from "../session.ts";
 import type { Visit } from "../visit.ts";
 import { type AuthRouteDeps, SIGNED_UP_PATH, type SignedUp } from "./auth.ts";
 
@@ -55,7 +55,11 @@ function welcomeRoutes(deps: AuthRouteDeps): readonly Route[] {
       const { email } = await desk.seeWelcome(token);
       const form = await readForm(visit);
       try {
-        const entered = await desk.takeWelcome(token, checkCredentials(credentialsIn(form)), clientOf(visit));
+        const entered = await desk.takeWelcome(
+          token,
+          checkCredentials(credentialsIn(form)),
+          sourceOf(visit, deps, form),
+        );
         if (email !== null) tellNewPassword(visit, entered, log);
         return letIn(visit, entered, deps, seeOther("own", HOME_PATH));
       } catch (error) {

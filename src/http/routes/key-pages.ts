@@ -5,8 +5,9 @@ import { HTTP_STATUS } from "../../contract/error.ts";
 import { DomainError, type ErrorCode } from "../../domain/errors.ts";
 import { KEY_ID } from "../../domain/id.ts";
 import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../../domain/pause.ts";
-import { KEYS_SHOWN_MAX } from "../../domain/limits.ts";
+import { FLASH_MS_MAX, KEYS_SHOWN_MAX, MADE_KEYS_REMEMBERED_MAX } from "../../domain/limits.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { Ids } from "../../ports/ids.ts";
 import { keysPage } from "../../web/keys.tsx";
 import { madeKeyPage } from "../../web/made-key.tsx";
 import { newKeyPage, type TypedKey, UNTYPED_KEY } from "../../web/new-key.tsx";
@@ -26,6 +27,7 @@ export interface KeyPageDeps {
   readonly flash: Flash;
   readonly baseUrl: string;
   readonly clock: Clock;
+  readonly ids: Pick<Ids, "request">;
 }
 
 /** Keys for people: the same desk as /v1/keys. A new key stands on the page that follows its form, for some minutes. */
@@ -60,7 +62,7 @@ export function keyPages(deps: KeyPageDeps): readonly Route[] {
     personPage(personOf, "GET", "/keys", list),
     personPage(personOf, "POST", "/keys", create(deps)),
     personPage(personOf, "GET", "/keys/new", (_visit, person) => {
-      return page("own", newKeyPage({ visitor: person, typed: UNTYPED_KEY }));
+      return page("own", newKeyPage({ visitor: person, typed: UNTYPED_KEY, formId: deps.ids.request() }));
     }),
     personPage(personOf, "GET", "/keys/{id}/made", made(deps)),
     personPage(personOf, "GET", "/keys/{id}/revoke", ask),
@@ -82,19 +84,55 @@ function made({ keyDesk, flash, baseUrl }: KeyPageDeps): AnswerPerson {
   };
 }
 
-function create({ keyDesk, formOf, flash }: KeyPageDeps): AnswerPerson {
+type Made = Awaited<ReturnType<KeyDesk["create"]>>;
+
+function create({ keyDesk, formOf, flash, baseUrl, clock, ids }: KeyPageDeps): AnswerPerson {
+  const once = createOnce<Made>(clock);
   return async (visit, person) => {
     const form = await formOf(visit, person);
+    const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
     try {
       const request = checkCreateKey({ name: form.get("name"), role: form.get("role"), hold: form.get("hold") });
-      const { row, key } = await keyDesk.create(person.caller, request);
+      const make = () => keyDesk.create(person.caller, request);
+      const { row, key } = formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);
       const told: MadeKey = { key };
-      return flash.redirect(person, `/keys/${row.id}/made`, told);
+      return await flash.tellSecret(person, `/keys/${row.id}/made`, told, () =>
+        page("own", madeKeyPage({ visitor: person, made: row, key, baseUrl })),
+      );
     } catch (error) {
       if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
       visit.errorCode = error.code;
       const status = HTTP_STATUS[error.code];
-      return page("own", newKeyPage({ visitor: person, typed: typedOf(form, error) }), { status });
+      return page("own", newKeyPage({ visitor: person, typed: typedOf(form, error), formId: ids.request() }), {
+        status,
+      });
+    }
+  };
+}
+
+const FORM_ID_CHARS_MAX = 64;
+
+/**
+ * Does the same thing once: a form that comes again, by two clicks or an answer that is loaded again, gets what its first
+ * coming made. What failed can be tried again.
+ */
+function createOnce<T>(clock: Pick<Clock, "monotonicMs">) {
+  const done = new Map<string, { readonly untilMs: number; readonly result: Promise<T> }>();
+  return async (name: string, make: () => Promise<T>): Promise<T> => {
+    const nowMs = clock.monotonicMs();
+    for (const [oldest, { untilMs }] of done) {
+      if (untilMs > nowMs && done.size < MADE_KEYS_REMEMBERED_MAX) break;
+      done.delete(oldest);
+    }
+    const before = done.get(name);
+    if (before !== undefined) return before.result;
+    const result = make();
+    done.set(name, { untilMs: nowMs + FLASH_MS_MAX, result });
+    try {
+      return await result;
+    } catch (error) {
+      done.delete(name);
+      throw error;
     }
   };
 }
@@ -137,7 +175,7 @@ async function liveKey(keyDesk: KeyDesk, { caller }: Person, id: string): Promis
 function shownNoMore(): DomainError {
   return new DomainError(
     "not_found",
-    "A new key is shown for five minutes, in the browser that made it. If you did not keep it, revoke it and make another.",
+    "A new key is shown once, in the browser that made it. If you did not keep it, revoke it and make another.",
   );
 }
 

@@ -3,17 +3,18 @@ import { checkPasswordChange } from "../../contract/credentials.ts";
 import type { Log } from "../../ports/log.ts";
 import { UNTYPED } from "../../web/credentials.tsx";
 import { passwordChangedPage, passwordPage } from "../../web/password.tsx";
-import { askAgain, type EntryCookies, letIn, sourceOf, tellNewPassword } from "../entry.ts";
+import { askAgain, type EntryCookies, letIn, tellNewPassword } from "../entry.ts";
 import type { Flash } from "../flash.ts";
 import { page, seeOther } from "../page.ts";
 import { type AnswerPerson, personPage } from "../person-page.ts";
 import type { Route } from "../route.ts";
-import type { FormOf, PersonOf } from "../session.ts";
+import { type FormOf, type PersonOf, sourceOf } from "../session.ts";
 
 export interface PasswordPageDeps extends EntryCookies {
   readonly peopleDesk: Pick<PeopleDesk, "changePassword">;
   readonly personOf: PersonOf;
-  readonly formOf: FormOf;
+  /** The form asks for the password itself. */
+  readonly tokenFormOf: FormOf;
   readonly flash: Flash;
   readonly log: Log;
 }
@@ -23,15 +24,15 @@ const CHANGED_PATH = `${PATH}/changed`;
 
 /** Another password for whoever is logged in and knows the one they have. */
 export function passwordPages(deps: PasswordPageDeps): readonly Route[] {
-  const { peopleDesk, personOf, formOf, flash, log } = deps;
+  const { peopleDesk, personOf, tokenFormOf, flash, log } = deps;
   const change: AnswerPerson = async (visit, person) => {
-    const form = await formOf(visit, person);
+    const form = await tokenFormOf(visit, person);
     try {
       const asked = checkPasswordChange({
         current_password: form.get("current_password") ?? null,
         password: form.get("password") ?? null,
       });
-      const entered = await peopleDesk.changePassword(person, asked, sourceOf(visit, deps));
+      const entered = await peopleDesk.changePassword(person, asked, sourceOf(visit, deps, form));
       tellNewPassword(visit, entered, log);
       return letIn(visit, entered, deps, flash.redirect(entered.person, CHANGED_PATH, {}));
     } catch (error) {

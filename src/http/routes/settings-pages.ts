@@ -89,7 +89,9 @@ function rotate(deps: SettingsPageDeps): AnswerPerson {
       return ask(deps, person, { origin, use }, seen !== undefined);
     const { previousExpiresAt } = await signingDesk.rotate(person.caller, origin, origin === null ? null : use);
     const told: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
-    return flash.redirect(person, ROTATED_PATH, told);
+    // Of all at once none is shown.
+    if (origin === null) return flash.redirect(person, ROTATED_PATH, told);
+    return flash.tellSecret(person, ROTATED_PATH, told, async () => page("own", await rotatedHtml(deps, person, told)));
   };
 }
 
@@ -101,16 +103,19 @@ interface Rotated {
   readonly untilMs: number;
 }
 
-function showRotated({ signingDesk, flash }: SettingsPageDeps): AnswerPerson {
+function showRotated(deps: SettingsPageDeps): AnswerPerson {
   return async (visit, person) => {
     // Safe: told by `rotate`, at this path alone.
-    const told = flash.read(visit, person) as Rotated | null;
-    if (told === null) return seeOther("own", "/settings");
-    const { origin, use, untilMs } = told;
-    if (origin === null) return page("own", rotatedPage({ visitor: person, until: new Date(untilMs) }));
-    const shown = await signingDesk.read(person.caller, origin, use);
-    return page("own", secretPage({ visitor: person, shown: { ...shown, use }, isRotated: true }));
+    const told = deps.flash.read(visit, person) as Rotated | null;
+    return told === null ? seeOther("own", "/settings") : page("own", await rotatedHtml(deps, person, told));
   };
+}
+
+async function rotatedHtml({ signingDesk }: SettingsPageDeps, person: Person, told: Rotated): Promise<string> {
+  const { origin, use, untilMs } = told;
+  if (origin === null) return rotatedPage({ visitor: person, until: new Date(untilMs) });
+  const shown = await signingDesk.read(person.caller, origin, use);
+  return secretPage({ visitor: person, shown: { ...shown, use }, isRotated: true });
 }
 
 interface Asked {

@@ -15,7 +15,7 @@ export function testPeople(open: OpenTestStore): void {
       expect(await db.store.accounts.find(account.id)).toEqual(account);
       expect(await db.store.accounts.keyByHash(key.hash)).toEqual(key);
       const member = { person, accountId: account.id };
-      expect(await db.store.people.session(session.hash, NOON)).toEqual(member);
+      expect(await db.store.people.session(session.hash, NOON)).toEqual({ ...member, secretHash: null });
       await db.restart();
       expect(await db.store.people.find("Ann@Example.com")).toEqual(member);
       expect(await db.store.people.emailOf(account.id)).toBe("Ann@Example.com");
@@ -85,9 +85,22 @@ export function testPeople(open: OpenTestStore): void {
       const { people } = db.store;
       const { person, accountId, begin } = await signedUp(db);
       const session = await begin({ expiresAt: later(1_000) });
-      expect(await people.session(session.hash, later(999))).toEqual({ person, accountId });
+      expect(await people.session(session.hash, later(999))).toEqual({ person, accountId, secretHash: null });
       expect(await people.session(session.hash, later(1_000))).toBeNull();
       expect(await people.session("unknown", NOON)).toBeNull();
+    });
+
+    test("keeps the hash of its secret, and gets another one by the password that its person still has", async () => {
+      await using db = await open();
+      const { people } = db.store;
+      const { person, begin } = await signedUp(db);
+      const [one, other, bare] = [await begin({ secretHash: "a" }), await begin({ secretHash: "b" }), await begin()];
+      await people.renewSessionSecret(bare.hash, "c", person.passwordHash);
+      await people.renewSessionSecret(one.hash, "d", "another password hash");
+      await people.renewSessionSecret("unknown", "e", person.passwordHash);
+      await db.restart();
+      const hashOf = async ({ hash }: { hash: string }) => (await db.store.people.session(hash, NOON))?.secretHash;
+      expect([await hashOf(one), await hashOf(other), await hashOf(bare)]).toEqual(["a", "b", "c"]);
     });
 
     test("that is ended is gone, alone and for good", async () => {
@@ -100,7 +113,7 @@ export function testPeople(open: OpenTestStore): void {
       expect(await people.session(one.hash, NOON)).toBeNull();
       await db.restart();
       expect(await db.store.people.session(one.hash, NOON)).toBeNull();
-      expect(await db.store.people.session(other.hash, NOON)).toEqual({ person, accountId });
+      expect(await db.store.people.session(other.hash, NOON)).toEqual({ person, accountId, secretHash: null });
     });
 
     test("does not begin with a password that is not the person's any more", async () => {
@@ -165,7 +178,7 @@ export function testPeople(open: OpenTestStore): void {
       expect(await people.changePassword(session, person.passwordHash, "next hash")).toBe(true);
       const member = { person: { ...person, passwordHash: "next hash" }, accountId };
       expect(await people.find(person.email)).toEqual(member);
-      expect(await people.session(session.hash, NOON)).toEqual(member);
+      expect(await people.session(session.hash, NOON)).toEqual({ ...member, secretHash: null });
       expect(await people.session(one.session.hash, NOON)).toBeNull();
       expect(await people.session(other.session.hash, NOON)).not.toBeNull();
       expect([await people.link("h", NOON), (await people.link("o", NOON)) !== null]).toEqual([null, true]);

@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { FORM_FIELDS_MAX } from "../../src/domain/limits.ts";
+import { anAction } from "../support/factory.ts";
+import { openRealDoor, type RealDoor, type RealDoorOptions } from "./real-house.ts";
+import { ANN_PASSWORD, SESSION_SECRET, signedIn } from "./signed-in.ts";
+import {
+  cardboardDesk,
+  cardboardPeopleDesk,
+  KNOWN_ID,
+  KNOWN_KEY_ID,
+  KNOWN_PAUSE_ID,
+  openDoor,
+  OWN_ORIGIN,
+} from "./stub-house.ts";
+import { exchange, readAnswer } from "./wire.ts";
+
+type Fields = Readonly<Record<string, string>>;
+
+/** Every form that a session sends and that changes something, or shows a secret; but the log-out and the new password. */
+const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
+  [`/approvals/${KNOWN_ID}`, { decision: "approve", run: "1" }],
+  [`/actions/${KNOWN_ID}`, { decision: "retry", run: "1" }],
+  [`/actions/${KNOWN_ID}/reveal`, {}],
+  [`/actions/${KNOWN_ID}/again`, { sure: "yes" }],
+  ["/actions?status=failed", { reason: "up again" }],
+  ["/keys", { name: "x", role: "owner", hold: "none" }],
+  [`/keys/${KNOWN_KEY_ID}/revoke`, { unfinished: "keep" }],
+  ["/settings/pauses", { key_id: "" }],
+  [`/settings/pauses/${KNOWN_PAUSE_ID}/resume`, {}],
+  ["/settings/signing-secret", { origin: "https://a.example", for: "calls" }],
+  ["/settings/rotation", { origin: "", seen: "none" }],
+  ["/settings/callback-hosts", { host: "hooks.example.com" }],
+  ["/settings/callback-hosts/remove", { host: "hooks.example.com" }],
+];
+const COOKIE = `outgate_session=${"0".repeat(64)}`;
+/** As the stub house derives it. */
+const FORM_TOKEN = "form token";
+
+function stubDoor(isRight: boolean, baseUrl = OWN_ORIGIN) {
+  const calls: string[] = [];
+  const peopleDesk = { ...cardboardPeopleDesk([]), sessionSecret: { isRight: () => isRight, confirm: notAsked } };
+  const found = { ...cardboardDesk(calls), get: () => Promise.resolve(anAction({ id: KNOWN_ID, status: "failed" })) };
+  const door = openDoor({ peopleDesk, desk: found, baseUrl });
+  const post = (path: string, fields: Fields) =>
+    fetch(door.url + path, {
+      method: "POST",
+      redirect: "manual",
+      headers: { cookie: `${COOKIE}; __Host-${COOKIE}`, origin: OWN_ORIGIN },
+      body: new URLSearchParams({ form_token: FORM_TOKEN, ...fields }),
+    });
+  return { ...door, calls, post };
+}
+const notAsked = () => Promise.reject(new Error("No password was sent."));
+
+describe("a form of a session", () => {
+  test.each(FORMS)("to %s changes nothing and shows nothing by cookie and form token alone", async (path, fields) => {
+    await using door = stubDoor(false);
+    const answer = await door.post(path, fields);
+    const html = await answer.text();
+    expect([answer.status, html.includes("Confirm with your password")]).toEqual([403, true]);
+    expect(html).not.toMatch(/whsec_|og_new/);
+    expect([door.calls, answer.headers.getSetCookie()]).toEqual([[], []]);
+    // It is the secret that was missing.
+    for (const [isRight, baseUrl] of [
+      [true, OWN_ORIGIN],
+      [false, "https://outgate.example"],
+    ] as const) {
+      await using other = stubDoor(isRight, baseUrl);
+      const done = await other.post(path, fields);
+      expect({ baseUrl, isDone: done.status < 400 }).toEqual({ baseUrl, isDone: true });
+      expect(await done.text()).not.toContain("Confirm with your password");
+    }
+  });
+
+  test("is in the list above wherever it leads: one more needs a row", () => {
+    const folder = join(import.meta.dir, "../../src/http/routes");
+    const source = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
+    const posts = source.join("\n").match(/personPage\(\s*personOf,\s*"POST"/g) ?? [];
+    // That of the password asks for the password itself.
+    expect(posts).toHaveLength(FORMS.length + 1);
+  });
+});
+
+describe("the question for the password", () => {
+  let door: RealDoor;
+  let ann: Awaited<ReturnType<typeof signedIn>>;
+  beforeAll(async () => {
+    door = await openRealDoor({ starts: false });
+    ann = await signedIn(door);
+  });
+  afterAll(() => door[Symbol.asyncDispose]());
+
+  const open = async (options: RealDoorOptions = {}) => {
+    const house = await openRealDoor({ starts: false, ...options });
+    return { house, bob: await signedIn(house) };
+  };
+  const hostsOf = async (house: RealDoor) => {
+    const { json } = await house.call("GET", "/v1/callback-hosts");
+    return (json.data as readonly { readonly host?: string }[]).map(({ host }) => host);
+  };
+  const WITHOUT = { session_secret: "" };
+
+  test("keeps what was sent, escaped, and nothing that is secret", async () => {
+    const { id } = await door.engine.create({ approve: true });
+    const token = await ann.hiddenOf(`/approvals/${id}`);
+    const reason = `a "quoted" <b>reason</b>\nof two lines`;
+    const wrong = "f0".repeat(32);
+    const fields = { ...token, decision: "approve", reason, session_secret: wrong, password: "typed-elsewhere" };
+    const answer = await ann.send(`/approvals/${id}`, { ...fields, confirm_password: "not the password" });
+    const html = await answer.text();
+    expect([answer.status, html.includes("This is not your current password.")]).toEqual([401, true]);
+    expect(html).toContain(`name="reason" value="a &quot;quoted&quot; &lt;b&gt;reason&lt;/b&gt;\nof two lines"`);
+    expect(html).toContain(`action="/approvals/${id}"`);
+    for (const secret of [wrong, "typed-elsewhere", "not the password"]) expect(html).not.toContain(secret);
+    expect((await door.engine.desk.get(door.engine.owner, id)).status).toBe("awaiting_approval");
+    const kept = await ann.send(`/approvals/${id}`, { ...fields, confirm_password: ANN_PASSWORD });
+    expect(kept.headers.get("location")).toBe(`/approvals?decided=${id}`);
+    const told = await door.engine.happenings(id);
+    expect(told.find(({ type }) => type === "approved")).toMatchObject({ reason: reason.trim() });
+  });
+
+  test("counts wrong answers as wrong log-ins, and lets nothing through after five", async () => {
+    const { house, bob } = await open();
+    await using _house = house;
+    const token = await bob.hiddenOf("/settings");
+    const add = async (confirm_password: string) => {
+      const fields = { ...token, ...WITHOUT, host: "hooks.example.com", confirm_password };
+      return (await bob.send("/settings/callback-hosts", fields)).status;
+    };
+    const tried = [];
+    for (let count = 0; count < 5; count += 1) tried.push(await add(`wrong number ${count}`));
+    expect([...tried, await add(ANN_PASSWORD)]).toEqual([401, 401, 401, 401, 401, 429]);
+    expect(await hostsOf(house)).toEqual([]);
+    house.engine.clock.advance(60_000);
+    expect(await add(ANN_PASSWORD)).toBe(303);
+    expect(await hostsOf(house)).toEqual(["hooks.example.com"]);
+  });
+
+  test("is asked once of a session from before where scripts run, and each time where none does", async () => {
+    const { house, bob } = await open();
+    await using _house = house;
+    const login = JSON.stringify({ email: "ann@example.com", password: ANN_PASSWORD });
+    const headers = { "content-type": "application/json" };
+    const entered = await fetch(`${house.url}/auth/login`, { method: "POST", headers, body: login });
+    const cookie = (entered.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
+    const html = await (await bob.visit("/settings", { headers: { cookie } })).text();
+    const form_token = /name="form_token" value="(\w+)"/.exec(html)?.[1] ?? "";
+    const send = async (fields: Fields) => {
+      const all = { form_token, host: "hooks.example.com", ...fields };
+      return (await bob.send("/settings/callback-hosts", all, { cookie })).status;
+    };
+    const password = { confirm_password: ANN_PASSWORD };
+    expect([await send(WITHOUT), await send({ ...WITHOUT, ...password }), await send(WITHOUT)]).toEqual([
+      403, 303, 403,
+    ]);
+    expect([await send({}), await send(password), await send({})]).toEqual([403, 303, 303]);
+    // That session's alone: the other one has its own.
+    const other: Fields = { ...(await bob.hiddenOf("/settings")), host: "a.example", session_secret: "ab".repeat(32) };
+    expect((await bob.send("/settings/callback-hosts", other)).status).toBe(403);
+  });
+
+  test("takes no other session's secret, and none that is not one", async () => {
+    const fields: Fields = { ...(await ann.hiddenOf("/settings")), host: "hooks.example.com" };
+    for (const session_secret of [
+      "",
+      "0".repeat(64),
+      SESSION_SECRET.toUpperCase(),
+      SESSION_SECRET.slice(1),
+      `${SESSION_SECRET} `,
+      ann.cookie.split("=")[1] ?? "",
+      fields["form_token"] ?? "",
+    ]) {
+      const answer = await ann.send("/settings/callback-hosts", { ...fields, session_secret });
+      expect({ session_secret, status: answer.status }).toEqual({ session_secret, status: 403 });
+    }
+    expect(await hostsOf(door)).toEqual([]);
+  });
+
+  test("keeps no form of more fields than our pages have", async () => {
+    const many = Object.fromEntries(Array.from({ length: FORM_FIELDS_MAX + 1 }, (_, at) => [`f${at}`, "x"]));
+    const answer = await ann.send("/settings/callback-hosts", many);
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain(`The form has more than ${FORM_FIELDS_MAX} fields.`);
+  });
+
+  test("is none for a new password, which asks for the old one, and the new session has a secret", async () => {
+    const { house, bob } = await open();
+    await using _house = house;
+    const fields = { ...(await bob.hiddenOf("/settings/password")), password: "another long one" };
+    const wrong = await bob.send("/settings/password", { ...fields, ...WITHOUT, current_password: "not the one" });
+    expect(wrong.status).toBe(401);
+    const changed = await bob.send("/settings/password", { ...fields, current_password: ANN_PASSWORD });
+    expect(changed.status).toBe(303);
+    const cookie = (changed.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
+    const [session] = (changed.headers.getSetCookie().find((set) => set.startsWith("outgate_session")) ?? cookie).split(
+      ";",
+    );
+    const html = await (await bob.visit("/settings", { headers: { cookie: session ?? "" } })).text();
+    const form_token = /name="form_token" value="(\w+)"/.exec(html)?.[1] ?? "";
+    const host = { form_token, host: "hooks.example.com" };
+    expect((await bob.send("/settings/callback-hosts", host, { cookie: session ?? "" })).status).toBe(303);
+  });
+});
+
+describe("on loopback", () => {
+  const door = openDoor();
+  afterAll(() => door[Symbol.asyncDispose]());
+  const ask = async (path: string, host: string, more: readonly string[] = [], method = "GET") => {
+    const head = [
+      `${method} ${path} HTTP/1.1`,
+      `Host: ${host}`,
+      "Connection: close",
+      "Content-Length: 0",
+      ...more,
+      "",
+      "",
+    ];
+    return readAnswer((await exchange(door.port, [head.join("\r\n")])).text);
+  };
+  const FOREIGN = [
+    "evil.example",
+    "abc.ngrok.app",
+    "127.0.0.1.evil.example:3000",
+    "192.168.1.5:3000",
+    "127.0.0.1@evil.example",
+    "",
+  ];
+
+  test.each(FOREIGN)("pages, /auth and /a are not served under the Host %j: 421 says what to set", async (host) => {
+    for (const [path, method] of [
+      ["/", "GET"],
+      ["/login", "GET"],
+      ["/approvals", "GET"],
+      ["/approvals", "HEAD"],
+      ["/events", "GET"],
+      ["/docs", "GET"],
+      ["/a/token", "GET"],
+      ["/a/token", "POST"],
+      ["/welcome/token", "POST"],
+      ["/auth/login", "POST"],
+      ["/nothing", "GET"],
+    ] as const) {
+      const answer = await ask(path, host, [`Cookie: ${COOKIE}`], method);
+      expect({ path, status: answer.status }).toEqual({ path, status: 421 });
+      if (method === "HEAD") continue;
+      expect(JSON.parse(answer.body)).toMatchObject({ error: { code: "invalid_request" } });
+      expect(answer.body).toContain("BASE_URL");
+    }
+    const page = await ask("/login", host, ["Accept: text/html"]);
+    expect([
+      page.status,
+      page.body.includes("set BASE_URL to the address"),
+      /<link rel="stylesheet"/.test(page.body),
+    ]).toEqual([421, true, false]);
+    expect(page.body).not.toContain("evil");
+    expect(door.calls).toEqual([]);
+  });
+
+  test("probes and /v1 answer as ever, and so does everything under its own names", async () => {
+    for (const path of ["/health", "/ready", "/metrics", "/openapi.json"]) {
+      expect({ path, status: (await ask(path, "evil.example")).status }).toEqual({ path, status: 200 });
+    }
+    expect((await ask("/v1/account", "evil.example")).status).toBe(401);
+    for (const host of ["127.0.0.1:3000", "localhost", "localhost:8080", "[::1]:3000", "LOCALHOST:3000", "127.1.2.3"]) {
+      expect({ host, status: (await ask("/docs", host)).status }).toEqual({ host, status: 200 });
+    }
+  });
+});
