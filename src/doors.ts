@@ -4,6 +4,7 @@ import { createAuthenticate } from "./accounts/authenticate.ts";
 import { createCallbackHostService } from "./accounts/callback-hosts.ts";
 import { createKeyDesk } from "./accounts/keys.ts";
 import { createPeopleDesk } from "./accounts/people.ts";
+import type { SignUpGate } from "./accounts/sign-up-gate.ts";
 import { createSigningDesk } from "./accounts/signing-desk.ts";
 import { createFollowLink } from "./actions/follow-link.ts";
 import { createListNotifications } from "./actions/notifications.ts";
@@ -34,6 +35,7 @@ export interface DoorParts {
   readonly vault: Vault;
   readonly engine: Engine;
   readonly book: MetricsBook;
+  readonly signUpGate: SignUpGate;
   /** Aborted when the service stops: whoever waits is answered. */
   readonly draining: AbortSignal;
 }
@@ -53,21 +55,25 @@ export function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "
 
 /** Builds the HTTP door with all its routes; `listen` opens it. */
 export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
-  const { config, policy, vault, engine, book, draining } = parts;
+  const { config, policy, vault, engine, book, signUpGate, draining } = parts;
   const { store, secrets } = vault;
   const { accounts } = store;
-  const authenticate = createAuthenticate({ accounts, secrets, clock: deps.clock });
+  const { isStopped } = engine.pausedSet;
+  const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock: deps.clock });
+  const { pauseDesk } = engine;
   return createHttp({
     ...deps,
     desk: engine.desk,
     pauseOf: engine.pauseOf,
-    pauseDesk: engine.pauseDesk,
+    pauseDesk,
+    signUpGate,
+    isStopped,
     auditDesk: createAuditDesk(store.audit, deps.clock),
     feed: engine.feed,
     overviewDesk: engine.overview,
     authenticate,
     secrets,
-    keyDesk: createKeyDesk({ ...deps, accounts, secrets, pauseDesk: engine.pauseDesk, forget: authenticate.forget }),
+    keyDesk: createKeyDesk({ ...deps, accounts, secrets, pauseDesk, signUpGate, forget: authenticate.forget }),
     peopleDesk: peopleDeskOf(parts, deps),
     readAccount: createReadAccount(store.people),
     targets: createTargets(policy),
@@ -100,7 +106,7 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
   });
 }
 
-function peopleDeskOf({ config, vault }: DoorParts, deps: DoorDeps) {
+function peopleDeskOf({ signUpGate, vault }: DoorParts, deps: DoorDeps) {
   const { store, secrets } = vault;
   const { people, audit } = store;
   return createPeopleDesk({
@@ -109,6 +115,6 @@ function peopleDeskOf({ config, vault }: DoorParts, deps: DoorDeps) {
     audit,
     passwords: createPasswords(),
     secrets,
-    signupsOpen: config.signupsOpen,
+    signUpGate,
   });
 }

@@ -1,12 +1,13 @@
 import { and, asc, eq, isNull, sql as drizzleSql } from "drizzle-orm";
 import type { AccountStore, FirstAccountExtras, Revocation } from "../../src/ports/accounts.ts";
-import { auditChange } from "./audit.ts";
+import { auditChange, auditRow } from "./audit.ts";
 import { drizzleOver, statementOf } from "./builder.ts";
 import type { Guard } from "./guard.ts";
 import { addPause } from "./pauses.ts";
 import { offer } from "./people-writes.ts";
 import { accounts, apiKeys } from "./schema.ts";
 import type { Sql, Statement } from "./sql.ts";
+import { allowAccount, findReplaced, isFirstHold, listAccounts, NO_HOLD, stopOthers } from "./stopped-accounts.ts";
 import type { Writer } from "./writer.ts";
 
 /** Accounts and keys: read and written rarely, so through drizzle; writes take the common road of the writer. */
@@ -16,14 +17,14 @@ export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
     async first() {
       // In the order of the rows: a clock that was set back would make somebody's sign-up the first.
       const [account] = await database
-        .select()
+        .select(ACCOUNT)
         .from(accounts)
         .orderBy(drizzleSql`rowid`)
         .limit(1);
       return account ?? null;
     },
     async find(accountId) {
-      const [account] = await database.select().from(accounts).where(eq(accounts.id, accountId)).limit(1);
+      const [account] = await database.select(ACCOUNT).from(accounts).where(eq(accounts.id, accountId)).limit(1);
       return account ?? null;
     },
     async create(account, keys, extras) {
@@ -33,8 +34,27 @@ export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
       ];
       await writer.write([...inserts.map(statementOf), ...(extras === undefined ? [] : extraRows(extras))]);
     },
-    async addKey(key, audit) {
-      await writer.write([statementOf(database.insert(apiKeys).values(key)), ...auditChange(audit)]);
+    async addKey(key, audit, stop) {
+      const stopping = stop === undefined ? [] : [stopOthers(stop), auditRow(stop.audit, isFirstHold(key.id))];
+      await writer.write([statementOf(database.insert(apiKeys).values(key)), ...auditChange(audit), ...stopping]);
+    },
+    replacedBy: (keyId) => findReplaced(sql, keyId),
+    async findKey(accountId, keyId) {
+      const itsOwn = and(eq(apiKeys.id, keyId), eq(apiKeys.accountId, accountId));
+      const [key] = await database.select().from(apiKeys).where(itsOwn).limit(1);
+      return key ?? null;
+    },
+    async hasHold() {
+      return (await sql.read({ sql: `SELECT 1 WHERE NOT (${NO_HOLD.sql})`, args: [] })).length > 0;
+    },
+    async stopOthers(stop) {
+      const [stopped] = await writer.write([stopOthers(stop)]);
+      return stopped?.changes ?? 0;
+    },
+    list: (limit) => listAccounts(sql, limit),
+    async allow(accountId, end) {
+      const [allowed] = await writer.write(allowAccount(accountId, end));
+      return allowed?.changes === 1 || (await this.find(accountId)) !== null;
     },
     async keyByHash(hash) {
       const [key] = await database.select().from(apiKeys).where(eq(apiKeys.hash, hash)).limit(1);
@@ -60,6 +80,9 @@ export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
     },
   };
 }
+
+/** What everybody needs of an account; whether it was allowed only the list tells. */
+const ACCOUNT = { id: accounts.id, sealedRootSecret: accounts.sealedRootSecret, createdAt: accounts.createdAt };
 
 function pauseOf({ pause, audit }: NonNullable<Revocation["pause"]>, guard: Guard): readonly Statement[] {
   return [addPause(pause, guard), ...auditChange(audit)];

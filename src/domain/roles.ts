@@ -40,14 +40,6 @@ export function mayApproveWhenAsked(role: Role): boolean {
   return APPROVES_WHEN_ASKED[role];
 }
 
-/** Who reads back what was sent as it was. The others decide or look on, and see secrets masked (hostile 6). */
-const SEES_SECRETS: Readonly<Record<Role, boolean>> = { owner: true, approver: false, agent: true, reader: false };
-
-/** Whether a key of the role sees an action whole; the one place that decides it. */
-export function seesSecrets(role: Role): boolean {
-  return SEES_SECRETS[role];
-}
-
 /** Whether a key's `hold` puts what it sends by this method before a person. */
 export function isHeld(hold: Hold, method: string): boolean {
   return hold === "all" || (hold === "writes" && method !== "GET");

@@ -1,6 +1,7 @@
 import type { Person } from "../accounts/person.ts";
 import type { Presence, Stay } from "../accounts/presence.ts";
 import type { Resume } from "../accounts/resume.ts";
+import { accountStopped } from "../domain/caller.ts";
 import { DomainError } from "../domain/errors.ts";
 import { clientOf } from "./client.ts";
 import type { OwnCookie } from "./cookie.ts";
@@ -18,7 +19,7 @@ export type StayOf = (visit: Visit) => Promise<Stay | null>;
 
 /**
  * The form of a page that changes something for whoever is logged in. Throws `forbidden` unless our own page sent it
- * within this very session: it has a field `form_token` with the person's.
+ * within this very session: it has a field `form_token` with the person's; and where their account is stopped.
  */
 export type FormOf = (visit: Visit, person: Person) => Promise<Form>;
 
@@ -26,6 +27,8 @@ export interface SessionDeps {
   readonly resume: Resume;
   readonly cookie: OwnCookie;
   readonly ownOrigin: OwnOrigin;
+  /** Whether an account is stopped: its people may look, and change nothing. */
+  readonly isStopped: (accountId: string) => boolean;
 }
 
 /** What every page for people asks first. Whoever is found is written down in the visit, for its log line. */
@@ -49,11 +52,13 @@ export function createStayOf({ stay, cookie }: Pick<Presence, "stay"> & Pick<Ses
   };
 }
 
-export function createFormOf({ ownOrigin }: Pick<SessionDeps, "ownOrigin">): FormOf {
+export function createFormOf({ ownOrigin, isStopped }: Pick<SessionDeps, "ownOrigin" | "isStopped">): FormOf {
   return async (visit, person) => {
     ownOrigin.require(visit.request.headers);
     const form = await readForm(visit);
     checkFormToken(form, person);
+    const { accountId } = person.caller;
+    if (isStopped(accountId)) throw accountStopped(accountId);
     return form;
   };
 }

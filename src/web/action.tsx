@@ -2,7 +2,7 @@
 import { maskedEntry } from "../contract/masked.ts";
 import { type Action, nextRetryAt } from "../domain/action.ts";
 import type { Pause } from "../domain/pause.ts";
-import { type Role, seesSecrets } from "../domain/roles.ts";
+import type { Role } from "../domain/roles.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import { Act } from "./act.tsx";
 import { Answer } from "./answer.tsx";
@@ -13,7 +13,7 @@ import { Button, FormToken } from "./form.tsx";
 import { Who } from "./happening.tsx";
 import { History } from "./history.tsx";
 import { Layout } from "./layout.tsx";
-import { ACTIONS_PATH, actionPath } from "./list-path.ts";
+import { ACTIONS_PATH, actionPath, listPath } from "./list-path.ts";
 import { ActionFacts, type ActionFactsProps } from "./action-facts.tsx";
 import { StatusChip, Time } from "./parts.tsx";
 import { PausedNotice } from "./pauses.tsx";
@@ -29,6 +29,8 @@ export interface ActionProps {
   readonly timeline: readonly TimelineEntry[];
   readonly visitor: Visitor;
   readonly role: Role;
+  /** Whether the visitor may see what is masked here. */
+  readonly isWhole: boolean;
   /** What keeps it from being sent now, if it waits to be. */
   readonly pause: Pause | null;
   /** Path of the receipt page. */
@@ -42,14 +44,14 @@ export interface ActionProps {
 
 /** Everything about one action, masked, and what can be done with it. What may change is a part that scripts reload. */
 export function actionPage(props: ActionProps): string {
-  const { timeline, visitor, role, now, receiptUrl } = props;
+  const { timeline, visitor, isWhole, now, receiptUrl } = props;
   const action = shown(props.action);
   // Nobody decides on what they have not come past: a held request comes first, else what was answered.
   const isHeld = action.status === "awaiting_approval";
   const isPaused = action.status === "pending" && props.pause !== null;
   const request = (
     <RequestView action={action} tellsCallback={isHeld}>
-      {seesSecrets(role) ? <RevealForm {...props} /> : null}
+      {isWhole ? <RevealForm {...props} /> : null}
     </RequestView>
   );
   const answer = (
@@ -109,11 +111,19 @@ function RevealForm({ action, visitor }: Pick<ActionProps, "action" | "visitor">
 }
 
 function rowsOf(action: Action, receiptUrl: string): NonNullable<ActionFactsProps["rows"]> {
-  const { createdBy, dedupe, idempotencyKey, callback, notifyEmail, onUnknown } = action;
+  const { createdBy, keyId, dedupe, idempotencyKey, callback, notifyEmail, onUnknown } = action;
   const next = nextRetryAt(action);
   const theirs = (text: string | null) => (text === null ? null : <Foreign text={text} />);
   return [
     ["Asked by", <Who actor={createdBy} />],
+    [
+      "Key",
+      keyId === "" ? null : (
+        <>
+          <code>{keyId}</code> · <a href={listPath({ created_by: keyId })}>All it created</a>
+        </>
+      ),
+    ],
     ["Next attempt", next === null ? null : <Time at={next} />],
     ["After an unknown outcome", onUnknown === "stop" ? "It stops" : null],
     ["Dedupe key", theirs(dedupe)],

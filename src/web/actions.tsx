@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import type { ShownKey } from "../contract/key.ts";
 import type { ListQuery } from "../contract/page.ts";
 import type { Action } from "../domain/action.ts";
 import type { PauseOf } from "../domain/pause.ts";
@@ -12,6 +13,7 @@ import { Ago, Chip, Notice, StatusChip } from "./parts.tsx";
 import { render } from "./render.ts";
 import { pathOf, shown } from "./shown.ts";
 import type { Visitor } from "./visitor.ts";
+import { actorWords } from "./words.ts";
 import { keyHeader } from "./key-words.ts";
 
 export interface ActionsProps {
@@ -27,6 +29,8 @@ export interface ActionsProps {
   readonly cursor: string | null;
   /** Of the whole list: what could be begun again. */
   readonly retryable: { readonly count: number; readonly isMore: boolean };
+  /** Of the account: the list may be filtered by one of them. */
+  readonly keys: readonly ShownKey[];
   readonly now: Date;
   /** Where programs reach the API. */
   readonly baseUrl: string;
@@ -70,6 +74,9 @@ function Rows({ actions, now, pauseOf }: Pick<ActionsProps, "actions" | "now" | 
               {action.method} <Foreign text={action.host} />
             </a>
             <Glimpse text={pathOf(action)} />
+            <span class="quiet small">
+              by <Foreign text={actorWords(action.createdBy).name} />
+            </span>
           </div>
           <div class="meta">
             <StatusChip status={action.status} />

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import type { ShownKey } from "../contract/key.ts";
 import type { ListQuery } from "../contract/page.ts";
 import { type ActionStatus, HTTP_METHODS } from "../domain/action.ts";
 import type { Issue } from "../domain/errors.ts";
@@ -12,6 +13,7 @@ export interface FiltersProps {
   /** What was typed, also where it can't be a filter. */
   readonly typed: ReadonlyMap<string, string>;
   readonly problems: readonly Issue[];
+  readonly keys: readonly ShownKey[];
 }
 
 /** In the order in which a person asks for them. */
@@ -70,12 +72,14 @@ export function Filters(props: FiltersProps) {
   );
 }
 
-function MoreFilters({ query, typed, problems }: FiltersProps) {
+function MoreFilters({ query, typed, problems, keys }: FiltersProps) {
   const problemOf = (name: string) => problems.find(({ field }) => field === name)?.message ?? null;
   const text = (name: string, label: string) => (
     <Field name={name} label={label} value={typed.get(name) ?? ""} problem={problemOf(name)} autocomplete="off" />
   );
-  const isOpen = ["method", "host", "dedupe", "created_after", "created_before"].some((name) => typed.has(name));
+  const isOpen = ["method", "host", "dedupe", "created_by", "created_after", "created_before"].some((name) =>
+    typed.has(name),
+  );
   return (
     <details open={isOpen}>
       <summary>More filters</summary>
@@ -96,6 +100,15 @@ function MoreFilters({ query, typed, problems }: FiltersProps) {
             </select>
           </div>
           {text("dedupe", "Dedupe key")}
+          <div class="field">
+            <label for="created_by">Created by</label>
+            <select id="created_by" name="created_by">
+              <option value="">Anybody</option>
+              {keys.map(({ id, name, last4 }) => (
+                <option value={id} selected={query.created_by === id}>{`${name} (…${last4})`}</option>
+              ))}
+            </select>
+          </div>
           <Moment name="created_after" label="Created after (UTC)" typed={typed} problem={problemOf("created_after")} />
           <Moment
             name="created_before"

@@ -1,4 +1,5 @@
 import { type Hold, HOLDS, type Role, ROLES } from "../domain/roles.ts";
+import { hasScope, KEY_SCOPES, type KeyScope } from "../domain/scope.ts";
 
 /** One of the things that a form lets somebody choose from. */
 export interface Choice {
@@ -30,6 +31,24 @@ export const ROLE_CHOICES: readonly Choice[] = [...ROLES]
   .map((value) => ({ value, ...ROLE_WORDS[value] }));
 
 export const HOLD_CHOICES: readonly Choice[] = HOLDS.map((value) => ({ value, ...HOLD_WORDS[value] }));
+
+const SCOPE_WORDS: Readonly<Record<KeyScope, Omit<Choice, "value">>> = {
+  own: {
+    label: "What it created",
+    hint: "Other actions it sees with secrets masked. Keys that it replaces count, too.",
+  },
+  account: {
+    label: "Every action of the account",
+    hint: "It sees their secrets, cancels them and retries them, also what a person cancelled.",
+  },
+};
+
+export const SCOPE_CHOICES: readonly Choice[] = KEY_SCOPES.map((value) => ({ value, ...SCOPE_WORDS[value] }));
+
+/** On what a key acts, for a list; null: nothing that is worth a word. */
+export function scopeWord(role: Role, scope: KeyScope): string | null {
+  return hasScope(role) && scope === "account" ? "Whole account" : null;
+}
 
 export function roleWord(role: Role): string {
   return ROLE_WORDS[role].label;

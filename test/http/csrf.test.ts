@@ -135,7 +135,7 @@ describe("a change by cookie", () => {
       resume: async (token) => (await house?.resume(token)) ?? null,
       cookie: createSessionCookie(OWN_ORIGIN),
     });
-    const formOf = createFormOf({ ownOrigin });
+    const formOf = createFormOf({ ownOrigin, isStopped: () => false });
     const routes = [
       pageRoute("own", "POST", "/change", async (visit) => {
         const person = await personOf(visit);

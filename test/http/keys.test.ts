@@ -40,6 +40,8 @@ describe("POST /v1/keys", () => {
       name: 'billing, "it\'s" <b>',
       role,
       hold,
+      scope: role === "agent" ? "own" : null,
+      replaces: null,
       last4: key.slice(-4),
       created_at: door.engine.clock.now().toISOString(),
       last_used_at: null,
