@@ -100,7 +100,8 @@ function narrowest({ dedupe, host, createdBy, statuses }: ActionQuery): readonly
   if (dedupe !== null) return [{ sql: "dedupe = ?", args: [dedupe] }];
   if (host !== null) return [{ sql: "hostname = ?", args: [hostnameOf(host)] }];
   if (statuses.length === 0 || statuses.includes("completed")) {
-    return [createdBy === null ? ALWAYS : { sql: "key_id = ?", args: [createdBy] }];
+    // The second term lets SQLite see that the partial index serves.
+    return [createdBy === null ? ALWAYS : { sql: "key_id = ? AND key_id <> ''", args: [createdBy] }];
   }
   return [...new Set(statuses)].map((status) =>
     // The terms behind the first let SQLite see that the partial index serves.

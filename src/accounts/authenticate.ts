@@ -1,4 +1,5 @@
 import { accountStopped, type Caller, unauthorized } from "../domain/caller.ts";
+import { hasScope } from "../domain/roles.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import type { AccountStore, ApiKey } from "../ports/accounts.ts";
@@ -115,8 +116,7 @@ function callerOf(key: ApiKey, replaced: ReadonlySet<string>, revoked: AbortSign
     keyName: key.name,
     role: key.role,
     hold: key.hold,
-    scope: key.scope,
-    replaced,
+    ...(hasScope(key.role) ? { scope: key.scope, replaced } : {}),
     actor: `key:${key.name}`,
     revoked,
   };

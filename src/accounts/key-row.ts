@@ -1,5 +1,4 @@
-import type { Hold, Role } from "../domain/roles.ts";
-import type { KeyScope } from "../domain/scope.ts";
+import type { Hold, KeyScope, Role } from "../domain/roles.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import type { ApiKey } from "../ports/accounts.ts";

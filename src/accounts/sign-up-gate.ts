@@ -45,6 +45,8 @@ export function createSignUpGate({ accounts, paused, signUps, clock, log }: Sign
     closedBy,
     /** Whether a caller is of the account that the first start made. */
     isOperators,
+    /** Throws `forbidden` for everybody but owners of the first account; asked before anything is looked at. */
+    requireOperator,
 
     /** Stops at a start who was signed up while that was allowed; a sentence for the operator about sign-ups as they are. */
     async enforce(): Promise<string> {

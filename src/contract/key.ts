@@ -1,7 +1,6 @@
 import Type, { type Static } from "typebox";
 import { DomainError } from "../domain/errors.ts";
-import { type Hold, HOLDS, type Role, ROLES } from "../domain/roles.ts";
-import { hasScope, KEY_SCOPES, type KeyScope } from "../domain/scope.ts";
+import { hasScope, type Hold, HOLDS, KEY_SCOPES, type KeyScope, type Role, ROLES } from "../domain/roles.ts";
 import { compile, withoutNulls } from "./check.ts";
 import { dateTime, name, nullable, plainText } from "./kinds.ts";
 
@@ -60,7 +59,7 @@ const members = {
   name: plainText("How people tell it from others.", "ci"),
   role,
   hold: hold(),
-  scope: nullable(scope),
+  scope: Type.Optional(scope),
   replaces: nullable(plainText("Id of the key that it replaces.", "key_01kjwa5v00e7v8c9x2m4n6p8qr")),
   last4: plainText("The last four characters of the key.", "kL0x"),
   created_at: dateTime("When it was made."),
@@ -140,7 +139,7 @@ function shown(row: ShownKey): Static<typeof Key> {
     name: row.name,
     role: row.role,
     hold: row.hold,
-    scope: hasScope(row.role) ? row.scope : null,
+    ...(hasScope(row.role) ? { scope: row.scope } : {}),
     replaces: row.replaces,
     last4: row.last4,
     created_at: row.createdAt.toISOString(),

@@ -1,7 +1,14 @@
 import type { Actor } from "./actor.ts";
 import { DomainError } from "./errors.ts";
-import type { KeyScope } from "./scope.ts";
-import { type Hold, mayApproveWhenAsked, mayDo, type Permission, type Role, rolesThatMay } from "./roles.ts";
+import {
+  type Hold,
+  type KeyScope,
+  mayApproveWhenAsked,
+  mayDo,
+  type Permission,
+  type Role,
+  rolesThatMay,
+} from "./roles.ts";
 
 /** Whoever stands at a door: a key or a person, and through it an account. */
 export interface Caller {

@@ -1,21 +1,12 @@
 import type { Action } from "./action.ts";
 import type { Caller } from "./caller.ts";
 import { DomainError } from "./errors.ts";
-import { type Hold, HOLDS, type Role } from "./roles.ts";
-
-/** On which actions of its account an agent's key acts, and whose secrets it sees: those that it created, or all. */
-export const KEY_SCOPES = ["own", "account"] as const;
-export type KeyScope = (typeof KEY_SCOPES)[number];
+import { hasScope } from "./roles.ts";
 
 /** Who looks at an action, or wants it changed. */
 export type Viewer = Pick<Caller, "role" | "scope" | "keyId" | "actor" | "replaced">;
 /** Whose action it is. */
 export type Created = Pick<Action, "keyId" | "createdBy">;
-
-/** Only keys of agents have a scope: what the other keys may see and do is said by their role alone. */
-export function hasScope(role: Role): boolean {
-  return role === "agent";
-}
 
 /** Which actions of the account a viewer sees whole. `own`: those that it created. */
 export function seesWholeOf({ role, scope = "own" }: Pick<Viewer, "role" | "scope">): "all" | "own" | "none" {
@@ -53,9 +44,4 @@ export function requireMayChange(viewer: Viewer, action: Created & Pick<Action, 
 function isOwn({ keyId, actor, replaced }: Viewer, action: Created): boolean {
   if (keyId === null) return action.keyId === "" && action.createdBy === actor;
   return action.keyId === keyId || replaced?.has(action.keyId) === true;
-}
-
-/** Whether a hold lets more calls go by without a person than another one does. */
-export function isWeakerHold(hold: Hold, than: Hold): boolean {
-  return HOLDS.indexOf(hold) < HOLDS.indexOf(than);
 }

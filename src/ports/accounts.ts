@@ -1,8 +1,7 @@
 import type { AuditEntry } from "../domain/audit.ts";
 import type { Pause } from "../domain/pause.ts";
-import type { Hold, Role } from "../domain/roles.ts";
+import type { Hold, KeyScope, Role } from "../domain/roles.ts";
 import type { PauseEnd } from "./pauses.ts";
-import type { KeyScope } from "../domain/scope.ts";
 import type { WelcomeLink } from "./welcome-link.ts";
 
 export interface Account {

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { ShownKey } from "../contract/key.ts";
+import { maskedActor } from "../contract/masked.ts";
 import type { ListQuery } from "../contract/page.ts";
 import type { Action } from "../domain/action.ts";
 import type { PauseOf } from "../domain/pause.ts";
@@ -75,7 +76,7 @@ function Rows({ actions, now, pauseOf }: Pick<ActionsProps, "actions" | "now" | 
             </a>
             <Glimpse text={pathOf(action)} />
             <span class="quiet small">
-              by <Foreign text={actorWords(action.createdBy).name} />
+              by <Foreign text={actorWords(maskedActor(action.createdBy)).name} />
             </span>
           </div>
           <div class="meta">

@@ -1,5 +1,4 @@
-import { type Hold, HOLDS, type Role, ROLES } from "../domain/roles.ts";
-import { hasScope, KEY_SCOPES, type KeyScope } from "../domain/scope.ts";
+import { hasScope, type Hold, HOLDS, KEY_SCOPES, type KeyScope, type Role, ROLES } from "../domain/roles.ts";
 
 /** One of the things that a form lets somebody choose from. */
 export interface Choice {

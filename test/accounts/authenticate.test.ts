@@ -44,6 +44,7 @@ describe("a key", () => {
       keyName: "billing",
       role,
       hold: "writes",
+      ...(role === "agent" ? { scope: "own", replaced: new Set() } : {}),
       actor: "key:billing",
       revoked: expect.any(AbortSignal),
     });

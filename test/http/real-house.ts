@@ -55,7 +55,8 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
   const engine = await openEngine(options);
   const { accounts } = engine.store;
   const addKey = (accountId: string, token: string, role: Role) =>
-    accounts.addKey(anApiKey({ accountId, name: role, role, hash: engine.secrets.hash(token) }));
+    // What tests are about an agent did not always create itself; `test/http/key-scope.test.ts` has keys that act on their own.
+    accounts.addKey(anApiKey({ accountId, name: role, role, scope: "account", hash: engine.secrets.hash(token) }));
   for (const role of ["owner", "approver", "agent", "reader"] as const) {
     await addKey(engine.owner.accountId, KEYS[role], role);
   }

@@ -236,6 +236,7 @@ function cardboardSignUpGate(calls: string[]): HttpDeps["signUpGate"] {
   return {
     closedBy: () => Promise.resolve(null),
     isOperators: () => Promise.resolve(true),
+    requireOperator: () => Promise.resolve(),
     list: () => Promise.resolve([]),
     allow(_caller, id) {
       calls.push(`allow ${id}`);
@@ -308,7 +309,10 @@ function cardboardSigningDesk(calls: string[]): SigningDesk {
 function accountsOf(): AccountStore {
   const roles: readonly Role[] = ["owner", "approver", "agent", "reader"];
   const keys = new Map<string, ApiKey>(
-    roles.map((role) => [KEYS[role], anApiKey({ id: `key_${role}`, name: role, role, accountId: ACCOUNT })]),
+    roles.map((role) => [
+      KEYS[role],
+      anApiKey({ id: `key_${role}`, name: role, role, scope: "account", accountId: ACCOUNT }),
+    ]),
   );
   keys.set(KEYS.revoked, anApiKey({ id: "key_revoked", revokedAt: new Date() }));
   const notAsked = () => Promise.reject(new Error("A door asks for keys only."));

@@ -17,7 +17,7 @@ import type { FormOf, PersonOf } from "../session.ts";
 import { callerOf } from "../visit.ts";
 
 export interface AccountsRouteDeps {
-  readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy" | "isOperators">;
+  readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy" | "isOperators" | "requireOperator">;
 }
 
 const NONE = compileQuery(NoQuery);
@@ -26,10 +26,12 @@ const NONE = compileQuery(NoQuery);
 export function accountsRoutes({ signUpGate }: AccountsRouteDeps): readonly Route[] {
   return [
     routeOf(API.listAccounts, async (visit) => {
+      await signUpGate.requireOperator(callerOf(visit));
       readQuery(visit.search, NONE);
       return json(accountListJson(await signUpGate.list(callerOf(visit))));
     }),
     routeOf(API.allowAccount, async (visit, params) => {
+      await signUpGate.requireOperator(callerOf(visit));
       readQuery(visit.search, NONE);
       checkNoBody(await readOptionalJson(visit));
       await signUpGate.allow(callerOf(visit), accountIn(params["id"]));
