@@ -2,6 +2,7 @@
 import type { ShownKey } from "../contract/key.ts";
 import type { ListQuery } from "../contract/page.ts";
 import { type ActionStatus, HTTP_METHODS } from "../domain/action.ts";
+import { maskText } from "../domain/mask.ts";
 import type { Issue } from "../domain/errors.ts";
 import { Button, Field } from "./form.tsx";
 import { ACTIONS_PATH, listPath } from "./list-path.ts";
@@ -105,7 +106,7 @@ function MoreFilters({ query, typed, problems, keys }: FiltersProps) {
             <select id="created_by" name="created_by">
               <option value="">Anybody</option>
               {keys.map(({ id, name, last4 }) => (
-                <option value={id} selected={query.created_by === id}>{`${name} (…${last4})`}</option>
+                <option value={id} selected={query.created_by === id}>{`${maskText(name)} (…${last4})`}</option>
               ))}
             </select>
           </div>
