@@ -55,19 +55,18 @@ export function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "
 
 /** Builds the HTTP door with all its routes; `listen` opens it. */
 export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
-  const { config, policy, vault, engine, book, signUpGate, draining } = parts;
-  const { store, secrets } = vault;
+  const { config, policy, engine, book, signUpGate, draining } = parts;
+  const { store, secrets } = parts.vault;
   const { accounts } = store;
-  const { isStopped } = engine.pausedSet;
+  const { pauseDesk, isStopped } = engine;
   const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock: deps.clock });
-  const { pauseDesk } = engine;
   return createHttp({
     ...deps,
     desk: engine.desk,
     pauseOf: engine.pauseOf,
     pauseDesk,
-    signUpGate,
     isStopped,
+    signUpGate,
     auditDesk: createAuditDesk(store.audit, deps.clock),
     feed: engine.feed,
     overviewDesk: engine.overview,

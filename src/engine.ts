@@ -102,6 +102,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     pauseDesk,
     pauseOf: paused.of,
     pausedSet: paused,
+    isStopped: paused.isStopped,
     feed: createFeed(deps),
     overview,
     loop,

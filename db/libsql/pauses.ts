@@ -76,24 +76,7 @@ export function createPauseStore({ sql, writer }: Pick<Hands, "sql" | "writer">)
       return ended?.changes === 1 || (await find(accountId, id)) !== null;
     },
     inForce: (accountId) => findInForce(sql, accountId),
-    async ofAction(accountId, actionId) {
-      const ofKind = (term: string) =>
-        `SELECT * FROM (SELECT ${COLUMNS} FROM pauses WHERE account_id = ? AND ${term} ORDER BY created_at DESC LIMIT ?)`;
-      const ofKey = ofKind("kind = 'key' AND subject = (SELECT key_id FROM actions WHERE id = ? AND account_id = ?)");
-      const ofSignUp = ofKind("kind = 'sign_up' AND subject = ?");
-      const rows = await sql.read({
-        sql: `${ofKind("kind = 'account' AND subject = ''")} UNION ALL ${ofKey} UNION ALL ${ofSignUp}`,
-        args: [
-          ...[accountId, PAUSES_TOLD_MAX],
-          ...[accountId, actionId, accountId, PAUSES_TOLD_MAX],
-          ...[accountId, accountId, PAUSES_TOLD_MAX],
-        ],
-      });
-      const oldestFirst = rows
-        .map(pauseOf)
-        .toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
-      return oldestFirst.slice(-PAUSES_TOLD_MAX);
-    },
+    ofAction: (accountId, actionId) => findOfAction(sql, accountId, actionId),
     unfinished: (accountId, keyId, limit) => findUnfinished(sql, { accountId, keyId }, limit),
     async prune(endedUntil) {
       const text = `DELETE FROM pauses WHERE id IN (SELECT id FROM pauses WHERE ended_at <= ? LIMIT ?)`;
@@ -118,6 +101,23 @@ async function findInForce(sql: Sql, accountId: string | null): Promise<readonly
     accountId === null ? { sql: text, args: [] } : { sql: `${text} AND account_id = ?`, args: [accountId] },
   );
   return rows.map(pauseOf).toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
+}
+
+const ofKind = (term: string) =>
+  `SELECT * FROM (SELECT ${COLUMNS} FROM pauses WHERE account_id = ? AND ${term} ORDER BY created_at DESC LIMIT ?)`;
+const OF_ACTION = [
+  ofKind("kind = 'account' AND subject = ''"),
+  ofKind("kind = 'key' AND subject = (SELECT key_id FROM actions WHERE id = ? AND account_id = ?)"),
+  ofKind("kind = 'sign_up' AND subject = ?"),
+].join(" UNION ALL ");
+
+async function findOfAction(sql: Sql, accountId: string, actionId: string): Promise<readonly Pause[]> {
+  const ofAccount = [accountId, PAUSES_TOLD_MAX];
+  const ofKey = [accountId, actionId, accountId, PAUSES_TOLD_MAX];
+  const ofSignUp = [accountId, accountId, PAUSES_TOLD_MAX];
+  const rows = await sql.read({ sql: OF_ACTION, args: [...ofAccount, ...ofKey, ...ofSignUp] });
+  const oldestFirst = rows.map(pauseOf).toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
+  return oldestFirst.slice(-PAUSES_TOLD_MAX);
 }
 
 const HELD = "SELECT id FROM actions WHERE status = 'awaiting_approval' AND account_id = ? AND key_id = ? LIMIT ?";

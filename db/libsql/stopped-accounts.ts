@@ -1,9 +1,10 @@
 import { REPLACED_KEYS_MAX } from "../../src/domain/limits.ts";
-import type { AccountStop, ListedAccount } from "../../src/ports/accounts.ts";
+import type { AccountStop, AccountStore, ListedAccount } from "../../src/ports/accounts.ts";
 import type { PauseEnd } from "../../src/ports/pauses.ts";
 import { auditRow } from "./audit.ts";
 import { CHANGED, type Guard } from "./guard.ts";
 import type { Row, Sql, Statement } from "./sql.ts";
+import type { Writer } from "./writer.ts";
 
 /** In the order of the rows: a clock that was set back would make somebody's sign-up the first. */
 const FIRST = "(SELECT id FROM accounts ORDER BY rowid LIMIT 1)";
@@ -34,7 +35,7 @@ export function stopOthers({ at, reason }: AccountStop): Statement {
 }
 
 /** The first statement writes one row where nobody has allowed the account. */
-export function allowAccount(accountId: string, { at, by, audit }: PauseEnd): readonly Statement[] {
+function allowAccount(accountId: string, { at, by, audit }: PauseEnd): readonly Statement[] {
   return [
     {
       sql: "UPDATE accounts SET allowed_at = ?, allowed_by = ? WHERE id = ? AND allowed_at IS NULL",
@@ -57,7 +58,7 @@ const LIST = `SELECT a.id, a.created_at, a.allowed_at, a.id = ${FIRST} AS is_fir
   FROM accounts a ORDER BY is_stopped DESC, a.rowid DESC LIMIT ?`;
 
 /** Those that are stopped first, then the newest. */
-export async function listAccounts(sql: Sql, limit: number): Promise<readonly ListedAccount[]> {
+async function listAccounts(sql: Sql, limit: number): Promise<readonly ListedAccount[]> {
   return (await sql.read({ sql: LIST, args: [limit] })).map(listedOf);
 }
 
@@ -84,4 +85,25 @@ const REPLACED = `WITH RECURSIVE handed (id, depth) AS (
 export async function findReplaced(sql: Sql, keyId: string): Promise<readonly string[]> {
   const rows = await sql.read({ sql: REPLACED, args: [keyId, REPLACED_KEYS_MAX] });
   return rows.map((row) => String(row["id"]));
+}
+
+type SignedUpStore = Pick<AccountStore, "hasHold" | "stopOthers" | "list" | "allow">;
+
+/** Who was signed up, and who of them is stopped. */
+export function createSignedUpStore(sql: Sql, writer: Writer): SignedUpStore {
+  return {
+    async hasHold() {
+      return (await sql.read({ sql: `SELECT 1 WHERE NOT (${NO_HOLD.sql})`, args: [] })).length > 0;
+    },
+    async stopOthers(stop) {
+      const [stopped] = await writer.write([stopOthers(stop)]);
+      return stopped?.changes ?? 0;
+    },
+    list: (limit) => listAccounts(sql, limit),
+    async allow(accountId, end) {
+      const [allowed] = await writer.write(allowAccount(accountId, end));
+      if (allowed?.changes === 1) return true;
+      return (await sql.read({ sql: "SELECT 1 FROM accounts WHERE id = ?", args: [accountId] })).length > 0;
+    },
+  };
 }

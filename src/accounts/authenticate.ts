@@ -86,8 +86,7 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
     const token = BEARER.exec(authorization ?? "")?.[1];
     if (token === undefined) throw unauthorized();
     const known = await recall(secrets.hash(token));
-    const { accountId } = known.caller;
-    if (isStopped(accountId)) throw accountStopped(accountId);
+    if (isStopped(known.key.accountId)) throw accountStopped(known.key.accountId);
     const nowMs = clock.monotonicMs();
     if (nowMs - known.usedAtMs >= USED_EVERY_MS) {
       known.usedAtMs = nowMs;

@@ -40,6 +40,12 @@ export function createSignUpGate({ accounts, paused, signUps, clock, log }: Sign
     throw new DomainError("forbidden", "Only owners of the first account of this service may do this.");
   };
 
+  /** What has to be written along with a key of this hold; null: it closes nothing. */
+  const stopFor = async (caller: Caller, hold: Hold, keyId: string): Promise<HoldStop | null> => {
+    if (signUps !== "until_hold" || hold === "none") return null;
+    return (await isOperators(caller)) && !(await accounts.hasHold()) ? newStop(caller, keyId, clock.now()) : null;
+  };
+
   return {
     signUps,
     closedBy,
@@ -47,6 +53,7 @@ export function createSignUpGate({ accounts, paused, signUps, clock, log }: Sign
     isOperators,
     /** Throws `forbidden` for everybody but owners of the first account; asked before anything is looked at. */
     requireOperator,
+    stopFor,
 
     /** Stops at a start who was signed up while that was allowed; a sentence for the operator about sign-ups as they are. */
     async enforce(): Promise<string> {
@@ -56,25 +63,13 @@ export function createSignUpGate({ accounts, paused, signUps, clock, log }: Sign
         return "Anybody on this machine may sign up, until a key of the first account has a hold, or APPROVERS or AGENT_APPROVAL=off is set.";
       }
       await accounts.stopOthers({ at: clock.now(), reason: STOPPED_REASON });
-      const stopped = (await accounts.list(ACCOUNTS_LISTED_MAX)).filter(({ isStopped }) => isStopped).length;
-      return stopped === 0 ? signUpsClosedWords(why) : `${signUpsClosedWords(why)} ${stoppedWords(stopped)}`;
-    },
-
-    /** What has to be written along with a key of this hold; null: it closes nothing. */
-    async stopFor(caller: Caller, hold: Hold, keyId: string): Promise<HoldStop | null> {
-      if (signUps !== "until_hold" || hold === "none") return null;
-      if (!(await isOperators(caller)) || (await accounts.hasHold())) return null;
-      const at = clock.now();
-      const audit = auditOf(caller, { kind: "signups_closed", subject: keyId, detail: { by: "hold" } }, at);
-      return { at, reason: STOPPED_REASON, audit };
+      return closedWords(accounts, why);
     },
 
     /** After that was written: from now on the keys of those accounts are refused. */
     async closed(): Promise<void> {
       await paused.load();
-      const stopped = (await accounts.list(ACCOUNTS_LISTED_MAX)).filter(({ isStopped }) => isStopped).length;
-      const more = stopped === 0 ? "" : ` ${stoppedWords(stopped)}`;
-      log.warn("signups.closed", { message: signUpsClosedWords("hold") + more });
+      log.warn("signups.closed", { message: await closedWords(accounts, "hold") });
     },
 
     /** The accounts of the service, those that are stopped first; for owners of the first one. */
@@ -94,4 +89,14 @@ export function createSignUpGate({ accounts, paused, signUps, clock, log }: Sign
       await paused.refresh(id);
     },
   };
+}
+
+function newStop(caller: Caller, keyId: string, at: Date): HoldStop {
+  const audit = auditOf(caller, { kind: "signups_closed", subject: keyId, detail: { by: "hold" } }, at);
+  return { at, reason: STOPPED_REASON, audit };
+}
+
+async function closedWords(accounts: Pick<AccountStore, "list">, why: SignUpsClosedBy): Promise<string> {
+  const stopped = (await accounts.list(ACCOUNTS_LISTED_MAX)).filter(({ isStopped }) => isStopped).length;
+  return stopped === 0 ? signUpsClosedWords(why) : `${signUpsClosedWords(why)} ${stoppedWords(stopped)}`;
 }

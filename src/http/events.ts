@@ -130,15 +130,13 @@ function createTexts(show: Show) {
     }
   };
   return async (caller: Caller, changes: readonly ToldChange[]): Promise<string> => {
-    const texts = made.get(changes) ?? { whole: new Map(), masked: new Map() };
+    const texts: MadeTexts = made.get(changes) ?? { whole: new Map(), masked: new Map() };
     made.set(changes, texts);
-    const { whole = [], masked = [] } = Object.groupBy(changes, ({ action }) =>
-      seesWhole(caller, action) ? "whole" : "masked",
-    );
-    make(caller, whole, texts.whole);
+    const whole = new Set(changes.filter(({ action }) => seesWhole(caller, action)));
+    const masked = changes.filter((change) => !whole.has(change));
+    make(caller, [...whole], texts.whole);
     make(caller, masked, texts.masked);
-    const isWhole = new Set(whole);
-    const all = changes.map((change) => (isWhole.has(change) ? texts.whole : texts.masked).get(change));
+    const all = changes.flatMap((change) => (whole.has(change) ? texts.whole : texts.masked).get(change) ?? []);
     return (await Promise.all(all)).join("");
   };
 }

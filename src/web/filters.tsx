@@ -101,15 +101,7 @@ function MoreFilters({ query, typed, problems, keys }: FiltersProps) {
             </select>
           </div>
           {text("dedupe", "Dedupe key")}
-          <div class="field">
-            <label for="created_by">Created by</label>
-            <select id="created_by" name="created_by">
-              <option value="">Anybody</option>
-              {keys.map(({ id, name, last4 }) => (
-                <option value={id} selected={query.created_by === id}>{`${maskText(name)} (…${last4})`}</option>
-              ))}
-            </select>
-          </div>
+          <Creator keys={keys} chosen={query.created_by} />
           <Moment name="created_after" label="Created after (UTC)" typed={typed} problem={problemOf("created_after")} />
           <Moment
             name="created_before"
@@ -126,6 +118,20 @@ function MoreFilters({ query, typed, problems, keys }: FiltersProps) {
         </div>
       </form>
     </details>
+  );
+}
+
+function Creator({ keys, chosen }: Pick<FiltersProps, "keys"> & { readonly chosen: string | undefined }) {
+  return (
+    <div class="field">
+      <label for="created_by">Created by</label>
+      <select id="created_by" name="created_by">
+        <option value="">Anybody</option>
+        {keys.map(({ id, name, last4 }) => (
+          <option value={id} selected={chosen === id}>{`${maskText(name)} (…${last4})`}</option>
+        ))}
+      </select>
+    </div>
   );
 }
 

@@ -42,7 +42,7 @@ export interface NewKeyPageProps {
 
 /** Asks what a new key is for. */
 export function newKeyPage({ visitor, typed, keys }: NewKeyPageProps): string {
-  const { name, role, hold, scope, problems, message } = typed;
+  const { name, role, problems, message } = typed;
   return render(
     <Layout title="Make a key" place="Keys" visitor={visitor}>
       <div class="head">
@@ -72,24 +72,32 @@ export function newKeyPage({ visitor, typed, keys }: NewKeyPageProps): string {
           chosen={role}
           problem={problems.role ?? null}
         />
-        <Choices
-          name="hold"
-          legend="Which of its calls wait for a person?"
-          choices={HOLD_CHOICES}
-          chosen={hold}
-          problem={problems.hold ?? null}
-        />
-        <Choices
-          name="scope"
-          legend="If it is an agent’s: on what may it act?"
-          choices={SCOPE_CHOICES}
-          chosen={scope}
-          problem={problems.scope ?? null}
-        />
+        <HoldAndScope typed={typed} />
         {keys.length === 0 ? null : <Replaces typed={typed} keys={keys} />}
         <Button>Make the key</Button>
       </form>
     </Layout>,
+  );
+}
+
+function HoldAndScope({ typed: { hold, scope, problems } }: Pick<NewKeyPageProps, "typed">) {
+  return (
+    <>
+      <Choices
+        name="hold"
+        legend="Which of its calls wait for a person?"
+        choices={HOLD_CHOICES}
+        chosen={hold}
+        problem={problems.hold ?? null}
+      />
+      <Choices
+        name="scope"
+        legend="If it is an agent’s: on what may it act?"
+        choices={SCOPE_CHOICES}
+        chosen={scope}
+        problem={problems.scope ?? null}
+      />
+    </>
   );
 }
 

@@ -182,7 +182,11 @@ describe("sign-ups", () => {
     const ann = await signedIn(door);
     const token = (await ann.hiddenOf("/keys/new"))["form_token"] ?? "";
     const made = await ann.send("/keys", {
-      ...{ name: "agent", role: "agent", hold: "writes", scope: "own", replaces: "" },
+      name: "agent",
+      role: "agent",
+      hold: "writes",
+      scope: "own",
+      replaces: "",
       form_token: token,
     });
     const page = await (await ann.follow(made)).text();

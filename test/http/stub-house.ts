@@ -256,7 +256,10 @@ function cardboardKeyDesk(calls: string[]): KeyDesk {
       calls.push(`create key ${JSON.stringify(request)}`);
       const { name, role, replaces } = request;
       const row = anApiKey({
-        ...{ name, role, replaces, id: KNOWN_KEY_ID },
+        name,
+        role,
+        replaces,
+        id: KNOWN_KEY_ID,
         hold: request.hold ?? "none",
         scope: request.scope ?? "own",
       });
