@@ -12,7 +12,7 @@ export const keyId = (description: string) => Type.String({ ...ID, description }
 const role = Type.Enum([...ROLES], {
   type: "string",
   description:
-    "What the key may do. owner: everything; approver: read, approve, cancel; agent: create, read, cancel, retry; reader: read.",
+    "What the key may do. owner: everything; approver: read, approve, cancel; agent: create, read, and cancel or retry what it created; reader: read.",
   examples: ["agent"],
 });
 const hold = (more = "") =>

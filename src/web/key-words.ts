@@ -11,7 +11,7 @@ export interface Choice {
 const ROLE_WORDS: Readonly<Record<Role, Omit<Choice, "value">>> = {
   agent: {
     label: "Agent",
-    hint: "Creates, reads, cancels and retries actions. It never approves by itself. For agents and programs.",
+    hint: "Creates and reads actions, cancels and retries its own. It never approves by itself. For agents and programs.",
   },
   approver: { label: "Approver", hint: "Reads, approves and rejects. Secrets are masked. For whoever decides." },
   reader: { label: "Reader", hint: "Reads only. Secrets are masked. For dashboards and auditors." },
