@@ -10,6 +10,7 @@ import { DomainError } from "../src/domain/errors.ts";
 import { ACTION_ID } from "../src/domain/id.ts";
 import { QUESTIONS_OPEN_MAX } from "../src/domain/limits.ts";
 import { mayApproveWhenAsked, mayDo } from "../src/domain/roles.ts";
+import { requireMayChange } from "../src/domain/scope.ts";
 import type { Form, Questions, ToolCall } from "./call.ts";
 import { formOf, isStateOf, type NoDecision, type QuestionDeps, stateOf, decisionIn } from "./question.ts";
 import { type Places, whoDecides } from "./words.ts";
@@ -70,6 +71,7 @@ export function createApprove(deps: ApproveDeps) {
     const caller = call.caller();
     if (questions === null) return { action: await desk.approve(caller, id, reason), asked: null };
     const action = await desk.get(caller, id);
+    requireMayChange(caller, action);
     if (!mayApproveIt(caller.role, action)) return refuse(deps, call);
     if (questions.era === "legacy") {
       mustAwait(action);

@@ -4,6 +4,7 @@ import { mayApproveIt } from "../src/domain/creator.ts";
 import { isDecided, latestDecision } from "../src/domain/latest-decision.ts";
 import type { PauseOf } from "../src/domain/pause.ts";
 import { mayApproveWhenAsked } from "../src/domain/roles.ts";
+import { mayChange } from "../src/domain/scope.ts";
 import { readyFor } from "../src/masking/ahead.ts";
 import type { ToolCall } from "./call.ts";
 import type { Beside, Show, ToolDecision } from "./show.ts";
@@ -46,6 +47,7 @@ export function createDescribe(deps: DescribeDeps): Describe {
       agentApproval === "elicit" &&
       mayApproveWhenAsked(caller.role) &&
       mayApproveIt(caller.role, action) &&
+      mayChange(caller, action) &&
       call.questions !== null;
     const isPaused = action.status === "pending" && pauseOf(action) !== null;
     const step = isSaid ? null : nextStepOf(action.status, decision?.decision ?? null, { baseUrl, mayAsk, isPaused });

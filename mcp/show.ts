@@ -6,7 +6,7 @@ import type { LatestDecision } from "../src/domain/latest-decision.ts";
 import { TOOL_BODY_BYTES_MAX } from "../src/domain/limits.ts";
 import { maskText } from "../src/domain/mask.ts";
 import type { PauseOf } from "../src/domain/pause.ts";
-import { seesSecrets } from "../src/domain/roles.ts";
+import { seesWhole } from "../src/domain/scope.ts";
 import type { Clock } from "../src/ports/clock.ts";
 
 /** What stands in the result of a tool beside the action. Texts of ours, but for the reason of a decision. */
@@ -36,18 +36,18 @@ export interface Show {
 }
 
 export function createShow(clock: Clock, receiptUrl: (actionId: string) => string, pauseOf: PauseOf): Show {
-  const optionsOf = ({ role }: Caller, action: Action) => {
-    const pause = seesSecrets(role) ? pauseOf(action) : maskedPause(pauseOf(action));
+  const optionsOf = (caller: Caller, action: Action) => {
+    const pause = seesWhole(caller, action) ? pauseOf(action) : maskedPause(pauseOf(action));
     return { now: clock.now(), receiptUrl: receiptUrl(action.id), pause };
   };
-  const seenBy = ({ role }: Caller, action: Action) => (seesSecrets(role) ? action : maskedAction(action));
+  const seenBy = (caller: Caller, action: Action) => (seesWhole(caller, action) ? action : maskedAction(action));
   return {
     one(caller, action, { differs, decision = null, nextStep = null, error } = {}) {
       // Cut after masking: a name that says "secret" might be cut off from its value.
       const { action: seen, notes } = cutBodies(seenBy(caller, action));
       const view = { ...optionsOf(caller, action), bodies: "once" } as const;
       const text = actionJson(seen, differs === undefined ? view : { ...view, differs });
-      const decided = decision === null ? {} : decisionMembers(caller, decision);
+      const decided = decision === null ? {} : decisionMembers(seesWhole(caller, action), decision);
       const more = { ...notes, ...decided, ...(nextStep === null ? {} : { next_step: nextStep }), error };
       const members = JSON.stringify(more).slice(1);
       return members === "}" ? text : `${text.slice(0, -1)},${members}`;
@@ -64,12 +64,12 @@ function bodiless(action: Action): Action {
 }
 
 /** Null members stay: a model shall read that nobody decided, or that no reason was given. */
-function decisionMembers({ role }: Caller, { decision, by, reason, via }: ToolDecision) {
+function decisionMembers(isWhole: boolean, { decision, by, reason, via }: ToolDecision) {
   return {
     decision,
-    decided_by: by === null || seesSecrets(role) ? by : maskedActor(by),
+    decided_by: by === null || isWhole ? by : maskedActor(by),
     ...(via === null ? {} : { decided_via: via }),
-    decision_reason: reason === null || seesSecrets(role) ? reason : maskText(reason),
+    decision_reason: reason === null || isWhole ? reason : maskText(reason),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Server } from "bun";
 import { type FirstKeys, forgetFirstKeys } from "./accounts/bootstrap.ts";
+import { createSignUpGate } from "./accounts/sign-up-gate.ts";
 import { survivingClock } from "./clock.ts";
 import { type Config, listeningOn } from "./config.ts";
 import type { Caller } from "./domain/caller.ts";
@@ -81,9 +82,13 @@ async function openDoors({ config, policy, vault, firstKeys, listening }: Ground
   const mailer = await mailerOf(config, clock);
   const sender = createSender(policy);
   const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics: book.metrics });
-  const http = createDoors({ config, policy, vault, engine, book, draining: draining.signal }, deps);
+  const { accounts } = store;
+  const signUpGate = createSignUpGate({ ...deps, accounts, paused: engine.pausedSet, signUps: config.signUps });
+  const http = createDoors({ config, policy, vault, engine, book, signUpGate, draining: draining.signal }, deps);
 
   showReadings(book, { store, engine, lag, clock });
+  // Before anything is claimed: what stops who was signed up stops what they left behind.
+  const signUpNotice = await signUpGate.enforce();
   // What a dead process left behind is ended before the doors open.
   await engine.start();
   await listen(http, engine, { ...config, listening });
@@ -106,7 +111,7 @@ async function openDoors({ config, policy, vault, firstKeys, listening }: Ground
     firstKeysShown: () => forgetFirstKeys(store.facts),
     answerAgent: (request) =>
       request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
-    notices: [...config.warnings, ...vault.warnings, describePolicy(policy)],
+    notices: [...config.warnings, ...vault.warnings, describePolicy(policy), signUpNotice],
     async stop() {
       draining.abort();
       await Promise.all([takeBellsDown(), http.stop(DRAIN_MS_MAX), engine.drain(DRAIN_MS_MAX)]);

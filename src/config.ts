@@ -7,6 +7,7 @@ import {
 } from "./config/concurrency.ts";
 import { type Database, isRemote, readDatabase } from "./config/database.ts";
 import { isLoopbackAddress, isLoopbackUrl, listenAddress, localUrl } from "./config/listen.ts";
+import type { SignUps } from "./domain/sign-ups.ts";
 import { originOf } from "./domain/normal-target.ts";
 import { type MailSettings, mailOf, mailProblems, mailWarnings } from "./config/mail.ts";
 import { proxyWarnings } from "./config/proxies.ts";
@@ -30,7 +31,7 @@ export interface Config {
   /** 32 bytes; null: the key file beside the database. */
   readonly secretKey: Uint8Array | null;
   readonly bootstrapApiKey: string | null;
-  readonly signupsOpen: boolean;
+  readonly signUps: SignUps;
   /** Addresses and CIDRs of proxies whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
   /** Requests of one account; null: any number. */
@@ -110,7 +111,7 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number): Config 
     database: readDatabase(settings.DATABASE_URL, settings.DATABASE_AUTH_TOKEN ?? null),
     secretKey: settings.SECRET_KEY === undefined ? null : readKey(settings.SECRET_KEY),
     bootstrapApiKey: settings.BOOTSTRAP_API_KEY ?? null,
-    signupsOpen: (settings.SIGNUPS ?? (isOnLoopback ? "open" : "closed")) === "open",
+    signUps: signUpsOf(settings, isOnLoopback),
     trustedProxies: settings.TRUSTED_PROXIES,
     rateLimitPerSecond: settings.RATE_LIMIT_PER_SECOND === 0 ? null : settings.RATE_LIMIT_PER_SECOND,
     mcpSessionsPerAccount: settings.MCP_SESSIONS_PER_ACCOUNT,
@@ -137,6 +138,15 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number): Config 
       ...concurrencyWarnings(settings, dispatchConcurrency, fetchesMax),
     ],
   };
+}
+
+/** A first look needs no setting; whoever sets who approves does not want an account that sends without them. */
+function signUpsOf({ SIGNUPS, APPROVERS, AGENT_APPROVAL }: Settings, isOnLoopback: boolean): SignUps {
+  if (SIGNUPS === "open") return "open";
+  if (SIGNUPS === "closed") return { closedBy: "SIGNUPS" };
+  if (!isOnLoopback) return { closedBy: "HOST" };
+  if (APPROVERS.length > 0) return { closedBy: "APPROVERS" };
+  return AGENT_APPROVAL === "off" ? { closedBy: "AGENT_APPROVAL" } : "until_hold";
 }
 
 /** Without a file there is nothing that a key could be kept beside. */

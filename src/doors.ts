@@ -4,6 +4,7 @@ import { createAuthenticate } from "./accounts/authenticate.ts";
 import { createCallbackHostService } from "./accounts/callback-hosts.ts";
 import { createKeyDesk } from "./accounts/keys.ts";
 import { createPeopleDesk } from "./accounts/people.ts";
+import type { SignUpGate } from "./accounts/sign-up-gate.ts";
 import { createSigningDesk } from "./accounts/signing-desk.ts";
 import { createFollowLink } from "./actions/follow-link.ts";
 import { createListNotifications } from "./actions/notifications.ts";
@@ -36,6 +37,7 @@ export interface DoorParts {
   readonly vault: Vault;
   readonly engine: Engine;
   readonly book: MetricsBook;
+  readonly signUpGate: SignUpGate;
   /** Aborted when the service stops: whoever waits is answered. */
   readonly draining: AbortSignal;
 }
@@ -55,21 +57,24 @@ export function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "
 
 /** Builds the HTTP door with all its routes; `listen` opens it. */
 export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
-  const { config, policy, vault, engine, book, draining } = parts;
-  const { store, secrets } = vault;
+  const { config, policy, engine, book, signUpGate, draining } = parts;
+  const { store, secrets } = parts.vault;
   const { accounts } = store;
-  const authenticate = createAuthenticate({ accounts, secrets, clock: deps.clock });
+  const { pauseDesk, isStopped } = engine;
+  const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock: deps.clock });
   return createHttp({
     ...deps,
     desk: engine.desk,
     pauseOf: engine.pauseOf,
-    pauseDesk: engine.pauseDesk,
+    pauseDesk,
+    isStopped,
+    signUpGate,
     auditDesk: createAuditDesk(store.audit, deps.clock),
     feed: engine.feed,
     overviewDesk: engine.overview,
     authenticate,
     secrets,
-    keyDesk: createKeyDesk({ ...deps, accounts, secrets, pauseDesk: engine.pauseDesk, forget: authenticate.forget }),
+    keyDesk: createKeyDesk({ ...deps, accounts, secrets, pauseDesk, signUpGate, forget: authenticate.forget }),
     peopleDesk: peopleDeskOf(parts, deps),
     readAccount: createReadAccount(store.people),
     targets: createTargets(policy),
@@ -103,7 +108,7 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
   });
 }
 
-function peopleDeskOf({ config, vault }: DoorParts, deps: DoorDeps) {
+function peopleDeskOf({ signUpGate, vault }: DoorParts, deps: DoorDeps) {
   const { store, secrets } = vault;
   const { people, audit } = store;
   return createPeopleDesk({
@@ -112,6 +117,6 @@ function peopleDeskOf({ config, vault }: DoorParts, deps: DoorDeps) {
     audit,
     passwords: createPasswords(),
     secrets,
-    signupsOpen: config.signupsOpen,
+    signUpGate,
   });
 }

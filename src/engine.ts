@@ -39,7 +39,7 @@ import type { Mailer } from "./ports/mailer.ts";
 import type { Metrics } from "./ports/metrics.ts";
 import type { Secrets } from "./ports/secrets.ts";
 import type { Sender } from "./ports/sender.ts";
-import { type Store, StoreUnavailable } from "./ports/store.ts";
+import { type LaneName, type Store, StoreUnavailable } from "./ports/store.ts";
 import { VERSION } from "./version.ts";
 
 export interface EngineParts {
@@ -90,14 +90,20 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
 
   const paused = new PausedSet(pauses);
   const loop = createActionLoop(settings, { ...deps, isPaused: paused.stops });
-  const { callbacks, mails } = createOutboxes(settings, { ...deps, signingSecrets, receiptPath });
+  const isStopped = ({ accountId }: LaneName) => paused.isStopped(accountId);
+  const { callbacks, mails } = createOutboxes(settings, { ...deps, signingSecrets, receiptPath, isPaused: isStopped });
   const overview = createOverview(deps);
   const desk = createActionDesk({ ...deps, pauses, dispatcher: loop });
-  const pauseDesk = createPauseDesk({ ...parts, pauses, paused, cancel: desk.cancel, dispatcher: loop });
+  const pauseChanged = (accountId: string) => {
+    for (const queue of [loop, callbacks, mails]) queue.pauseChanged(accountId);
+  };
+  const pauseDesk = createPauseDesk({ ...parts, pauses, paused, cancel: desk.cancel, dispatcher: { pauseChanged } });
   return {
     desk,
     pauseDesk,
     pauseOf: paused.of,
+    pausedSet: paused,
+    isStopped: paused.isStopped,
     feed: createFeed(deps),
     overview,
     loop,

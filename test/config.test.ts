@@ -43,7 +43,7 @@ test("nothing has to be set", () => {
     database: { kind: "file", url: "file:./data/outgate.db", path: "./data/outgate.db" },
     secretKey: null,
     bootstrapApiKey: null,
-    signupsOpen: true,
+    signUps: "until_hold",
     trustedProxies: [],
     rateLimitPerSecond: 100,
     mcpSessionsPerAccount: 20,
@@ -110,7 +110,7 @@ test("everything can be set", () => {
     database: { kind: "remote", url: "libsql://db.example.com", authToken: "token" },
     secretKey,
     bootstrapApiKey: "!bootstrap~key.of-20",
-    signupsOpen: true,
+    signUps: "open",
     trustedProxies: ["127.0.0.1", "10.0.0.0/8", "fd00::/8"],
     rateLimitPerSecond: 7,
     mcpSessionsPerAccount: 8,
@@ -250,7 +250,7 @@ describe("addresses", () => {
       host,
       baseUrl,
       isOnLoopback: true,
-      signupsOpen: true,
+      signUps: "until_hold",
       agentApproval: "elicit",
     });
   });
@@ -268,7 +268,7 @@ describe("addresses", () => {
       host,
       baseUrl,
       isOnLoopback: false,
-      signupsOpen: false,
+      signUps: { closedBy: "HOST" },
       agentApproval: "off",
     });
   });
@@ -276,7 +276,7 @@ describe("addresses", () => {
   test.each(["http://localhost:8080", "http://a.localhost", "http://127.0.0.9", "https://[::1]"])(
     "BASE_URL %s leaves the service on loopback",
     (url) => {
-      expect(read({ BASE_URL: url })).toMatchObject({ baseUrl: url, isOnLoopback: true, signupsOpen: true });
+      expect(read({ BASE_URL: url })).toMatchObject({ baseUrl: url, isOnLoopback: true, signUps: "until_hold" });
       expect(read({ BASE_URL: url, HOST: "0.0.0.0" }).isOnLoopback).toBe(false);
     },
   );
@@ -287,16 +287,27 @@ describe("addresses", () => {
     "http://10.0.0.1",
     "http://127.0.0.1.nip.io",
   ])("BASE_URL %s means a proxy in front", (url) => {
-    expect(read({ BASE_URL: url })).toMatchObject({ isOnLoopback: false, signupsOpen: false, agentApproval: "off" });
+    expect(read({ BASE_URL: url })).toMatchObject({
+      isOnLoopback: false,
+      signUps: { closedBy: "HOST" },
+      agentApproval: "off",
+    });
+  });
+
+  test("who says on loopback how calls are approved has sign-ups closed, unless they are opened by hand", () => {
+    expect(read({ APPROVERS: "ann@example.com" }).signUps).toEqual({ closedBy: "APPROVERS" });
+    expect(read({ AGENT_APPROVAL: "off" }).signUps).toEqual({ closedBy: "AGENT_APPROVAL" });
+    expect(read({ AGENT_APPROVAL: "elicit" }).signUps).toBe("until_hold");
+    expect(read({ APPROVERS: "ann@example.com", AGENT_APPROVAL: "off", SIGNUPS: "open" }).signUps).toBe("open");
   });
 
   test("what is set by hand comes before what follows from loopback", () => {
     expect(read({ SIGNUPS: "closed", AGENT_APPROVAL: "off" })).toMatchObject({
-      signupsOpen: false,
+      signUps: { closedBy: "SIGNUPS" },
       agentApproval: "off",
     });
     const open = { HOST: "0.0.0.0", SIGNUPS: "open", AGENT_APPROVAL: "elicit" };
-    expect(read(open)).toMatchObject({ signupsOpen: true, agentApproval: "elicit" });
+    expect(read(open)).toMatchObject({ signUps: "open", agentApproval: "elicit" });
   });
 
   test.each([

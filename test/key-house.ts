@@ -72,7 +72,14 @@ async function sight(engine: Engine): Promise<Sight> {
 }
 
 async function allActions({ store, owner }: Engine) {
-  const query = { accountId: owner.accountId, statuses: [], method: null, host: null, dedupe: null } as const;
+  const query = {
+    accountId: owner.accountId,
+    statuses: [],
+    method: null,
+    host: null,
+    dedupe: null,
+    createdBy: null,
+  } as const;
   const found = [];
   for (let before: string | null = null; ;) {
     const page = await store.actions.list({ ...query, createdAfter: null, createdBefore: null, before, limit: 100 });

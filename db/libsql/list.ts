@@ -96,10 +96,13 @@ function firstIdAt(ms: number): string {
 }
 
 /** One condition, or several of which an action fulfils one at most. */
-function narrowest({ dedupe, host, statuses }: ActionQuery): readonly Guard[] {
+function narrowest({ dedupe, host, createdBy, statuses }: ActionQuery): readonly Guard[] {
   if (dedupe !== null) return [{ sql: "dedupe = ?", args: [dedupe] }];
   if (host !== null) return [{ sql: "hostname = ?", args: [hostnameOf(host)] }];
-  if (statuses.length === 0 || statuses.includes("completed")) return [ALWAYS];
+  if (statuses.length === 0 || statuses.includes("completed")) {
+    // The second term lets SQLite see that the partial index serves.
+    return [createdBy === null ? ALWAYS : { sql: "key_id = ? AND key_id <> ''", args: [createdBy] }];
+  }
   return [...new Set(statuses)].map((status) =>
     // The terms behind the first let SQLite see that the partial index serves.
     status === "active"
@@ -108,7 +111,7 @@ function narrowest({ dedupe, host, statuses }: ActionQuery): readonly Guard[] {
   );
 }
 
-function filters({ statuses, method, host }: ActionQuery): Guard {
+function filters({ statuses, method, host, createdBy }: ActionQuery): Guard {
   const terms: string[] = ["1"];
   const args: SqlValue[] = [];
   if (statuses.length > 0) {
@@ -118,6 +121,10 @@ function filters({ statuses, method, host }: ActionQuery): Guard {
   if (method !== null) {
     terms.push("a.method = ?");
     args.push(method);
+  }
+  if (createdBy !== null) {
+    terms.push("a.key_id = ?");
+    args.push(createdBy);
   }
   if (host !== null) {
     // A name without a port means any port of it.

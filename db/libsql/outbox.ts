@@ -12,6 +12,7 @@ import { rescheduleOwed } from "./reschedule.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
 import { creatorIn, millis } from "./rows.ts";
 import type { Sql, Statement } from "./sql.ts";
+import { stoppedWhere } from "./pauses.ts";
 import { countOwed } from "./waiting.ts";
 
 /** The callbacks and mails that actions owe. The attempts that a row has had are its fencing token. */
@@ -59,8 +60,9 @@ export function createOutboxStore({ sql, writer }: Pick<Hands, "sql" | "writer">
 
 const CREATOR = "SELECT a.key_role, a.key_hold FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ?";
 
+/** Other pauses let callbacks and mails go on. */
 const CLAIM = `UPDATE outbox SET status = 'active', attempts = attempts + 1, due_at = NULL, lease_until = ?
-  WHERE id = ? AND attempts = ? AND status = 'pending' RETURNING ${NOTIFICATION_COLUMNS}`;
+  WHERE id = ? AND attempts = ? AND status = 'pending' AND NOT ${stoppedWhere("outbox.account_id")} RETURNING ${NOTIFICATION_COLUMNS}`;
 
 function claim({ id, revision }: DueRow, { leaseUntil }: Claimed): Statement {
   return { sql: CLAIM, args: [leaseUntil.getTime(), id, revision] };

@@ -10,22 +10,29 @@ import { CHANGED, type Guard } from "./guard.ts";
 import type { Hands } from "./hands.ts";
 import type { Row, Sql, Statement } from "./sql.ts";
 
+/** True while the account, an expression, is stopped because it was signed up and nobody has allowed it. */
+export function stoppedWhere(accountId: string): string {
+  return `EXISTS (SELECT 1 FROM pauses p INDEXED BY pauses_in_force WHERE p.account_id = ${accountId}
+      AND p.kind = 'sign_up' AND p.subject = ${accountId} AND p.ended_at IS NULL)`;
+}
+
 /**
- * True while a pause is in force that covers an action of this account and key, each an expression: two looks into an index
- * that is empty nearly everywhere. The index is named, since one by subject alone would do as well for a planner.
+ * True while a pause is in force that covers an action of this account and key, each an expression: three looks into an
+ * index that is empty nearly everywhere. The index is named, since one by subject alone would do as well for a planner.
  */
 export function pausedWhere(accountId: string, keyId: string): string {
   return `EXISTS (SELECT 1 FROM pauses p INDEXED BY pauses_in_force WHERE p.account_id = ${accountId}
       AND p.kind = 'account' AND p.subject = '' AND p.ended_at IS NULL)
     OR EXISTS (SELECT 1 FROM pauses p INDEXED BY pauses_in_force WHERE p.account_id = ${accountId}
-      AND p.kind = 'key' AND p.subject = ${keyId} AND p.ended_at IS NULL)`;
+      AND p.kind = 'key' AND p.subject = ${keyId} AND p.ended_at IS NULL)
+    OR ${stoppedWhere(accountId)}`;
 }
 
 const UNPAUSED = `NOT (${pausedWhere("?", "?")})`;
 
 /** True while no pause covers the action. */
 export function unpaused({ accountId, keyId }: Pick<Action, "accountId" | "keyId">): Guard {
-  return { sql: UNPAUSED, args: [accountId, accountId, keyId] };
+  return { sql: UNPAUSED, args: [accountId, accountId, keyId, accountId, accountId] };
 }
 
 const COLUMNS = "id, account_id, kind, subject, reason, cancels, created_at, created_by, ended_at, ended_by";
@@ -69,19 +76,7 @@ export function createPauseStore({ sql, writer }: Pick<Hands, "sql" | "writer">)
       return ended?.changes === 1 || (await find(accountId, id)) !== null;
     },
     inForce: (accountId) => findInForce(sql, accountId),
-    async ofAction(accountId, actionId) {
-      const ofKind = (term: string) =>
-        `SELECT * FROM (SELECT ${COLUMNS} FROM pauses WHERE account_id = ? AND ${term} ORDER BY created_at DESC LIMIT ?)`;
-      const ofKey = ofKind("kind = 'key' AND subject = (SELECT key_id FROM actions WHERE id = ? AND account_id = ?)");
-      const rows = await sql.read({
-        sql: `${ofKind("kind = 'account' AND subject = ''")} UNION ALL ${ofKey}`,
-        args: [accountId, PAUSES_TOLD_MAX, accountId, actionId, accountId, PAUSES_TOLD_MAX],
-      });
-      const oldestFirst = rows
-        .map(pauseOf)
-        .toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
-      return oldestFirst.slice(-PAUSES_TOLD_MAX);
-    },
+    ofAction: (accountId, actionId) => findOfAction(sql, accountId, actionId),
     unfinished: (accountId, keyId, limit) => findUnfinished(sql, { accountId, keyId }, limit),
     async prune(endedUntil) {
       const text = `DELETE FROM pauses WHERE id IN (SELECT id FROM pauses WHERE ended_at <= ? LIMIT ?)`;
@@ -106,6 +101,23 @@ async function findInForce(sql: Sql, accountId: string | null): Promise<readonly
     accountId === null ? { sql: text, args: [] } : { sql: `${text} AND account_id = ?`, args: [accountId] },
   );
   return rows.map(pauseOf).toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
+}
+
+const ofKind = (term: string) =>
+  `SELECT * FROM (SELECT ${COLUMNS} FROM pauses WHERE account_id = ? AND ${term} ORDER BY created_at DESC LIMIT ?)`;
+const OF_ACTION = [
+  ofKind("kind = 'account' AND subject = ''"),
+  ofKind("kind = 'key' AND subject = (SELECT key_id FROM actions WHERE id = ? AND account_id = ?)"),
+  ofKind("kind = 'sign_up' AND subject = ?"),
+].join(" UNION ALL ");
+
+async function findOfAction(sql: Sql, accountId: string, actionId: string): Promise<readonly Pause[]> {
+  const ofAccount = [accountId, PAUSES_TOLD_MAX];
+  const ofKey = [accountId, actionId, accountId, PAUSES_TOLD_MAX];
+  const ofSignUp = [accountId, accountId, PAUSES_TOLD_MAX];
+  const rows = await sql.read({ sql: OF_ACTION, args: [...ofAccount, ...ofKey, ...ofSignUp] });
+  const oldestFirst = rows.map(pauseOf).toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
+  return oldestFirst.slice(-PAUSES_TOLD_MAX);
 }
 
 const HELD = "SELECT id FROM actions WHERE status = 'awaiting_approval' AND account_id = ? AND key_id = ? LIMIT ?";

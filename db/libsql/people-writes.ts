@@ -5,6 +5,7 @@ import type { PersonRow, SessionRow, SignUp } from "../../src/ports/people.ts";
 import type { WelcomeLink } from "../../src/ports/welcome-link.ts";
 import { auditChange } from "./audit.ts";
 import { CHANGED } from "./guard.ts";
+import { NO_HOLD } from "./stopped-accounts.ts";
 import type { Statement } from "./sql.ts";
 
 /**
@@ -16,15 +17,21 @@ const UNLESS_TAKEN = "ON CONFLICT (email_key) DO NOTHING";
 const SESSION = `INSERT INTO sessions (hash, person_id, account_id, created_at, expires_at, secret_hash)
   SELECT ?, ?, ?, ?, ?, ?`;
 const MEMBER = `INSERT INTO members (account_id, person_id, joined_at) SELECT ?, ?, ? WHERE ${CHANGED.sql}`;
-const ACCOUNT = `INSERT INTO accounts (id, sealed_root_secret, created_at) SELECT ?, ?, ? WHERE ${CHANGED.sql}`;
+const ACCOUNT = `INSERT INTO accounts (id, sealed_root_secret, created_at, allowed_at, allowed_by)
+  SELECT ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
 const KEY = `INSERT INTO api_keys (id, account_id, name, role, hold, hash, last4, created_at)
   SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
 
-/** The first statement writes one row when the address was free. */
-export function signUp({ account, key, person, session, audit = [] }: SignUp): readonly Statement[] {
+/** The first statement writes one row when the address was free, and sign-ups have not closed. */
+export function signUp({ account, key, person, session, audit = [], ...rules }: SignUp): readonly Statement[] {
+  const { allowedBy = null, endsWithHold = false } = rules;
+  const madeMs = account.createdAt.getTime();
   return [
-    { sql: `${PERSON} WHERE true ${UNLESS_TAKEN}`, args: personValues(person) },
-    { sql: ACCOUNT, args: [account.id, account.sealedRootSecret, account.createdAt.getTime()] },
+    { sql: `${PERSON} WHERE ${endsWithHold ? NO_HOLD.sql : "true"} ${UNLESS_TAKEN}`, args: personValues(person) },
+    {
+      sql: ACCOUNT,
+      args: [account.id, account.sealedRootSecret, madeMs, allowedBy === null ? null : madeMs, allowedBy],
+    },
     {
       sql: KEY,
       args: [key.id, key.accountId, key.name, key.role, key.hold, key.hash, key.last4, key.createdAt.getTime()],

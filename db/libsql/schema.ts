@@ -5,6 +5,8 @@ export const accounts = sqliteTable("accounts", {
   id: text().primaryKey(),
   sealedRootSecret: text("sealed_root_secret").notNull(),
   createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
+  allowedAt: integer("allowed_at", { mode: "timestamp_ms" }),
+  allowedBy: text("allowed_by"),
 });
 
 export const apiKeys = sqliteTable(
@@ -20,6 +22,10 @@ export const apiKeys = sqliteTable(
     createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
     lastUsedAt: integer("last_used_at", { mode: "timestamp_ms" }),
     revokedAt: integer("revoked_at", { mode: "timestamp_ms" }),
+    scope: text({ enum: ["own", "account"] })
+      .notNull()
+      .default("own"),
+    replaces: text(),
   },
   (table) => [index("api_keys_by_account").on(table.accountId, table.revokedAt, table.createdAt, table.id)],
 );
@@ -142,6 +148,7 @@ export const actions = sqliteTable(
     index("actions_held").on(table.id),
     index("actions_held_by_key").on(table.accountId, table.keyId, table.id),
     index("actions_broken").on(table.id),
+    index("actions_by_key").on(table.accountId, table.keyId, table.id),
   ],
 );
 

@@ -1,11 +1,14 @@
-import { type Caller, unauthorized } from "../domain/caller.ts";
+import { accountStopped, type Caller, unauthorized } from "../domain/caller.ts";
+import { hasScope } from "../domain/roles.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import type { AccountStore, ApiKey } from "../ports/accounts.ts";
 import { StoreUnavailable } from "../ports/store.ts";
 
 export interface AuthenticateDeps {
-  readonly accounts: AccountStore;
+  readonly accounts: Pick<AccountStore, "keyByHash" | "keyUsed" | "replacedBy">;
+  /** Whether the keys of an account are refused because nobody has allowed it. */
+  readonly isStopped: (accountId: string) => boolean;
   readonly secrets: Pick<Secrets, "hash">;
   readonly clock: Clock;
 }
@@ -35,9 +38,9 @@ const USED_EVERY_MS = 60_000;
 
 /**
  * Turns an Authorization header into a caller. Every failure is the same `unauthorized`, and its sentence says how to
- * get a key. Keys are looked up by hash and remembered for a few seconds; the process that revokes one forgets it at once.
+ * get a key; of an account that is stopped it is `forbidden`, and says who allows it. Keys are looked up by hash and remembered for a few seconds; the process that revokes one forgets it at once.
  */
-export function createAuthenticate({ accounts, secrets, clock }: AuthenticateDeps): Authenticate {
+export function createAuthenticate({ accounts, isStopped, secrets, clock }: AuthenticateDeps): Authenticate {
   const remembered = new Map<string, Remembered>();
   // Apart from the rows: a key that is no longer remembered may still have streams open, which its end must reach.
   const revocations = new Map<string, AbortController>();
@@ -69,9 +72,10 @@ export function createAuthenticate({ accounts, secrets, clock }: AuthenticateDep
       if (revocations.has(hash)) end(hash);
       throw unauthorized();
     }
+    const replaced = key.replaces === null ? [] : await accounts.replacedBy(key.id);
     // Something was forgotten while this was read, perhaps this: what was read may be of the time before.
     if (forgotten !== before) return recall(hash);
-    const caller = callerOf(key, revocationOf(hash).signal);
+    const caller = callerOf(key, new Set(replaced), revocationOf(hash).signal);
     const fresh: Remembered = { key, caller, readAtMs: nowMs, usedAtMs: known?.usedAtMs ?? Number.NEGATIVE_INFINITY };
     if (known === undefined && remembered.size >= KEYS_REMEMBERED_MAX) remembered.delete(oldestOf(remembered));
     remembered.set(hash, fresh);
@@ -82,6 +86,7 @@ export function createAuthenticate({ accounts, secrets, clock }: AuthenticateDep
     const token = BEARER.exec(authorization ?? "")?.[1];
     if (token === undefined) throw unauthorized();
     const known = await recall(secrets.hash(token));
+    if (isStopped(known.key.accountId)) throw accountStopped(known.key.accountId);
     const nowMs = clock.monotonicMs();
     if (nowMs - known.usedAtMs >= USED_EVERY_MS) {
       known.usedAtMs = nowMs;
@@ -103,13 +108,14 @@ function unlessUnavailable(error: unknown): void {
   if (!(error instanceof StoreUnavailable)) throw error;
 }
 
-function callerOf(key: ApiKey, revoked: AbortSignal): Caller {
+function callerOf(key: ApiKey, replaced: ReadonlySet<string>, revoked: AbortSignal): Caller {
   return {
     accountId: key.accountId,
     keyId: key.id,
     keyName: key.name,
     role: key.role,
     hold: key.hold,
+    ...(hasScope(key.role) ? { scope: key.scope, replaced } : {}),
     actor: `key:${key.name}`,
     revoked,
   };

@@ -1,4 +1,4 @@
-import type { Hold, Role } from "../domain/roles.ts";
+import type { Hold, KeyScope, Role } from "../domain/roles.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import type { ApiKey } from "../ports/accounts.ts";
@@ -10,16 +10,20 @@ export interface NewKey {
   readonly name: string;
   readonly role: Role;
   readonly hold: Hold;
+  readonly scope?: KeyScope;
+  readonly replaces?: string | null;
   readonly now: Date;
 }
 
 /** The row of a new key. */
 export function keyRow(
   { secrets, ids }: { readonly secrets: Pick<Secrets, "hash">; readonly ids: Pick<Ids, "key"> },
-  { key, now, ...rest }: NewKey,
+  { key, now, scope = "own", replaces = null, ...rest }: NewKey,
 ): ApiKey {
   return {
     ...rest,
+    scope,
+    replaces,
     id: ids.key(),
     hash: secrets.hash(key),
     last4: key.slice(-4),

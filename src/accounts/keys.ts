@@ -5,14 +5,16 @@ import type { AccountStore } from "../ports/accounts.ts";
 import type { Authenticate } from "./authenticate.ts";
 import { createCreateKey } from "./create-key.ts";
 import { createListKeys } from "./list-keys.ts";
+import type { SignUpGate } from "./sign-up-gate.ts";
 import { createRevokeKey, type PauseRevoked } from "./revoke-key.ts";
 
 export interface KeyDeskDeps {
-  readonly accounts: Pick<AccountStore, "addKey" | "keys" | "revokeKey">;
+  readonly accounts: Pick<AccountStore, "addKey" | "findKey" | "keys" | "revokeKey">;
   readonly secrets: Pick<Secrets, "hash" | "newApiKey">;
   readonly ids: Pick<Ids, "key">;
   readonly clock: Pick<Clock, "now">;
   readonly pauseDesk: PauseRevoked;
+  readonly signUpGate: Pick<SignUpGate, "closed" | "stopFor">;
   /** Lets a revoked key in no more, and ends what came in by it and waits. */
   readonly forget: Authenticate["forget"];
 }

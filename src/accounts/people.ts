@@ -13,6 +13,7 @@ import { createResume } from "./resume.ts";
 import { createSessionSecret } from "./session-secret.ts";
 import { createSignInAudit } from "./sign-in-audit.ts";
 import { createSignUp } from "./sign-up.ts";
+import type { SignUpGate } from "./sign-up-gate.ts";
 import { createSignUpThrottle, createThrottle } from "./throttle.ts";
 import { createSeeWelcome, createTakeWelcome } from "./welcome.ts";
 
@@ -23,8 +24,7 @@ export interface PeopleDeskDeps {
   readonly secrets: Secrets;
   readonly ids: Pick<Ids, "account" | "key" | "person">;
   readonly clock: Clock;
-  /** The setting SIGNUPS. */
-  readonly signupsOpen: boolean;
+  readonly signUpGate: Pick<SignUpGate, "signUps" | "closedBy">;
 }
 
 /** Every use case of people who come in and go; what /auth and the pages call. */

@@ -1,5 +1,7 @@
+import { SYSTEM } from "../domain/actor.ts";
 import { auditOf } from "../domain/audit.ts";
 import { DomainError } from "../domain/errors.ts";
+import { signUpsClosedWords } from "../domain/sign-ups.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Passwords } from "../ports/passwords.ts";
@@ -10,6 +12,7 @@ import { type RequestSource, turnOf } from "./device.ts";
 import { keyRow } from "./key-row.ts";
 import { newAccount } from "./new-account.ts";
 import { type Entered, newSession } from "./new-session.ts";
+import type { SignUpGate } from "./sign-up-gate.ts";
 import type { SignUpThrottle } from "./throttle.ts";
 
 /** An address and a password, as somebody gave them; the contract has checked their form. */
@@ -25,27 +28,28 @@ export interface SignUpDeps {
   readonly ids: Pick<Ids, "account" | "key" | "person">;
   readonly clock: Pick<Clock, "now">;
   readonly throttle: SignUpThrottle;
-  /** The setting SIGNUPS. */
-  readonly signupsOpen: boolean;
+  readonly signUpGate: Pick<SignUpGate, "signUps" | "closedBy">;
 }
 
 /** Makes an account with its first person and an owner key, which is handed out this once. */
 export interface SignUp {
   (credentials: Credentials, source: RequestSource): Promise<Entered & { readonly apiKey: string }>;
-  readonly isOpen: boolean;
+  readonly isOpen: () => Promise<boolean>;
   /** Throws `forbidden` where nobody may sign up; asked before anything else is looked at. */
-  readonly requireOpen: () => void;
+  readonly requireOpen: () => Promise<void>;
 }
 
 /** Throws `email_taken` when somebody has the address, in any case; `RetryLater` where a client tries too often. */
 export function createSignUp(deps: SignUpDeps): SignUp {
-  const { people, passwords, secrets, ids, clock, throttle, signupsOpen } = deps;
-  const requireOpen = () => {
-    if (signupsOpen) return;
-    throw new DomainError("forbidden", "Nobody may sign up here; SIGNUPS is the setting that says so.");
+  const { people, passwords, secrets, ids, clock, throttle, signUpGate } = deps;
+  const { signUps } = signUpGate;
+  const isOpen = async () => (await signUpGate.closedBy()) === null;
+  const requireOpen = async () => {
+    const closedBy = await signUpGate.closedBy();
+    if (closedBy !== null) throw new DomainError("forbidden", signUpsClosedWords(closedBy));
   };
   const signUp = async ({ email, password }: Credentials, source: RequestSource) => {
-    requireOpen();
+    await requireOpen();
     // Those are counted too that are told of a taken address, or a list of addresses could be tried at any speed.
     const takeBack = throttle(source.client);
     // Before the hash, which costs a hundred times as much; the write decides between two that race.
@@ -65,11 +69,17 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     const caller = { ...session.entered.person.caller, client: source.client };
     const told = [{ kind: "signed_up", subject: email } as const, keyCreated(row)];
     const audit = told.map((audited) => auditOf(caller, audited, now));
-    const all = { account, key: row, person, session: session.row, audit };
-    if (!(await people.signUp(all))) throw emailTaken();
+    // Where the operator wants strangers, theirs stay when sign-ups close later.
+    const rules = signUps === "open" ? { allowedBy: SYSTEM } : { endsWithHold: signUps === "until_hold" };
+    const all = { account, key: row, person, session: session.row, audit, ...rules };
+    if (!(await people.signUp(all))) {
+      // They may have closed while the password was hashed.
+      await requireOpen();
+      throw emailTaken();
+    }
     return { ...session.entered, apiKey };
   };
-  return Object.assign(signUp, { isOpen: signupsOpen, requireOpen });
+  return Object.assign(signUp, { isOpen, requireOpen });
 }
 
 /** The same sentence wherever an address is another person's. */

@@ -1,11 +1,14 @@
+import { maskedAction } from "../contract/masked.ts";
 import { type Action, type ActionRequest, firstState } from "../domain/action.ts";
 import { authorize, type Caller } from "../domain/caller.ts";
 import type { Creator } from "../domain/creator.ts";
 import { differs } from "../domain/dedupe.ts";
 import { DomainError, type Issue } from "../domain/errors.ts";
 import { HELD_PER_KEY_MAX } from "../domain/limits.ts";
+import { seesWhole } from "../domain/scope.ts";
 import { largeBytesOf } from "../domain/size.ts";
 import type { Happening } from "../domain/timeline.ts";
+import { maskAhead } from "../masking/ahead.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Dispatcher } from "../ports/dispatcher.ts";
@@ -74,7 +77,7 @@ export function createCreate({ actions, clock, ids, bus, metrics, owe, dispatche
     metrics.created(created.kind);
     if (created.kind === "matched") {
       seat?.leave();
-      return { action: created.action, differs: differs(created.action, request) };
+      return { action: created.action, differs: await differencesFor(caller, created.action, action) };
     }
     if (seat !== null && created.claimed !== null) {
       seat.board(action, created.claimed);
@@ -84,6 +87,16 @@ export function createCreate({ actions, clock, ids, bus, metrics, owe, dispatche
     bus.publish(action);
     return { action };
   };
+}
+
+/**
+ * In what the request differs from the older action. Of one that the caller sees masked no more is compared than is shown of
+ * it: whoever tries values would learn which of them is the right one.
+ */
+async function differencesFor(caller: Caller, stored: Action, asked: Action): Promise<readonly string[]> {
+  if (seesWhole(caller, stored)) return differs(stored, asked);
+  const [one = stored, other = asked] = await maskAhead([stored, asked]);
+  return differs(maskedAction(one), maskedAction(other));
 }
 
 function tooManyHeld(): DomainError {

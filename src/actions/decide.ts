@@ -5,6 +5,7 @@ import { type Change, type DecisionInput, isHeldIn, isRefusal, type Refusal, too
 import { DomainError } from "../domain/errors.ts";
 import { DECIDE_TRIES_MAX } from "../domain/limits.ts";
 import { maskText } from "../domain/mask.ts";
+import { requireMayChange } from "../domain/scope.ts";
 import type { Operation } from "../domain/transition.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -41,6 +42,7 @@ export function createDecide(deps: DecideDeps, operation: Operation, law: Law): 
     for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
       const action = await actions.find(caller.accountId, id);
       if (action === null) throw new DomainError("not_found", "There is no such action.");
+      requireMayChange(caller, action);
       const now = clock.now();
       const isStillAsked = heldRun === undefined || isHeldIn(action, heldRun);
       const change = isStillAsked

@@ -22,10 +22,14 @@ export class PausedSet {
 
   /** Takes in all that is in force: before anything is claimed, and again now and then. */
   async load(): Promise<void> {
-    const began = this.#begun;
-    const inForce = new Map((await this.#store.inForce(null)).map((pause) => [nameOf(pause), pause]));
+    let began = this.#begun;
+    let inForce = await this.#readAll();
     // What was read of one account meanwhile is newer than this.
-    if (began !== this.#begun) return;
+    for (let tries = 1; began !== this.#begun; tries += 1) {
+      if (tries >= LOAD_TRIES_MAX) return;
+      began = this.#begun;
+      inForce = await this.#readAll();
+    }
     const all = [...this.#pauses.values(), ...inForce.values()];
     const changed = all.filter((pause) => this.#pauses.get(nameOf(pause))?.id !== inForce.get(nameOf(pause))?.id);
     this.#pauses.clear();
@@ -33,15 +37,29 @@ export class PausedSet {
     for (const accountId of new Set(changed.map((pause) => pause.accountId))) this.#onChange(accountId);
   }
 
+  async #readAll(): Promise<ReadonlyMap<string, Pause>> {
+    return new Map((await this.#store.inForce(null)).map((pause) => [nameOf(pause), pause]));
+  }
+
   /** Tells one listener of accounts whose pauses have changed. */
   onChange(listener: (accountId: string) => void): void {
     this.#onChange = listener;
   }
 
-  /** The pause that stops what this key of the account created; of two the one of the account. */
+  /** The pause that stops what this key of the account created; of several the one that is hardest to end. */
   readonly of = ({ accountId, keyId }: PauseScope): Pause | null => {
     if (this.#pauses.size === 0) return null;
-    return this.#pauses.get(`${accountId} `) ?? this.#pauses.get(`${accountId} ${keyId}`) ?? null;
+    return (
+      this.#pauses.get(`${accountId} ${accountId}`) ??
+      this.#pauses.get(`${accountId} `) ??
+      this.#pauses.get(`${accountId} ${keyId}`) ??
+      null
+    );
+  };
+
+  /** Whether the account was signed up, and nobody has allowed it. */
+  readonly isStopped = (accountId: string): boolean => {
+    return this.#pauses.size > 0 && this.#pauses.get(`${accountId} ${accountId}`)?.kind === "sign_up";
   };
 
   /** Whether nothing of it may be begun. */
@@ -90,7 +108,10 @@ export class PausedSet {
   }
 }
 
-/** Ids have no space in them; the subject of an account is empty. */
+/** Beyond this the next load takes it in. */
+const LOAD_TRIES_MAX = 10;
+
+/** Ids have no space in them; the subject of an account is empty, and of one that is stopped its own id. */
 function nameOf({ accountId, subject }: Pick<Pause, "accountId" | "subject">): string {
   return `${accountId} ${subject}`;
 }

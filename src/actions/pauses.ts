@@ -1,5 +1,5 @@
 import { auditOf, auditOfSystem } from "../domain/audit.ts";
-import { authorize, type Caller } from "../domain/caller.ts";
+import { accountStopped, authorize, type Caller } from "../domain/caller.ts";
 import { DomainError } from "../domain/errors.ts";
 import { CANCEL_BATCH_MAX, PAUSES_MAX } from "../domain/limits.ts";
 import { maskText } from "../domain/mask.ts";
@@ -71,6 +71,7 @@ export function createPauseDesk(deps: PauseDeps) {
       const { accountId, actor: by } = caller;
       const pause = await pauses.find(accountId, id);
       if (pause === null) throw new DomainError("not_found", "There is no such pause.");
+      if (pause.kind === "sign_up") throw accountStopped(accountId);
       const at = clock.now();
       const audit = auditOf(caller, { kind: "resumed", subject: id, detail: detailOf(pause) }, at);
       await pauses.end(accountId, id, { at, by, audit });
@@ -120,7 +121,7 @@ function pausedEntry(pause: Pause, caller: Caller) {
 }
 
 function detailOf({ kind, subject }: Pause) {
-  return kind === "account" ? { of: "account" } : { of: "key", key_id: subject };
+  return kind === "key" ? { of: "key", key_id: subject } : { of: "account" };
 }
 
 function tooMany(): DomainError {

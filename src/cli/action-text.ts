@@ -36,7 +36,7 @@ export function describe(action: Action, { paint, url, io }: Session): string {
     ["error", action.last_error],
     ["callback", action.callback === null ? null : seen(action.callback)],
     ["approved", action.approved_at === null ? null : seen(`${action.approved_at} by ${action.approved_by}`)],
-    ["created", action.created_at],
+    ["created", seen(`${action.created_at} by ${action.created_by.name}`)],
     ["finished", action.finished_at],
     ["receipt", action.receipt_url === null ? null : new URL(action.receipt_url, url).href],
     ["you may", action.actions.length === 0 ? null : action.actions.join(", ")],

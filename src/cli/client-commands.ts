@@ -54,6 +54,10 @@ export const CLIENT_COMMANDS: Commands = {
     summary: "list what is paused",
     load: async () => (await import("./commands/pauses.ts")).pausesCommand,
   },
+  accounts: {
+    summary: "list the accounts of the service, or let one go on (owner key of the first account)",
+    load: async () => (await import("./commands/accounts.ts")).accountsCommand,
+  },
   audit: {
     summary: "who did what to the account (owner key)",
     load: async () => (await import("./commands/audit.ts")).auditCommand,

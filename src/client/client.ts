@@ -1,4 +1,5 @@
 import type { Account } from "../contract/account.ts";
+import type { AccountList } from "../contract/accounts.ts";
 import type { Action, CreateAction } from "../contract/action.ts";
 import type { Decision } from "../contract/decision.ts";
 import type { DecisionFacts } from "../contract/decision-facts.ts";
@@ -148,6 +149,14 @@ function ownersCalls(ask: Ask, get: Get) {
         path: "/v1/signing-secret/rotate",
         query: { origin, for: use },
         isRepeatable: false,
+        signal,
+      }),
+    listAccounts: (options?: CallOptions) => get<AccountList>("/v1/accounts", options),
+    allowAccount: (id: string, { signal }: CallOptions = {}) =>
+      ask<undefined>({
+        method: "POST",
+        path: `/v1/accounts/${encodeURIComponent(id)}/allow`,
+        isRepeatable: true,
         signal,
       }),
     getAccount: (options?: CallOptions) => get<Account>("/v1/account", options),

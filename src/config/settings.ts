@@ -52,7 +52,10 @@ export const Settings = Type.Object({
     }),
   ),
   SIGNUPS: Type.Optional(
-    word(["open", "closed"], { description: "Whether strangers may sign up; unset: open on loopback, else closed." }),
+    word(["open", "closed"], {
+      description:
+        "Whether strangers may sign up; unset: closed, but on loopback open until a key of the first account has a hold, or APPROVERS or AGENT_APPROVAL=off is set.",
+    }),
   ),
   TRUSTED_PROXIES: list(proxyFault, {
     description: "Proxies whose X-Forwarded-For tells a client's address; unset: none.",

@@ -129,6 +129,19 @@ const ActionError = Type.Object(
   { title: "ActionError", description: "Why the action failed: there when it has, and only then." },
 );
 
+const ActionCreator = Type.Object(
+  {
+    id: nullable(
+      plainText(
+        "Id of the key; null: a person on the pages, the agent of `outgate mcp`, or nobody kept it.",
+        "key_01kjwa5v00e7v8c9x2m4n6p8qr",
+      ),
+    ),
+    name: plainText("What the key was called then, or the person's address.", "ci"),
+  },
+  { title: "ActionCreator", description: "Who created it." },
+);
+
 const found = Type.Literal(true, { description: "A create found this older action.", examples: [true] });
 const differing = Type.Array(Type.String(), {
   description: "Fields of the request that differ from this older action.",
@@ -148,6 +161,7 @@ export const Action = Type.Object(
     attempts: Type.Integer({ minimum: 0, description: "Delivery attempts used in this run.", examples: [1] }),
     retries: retries({}),
     created_at: dateTime("When it was created."),
+    created_by: ActionCreator,
     started_at: nullable(dateTime("The first attempt of this run.")),
     finished_at: nullable(dateTime("When it ended.")),
     next_retry_at: nullable(dateTime("The next attempt, between two attempts.")),

@@ -36,7 +36,7 @@ export const API = {
     tag: "Actions",
     summary: "Create an action",
     description:
-      "Stores the call, then makes it; it is durable when this answers. Answered with 200 and the older action where Idempotency-Key or dedupe found one: Idempotency-Key is asked first. A key with a hold creates held actions, whatever approve says. With sync the answer comes when the action has ended, or as it is when wait has passed.",
+      "Stores the call, then makes it; it is durable when this answers. Answered with 200 and the older action where Idempotency-Key or dedupe found one: Idempotency-Key is asked first. A key with a hold creates held actions, whatever approve says. An older action that another key created is masked for an agent's key, and so is what differs compares. With sync the answer comes when the action has ended, or as it is when wait has passed.",
     success: [201, 200],
     errors: [...ALWAYS, ...READING, "missing_body", "missing_field", "invalid_url", "invalid_sync", "too_many_held"],
   },
@@ -131,7 +131,7 @@ export const API = {
     permission: "cancel",
     summary: "Cancel an action, or reject it",
     description:
-      "Ends an action that is pending, or rejects one that is awaiting_approval. What is active or has ended is answered 409.",
+      "Ends an action that is pending, or rejects one that is awaiting_approval. What is active or has ended is answered 409. An agent's key cancels only what it created, unless its scope is account: else 403.",
     errors: [...ALWAYS, ...READING, "not_found", "not_cancellable"],
   },
   retryAction: {
@@ -142,7 +142,7 @@ export const API = {
     permission: "retry",
     summary: "Send a failed or cancelled action again",
     description:
-      "Begins a new run of an action that is failed or cancelled: attempts are counted from 0, and its target sees the same Idempotency-Key. What needed approval needs it again. 409 also where another action holds its dedupe key by now.",
+      "Begins a new run of an action that is failed or cancelled: attempts are counted from 0, and its target sees the same Idempotency-Key. What needed approval needs it again. 409 also where another action holds its dedupe key by now. An agent's key retries only what it created, unless its scope is account: else 403.",
     errors: [...ALWAYS, ...READING, "not_found", "not_retryable"],
   },
   getSigningSecret: {
@@ -223,7 +223,7 @@ export const API = {
     tag: "Auth",
     summary: "Make a key; it is shown once",
     description:
-      "The answer is the only one that shows the key. An account has 500 live keys at most: one more is answered 409.",
+      "The answer is the only one that shows the key. An account has 500 live keys at most: one more is answered 409. A key that replaces another acts on what that created. The first key of the first account that has a hold closes sign-ups, unless SIGNUPS is open.",
     success: [201],
     errors: [...ALWAYS, ...READING, "missing_body", "too_many_keys"],
   },
@@ -285,6 +285,30 @@ export const API = {
     success: [200],
     errors: ALWAYS,
   },
+  listAccounts: {
+    id: "listAccounts",
+    method: "GET",
+    path: "/v1/accounts",
+    permission: "manage",
+    tag: "Auth",
+    summary: "List the accounts of the service, for owners of the first one",
+    description:
+      "Those that are stopped first. An account that was signed up before sign-ups closed is stopped until it is allowed; keys of other accounts than the first are answered 403.",
+    success: [200],
+    errors: ALWAYS,
+  },
+  allowAccount: {
+    id: "allowAccount",
+    method: "POST",
+    path: "/v1/accounts/{id}/allow",
+    permission: "manage",
+    tag: "Auth",
+    summary: "Let an account go on that was signed up before sign-ups closed",
+    description:
+      "For owners of the first account. Its keys are taken again, and what waited of it is sent at once. One that is allowed already is answered 204 again.",
+    success: [204],
+    errors: [...ALWAYS, ...READING, "not_found"],
+  },
   getAccount: {
     id: "getAccount",
     method: "GET",
@@ -302,7 +326,7 @@ export const API = {
     path: "/auth/signup",
     summary: "Sign up: a new account with an owner key",
     description:
-      "Where SIGNUPS is closed the answer is 403. The answer is the only one that shows the key; it sets the session cookie of the pages too. Our own pages send the same as a form, and get pages: those are not described here.",
+      "Where sign-ups are closed, by SIGNUPS or by what asks for approval, the answer is 403. The answer is the only one that shows the key; it sets the session cookie of the pages too. Our own pages send the same as a form, and get pages: those are not described here.",
     success: [201],
     errors: [...ENTERED, "email_taken", "rate_limited"],
   },

@@ -5,6 +5,7 @@ import { ACTION_ID } from "../domain/id.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../domain/limits.ts";
 import { normalHost } from "../domain/normal-target.ts";
 import { Action } from "./action.ts";
+import { keyId } from "./key.ts";
 import { dateTime, enforced, host, key, nullable, plainText } from "./kinds.ts";
 
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
@@ -23,6 +24,7 @@ export const ListQuery = Type.Object(
     ),
     host: Type.Optional(host("Host name, with a port or for any port.")),
     dedupe: Type.Optional(key("The dedupe key of the create.")),
+    created_by: Type.Optional(keyId("Id of the key that created it.")),
     created_after: Type.Optional(dateTime("Created later than this.")),
     created_before: Type.Optional(dateTime("Created earlier than this.")),
     limit: Type.Optional(
@@ -74,6 +76,7 @@ export function checkList(query: ListQuery) {
     // What is no host has no actions: the pattern lets more through than a parser of URLs.
     host: query.host === undefined ? null : (normalHost(query.host) ?? query.host.toLowerCase()),
     dedupe: query.dedupe ?? null,
+    createdBy: query.created_by ?? null,
     createdAfter,
     createdBefore,
     before,

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { DomainError } from "../domain/errors.ts";
-import { type Pause as PauseRow, UNFINISHED_ON_REVOKE } from "../domain/pause.ts";
+import { PAUSE_KINDS, type Pause as PauseRow, UNFINISHED_ON_REVOKE } from "../domain/pause.ts";
 import { compile, withoutNulls } from "./check.ts";
 import { KeyId } from "./key.ts";
 import { dateTime, nullable, plainText, reason } from "./kinds.ts";
@@ -12,9 +12,10 @@ export const PauseId = Type.String({
   examples: ["pau_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
-const kind = Type.Enum(["account", "key"], {
+const kind = Type.Enum([...PAUSE_KINDS], {
   type: "string",
-  description: "What is paused: the whole account, or what one key created.",
+  description:
+    "What is paused: the whole account, or what one key created; sign_up: the whole account, until an owner of the first account of the service allows it.",
   examples: ["key"],
 });
 const why = nullable(plainText("Why, as far as it was said.", "It loops."));

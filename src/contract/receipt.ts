@@ -28,18 +28,18 @@ export const Receipt = Type.Object(
   {
     title: "Receipt",
     description:
-      "An action and its timeline, masked, without values of headers; `callback` and `receipt_url` are null here.",
+      "An action and its timeline, masked, without values of headers; `callback`, `receipt_url` and the id in `created_by` are null here.",
   },
 );
 export type Receipt = Static<typeof Receipt>;
 
 /**
  * A receipt for programs (decisions 12): the action, masked, without values of headers, and its `timeline`. Whoever has
- * the link reads it, so there is nothing in it that leads on: no URL of the service or of a callback, and no position in
- * the stream of events.
+ * the link reads it, so there is nothing in it that leads on: no URL of the service or of a callback, no id of a key, and no
+ * position in the stream of events.
  */
 export function receiptJson(action: StoredAction, timeline: readonly TimelineEntry[], now: Date): string {
-  const masked = { ...maskedAction(action), callback: null };
+  const masked = { ...maskedAction(action), callback: null, keyId: "" };
   const json = actionJson(masked, { now, receiptUrl: null, hidesHeaderValues: true });
   return `${json.slice(0, -1)},"timeline":${JSON.stringify(timeline.map((entry) => withoutSeq(itemOf(maskedEntry(entry)))))}}`;
 }

@@ -1,5 +1,6 @@
 import Type, { type TObject, type TSchema } from "typebox";
-import { Account } from "./account.ts";
+import { Account, AccountId } from "./account.ts";
+import { AccountList } from "./accounts.ts";
 import { Action, ActionId, CreateAction, FoundAction } from "./action.ts";
 import { AddCallbackHost, CallbackHost, CallbackHostList, RemoveCallbackHostQuery } from "./callback-hosts.ts";
 import { Credentials, LoggedIn, SignedUp } from "./credentials.ts";
@@ -159,6 +160,12 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
         headers: ["Cache-Control"],
       },
     },
+  },
+  listAccounts: { answers: { 200: { description: "The accounts.", schema: AccountList } } },
+  allowAccount: {
+    id: AccountId,
+    body: { schema: NoBody, isRequired: false },
+    answers: { 204: { description: "The account is allowed.", schema: null } },
   },
   getAccount: { answers: { 200: { description: "The account, and the key that asks.", schema: Account } } },
   signUp: {

@@ -65,7 +65,7 @@ export const RotateQuery = Type.Object(
 /** Where a body says nothing. One that names an origin is refused: it would rotate all of them in its silence. */
 export const NoBody = Type.Object(
   {},
-  { additionalProperties: false, description: "Nothing; the origin is a parameter." },
+  { additionalProperties: false, description: "Nothing: what is meant stands in the path and its parameters." },
 );
 const NO_BODY = compile(NoBody);
 

@@ -36,7 +36,7 @@ export function actionJson(action: Action, options: ViewOptions): string {
     (bodies === "none" ? "" : `,"body":${action.body ?? "null"}`) +
     `,"headers":${headersJson(action, options)},"dedupe":${json(action.dedupe)}` +
     `,"attempts":${action.attempts},"retries":${action.retries}` +
-    `,"created_at":${time(action.createdAt)},"started_at":${time(action.startedAt)}` +
+    `,"created_at":${time(action.createdAt)},"created_by":${creatorJson(action)},"started_at":${time(action.startedAt)}` +
     `,"finished_at":${time(action.finishedAt)},"next_retry_at":${time(next)}` +
     `,"last_error":${json(result?.lastError ?? null)},"response_code":${result?.responseCode ?? "null"}` +
     (bodies === "none" ? "" : `,"response_body":${result?.responseBody ?? "null"}`) +
@@ -51,6 +51,11 @@ export function actionJson(action: Action, options: ViewOptions): string {
     `,"actions":${JSON.stringify(operationsIn(action.status))}${errorMember(action, options)},"receipt_url":${json(receiptUrl)}` +
     (differs === undefined ? "}" : `,"deduplicated":true,"differs":${JSON.stringify(differs)}}`)
   );
+}
+
+/** The name is that of the key at that time, or the address of a person. */
+function creatorJson({ keyId, createdBy }: Action): string {
+  return `{"id":${json(keyId === "" ? null : keyId)},"name":${json(createdBy.slice(createdBy.indexOf(":") + 1))}}`;
 }
 
 function pauseMembers({ status }: Action, { pause = null }: ViewOptions): string {

@@ -63,6 +63,11 @@ export class Outbox {
     return this.#loop.isPaused;
   }
 
+  /** Hears that what is paused of an account has changed. */
+  pauseChanged(accountId: string): void {
+    this.#loop.pauseChanged(accountId);
+  }
+
   /** Makes due again what a dead process had under way, then begins to claim. */
   async start(): Promise<void> {
     this.#unsubscribe = this.#bus.subscribe((action) => this.#hear(action));

@@ -20,6 +20,8 @@ export const AUDIT_KINDS = [
   "resumed",
   "signing_secret_rotated",
   "callback_hosts_changed",
+  "signups_closed",
+  "account_allowed",
 ] as const;
 export type AuditKind = (typeof AUDIT_KINDS)[number];
 

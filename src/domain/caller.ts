@@ -1,6 +1,14 @@
 import type { Actor } from "./actor.ts";
 import { DomainError } from "./errors.ts";
-import { type Hold, mayApproveWhenAsked, mayDo, type Permission, type Role, rolesThatMay } from "./roles.ts";
+import {
+  type Hold,
+  type KeyScope,
+  mayApproveWhenAsked,
+  mayDo,
+  type Permission,
+  type Role,
+  rolesThatMay,
+} from "./roles.ts";
 
 /** Whoever stands at a door: a key or a person, and through it an account. */
 export interface Caller {
@@ -13,6 +21,10 @@ export interface Caller {
   readonly personId?: string;
   readonly role: Role;
   readonly hold: Hold;
+  /** Of an agent's key; left out: its own actions alone. */
+  readonly scope?: KeyScope;
+  /** Keys whose actions were handed over to the caller's, which replaced them. */
+  readonly replaced?: ReadonlySet<string>;
   /** As which the caller's decisions are written down. */
   readonly actor: Actor;
   /** The network address that the request came from, for the audit log. */
@@ -38,6 +50,16 @@ export function unauthorized(): DomainError {
   return new DomainError(
     "unauthorized",
     "Send an API key as `Authorization: Bearer <key>`. The first start of Outgate prints one; an owner key makes more.",
+  );
+}
+
+/** Why nothing that an account wants sent is sent, and what to do about it. */
+export function accountStopped(accountId: string): DomainError {
+  return new DomainError(
+    "forbidden",
+    `Account ${accountId} was signed up before sign-ups closed here, and is stopped: its keys are refused, and nothing of ` +
+      "it is sent. An owner of the first account of this service allows it: on the page Settings, Accounts, or with " +
+      `\`outgate accounts allow ${accountId}\`.`,
   );
 }
 

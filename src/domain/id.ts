@@ -4,6 +4,9 @@ export const ACTION_ID = /^act_[A-Za-z0-9_-]{1,64}$/;
 /** The same of a key. */
 export const KEY_ID = /^key_[A-Za-z0-9_-]{1,64}$/;
 
+/** The same of an account. */
+export const ACCOUNT_ID = /^acc_[A-Za-z0-9_-]{1,64}$/;
+
 /** The same of a pause. */
 export const PAUSE_ID = /^pau_[A-Za-z0-9_-]{1,64}$/;
 

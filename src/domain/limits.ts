@@ -98,6 +98,10 @@ export const LIVE_KEYS_MAX = 500;
 export const KEYS_LISTED_MAX = 1_000;
 /** Of them on one page. */
 export const KEYS_SHOWN_MAX = 50;
+/** Keys, each of which replaced the one before, whose actions the last of them acts on. */
+export const REPLACED_KEYS_MAX = 1_000;
+/** Accounts of the service that one list shows, those that are stopped first. */
+export const ACCOUNTS_LISTED_MAX = 500;
 /** Hosts of an account to which keys with a hold may send callbacks. */
 export const CALLBACK_HOSTS_MAX = 100;
 /** Pauses of an account in force at a time. */

@@ -2,8 +2,9 @@ import type { Action } from "./action.ts";
 import { type Actor, SYSTEM } from "./actor.ts";
 import type { Happening, TimelineEntry } from "./timeline.ts";
 
-/** What a pause stops: a whole account, or what one key created. */
-export type PauseKind = "account" | "key";
+/** What a pause stops: a whole account, or what one key created; `sign_up`: an account that nobody has allowed. */
+export const PAUSE_KINDS = ["account", "key", "sign_up"] as const;
+export type PauseKind = (typeof PAUSE_KINDS)[number];
 
 /** What becomes of the unfinished actions of a key that is revoked. */
 export const UNFINISHED_ON_REVOKE = ["keep", "pause", "cancel"] as const;
@@ -14,7 +15,7 @@ export interface Pause {
   readonly id: string;
   readonly accountId: string;
   readonly kind: PauseKind;
-  /** The id of the key; empty for an account. */
+  /** The id of the key, of the account for `sign_up`; empty for an account. */
   readonly subject: string;
   readonly reason: string | null;
   /** What it stops is cancelled; it ends by itself when nothing of it is left. */
@@ -35,7 +36,7 @@ export type PauseOf = (scope: PauseScope) => Pause | null;
 /** Whether a pause stops what this key of an account created, while it is in force. */
 export function covers({ accountId, kind, subject }: Pause, scope: PauseScope): boolean {
   if (accountId !== scope.accountId) return false;
-  return kind === "account" || (subject !== "" && subject === scope.keyId);
+  return kind !== "key" || (subject !== "" && subject === scope.keyId);
 }
 
 /**

@@ -40,15 +40,21 @@ export function mayApproveWhenAsked(role: Role): boolean {
   return APPROVES_WHEN_ASKED[role];
 }
 
-/** Who reads back what was sent as it was. The others decide or look on, and see secrets masked (hostile 6). */
-const SEES_SECRETS: Readonly<Record<Role, boolean>> = { owner: true, approver: false, agent: true, reader: false };
-
-/** Whether a key of the role sees an action whole; the one place that decides it. */
-export function seesSecrets(role: Role): boolean {
-  return SEES_SECRETS[role];
-}
-
 /** Whether a key's `hold` puts what it sends by this method before a person. */
 export function isHeld(hold: Hold, method: string): boolean {
   return hold === "all" || (hold === "writes" && method !== "GET");
+}
+
+/** Whether a hold lets more calls go by without a person than another one does. */
+export function isWeakerHold(hold: Hold, than: Hold): boolean {
+  return HOLDS.indexOf(hold) < HOLDS.indexOf(than);
+}
+
+/** On which actions of its account an agent's key acts, and whose secrets it sees: those that it created, or all. */
+export const KEY_SCOPES = ["own", "account"] as const;
+export type KeyScope = (typeof KEY_SCOPES)[number];
+
+/** Only keys of agents have a scope: what the other keys may see and do is said by their role alone. */
+export function hasScope(role: Role): boolean {
+  return role === "agent";
 }

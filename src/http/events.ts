@@ -1,6 +1,6 @@
 import { eventJson, positionText } from "../contract/events.ts";
 import type { Caller } from "../domain/caller.ts";
-import { seesSecrets } from "../domain/roles.ts";
+import { seesWhole } from "../domain/scope.ts";
 import type { EventStream, Feed } from "../events/feed.ts";
 import type { Log } from "../ports/log.ts";
 import { StoreUnavailable, type ToldChange } from "../ports/store.ts";
@@ -107,23 +107,37 @@ function sourceOf(
   };
 }
 
-/** The text of a page is made once for all who see the same of it. */
+/** The texts of a page, whole and masked, as far as somebody has asked for them. */
+interface MadeTexts {
+  readonly whole: Map<ToldChange, Promise<string>>;
+  readonly masked: Map<ToldChange, Promise<string>>;
+}
+
+/** The text of a change is made once for all who see it whole, and once for all who see it masked. */
 function createTexts(show: Show) {
-  const made = new WeakMap<readonly ToldChange[], Map<boolean, Promise<string>>>();
-  const make = async (caller: Caller, changes: readonly ToldChange[]) => {
-    const ready = await allReadyFor(
+  const made = new WeakMap<readonly ToldChange[], MadeTexts>();
+  const make = (caller: Caller, changes: readonly ToldChange[], texts: Map<ToldChange, Promise<string>>) => {
+    const missing = changes.filter((change) => !texts.has(change));
+    const ready = allReadyFor(
       caller,
-      changes.map(({ action }) => action),
+      missing.map(({ action }) => action),
     );
-    return changes.map((change, at) => eventText(change, show(caller, ready[at] ?? change.action))).join("");
+    for (const [at, change] of missing.entries()) {
+      texts.set(
+        change,
+        ready.then((actions) => eventText(change, show(caller, actions[at] ?? change.action))),
+      );
+    }
   };
-  return (caller: Caller, changes: readonly ToldChange[]): Promise<string> => {
-    const texts = made.get(changes) ?? new Map<boolean, Promise<string>>();
+  return async (caller: Caller, changes: readonly ToldChange[]): Promise<string> => {
+    const texts: MadeTexts = made.get(changes) ?? { whole: new Map(), masked: new Map() };
     made.set(changes, texts);
-    const isWhole = seesSecrets(caller.role);
-    const text = texts.get(isWhole) ?? make(caller, changes);
-    texts.set(isWhole, text);
-    return text;
+    const whole = new Set(changes.filter(({ action }) => seesWhole(caller, action)));
+    const masked = changes.filter((change) => !whole.has(change));
+    make(caller, [...whole], texts.whole);
+    make(caller, masked, texts.masked);
+    const all = changes.flatMap((change) => (whole.has(change) ? texts.whole : texts.masked).get(change) ?? []);
+    return (await Promise.all(all)).join("");
   };
 }
 

@@ -20,6 +20,7 @@ import { createStreamEvents } from "./events.ts";
 import { createFlash, type FlashDeps } from "./flash.ts";
 import type { Guard, Route } from "./route.ts";
 import { accountRoutes, type AccountRouteDeps } from "./routes/account.ts";
+import { type AccountsRouteDeps, accountsRoutes } from "./routes/accounts.ts";
 import { actionRoutes } from "./routes/actions.ts";
 import { auditRoutes, type AuditRouteDeps } from "./routes/audit.ts";
 import { pauseRoutes, type PauseRouteDeps } from "./routes/pauses.ts";
@@ -43,6 +44,7 @@ export interface HttpDeps
     KeyRouteDeps,
     CallbackHostRouteDeps,
     PauseRouteDeps,
+    AccountsRouteDeps,
     AuditRouteDeps,
     AccountRouteDeps,
     ReceiptRouteDeps,
@@ -55,6 +57,8 @@ export interface HttpDeps
   readonly peopleDesk: PeopleDesk;
   readonly feed: Feed;
   readonly authenticate: Authenticate;
+  /** Whether an account is stopped until somebody allows it. */
+  readonly isStopped: (accountId: string) => boolean;
   readonly targets: Targets;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "request">;
@@ -103,6 +107,7 @@ export function createHttp(deps: HttpDeps): Http {
     ...callbackHostRoutes(deps),
     ...keyRoutes(deps),
     ...pauseRoutes(deps),
+    ...accountsRoutes(deps),
     ...auditRoutes(deps),
     ...accountRoutes(deps),
     ...systemRoutes(deps),

@@ -4,6 +4,7 @@ import type { Person } from "../accounts/person.ts";
 import type { Presence, Stay } from "../accounts/presence.ts";
 import type { Resume } from "../accounts/resume.ts";
 import { HTTP_STATUS } from "../contract/error.ts";
+import { accountStopped } from "../domain/caller.ts";
 import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import { confirmPasswordPage } from "../web/confirm-password.tsx";
 import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../web/form.tsx";
@@ -25,9 +26,9 @@ export type StayOf = (visit: Visit) => Promise<Stay | null>;
 
 /**
  * The form of a page that changes something for whoever is logged in, or shows a secret. Throws `forbidden` unless our own
- * page sent it within this very session: it has a field `form_token` with the person's. On plain http the cookie, and with
- * it that token, are known to whatever listens on another port of the host: there it throws `PasswordNeeded` unless the
- * form has the session's secret (`accounts/session-secret.ts`) or the password.
+ * page sent it within this very session: it has a field `form_token` with the person's; and where their account is stopped.
+ * On plain http the cookie, and with it that token, are known to whatever listens on another port of the host: there it
+ * throws `PasswordNeeded` unless the form has the session's secret (`accounts/session-secret.ts`) or the password.
  */
 export type FormOf = (visit: Visit, person: Person) => Promise<Form>;
 
@@ -38,6 +39,8 @@ export interface SessionDeps {
   readonly ownOrigin: OwnOrigin;
   readonly peopleDesk: Pick<PeopleDesk, "sessionSecret">;
   readonly baseUrl: string;
+  /** Whether an account is stopped: its people may look, and change nothing. */
+  readonly isStopped: (accountId: string) => boolean;
 }
 
 /** What every page for people asks first. Whoever is found is written down in the visit, for its log line. */
@@ -61,14 +64,18 @@ export function createStayOf({ stay, cookie }: Pick<Presence, "stay"> & Pick<Ses
   };
 }
 
-export function createFormOf(deps: Pick<SessionDeps, "ownOrigin" | "peopleDesk" | "deviceCookie" | "baseUrl">): FormOf {
+export function createFormOf(
+  deps: Pick<SessionDeps, "ownOrigin" | "peopleDesk" | "deviceCookie" | "baseUrl" | "isStopped">,
+): FormOf {
   const { sessionSecret } = deps.peopleDesk;
   const tokenFormOf = createTokenFormOf(deps);
-  if (deps.baseUrl.startsWith("https:")) return tokenFormOf;
+  const isHttps = deps.baseUrl.startsWith("https:");
   return async (visit, person) => {
     const form = await tokenFormOf(visit, person);
+    const { accountId } = person.caller;
+    if (deps.isStopped(accountId)) throw accountStopped(accountId);
     const source = sourceOf(visit, deps, form);
-    if (sessionSecret.isRight(person, source.sessionSecret)) return form;
+    if (isHttps || sessionSecret.isRight(person, source.sessionSecret)) return form;
     const password = form.get(CONFIRM_PASSWORD_FIELD);
     if (password === undefined) throw new PasswordNeeded(form);
     await sessionSecret.confirm(person, password, source).catch((error: unknown) => {

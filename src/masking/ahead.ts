@@ -1,7 +1,7 @@
 import { charsToMask, maskedAction, withMasked } from "../contract/masked.ts";
 import type { Action } from "../domain/action.ts";
 import { MASKED_INLINE_CHARS_MAX } from "../domain/limits.ts";
-import { type Role, seesSecrets } from "../domain/roles.ts";
+import { seesWhole, type Viewer } from "../domain/scope.ts";
 
 /** Actions to mask, as they cross to the thread. */
 export interface MaskOrder {
@@ -34,18 +34,17 @@ export async function maskOneAhead(action: Action): Promise<Action> {
   return ready;
 }
 
-interface Viewer {
-  readonly role: Role;
-}
-
-/** The actions, ready for whoever sees them, whole or masked. */
-export async function allReadyFor({ role }: Viewer, actions: readonly Action[]): Promise<readonly Action[]> {
-  return seesSecrets(role) ? actions : maskAhead(actions);
+/** The actions, ready for whoever sees them, each of them whole or masked. */
+export async function allReadyFor(viewer: Viewer, actions: readonly Action[]): Promise<readonly Action[]> {
+  const masked = actions.filter((action) => !seesWhole(viewer, action));
+  if (masked.length === 0) return actions;
+  const ready = (await maskAhead(masked)).values();
+  return actions.map((action) => (seesWhole(viewer, action) ? action : (ready.next().value ?? action)));
 }
 
 /** The same of one action. */
-export async function readyFor({ role }: Viewer, action: Action): Promise<Action> {
-  return seesSecrets(role) ? action : maskOneAhead(action);
+export async function readyFor(viewer: Viewer, action: Action): Promise<Action> {
+  return seesWhole(viewer, action) ? action : maskOneAhead(action);
 }
 
 /** Begins with the first long text: most services never need it. */

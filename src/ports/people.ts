@@ -1,3 +1,4 @@
+import type { Actor } from "../domain/actor.ts";
 import type { AuditEntry } from "../domain/audit.ts";
 import type { Account, ApiKey } from "./accounts.ts";
 import type { WelcomeLink } from "./welcome-link.ts";
@@ -50,6 +51,10 @@ export interface SignUp {
   readonly person: PersonRow;
   readonly session: SessionRow;
   readonly audit?: readonly AuditEntry[];
+  /** Who has allowed the account from its beginning; left out: nobody has. */
+  readonly allowedBy?: Actor;
+  /** None is made once a key of the first account has a hold. */
+  readonly endsWithHold?: boolean;
 }
 
 /** What became of a welcome: `gone` when the link was taken, ran out, or the account has a person by now. */
@@ -62,7 +67,7 @@ export interface PeopleStore {
   emailOf(accountId: string): Promise<string | null>;
   /** Whether somebody with this address, in any case, is in the account. */
   isIn(accountId: string, email: string): Promise<boolean>;
-  /** False, and nothing is written: somebody has the address. */
+  /** False, and nothing is written: somebody has the address, or sign-ups have ended with the first hold. */
   signUp(signUp: SignUp): Promise<boolean>;
   /**
    * Begins a session; beyond `SESSIONS_PER_PERSON_MAX` it ends the person's oldest. False, and nothing is written: the

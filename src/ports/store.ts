@@ -159,6 +159,8 @@ export interface ActionQuery {
   /** A host name (any port), or a host name with a port. */
   readonly host: string | null;
   readonly dedupe: string | null;
+  /** Id of a key. */
+  readonly createdBy: string | null;
   readonly createdAfter: Date | null;
   readonly createdBefore: Date | null;
   /** Only actions older than this id. */

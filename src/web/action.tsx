@@ -3,7 +3,7 @@ import { maskedEntry } from "../contract/masked.ts";
 import { type Action, nextRetryAt } from "../domain/action.ts";
 import type { DecisionContext } from "../domain/decision-facts.ts";
 import type { Pause } from "../domain/pause.ts";
-import { type Role, seesSecrets } from "../domain/roles.ts";
+import type { Role } from "../domain/roles.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import { Act } from "./act.tsx";
 import { Answer } from "./answer.tsx";
@@ -15,7 +15,7 @@ import { Button, FormToken } from "./form.tsx";
 import { Who } from "./happening.tsx";
 import { History } from "./history.tsx";
 import { Layout } from "./layout.tsx";
-import { ACTIONS_PATH, actionPath } from "./list-path.ts";
+import { ACTIONS_PATH, actionPath, listPath } from "./list-path.ts";
 import { ActionFacts, type ActionFactsProps } from "./action-facts.tsx";
 import { StatusChip, Time } from "./parts.tsx";
 import { PausedNotice } from "./pauses.tsx";
@@ -33,6 +33,8 @@ export interface ActionProps {
   readonly role: Role;
   /** What is to be known of a held one; null: there is nothing to decide. */
   readonly context: DecisionContext | null;
+  /** Whether the visitor may see what is masked here. */
+  readonly isWhole: boolean;
   /** What keeps it from being sent now, if it waits to be. */
   readonly pause: Pause | null;
   /** Path of the receipt page. */
@@ -46,7 +48,7 @@ export interface ActionProps {
 
 /** Everything about one action, masked, and what can be done with it. What may change is a part that scripts reload. */
 export function actionPage(props: ActionProps): string {
-  const { timeline, visitor, role, now, receiptUrl } = props;
+  const { timeline, visitor, isWhole, now, receiptUrl } = props;
   const action = shown(props.action);
   // Nobody decides on what they have not come past: a held request comes first, else what was answered.
   const isHeld = action.status === "awaiting_approval";
@@ -54,7 +56,7 @@ export function actionPage(props: ActionProps): string {
   const isPaused = action.status === "pending" && props.pause !== null;
   const request = (
     <RequestView action={action} isAsked={isHeld}>
-      {seesSecrets(role) ? <RevealForm {...props} /> : null}
+      {isWhole ? <RevealForm {...props} /> : null}
     </RequestView>
   );
   const answer = (
@@ -116,11 +118,19 @@ function RevealForm({ action, visitor }: Pick<ActionProps, "action" | "visitor">
 
 /** Of a held one the facts are told above. */
 function rowsOf(action: Action, receiptUrl: string, isHeld: boolean): NonNullable<ActionFactsProps["rows"]> {
-  const { createdBy, dedupe, idempotencyKey, callback, notifyEmail, onUnknown } = action;
+  const { createdBy, keyId, dedupe, idempotencyKey, callback, notifyEmail, onUnknown } = action;
   const next = nextRetryAt(action);
   const theirs = (text: string | null) => (text === null ? null : <Foreign text={text} />);
   return [
     ["Requested by", isHeld ? null : <Who actor={createdBy} />],
+    [
+      "Key",
+      keyId === "" ? null : (
+        <>
+          <code>{keyId}</code> · <a href={listPath({ created_by: keyId })}>All it created</a>
+        </>
+      ),
+    ],
     ["Next attempt", next === null ? null : <Time at={next} />],
     ["After an unknown outcome", onUnknown === "stop" ? "It stops" : null],
     ["Dedupe key", theirs(dedupe)],

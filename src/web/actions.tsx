@@ -1,5 +1,8 @@
 /** @jsxImportSource hono/jsx */
+import type { ShownKey } from "../contract/key.ts";
+import { maskedActor } from "../contract/masked.ts";
 import type { ListQuery } from "../contract/page.ts";
+import { actorWords } from "../domain/actor.ts";
 import type { Action } from "../domain/action.ts";
 import type { PauseOf } from "../domain/pause.ts";
 import type { Issue } from "../domain/errors.ts";
@@ -27,6 +30,8 @@ export interface ActionsProps {
   readonly cursor: string | null;
   /** Of the whole list: what could be begun again. */
   readonly retryable: { readonly count: number; readonly isMore: boolean };
+  /** Of the account: the list may be filtered by one of them. */
+  readonly keys: readonly ShownKey[];
   readonly now: Date;
   /** Where programs reach the API. */
   readonly baseUrl: string;
@@ -70,6 +75,9 @@ function Rows({ actions, now, pauseOf }: Pick<ActionsProps, "actions" | "now" | 
               {action.method} <Foreign text={action.host} />
             </a>
             <Glimpse text={pathOf(action)} />
+            <span class="quiet small">
+              by <Foreign text={actorWords(maskedActor(action.createdBy)).name} />
+            </span>
           </div>
           <div class="meta">
             <StatusChip status={action.status} />

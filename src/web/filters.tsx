@@ -1,6 +1,8 @@
 /** @jsxImportSource hono/jsx */
+import type { ShownKey } from "../contract/key.ts";
 import type { ListQuery } from "../contract/page.ts";
 import { type ActionStatus, HTTP_METHODS } from "../domain/action.ts";
+import { maskText } from "../domain/mask.ts";
 import type { Issue } from "../domain/errors.ts";
 import { Button, Field } from "./form.tsx";
 import { ACTIONS_PATH, listPath } from "./list-path.ts";
@@ -12,6 +14,7 @@ export interface FiltersProps {
   /** What was typed, also where it can't be a filter. */
   readonly typed: ReadonlyMap<string, string>;
   readonly problems: readonly Issue[];
+  readonly keys: readonly ShownKey[];
 }
 
 /** In the order in which a person asks for them. */
@@ -70,12 +73,14 @@ export function Filters(props: FiltersProps) {
   );
 }
 
-function MoreFilters({ query, typed, problems }: FiltersProps) {
+function MoreFilters({ query, typed, problems, keys }: FiltersProps) {
   const problemOf = (name: string) => problems.find(({ field }) => field === name)?.message ?? null;
   const text = (name: string, label: string) => (
     <Field name={name} label={label} value={typed.get(name) ?? ""} problem={problemOf(name)} autocomplete="off" />
   );
-  const isOpen = ["method", "host", "dedupe", "created_after", "created_before"].some((name) => typed.has(name));
+  const isOpen = ["method", "host", "dedupe", "created_by", "created_after", "created_before"].some((name) =>
+    typed.has(name),
+  );
   return (
     <details open={isOpen}>
       <summary>More filters</summary>
@@ -96,6 +101,7 @@ function MoreFilters({ query, typed, problems }: FiltersProps) {
             </select>
           </div>
           {text("dedupe", "Dedupe key")}
+          <Creator keys={keys} chosen={query.created_by} />
           <Moment name="created_after" label="Created after (UTC)" typed={typed} problem={problemOf("created_after")} />
           <Moment
             name="created_before"
@@ -112,6 +118,20 @@ function MoreFilters({ query, typed, problems }: FiltersProps) {
         </div>
       </form>
     </details>
+  );
+}
+
+function Creator({ keys, chosen }: Pick<FiltersProps, "keys"> & { readonly chosen: string | undefined }) {
+  return (
+    <div class="field">
+      <label for="created_by">Created by</label>
+      <select id="created_by" name="created_by">
+        <option value="">Anybody</option>
+        {keys.map(({ id, name, last4 }) => (
+          <option value={id} selected={chosen === id}>{`${maskText(name)} (…${last4})`}</option>
+        ))}
+      </select>
+    </div>
   );
 }
 

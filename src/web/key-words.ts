@@ -1,4 +1,4 @@
-import { type Hold, HOLDS, type Role, ROLES } from "../domain/roles.ts";
+import { hasScope, type Hold, HOLDS, KEY_SCOPES, type KeyScope, type Role, ROLES } from "../domain/roles.ts";
 
 /** One of the things that a form lets somebody choose from. */
 export interface Choice {
@@ -11,7 +11,7 @@ export interface Choice {
 const ROLE_WORDS: Readonly<Record<Role, Omit<Choice, "value">>> = {
   agent: {
     label: "Agent",
-    hint: "Creates, reads, cancels and retries actions. It never approves by itself. For agents and programs.",
+    hint: "Creates and reads actions, cancels and retries its own. It never approves by itself. For agents and programs.",
   },
   approver: { label: "Approver", hint: "Reads, approves and rejects. Secrets are masked. For whoever decides." },
   reader: { label: "Reader", hint: "Reads only. Secrets are masked. For dashboards and auditors." },
@@ -30,6 +30,24 @@ export const ROLE_CHOICES: readonly Choice[] = [...ROLES]
   .map((value) => ({ value, ...ROLE_WORDS[value] }));
 
 export const HOLD_CHOICES: readonly Choice[] = HOLDS.map((value) => ({ value, ...HOLD_WORDS[value] }));
+
+const SCOPE_WORDS: Readonly<Record<KeyScope, Omit<Choice, "value">>> = {
+  own: {
+    label: "What it created",
+    hint: "Other actions it sees with secrets masked. Keys that it replaces count, too.",
+  },
+  account: {
+    label: "Every action of the account",
+    hint: "It sees their secrets, cancels them and retries them, also what a person cancelled.",
+  },
+};
+
+export const SCOPE_CHOICES: readonly Choice[] = KEY_SCOPES.map((value) => ({ value, ...SCOPE_WORDS[value] }));
+
+/** On what a key acts, for a list; null: nothing that is worth a word. */
+export function scopeWord(role: Role, scope: KeyScope): string | null {
+  return hasScope(role) && scope === "account" ? "Whole account" : null;
+}
 
 export function roleWord(role: Role): string {
   return ROLE_WORDS[role].label;

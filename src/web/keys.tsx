@@ -1,8 +1,9 @@
 /** @jsxImportSource hono/jsx */
 import type { ShownKey } from "../contract/key.ts";
 import { Foreign } from "./foreign.tsx";
-import { holdWord, roleWord } from "./key-words.ts";
+import { holdWord, roleWord, scopeWord } from "./key-words.ts";
 import { Layout } from "./layout.tsx";
+import { listPath } from "./list-path.ts";
 import { Chip, Day, Notice } from "./parts.tsx";
 import { render } from "./render.ts";
 import type { Visitor } from "./visitor.ts";
@@ -69,14 +70,16 @@ interface RowProps {
 }
 
 function Row({ of: key, isPaused, now }: RowProps) {
-  const { id, role, hold, last4, createdAt, lastUsedAt, revokedAt } = key;
+  const { id, role, hold, scope, last4, createdAt, lastUsedAt, revokedAt } = key;
   const held = holdWord(hold);
+  const wide = scopeWord(role, scope);
   return (
     <li class="row-split">
       <div class="stack">
         <p class="chips">
           <KeyName of={key} /> <Chip tone={role === "owner" ? "wait" : "busy"}>{roleWord(role)}</Chip>{" "}
           {held === null ? null : <Chip tone="still">{held}</Chip>}
+          {wide === null ? null : <Chip tone="wait">{wide}</Chip>}
           {revokedAt === null ? null : <Chip tone="bad">Revoked</Chip>}
           {isPaused ? <Chip tone="wait">Paused</Chip> : null}
         </p>
@@ -92,6 +95,12 @@ function Row({ of: key, isPaused, now }: RowProps) {
         </p>
       </div>
       <div class="buttons">
+        <a class="button button-plain" href={listPath({ created_by: id })}>
+          Actions<span class="visually-hidden"> of {key.name}</span>
+        </a>
+        <a class="button button-plain" href={`/keys/new?replaces=${id}`}>
+          Replace<span class="visually-hidden"> {key.name}</span>
+        </a>
         {isPaused ? null : (
           <a class="button button-plain" href={`/settings/pauses?key=${id}`}>
             Pause<span class="visually-hidden"> {key.name}</span>

@@ -1,6 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import type { ShownKey } from "../contract/key.ts";
 import type { Role } from "../domain/roles.ts";
+import { signUpsClosedWords } from "../domain/sign-ups.ts";
+import { ACCOUNTS_PAGE_PATH } from "./accounts.tsx";
 import { holdWord, roleWord } from "./key-words.ts";
 import { KeyName } from "./keys.tsx";
 import { Layout } from "./layout.tsx";
@@ -14,12 +16,14 @@ export interface MadeKeyPageProps {
   readonly made: ShownKey;
   /** In clear; the server keeps nothing of it. */
   readonly key: string;
+  /** With it nobody may sign up any more. */
+  readonly closesSignUps: boolean;
   /** Where programs reach the service. */
   readonly baseUrl: string;
 }
 
 /** Shows a new key for the only time, with the lines that put it to use. */
-export function madeKeyPage({ visitor, made, key, baseUrl }: MadeKeyPageProps): string {
+export function madeKeyPage({ visitor, made, key, closesSignUps, baseUrl }: MadeKeyPageProps): string {
   const { role, hold } = made;
   return render(
     <Layout title="Your new key" place="Keys" visitor={visitor}>
@@ -30,6 +34,12 @@ export function madeKeyPage({ visitor, made, key, baseUrl }: MadeKeyPageProps): 
           {holdWord(hold) === null ? "" : ` · ${holdWord(hold)?.toLowerCase()}`}
         </p>
       </div>
+      {closesSignUps ? (
+        <Notice tone="wait">
+          {signUpsClosedWords("hold")} Accounts that were signed up before are stopped:{" "}
+          <a href={ACCOUNTS_PAGE_PATH}>Accounts</a>.
+        </Notice>
+      ) : null}
       <section class="card" aria-label="The key">
         <Notice tone="wait">
           It is shown this once. Keep it now: it is gone when you leave this page, and in five minutes at the latest.

@@ -91,10 +91,12 @@ function InForce({ visitor, pauses, keys }: Pick<PausesPageProps, "visitor" | "p
               ]}
             />
           </div>
-          <form method="post" action={`${PAUSES_PATH}/${pause.id}/resume`}>
-            <FormToken visitor={visitor} />
-            <Button>Resume</Button>
-          </form>
+          {pause.kind === "sign_up" ? null : (
+            <form method="post" action={`${PAUSES_PATH}/${pause.id}/resume`}>
+              <FormToken visitor={visitor} />
+              <Button>Resume</Button>
+            </form>
+          )}
         </li>
       ))}
     </ul>
@@ -102,7 +104,7 @@ function InForce({ visitor, pauses, keys }: Pick<PausesPageProps, "visitor" | "p
 }
 
 function Paused({ pause, keys }: { readonly pause: Pause; readonly keys: readonly ShownKey[] }) {
-  if (pause.kind === "account") return <b>The whole account</b>;
+  if (pause.kind !== "key") return <b>The whole account</b>;
   const key = keys.find(({ id }) => id === pause.subject);
   return <>Key {key === undefined ? <code>{pause.subject}</code> : <KeyName of={key} />}</>;
 }
@@ -112,7 +114,7 @@ export function PausedNotice({ pause }: { readonly pause: Pause }) {
   return (
     <Notice tone="wait">
       Paused since <Time at={pause.createdAt} />:{" "}
-      {pause.kind === "account" ? "the whole account" : "the key that created it"} sends nothing until the pause ends.
+      {pause.kind === "key" ? "the key that created it" : "the whole account"} sends nothing until the pause ends.
       {pause.reason === null ? null : (
         <>
           {" "}

@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { CallbackHost } from "../domain/callback-host.ts";
+import { ACCOUNTS_PAGE_PATH } from "./accounts.tsx";
 import { CallbackHosts } from "./callback-hosts.tsx";
 import { Foreign } from "./foreign.tsx";
 import { Layout } from "./layout.tsx";
@@ -15,10 +16,12 @@ export interface SettingsPageProps {
   /** The newest ones. */
   readonly notifications: NotificationsProps;
   readonly callbackHosts: readonly CallbackHost[];
+  /** The visitor looks after the accounts of the service. */
+  readonly isOperator: boolean;
 }
 
 /** What an account's people can set, what they can look after, and what is in force. */
-export function settingsPage({ visitor, rules, notifications, callbackHosts }: SettingsPageProps): string {
+export function settingsPage({ visitor, rules, notifications, callbackHosts, isOperator }: SettingsPageProps): string {
   return render(
     <Layout title="Settings" place="Settings" visitor={visitor}>
       <h1>Settings</h1>
@@ -49,6 +52,14 @@ export function settingsPage({ visitor, rules, notifications, callbackHosts }: S
           <a href="/audit">Audit log</a>: who did what to this account.
         </p>
       </section>
+      {isOperator ? (
+        <section class="card" aria-labelledby="accounts">
+          <h2 id="accounts">Accounts</h2>
+          <p class="quiet">
+            <a href={ACCOUNTS_PAGE_PATH}>The accounts of this service</a>: whether anybody may sign up, and who did.
+          </p>
+        </section>
+      ) : null}
       <section class="card" aria-labelledby="log-in">
         <h2 id="log-in">Your log-in</h2>
         <p class="quiet">

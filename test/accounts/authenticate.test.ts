@@ -24,7 +24,7 @@ async function openDoor(keys: readonly Partial<ApiKey>[] = [{}], wrap = (account
     keyUsed: (id, at) => (used.push([id, at]), db.store.accounts.keyUsed(id, at)),
   });
   const clock = new FakeClock(NOON);
-  const authenticate = createAuthenticate({ accounts, secrets: testSecrets, clock });
+  const authenticate = createAuthenticate({ accounts, isStopped: () => false, secrets: testSecrets, clock });
   const [key] = rows;
   return { authenticate, key, asked, used, clock, db, [Symbol.asyncDispose]: () => db[Symbol.asyncDispose]() };
 }
@@ -44,6 +44,7 @@ describe("a key", () => {
       keyName: "billing",
       role,
       hold: "writes",
+      ...(role === "agent" ? { scope: "own", replaced: new Set() } : {}),
       actor: "key:billing",
       revoked: expect.any(AbortSignal),
     });

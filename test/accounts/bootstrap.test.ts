@@ -25,7 +25,7 @@ const shown = async (store: Store, givenOwnerKey: string | null = null) => {
 
 /** Whose key it is, or null for nobody's. */
 async function holderOf({ accounts }: Store, key: string) {
-  const authenticate = createAuthenticate({ accounts, secrets: testSecrets, clock });
+  const authenticate = createAuthenticate({ accounts, isStopped: () => false, secrets: testSecrets, clock });
   const { accountId, role, keyName, hold } = await authenticate(`Bearer ${key}`);
   return { accountId, role, keyName, hold };
 }

@@ -364,6 +364,7 @@ const LIST_ALL = {
   method: null,
   host: null,
   dedupe: null,
+  createdBy: null,
   createdAfter: null,
   createdBefore: null,
   before: null,

@@ -10,6 +10,7 @@ const EVERYTHING: ListQuery = {
   method: null,
   host: null,
   dedupe: null,
+  createdBy: null,
   createdAfter: null,
   createdBefore: null,
   before: null,

@@ -21,6 +21,7 @@ const ACTION: readonly Row[] = [
   ["attempts", "integer", false, true, { minimum: 0 }],
   ["retries", "integer", false, true, { minimum: 1, maximum: 100 }],
   ["created_at", "string", false, true, DATE],
+  ["created_by", "object", false, true],
   ["started_at", "string", true, true, DATE],
   ["finished_at", "string", true, true, DATE],
   ["next_retry_at", "string", true, true, DATE],

@@ -31,6 +31,7 @@ describe("what a list is asked for", () => {
       method: null,
       host: null,
       dedupe: null,
+      createdBy: null,
       createdAfter: null,
       createdBefore: null,
       before: null,

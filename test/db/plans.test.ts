@@ -30,7 +30,7 @@ import { attempted, claimed, createdAction, decided, failedAction, LEASE, stored
 
 /** Only what is small in itself may be walked through: one row of values, a bounded page, what waits. */
 const SCANS =
-  /^SCAN (CONSTANT ROW|s|head|j VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force)$/;
+  /^SCAN (CONSTANT ROW|s|head|handed|j VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force)$/;
 
 const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
 const LINK = { actionId: "act_x", run: 1, decision: "approve" } as const;
@@ -80,8 +80,12 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["count what waits", on((actions) => actions.waiting()), ["actions_active", "actions_held", "actions_pending"]],
   ["lanes of callbacks", ({ outbox }) => outbox.callbacks.lanes(null, 3), ["outbox_pending"]],
   ["pending callbacks", ({ outbox }) => outbox.callbacks.pending(LANE, 9), ["outbox_pending"]],
-  ["claim and settle a callback", notifyOne, ["actions", HELD, "outbox", "outbox_pending"]],
-  ["count a mail in", mailOne, [HELD, "outbox", "outbox_mailed_by", "outbox_mailed_to", "outbox_pending"]],
+  ["claim and settle a callback", notifyOne, ["actions", HELD, "outbox", "outbox_pending", "pauses_in_force"]],
+  [
+    "count a mail in",
+    mailOne,
+    [HELD, "outbox", "outbox_mailed_by", "outbox_mailed_to", "outbox_pending", "pauses_in_force"],
+  ],
   ["body of a callback", ({ outbox }) => outbox.payload("x"), ["outbox"]],
   ["orphaned callbacks of a time", ({ outbox }) => outbox.callbacks.orphans(NOON, 9, null), ["outbox_active"]],
   ["orphaned callbacks", ({ outbox }) => outbox.callbacks.orphans(null, 9, null), ["outbox_active"]],
@@ -108,11 +112,22 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["list by status and cursor", listing({ statuses: ["pending"], before: "act_x" }), ["actions_by_status"]],
   ["list by several statuses", listing({ statuses: ["pending", "active"] }), ["actions_active", "actions_by_status"]],
   ["list what is in flight", listing({ statuses: ["active"] }), ["actions_active"]],
+  ["list of a key", listing({ createdBy: KEY }), ["actions_by_key"]],
+  [
+    "list of a key by times and cursor",
+    listing({ createdBy: KEY, createdAfter: NOON, before: "act_x" }),
+    ["actions_by_key"],
+  ],
+  ["list of a key by status", listing({ createdBy: KEY, statuses: ["failed"] }), ["actions_by_status"]],
+  ["list of a key with what is completed", listing({ createdBy: KEY, statuses: ["completed"] }), ["actions_by_key"]],
+  ["list of a key by host", listing({ createdBy: KEY, host: "api.example.com" }), ["actions_by_hostname"]],
   ["list by method", listing({ method: "PUT" }), ["actions_by_account"]],
   ["key by hash", (store) => store.accounts.keyByHash("x"), ["api_keys_hash"]],
   ["key used", (store) => store.accounts.keyUsed("key_x", NOON), ["api_keys"]],
   ["keys of an account", (store) => store.accounts.keys("acc_x", 9), ["api_keys_by_account"]],
   ["revoke a key", (store) => store.accounts.revokeKey("acc_x", "key_x", NOON), ["api_keys"]],
+  ["key of an account", (store) => store.accounts.findKey("acc_x", "key_x"), ["api_keys"]],
+  ["keys that one replaced", (store) => store.accounts.replacedBy("key_x"), ["api_keys"]],
   ["keep links", (store) => store.links.keep([{ ...LINK, hash: "x" }], NOON), []],
   ["link", (store) => store.links.find(LINK), ["approval_links"]],
   ["account", (store) => store.accounts.find("acc_x"), ["accounts"]],

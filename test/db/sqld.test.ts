@@ -116,6 +116,7 @@ const EVERYTHING = {
   method: null,
   host: null,
   dedupe: null,
+  createdBy: null,
   createdAfter: null,
   createdBefore: null,
   before: null,

@@ -41,8 +41,8 @@ describe("the list of actions", () => {
     const html = await bob.pageOf("/actions");
     expect(idsIn(html)).toEqual([young, old]);
     const text = html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
-    expect(text).toContain("POST 127.0.0.1:9 /refunds?token=•••• Awaiting approval 0 of 3 attempts just now");
-    expect(text).toMatch(/PUT 127\.0\.0\.1:\d+ \/ Completed 1 of 5 attempts 2 hours ago/);
+    expect(text).toContain("POST 127.0.0.1:9 /refunds?token=•••• by owner Awaiting approval 0 of 3 attempts just now");
+    expect(text).toMatch(/PUT 127\.0\.0\.1:\d+ \/ by owner Completed 1 of 5 attempts 2 hours ago/);
     expect(html).not.toContain("canary");
   });
 

@@ -86,7 +86,7 @@ describe("a sign-up", () => {
   });
 
   test("while SIGNUPS=closed is 403, whatever is in it, and makes nothing", async () => {
-    await using closed = await openPeopleDoor({ signupsOpen: false });
+    await using closed = await openPeopleDoor({ signUps: { closedBy: "SIGNUPS" } });
     const before = await rows(closed);
     const answers = [
       await closed.send("/auth/signup", ann()),

@@ -26,8 +26,9 @@ function bodySchemaOf({ node }: Operation): Node | null {
 
 function idOf({ path }: Operation): fc.Arbitrary<string> {
   if (path.includes("{token}")) return known("receipt").map((token) => path.replace("{token}", token));
-  const what = path.startsWith("/v1/keys") ? "key" : "action";
-  return known(path.startsWith("/v1/pauses") ? "pause" : what).map((token) => path.replace("{id}", token));
+  const kinds = { "/v1/keys": "key", "/v1/pauses": "pause", "/v1/accounts": "account" } as const;
+  const kind = Object.entries(kinds).find(([start]) => path.startsWith(start))?.[1] ?? "action";
+  return known(kind).map((token) => path.replace("{id}", token));
 }
 
 function queryOf(operation: Operation): fc.Arbitrary<string> {

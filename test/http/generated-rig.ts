@@ -132,8 +132,9 @@ export class Rig {
   }
 
   #filled(path: string): string {
-    return path.replace(/\{(action|key|pause|receipt) (\d+)\}/, (_token, what: string, index: string) => {
-      const named: Readonly<Record<string, readonly string[]>> = { key: this.keys, pause: this.pauses };
+    return path.replace(/\{(action|account|key|pause|receipt) (\d+)\}/, (_token, what: string, index: string) => {
+      const account = [this.door.engine.owner.accountId];
+      const named: Readonly<Record<string, readonly string[]>> = { key: this.keys, pause: this.pauses, account };
       const ids = named[what] ?? this.actions;
       const id = ids[Number(index) % Math.max(1, ids.length)] ?? "act_none";
       return what === "receipt" ? this.door.engine.receiptUrl(id).slice("/r/".length) : id;
@@ -147,7 +148,7 @@ export class Rig {
     const route =
       path
         .split(/[?#]/)[0]
-        ?.replace(/(act|key|pau)_[\w-]+/, "{id}")
+        ?.replace(/(act|key|pau|acc)_[\w-]+/, "{id}")
         .replace(/^\/r\/\w+/, "/r/{token}")
         .replace(/(.)\/$/, "$1") ?? "";
     this.succeeded.add(`${method} ${route}`);

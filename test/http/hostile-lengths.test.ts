@@ -193,6 +193,8 @@ const FIELDS: readonly (readonly [path: string, start: string, end: string])[] =
   ["/v1/actions/act_1/cancel", '{"reason":"', '"}'],
   ["/v1/keys", '{"role":"agent","name":"', '"}'],
   ["/v1/keys", '{"name":"a","role":"', '"}'],
+  ["/v1/keys", '{"name":"a","role":"agent","scope":"', '"}'],
+  ["/v1/keys", '{"name":"a","role":"agent","replaces":"key_', '"}'],
   ["/auth/login", '{"password":"correct horse","email":"a@', '"}'],
   ["/auth/login", '{"email":"ann@example.com","password":"', '"}'],
   ["/mcp", '{"jsonrpc":"2.0","id":1,"method":"', '"}'],
@@ -278,13 +280,13 @@ function tokenlessCases(): readonly Hostile[] {
 
 /** Every query parameter, and what stands in a path. */
 const PATHS = [
-  ..."status method host dedupe created_after created_before limit cursor wait x"
+  ..."status method host dedupe created_by created_after created_before limit cursor wait x"
     .split(" ")
     .map((name) => `/v1/actions?${name}=`),
   "/v1/actions/act_1?wait=",
   "/v1/signing-secret?origin=https://",
   "/v1/actions?",
-  ..."status host dedupe created_after cursor".split(" ").map((name) => `/actions?${name}=`),
+  ..."status host dedupe created_by created_after cursor".split(" ").map((name) => `/actions?${name}=`),
   "/approvals?after=act_",
   "/approvals?decided=",
   "/settings/callbacks?before=",
@@ -292,6 +294,7 @@ const PATHS = [
   "/login?next=/",
   "/v1/actions/act_",
   "/v1/keys/key_",
+  "/v1/accounts/acc_",
   "/r/",
   "/a/",
   "/welcome/",

@@ -122,7 +122,7 @@ describe("a path", () => {
     "whose id can't be one is 404 before anybody looks for it: %s",
     async (_name, { method, path }) => {
       door.calls.length = 0;
-      const kinds = { "/v1/keys/": "key_", "/v1/pauses/": "pau_" };
+      const kinds = { "/v1/keys/": "key_", "/v1/pauses/": "pau_", "/v1/accounts/": "acc_" };
       const kind = Object.entries(kinds).find(([start]) => path.startsWith(start))?.[1] ?? "act_";
       const odd = ["", "a".repeat(65), "a.b", "a%2Fb", "a%00", "%C3%A9", "a%20", "a%0A", "a~b", "%ED%A0%80"];
       const ids = [...odd.map((rest) => kind + rest), kind.slice(0, -1), kind.toUpperCase() + "a", "x", "%2e%2e", "1"];

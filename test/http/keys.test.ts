@@ -40,6 +40,8 @@ describe("POST /v1/keys", () => {
       name: 'billing, "it\'s" <b>',
       role,
       hold,
+      ...(role === "agent" ? { scope: "own" as const } : {}),
+      replaces: null,
       last4: key.slice(-4),
       created_at: door.engine.clock.now().toISOString(),
       last_used_at: null,
@@ -141,13 +143,14 @@ describe("GET /v1/keys", () => {
         name: "gone",
         role: "reader",
         hold: "all",
+        replaces: null,
         last4: "wxyz",
         created_at: later(1).toISOString(),
         last_used_at: NOON.toISOString(),
         revoked_at: later(2).toISOString(),
       }),
     );
-    expect(Object.keys(json.data.at(-1) ?? {})).toHaveLength(8);
+    expect(Object.keys(json.data.at(-1) ?? {})).toHaveLength(9);
     expect(json.data).toContainEqual(
       expect.objectContaining({ role: "owner", last_used_at: clock.now().toISOString() }),
     );

@@ -216,7 +216,7 @@ test("an unknown address takes as long as a wrong password", async () => {
     secrets,
     ids: systemIds,
     clock,
-    signupsOpen: true,
+    signUpGate: door.signUpGate,
   });
   const source = { client: "192.0.2.1", deviceToken: null, sessionSecret: null };
   await desk.signUp({ email: "ann@example.com", password: PASSWORD }, source);

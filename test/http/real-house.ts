@@ -4,12 +4,14 @@ import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { createCallbackHostService } from "../../src/accounts/callback-hosts.ts";
 import { createKeyDesk } from "../../src/accounts/keys.ts";
 import { createPeopleDesk } from "../../src/accounts/people.ts";
+import { createSignUpGate } from "../../src/accounts/sign-up-gate.ts";
 import { createSigningDesk } from "../../src/accounts/signing-desk.ts";
 import { createLinksOf } from "../../src/actions/approval-links.ts";
 import { createFollowLink } from "../../src/actions/follow-link.ts";
 import { createListNotifications } from "../../src/actions/notifications.ts";
 import { createReadReceipt } from "../../src/actions/receipt.ts";
 import { trustedProxiesOf } from "../../src/config/proxies.ts";
+import type { SignUps } from "../../src/domain/sign-ups.ts";
 import type { Role } from "../../src/domain/roles.ts";
 import type { Route } from "../../src/http/route.ts";
 import { systemIds } from "../../src/ids.ts";
@@ -35,7 +37,7 @@ export interface RealDoorOptions extends EngineOptions {
   /** Where a browser finds it; any free port when it is left out. */
   readonly port?: number;
   /** Open unless it is given. */
-  readonly signupsOpen?: boolean;
+  readonly signUps?: SignUps;
   readonly baseUrl?: string;
   /** None unless they are given. */
   readonly trustedProxies?: readonly string[];
@@ -53,7 +55,8 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
   const engine = await openEngine(options);
   const { accounts } = engine.store;
   const addKey = (accountId: string, token: string, role: Role) =>
-    accounts.addKey(anApiKey({ accountId, name: role, role, hash: engine.secrets.hash(token) }));
+    // What tests are about an agent did not always create itself; `test/http/key-scope.test.ts` has keys that act on their own.
+    accounts.addKey(anApiKey({ accountId, name: role, role, scope: "account", hash: engine.secrets.hash(token) }));
   for (const role of ["owner", "approver", "agent", "reader"] as const) {
     await addKey(engine.owner.accountId, KEYS[role], role);
   }
@@ -72,7 +75,15 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     desk: engine.desk,
     recipients: engine.recipients,
   });
-  const authenticate = createAuthenticate({ accounts, secrets, clock });
+  const { isStopped } = engine.pausedSet;
+  const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock });
+  const signUpGate = createSignUpGate({
+    accounts,
+    paused: engine.pausedSet,
+    signUps: options.signUps ?? "open",
+    clock,
+    log: { warn: () => {} },
+  });
   const peopleDesk = createPeopleDesk({
     people: engine.store.people,
     audit: engine.store.audit,
@@ -81,12 +92,14 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     secrets,
     clock,
     ids: systemIds,
-    signupsOpen: options.signupsOpen ?? true,
+    signUpGate,
   });
   const ways = {
     desk: engine.desk,
     pauseOf: engine.pauseOf,
     pauseDesk: engine.pauseDesk,
+    signUpGate,
+    isStopped,
     auditDesk: createAuditDesk(engine.store.audit, clock),
     feed: engine.feed,
     overviewDesk: engine.overview,
@@ -97,6 +110,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
       clock,
       ids: systemIds,
       pauseDesk: engine.pauseDesk,
+      signUpGate,
       forget: authenticate.forget,
     }),
     peopleDesk,
@@ -142,6 +156,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     },
     resume: peopleDesk.resume,
     authenticate,
+    signUpGate,
     /** The account of the stranger. */
     strangerId: stranger.id,
     /** Sends JSON text, or nothing, and reads JSON. */

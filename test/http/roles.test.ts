@@ -30,6 +30,8 @@ const MAY: Readonly<Partial<Record<OperationId, readonly Role[]>>> = {
   listPauses: ["owner"],
   endPause: ["owner"],
   listAudit: ["owner"],
+  listAccounts: ["owner"],
+  allowAccount: ["owner"],
   getAccount: ["owner", "approver", "agent", "reader"],
 };
 
@@ -70,6 +72,9 @@ async function goodRequest({ id, method, path }: ApiOperation) {
     const key = anApiKey({ accountId: engine.owner.accountId });
     await engine.store.accounts.addKey(key);
     return { method, path: path.replace("{id}", key.id), body: undefined, thing: null };
+  }
+  if (path.startsWith("/v1/accounts/")) {
+    return { method, path: path.replace("{id}", door.strangerId), body: undefined, thing: null };
   }
   if (path.startsWith("/v1/pauses/")) {
     const { pause } = await engine.pauseDesk.pause(engine.owner, { keyId: null, reason: null });

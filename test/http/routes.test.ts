@@ -36,7 +36,7 @@ const QUERIES: Readonly<Record<string, string>> = {
   "GET /v1/signing-secret": "?origin=https://a.example",
   "DELETE /v1/callback-hosts": "?host=hooks.example.com",
 };
-const IDS = { "/v1/keys/": KNOWN_KEY_ID, "/v1/pauses/": KNOWN_PAUSE_ID };
+const IDS = { "/v1/keys/": KNOWN_KEY_ID, "/v1/pauses/": KNOWN_PAUSE_ID, "/v1/accounts/": "acc_known" };
 const withId = (path: string) => {
   const id = Object.entries(IDS).find(([start]) => path.startsWith(start))?.[1] ?? KNOWN_ID;
   return path.replace("{id}", id).replace("{token}", KNOWN_TOKEN);

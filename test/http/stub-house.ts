@@ -64,7 +64,12 @@ export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
   const http = createHttp({
     desk: cardboardDesk(calls),
     feed: cardboardFeed(calls),
-    authenticate: createAuthenticate({ accounts: accountsOf(), secrets: { hash: (text) => text }, clock: systemClock }),
+    authenticate: createAuthenticate({
+      accounts: accountsOf(),
+      isStopped: () => false,
+      secrets: { hash: (text) => text },
+      clock: systemClock,
+    }),
     keyDesk: cardboardKeyDesk(calls),
     pauseOf: () => null,
     pauseDesk: {
@@ -75,6 +80,8 @@ export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
         return Promise.resolve();
       },
     },
+    signUpGate: cardboardSignUpGate(calls),
+    isStopped: () => false,
     auditDesk: createAuditDesk(emptyAudit(), systemClock),
     peopleDesk: cardboardPeopleDesk(calls),
     readAccount: () => Promise.resolve({ id: ACCOUNT, email: null }),
@@ -228,6 +235,20 @@ function emptyAudit(): AuditStore {
   };
 }
 
+/** Anybody may sign up, and nobody is stopped. */
+function cardboardSignUpGate(calls: string[]): HttpDeps["signUpGate"] {
+  return {
+    closedBy: () => Promise.resolve(null),
+    isOperators: () => Promise.resolve(true),
+    requireOperator: () => Promise.resolve(),
+    list: () => Promise.resolve([]),
+    allow(_caller, id) {
+      calls.push(`allow ${id}`);
+      return Promise.resolve();
+    },
+  };
+}
+
 /** The desk of one known key. */
 function cardboardKeyDesk(calls: string[]): KeyDesk {
   return {
@@ -237,7 +258,16 @@ function cardboardKeyDesk(calls: string[]): KeyDesk {
     },
     create(_caller, request) {
       calls.push(`create key ${JSON.stringify(request)}`);
-      return Promise.resolve({ row: anApiKey({ ...request, id: KNOWN_KEY_ID }), key: "og_new" });
+      const { name, role, replaces } = request;
+      const row = anApiKey({
+        name,
+        role,
+        replaces,
+        id: KNOWN_KEY_ID,
+        hold: request.hold ?? "none",
+        scope: request.scope ?? "own",
+      });
+      return Promise.resolve({ row, key: "og_new", closesSignUps: false });
     },
     revoke(_caller, id) {
       calls.push(`revoke ${id}`);
@@ -260,7 +290,7 @@ export function cardboardPeopleDesk(calls: string[]): PeopleDesk {
   };
   const signUp = () => came("sign up", { ...entered, apiKey: "og_new" });
   return {
-    signUp: Object.assign(signUp, { isOpen: true, requireOpen: () => {} }),
+    signUp: Object.assign(signUp, { isOpen: () => Promise.resolve(true), requireOpen: () => Promise.resolve() }),
     logIn: () => came("log in", entered),
     logOut: () => came("log out", undefined),
     resume: () => Promise.resolve(entered.person),
@@ -287,7 +317,10 @@ function cardboardSigningDesk(calls: string[]): SigningDesk {
 function accountsOf(): AccountStore {
   const roles: readonly Role[] = ["owner", "approver", "agent", "reader"];
   const keys = new Map<string, ApiKey>(
-    roles.map((role) => [KEYS[role], anApiKey({ id: `key_${role}`, name: role, role, accountId: ACCOUNT })]),
+    roles.map((role) => [
+      KEYS[role],
+      anApiKey({ id: `key_${role}`, name: role, role, scope: "account", accountId: ACCOUNT }),
+    ]),
   );
   keys.set(KEYS.revoked, anApiKey({ id: "key_revoked", revokedAt: new Date() }));
   const notAsked = () => Promise.reject(new Error("A door asks for keys only."));
@@ -300,5 +333,11 @@ function accountsOf(): AccountStore {
     addKey: notAsked,
     keys: notAsked,
     revokeKey: notAsked,
+    replacedBy: notAsked,
+    findKey: notAsked,
+    hasHold: notAsked,
+    stopOthers: notAsked,
+    list: notAsked,
+    allow: notAsked,
   };
 }

@@ -27,6 +27,7 @@ test("several that are long only together come back in their order", async () =>
 test("what is short, or seen whole, is let be", async () => {
   const short = anAction();
   expect(await maskOneAhead(short)).toBe(short);
-  expect(await readyFor({ role: "owner" }, LONG)).toBe(LONG);
-  expect(await readyFor({ role: "reader" }, LONG)).not.toBe(LONG);
+  const viewer = { keyId: "key_other", actor: "key:other" } as const;
+  expect(await readyFor({ ...viewer, role: "owner" }, LONG)).toBe(LONG);
+  expect(await readyFor({ ...viewer, role: "reader" }, LONG)).not.toBe(LONG);
 });

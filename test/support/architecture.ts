@@ -38,7 +38,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "src/clock.ts": ["src/domain", "src/ports"],
   "src/ids.ts": ["src/domain", "src/ports"],
   "src/log.ts": ["src/domain", "src/ports"],
-  "src/actions": ["src/domain", "src/contract", "src/ports"],
+  "src/actions": ["src/domain", "src/contract", "src/ports", "src/masking"],
   "src/accounts": ["src/domain", "src/contract", "src/ports"],
   "src/events": ["src/domain", "src/contract", "src/ports"],
   "src/dispatch": ["src/domain", "src/contract", "src/ports"],

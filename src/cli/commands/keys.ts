@@ -7,7 +7,14 @@ import { type Session, withSession } from "../session.ts";
 import { type Cell, seen, table } from "../style.ts";
 
 const JSON_ONLY = { json: { type: "boolean" } } as const;
-const CREATE = { ...JSON_ONLY, role: { type: "string" }, hold: { type: "string" } } as const;
+const CREATE = {
+  ...JSON_ONLY,
+  role: { type: "string" },
+  hold: { type: "string" },
+  scope: { type: "string" },
+  replaces: { type: "string" },
+  "weaker-hold": { type: "boolean" },
+} as const;
 
 const REVOKE = { unfinished: { type: "string" } } as const;
 const UNFINISHED = {
@@ -18,11 +25,15 @@ const UNFINISHED = {
 
 /** `outgate keys`: the account's keys, for an owner. */
 export const keysCommand: Command = {
-  usage: "keys [list] | keys create <name> --role <role> [--hold <hold>] | keys revoke <id> [--unfinished <what>]",
+  usage: "keys [list] | keys create <name> --role <role> [options] | keys revoke <id> [--unfinished <what>]",
   details: `  list                 the keys, those that are live first
   create <name>        a new key, shown this once
     --role <role>      owner, approver, agent or reader
     --hold <hold>      which of its creates wait for a person: none, writes or all
+    --scope <scope>    of an agent's key, what it acts on: own (what it created, unless it is said) or account
+    --replaces <id>    the key whose place it takes: it acts on what that created, and has its hold and scope unless
+                       they are said
+    --weaker-hold      its hold is meant to be weaker than that of the key that it replaces
   revoke <id>          ends a key, at once and for good
     --unfinished <what>  its actions that have not ended: keep (they go on, unless it is said), pause or cancel
   --json               JSON also on a terminal`,
@@ -44,13 +55,17 @@ async function list(args: readonly string[], { client, io, json, say, paint }: S
 }
 
 function rowsOf({ data }: KeyList): readonly (readonly Cell[])[] {
-  const head = ["ID", "ROLE", "HOLD", "LAST USED", "KEY", "NAME"].map((text): Cell => ({ text, color: "grey" }));
+  const head = ["ID", "ROLE", "HOLD", "SCOPE", "LAST USED", "KEY", "NAME"].map((text): Cell => ({
+    text,
+    color: "grey",
+  }));
   const now = new Date();
   const usedOf = (at: string | null) => (at === null ? "never" : `${age(at, now)} ago`);
   const rows = data.map((key): readonly Cell[] => [
     key.id,
     key.role,
     key.hold,
+    key.scope ?? "",
     key.revoked_at === null ? usedOf(key.last_used_at) : { text: "revoked", color: "red" },
     `…${key.last4}`,
     seen(key.name),
@@ -65,6 +80,9 @@ async function create(args: readonly string[], { client, io, json, say }: Sessio
     name: positionals[0],
     role: values.role,
     ...(values.hold === undefined ? {} : { hold: values.hold }),
+    ...(values.scope === undefined ? {} : { scope: values.scope }),
+    ...(values.replaces === undefined ? {} : { replaces: values.replaces }),
+    ...(values["weaker-hold"] === true ? { weaker_hold: true } : {}),
   };
   // Safe: whatever else a person may have written as a role, the service says what is wrong with it.
   const created = await client.createKey(asked as CreateKey);

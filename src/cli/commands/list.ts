@@ -11,6 +11,7 @@ const OPTIONS = {
   method: { type: "string" },
   host: { type: "string" },
   dedupe: { type: "string" },
+  "created-by": { type: "string" },
   after: { type: "string" },
   before: { type: "string" },
   limit: { type: "string" },
@@ -25,6 +26,7 @@ export const listCommand: Command = {
   --method <method>  GET, POST, PUT, PATCH or DELETE
   --host <host>      host name, with a port or for any port
   --dedupe <key>     the dedupe key of the create
+  --created-by <id>  id of the key that created them
   --after <time>     created later than this, as 2026-03-04T12:00:00Z
   --before <time>    created earlier than this
   --limit <n>        1 to 100; 20 unless it is said
@@ -38,6 +40,7 @@ export const listCommand: Command = {
       method: values.method?.toUpperCase(),
       host: values.host,
       dedupe: values.dedupe,
+      created_by: values["created-by"],
       created_after: values.after,
       created_before: values.before,
       limit: wholeNumber(values.limit, "limit"),
@@ -56,13 +59,14 @@ export const listCommand: Command = {
 };
 
 function rowsOf(actions: readonly Action[]): readonly (readonly Cell[])[] {
-  const head = ["ID", "STATUS", "TRIES", "AGE", "METHOD", "URL"].map((text): Cell => ({ text, color: "grey" }));
+  const head = ["ID", "STATUS", "TRIES", "AGE", "BY", "METHOD", "URL"].map((text): Cell => ({ text, color: "grey" }));
   const now = new Date();
   const rows = actions.map((action): readonly Cell[] => [
     action.id,
     { text: action.status, color: STATUS_COLOR[action.status] },
     `${action.attempts}/${action.retries}`,
     age(action.created_at, now),
+    seen(action.created_by.name),
     action.method,
     seen(action.url),
   ]);

@@ -1,3 +1,4 @@
+import type { KeyDesk } from "../../accounts/keys.ts";
 import type { ActionDesk } from "../../actions/desk.ts";
 import { checkReasonField } from "../../contract/decision.ts";
 import { cursorOf } from "../../contract/page.ts";
@@ -18,6 +19,7 @@ import type { FormOf, PersonOf } from "../session.ts";
 
 export interface ActionListRouteDeps {
   readonly desk: Pick<ActionDesk, "list" | "countRetryable" | "retryMany">;
+  readonly keyDesk: Pick<KeyDesk, "list">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
   readonly pauseOf: PauseOf;
@@ -39,11 +41,12 @@ export function actionListRoutes(deps: ActionListRouteDeps): readonly Route[] {
   ];
 }
 
-function list({ desk, clock, baseUrl, pauseOf }: ActionListRouteDeps): AnswerPerson {
+function list({ desk, keyDesk, clock, baseUrl, pauseOf }: ActionListRouteDeps): AnswerPerson {
   return async ({ search }, person) => {
     const plain = plainSearch(search);
     if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
-    const shared = { visitor: person, typed: typedIn(search), now: clock.now(), baseUrl, pauseOf };
+    const keys = await keyDesk.list(person.caller);
+    const shared = { visitor: person, typed: typedIn(search), keys, now: clock.now(), baseUrl, pauseOf };
     const filters = tryFilters(search);
     if ("problems" in filters) {
       const empty = { query: {}, actions: [], cursor: null, retryable: NOTHING };

@@ -9,7 +9,7 @@ import { authorize } from "../../domain/caller.ts";
 import { isHeldIn } from "../../domain/change.ts";
 import { DomainError, type ErrorCode } from "../../domain/errors.ts";
 import type { PauseOf } from "../../domain/pause.ts";
-import { seesSecrets } from "../../domain/roles.ts";
+import { seesWhole } from "../../domain/scope.ts";
 import { maskOneAhead } from "../../masking/ahead.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { actionPage, type ActionProps, hasUnknown } from "../../web/action.tsx";
@@ -59,7 +59,14 @@ async function actionHtml(
   const [found, timeline] = await Promise.all([desk.get(caller, id), desk.timeline(caller, id)]);
   const action = await maskOneAhead(found);
   const context = isHeldIn(found, found.run) ? await desk.contextOf(found) : null;
-  const shared = { visitor: person, role: caller.role, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
+  const shared = {
+    visitor: person,
+    role: caller.role,
+    isWhole: seesWhole(caller, found),
+    receiptUrl: receiptPath(id),
+    now: clock.now(),
+    baseUrl,
+  };
   return actionPage({ action, timeline, context, pause: maskedPause(pauseOf(found)), ...shared, ...more });
 }
 
@@ -115,8 +122,8 @@ function reveal({ desk, formOf, auditDesk }: ActionPageRouteDeps): AnswerPerson 
   return async (visit, person, params) => {
     const id = actionIdOf(visit, params);
     await formOf(visit, person);
-    if (!seesSecrets(person.caller.role)) throw new DomainError("forbidden", "Your role does not see secrets.");
     const action = await desk.get(person.caller, id);
+    if (!seesWhole(person.caller, action)) throw new DomainError("forbidden", "Your role does not see secrets.");
     // First: what can't be written down is not shown.
     await auditDesk.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
     return page("own", revealedPage({ action, visitor: person }));

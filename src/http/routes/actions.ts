@@ -78,7 +78,9 @@ export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
     routeOf(API.getTimeline, async (visit, params) => {
       readQuery(visit.search, NONE);
       const caller = callerOf(visit);
-      return json(showTimeline(caller, await desk.timeline(caller, actionIdOf(visit, params))));
+      const id = actionIdOf(visit, params);
+      const [action, entries] = await Promise.all([desk.get(caller, id), desk.timeline(caller, id)]);
+      return json(showTimeline(caller, action, entries));
     }),
   ];
 }

@@ -59,7 +59,7 @@ function signUpRoute(deps: AuthRouteDeps): Route {
   };
   return routeOf(API.signUp, async (visit) => {
     const kind = judge(visit, ownOrigin);
-    signUp.requireOpen();
+    await signUp.requireOpen();
     readQuery(visit.search, NONE);
     if (kind === "form") return byForm(visit);
     const entered = await signUp(checkCredentials((await readJson(visit)).value), sourceOf(visit, deps, null));
@@ -79,7 +79,8 @@ function logInRoute(deps: AuthRouteDeps): Route {
       const entered = await logIn(checkCredentials(credentialsIn(form)), sourceOf(visit, deps, form));
       return letIn(visit, entered, deps, seeOther("own", next ?? HOME_PATH));
     } catch (error) {
-      return askAgain(visit, error, form, (typed) => logInPage({ typed, next, signupsOpen: signUp.isOpen }));
+      const signupsOpen = await signUp.isOpen();
+      return askAgain(visit, error, form, (typed) => logInPage({ typed, next, signupsOpen }));
     }
   };
   return routeOf(API.logIn, async (visit) => {

@@ -22,11 +22,12 @@ export function entryPages(deps: AuthRouteDeps): readonly Route[] {
     return page("own", show(next));
   };
   return [
-    pageRoute("own", "GET", "/login", (visit) =>
-      unlessIn((next) => logInPage({ typed: UNTYPED, next, signupsOpen: desk.signUp.isOpen }))(visit),
-    ),
-    pageRoute("own", "GET", "/signup", (visit) => {
-      desk.signUp.requireOpen();
+    pageRoute("own", "GET", "/login", async (visit) => {
+      const signupsOpen = await desk.signUp.isOpen();
+      return unlessIn((next) => logInPage({ typed: UNTYPED, next, signupsOpen }))(visit);
+    }),
+    pageRoute("own", "GET", "/signup", async (visit) => {
+      await desk.signUp.requireOpen();
       return unlessIn((next) => signUpPage({ typed: UNTYPED, next }))(visit);
     }),
     personPage(personOf, "GET", SIGNED_UP_PATH, (visit, person) => {

@@ -61,8 +61,11 @@ export function keyPages(deps: KeyPageDeps): readonly Route[] {
   return [
     personPage(personOf, "GET", "/keys", list),
     personPage(personOf, "POST", "/keys", create(deps)),
-    personPage(personOf, "GET", "/keys/new", (_visit, person) => {
-      return page("own", newKeyPage({ visitor: person, typed: UNTYPED_KEY, formId: deps.ids.request() }));
+    personPage(personOf, "GET", "/keys/new", async ({ search }, person) => {
+      const keys = await keyDesk.list(person.caller);
+      const replaced = keys.find(({ id }) => id === new URLSearchParams(search).get("replaces"));
+      const typed = replaced === undefined ? UNTYPED_KEY : { ...UNTYPED_KEY, ...likeKey(replaced) };
+      return page("own", newKeyPage({ visitor: person, typed, keys, formId: deps.ids.request() }));
     }),
     personPage(personOf, "GET", "/keys/{id}/made", made(deps)),
     personPage(personOf, "GET", "/keys/{id}/revoke", ask),
@@ -70,8 +73,14 @@ export function keyPages(deps: KeyPageDeps): readonly Route[] {
   ];
 }
 
+/** What the key that takes its place has unless somebody changes it. */
+function likeKey({ id, name, role, hold, scope }: ShownKey): Partial<TypedKey> {
+  return { name, role, hold, scope, replaces: id };
+}
+
 interface MadeKey {
   readonly key: string;
+  readonly closesSignUps: boolean;
 }
 
 function made({ keyDesk, flash, baseUrl }: KeyPageDeps): AnswerPerson {
@@ -80,7 +89,7 @@ function made({ keyDesk, flash, baseUrl }: KeyPageDeps): AnswerPerson {
     const told = flash.read(visit, person) as MadeKey | null;
     const row = (await keyDesk.list(person.caller)).find((one) => one.id === id);
     if (told === null || row === undefined) throw shownNoMore();
-    return page("own", madeKeyPage({ visitor: person, made: row, key: told.key, baseUrl }));
+    return page("own", madeKeyPage({ visitor: person, made: row, ...told, baseUrl }));
   };
 }
 
@@ -92,20 +101,21 @@ function create({ keyDesk, formOf, flash, baseUrl, clock, ids }: KeyPageDeps): A
     const form = await formOf(visit, person);
     const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
     try {
-      const request = checkCreateKey({ name: form.get("name"), role: form.get("role"), hold: form.get("hold") });
+      const request = checkCreateKey(requestIn(form));
       const make = () => keyDesk.create(person.caller, request);
-      const { row, key } = formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);
-      const told: MadeKey = { key };
+      const { row, key, closesSignUps } =
+        formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);
+      const told: MadeKey = { key, closesSignUps };
       return await flash.tellSecret(person, `/keys/${row.id}/made`, told, () =>
-        page("own", madeKeyPage({ visitor: person, made: row, key, baseUrl })),
+        page("own", madeKeyPage({ visitor: person, made: row, baseUrl, ...told })),
       );
     } catch (error) {
       if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
       visit.errorCode = error.code;
       const status = HTTP_STATUS[error.code];
-      return page("own", newKeyPage({ visitor: person, typed: typedOf(form, error), formId: ids.request() }), {
-        status,
-      });
+      const keys = await keyDesk.list(person.caller);
+      const typed = typedOf(form, error);
+      return page("own", newKeyPage({ visitor: person, typed, keys, formId: ids.request() }), { status });
     }
   };
 }
@@ -137,13 +147,29 @@ function createOnce<T>(clock: Pick<Clock, "monotonicMs">) {
   };
 }
 
+/** As the API is asked. The form always says a scope: for the other roles it counts for nothing. */
+function requestIn(form: Form) {
+  const role = form.get("role");
+  const replaces = form.get("replaces") ?? "";
+  return {
+    name: form.get("name"),
+    role,
+    hold: form.get("hold"),
+    scope: role === "agent" ? form.get("scope") : null,
+    replaces: replaces === "" ? null : replaces,
+    weaker_hold: form.get("weaker_hold") === "yes",
+  };
+}
+
 /** Said on the form itself, with what was typed. */
 const MENDABLE: ReadonlySet<ErrorCode> = new Set(["validation_error", "too_many_keys"]);
 
 const PROBLEMS = {
   name: "Give it a name of 1 to 100 letters, figures and signs of plain ASCII.",
   role: "Choose what it may do.",
-  hold: "Choose which of its calls wait.",
+  hold: "Choose which of its calls wait. Fewer than of the key whose place it takes: say so below.",
+  scope: "Choose on what it may act.",
+  replaces: "Choose a key of this account.",
 } as const;
 
 function typedOf(form: Form, { issues, message }: DomainError): TypedKey {
@@ -152,6 +178,8 @@ function typedOf(form: Form, { issues, message }: DomainError): TypedKey {
     name: form.get("name") ?? "",
     role: form.get("role") ?? null,
     hold: form.get("hold") ?? null,
+    scope: form.get("scope") ?? "own",
+    replaces: form.get("replaces") ?? "",
     problems: Object.fromEntries(wrong),
     message: wrong.length === 0 ? message : null,
   };

@@ -1,6 +1,7 @@
 import { PAGE_STREAM_BEATS_MAX } from "../../domain/limits.ts";
 import { createStreamEvents, type EventsDeps } from "../events.ts";
 import type { Route } from "../route.ts";
+import { type AccountsPageDeps, accountsPages } from "./accounts.ts";
 import { type ActionListRouteDeps, actionListRoutes } from "./action-list.ts";
 import { type ActionPageRouteDeps, actionPageRoutes } from "./action-page.ts";
 import type { AuthRouteDeps } from "./auth.ts";
@@ -24,6 +25,7 @@ export type PageDeps = AuthRouteDeps &
   Omit<EventsDeps, "show"> &
   KeyPageDeps &
   PausePageDeps &
+  AccountsPageDeps &
   AuditPageDeps &
   OverviewPageDeps &
   SettingsPageDeps &
@@ -40,6 +42,7 @@ export function webPages(deps: PageDeps): readonly Route[] {
     ...pageEventRoutes(deps, createStreamEvents({ ...deps, show: toldToPages, beatsMax: PAGE_STREAM_BEATS_MAX })),
     ...keyPages(deps),
     ...pausePages(deps),
+    ...accountsPages(deps),
     ...auditPages(deps),
     ...overviewPages(deps),
     ...settingsPages(deps),

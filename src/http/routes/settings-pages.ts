@@ -1,4 +1,5 @@
 import type { CallbackHostService } from "../../accounts/callback-hosts.ts";
+import type { SignUpGate } from "../../accounts/sign-up-gate.ts";
 import type { SigningDesk } from "../../accounts/signing-desk.ts";
 import type { ListNotifications } from "../../actions/notifications.ts";
 import { checkCallbackHost } from "../../contract/callback-hosts.ts";
@@ -26,6 +27,7 @@ export interface SettingsPageDeps {
   readonly listNotifications: ListNotifications;
   /** What of the server's settings this caller may be told. */
   readonly rulesFor: (caller: Caller) => Promise<Rules>;
+  readonly signUpGate: Pick<SignUpGate, "isOperators">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
   readonly flash: Flash;
@@ -35,12 +37,13 @@ export interface SettingsPageDeps {
 export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
   const { personOf, listNotifications, rulesFor, formOf } = deps;
   const settings: AnswerPerson = async (_visit, person) => {
-    const [rules, callbackHosts, notifications] = await Promise.all([
+    const [rules, callbackHosts, notifications, isOperator] = await Promise.all([
       rulesFor(person.caller),
       deps.callbackHosts.list(person.caller),
       listNotifications(person.caller, null, NOTIFICATIONS_NEWEST_MAX),
+      deps.signUpGate.isOperators(person.caller),
     ]);
-    return page("own", settingsPage({ visitor: person, rules, callbackHosts, notifications }));
+    return page("own", settingsPage({ visitor: person, rules, callbackHosts, notifications, isOperator }));
   };
   const callbacks: AnswerPerson = async ({ search }, person) => {
     const before = rowIn(new URLSearchParams(search).get("before"));

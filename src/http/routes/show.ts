@@ -4,7 +4,7 @@ import { actionJson } from "../../contract/view.ts";
 import type { Action } from "../../domain/action.ts";
 import type { Caller } from "../../domain/caller.ts";
 import type { PauseOf } from "../../domain/pause.ts";
-import { seesSecrets } from "../../domain/roles.ts";
+import { seesWhole } from "../../domain/scope.ts";
 import type { TimelineEntry } from "../../domain/timeline.ts";
 import type { Clock } from "../../ports/clock.ts";
 
@@ -12,8 +12,8 @@ import type { Clock } from "../../ports/clock.ts";
 export type Show = (caller: Caller, action: Action, differs?: readonly string[]) => string;
 
 export function createShow(clock: Clock, receiptUrl: (actionId: string) => string, pauseOf: PauseOf): Show {
-  return ({ role }, action, differs) => {
-    const isWhole = seesSecrets(role);
+  return (caller, action, differs) => {
+    const isWhole = seesWhole(caller, action);
     const pause = isWhole ? pauseOf(action) : maskedPause(pauseOf(action));
     const options = { now: clock.now(), receiptUrl: receiptUrl(action.id), pause };
     const seen = isWhole ? action : maskedAction(action);
@@ -21,7 +21,7 @@ export function createShow(clock: Clock, receiptUrl: (actionId: string) => strin
   };
 }
 
-/** A timeline as JSON text, with as much of it as the caller may see. */
-export function showTimeline({ role }: Caller, entries: readonly TimelineEntry[]): string {
-  return timelineJson(seesSecrets(role) ? entries : entries.map(maskedEntry));
+/** The timeline of an action as JSON text, with as much of it as the caller may see. */
+export function showTimeline(caller: Caller, action: Action, entries: readonly TimelineEntry[]): string {
+  return timelineJson(seesWhole(caller, action) ? entries : entries.map(maskedEntry));
 }

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { REPLACED_KEYS_MAX } from "../../../src/domain/limits.ts";
 import { StoreUnavailable } from "../../../src/ports/store.ts";
 import {
   ACCOUNT,
   aCreation,
   anAccount,
   anApiKey,
+  anAuditEntry,
   aQuery,
   aSignUp,
   later,
@@ -41,6 +43,105 @@ export function testAccounts(open: OpenTestStore): void {
       expect(await accounts.keyByHash("same")).toBeNull();
       await accounts.create(account, keys.slice(0, 1));
       expect(await accounts.find(account.id)).toEqual(account);
+    });
+  });
+
+  describe("keys that replaced others", () => {
+    test("are followed from one to the next, and what was not replaced has none", async () => {
+      await using db = await open();
+      const { accounts } = db.store;
+      const chain = ["key_1", "key_2", "key_3"];
+      for (const [at, id] of chain.entries()) {
+        const key = anApiKey({
+          id,
+          role: "agent",
+          scope: at === 2 ? "account" : "own",
+          replaces: chain[at - 1] ?? null,
+        });
+        await accounts.addKey(key);
+        expect(await accounts.findKey(ACCOUNT, id)).toEqual(key);
+        expect(await accounts.keyByHash(key.hash)).toEqual(key);
+      }
+      expect(await accounts.findKey(OTHER_ACCOUNT, "key_1")).toBeNull();
+      expect(await accounts.replacedBy("key_1")).toEqual([]);
+      expect(await accounts.replacedBy("key_3")).toEqual(["key_2", "key_1"]);
+      expect(await accounts.replacedBy("key_nobody")).toEqual([]);
+    });
+
+    test("are followed so far at most, whatever somebody wrote there", async () => {
+      await using db = await open();
+      const { accounts } = db.store;
+      await accounts.addKey(anApiKey({ id: "key_1", replaces: "key_2" }));
+      await accounts.addKey(anApiKey({ id: "key_2", replaces: "key_1" }));
+      expect(await accounts.replacedBy("key_1")).toHaveLength(REPLACED_KEYS_MAX);
+    });
+  });
+
+  describe("accounts that nobody has allowed", () => {
+    const STOP = { at: later(1), reason: "Signed up." };
+    const end = () => ({ at: later(2), by: "key:owner" as const, audit: anAuditEntry({ kind: "account_allowed" }) });
+
+    test("are stopped once, all but the first and those that were allowed, and go on when they are", async () => {
+      await using db = await open();
+      const { accounts, people, pauses } = db.store;
+      const first = anAccount();
+      await accounts.create(first, []);
+      const [eve, bob] = [aSignUp({ email: "eve@example.com" }), aSignUp({ email: "bob@example.com" })];
+      await people.signUp(eve);
+      await people.signUp({ ...bob, allowedBy: "system" });
+      expect([await accounts.stopOthers(STOP), await accounts.stopOthers(STOP)]).toEqual([1, 0]);
+      const { id } = eve.account;
+      expect(await pauses.inForce(null)).toMatchObject([
+        { accountId: id, kind: "sign_up", subject: id, reason: "Signed up.", createdBy: "system", cancels: false },
+      ]);
+      await db.restart();
+      expect(await db.store.accounts.list(9)).toMatchObject([
+        { id, email: "eve@example.com", isStopped: true, isFirst: false, allowedAt: null },
+        { id: bob.account.id, isStopped: false, allowedAt: bob.account.createdAt },
+        { id: first.id, email: null, isStopped: false, isFirst: true, allowedAt: null },
+      ]);
+      expect(await db.store.accounts.list(1)).toHaveLength(1);
+      expect(await db.store.accounts.allow("acc_nobody", end())).toBe(false);
+      for (const _twice of [1, 2]) expect(await db.store.accounts.allow(id, end())).toBe(true);
+      expect(await db.store.pauses.inForce(null)).toEqual([]);
+      expect(await db.store.accounts.stopOthers(STOP)).toBe(0);
+    });
+
+    test("are stopped in the commit of the first hold, from which on nobody signs up", async () => {
+      await using db = await open();
+      const { accounts, people, pauses, audit } = db.store;
+      const first = anAccount();
+      await accounts.create(first, [anApiKey({ accountId: first.id })]);
+      const eve = { ...aSignUp({ email: "eve@example.com" }), endsWithHold: true };
+      expect(await people.signUp(eve)).toBe(true);
+      await accounts.addKey(anApiKey({ accountId: eve.account.id, hold: "all" }));
+      expect(await accounts.hasHold()).toBe(false);
+      const closed = { ...STOP, audit: anAuditEntry({ accountId: first.id, kind: "signups_closed" }) };
+      const held = () => anApiKey({ accountId: first.id, hold: "writes" });
+      for (const _twice of [1, 2]) await accounts.addKey(held(), undefined, closed);
+      expect(await accounts.hasHold()).toBe(true);
+      expect(await pauses.inForce(eve.account.id)).toHaveLength(1);
+      const query = { accountId: first.id, kinds: [], actor: null, since: null, until: null, before: null, limit: 9 };
+      expect((await audit.page(query)).rows).toHaveLength(1);
+      const late = { ...aSignUp({ email: "late@example.com" }), endsWithHold: true };
+      expect(await people.signUp(late)).toBe(false);
+      expect(await accounts.find(late.account.id)).toBeNull();
+      expect(await people.signUp({ ...late, endsWithHold: false })).toBe(true);
+    });
+
+    test("have nothing claimed, of actions and of what they owe", async () => {
+      await using db = await open();
+      const { accounts, actions } = db.store;
+      await accounts.create(anAccount(), []);
+      await accounts.create(anAccount({ id: ACCOUNT }), []);
+      const { action } = aCreation({});
+      await actions.create({ ...aCreation({ id: action.id }), action });
+      await accounts.stopOthers(STOP);
+      const due = [{ id: action.id, revision: 1, dueAt: later(0) }];
+      const at = { now: later(3), leaseUntil: later(9) };
+      expect(await actions.claim(due, at)).toEqual([]);
+      await accounts.allow(ACCOUNT, end());
+      expect(await actions.claim(due, at)).toHaveLength(1);
     });
   });
 

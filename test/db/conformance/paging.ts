@@ -144,19 +144,32 @@ export function testPaging(open: OpenTestStore): void {
 
     test("goes with every other one, and with pages", async () => {
       await using db = await open();
-      const match = { url: "https://a.example/x", dedupe: "k", method: "PUT" } as const;
+      const match = { url: "https://a.example/x", dedupe: "k", method: "PUT", keyId: "key_b" } as const;
       const old = await actionInStatus(db.actions, "failed", { ...match, createdAt: later(3) });
-      const other = [{ url: "https://b.example/x" }, { dedupe: "j" }, { method: "POST" }, { createdAt: NOON }] as const;
+      const other = [
+        { url: "https://b.example/x" },
+        { dedupe: "j" },
+        { method: "POST" },
+        { createdAt: NOON },
+        { keyId: "key_c" },
+      ] as const;
       for (const each of other) await actionInStatus(db.actions, "failed", { ...match, createdAt: later(3), ...each });
       const young = await createdAction(db.actions, { ...match, createdAt: later(4) });
       const query = aQuery({
         method: "PUT",
         host: "a.example",
         dedupe: "k",
+        createdBy: "key_b",
         createdAfter: NOON,
         createdBefore: later(9),
       });
       expect(await allPages(db.actions, { ...query, limit: 1 })).toEqual([[young.id], [old.id]]);
+      // The key alone finds them by its own index, and the status with it by that of the status.
+      const alone = (await db.actions.list(aQuery({ createdBy: "key_b" }))).actions.map(({ id }) => id);
+      expect(alone).toHaveLength(6);
+      expect(alone).not.toContain((await db.actions.list(aQuery({ createdBy: "key_c" }))).actions[0]?.id);
+      const failed = await db.actions.list(aQuery({ createdBy: "key_c", statuses: ["failed"] }));
+      expect(failed.actions).toMatchObject([{ keyId: "key_c" }]);
       expect((await db.actions.list({ ...query, statuses: ["failed"] })).actions).toEqual([old]);
     });
   });

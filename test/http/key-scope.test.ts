@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect, errorIn } from "../mcp/clients.ts";
+import { type House, openHouse } from "../mcp/house.ts";
+import { Target } from "../support/target.ts";
+import { until } from "../support/until.ts";
+import { KEYS } from "./stub-house.ts";
+
+/** What agent A sends, and agent B must never read. */
+const SECRET = "Bearer sk_live_4eC39HqLyjWDarjtT1zdp7dc";
+const REASON_CANARY = "hunter2-canary";
+
+let house: House;
+let target: Target;
+const keys = { a: "", b: "", wide: "" };
+const ids = { a: "", b: "", wide: "" };
+beforeAll(async () => {
+  target = new Target(200);
+  house = await openHouse();
+  for (const name of ["a", "b", "wide"] as const) {
+    const made = await makeKey({ name, role: "agent", ...(name === "wide" ? { scope: "account" } : {}) });
+    keys[name] = made.json.key;
+    ids[name] = made.json.id;
+  }
+});
+afterAll(async () => {
+  await house[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+});
+
+const by = (key: string) => ({ authorization: `Bearer ${key}` });
+const makeKey = (body: object) => house.call("POST", "/v1/keys", JSON.stringify(body));
+const create = (key: string, body: object = {}) =>
+  house.call("POST", "/v1/actions", JSON.stringify({ url: target.url, ...HELD, ...body }), by(key));
+const HELD = { approve: true, headers: { Authorization: SECRET }, body: { password: REASON_CANARY } } as const;
+const read = (path: string, key: string) => house.call("GET", path, undefined, by(key));
+const post = (path: string, key: string) => house.call("POST", path, "{}", by(key));
+
+/** The data of the events of a stream that were told so far, once one names the action. */
+async function eventsOf(key: string, about: () => Promise<string>): Promise<string> {
+  const stop = new AbortController();
+  const response = await house.ask("/v1/events", { headers: by(key), signal: stop.signal });
+  const id = await about();
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.includes(id)) break;
+  }
+  stop.abort();
+  return text;
+}
+
+describe("an agent that attacks the actions of another agent", () => {
+  test("reads no secret of them: get, wait, list, timeline, events, MCP and a create that finds one", async () => {
+    const { id } = (await create(keys.a, { dedupe: "attack-1", approve: true })).json;
+    await house.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: `password=${REASON_CANARY}` }));
+    await until(() => target.received.length > 0);
+    await using agent = await connect("modern", house.mcpUrl, { key: keys.b });
+    const found = await create(keys.b, { dedupe: "attack-1" });
+    expect(found).toMatchObject({ status: 200, json: { id, deduplicated: true, differs: [] } });
+    const answers = [
+      (await read(`/v1/actions/${id}`, keys.b)).text,
+      (await read(`/v1/actions/${id}?wait=1`, keys.b)).text,
+      (await read("/v1/actions", keys.b)).text,
+      (await read(`/v1/actions?created_by=${ids.a}`, keys.b)).text,
+      (await read(`/v1/actions/${id}/timeline`, keys.b)).text,
+      await eventsOf(keys.b, async () => (await create(keys.a)).json.id),
+      JSON.stringify(await agent.call("get", { id })),
+      JSON.stringify(await agent.call("wait", { id, wait: 1 })),
+      JSON.stringify(await agent.call("list", {})),
+      JSON.stringify(await agent.call("create", { url: target.url, ...HELD, dedupe: "attack-1" })),
+      JSON.stringify(await agent.client.readResource({ uri: `outgate://actions/${id}` })),
+      found.text,
+    ];
+    for (const answer of answers) {
+      expect(answer).toMatch(/act_|"type":"created"/);
+      expect(answer).not.toContain("sk_live");
+      expect(answer).not.toContain(REASON_CANARY);
+    }
+    // Its creator, a key of the whole account and an owner read the same whole.
+    for (const key of [keys.a, keys.wide, KEYS.owner]) {
+      expect((await read(`/v1/actions/${id}`, key)).text).toContain(SECRET);
+      expect(await eventsOf(key, async () => (await create(keys.a)).json.id)).toContain(SECRET);
+    }
+  });
+
+  test("learns no value by trying it: what differs is compared as it is shown", async () => {
+    await create(keys.a, { dedupe: "guess", body: { pin: "4711" } });
+    const guesses = await Promise.all(
+      ["4711", "4712", "0000"].map(async (pin) => (await create(keys.b, { dedupe: "guess", body: { pin } })).json),
+    );
+    expect(new Set(guesses.map((answer) => JSON.stringify(Reflect.get(answer, "differs")))).size).toBe(1);
+    // Its creator is told.
+    const own = await create(keys.a, { dedupe: "guess", body: { pin: "4712" } });
+    expect(Reflect.get(own.json, "differs")).toEqual(["body"]);
+  });
+
+  test("cancels none, retries none that a person cancelled, and asks no person about one", async () => {
+    const sent = target.received.length;
+    const { id } = (await create(keys.a)).json;
+    await using agent = await connect("modern", house.mcpUrl, {
+      key: keys.b,
+      answer: () => ({ action: "accept", content: { decision: "approve" } }),
+    });
+    const refused = { status: 403, json: { error: { code: "forbidden" } } };
+    const words = `Action ${id} was created by another key`;
+    expect(await post(`/v1/actions/${id}/cancel`, keys.b)).toMatchObject(refused);
+    for (const tool of ["cancel", "retry", "approve"]) {
+      expect(errorIn(await agent.call(tool, { id }))).toMatchObject({ code: "forbidden" });
+    }
+    expect(agent.questions).toEqual([]);
+    await house.engine.desk.cancel(house.engine.owner, id, "No.");
+    const retried = await post(`/v1/actions/${id}/retry`, keys.b);
+    expect(retried).toMatchObject(refused);
+    expect(retried.json.error.message).toContain(words);
+    expect((await read(`/v1/actions/${id}`, KEYS.owner)).json.status).toBe("cancelled");
+    expect(target.received.length).toBe(sent);
+    // The verbs that it is shown stay those of the status.
+    expect(Reflect.get((await read(`/v1/actions/${id}`, keys.b)).json, "actions")).toEqual(["retry"]);
+    // Its creator may, and so may a key of the whole account.
+    expect((await post(`/v1/actions/${id}/retry`, keys.a)).status).toBe(200);
+    expect((await post(`/v1/actions/${id}/cancel`, keys.wide)).status).toBe(200);
+  });
+});
+
+describe("created_by", () => {
+  test("names the key that created an action, everywhere, and filters lists by it", async () => {
+    const { id } = (await create(keys.b)).json;
+    const creator = { id: ids.b, name: "b" };
+    expect((await read(`/v1/actions/${id}`, keys.a)).json).toMatchObject({ created_by: creator });
+    const listed = await read(`/v1/actions?created_by=${ids.b}`, keys.a);
+    expect(listed.json.data.length).toBeGreaterThan(0);
+    for (const one of listed.json.data) expect(one).toMatchObject({ created_by: creator });
+    expect((await read("/v1/actions?created_by=key_nobody", keys.a)).json.data).toEqual([]);
+    expect((await read("/v1/actions?created_by=ci", keys.a)).status).toBe(400);
+    await using agent = await connect("modern", house.mcpUrl, { key: keys.a });
+    expect(await agent.call("list", { created_by: ids.b, limit: 1 })).toMatchObject({
+      structuredContent: { data: [{ id, created_by: creator }] },
+    });
+  });
+});
+
+describe("a key that replaces another", () => {
+  test("acts on what that one created, and on what the one before created, with its hold and scope", async () => {
+    const first = (await makeKey({ name: "first", role: "agent", hold: "writes" })).json;
+    const { id } = (await create(first.key)).json;
+    const second = (await makeKey({ name: "second", role: "agent", replaces: first.id })).json;
+    const third = (await makeKey({ name: "third", role: "agent", replaces: second.id })).json;
+    expect(third).toMatchObject({ hold: "writes", scope: "own", replaces: second.id });
+    await house.call("DELETE", `/v1/keys/${first.id}`);
+    for (const { key } of [second, third]) {
+      expect((await read(`/v1/actions/${id}`, key)).text).toContain(SECRET);
+    }
+    expect((await read(`/v1/actions/${id}`, keys.b)).text).not.toContain(SECRET);
+    const late = (await create(third.key)).json.id;
+    // Not the other way: what was handed over is what the older key created.
+    expect((await read(`/v1/actions/${late}`, second.key)).text).not.toContain(SECRET);
+    expect((await post(`/v1/actions/${id}/cancel`, third.key)).status).toBe(200);
+    expect((await read(`/v1/actions/${id}`, third.key)).json).toMatchObject({ created_by: { id: first.id } });
+    const audit = (await read("/v1/audit?kind=key_created&limit=1", KEYS.owner)).text;
+    expect(audit).toContain(`"replaces":"${second.id}"`);
+  });
+
+  test("has no weaker hold unless an owner says so, and takes the place of none of another account", async () => {
+    const held = (await makeKey({ name: "held", role: "agent", hold: "all" })).json;
+    const weaker = { name: "weaker", role: "agent", hold: "writes", replaces: held.id };
+    expect(await makeKey(weaker)).toMatchObject({
+      status: 400,
+      json: { error: { details: [{ field: "hold" }] } },
+    });
+    expect(await makeKey({ ...weaker, weaker_hold: true })).toMatchObject({ status: 201, json: { hold: "writes" } });
+    const { accounts } = house.engine.store;
+    const [theirs] = await accounts.keys(house.strangerId, 1);
+    expect(await makeKey({ name: "x", role: "agent", replaces: theirs?.id })).toMatchObject({
+      status: 400,
+      json: { error: { details: [{ field: "replaces" }] } },
+    });
+    expect(await makeKey({ name: "x", role: "owner", scope: "own" })).toMatchObject({
+      status: 400,
+      json: { error: { details: [{ field: "scope" }] } },
+    });
+  });
+});

@@ -1,0 +1,225 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { SignUps } from "../../src/domain/sign-ups.ts";
+import { Target } from "../support/target.ts";
+import { until } from "../support/until.ts";
+import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { signedIn } from "./signed-in.ts";
+import { KEYS, OWN_ORIGIN } from "./stub-house.ts";
+
+let target: Target;
+beforeEach(() => {
+  // The first that comes is the callback of what is held: it fails, and is due again.
+  target = new Target(500, 200);
+});
+afterEach(() => target[Symbol.asyncDispose]());
+
+const FORM = { "content-type": "application/x-www-form-urlencoded", origin: OWN_ORIGIN };
+const by = (key: string) => ({ authorization: `Bearer ${key}` });
+
+/** Somebody who signs up as anybody on the machine can: with a session and an owner key of an account of their own. */
+async function signUp(door: RealDoor, email: string) {
+  const response = await fetch(`${door.url}/auth/signup`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ email, password: "correct horse battery" }),
+  });
+  const cookie = (response.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
+  const json = (await response.json()) as { api_key?: string; account?: { id: string }; error?: { message: string } };
+  return { status: response.status, json, cookie, key: json.api_key ?? "", id: json.account?.id ?? "" };
+}
+
+const send = (door: RealDoor, key: string, body: object = {}) =>
+  door.call("POST", "/v1/actions", JSON.stringify({ url: target.url, ...body }), by(key));
+const holdBy = (door: RealDoor) =>
+  door.call("POST", "/v1/keys", JSON.stringify({ name: "agent", role: "agent", hold: "all" }));
+const open = (signUps: SignUps = "until_hold") => openRealDoor({ signUps });
+
+describe("an agent whose calls are held", () => {
+  test("that signs up afterwards gets no account, by the API and by the page, and is told why", async () => {
+    await using door = await open();
+    expect((await holdBy(door)).status).toBe(201);
+    const words = "a key of the first account has its calls approved";
+    const refused = await signUp(door, "eve@example.com");
+    expect(refused).toMatchObject({ status: 403, key: "" });
+    expect(refused.json.error?.message).toContain(words);
+    for (const init of [{}, { method: "POST", headers: FORM, body: "email=eve%40example.com&password=12345678" }]) {
+      const page = await fetch(`${door.url}${"method" in init ? "/auth/signup" : "/signup"}`, init);
+      expect(page.status).toBe(403);
+      const text = await page.text();
+      expect(text).toContain(words);
+      expect(text).toContain("SIGNUPS=open");
+    }
+    expect(await (await fetch(`${door.url}/login`)).text()).not.toContain("Sign up");
+    expect(await door.engine.store.people.find("eve@example.com")).toBeNull();
+  });
+
+  test("that races the first hold with many sign-ups sends nothing by any of them", async () => {
+    await using door = await open();
+    const racing = Array.from({ length: 15 }, (_, n) => signUp(door, `eve${n}@example.com`));
+    const hold = holdBy(door);
+    const came = (await Promise.all(racing)).filter(({ status }) => status === 201);
+    await hold;
+    for (const { key } of came) expect((await send(door, key)).status).toBe(403);
+    expect(target.received).toHaveLength(0);
+  });
+
+  test("that signed up before is refused by key, and what its account had pending does not leave", async () => {
+    await using door = await open();
+    const eve = await signUp(door, "eve@example.com");
+    // One that waits for its next attempt, one that waits for a pause of its own, and a callback that is owed.
+    const { clock, store } = door.engine;
+    const refusing = "http://127.0.0.1:9/";
+    const retrying = (await send(door, eve.key, { url: refusing, callback: `${refusing}callback` })).json.id;
+    const { json: pause } = await door.call("POST", "/v1/pauses", "{}", by(eve.key));
+    const paused = (await send(door, eve.key)).json.id;
+    const held = (await send(door, eve.key, { approve: true, callback: target.url })).json.id;
+    await until(() => target.received.length === 1);
+    const called = target.received.length;
+    expect((await holdBy(door)).status).toBe(201);
+
+    for (const [method, path, body] of [
+      ["POST", "/v1/actions", JSON.stringify({ url: target.url })],
+      ["GET", "/v1/actions", undefined],
+      ["POST", `/v1/actions/${held}/approve`, "{}"],
+      ["DELETE", `/v1/pauses/${pause.id}`, undefined],
+      ["POST", "/v1/keys", `{"name":"x","role":"owner"}`],
+      ["POST", `/v1/accounts/${eve.id}/allow`, undefined],
+    ] as const) {
+      const answer = await door.call(method, path, body, by(eve.key));
+      expect({ path, status: answer.status, code: answer.json.error.code }).toEqual({
+        path,
+        status: 403,
+        code: "forbidden",
+      });
+      expect(answer.json.error.message).toContain(`outgate accounts allow ${eve.id}`);
+    }
+    // Whoever has the session looks, and sends nothing: neither by an approval, nor by ending a pause, nor anew.
+    const page = await fetch(`${door.url}/actions/${paused}`, { headers: { cookie: eve.cookie } });
+    expect(await page.text()).toContain("An owner of the first account of this service has to allow it.");
+    const token = await tokenOf(door, eve.cookie);
+    for (const [path, fields] of [
+      [`/approvals/${held}`, { decision: "approve", run: "1" }],
+      [`/actions/${retrying}/again`, { sure: "yes" }],
+      [`/settings/pauses/${pause.id}/resume`, {}],
+      ["/keys", { name: "x", role: "owner", hold: "none" }],
+    ] as const) {
+      const body = new URLSearchParams({ ...fields, form_token: token }).toString();
+      const answer = await fetch(door.url + path, { method: "POST", headers: { ...FORM, cookie: eve.cookie }, body });
+      expect({ path, status: answer.status }).toEqual({ path, status: 403 });
+      expect(await answer.text()).toContain("is stopped");
+    }
+    const { approve } = await door.linksOf(held).catch(() => ({ approve: null }));
+    if (approve !== null) await door.followLink.decide(approve.slice("/a/".length), "approve", null, "");
+    // Nor does time release anything, nor what memory has forgotten.
+    await store.pauses.end(eve.id, pause.id, pauseEnd(door));
+    for (let hours = 0; hours < 5; hours += 1) {
+      clock.advance(3_600_000);
+      await door.engine.pauseDesk.keepUp();
+      await Bun.sleep(20);
+    }
+    expect(target.received.length).toBe(called);
+    const notSent = await store.actions.find(eve.id, paused);
+    expect(notSent).toMatchObject({ status: "pending", attempts: 0 });
+
+    // The owner of the first account sees it, and lets it go on.
+    const list = await door.call("GET", "/v1/accounts");
+    expect(list.json.data[0]).toMatchObject({ id: eve.id, email: "eve@example.com", stopped: true, first: false });
+    for (const key of [KEYS.agent, KEYS.approver, KEYS.reader]) {
+      expect((await door.call("POST", `/v1/accounts/${eve.id}/allow`, undefined, by(key))).status).toBe(403);
+    }
+    for (const _twice of [1, 2]) {
+      expect((await door.call("POST", `/v1/accounts/${eve.id}/allow`)).status).toBe(204);
+    }
+    await until(() => target.received.length > called);
+    expect((await send(door, eve.key)).status).toBe(201);
+    const log = (await door.call("GET", "/v1/audit?kind=account_allowed&kind=signups_closed")).json.data;
+    expect(log).toMatchObject([{ kind: "account_allowed", subject: eve.id }, { kind: "signups_closed" }]);
+  });
+
+  test("finds the same at a start where settings ask for approval", async () => {
+    for (const closedBy of ["APPROVERS", "AGENT_APPROVAL", "SIGNUPS", "HOST"] as const) {
+      await using door = await open({ closedBy });
+      const { accounts } = door.engine.store;
+      expect(await door.signUpGate.enforce()).toContain("1 account that was signed up before is stopped");
+      await door.engine.pausedSet.load();
+      expect((await signUp(door, "eve@example.com")).status).toBe(403);
+      expect(await accounts.list(9)).toMatchObject([{ id: door.strangerId, isStopped: true }, { isFirst: true }]);
+    }
+  });
+});
+
+describe("sign-ups", () => {
+  test("stay open for a first look: keys without a hold, and holds of other accounts, close nothing", async () => {
+    await using door = await open();
+    await door.call("POST", "/v1/keys", `{"name":"ci","role":"agent"}`);
+    const eve = await signUp(door, "eve@example.com");
+    await door.call("POST", "/v1/keys", `{"name":"x","role":"agent","hold":"all"}`, by(eve.key));
+    expect((await signUp(door, "bob@example.com")).status).toBe(201);
+    expect((await send(door, eve.key)).status).toBe(201);
+  });
+
+  test("that somebody opens by the setting stay open, and who came by them is not stopped later", async () => {
+    await using door = await open("open");
+    const eve = await signUp(door, "eve@example.com");
+    await holdBy(door);
+    expect((await signUp(door, "bob@example.com")).status).toBe(201);
+    expect((await send(door, eve.key)).status).toBe(201);
+    await door.engine.store.accounts.stopOthers({ at: door.engine.clock.now(), reason: "x" });
+    await door.engine.pausedSet.load();
+    expect((await send(door, eve.key)).status).toBe(201);
+  });
+
+  test("that have closed stay closed when the key with the hold is revoked", async () => {
+    await using door = await open();
+    const { json } = await holdBy(door);
+    await door.call("DELETE", `/v1/keys/${json.id}`);
+    expect((await signUp(door, "eve@example.com")).status).toBe(403);
+  });
+
+  test("are told of on the pages: with the key that closes them, and in the settings of the first account alone", async () => {
+    await using door = await open();
+    const eve = await signUp(door, "eve@example.com");
+    const ann = await signedIn(door);
+    const token = (await ann.hiddenOf("/keys/new"))["form_token"] ?? "";
+    const made = await ann.send("/keys", {
+      name: "agent",
+      role: "agent",
+      hold: "writes",
+      scope: "own",
+      replaces: "",
+      form_token: token,
+    });
+    const page = await (await ann.follow(made)).text();
+    expect(page).toContain("Sign-ups are closed: a key of the first account has its calls approved");
+    expect(await ann.pageOf("/settings")).toContain("/settings/accounts");
+    const accounts = await ann.pageOf("/settings/accounts");
+    expect(accounts).toContain("eve@example.com");
+    expect(accounts).toContain("Stopped");
+    const theirs = await fetch(`${door.url}/settings`, { headers: { cookie: eve.cookie } });
+    expect(await theirs.text()).not.toContain("/settings/accounts");
+    const refused = await fetch(`${door.url}/settings/accounts`, { headers: { cookie: eve.cookie } });
+    expect(refused.status).toBe(403);
+    const allowed = await ann.send(`/settings/accounts/${eve.id}/allow`, { form_token: token });
+    expect(allowed.status).toBe(303);
+    expect((await send(door, eve.key)).status).toBe(201);
+  });
+});
+
+async function tokenOf(door: RealDoor, cookie: string): Promise<string> {
+  const html = await (await fetch(`${door.url}/keys/new`, { headers: { cookie } })).text();
+  return /name="form_token" value="([^"]*)"/.exec(html)?.[1] ?? "";
+}
+
+function pauseEnd(door: RealDoor) {
+  const at = door.engine.clock.now();
+  const audit = {
+    at,
+    accountId: "acc",
+    actor: "system",
+    kind: "resumed",
+    subject: "",
+    client: "",
+    detail: {},
+  } as const;
+  return { at, by: "system", audit } as const;
+}
