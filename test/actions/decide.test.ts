@@ -41,7 +41,7 @@ describe("an approve", () => {
 describe("a decision on what was seen", () => {
   test("is written down with the way that it came", async () => {
     await using engine = await openEngine({ starts: false });
-    const agent = { ...as("agent", engine.owner), via: "elicitation" } as const;
+    const agent = { ...as("agent", engine.owner), scope: "account", via: "elicitation" } as const;
     const [one, other] = [await engine.create({ approve: true }), await engine.create({ approve: true })];
     await engine.desk.approve(agent, one.id, "yes", one.run);
     await engine.desk.cancel(agent, other.id, null, other.run);

@@ -19,6 +19,8 @@ const PAGES = [
   "/settings/callbacks",
   "/settings/rotation",
   "/settings/password",
+  "/settings/accounts",
+  "/settings/pauses",
 ];
 const DOCS = [...GUIDES.map(({ name }) => docsPath(name)), "/docs/api", "/docs/errors"];
 /** Names are plain ASCII, which is enough to try. */
