@@ -9,6 +9,7 @@ import { DomainError } from "../src/domain/errors.ts";
 import { ACTION_ID } from "../src/domain/id.ts";
 import { QUESTIONS_OPEN_MAX } from "../src/domain/limits.ts";
 import { mayApproveWhenAsked, mayDo } from "../src/domain/roles.ts";
+import { maskOneAhead } from "../src/masking/ahead.ts";
 import type { Form, Questions, ToolCall } from "./call.ts";
 import { formOf, isStateOf, type NoDecision, type QuestionDeps, stateOf, decisionIn } from "./question.ts";
 import { type Places, whoDecides } from "./words.ts";
@@ -53,7 +54,7 @@ export function createApprove(deps: ApproveDeps) {
     }
     open.set(asker, others + 1);
     // No answer is no decision: the client failed, left, or took too long.
-    const answer = await questions.put(formOf(seen)).catch(() => null);
+    const answer = await questions.put(formOf(await maskOneAhead(seen, "decider"))).catch(() => null);
     const left = (open.get(asker) ?? 1) - 1;
     if (left === 0) open.delete(asker);
     else open.set(asker, left);
@@ -76,7 +77,7 @@ export function createApprove(deps: ApproveDeps) {
     if (isAnswered && !isStateOf(deps, caller, action, questions.state)) throw invalidState();
     if (isAnswered) return settle(desk, caller, { seen: action, answer: questions.answers?.[QUESTION] });
     mustAwait(action);
-    return { form: formOf(action), state: stateOf(deps, caller, action) };
+    return { form: formOf(await maskOneAhead(action, "decider")), state: stateOf(deps, caller, action) };
   };
 }
 

@@ -1,10 +1,12 @@
 import { compile, withoutNulls } from "../src/contract/check.ts";
 import { printed, Verdict } from "../src/contract/tool-schemas.ts";
+import { hiddenWords } from "../src/contract/hidden.ts";
+import { hiddenValues, maskedAction } from "../src/contract/masked.ts";
 import type { Action } from "../src/domain/action.ts";
 import type { Caller } from "../src/domain/caller.ts";
 import { QUESTION_CHARS_MAX, QUESTION_MS } from "../src/domain/limits.ts";
 import { maskUrl } from "../src/domain/mask.ts";
-import { MASK } from "../src/domain/mask-secret.ts";
+import { MASK_PATTERN } from "../src/domain/mask-secret.ts";
 import { normalTarget } from "../src/domain/normal-target.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Secrets } from "../src/ports/secrets.ts";
@@ -15,27 +17,48 @@ const VERDICT = compile(Verdict);
 const SCHEMA = printed(Verdict) as Form["requestedSchema"];
 
 /** What a person is asked about an action: host, method and path as plain text, and nothing that anybody else wrote. */
-export function formOf({ id, method, host, url, callback }: Action): Form {
-  const path = maskUrl(URL.parse(url)?.pathname ?? "/").replaceAll(MASK, PLAIN_MASK);
+export function formOf(action: Action): Form {
+  const { id, method, host, url, callback } = action;
+  const path = maskUrl(URL.parse(url)?.pathname ?? "/", "decider").replace(MASK_PATTERN, plainMask);
   const lines = [
     "Shall Outgate make this HTTP call?",
-    `Host: ${plain(host)}`,
+    `Host: ${plain(host, host.length)}`,
     `Method: ${method}`,
     `Path: ${plain(path)}`,
     ...callbackLines(callback),
+    ...unseenLines(action),
     `Action: ${id}`,
   ];
   return { message: lines.join("\n"), requestedSchema: SCHEMA };
 }
 
+/** What a question has no room for: how much is hidden, and how much more there is to the request. */
+function unseenLines(action: Action): readonly string[] {
+  const hidden = hiddenWords(hiddenValues(maskedAction(action, "decider")));
+  const headers = Object.keys(action.headers ?? {}).length;
+  const more = [
+    ...(action.body === null ? [] : [`a body of ${action.body.length} characters`]),
+    ...(headers === 0 ? [] : [`${headers} header${headers === 1 ? "" : "s"}`]),
+  ];
+  return [
+    ...(hidden === null ? [] : [`Hidden: ${hidden}`]),
+    ...(more.length === 0 ? [] : [`Not shown here: ${more.join(" and ")}`]),
+  ];
+}
+
 /** The mask in characters that stand in a question as they are. */
-const PLAIN_MASK = "****";
+function plainMask(mask: string): string {
+  return mask.replaceAll("•", "*").replace("…", "..");
+}
 
 /** Who hears of the call beside its target. */
 function callbackLines(callback: string | null): readonly string[] {
   if (callback === null) return [];
   const { host, pathname } = normalTarget(callback) ?? { host: "?", pathname: "" };
-  return [`Callback host: ${plain(host)}`, `Callback path: ${plain(maskUrl(pathname).replaceAll(MASK, PLAIN_MASK))}`];
+  return [
+    `Callback host: ${plain(host, host.length)}`,
+    `Callback path: ${plain(maskUrl(pathname, "decider").replace(MASK_PATTERN, plainMask))}`,
+  ];
 }
 
 /** What makes a link, a line or another direction of text where a client shows a question as more than text. */
@@ -44,10 +67,10 @@ const UNPLAIN = /[^!$%&'()+,\-./0-9:;=@A-Z_a-z~*]/gu;
 const ADDRESS = /^\[[0-9a-f:.]+\](:\d+)?$/;
 
 /** Anything else is shown as the code that a URL has for it; cut where a person stops reading (hostile M11). */
-function plain(text: string): string {
+function plain(text: string, charsMax = QUESTION_CHARS_MAX): string {
   if (ADDRESS.test(text)) return text;
   const coded = text.toWellFormed().replaceAll(UNPLAIN, (character) => encodeURIComponent(character));
-  if (coded.length <= QUESTION_CHARS_MAX) return coded;
+  if (coded.length <= charsMax || charsMax === text.length) return coded;
   return `${coded.slice(0, QUESTION_CHARS_MAX)}… (${coded.length} characters)`;
 }
 

@@ -1,4 +1,4 @@
-import { maskedAction, maskedActor, maskedPause } from "../src/contract/masked.ts";
+import { hiddenValues, maskedAction, maskedActor, maskedPause } from "../src/contract/masked.ts";
 import { actionJson } from "../src/contract/view.ts";
 import type { Action } from "../src/domain/action.ts";
 import type { Caller } from "../src/domain/caller.ts";
@@ -6,7 +6,7 @@ import type { LatestDecision } from "../src/domain/latest-decision.ts";
 import { TOOL_BODY_BYTES_MAX } from "../src/domain/limits.ts";
 import { maskText } from "../src/domain/mask.ts";
 import type { PauseOf } from "../src/domain/pause.ts";
-import { seesSecrets } from "../src/domain/roles.ts";
+import { seesSecrets, viewerOf } from "../src/domain/roles.ts";
 import type { Clock } from "../src/ports/clock.ts";
 
 /** What stands in the result of a tool beside the action. Texts of ours, but for the reason of a decision. */
@@ -37,15 +37,17 @@ export interface Show {
 
 export function createShow(clock: Clock, receiptUrl: (actionId: string) => string, pauseOf: PauseOf): Show {
   const optionsOf = ({ role }: Caller, action: Action) => {
-    const pause = seesSecrets(role) ? pauseOf(action) : maskedPause(pauseOf(action));
+    const pause = seesSecrets(role) ? pauseOf(action) : maskedPause(pauseOf(action), viewerOf(role));
     return { now: clock.now(), receiptUrl: receiptUrl(action.id), pause };
   };
-  const seenBy = ({ role }: Caller, action: Action) => (seesSecrets(role) ? action : maskedAction(action));
+  const seenBy = ({ role }: Caller, action: Action) =>
+    seesSecrets(role) ? action : maskedAction(action, viewerOf(role));
   return {
     one(caller, action, { differs, decision = null, nextStep = null, error } = {}) {
       // Cut after masking: a name that says "secret" might be cut off from its value.
-      const { action: seen, notes } = cutBodies(seenBy(caller, action));
-      const view = { ...optionsOf(caller, action), bodies: "once" } as const;
+      const masked = seenBy(caller, action);
+      const { action: seen, notes } = cutBodies(masked);
+      const view = { ...optionsOf(caller, action), bodies: "once", hiddenValues: hiddenValues(masked) } as const;
       const text = actionJson(seen, differs === undefined ? view : { ...view, differs });
       const decided = decision === null ? {} : decisionMembers(caller, decision);
       const more = { ...notes, ...decided, ...(nextStep === null ? {} : { next_step: nextStep }), error };
@@ -67,9 +69,9 @@ function bodiless(action: Action): Action {
 function decisionMembers({ role }: Caller, { decision, by, reason, via }: ToolDecision) {
   return {
     decision,
-    decided_by: by === null || seesSecrets(role) ? by : maskedActor(by),
+    decided_by: by === null || seesSecrets(role) ? by : maskedActor(by, viewerOf(role)),
     ...(via === null ? {} : { decided_via: via }),
-    decision_reason: reason === null || seesSecrets(role) ? reason : maskText(reason),
+    decision_reason: reason === null || seesSecrets(role) ? reason : maskText(reason, viewerOf(role)),
   };
 }
 

@@ -1,5 +1,6 @@
-import { maskedAction, maskedActor } from "../contract/masked.ts";
+import { maskedActor } from "../contract/masked.ts";
 import { maskText } from "../domain/mask.ts";
+import { shortenUrl } from "../contract/short-url.ts";
 import { visibleText } from "../domain/visible.ts";
 import type { ApprovalMail, DecidedMail } from "../ports/mailer.ts";
 import { approvalMailHtml, decidedMailHtml } from "../web/mail.tsx";
@@ -23,7 +24,8 @@ export function approvalLetter({ action, links, receiptUrl }: ApprovalMail, mann
   const subject = subjectOf(request);
   const waiting = waitingWords(action);
   const facts = [
-    ["Asked by", whoOf(maskedAction(action).createdBy)],
+    ...(request.hidden === null ? [] : [["Hidden", `${request.hidden}: log in to see what`] as const]),
+    ["Asked by", whoOf(maskedActor(action.createdBy, "decider"))],
     ["At", moment(action.createdAt)],
     ["Attempts", `at most ${action.retries}`],
     ...(request.callback === null ? [] : [["Callback", visibleText(request.callback)] as const]),
@@ -51,10 +53,10 @@ export function decidedLetter(mail: DecidedMail): Letter {
   const { action, decision, actor, reason, at, receiptUrl } = mail;
   const request = mailRequest(action);
   const subject = `Re: ${subjectOf(request)}`;
-  const sentence = `${decision === "approved" ? "Approved" : "Rejected"} by ${whoOf(maskedActor(actor))}`;
+  const sentence = `${decision === "approved" ? "Approved" : "Rejected"} by ${whoOf(maskedActor(actor, "decider"))}`;
   const facts = [
     ["At", moment(at)],
-    ...(reason === null ? [] : [["Reason", visibleText(maskText(reason))] as const]),
+    ...(reason === null ? [] : [["Reason", visibleText(maskText(reason, "decider"))] as const]),
     ["Action", action.id],
   ] as const;
   const text = [
@@ -77,8 +79,8 @@ const SUBJECT_CHARS_MAX = 70;
 function subjectOf({ method, host, url }: MailRequest): string {
   const [line = ""] = url.lines;
   const [path = ""] = line.slice(line.indexOf("//") + 2 + host.length).split("?");
-  const whole = Array.from(visibleText(`Approve? ${method} ${host}${path}`));
-  return whole.length <= SUBJECT_CHARS_MAX ? whole.join("") : `${whole.slice(0, SUBJECT_CHARS_MAX - 1).join("")}…`;
+  const verb = `Approve? ${method} `;
+  return verb + shortenUrl(visibleText(host + path), SUBJECT_CHARS_MAX - verb.length);
 }
 
 function whoOf(actor: string): string {

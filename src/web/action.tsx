@@ -2,18 +2,18 @@
 import { maskedEntry } from "../contract/masked.ts";
 import { type Action, nextRetryAt } from "../domain/action.ts";
 import type { Pause } from "../domain/pause.ts";
-import { type Role, seesSecrets } from "../domain/roles.ts";
+import { mayReveal, type Role } from "../domain/roles.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import { Act } from "./act.tsx";
 import { Answer } from "./answer.tsx";
 import { Code } from "./code.tsx";
 import { lastDecision } from "./decided.ts";
 import { Foreign } from "./foreign.tsx";
-import { Button, FormToken } from "./form.tsx";
 import { Who } from "./happening.tsx";
+import { HiddenValues, RevealForm } from "./hidden.tsx";
 import { History } from "./history.tsx";
 import { Layout } from "./layout.tsx";
-import { ACTIONS_PATH, actionPath } from "./list-path.ts";
+import { ACTIONS_PATH } from "./list-path.ts";
 import { ActionFacts, type ActionFactsProps } from "./action-facts.tsx";
 import { StatusChip, Time } from "./parts.tsx";
 import { PausedNotice } from "./pauses.tsx";
@@ -43,13 +43,13 @@ export interface ActionProps {
 /** Everything about one action, masked, and what can be done with it. What may change is a part that scripts reload. */
 export function actionPage(props: ActionProps): string {
   const { timeline, visitor, role, now, receiptUrl } = props;
-  const action = shown(props.action);
+  const action = shown(props.action, "decider");
   // Nobody decides on what they have not come past: a held request comes first, else what was answered.
   const isHeld = action.status === "awaiting_approval";
   const isPaused = action.status === "pending" && props.pause !== null;
   const request = (
-    <RequestView action={action} tellsCallback={isHeld}>
-      {seesSecrets(role) ? <RevealForm {...props} /> : null}
+    <RequestView action={action} tellsCallback={isHeld} isWhole={isHeld}>
+      {mayReveal(role) ? <RevealForm id={action.id} visitor={visitor} /> : null}
     </RequestView>
   );
   const answer = (
@@ -72,6 +72,7 @@ export function actionPage(props: ActionProps): string {
           {isPaused && props.pause !== null ? <PausedNotice pause={props.pause} /> : null}
         </div>
       </div>
+      {isHeld ? <HiddenValues action={action} visitor={visitor} /> : null}
       {isHeld ? request : answer}
       <div id="act" data-live="">
         <Act {...props} action={action} isUnknown={hasUnknown(timeline)} />
@@ -80,7 +81,7 @@ export function actionPage(props: ActionProps): string {
         <Scale timeline={timeline} now={now} />
       </div>
       <div id="told" data-live="">
-        <History timeline={timeline.map(maskedEntry)} />
+        <History timeline={timeline.map((entry) => maskedEntry(entry, "decider"))} />
       </div>
       {isHeld ? answer : request}
       <div id="facts" data-live="">
@@ -94,18 +95,6 @@ export function actionPage(props: ActionProps): string {
 /** Whether an attempt may have been received without anybody knowing. */
 export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
   return timeline.some(({ happening }) => happening.type === "attempt" && happening.outcome === "unknown");
-}
-
-/** A page of its own: what is secret never stands in this one. */
-function RevealForm({ action, visitor }: Pick<ActionProps, "action" | "visitor">) {
-  return (
-    <form method="post" action={`${actionPath(action.id)}/reveal`}>
-      <FormToken visitor={visitor} />
-      <div class="buttons">
-        <Button look="plain">Show secrets</Button>
-      </div>
-    </form>
-  );
 }
 
 function rowsOf(action: Action, receiptUrl: string): NonNullable<ActionFactsProps["rows"]> {

@@ -5,6 +5,7 @@ import type { Unusual } from "../domain/unusual.ts";
 import { visibleText } from "../domain/visible.ts";
 import { Button, Field, FormToken } from "./form.tsx";
 import { Who } from "./happening.tsx";
+import { HiddenValues } from "./hidden.tsx";
 import { Layout } from "./layout.tsx";
 import { Facts, Notice, Time } from "./parts.tsx";
 import { render } from "./render.ts";
@@ -25,7 +26,7 @@ export interface ConfirmProps {
 
 /** What an approval link opens: the exact request, masked, and two buttons of one size (decisions 7, hostile 7). */
 export function confirmPage(props: ConfirmProps): string {
-  const action = shown(props.action);
+  const action = shown(props.action, "decider");
   return render(
     <Layout title="Approve a request?" isAlone>
       <div class="head">
@@ -33,6 +34,7 @@ export function confirmPage(props: ConfirmProps): string {
         <h1>Approve this request?</h1>
         <p>{waitingWords(action)}</p>
         <UnusualChips unusual={props.unusual} />
+        <HiddenValues action={action} />
       </div>
       <section class="card" aria-label="What is asked for">
         <Asked action={action} expiresAt={props.expiresAt} />
@@ -76,12 +78,14 @@ export interface DecisionFormProps {
   readonly run?: number;
   /** Where it is sent; to the page that it stands on unless it is said. */
   readonly path?: string;
+  /** What of the request does not stand above the buttons; left out: all of it does. */
+  readonly unread?: string | null | undefined;
   /** What is decided on, for the questions of the keys, and where one page has several such forms. */
   readonly about?: Pick<Action, "id" | "method" | "host">;
 }
 
 /** The two buttons, and a word with them. */
-export function DecisionForm({ reason = "", visitor, run, path, about }: DecisionFormProps) {
+export function DecisionForm({ reason = "", visitor, run, path, unread = null, about }: DecisionFormProps) {
   const call = about === undefined ? "" : `${about.method} ${visibleText(about.host)}`;
   return (
     <form method="post" action={path}>
@@ -102,7 +106,7 @@ export function DecisionForm({ reason = "", visitor, run, path, about }: Decisio
           value="approve"
           {...(about === undefined ? {} : { hotkey: { key: "a", question: `Approve ${call}?` } })}
         >
-          Approve
+          {unread === null ? "Approve" : `Approve, with ${unread} not shown`}
         </Button>
         <Button
           name="decision"

@@ -2,6 +2,7 @@
 import type { Action } from "../domain/action.ts";
 import type { Unusual } from "../domain/unusual.ts";
 import { Asked, DecisionForm } from "./confirm.tsx";
+import { HiddenValues } from "./hidden.tsx";
 import { Layout } from "./layout.tsx";
 import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";
@@ -22,7 +23,7 @@ export interface HeldProps {
 
 /** One request of the inbox, whole but for its secrets, and the decision on it. */
 export function heldPage({ visitor, unusual, problem, reason, ...props }: HeldProps): string {
-  const action = shown(props.action);
+  const action = shown(props.action, "decider");
   return render(
     <Layout title={`Approve ${action.method} ${action.host}?`} place="Approvals" visitor={visitor} follows={action.id}>
       <div class="head">
@@ -32,6 +33,7 @@ export function heldPage({ visitor, unusual, problem, reason, ...props }: HeldPr
         <h1>Approve this request?</h1>
         <p>{waitingWords(action)}</p>
         <UnusualChips unusual={unusual} />
+        <HiddenValues action={action} visitor={visitor} />
       </div>
       <section class="card" aria-label="What is asked for">
         <Asked action={action} expiresAt={null} />

@@ -7,9 +7,12 @@ import type { Unusual } from "../domain/unusual.ts";
 import type { Requester } from "../domain/requester.ts";
 import { type Decided, lastDecision } from "./decided.ts";
 import { DecisionForm } from "./confirm.tsx";
+import { cutText } from "./cut.ts";
 import { Foreign } from "./foreign.tsx";
 import { By, Who } from "./happening.tsx";
+import { HiddenValues } from "./hidden.tsx";
 import { EVERYTHING, Layout } from "./layout.tsx";
+import { setOut } from "./json-text.ts";
 import { Ago, Notice } from "./parts.tsx";
 import { render } from "./render.ts";
 import { RequestParts } from "./request.tsx";
@@ -123,10 +126,14 @@ interface HeldProps {
   readonly now: Date;
 }
 
+/** Of a body so much stands in a card, without a window in which the rest could be overlooked. */
+const BODY_SHOWN = { lines: 12, chars: 800 };
+
 /** One request: who asks for what, since when, what is unusual about it, all of it, and the two buttons. */
 function Held({ unusual, visitor, now, ...props }: HeldProps) {
-  const action = shown(props.action);
+  const action = shown(props.action, "decider");
   const path = `/approvals/${action.id}`;
+  const cut = action.body === null ? null : cutText(setOut(action.body), BODY_SHOWN);
   return (
     <li id={action.id} class="card held">
       <div class="stack">
@@ -140,12 +147,13 @@ function Held({ unusual, visitor, now, ...props }: HeldProps) {
         </p>
         {action.run === 1 && action.callback === null ? null : <p class="small">{waitingWords(action)}</p>}
         <UnusualChips unusual={unusual} />
+        <HiddenValues action={action} visitor={visitor} />
       </div>
-      <RequestParts action={action} isLow tellsCallback />
+      <RequestParts action={action} cut={cut === null ? undefined : { ...cut, path }} tellsCallback />
       <p class="notice notice-wait" data-gone="" hidden>
         Somebody has decided on this meanwhile.
       </p>
-      <DecisionForm visitor={visitor} run={action.run} path={path} about={action} />
+      <DecisionForm visitor={visitor} run={action.run} path={path} unread={cut?.rest} about={action} />
     </li>
   );
 }
@@ -164,7 +172,7 @@ function Empty() {
 /** Tells what was decided, whoever was first. */
 function Outcome({ outcome }: { readonly outcome: InboxOutcome }) {
   const { action, timeline, receiptUrl } = outcome;
-  const decided = lastDecision(timeline.map(maskedEntry));
+  const decided = lastDecision(timeline.map((entry) => maskedEntry(entry, "decider")));
   if (decided === null) return null;
   return (
     <Notice tone={decided.type === "approved" ? "good" : "wait"}>

@@ -1,5 +1,8 @@
 import type { Action, HttpMethod } from "../domain/action.ts";
 import { MAIL_PART_BYTES_MAX } from "../domain/limits.ts";
+import { hiddenWords } from "../contract/hidden.ts";
+import { hiddenValues } from "../contract/masked.ts";
+import { cutAt } from "./cut.ts";
 import { setOut } from "./json-text.ts";
 import { shown } from "./shown.ts";
 import { sizeOf } from "./words.ts";
@@ -25,10 +28,13 @@ export interface MailRequest {
   readonly bodyKind: string;
   /** Where news of it is posted; null: nowhere. */
   readonly callback: string | null;
+  /** How much of it is hidden; null: nothing. */
+  readonly hidden: string | null;
 }
 
 export function mailRequest(action: Action): MailRequest {
-  const { method, host, url, headers, body, callback } = shown(action);
+  const masked = shown(action, "decider");
+  const { method, host, url, headers, body, callback } = masked;
   const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
   return {
     method,
@@ -38,6 +44,7 @@ export function mailRequest(action: Action): MailRequest {
     body: body === null ? null : partOf(setOut(body)),
     bodyKind: body === null ? "" : `JSON, ${sizeOf(body)}`,
     callback,
+    hidden: hiddenWords(hiddenValues(masked)),
   };
 }
 
@@ -46,7 +53,9 @@ function partOf(text: string): MailPart {
   if (bytes.length <= MAIL_PART_BYTES_MAX) return { lines: text.split("\n"), note: null };
   // The decoder leaves out the character that was cut in two.
   const start = new TextDecoder().decode(bytes.subarray(0, MAIL_PART_BYTES_MAX), { stream: true });
-  return { lines: start.split("\n"), note: CUT };
+  const { shown: beginning, rest } = cutAt(text, start.length);
+  return {
+    lines: beginning.split("\n"),
+    note: `Cut here, after 2 kB. Not in this mail: ${rest}. Read all of it behind the links.`,
+  };
 }
-
-const CUT = "Cut here, after 2 kB: all of it stands behind the details.";

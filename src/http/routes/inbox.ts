@@ -36,7 +36,7 @@ export function inboxRoutes(deps: InboxRouteDeps): readonly Route[] {
       desk.held(person.caller, placeIn(query), by ?? undefined),
       outcomeOf(deps, person.caller, idIn(query, "decided")),
     ]);
-    const actions = await maskAhead(waiting.actions);
+    const actions = await maskAhead(waiting.actions, "decider");
     return page("own", inboxPage({ ...waiting, actions, by, visitor: person, outcome, now: clock.now() }));
   };
   const one: AnswerPerson = async (visit, person, params) => {
@@ -96,7 +96,7 @@ async function heldHtml(
   more: Pick<HeldProps, "problem" | "reason"> = {},
 ): Promise<string> {
   const unusual = (await desk.unusual(visitor.caller, [action])).get(action.id) ?? [];
-  return heldPage({ action: await maskOneAhead(action), visitor, unusual, ...more });
+  return heldPage({ action: await maskOneAhead(action, "decider"), visitor, unusual, ...more });
 }
 
 async function outcomeOf(

@@ -1,10 +1,10 @@
-import { maskedAction, maskedEntry, maskedPause } from "../../contract/masked.ts";
+import { hiddenValues, maskedAction, maskedEntry, maskedPause } from "../../contract/masked.ts";
 import { timelineJson } from "../../contract/timeline.ts";
 import { actionJson } from "../../contract/view.ts";
 import type { Action } from "../../domain/action.ts";
 import type { Caller } from "../../domain/caller.ts";
 import type { PauseOf } from "../../domain/pause.ts";
-import { seesSecrets } from "../../domain/roles.ts";
+import { seesSecrets, viewerOf } from "../../domain/roles.ts";
 import type { TimelineEntry } from "../../domain/timeline.ts";
 import type { Clock } from "../../ports/clock.ts";
 
@@ -14,14 +14,14 @@ export type Show = (caller: Caller, action: Action, differs?: readonly string[])
 export function createShow(clock: Clock, receiptUrl: (actionId: string) => string, pauseOf: PauseOf): Show {
   return ({ role }, action, differs) => {
     const isWhole = seesSecrets(role);
-    const pause = isWhole ? pauseOf(action) : maskedPause(pauseOf(action));
-    const options = { now: clock.now(), receiptUrl: receiptUrl(action.id), pause };
-    const seen = isWhole ? action : maskedAction(action);
+    const pause = isWhole ? pauseOf(action) : maskedPause(pauseOf(action), viewerOf(role));
+    const seen = isWhole ? action : maskedAction(action, viewerOf(role));
+    const options = { now: clock.now(), receiptUrl: receiptUrl(action.id), pause, hiddenValues: hiddenValues(seen) };
     return actionJson(seen, differs === undefined ? options : { ...options, differs });
   };
 }
 
 /** A timeline as JSON text, with as much of it as the caller may see. */
 export function showTimeline({ role }: Caller, entries: readonly TimelineEntry[]): string {
-  return timelineJson(seesSecrets(role) ? entries : entries.map(maskedEntry));
+  return timelineJson(seesSecrets(role) ? entries : entries.map((entry) => maskedEntry(entry, viewerOf(role))));
 }
