@@ -134,6 +134,8 @@ function credentials(text: string): readonly FoundSecret[] {
     const start = scheme.index + scheme[0].length;
     TOKEN.lastIndex = start;
     const token = TOKEN.exec(text)?.[0] ?? "";
+    // The rest of it was masked: what is left would be judged as another token than the whole was.
+    if (text[start + token.length] === "•") continue;
     const isBasic = (scheme[0][1] ?? "").toLowerCase() === "a";
     if (isBasic ? !isUserAndPassword(token) : !looksGenerated(token)) continue;
     found.push({ start, end: start + token.length, name: isBasic ? "Basic credentials" : "Bearer token" });

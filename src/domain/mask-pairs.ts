@@ -180,8 +180,28 @@ function maskEncoded(text: string, options: PairsOptions, inner: MaskInner): str
 function maskDecoded(part: string, inner: MaskInner): string | null {
   const meant = plain(part);
   const shown = meant === part ? meant : inner(meant);
-  return shown === meant ? null : encoded(shown);
+  if (shown === meant) return null;
+  const most = Math.min(meant.length, shown.length);
+  let same = 0;
+  while (same < most && meant[same] === shown[same]) same += 1;
+  let sameEnd = 0;
+  while (sameEnd < most - same && meant.at(-1 - sameEnd) === shown.at(-1 - sameEnd)) sameEnd += 1;
+  // What did not change keeps its spelling: signs that are encoded anew could make another secret of what is around them.
+  const [start, end] = [writtenLength(part, same), writtenLength(part, meant.length - sameEnd)];
+  return part.slice(0, start) + encoded(shown.slice(same, shown.length - sameEnd)) + part.slice(end);
 }
+
+/** How much of an encoded text so many of its meant characters take. */
+function writtenLength(part: string, meant: number): number {
+  let length = 0;
+  for (let count = 0; count < meant; count += 1) {
+    ENCODED_SIGN.lastIndex = length;
+    length += ENCODED_SIGN.test(part) ? 3 : 1;
+  }
+  return length;
+}
+
+const ENCODED_SIGN = /%[0-9a-f]{2}/iy;
 
 /** Encoded again, but for the masks, which stand in a URL as they are. */
 function encoded(text: string): string {
