@@ -125,6 +125,8 @@ const MAY_HOLD_SCHEME = /bearer|basic/i;
 const SCHEME = /\b(?:bearer|basic)[ \t]{1,8}/gi;
 const TOKEN = /[A-Za-z0-9._~+/-]{1,4096}={0,2}/y;
 const BASIC_CHARS_MIN = 8;
+/** Behind its scheme even hex is a token, of which 32 characters seldom have more. */
+const BEARER_BITS_MIN = 3;
 
 /** RFC 6750 and 7617. The scheme is shown, what follows is the secret. */
 function credentials(text: string): readonly FoundSecret[] {
@@ -137,7 +139,7 @@ function credentials(text: string): readonly FoundSecret[] {
     // The rest of it was masked: what is left would be judged as another token than the whole was.
     if (text[start + token.length] === "•") continue;
     const isBasic = (scheme[0][1] ?? "").toLowerCase() === "a";
-    if (isBasic ? !isUserAndPassword(token) : !looksGenerated(token)) continue;
+    if (isBasic ? !isUserAndPassword(token) : !looksGenerated(token, BEARER_BITS_MIN)) continue;
     found.push({ start, end: start + token.length, name: isBasic ? "Basic credentials" : "Bearer token" });
     SCHEME.lastIndex = start + token.length;
   }

@@ -1,18 +1,18 @@
 /** What shorter texts hold may be guessed, and may be a word. */
 const GENERATED_CHARS_MIN = 16;
-const GENERATED_ENTROPY_MIN = 3.5;
+const GENERATED_BITS_MIN = 3.5;
 /** Of so many characters one at least is of another kind than the one before it: names and words change more rarely. */
 const CHARS_FOR_A_CHANGE = 6;
 const [LOWER, UPPER, DIGIT] = [1, 2, 3];
 
 /**
- * Whether a program drew the text at random: at least 16 characters without spaces, of at least 3.5 bits each, in which
+ * Whether a program drew the text at random: at least 16 characters without spaces, of at least so many bits each, in which
  * letters and digits, or capitals and small letters, change places as often as chance has it. Length and entropy alone
  * would hide `production-database` and `deleteAllCustomersNow` from whoever has to approve them.
  */
-export function looksGenerated(text: string): boolean {
+export function looksGenerated(text: string, bitsMin = GENERATED_BITS_MIN): boolean {
   if (text.length < GENERATED_CHARS_MIN || /\s/.test(text)) return false;
-  return changesOf(text) * CHARS_FOR_A_CHANGE >= text.length && entropyOf(text) >= GENERATED_ENTROPY_MIN;
+  return changesOf(text) * CHARS_FOR_A_CHANGE >= text.length && entropyOf(text) >= bitsMin;
 }
 
 /** A small letter behind a capital is no change: so do words begin. */

@@ -1,6 +1,6 @@
 import { eventJson, positionText } from "../contract/events.ts";
 import type { Caller } from "../domain/caller.ts";
-import { seesSecrets } from "../domain/roles.ts";
+import { seesSecrets, type Viewer, viewerOf } from "../domain/roles.ts";
 import type { EventStream, Feed } from "../events/feed.ts";
 import type { Log } from "../ports/log.ts";
 import { StoreUnavailable, type ToldChange } from "../ports/store.ts";
@@ -107,9 +107,12 @@ function sourceOf(
   };
 }
 
+/** How much of an action a caller sees. */
+type Sight = "whole" | Viewer;
+
 /** The text of a page is made once for all who see the same of it. */
 function createTexts(show: Show) {
-  const made = new WeakMap<readonly ToldChange[], Map<boolean, Promise<string>>>();
+  const made = new WeakMap<readonly ToldChange[], Map<Sight, Promise<string>>>();
   const make = async (caller: Caller, changes: readonly ToldChange[]) => {
     const ready = await allReadyFor(
       caller,
@@ -118,11 +121,11 @@ function createTexts(show: Show) {
     return changes.map((change, at) => eventText(change, show(caller, ready[at] ?? change.action))).join("");
   };
   return (caller: Caller, changes: readonly ToldChange[]): Promise<string> => {
-    const texts = made.get(changes) ?? new Map<boolean, Promise<string>>();
+    const texts = made.get(changes) ?? new Map<Sight, Promise<string>>();
     made.set(changes, texts);
-    const isWhole = seesSecrets(caller.role);
-    const text = texts.get(isWhole) ?? make(caller, changes);
-    texts.set(isWhole, text);
+    const sight = seesSecrets(caller.role) ? "whole" : viewerOf(caller.role);
+    const text = texts.get(sight) ?? make(caller, changes);
+    texts.set(sight, text);
     return text;
   };
 }

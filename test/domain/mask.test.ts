@@ -574,12 +574,12 @@ describe("a canary", () => {
     const around = fc.constantFrom("", " ", "see ", "(", "\n", "🗝️ ", ", ");
     const property = fc.property(
       format,
-      fc.nat(9_999),
+      fc.integer({ min: 1, max: 20 }),
       fc.constantFrom(...VIEWERS),
       around,
       around,
       (of, draw, viewer, before, after) => {
-        const { whole, secret } = exampleOf(of, draw + 1);
+        const { whole, secret } = exampleOf(of, draw);
         const core = secret.slice(0, -4);
         const text = `${before}${whole} ${after}`;
         const masks = masksFor(viewer);

@@ -21,6 +21,8 @@ const as = async (role: Role, method: string, path: string, body?: string) => {
 
 /** In the texts below each secret begins so, and is a word of its own. */
 const CANARY = /canary-[\w-]+/g;
+/** What makes a canary look drawn at random, so that whoever decides does not see it either. */
+const RANDOM = "x9Kq2Lm8Vb3Zt7Rw4Yp6";
 const canariesIn = (text: string) => [...new Set(text.match(CANARY) ?? [])].toSorted();
 
 const SENT = {

@@ -9,7 +9,7 @@ const lines = (url: string, method: "DELETE" | "POST" = "DELETE") => {
 };
 
 describe("a question", () => {
-  test("says host, method and path as plain text, the host first, and nothing of body, query or headers", () => {
+  test("says host, method and path as plain text, the host first, and of body, query and headers how much there is", () => {
     const action = anAction({
       url: "https://api.example.com:8443/users/7?token=secret#part",
       host: "api.example.com:8443",
@@ -23,13 +23,14 @@ describe("a question", () => {
       "Host: api.example.com:8443",
       "Method: DELETE",
       "Path: /users/7",
+      "Not shown here: a body of 28 characters and 1 header",
       `Action: ${action.id}`,
     ]);
   });
 
   test("says where the callback goes, as plain as the rest", () => {
     const { message } = formOf(anAction({ callback: "https://Evil.example:81/[x](y)?token=secret" }));
-    expect(message).toContain("Callback host: evil.example:81\nCallback path: /%5Bx%5D(y)\nAction: ");
+    expect(message).toContain("Callback host: evil.example:81\nCallback path: /%5Bx%5D(y)\n");
     expect(message).not.toContain("secret");
   });
 
@@ -57,11 +58,20 @@ describe("a question", () => {
     expect(path.length).toBeLessThan(240);
   });
 
-  test("has five lines of printable text whatever the URL", () => {
+  test("never cuts a host, and counts what is hidden", () => {
+    const host = `${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(40)}.example`;
+    expect(lines(`https://${host}/`)[1]).toBe(`Host: ${host}`);
+    const token = "ghp_a1b2C3d4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+    const { message } = formOf(anAction({ url: `https://a.example/${token}`, body: JSON.stringify({ token }) }));
+    expect(message).toContain("Path: /****(GitHub-token,40-chars,..q7R8)\n");
+    expect(message).toContain("\nHidden: 2 values hidden\n");
+  });
+
+  test("has six lines of printable text whatever the URL", () => {
     holds(
       property(webUrl({ withFragments: true, withQueryParameters: true }), (url) => {
         const message = lines(url).join("\n");
-        expect(message.split("\n")).toHaveLength(5);
+        expect(message.split("\n")).toHaveLength(6);
         expect(message.replace("…", "")).toMatch(/^[\n -~]*$/);
         expect(message).not.toMatch(/[[\]`<>|\\]/);
       }),
