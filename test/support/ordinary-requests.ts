@@ -69,7 +69,7 @@ const stripeCheckout: Kind = (d) => ({
     subscription: d.id("sub_"),
     invoice: d.id("in_"),
     product: d.id("prod_", 14),
-    success_url: `https://shop.example.com/done?session=${"{CHECKOUT_SESSION_ID}"}&order=${d.digits(6)}`,
+    success_url: `https://shop.example.com/done?session={CHECKOUT_SESSION_ID}&order=${d.digits(6)}`,
     event: d.id("evt_"),
   },
 });
