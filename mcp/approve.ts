@@ -11,6 +11,7 @@ import { ACTION_ID } from "../src/domain/id.ts";
 import { QUESTIONS_OPEN_MAX } from "../src/domain/limits.ts";
 import { mayApproveWhenAsked, mayDo } from "../src/domain/roles.ts";
 import { requireMayChange } from "../src/domain/scope.ts";
+import { maskOneAhead } from "../src/masking/ahead.ts";
 import type { Form, Questions, ToolCall } from "./call.ts";
 import { formOf, isStateOf, type NoDecision, type QuestionDeps, stateOf, decisionIn } from "./question.ts";
 import { type Places, whoDecides } from "./words.ts";
@@ -45,7 +46,10 @@ const read = compileArguments(DecideInput);
  */
 export function createApprove(deps: ApproveDeps) {
   const { desk, baseUrl } = deps;
-  const ask = async (action: Action) => formOf(factsOf(action, await desk.contextOf(action), baseUrl));
+  const ask = async (action: Action) => {
+    const [context, ready] = await Promise.all([desk.contextOf(action), maskOneAhead(action, "decider")]);
+    return formOf(factsOf(ready, context, baseUrl));
+  };
   const open = new Map<string, number>();
 
   const putNow = async (call: ToolCall, seen: Action, questions: Extract<Questions, { era: "legacy" }>) => {

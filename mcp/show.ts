@@ -1,4 +1,4 @@
-import { maskedAction, maskedActor, maskedPause } from "../src/contract/masked.ts";
+import { hiddenValues, maskedAction, maskedActor, maskedPause } from "../src/contract/masked.ts";
 import { actionJson } from "../src/contract/view.ts";
 import type { Action } from "../src/domain/action.ts";
 import type { Caller } from "../src/domain/caller.ts";
@@ -6,6 +6,7 @@ import type { LatestDecision } from "../src/domain/latest-decision.ts";
 import { TOOL_BODY_BYTES_MAX } from "../src/domain/limits.ts";
 import { maskText } from "../src/domain/mask.ts";
 import type { PauseOf } from "../src/domain/pause.ts";
+import { type Viewer, viewerOf } from "../src/domain/roles.ts";
 import { seesWhole } from "../src/domain/scope.ts";
 import type { Clock } from "../src/ports/clock.ts";
 
@@ -37,17 +38,20 @@ export interface Show {
 
 export function createShow(clock: Clock, receiptUrl: (actionId: string) => string, pauseOf: PauseOf): Show {
   const optionsOf = (caller: Caller, action: Action) => {
-    const pause = seesWhole(caller, action) ? pauseOf(action) : maskedPause(pauseOf(action));
+    const pause = seesWhole(caller, action) ? pauseOf(action) : maskedPause(pauseOf(action), viewerOf(caller.role));
     return { now: clock.now(), receiptUrl: receiptUrl(action.id), pause };
   };
-  const seenBy = (caller: Caller, action: Action) => (seesWhole(caller, action) ? action : maskedAction(action));
+  const seenBy = (caller: Caller, action: Action) =>
+    seesWhole(caller, action) ? action : maskedAction(action, viewerOf(caller.role));
   return {
     one(caller, action, { differs, decision = null, nextStep = null, error } = {}) {
       // Cut after masking: a name that says "secret" might be cut off from its value.
-      const { action: seen, notes } = cutBodies(seenBy(caller, action));
-      const view = { ...optionsOf(caller, action), bodies: "once" } as const;
+      const masked = seenBy(caller, action);
+      const { action: seen, notes } = cutBodies(masked);
+      const view = { ...optionsOf(caller, action), bodies: "once", hiddenValues: hiddenValues(masked) } as const;
       const text = actionJson(seen, differs === undefined ? view : { ...view, differs });
-      const decided = decision === null ? {} : decisionMembers(seesWhole(caller, action), decision);
+      const decided =
+        decision === null ? {} : decisionMembers(seesWhole(caller, action) ? null : viewerOf(caller.role), decision);
       const more = { ...notes, ...decided, ...(nextStep === null ? {} : { next_step: nextStep }), error };
       const members = JSON.stringify(more).slice(1);
       return members === "}" ? text : `${text.slice(0, -1)},${members}`;
@@ -64,12 +68,12 @@ function bodiless(action: Action): Action {
 }
 
 /** Null members stay: a model shall read that nobody decided, or that no reason was given. */
-function decisionMembers(isWhole: boolean, { decision, by, reason, via }: ToolDecision) {
+function decisionMembers(viewer: Viewer | null, { decision, by, reason, via }: ToolDecision) {
   return {
     decision,
-    decided_by: by === null || isWhole ? by : maskedActor(by),
+    decided_by: by === null || viewer === null ? by : maskedActor(by, viewer),
     ...(via === null ? {} : { decided_via: via }),
-    decision_reason: reason === null || isWhole ? reason : maskText(reason),
+    decision_reason: reason === null || viewer === null ? reason : maskText(reason, viewer),
   };
 }
 

@@ -95,8 +95,8 @@ export function createCreate({ actions, clock, ids, bus, metrics, owe, dispatche
  */
 async function differencesFor(caller: Caller, stored: Action, asked: Action): Promise<readonly string[]> {
   if (seesWhole(caller, stored)) return differs(stored, asked);
-  const [one = stored, other = asked] = await maskAhead([stored, asked]);
-  return differs(maskedAction(one), maskedAction(other));
+  const [one = stored, other = asked] = await maskAhead([stored, asked], "public");
+  return differs(maskedAction(one, "public"), maskedAction(other, "public"));
 }
 
 function tooManyHeld(): DomainError {

@@ -66,7 +66,7 @@ function auditedOf(operation: Operation, before: Action, after: Action, reason: 
   const isRejection = operation === "cancel" && before.status === "awaiting_approval";
   const kind = isRejection ? "rejected" : AUDITED[operation];
   // What somebody wrote may hold anything.
-  const why = reason === null ? {} : { reason: maskText(reason) };
+  const why = reason === null ? {} : { reason: maskText(reason, "public") };
   return { kind, subject: after.id, detail: { method: after.method, host: after.host, run: after.run, ...why } };
 }
 

@@ -114,7 +114,7 @@ function pausedEntry(pause: Pause, caller: Caller) {
   const { id, reason, cancels, createdAt } = pause;
   const detail = {
     ...detailOf(pause),
-    reason: reason === null ? null : maskText(reason),
+    reason: reason === null ? null : maskText(reason, "public"),
     ...(cancels ? { cancels } : {}),
   };
   return auditOf(caller, { kind: "paused", subject: id, detail }, createdAt);

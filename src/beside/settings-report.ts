@@ -28,7 +28,7 @@ export function reportSettings(env: Readonly<Record<string, string | undefined>>
   const texts: Readonly<Record<string, string>> = textsOf(env);
   const secret: ReadonlySet<string> = SECRETS;
   const given = Object.fromEntries(
-    Object.entries(texts).map(([name, text]) => [name, secret.has(name) ? "••••" : maskText(text)]),
+    Object.entries(texts).map(([name, text]) => [name, secret.has(name) ? "••••" : maskText(text, "public")]),
   );
   try {
     const config = readConfig(env);

@@ -1,6 +1,8 @@
 import type { Action } from "../contract/action.ts";
 import type { DecisionFacts } from "../contract/decision-facts.ts";
 import type { Timeline } from "../contract/timeline.ts";
+import { hiddenWords } from "../contract/hidden.ts";
+import { hostEnd } from "../contract/short-url.ts";
 import { EXIT } from "./command.ts";
 import type { Session } from "./session.ts";
 import { type Cell, type Color, jsonText, seen, table } from "./style.ts";
@@ -28,13 +30,14 @@ export function exitCodeOf(status: Status, waited: boolean): number {
 export function describe(action: Action, { paint, url, io }: Session): string {
   const rows: (readonly [name: string, value: Cell | null])[] = [
     ["", { text: action.status, color: STATUS_COLOR[action.status] }],
-    ["call", seen(`${action.method} ${action.url}`)],
+    ["hidden", hiddenWords(action.hidden_values ?? 0)],
+    ["call", withHost(seen(`${action.method} ${action.url}`))],
     ["attempts", `${action.attempts} of ${action.retries}`],
     ["paused", pausedOf(action)],
     ["next retry", action.next_retry_at],
     ["answer", answerOf(action)],
     ["error", action.last_error],
-    ["callback", action.callback === null ? null : seen(action.callback)],
+    ["callback", action.callback === null ? null : withHost(seen(action.callback))],
     ["approved", action.approved_at === null ? null : seen(`${action.approved_at} by ${action.approved_by}`)],
     ["created", seen(`${action.created_at} by ${action.created_by.name}`)],
     ["finished", action.finished_at],
@@ -44,6 +47,11 @@ export function describe(action: Action, { paint, url, io }: Session): string {
   ];
   const told = rows.filter((row): row is readonly [string, Cell] => row[1] !== null);
   return table([[action.id, ...(told[0]?.slice(1) ?? [])]], paint) + table(indented(told.slice(1)), paint, io.columns);
+}
+
+/** A URL in a table: its host is never cut. */
+export function withHost(text: string): Cell {
+  return { text, uncut: hostEnd(text) };
 }
 
 function indented(rows: readonly (readonly [name: string, value: Cell])[]): readonly (readonly Cell[])[] {

@@ -37,8 +37,8 @@ function escapeOf(unit: number): string {
   return `\\u${unit.toString(16).padStart(4, "0")}`;
 }
 
-/** A cell of a table: its text, and how it is painted. */
-export type Cell = string | { readonly text: string; readonly color: Color };
+/** A cell of a table: its text, how it is painted, and how much of its beginning is never cut. */
+export type Cell = string | { readonly text: string; readonly color?: Color; readonly uncut?: number };
 
 /** Columns side by side, the last one cut where the terminal ends. */
 export function table(rows: readonly (readonly Cell[])[], paint: Paint, columns = Number.POSITIVE_INFINITY): string {
@@ -50,9 +50,10 @@ export function table(rows: readonly (readonly Cell[])[], paint: Paint, columns 
       let room = columns;
       const cells = row.map((cell, at) => {
         const isLast = at === row.length - 1;
-        const text = isLast ? cut(textOf(cell), room) : textOf(cell).padEnd(widths[at] ?? 0);
+        const uncut = typeof cell === "string" ? 0 : (cell.uncut ?? 0);
+        const text = isLast ? cut(textOf(cell), Math.max(room, uncut + 1)) : textOf(cell).padEnd(widths[at] ?? 0);
         room -= text.length + 2;
-        return typeof cell === "string" ? text : paint(text, cell.color);
+        return typeof cell === "string" || cell.color === undefined ? text : paint(text, cell.color);
       });
       return `${cells.join("  ")}\n`;
     })

@@ -177,6 +177,13 @@ export const Action = Type.Object(
     approved_by: nullable(plainText("Who approved it.", "key:ann")),
     callback: nullable(url("Where news of this action is sent.", "https://app.example.com/outgate")),
     idempotency_key: nullable(plainText("Idempotency-Key of its creation.", "order-4711")),
+    hidden_values: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: "How many values of the request are masked for this key. Not there when none is.",
+        examples: [2],
+      }),
+    ),
     on_unknown: Type.Optional(
       Type.Literal("stop", {
         description: "It ends as failed after an attempt that the target may have received.",

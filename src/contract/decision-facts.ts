@@ -4,35 +4,37 @@ import { type DecisionContext, type DecisionFacts as Told, decisionFacts, FACTS 
 import { maskText, maskUrl } from "../domain/mask.ts";
 import { RISKS } from "../domain/risks.ts";
 import { sentUrl } from "../domain/sent-url.ts";
+import { hiddenWords } from "./hidden.ts";
 import { plainText } from "./kinds.ts";
-import { maskedActor } from "./masked.ts";
+import { hiddenValues, maskedAction, maskedActor } from "./masked.ts";
 
 /**
- * What is told to whoever decides on an action, masked; the body is looked at and never masked here, which would take long.
+ * What is told to whoever decides on an action, masked. A long one is masked beforehand (`maskOneAhead`).
  * `baseUrl`: where its page is; empty: on the same origin.
  */
 export function factsOf(action: Action, context: DecisionContext, baseUrl: string): Told {
+  const masked = maskedAction(action, "decider");
   const rejections = context.rejections.map(({ at, actor, reason }) => {
-    return { at, actor: maskedActor(actor), reason: maskedOrNull(reason) };
+    return { at, actor: maskedActor(actor, "decider"), reason: maskedOrNull(reason) };
   });
   return decisionFacts({
     action,
     context,
     seen: {
       ...context,
-      url: maskUrl(sentUrl(action.url)),
-      callback: action.callback === null ? null : maskUrl(action.callback),
-      createdBy: maskedActor(action.createdBy),
+      url: maskUrl(sentUrl(action.url), "decider"),
+      callback: action.callback === null ? null : maskUrl(action.callback, "decider"),
+      createdBy: masked.createdBy,
       reason: maskedOrNull(context.reason),
       rejections,
     },
-    hiddenCount: null,
+    hidden: hiddenWords(hiddenValues(masked)),
     actionUrl: `${baseUrl}/actions/${action.id}`,
   });
 }
 
 function maskedOrNull(text: string | null): string | null {
-  return text === null ? null : maskText(text);
+  return text === null ? null : maskText(text, "decider");
 }
 
 const Fact = Type.Object(

@@ -1,23 +1,49 @@
 import type { Action, Result } from "../domain/action.ts";
 import { maskHeaders, maskJsonText, maskResponseText, maskText, maskUrl } from "../domain/mask.ts";
+import type { Tally } from "../domain/mask-secret.ts";
 import type { Pause } from "../domain/pause.ts";
+import type { Viewer } from "../domain/roles.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
 
 /**
  * The action as it is shown to whoever may see it but not use what it carries: approver and reader keys, and pages for
- * people. Everything that a caller or a target wrote is masked.
+ * people. Everything that a caller or a target wrote is masked, as far as this viewer may not see it.
  */
-export function maskedAction(action: Action): Action {
-  return ahead.get(action) ?? maskNow(action);
+export function maskedAction(action: Action, viewer: Viewer): Action {
+  return ahead[viewer].get(action) ?? maskNow(action, viewer);
+}
+
+/** How many values were hidden in a masked action, its answer aside; 0 of one that is whole. */
+export function hiddenValues(masked: Action): number {
+  return counts.get(masked) ?? 0;
+}
+
+/** The same masked action with other fields: what was hidden in it stays counted. */
+export function maskedWith(masked: Action, fields: Partial<Action>): Action {
+  return counted({ ...masked, ...fields }, hiddenValues(masked));
+}
+
+/** How many values were hidden, by the masked action. */
+const counts = new WeakMap<Action, number>();
+
+function counted(masked: Action, hidden: number): Action {
+  counts.set(masked, hidden);
+  return masked;
 }
 
 /** What was masked before it is asked for, as long as somebody holds the action. */
-const ahead = new WeakMap<Action, Action>();
+const ahead: Readonly<Record<Viewer, WeakMap<Action, Action>>> = { public: new WeakMap(), decider: new WeakMap() };
+
+/** A masked action as it crosses from the thread. */
+export interface MaskedAhead {
+  readonly action: Action;
+  readonly hidden: number;
+}
 
 /** The action, of which `maskedAction` gives back `masked`. A copy, so that nothing masked outlives the request. */
-export function withMasked(action: Action, masked: Action): Action {
+export function withMasked(action: Action, viewer: Viewer, { action: masked, hidden }: MaskedAhead): Action {
   const ready = { ...action };
-  ahead.set(ready, masked);
+  ahead[viewer].set(ready, counted(masked, hidden));
   return ready;
 }
 
@@ -27,66 +53,67 @@ export function charsToMask({ url, body, headers, callback, result }: Action): n
   return fields.reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }
 
-function maskNow(action: Action): Action {
+function maskNow(action: Action, viewer: Viewer): Action {
   const { url, body, headers, dedupe, idempotencyKey, callback, createdBy, approvedBy, notifyEmail, result } = action;
-  return {
+  const tally: Tally = { hidden: 0 };
+  const text = (written: string) => maskText(written, viewer, tally);
+  const masked = {
     ...action,
-    url: maskUrl(url),
-    body: unlessNull(body, maskJsonText),
-    headers: headers === null ? null : maskHeaders(headers),
-    dedupe: unlessNull(dedupe, maskText),
-    idempotencyKey: unlessNull(idempotencyKey, maskText),
-    callback: unlessNull(callback, maskUrl),
-    createdBy: maskedActor(createdBy),
-    approvedBy: unlessNull(approvedBy, maskedActor),
-    notifyEmail: unlessNull(notifyEmail, maskText),
-    result: result === null ? null : maskedResult(result),
+    url: maskUrl(url, viewer, tally),
+    body: unlessNull(body, (json) => maskJsonText(json, viewer, tally)),
+    headers: headers === null ? null : maskHeaders(headers, viewer, tally),
+    dedupe: unlessNull(dedupe, text),
+    idempotencyKey: unlessNull(idempotencyKey, text),
+    callback: unlessNull(callback, (target) => maskUrl(target, viewer, tally)),
+    createdBy: maskedActor(createdBy, viewer, tally),
+    approvedBy: unlessNull(approvedBy, (actor) => maskedActor(actor, viewer)),
+    notifyEmail: unlessNull(notifyEmail, text),
+    result: result === null ? null : maskedResult(result, viewer),
   };
+  return counted(masked, tally.hidden);
 }
 
-function maskedResult(result: Result): Result {
+function maskedResult(result: Result, viewer: Viewer): Result {
   const { lastError, responseBody } = result;
   return {
     ...result,
-    lastError: unlessNull(lastError, maskText),
-    responseBody: unlessNull(responseBody, maskResponseText),
+    lastError: unlessNull(lastError, (text) => maskText(text, viewer)),
+    responseBody: unlessNull(responseBody, (json) => maskResponseText(json, viewer)),
   };
 }
 
 /** The same of the pause that keeps it from being sent: why somebody paused it. */
-export function maskedPause(pause: Pause | null): Pause | null {
-  return pause === null || pause.reason === null ? pause : { ...pause, reason: maskText(pause.reason) };
+export function maskedPause(pause: Pause | null, viewer: Viewer): Pause | null {
+  return pause === null || pause.reason === null ? pause : { ...pause, reason: maskText(pause.reason, viewer) };
 }
 
 /** A row of the timeline, masked by the rules of the place that each text came from. */
-export function maskedEntry(entry: TimelineEntry): TimelineEntry {
-  return { ...entry, happening: maskedHappening(entry.happening) };
+export function maskedEntry(entry: TimelineEntry, viewer: Viewer): TimelineEntry {
+  return { ...entry, happening: maskedHappening(entry.happening, viewer) };
 }
 
-function maskedHappening(happening: Happening): Happening {
+function maskedHappening(happening: Happening, viewer: Viewer): Happening {
+  const text = (written: string) => maskText(written, viewer);
   if ("actor" in happening) {
     const { reason } = happening;
-    const masked = { ...happening, actor: maskedActor(happening.actor) };
-    return reason === undefined ? masked : { ...masked, reason: unlessNull(reason, maskText) };
+    const masked = { ...happening, actor: maskedActor(happening.actor, viewer) };
+    return reason === undefined ? masked : { ...masked, reason: unlessNull(reason, text) };
   }
   if ("attempt" in happening) {
     const { error, location } = happening;
-    return { ...happening, error: unlessNull(error, maskText), location: unlessNull(location, maskLocation) };
+    // A target's own text where a URL belongs: it may be anything else as well.
+    const place = unlessNull(location, (target) => maskUrl(text(target), viewer));
+    return { ...happening, error: unlessNull(error, text), location: place };
   }
-  if ("delivered" in happening) return { ...happening, error: unlessNull(happening.error, maskText) };
+  if ("delivered" in happening) return { ...happening, error: unlessNull(happening.error, text) };
   return happening;
 }
 
-/** A target's own text where a URL belongs: it may be anything else as well. */
-function maskLocation(location: string): string {
-  return maskUrl(maskText(location));
-}
-
 /** How somebody came in stands before the first colon, and behind it a name that somebody chose. */
-export function maskedActor<Name extends string>(actor: Name): Name {
+export function maskedActor<Name extends string>(actor: Name, viewer: Viewer, tally?: Tally): Name {
   const name = actor.indexOf(":") + 1;
   // Safe: what stands before the colon, which is all that the type says, stays as it was.
-  return (actor.slice(0, name) + maskText(actor.slice(name))) as Name;
+  return (actor.slice(0, name) + maskText(actor.slice(name), viewer, tally)) as Name;
 }
 
 function unlessNull(text: string | null, mask: (text: string) => string): string | null {

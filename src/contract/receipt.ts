@@ -39,9 +39,9 @@ export type Receipt = Static<typeof Receipt>;
  * position in the stream of events.
  */
 export function receiptJson(action: StoredAction, timeline: readonly TimelineEntry[], now: Date): string {
-  const masked = { ...maskedAction(action), callback: null, keyId: "" };
+  const masked = { ...maskedAction(action, "public"), callback: null, keyId: "" };
   const json = actionJson(masked, { now, receiptUrl: null, hidesHeaderValues: true });
-  return `${json.slice(0, -1)},"timeline":${JSON.stringify(timeline.map((entry) => withoutSeq(itemOf(maskedEntry(entry)))))}}`;
+  return `${json.slice(0, -1)},"timeline":${JSON.stringify(timeline.map((entry) => withoutSeq(itemOf(maskedEntry(entry, "public")))))}}`;
 }
 
 function withoutSeq({ seq: _position, ...told }: ReturnType<typeof itemOf>) {

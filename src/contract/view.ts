@@ -14,6 +14,8 @@ export interface ViewOptions {
   readonly hidesHeaderValues?: boolean;
   /** What keeps it from being sent now, if it waits to be; null or not given: nothing. */
   readonly pause?: Pause | null;
+  /** How many values are hidden in a masked action; 0 or not given: none. */
+  readonly hiddenValues?: number;
   /**
    * Which bodies are printed; all of them unless it is given. `once`: that of the response not again in `error`. `none`: neither
    * that of the request nor that of the response.
@@ -48,6 +50,9 @@ export function actionJson(action: Action, options: ViewOptions): string {
     retriesRemaining(action) +
     (next === null ? "" : `,"next_retry_in_seconds":${secondsUntil(next, now)}`) +
     pauseMembers(action, options) +
+    (options.hiddenValues === undefined || options.hiddenValues === 0
+      ? ""
+      : `,"hidden_values":${options.hiddenValues}`) +
     `,"actions":${JSON.stringify(operationsIn(action.status))}${errorMember(action, options)},"receipt_url":${json(receiptUrl)}` +
     (differs === undefined ? "}" : `,"deduplicated":true,"differs":${JSON.stringify(differs)}}`)
   );

@@ -6,6 +6,7 @@ import { sizeWords } from "./size.ts";
 
 /** What is told to whoever decides on a request, at every place where they can, in this order. */
 export const FACTS = [
+  "hidden",
   "method",
   "url",
   "requester",
@@ -15,7 +16,6 @@ export const FACTS = [
   "rejections",
   "callback",
   "body",
-  "hidden",
   "attempts",
   "action",
 ] as const;
@@ -59,15 +59,16 @@ export interface FactsInput {
   readonly context: DecisionContext;
   /** The same, as whoever decides may see it. */
   readonly seen: DecisionContext & Pick<Action, "url" | "callback" | "createdBy">;
-  /** How many values of it stay hidden; null: nobody has counted them. */
-  readonly hiddenCount: number | null;
+  /** How much of it stays hidden, in words; null: nothing. */
+  readonly hidden: string | null;
   /** Where its page is, for whoever signs in. */
   readonly actionUrl: string;
 }
 
 /** The facts of a request and its risks. The same words everywhere: each place only sets them in its own type. */
-export function decisionFacts({ action, context, seen, hiddenCount, actionUrl }: FactsInput): DecisionFacts {
+export function decisionFacts({ action, context, seen, hidden, actionUrl }: FactsInput): DecisionFacts {
   const values: Readonly<Record<FactName, readonly [label: string, value: string | null]>> = {
+    hidden: ["Hidden", hidden],
     method: ["Method", action.method],
     url: ["URL", seen.url],
     requester: ["Requested by", who(seen.createdBy)],
@@ -77,7 +78,6 @@ export function decisionFacts({ action, context, seen, hiddenCount, actionUrl }:
     rejections: ["Earlier rejections", rejectionsOf(seen.rejections)],
     callback: ["Callback", seen.callback ?? "None"],
     body: ["Body", action.body === null ? "None" : `JSON, ${sizeWords(Buffer.byteLength(action.body))}`],
-    hidden: ["Hidden", hiddenCount === null ? null : `${hiddenCount} value${hiddenCount === 1 ? "" : "s"}`],
     attempts: ["Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`],
     action: ["Action", actionUrl],
   };

@@ -1,4 +1,5 @@
 import type { FoundSecret } from "./find-secrets.ts";
+import { looksGenerated } from "./randomness.ts";
 
 /**
  * Secrets that are known by their structure and not by a beginning alone: tokens that parse as JWT, key blocks that parse
@@ -123,10 +124,9 @@ function isDer(bytes: Buffer, isWhole: boolean): boolean {
 const MAY_HOLD_SCHEME = /bearer|basic/i;
 const SCHEME = /\b(?:bearer|basic)[ \t]{1,8}/gi;
 const TOKEN = /[A-Za-z0-9._~+/-]{1,4096}={0,2}/y;
-const BEARER_CHARS_MIN = 16;
 const BASIC_CHARS_MIN = 8;
-/** Bits for each character; English text has about four only where it is long, and its words have no digits in them. */
-const BEARER_ENTROPY_MIN = 3;
+/** Behind its scheme even hex is a token, of which 32 characters seldom have more. */
+const BEARER_BITS_MIN = 3;
 
 /** RFC 6750 and 7617. The scheme is shown, what follows is the secret. */
 function credentials(text: string): readonly FoundSecret[] {
@@ -136,21 +136,14 @@ function credentials(text: string): readonly FoundSecret[] {
     const start = scheme.index + scheme[0].length;
     TOKEN.lastIndex = start;
     const token = TOKEN.exec(text)?.[0] ?? "";
+    // The rest of it was masked: what is left would be judged as another token than the whole was.
+    if (text[start + token.length] === "•") continue;
     const isBasic = (scheme[0][1] ?? "").toLowerCase() === "a";
-    if (isBasic ? !isUserAndPassword(token) : !isBearerToken(token)) continue;
+    if (isBasic ? !isUserAndPassword(token) : !looksGenerated(token, BEARER_BITS_MIN)) continue;
     found.push({ start, end: start + token.length, name: isBasic ? "Basic credentials" : "Bearer token" });
     SCHEME.lastIndex = start + token.length;
   }
   return found;
-}
-
-function isBearerToken(token: string): boolean {
-  return (
-    token.length >= BEARER_CHARS_MIN &&
-    /\d/.test(token) &&
-    /[A-Za-z]/.test(token) &&
-    entropyOf(token) >= BEARER_ENTROPY_MIN
-  );
 }
 
 function isUserAndPassword(token: string): boolean {
@@ -158,20 +151,4 @@ function isUserAndPassword(token: string): boolean {
   const decoded = Buffer.from(token, "base64").toString("latin1");
   const colon = decoded.indexOf(":");
   return colon !== -1 && colon < decoded.length - 1 && /^[\x20-\x7e\xa0-\xff]+$/.test(decoded);
-}
-
-/** Characters that an entropy is taken of: a secret shows itself in fewer. */
-const ENTROPY_CHARS_MAX = 256;
-
-/** Shannon entropy of a text by the frequency of its own characters, in bits for each; beyond ASCII all count as one. */
-export function entropyOf(text: string): number {
-  const length = Math.min(text.length, ENTROPY_CHARS_MAX);
-  const counts = new Uint16Array(129);
-  for (let at = 0; at < length; at += 1) {
-    const code = Math.min(128, text.charCodeAt(at));
-    counts[code] = (counts[code] ?? 0) + 1;
-  }
-  let bits = 0;
-  for (let at = 0; at < length; at += 1) bits -= Math.log2((counts[Math.min(128, text.charCodeAt(at))] ?? 1) / length);
-  return length === 0 ? 0 : bits / length;
 }

@@ -1,33 +1,47 @@
-/** Words that make the value of a member, form field or query parameter a secret (hostile 6). */
-const WORDS = new Set([
-  "password",
-  "passwords",
-  "passwd",
-  "pwd",
-  "passphrase",
-  "secret",
-  "secrets",
-  "token",
-  "auth",
-  "authorization",
-  "credential",
-  "credentials",
-  "signature",
-  "cookie",
-  "cookies",
-  "session",
-  "jwt",
-  "otp",
-  "pin",
-  "cvv",
-  "cvc",
+import { withoutMasks } from "./mask-secret.ts";
+
+/** Words that make the value of a member, form field or query parameter a secret, and what a mask calls it. */
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ["password", "password"],
+  ["passwords", "password"],
+  ["passwd", "password"],
+  ["pwd", "password"],
+  ["passphrase", "passphrase"],
+  ["secret", "secret"],
+  ["secrets", "secret"],
+  ["token", "token"],
+  ["auth", "credentials"],
+  ["authorization", "credentials"],
+  ["credential", "credentials"],
+  ["credentials", "credentials"],
+  ["signature", "signature"],
+  ["cookie", "cookie"],
+  ["cookies", "cookie"],
+  ["session", "session"],
+  ["jwt", "token"],
+  ["otp", "one-time-code"],
+  ["pin", "PIN"],
+  ["cvv", "card-code"],
+  ["cvc", "card-code"],
 ]);
 
 /** Two words in a row that do the same; `secret key` is in the list by its first. Written as one they are found too. */
-const PAIRS = new Set(["apikey", "accesskey", "privatekey", "secretkey", "signingkey", "cardnumber"]);
+const PAIRS: ReadonlyMap<string, string> = new Map([
+  ["apikey", "key"],
+  ["accesskey", "key"],
+  ["privatekey", "key"],
+  ["secretkey", "key"],
+  ["signingkey", "key"],
+  ["cardnumber", "card-number"],
+]);
 
 /** Words that do so in a query string only: elsewhere `key` and `code` name harmless things. */
-const QUERY_WORDS = new Set(["key", "code", "sig", "access"]);
+const QUERY_WORDS: ReadonlyMap<string, string> = new Map([
+  ["key", "key"],
+  ["code", "code"],
+  ["sig", "signature"],
+  ["access", "token"],
+]);
 
 /**
  * Some piece of every word and pair above: a name without any is done with in one look, which is five times as quick as
@@ -51,30 +65,44 @@ const VISIBLE_HEADERS = new Set([
   "webhook-id",
   "webhook-timestamp",
   "retry-after",
+  // What these name is done: they belong to what is approved.
+  "soapaction",
+  "x-amz-target",
 ]);
 
-/** Whether a header's value may be shown, but for secrets by shape that stand in it. */
+/** Whether a header's value may be shown, but for what has the format of a secret in it. */
 export function isVisibleHeader(name: string): boolean {
   return VISIBLE_HEADERS.has(name.toLowerCase());
 }
 
-/** Whether the name of a JSON member or form field says that its value is a secret. */
-export function isSensitiveName(name: string): boolean {
-  if (name.length > NAME_CHARS_MAX || WORDS.has(name)) return true;
-  return MAY_BE_SENSITIVE.test(name) && readingsOf(name).some(saysSecret);
+/** What the value of a JSON member or form field is by its name; null: the name says nothing of a secret. */
+export function secretKind(name: string): string | null {
+  if (name.length > NAME_CHARS_MAX) return "secret";
+  // What stands in a mask says what was hidden there, and nothing of a value.
+  const bare = withoutMasks(name);
+  return WORDS.get(bare) ?? (MAY_BE_SENSITIVE.test(bare) ? firstOf(readingsOf(bare), kindIn) : null);
 }
 
-/** The same for a parameter of a query string, where a few more words do. */
-export function isSensitiveParameter(name: string): boolean {
-  if (isSensitiveName(name)) return true;
-  return (
-    MAY_BE_SENSITIVE_IN_QUERY.test(name) &&
-    readingsOf(name).some((words) => words.some((word) => QUERY_WORDS.has(word)))
+/** The same of a parameter of a query string, where a few more words do. */
+export function parameterKind(name: string): string | null {
+  const kind = secretKind(name);
+  if (kind !== null || !MAY_BE_SENSITIVE_IN_QUERY.test(name)) return kind;
+  return firstOf(readingsOf(withoutMasks(name)), (words) => firstOf(words, (word) => QUERY_WORDS.get(word) ?? null));
+}
+
+function kindIn(words: readonly string[]): string | null {
+  return firstOf(
+    words,
+    (word, at) => WORDS.get(word) ?? PAIRS.get(word) ?? PAIRS.get(word + (words[at + 1] ?? "")) ?? null,
   );
 }
 
-function saysSecret(words: readonly string[]): boolean {
-  return words.some((word, at) => WORDS.has(word) || PAIRS.has(word) || PAIRS.has(word + (words[at + 1] ?? "")));
+function firstOf<Item>(items: readonly Item[], kindOf: (item: Item, at: number) => string | null): string | null {
+  for (const [at, item] of items.entries()) {
+    const kind = kindOf(item, at);
+    if (kind !== null) return kind;
+  }
+  return null;
 }
 
 /**

@@ -1,69 +1,87 @@
+import { maskFormats } from "./mask-formats.ts";
 import { HAS_MEMBERS, maskMembers } from "./mask-json.ts";
 import { maskPairs, mayHoldPairs } from "./mask-pairs.ts";
-import { MASK, maskSecret } from "./mask-secret.ts";
-import { maskTokens } from "./mask-shapes.ts";
-import { isVisibleHeader } from "./mask-words.ts";
+import { MASK, Masking, type Tally } from "./mask-secret.ts";
+import { isVisibleHeader, secretKind } from "./mask-words.ts";
+import type { Viewer } from "./roles.ts";
 
 /**
- * What is shown in place of secrets to whoever may see an action but not use what it carries (hostile 6). Pure; never
- * throws; linear in the text; masking twice is masking once. What is stored and sent is never touched.
+ * What is shown in place of secrets to whoever may see an action but not use what it carries. Two rules. What has the
+ * **format** of a secret is hidden from everybody. What only has its **name** is hidden from the public; from whoever
+ * decides, only where it looks drawn at random: they have to see what they approve. Pure; never throws; linear in the
+ * text; masking twice is masking once. What is stored and sent is never touched. A `tally` counts what was hidden.
  */
 
-/** Texts inside texts: JSON in a string, a URL in a parameter. What lies deeper and may hold a secret is masked whole. */
+/** Texts inside texts: JSON in a string, a URL in a parameter. What lies deeper is not read by its names. */
 const NESTED_TEXTS_MAX = 4;
 
-/** The headers with every value masked but those that may be seen; and of these what has a secret's shape. */
-export function maskHeaders(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const entries = Object.entries(headers);
-  return Object.fromEntries(
-    entries.map(([name, value]) => [name, isVisibleHeader(name) ? maskText(value) : maskSecret(value)]),
-  );
+const NONE = (): Tally => ({ hidden: 0 });
+
+/** The headers, each value masked by its own name. */
+export function maskHeaders(
+  headers: Readonly<Record<string, string>>,
+  viewer: Viewer,
+  tally: Tally = NONE(),
+): Readonly<Record<string, string>> {
+  const masking = new Masking(viewer, tally);
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, maskHeader(name, value, masking)]));
+}
+
+/** Between the parts of a header: of a cookie, of credentials, of a list. */
+const HEADER_PART = /[^\s;,"]+/g;
+
+function maskHeader(name: string, value: string, masking: Masking): string {
+  if (isVisibleHeader(name)) return maskNested(value, masking, 0);
+  const kind = secretKind(name) ?? "header";
+  if (masking.viewer === "public") return value === "" ? value : masking.hide(value, kind);
+  return maskNested(value, masking, 0).replace(HEADER_PART, (part) => {
+    // `theme=dark` of a cookie, and not the padding of base64.
+    const start = /^[^=]*=(?!=|$)/.exec(part)?.[0].length ?? 0;
+    const secret = part.slice(start);
+    return masking.hidesNamed(secret) ? part.slice(0, start) + masking.hide(secret, kind) : part;
+  });
 }
 
 /** A JSON text, masked: JSON again, with everything that is no secret as it was written. */
-export function maskJsonText(json: string): string {
-  return maskMembers(json, (text) => maskNested(text, 1));
+export function maskJsonText(json: string, viewer: Viewer, tally: Tally = NONE()): string {
+  const masking = new Masking(viewer, tally);
+  return maskMembers(json, masking, (text) => maskNested(text, masking, 1));
 }
 
-/** How bytes that are no text are shown (decisions 4). */
+/** How bytes that are no text are shown. */
 const BYTES = '{"encoding":"base64","data":"';
 
 /** A target's answer as it is stored: like `maskJsonText`, and of bytes, into which nobody can look, nothing. */
-export function maskResponseText(json: string): string {
-  return json.startsWith(BYTES) ? `${BYTES}${MASK}"}` : maskJsonText(json);
+export function maskResponseText(json: string, viewer: Viewer, tally: Tally = NONE()): string {
+  return json.startsWith(BYTES) ? `${BYTES}${MASK}"}` : maskJsonText(json, viewer, tally);
 }
 
-/** `application/x-www-form-urlencoded`: the values of fields with a secret's name, and what has a secret's shape. */
-export function maskForm(form: string): string {
-  return maskWhole(form);
+/** `application/x-www-form-urlencoded`, or a URL, whole or relative: a space belongs to it. */
+export function maskUrl(url: string, viewer: Viewer, tally: Tally = NONE()): string {
+  const masking = new Masking(viewer, tally);
+  const bare = maskFormats(url, masking);
+  const inner = (nested: string) => maskNested(nested, masking, 1);
+  return mayHoldPairs(bare) ? maskPairs(bare, { isWhole: true, isQuoted: false }, masking, inner) : bare;
 }
 
-/** A URL, whole or relative: user info, the values of query parameters, and secrets by shape. The path is kept. */
-export function maskUrl(url: string): string {
-  return maskWhole(url);
+/** Any text: formats, and members and parameters with a secret's name where it holds some. */
+export function maskText(text: string, viewer: Viewer, tally: Tally = NONE()): string {
+  return maskNested(text, new Masking(viewer, tally), 0);
 }
 
-/** Any text: what has a secret's shape, and members and parameters with a secret's name where it holds some. */
-export function maskText(text: string): string {
-  return maskNested(text, 0);
-}
-
-/** A text that is one URL or form from end to end, spaces and all. */
-function maskWhole(text: string): string {
-  const tokens = maskTokens(text);
-  const inner = (nested: string) => maskNested(nested, 1);
-  return mayHoldPairs(tokens) ? maskPairs(tokens, { isWhole: true, isQuoted: false }, inner) : tokens;
-}
-
-/** `a:b@`. Nothing shorter has a shape. */
+/** `a:b@`. Nothing shorter holds a secret. */
 const SECRET_CHARS_MIN = 4;
 
-function maskNested(text: string, depth: number): string {
+function maskNested(text: string, masking: Masking, depth: number): string {
   if (text.length < SECRET_CHARS_MIN) return text;
   const hasMembers = HAS_MEMBERS.test(text);
-  if (depth > NESTED_TEXTS_MAX) return hasMembers || mayHoldPairs(text) ? maskSecret(text) : maskTokens(text);
-  const inner = (nested: string) => maskNested(nested, depth + 1);
-  const masked = maskTokens(hasMembers ? maskMembers(text, inner) : text);
+  if (depth > NESTED_TEXTS_MAX) {
+    // A request could be hidden from whoever decides by wrapping it often enough.
+    const isHidden = masking.viewer === "public" && (hasMembers || mayHoldPairs(text));
+    return isHidden ? masking.hide(text, "text") : maskFormats(text, masking);
+  }
+  const inner = (nested: string) => maskNested(nested, masking, depth + 1);
+  const masked = maskFormats(hasMembers ? maskMembers(text, masking, inner) : text, masking);
   // Quotes end a value only where members stand between them: elsewhere they may be part of a secret.
-  return mayHoldPairs(masked) ? maskPairs(masked, { isWhole: false, isQuoted: hasMembers }, inner) : masked;
+  return mayHoldPairs(masked) ? maskPairs(masked, { isWhole: false, isQuoted: hasMembers }, masking, inner) : masked;
 }

@@ -40,6 +40,20 @@ export function mayApproveWhenAsked(role: Role): boolean {
   return APPROVES_WHEN_ASKED[role];
 }
 
+/** Whether a person of the role may have secrets shown: whoever has to decide. */
+export function mayReveal(role: Role): boolean {
+  return mayDo(role, "approve");
+}
+
+/** For whom an action is masked: for anybody, or for somebody who has to see what they approve. */
+export const VIEWERS = ["public", "decider"] as const;
+export type Viewer = (typeof VIEWERS)[number];
+
+/** For whom it is masked where a caller of the role looks and does not see it whole. */
+export function viewerOf(role: Role): Viewer {
+  return mayDo(role, "approve") ? "decider" : "public";
+}
+
 /** Whether a key's `hold` puts what it sends by this method before a person. */
 export function isHeld(hold: Hold, method: string): boolean {
   return hold === "all" || (hold === "writes" && method !== "GET");

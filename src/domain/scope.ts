@@ -4,35 +4,35 @@ import { DomainError } from "./errors.ts";
 import { hasScope } from "./roles.ts";
 
 /** Who looks at an action, or wants it changed. */
-export type Viewer = Pick<Caller, "role" | "scope" | "keyId" | "actor" | "replaced">;
+export type Reader = Pick<Caller, "role" | "scope" | "keyId" | "actor" | "replaced">;
 /** Whose action it is. */
 export type Created = Pick<Action, "keyId" | "createdBy">;
 
-/** Which actions of the account a viewer sees whole. `own`: those that it created. */
-export function seesWholeOf({ role, scope = "own" }: Pick<Viewer, "role" | "scope">): "all" | "own" | "none" {
+/** Which actions of the account a reader sees whole. `own`: those that it created. */
+export function seesWholeOf({ role, scope = "own" }: Pick<Reader, "role" | "scope">): "all" | "own" | "none" {
   if (role === "owner") return "all";
   // Approvers decide and readers look on: both see secrets masked.
   if (!hasScope(role)) return "none";
   return scope === "account" ? "all" : "own";
 }
 
-/** Whether the viewer reads back what was sent as it was; everybody else sees it masked. The one place that decides it. */
-export function seesWhole(viewer: Viewer, action: Created): boolean {
-  const which = seesWholeOf(viewer);
-  return which === "all" || (which === "own" && isOwn(viewer, action));
+/** Whether the reader reads back what was sent as it was; everybody else sees it masked. The one place that decides it. */
+export function seesWhole(reader: Reader, action: Created): boolean {
+  const which = seesWholeOf(reader);
+  return which === "all" || (which === "own" && isOwn(reader, action));
 }
 
 /**
- * Whether the viewer may cancel or retry this one, or have its client ask a person about it, where its role lets it do so
+ * Whether the reader may cancel or retry this one, or have its client ask a person about it, where its role lets it do so
  * at all. The one place that decides it.
  */
-export function mayChange(viewer: Viewer, action: Created): boolean {
-  return !hasScope(viewer.role) || viewer.scope === "account" || isOwn(viewer, action);
+export function mayChange(reader: Reader, action: Created): boolean {
+  return !hasScope(reader.role) || reader.scope === "account" || isOwn(reader, action);
 }
 
-/** Throws `forbidden` where the viewer may not change the action, with what to do about it. */
-export function requireMayChange(viewer: Viewer, action: Created & Pick<Action, "id">): void {
-  if (mayChange(viewer, action)) return;
+/** Throws `forbidden` where the reader may not change the action, with what to do about it. */
+export function requireMayChange(reader: Reader, action: Created & Pick<Action, "id">): void {
+  if (mayChange(reader, action)) return;
   throw new DomainError(
     "forbidden",
     `Action ${action.id} was created by another key, and this key acts only on what it created. An owner can do it, or ` +
@@ -41,7 +41,7 @@ export function requireMayChange(viewer: Viewer, action: Created & Pick<Action, 
 }
 
 /** By its key, or by one that its key replaced; whoever has no key is told by its name. */
-function isOwn({ keyId, actor, replaced }: Viewer, action: Created): boolean {
+function isOwn({ keyId, actor, replaced }: Reader, action: Created): boolean {
   if (keyId === null) return action.keyId === "" && action.createdBy === actor;
   return action.keyId === keyId || replaced?.has(action.keyId) === true;
 }

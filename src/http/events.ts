@@ -1,5 +1,6 @@
 import { eventJson, positionText } from "../contract/events.ts";
 import type { Caller } from "../domain/caller.ts";
+import { type Viewer, viewerOf } from "../domain/roles.ts";
 import { seesWhole } from "../domain/scope.ts";
 import type { EventStream, Feed } from "../events/feed.ts";
 import type { Log } from "../ports/log.ts";
@@ -107,16 +108,14 @@ function sourceOf(
   };
 }
 
-/** The texts of a page, whole and masked, as far as somebody has asked for them. */
-interface MadeTexts {
-  readonly whole: Map<ToldChange, Promise<string>>;
-  readonly masked: Map<ToldChange, Promise<string>>;
-}
+/** How much of an action a caller sees. */
+type Sight = "whole" | Viewer;
+type Texts = Map<ToldChange, Promise<string>>;
 
-/** The text of a change is made once for all who see it whole, and once for all who see it masked. */
+/** The text of a change is made once for all who see the same of it. */
 function createTexts(show: Show) {
-  const made = new WeakMap<readonly ToldChange[], MadeTexts>();
-  const make = (caller: Caller, changes: readonly ToldChange[], texts: Map<ToldChange, Promise<string>>) => {
+  const made = new WeakMap<readonly ToldChange[], Record<Sight, Texts>>();
+  const make = (caller: Caller, changes: readonly ToldChange[], texts: Texts) => {
     const missing = changes.filter((change) => !texts.has(change));
     const ready = allReadyFor(
       caller,
@@ -130,13 +129,21 @@ function createTexts(show: Show) {
     }
   };
   return async (caller: Caller, changes: readonly ToldChange[]): Promise<string> => {
-    const texts: MadeTexts = made.get(changes) ?? { whole: new Map(), masked: new Map() };
+    const texts: Record<Sight, Texts> = made.get(changes) ?? {
+      whole: new Map(),
+      public: new Map(),
+      decider: new Map(),
+    };
     made.set(changes, texts);
     const whole = new Set(changes.filter(({ action }) => seesWhole(caller, action)));
-    const masked = changes.filter((change) => !whole.has(change));
+    const masked = texts[viewerOf(caller.role)];
     make(caller, [...whole], texts.whole);
-    make(caller, masked, texts.masked);
-    const all = changes.flatMap((change) => (whole.has(change) ? texts.whole : texts.masked).get(change) ?? []);
+    make(
+      caller,
+      changes.filter((change) => !whole.has(change)),
+      masked,
+    );
+    const all = changes.flatMap((change) => (whole.has(change) ? texts.whole : masked).get(change) ?? []);
     return (await Promise.all(all)).join("");
   };
 }

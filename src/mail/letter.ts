@@ -49,10 +49,11 @@ export function decidedLetter(mail: DecidedMail): Letter {
   const { action, decision, actor, reason, at, receiptUrl } = mail;
   const request = mailRequest(action);
   const subject = `Re: ${approvalSubject(request)}`;
-  const sentence = `${decision === "approved" ? "Approved" : "Rejected"} by ${visibleText(who(maskedActor(actor)))}`;
+  const actorName = visibleText(who(maskedActor(actor, "decider")));
+  const sentence = `${decision === "approved" ? "Approved" : "Rejected"} by ${actorName}`;
   const facts = [
     ["At", moment(at)],
-    ...(reason === null ? [] : [["Reason", visibleText(maskText(reason))] as const]),
+    ...(reason === null ? [] : [["Reason", visibleText(maskText(reason, "decider"))] as const]),
     ["Action", action.id],
   ] as const;
   const text = [

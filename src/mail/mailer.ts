@@ -22,7 +22,7 @@ export async function createMailer(deps: MailerDeps): Promise<Mailer> {
   const give = await createMailgun(settings, sender, userAgent);
   return {
     async send(asked, limits) {
-      const mail = { ...asked, action: await maskOneAhead(asked.action) };
+      const mail = { ...asked, action: await maskOneAhead(asked.action, "decider") };
       const letter = mail.event === "approval" ? approvalLetter(mail, linkManner) : decidedLetter(mail);
       const message = {
         ...letter,

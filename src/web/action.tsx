@@ -3,7 +3,7 @@ import { maskedEntry } from "../contract/masked.ts";
 import { type Action, nextRetryAt } from "../domain/action.ts";
 import type { DecisionContext } from "../domain/decision-facts.ts";
 import type { Pause } from "../domain/pause.ts";
-import type { Role } from "../domain/roles.ts";
+import { mayReveal, type Role } from "../domain/roles.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import { Act } from "./act.tsx";
 import { Answer } from "./answer.tsx";
@@ -11,11 +11,11 @@ import { Code } from "./code.tsx";
 import { lastDecision } from "./decided.ts";
 import { WhatIsAsked } from "./decision-facts.tsx";
 import { Foreign } from "./foreign.tsx";
-import { Button, FormToken } from "./form.tsx";
 import { Who } from "./happening.tsx";
+import { HiddenValues, RevealForm } from "./hidden.tsx";
 import { History } from "./history.tsx";
 import { Layout } from "./layout.tsx";
-import { ACTIONS_PATH, actionPath, listPath } from "./list-path.ts";
+import { ACTIONS_PATH, listPath } from "./list-path.ts";
 import { ActionFacts, type ActionFactsProps } from "./action-facts.tsx";
 import { StatusChip, Time } from "./parts.tsx";
 import { PausedNotice } from "./pauses.tsx";
@@ -33,8 +33,6 @@ export interface ActionProps {
   readonly role: Role;
   /** What is to be known of a held one; null: there is nothing to decide. */
   readonly context: DecisionContext | null;
-  /** Whether the visitor may see what is masked here. */
-  readonly isWhole: boolean;
   /** What keeps it from being sent now, if it waits to be. */
   readonly pause: Pause | null;
   /** Path of the receipt page. */
@@ -48,15 +46,15 @@ export interface ActionProps {
 
 /** Everything about one action, masked, and what can be done with it. What may change is a part that scripts reload. */
 export function actionPage(props: ActionProps): string {
-  const { timeline, visitor, isWhole, now, receiptUrl } = props;
-  const action = shown(props.action);
+  const { timeline, visitor, role, now, receiptUrl } = props;
+  const action = shown(props.action, "decider");
   // Nobody decides on what they have not come past: a held request comes first, else what was answered.
   const isHeld = action.status === "awaiting_approval";
   const isRejected = lastDecision(timeline)?.type === "rejected";
   const isPaused = action.status === "pending" && props.pause !== null;
   const request = (
     <RequestView action={action} isAsked={isHeld}>
-      {isWhole ? <RevealForm {...props} /> : null}
+      {mayReveal(role) && !isHeld ? <RevealForm id={action.id} visitor={visitor} /> : null}
     </RequestView>
   );
   const answer = (
@@ -79,6 +77,7 @@ export function actionPage(props: ActionProps): string {
           {isPaused && props.pause !== null ? <PausedNotice pause={props.pause} /> : null}
         </div>
       </div>
+      {isHeld ? <HiddenValues action={action} visitor={visitor} /> : null}
       {props.context === null ? null : <WhatIsAsked action={props.action} context={props.context} />}
       {isHeld ? request : answer}
       <div id="act" data-live="">
@@ -88,7 +87,7 @@ export function actionPage(props: ActionProps): string {
         <Scale timeline={timeline} now={now} />
       </div>
       <div id="told" data-live="">
-        <History timeline={timeline.map(maskedEntry)} />
+        <History timeline={timeline.map((entry) => maskedEntry(entry, "decider"))} />
       </div>
       {isHeld ? answer : request}
       <div id="facts" data-live="">
@@ -102,18 +101,6 @@ export function actionPage(props: ActionProps): string {
 /** Whether an attempt may have been received without anybody knowing. */
 export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
   return timeline.some(({ happening }) => happening.type === "attempt" && happening.outcome === "unknown");
-}
-
-/** A page of its own: what is secret never stands in this one. */
-function RevealForm({ action, visitor }: Pick<ActionProps, "action" | "visitor">) {
-  return (
-    <form method="post" action={`${actionPath(action.id)}/reveal`}>
-      <FormToken visitor={visitor} />
-      <div class="buttons">
-        <Button look="plain">Show secrets</Button>
-      </div>
-    </form>
-  );
 }
 
 /** Of a held one the facts are told above. */

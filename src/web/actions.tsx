@@ -68,30 +68,32 @@ function sentenceOf(problems: readonly Issue[]): string {
 function Rows({ actions, now, pauseOf }: Pick<ActionsProps, "actions" | "now" | "pauseOf">) {
   return (
     <ol id="actions" class="rows card" data-live="items">
-      {actions.map(shown).map((action) => (
-        <li class="row action" id={action.id}>
-          <div class="what">
-            <a class="row-link" href={actionPath(action.id)} data-item="">
-              {action.method} <Foreign text={action.host} />
-            </a>
-            <Glimpse text={pathOf(action)} />
-            <span class="quiet small">
-              by <Foreign text={actorWords(maskedActor(action.createdBy)).name} />
-            </span>
-          </div>
-          <div class="meta">
-            <StatusChip status={action.status} />
-            {action.status === "pending" && pauseOf(action) !== null ? <Chip tone="wait">Paused</Chip> : null}
-            <span class="quiet small">
-              {`${action.attempts} of ${action.retries}`}
-              <span class="word">{action.retries === 1 ? " attempt" : " attempts"}</span>
-            </span>
-            <span class="age quiet small">
-              <Ago at={action.createdAt} now={now} />
-            </span>
-          </div>
-        </li>
-      ))}
+      {actions
+        .map((action) => shown(action, "decider"))
+        .map((action) => (
+          <li class="row action" id={action.id}>
+            <div class="what">
+              <a class="row-link" href={actionPath(action.id)} data-item="">
+                {action.method} <Foreign text={action.host} />
+              </a>
+              <Glimpse text={pathOf(action)} />
+              <span class="quiet small">
+                by <Foreign text={actorWords(maskedActor(action.createdBy, "decider")).name} />
+              </span>
+            </div>
+            <div class="meta">
+              <StatusChip status={action.status} />
+              {action.status === "pending" && pauseOf(action) !== null ? <Chip tone="wait">Paused</Chip> : null}
+              <span class="quiet small">
+                {`${action.attempts} of ${action.retries}`}
+                <span class="word">{action.retries === 1 ? " attempt" : " attempts"}</span>
+              </span>
+              <span class="age quiet small">
+                <Ago at={action.createdAt} now={now} />
+              </span>
+            </div>
+          </li>
+        ))}
     </ol>
   );
 }

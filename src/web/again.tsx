@@ -19,7 +19,7 @@ export interface AgainProps {
 
 /** Asks before the same request is made as a new action, and says what differs from a retry. */
 export function againPage({ visitor, isUnknown, problem, ...props }: AgainProps): string {
-  const action = shown(props.action);
+  const action = shown(props.action, "decider");
   return render(
     <Layout title={`Send again: ${action.method} ${action.host}`} place="Actions" visitor={visitor}>
       <div class="head">

@@ -6,6 +6,7 @@ import { REASON_CHARS_MAX } from "../domain/limits.ts";
 import { visibleText } from "../domain/visible.ts";
 import { WhatIsAsked } from "./decision-facts.tsx";
 import { Button, Field, FormToken } from "./form.tsx";
+import { HiddenValues } from "./hidden.tsx";
 import { Layout } from "./layout.tsx";
 import { Notice, Time } from "./parts.tsx";
 import { render } from "./render.ts";
@@ -28,7 +29,7 @@ export interface ConfirmProps {
 /** What an approval link opens: the exact request, masked, and two buttons of one size, first the one of the link. */
 export function confirmPage(props: ConfirmProps): string {
   const { expiresAt, decision } = props;
-  const action = shown(props.action);
+  const action = shown(props.action, "decider");
   const verb = decision === "approve" ? "Approve" : "Reject";
   return render(
     <Layout title={`${verb} a request?`} isAlone>
@@ -36,6 +37,7 @@ export function confirmPage(props: ConfirmProps): string {
         <p class="quiet small">Approval</p>
         <h1>{verb} this request?</h1>
         <p>{waitingWords(action)}</p>
+        <HiddenValues action={action} />
       </div>
       <WhatIsAsked
         action={props.action}
@@ -63,18 +65,21 @@ export interface DecisionFormProps {
   readonly run?: number;
   /** Where it is sent; to the page that it stands on unless it is said. */
   readonly path?: string;
+  /** What of the request does not stand above the buttons; left out: all of it does. */
+  readonly unread?: string | null | undefined;
   /** What is decided on, for the questions of the keys, and where one page has several such forms. */
   readonly about?: Pick<Action, "id" | "method" | "host">;
 }
 
 /** The two buttons, and a word with them. */
-export function DecisionForm({ reason = "", main = "approve", visitor, run, path, about }: DecisionFormProps) {
+export function DecisionForm(props: DecisionFormProps) {
+  const { reason = "", main = "approve", visitor, run, path, unread = null, about } = props;
   const call = about === undefined ? "" : `${about.method} ${visibleText(about.host)}`;
   const hotkeyOf = (key: "a" | "x", verb: string) =>
     about === undefined ? {} : { hotkey: { key, question: `${verb} ${call}?` } };
   const approve = (
     <Button name="decision" value="approve" look={main === "approve" ? "main" : "plain"} {...hotkeyOf("a", "Approve")}>
-      Approve
+      {unread === null ? "Approve" : `Approve, with ${unread} not shown`}
     </Button>
   );
   const reject = (

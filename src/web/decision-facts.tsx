@@ -29,7 +29,9 @@ export interface DecisionFactListProps extends Pick<DecisionFacts, "facts"> {
 
 /** What is told to whoever decides, a row each. */
 export function DecisionFactList({ facts, rows = [] }: DecisionFactListProps) {
-  return <Facts rows={[...facts.map((fact) => [fact.label, valueOf(fact)] as const), ...rows]} />;
+  // How much is hidden stands above it, with the way to see it (`HiddenValues`).
+  const told = facts.filter(({ name }) => name !== "hidden");
+  return <Facts rows={[...told.map((fact) => [fact.label, valueOf(fact)] as const), ...rows]} />;
 }
 
 export interface WhatIsAskedProps extends Pick<DecisionFactListProps, "rows"> {

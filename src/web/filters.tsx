@@ -128,7 +128,7 @@ function Creator({ keys, chosen }: Pick<FiltersProps, "keys"> & { readonly chose
       <select id="created_by" name="created_by">
         <option value="">Anybody</option>
         {keys.map(({ id, name, last4 }) => (
-          <option value={id} selected={chosen === id}>{`${maskText(name)} (…${last4})`}</option>
+          <option value={id} selected={chosen === id}>{`${maskText(name, "decider")} (…${last4})`}</option>
         ))}
       </select>
     </div>

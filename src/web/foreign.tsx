@@ -40,23 +40,19 @@ const GLIMPSE_CHARS = 240;
 /** More than this stands in a window of its own: all of it is there, and the page can still be passed. */
 const LINES_OPEN_MAX = 150;
 const CHARS_OPEN_MAX = 16_000;
-/** In the inbox every window is low. What is not longer than this fits it, on a phone too. */
-const LINES_LOW_MAX = 6;
-const CHARS_LOW_MAX = 200;
 
 export interface ForeignBlockProps {
   /** What it is, for whoever hears the page. */
   readonly label: string;
   readonly text: string;
-  /** It stands among others, and none may be much higher than the next. */
-  readonly isLow?: boolean;
+  /** It has no window, however long it is: somebody has to decide on all of it. */
+  readonly isOpen?: boolean;
 }
 
 /** Many lines. A window that scrolls can be reached by keys (WCAG 2.1.1). */
-export function ForeignBlock({ label, text, isLow = false }: ForeignBlockProps) {
+export function ForeignBlock({ label, text, isOpen = false }: ForeignBlockProps) {
   const lines = text.split("\n").length;
-  const isLong = text.length > CHARS_OPEN_MAX || lines > LINES_OPEN_MAX;
-  const scrolls = isLong || (isLow && (text.length > CHARS_LOW_MAX || lines > LINES_LOW_MAX));
+  const isLong = !isOpen && (text.length > CHARS_OPEN_MAX || lines > LINES_OPEN_MAX);
   const classes = ["code", isLong ? "long" : "", text.length > WORDS_ALONE_CHARS_MAX ? "in-order" : ""];
   return (
     <>
@@ -65,7 +61,7 @@ export function ForeignBlock({ label, text, isLow = false }: ForeignBlockProps) 
         dir="ltr"
         role="group"
         aria-label={label}
-        tabindex={scrolls ? 0 : undefined}
+        tabindex={isLong ? 0 : undefined}
       >
         {escaped(text, true)}
       </pre>

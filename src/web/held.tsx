@@ -3,6 +3,7 @@ import type { Action } from "../domain/action.ts";
 import type { DecisionContext } from "../domain/decision-facts.ts";
 import { DecisionForm } from "./confirm.tsx";
 import { WhatIsAsked } from "./decision-facts.tsx";
+import { HiddenValues } from "./hidden.tsx";
 import { Layout } from "./layout.tsx";
 import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";
@@ -22,7 +23,7 @@ export interface HeldProps {
 
 /** One request of the inbox, whole but for its secrets, and the decision on it. */
 export function heldPage({ visitor, context, problem, reason, ...props }: HeldProps): string {
-  const action = shown(props.action);
+  const action = shown(props.action, "decider");
   return render(
     <Layout title={`Approve ${action.method} ${action.host}?`} place="Approvals" visitor={visitor} follows={action.id}>
       <div class="head">
@@ -31,6 +32,7 @@ export function heldPage({ visitor, context, problem, reason, ...props }: HeldPr
         </p>
         <h1>Approve this request?</h1>
         <p>{waitingWords(action)}</p>
+        <HiddenValues action={action} visitor={visitor} />
       </div>
       <WhatIsAsked action={props.action} context={context} />
       <RequestView action={action} isAsked />

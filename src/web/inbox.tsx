@@ -8,10 +8,13 @@ import { type DecisionContext, NO_CONTEXT } from "../domain/decision-facts.ts";
 import type { Requester } from "../domain/requester.ts";
 import { type Decided, lastDecision } from "./decided.ts";
 import { DecisionForm } from "./confirm.tsx";
+import { cutText } from "./cut.ts";
 import { DecisionFactList, Risks } from "./decision-facts.tsx";
 import { Foreign } from "./foreign.tsx";
 import { By } from "./happening.tsx";
+import { HiddenValues } from "./hidden.tsx";
 import { EVERYTHING, Layout } from "./layout.tsx";
+import { setOut } from "./json-text.ts";
 import { Ago, Notice } from "./parts.tsx";
 import { render } from "./render.ts";
 import { RequestParts } from "./request.tsx";
@@ -124,11 +127,15 @@ interface HeldProps {
   readonly now: Date;
 }
 
+/** Of a body so much stands in a card, without a window in which the rest could be overlooked. */
+const BODY_SHOWN = { lines: 12, chars: 800 };
+
 /** One request: who asks for what, since when, what is risky about it, all of it, and the two buttons. */
 function Held({ context, visitor, now, ...props }: HeldProps) {
-  const action = shown(props.action);
+  const action = shown(props.action, "decider");
   const { facts, risks } = factsOf(props.action, context, "");
   const path = `/approvals/${action.id}`;
+  const cut = action.body === null ? null : cutText(setOut(action.body), BODY_SHOWN);
   return (
     <li id={action.id} class="card held">
       <div class="stack">
@@ -142,15 +149,16 @@ function Held({ context, visitor, now, ...props }: HeldProps) {
         </p>
         {action.run === 1 && action.callback === null ? null : <p class="small">{waitingWords(action)}</p>}
         <Risks risks={risks} />
+        <HiddenValues action={action} visitor={visitor} />
       </div>
       <div class="asked" data-asked="">
         <DecisionFactList facts={facts} />
-        <RequestParts action={action} isLow isAsked />
+        <RequestParts action={action} isAsked cut={cut === null ? undefined : { ...cut, path }} />
       </div>
       <p class="notice notice-wait" data-gone="" hidden>
         Somebody has decided on this meanwhile.
       </p>
-      <DecisionForm visitor={visitor} run={action.run} path={path} about={action} />
+      <DecisionForm visitor={visitor} run={action.run} path={path} unread={cut?.rest} about={action} />
     </li>
   );
 }
@@ -169,7 +177,7 @@ function Empty() {
 /** Tells what was decided, whoever was first. */
 function Outcome({ outcome }: { readonly outcome: InboxOutcome }) {
   const { action, timeline, receiptUrl } = outcome;
-  const decided = lastDecision(timeline.map(maskedEntry));
+  const decided = lastDecision(timeline.map((entry) => maskedEntry(entry, "decider")));
   if (decided === null) return null;
   return (
     <Notice tone={decided.type === "approved" ? "good" : "wait"}>

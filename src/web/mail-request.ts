@@ -1,6 +1,7 @@
 import type { Action, HttpMethod } from "../domain/action.ts";
 import { MAIL_PART_BYTES_MAX } from "../domain/limits.ts";
 import { sizeWords } from "../domain/size.ts";
+import { cutAt } from "./cut.ts";
 import { setOut } from "./json-text.ts";
 import { shown } from "./shown.ts";
 
@@ -26,7 +27,7 @@ export interface MailRequest {
 }
 
 export function mailRequest(action: Action): MailRequest {
-  const { method, host, url, headers, body } = shown(action);
+  const { method, host, url, headers, body } = shown(action, "decider");
   const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
   return {
     method,
@@ -43,7 +44,9 @@ function partOf(text: string): MailPart {
   if (bytes.length <= MAIL_PART_BYTES_MAX) return { lines: text.split("\n"), note: null };
   // The decoder leaves out the character that was cut in two.
   const start = new TextDecoder().decode(bytes.subarray(0, MAIL_PART_BYTES_MAX), { stream: true });
-  return { lines: start.split("\n"), note: CUT };
+  const { shown: beginning, rest } = cutAt(text, start.length);
+  return {
+    lines: beginning.split("\n"),
+    note: `Cut here, after 2 kB. Not in this mail: ${rest}. Read all of it behind the links.`,
+  };
 }
-
-const CUT = "Cut here, after 2 kB: all of it stands behind the details.";

@@ -82,7 +82,7 @@ function Row({ entry }: { readonly entry: ShownNotification }) {
           <b>{owed.kind === "mail" ? mailName(owed.event) : owed.event}</b> <Chip tone={tone}>{word}</Chip>
         </p>
         <p class="line">
-          <Foreign text={owed.kind === "mail" ? maskText(owed.target) : maskUrl(owed.target)} />
+          <Foreign text={owed.kind === "mail" ? maskText(owed.target, "decider") : maskUrl(owed.target, "decider")} />
         </p>
         <p class="quiet small">
           <Time at={createdAt} />, {attempts === 0 ? "not tried yet" : counted(attempts, "attempt")}
@@ -98,7 +98,7 @@ function Row({ entry }: { readonly entry: ShownNotification }) {
         </p>
         {lastError === null || status === "delivered" ? null : (
           <p class="small reason">
-            <Foreign text={maskText(lastError)} />
+            <Foreign text={maskText(lastError, "decider")} />
           </p>
         )}
       </div>

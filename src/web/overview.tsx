@@ -101,7 +101,7 @@ function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; 
                 <HostLink host={host} />
               </p>
               <p class="small reason">
-                <Foreign text={maskText(lastError)} />{" "}
+                <Foreign text={maskText(lastError, "decider")} />{" "}
                 <span class="quiet">{`${sentenceCase(agoWords(now.getTime() - lastFailedAt.getTime()))}.`}</span>
               </p>
             </div>

@@ -22,7 +22,7 @@ export interface ReceiptProps {
 
 /** The page of one action for whoever has its link (spec "Receipt page"): what was asked, done and answered, masked. */
 export function receiptPage(props: ReceiptProps): string {
-  const action = shown(props.action);
+  const action = shown(props.action, "public");
   return render(
     <Layout title={`${action.method} ${action.host}`} isAlone>
       <div class="head">
@@ -35,7 +35,7 @@ export function receiptPage(props: ReceiptProps): string {
         {action.status === "awaiting_approval" ? <p class="quiet on-screen">{howToDecide(action)}</p> : null}
       </div>
       <ActionFacts action={action} />
-      <History timeline={props.timeline.map(maskedEntry)} />
+      <History timeline={props.timeline.map((entry) => maskedEntry(entry, "public"))} />
       <RequestView action={action} />
       <Answer action={action} />
       <p class="foot">Secrets in it are shown as ••••.</p>

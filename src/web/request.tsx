@@ -2,6 +2,7 @@
 import type { Child } from "hono/jsx";
 import type { Action } from "../domain/action.ts";
 import { normalTarget } from "../domain/normal-target.ts";
+import type { CutText } from "./cut.ts";
 import { Foreign, ForeignBlock } from "./foreign.tsx";
 import { setOut } from "./json-text.ts";
 import { Table } from "./parts.tsx";
@@ -12,6 +13,8 @@ export interface RequestViewProps {
   readonly isAsked?: boolean;
   /** A receipt never tells where news goes to: the path of a callback may be a secret. */
   readonly tellsCallback?: boolean;
+  /** All of its body stands open, without a window: whoever decides comes past it. */
+  readonly isWhole?: boolean;
   /** Stands below it. */
   readonly children?: Child;
 }
@@ -20,25 +23,33 @@ export interface RequestViewProps {
  * The request of an action, whole: the words of whoever asked, in a frame that nothing of ours stands in. The action is
  * masked by now (`shown`); what is sent is the same with its secrets.
  */
-export function RequestView({ action, isAsked = false, tellsCallback = false, children }: RequestViewProps) {
+export function RequestView({
+  action,
+  isAsked = false,
+  tellsCallback = false,
+  isWhole = isAsked,
+  children,
+}: RequestViewProps) {
   return (
     <section class="card" aria-labelledby="request" data-asked={isAsked ? "" : undefined}>
       <div>
         <h2 id="request">Request</h2>
         {isAsked ? <p class="quiet small">Written by whoever asked, and sent as it stands here.</p> : null}
       </div>
-      <RequestParts action={action} isAsked={isAsked} tellsCallback={tellsCallback} />
+      <RequestParts action={action} isAsked={isAsked} tellsCallback={tellsCallback} isWhole={isWhole} />
       {children}
     </section>
   );
 }
 
-interface RequestPartsProps extends Pick<RequestViewProps, "action" | "isAsked" | "tellsCallback"> {
-  readonly isLow?: boolean;
+interface RequestPartsProps extends Pick<RequestViewProps, "action" | "isAsked" | "tellsCallback" | "isWhole"> {
+  /** The beginning of its body alone is shown, and where the rest is. */
+  readonly cut?: (CutText & { readonly path: string }) | undefined;
 }
 
 /** Its parts, one below the other, for whatever frame they stand in. */
-export function RequestParts({ action, isLow = false, isAsked = false, tellsCallback = false }: RequestPartsProps) {
+export function RequestParts(props: RequestPartsProps) {
+  const { action, cut, isAsked = false, tellsCallback = false, isWhole = false } = props;
   const { headers, body, callback } = action;
   const names = Object.keys(headers ?? {});
   return (
@@ -68,12 +79,7 @@ export function RequestParts({ action, isLow = false, isAsked = false, tellsCall
       {body === null ? (
         <p class="quiet">No body is sent.</p>
       ) : (
-        <div class="stack">
-          <h3>
-            Body <span class="aside">JSON</span>
-          </h3>
-          <ForeignBlock label="Body of the request" text={setOut(body)} isLow={isLow} />
-        </div>
+        <Body json={body} cut={cut} isOpen={isWhole || cut !== undefined} />
       )}
       {callback === null || !tellsCallback ? null : (
         <div class="stack">
@@ -84,6 +90,27 @@ export function RequestParts({ action, isLow = false, isAsked = false, tellsCall
         </div>
       )}
     </>
+  );
+}
+
+interface BodyProps extends Pick<RequestPartsProps, "cut"> {
+  readonly json: string;
+  readonly isOpen: boolean;
+}
+
+function Body({ json, cut, isOpen }: BodyProps) {
+  return (
+    <div class="stack">
+      <h3>
+        Body <span class="aside">JSON</span>
+      </h3>
+      <ForeignBlock label="Body of the request" text={cut?.shown ?? setOut(json)} isOpen={isOpen} />
+      {typeof cut?.rest === "string" ? (
+        <p class="notice notice-wait">
+          <b>{cut.rest} below.</b> <a href={cut.path}>Read the whole request</a>
+        </p>
+      ) : null}
+    </div>
   );
 }
 

@@ -2,6 +2,7 @@
 import type { Action } from "../domain/action.ts";
 import { sentUrl } from "../domain/sent-url.ts";
 import { Answer } from "./answer.tsx";
+import { DecisionForm } from "./confirm.tsx";
 import { Layout } from "./layout.tsx";
 import { actionPath } from "./list-path.ts";
 import { Notice } from "./parts.tsx";
@@ -11,6 +12,7 @@ import type { Visitor } from "./visitor.ts";
 
 /** Request and answer as they are, for whoever may see secrets and has asked to. No address leads here. */
 export function revealedPage({ action, visitor }: { readonly action: Action; readonly visitor: Visitor }): string {
+  const isHeld = action.status === "awaiting_approval";
   return render(
     <Layout title={`Secrets of ${action.method} ${action.host}`} place="Actions" visitor={visitor}>
       <div class="head">
@@ -22,8 +24,14 @@ export function revealedPage({ action, visitor }: { readonly action: Action; rea
         </h1>
       </div>
       <Notice tone="wait">Secrets are shown as they are. They are gone when you leave this page.</Notice>
-      <RequestView action={{ ...action, url: sentUrl(action.url) }} />
+      <RequestView action={{ ...action, url: sentUrl(action.url) }} tellsCallback={isHeld} isWhole={isHeld} />
       <Answer action={action} />
+      {isHeld ? (
+        <section class="card" aria-labelledby="decision">
+          <h2 id="decision">Your decision</h2>
+          <DecisionForm visitor={visitor} run={action.run} path={actionPath(action.id)} about={action} />
+        </section>
+      ) : null}
     </Layout>,
   );
 }

@@ -1,12 +1,13 @@
-import { maskedAction } from "../contract/masked.ts";
+import { maskedAction, maskedWith } from "../contract/masked.ts";
 import { maskUrl } from "../domain/mask.ts";
 import type { Action } from "../domain/action.ts";
+import type { Viewer } from "../domain/roles.ts";
 import { sentUrl } from "../domain/sent-url.ts";
 import { setOut } from "./json-text.ts";
 
 /** An action as people may see it: masked, and its URL as it is sent. Every page begins with it (hostile 6 and 7). */
-export function shown(action: Action): Action {
-  return { ...maskedAction(action), url: maskUrl(sentUrl(action.url)) };
+export function shown(action: Action, viewer: Viewer): Action {
+  return maskedWith(maskedAction(action, viewer), { url: maskUrl(sentUrl(action.url), viewer) });
 }
 
 /** What of a shown URL stands behind its host. */

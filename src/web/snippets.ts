@@ -1,7 +1,7 @@
 import { maskedAction } from "../contract/masked.ts";
 import type { Action } from "../domain/action.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../domain/limits.ts";
-import { MASK } from "../domain/mask-secret.ts";
+import { MASK, MASK_PATTERN } from "../domain/mask-secret.ts";
 import { keyHeader } from "./key-words.ts";
 import { setOut } from "./json-text.ts";
 
@@ -16,9 +16,10 @@ export interface Snippet {
  * for a command.
  */
 export function createSnippets(action: Action, baseUrl: string): readonly Snippet[] | null {
-  const shown = maskedAction(action);
   // Of a long one not even the beginning is looked at.
-  if ((shown.body?.length ?? 0) > SNIPPET_CHARS_MAX) return null;
+  if ((action.body?.length ?? 0) > SNIPPET_CHARS_MAX) return null;
+  // Commands are pasted anywhere: they hold no more than a receipt does.
+  const shown = maskedAction({ ...action, result: null }, "public");
   const json = createText(shown);
   if (json.length > SNIPPET_CHARS_MAX) return null;
   const url = `${baseUrl}/v1/actions`;
@@ -58,8 +59,6 @@ function inTemplate(text: string): string {
 
 /** What stands in place of a secret. */
 const PLACEHOLDER = "YOUR_SECRET";
-/** A mask, and the tail that it may show. */
-const MASKED = /••••[^\s"'&,;/<>\\]{0,4}/g;
 
 /** The body of the create, as a JSON text that may stand in quotes of any language: no quote of theirs is in it. */
 function createText(action: Action): string {
@@ -75,7 +74,7 @@ function createText(action: Action): string {
     ["callback", action.callback === null ? null : jsonOf(action.callback)],
     ["notify", action.notifyEmail === null ? null : jsonOf({ email: action.notifyEmail })],
   ].flatMap(([name, text]) => (text === null ? [] : [`"${name}":${text}`]));
-  return inAnyQuotes(setOut(`{${members.join(",")}}`).replaceAll(MASKED, PLACEHOLDER));
+  return inAnyQuotes(setOut(`{${members.join(",")}}`).replaceAll(MASK_PATTERN, PLACEHOLDER));
 }
 
 function jsonOf(value: unknown): string {

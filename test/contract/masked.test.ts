@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { callbackJson } from "../../src/contract/callback.ts";
-import { maskedAction, maskedEntry } from "../../src/contract/masked.ts";
+import { hiddenValues, maskedAction, maskedEntry } from "../../src/contract/masked.ts";
 import { timelineJson } from "../../src/contract/timeline.ts";
 import { actionJson } from "../../src/contract/view.ts";
 import type { Result } from "../../src/domain/action.ts";
@@ -23,8 +23,8 @@ const SECRETS = anAction({
   url: "https://ann:canary-login@api.example.com/orders?token=canary-query&page=2",
   body: '{"password":"canary-body","max_tokens":12345678901234567890,"one":1.0}',
   headers: { Authorization: "Bearer canary-header-0123", Accept: "text/plain", "X-Plan": "canary-plan" },
-  dedupe: "sk_live_canary_dedupe",
-  idempotencyKey: "ghp_canary0idempotency",
+  dedupe: "sk_live_canary0Dedupe1x9Kq2Lm8",
+  idempotencyKey: "ghp_canary0Idempotency1x9Kq2Lm8Vb3Zt7Rw4Yp",
   callback: "https://app.example.com/done?key=canary-callback",
   result: REFUSED,
 });
@@ -36,22 +36,32 @@ const NOTIFIED = { event: "action.failed", delivered: false, attempts: 6, error:
 
 describe("a masked action", () => {
   test("shows all that it shows whole, but for its secrets", () => {
-    const masked = { session_token: "••••", big: Number("12345678901234567890"), one: 1 };
-    expect(shownOf(maskedAction(SECRETS))).toEqual({
+    const masked = { session_token: "••••(session,15-chars)", big: Number("12345678901234567890"), one: 1 };
+    expect(shownOf(maskedAction(SECRETS, "public"))).toEqual({
       ...shownOf(SECRETS),
-      url: "https://••••@api.example.com/orders?token=••••&page=2",
-      body: { password: "••••", max_tokens: Number("12345678901234567890"), one: 1 },
-      headers: { Authorization: "••••0123", Accept: "text/plain", "X-Plan": "••••" },
-      dedupe: "••••dupe",
-      idempotency_key: "••••ency",
-      callback: "https://app.example.com/done?key=••••",
+      url: "https://••••(password,12-chars)@api.example.com/orders?token=••••(token,12-chars)&page=2",
+      body: { password: "••••(password,11-chars)", max_tokens: Number("12345678901234567890"), one: 1 },
+      headers: {
+        Authorization: "••••(credentials,25-chars,…0123)",
+        Accept: "text/plain",
+        "X-Plan": "••••(header,11-chars)",
+      },
+      dedupe: "••••(Stripe-key,30-chars,…2Lm8)",
+      idempotency_key: "••••(GitHub-token,42-chars,…w4Yp)",
+      callback: "https://app.example.com/done?key=••••(key,15-chars)",
       response_body: masked,
       error: { ...shownOf(SECRETS).error, response_body: masked },
     });
   });
 
+  test("says how many values are hidden, of the answer none, and for whoever decides fewer", () => {
+    expect(hiddenValues(maskedAction(SECRETS, "public"))).toBe(8);
+    expect(hiddenValues(maskedAction(SECRETS, "decider"))).toBe(2);
+    expect(hiddenValues(SECRETS)).toBe(0);
+  });
+
   test("keeps its numbers as they were written", () => {
-    const text = actionJson(maskedAction(SECRETS), { now: NOON, receiptUrl: RECEIPT });
+    const text = actionJson(maskedAction(SECRETS, "public"), { now: NOON, receiptUrl: RECEIPT });
     expect(text).toContain('"max_tokens":12345678901234567890,"one":1.0}');
     expect(text.split('"big":12345678901234567890,"one":1.0}')).toHaveLength(3);
     expect(text).not.toContain("canary");
@@ -59,9 +69,9 @@ describe("a masked action", () => {
 
   test("is what it was where there is nothing to hide, and the stored one is never touched", () => {
     const plain = anAction();
-    expect(maskedAction(plain)).toEqual(plain);
+    expect(maskedAction(plain, "public")).toEqual(plain);
     const before = structuredClone(SECRETS);
-    maskedAction(SECRETS);
+    maskedAction(SECRETS, "public");
     expect(SECRETS).toEqual(before);
   });
 });
@@ -86,10 +96,13 @@ describe("a masked row of a timeline", () => {
   };
 
   test.each<[Happening, object]>([
-    [ATTEMPT, { location: "/login?session=••••&page=2" }],
+    [ATTEMPT, { location: "/login?session=••••(session,6-chars)&page=2" }],
     [{ ...ATTEMPT, location: null }, {}],
-    [{ type: "approved", actor: "email:ann@example.com", reason: "as Bearer canary" }, { reason: "as Bearer ••••" }],
-    [{ type: "rejected", actor: "key:boss", reason: "ann:canary@db" }, { reason: "••••@db" }],
+    [
+      { type: "approved", actor: "email:ann@example.com", reason: "as Bearer x9Kq2Lm8Vb3Zt7Rw" },
+      { reason: "as Bearer ••••(Bearer-token,16-chars,…t7Rw)" },
+    ],
+    [{ type: "rejected", actor: "key:boss", reason: "ann:canary@db" }, { reason: "••••(password,6-chars)@db" }],
     [{ type: "retried", actor: "key:boss", reason: null }, {}],
     [{ type: "created", actor: "key:boss" }, {}],
     [{ type: "held" }, {}],
@@ -97,6 +110,6 @@ describe("a masked row of a timeline", () => {
   ])("%j differs only by its secrets", (happening, masked) => {
     const entry = { seq: 7, at: NOON, run: 1, status: "failed", happening } as const;
     const [whole] = JSON.parse(timelineJson([entry])).data;
-    expect(JSON.parse(timelineJson([maskedEntry(entry)])).data).toEqual([{ ...whole, ...masked }]);
+    expect(JSON.parse(timelineJson([maskedEntry(entry, "public")])).data).toEqual([{ ...whole, ...masked }]);
   });
 });

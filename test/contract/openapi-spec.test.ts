@@ -44,6 +44,7 @@ const ACTION: readonly Row[] = [
   ["response_truncated", "boolean", false, false, { const: true }],
   ["on_unknown", "string", false, false, { const: "stop" }],
   ["paused", "boolean", false, false, { const: true }],
+  ["hidden_values", "integer", false, false, { minimum: 1 }],
   ["pause", "object", false, false],
 ];
 

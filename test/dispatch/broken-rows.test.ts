@@ -54,7 +54,7 @@ async function isAnswerable(engine: Engine, id: string): Promise<void> {
     const action = await engine.desk.get(engine.owner, id).catch(ours);
     if (action !== null) {
       JSON.parse(actionJson(action, options));
-      JSON.parse(actionJson(maskedAction(action), options));
+      JSON.parse(actionJson(maskedAction(action, "decider"), options));
     }
     await engine.desk.timeline(engine.owner, id).catch(ours);
     // Then once more, as it is after a no.

@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "bun:test";
 import { findSecrets } from "../../src/domain/find-secrets.ts";
-import { entropyOf, findStructured } from "../../src/domain/find-structured.ts";
+import { findStructured } from "../../src/domain/find-structured.ts";
+import { entropyOf } from "../../src/domain/randomness.ts";
 import { SECRET_FORMATS } from "../../src/domain/secret-formats.ts";
 import { exampleOf } from "../support/secret-examples.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Actor } from "../../src/domain/actor.ts";
 import { isWeakerHold, KEY_SCOPES, type KeyScope, type Role, ROLES } from "../../src/domain/roles.ts";
-import { mayChange, requireMayChange, seesWhole, type Viewer } from "../../src/domain/scope.ts";
+import { mayChange, requireMayChange, seesWhole, type Reader } from "../../src/domain/scope.ts";
 
 /** Whose action it is, seen from the viewer. */
 const WHOSE = ["own", "replaced", "other"] as const;
@@ -25,7 +25,7 @@ const RULES: readonly (readonly [Role, KeyScope, whole: readonly Whose[], change
   ["reader", "account", [], WHOSE],
 ];
 
-const viewer = (role: Role, scope: KeyScope): Viewer => ({
+const viewer = (role: Role, scope: KeyScope): Reader => ({
   role,
   scope,
   keyId: "key_b",
@@ -57,7 +57,7 @@ describe("an agent", () => {
   });
 
   test("without a key acts on what its like created, and on nothing of a key or of a person", () => {
-    const local: Viewer = { role: "agent", keyId: null, actor: "key:stdio" };
+    const local: Reader = { role: "agent", keyId: null, actor: "key:stdio" };
     expect(seesWhole(local, { keyId: "", createdBy: "key:stdio" })).toBe(true);
     expect(seesWhole(local, { keyId: "key_a", createdBy: "key:stdio" })).toBe(false);
     expect(mayChange(local, { keyId: "", createdBy: "user:ann@example.com" })).toBe(false);

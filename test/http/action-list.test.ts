@@ -37,11 +37,16 @@ describe("the list of actions", () => {
     const old = await created({ url: target.url, method: "PUT", approve: false, retries: 5 }, house);
     await house.engine.saw(old, { status: "completed" });
     house.engine.clock.advance(7_200_000);
-    const young = await created({ url: `${NO_TARGET}refunds?token=canary`, body: { password: "canary" } }, house);
+    const young = await created(
+      { url: `${NO_TARGET}refunds?token=canaryx9Kq2Lm8Vb3Zt7Rw`, body: { password: "canaryx9Kq2Lm8Vb3Zt7Rw" } },
+      house,
+    );
     const html = await bob.pageOf("/actions");
     expect(idsIn(html)).toEqual([young, old]);
     const text = html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
-    expect(text).toContain("POST 127.0.0.1:9 /refunds?token=•••• by owner Awaiting approval 0 of 3 attempts just now");
+    expect(text).toContain(
+      "POST 127.0.0.1:9 /refunds?token=••••(token,22-chars,…t7Rw) by owner Awaiting approval 0 of 3 attempts just now",
+    );
     expect(text).toMatch(/PUT 127\.0\.0\.1:\d+ \/ by owner Completed 1 of 5 attempts 2 hours ago/);
     expect(html).not.toContain("canary");
   });

@@ -44,11 +44,11 @@ describe("the page of an action", () => {
   });
 
   test("shows its life to scale and in words, request and answer, masked", async () => {
-    await using target = new Target(503, () => Response.json({ ok: 1, session: "canary-answer" }));
+    await using target = new Target(503, () => Response.json({ ok: 1, session: "canary-answerx9Kq2Lm8Vb3Zt7Rw" }));
     const id = await created({
-      url: `${target.url}orders?token=canary-query`,
-      headers: { Authorization: "Bearer canary-header-0123456789" },
-      body: { order: 7, password: "canary-body" },
+      url: `${target.url}orders?token=canary-queryx9Kq2Lm8Vb3Zt7Rw`,
+      headers: { Authorization: "Bearer canary-headerx9Kq2Lm8Vb3Zt7Rw" },
+      body: { order: 7, password: "canary-bodyx9Kq2Lm8Vb3Zt7Rw" },
       dedupe: "order-7",
     });
     await door.engine.saw(id, { status: "pending", attempts: 1 });
@@ -57,7 +57,7 @@ describe("the page of an action", () => {
     const html = await ann.pageOf(`/actions/${id}`);
     expect(html).not.toContain("canary");
     const text = textOf(html);
-    for (const seen of ["Completed", "Attempt 1: answered 503", "Attempt 2: answered 200", "order-7", "••••6789"]) {
+    for (const seen of ["Completed", "Attempt 1: answered 503", "Attempt 2: answered 200", "order-7", "…t7Rw)"]) {
       expect(text).toContain(seen);
     }
     const drawing = /<svg[^>]*aria-label="([^"]*)"/.exec(html)?.[1];
@@ -212,12 +212,12 @@ describe("a decision on it", () => {
 
 describe("what is secret", () => {
   test("is shown by a form alone, on a page that nothing keeps", async () => {
-    await using target = new Target(() => Response.json({ session: "canary-answer" }));
+    await using target = new Target(() => Response.json({ session: "canary-answerx9Kq2Lm8Vb3Zt7Rw" }));
     const id = await ended(
       {
-        url: `${target.url}?token=canary-query`,
+        url: `${target.url}?token=canary-queryx9Kq2Lm8Vb3Zt7Rw`,
         headers: { Authorization: "Bearer canary-header" },
-        body: { password: "canary-body" },
+        body: { password: "canary-bodyx9Kq2Lm8Vb3Zt7Rw" },
       },
       "completed",
     );
@@ -225,7 +225,12 @@ describe("what is secret", () => {
     const response = await say(id, {}, "/reveal");
     expect(response.headers.get("cache-control")).toBe("private, no-store");
     const html = await response.text();
-    for (const secret of ["canary-query", "Bearer canary-header", "canary-body", "canary-answer"]) {
+    for (const secret of [
+      "canary-queryx9Kq2Lm8Vb3Zt7Rw",
+      "Bearer canary-header",
+      "canary-bodyx9Kq2Lm8Vb3Zt7Rw",
+      "canary-answerx9Kq2Lm8Vb3Zt7Rw",
+    ]) {
       expect(html).toContain(secret);
     }
     expect((await ann.visit(`/actions/${id}/reveal`)).status).toBe(405);

@@ -1,3 +1,6 @@
+import { SECRET_FORMATS } from "../../src/domain/secret-formats.ts";
+import { exampleOf } from "../support/secret-examples.ts";
+
 /** Through which door a secret comes into the house. */
 export type Part = "header" | "url" | "callback" | "body" | "actor" | "reason" | "answer" | "location" | "dropped";
 
@@ -9,18 +12,45 @@ export interface Canary {
   readonly secret: string;
   /** What gives it away: all of it but the last four characters, which a mask may show. */
   readonly core: string;
+  /** It has the name of a secret and not the look of one: whoever decides sees it. */
+  readonly isShownToDecider: boolean;
 }
 
 let planted = 0;
 const all: Canary[] = [];
 
-/** A secret that no other text holds; `wrap` gives it the look of its kind. */
-function plant(part: Part, name: string, wrap: (unique: string) => string = (unique) => unique): string {
+/** A secret that no other text holds, as a program would draw it; `wrap` gives it the look of its kind. */
+function plant(
+  part: Part,
+  name: string,
+  wrap: (unique: string) => string = (unique) => unique,
+  isShownToDecider = false,
+): string {
   planted += 1;
-  const unique = `cAnary${String(planted).padStart(2, "0")}${Bun.hash(name).toString(36).padEnd(14, "x").slice(0, 14)}`;
+  const digits = String(Bun.hash(name)).padEnd(14, "7");
+  const mixed = Array.from("kQxZbRwYvMtLsN", (letter, at) => letter + (digits[at] ?? "")).join("");
+  const unique = `cAnary${String(planted).padStart(2, "0")}${mixed}`;
   const secret = wrap(unique);
-  all.push({ name: `${part}: ${name}`, part, secret, core: secret.slice(0, -4) });
+  all.push({ name: `${part}: ${name}`, part, secret, core: secret.slice(0, -4), isShownToDecider });
   return secret;
+}
+
+/** One secret of each format whose texts fit in so many characters, in the order of the table; `seed` makes them others. */
+function plantFormats(part: Part, seed: number, chars: number, formats = SECRET_FORMATS): readonly string[] {
+  let left = chars;
+  return formats.flatMap((format) => {
+    const { whole, secret } = exampleOf(format, seed);
+    left -= whole.length + 3;
+    if (left < 0) return [];
+    all.push({
+      name: `${part}: ${format.name}, ${format.prefix}`,
+      part,
+      secret,
+      core: secret.slice(0, -4),
+      isShownToDecider: false,
+    });
+    return [whole];
+  });
 }
 
 const base64url = (text: string) => Buffer.from(text).toString("base64url");
@@ -33,38 +63,58 @@ const HEADERS = {
   "X-Plan": plant("header", "a header of any name"),
   "X-Proxy-Login": `Basic ${plant("header", "Basic credentials", (unique) => Buffer.from(`ann:${unique}`).toString("base64"))}`,
   "X-Long": `${"x".repeat(3_000)} ${plant("header", "the end of a long value")}`,
-  "User-Agent": `bot Bearer ${plant("header", "User-Agent, which may be seen")}`,
+  "User-Agent": `bot Bearer ${plant("header", "User-Agent, which may be seen")} ${plantFormats("header", 5, 2_400).join(" ")}`,
+  "X-Formats": plantFormats("header", 8, 2_400, SECRET_FORMATS.slice(110)).join(" "),
   Accept: `application/json; token=${plant("header", "Accept, which may be seen")}`,
 } as const;
 
-const PEM = (unique: string) => `-----BEGIN PRIVATE KEY-----\\n${unique}\\n-----END PRIVATE KEY-----`;
+/** PKCS #8 of an Ed25519 key whose bytes are the text. */
+const PEM = (unique: string) => {
+  const der = Buffer.concat([
+    Buffer.from("302e020100300506032b657004220420", "hex"),
+    Buffer.from(unique.padEnd(32, "x").slice(0, 32)),
+  ]);
+  return `-----BEGIN PRIVATE KEY-----\\n${der.toString("base64")}\\n-----END PRIVATE KEY-----`;
+};
+const JWT = (unique: string) => `${base64url('{"alg":"HS256"}')}.${base64url(unique)}.${unique}`;
 
 /** Members with a secret's name, and secrets by their looks in ordinary ones. JSON text, so that it is sent as it stands. */
 const BODY = `{
   "password":"${plant("body", "password")}",
   "apiKey":"${plant("body", "apiKey")}",
   "db_credentials":[{"host":"db","n":"${plant("body", "a list of credentials")}"}],
-  "session":{"id":"${plant("body", "an object under a secret's name")}"},
-  "pin":${plant("body", "a number", () => "827364519021358")},
+  "session":{"id":"${plant("body", "a value in an object under a secret's name")}"},
+  "pin":${plant("body", "a number", () => "827364519021358", true)},
   "json":"{\\"access_token\\":\\"${plant("body", "JSON in a string")}\\"}",
   "form":"a=1&client_secret=${plant("body", "a form in a string")}",
   "note":"say Bearer ${plant("body", "Bearer in a text")} to it",
-  "jwt_like":"${plant("body", "a JWT", (unique) => `eyJ${base64url(unique)}.${base64url(unique)}.${unique}`)}",
+  "jwt_like":"${plant("body", "a JWT", JWT)}",
   "key_file":"${plant("body", "a PEM block", PEM)}",
   "stripe":"${plant("body", "sk_live_", (unique) => `sk_live_${unique}`)}",
-  "github":"${plant("body", "ghp_", (unique) => `ghp_${unique}`)}",
+  "github":"${plant("body", "ghp_", (unique) => `ghp_${unique}`.slice(0, 40))}",
   "slack":"${plant("body", "xoxb-", (unique) => `xoxb-${unique}`)}",
   "aws":"${plant("body", "AKIA", () => "AKIAC4N4RYC4N4RY77QX")}",
+  "formats":${JSON.stringify(plantFormats("body", 3, 12_000))},
+  "short_password":{"pwd":"${plant("body", "a short password", () => "hunter2canary", true)}"},
   "google":"${plant("body", "AIza", (unique) => `AIza${unique}`)}",
   "webhook":"${plant("body", "whsec_", (unique) => `whsec_${unique}`)}",
-  "ours":"${plant("body", "a key of ours", (unique) => `og_${unique.padEnd(36, "0")}`)}",
+  "ours":"${plant("body", "a key of ours", (unique) => `og_${unique.slice(0, 36)}`)}",
   "dsn":"postgres://ann:${plant("body", "user and password in a URL")}@db.example/x",
   "max_tokens":12345678901234567890
 }`;
 
+/** In the path, and as values of the query; those that stand there as they are, the shorter ones. */
+const URL_FORMATS = SECRET_FORMATS.filter((format) => {
+  const { whole } = exampleOf(format, 6);
+  return format.isPlace !== true && encodeURIComponent(whole) === whole && whole.length < 56;
+});
+const PLACES = SECRET_FORMATS.filter(({ isPlace, min }) => isPlace === true && min < 40);
+const HALF = URL_FORMATS.length / 2;
+const URL_PATH = plantFormats("url", 6, 3_000, [...PLACES, ...URL_FORMATS.slice(0, HALF)]).join("/");
+const URL_VALUES = plantFormats("url", 7, 2_600, URL_FORMATS.slice(HALF)).map((whole, at) => `&f${at}=${whole}`);
 const URL_QUERY =
   `?page=2&token=${plant("url", "token")}&key=${plant("url", "key")}` +
-  `&code=${plant("url", "code")}&access=${plant("url", "access")}`;
+  `&code=${plant("url", "code")}&access=${plant("url", "access")}${URL_VALUES.join("")}`;
 const CALLBACK_QUERY = `?team=7&sig=${plant("callback", "sig")}&api_key=${plant("callback", "api_key")}`;
 
 /** What comes from outside beside the request: a person's reason, and the target's answer. */
@@ -74,12 +124,12 @@ export const REASON =
 /** The name of the key that decides, which whoever made the key chose. */
 export const DECIDER = `ops ${plant("actor", "the name of a key", (unique) => `ghp_${unique}`)}`;
 const ANSWER =
-  `{"session_token":"${plant("answer", "session_token")}","text":"password=${plant("answer", "a form in a text")}",` +
+  `{"formats":${JSON.stringify(plantFormats("answer", 4, 12_000))},"session_token":"${plant("answer", "session_token")}","text":"password=${plant("answer", "a form in a text")}",` +
   `"auth":{"n":"${plant("answer", "an object under a secret's name")}"},"one":1.0}`;
 const LOCATION =
   `https://ann:${plant("location", "a password in it")}@sso.example/login/` +
   `${plant("location", "a key in its path", (unique) => `sk_live_${unique}`)}/` +
-  plant("location", "a JWT in its path", (unique) => `eyJ${base64url(unique)}.${base64url(unique)}.${unique}`) +
+  plant("location", "a JWT in its path", JWT) +
   `?page=2&code=${plant("location", "code")}&next=%2Fin%3Ftoken%3D${plant("location", "a URL in its query")}` +
   `&state={"password":"${plant("location", "JSON in its query")}"}#access_token=${plant("location", "its fragment")}`;
 const SET_COOKIE = `session=${plant("dropped", "Set-Cookie")}; HttpOnly`;
@@ -89,7 +139,7 @@ export const CANARIES: readonly Canary[] = all;
 /** A create with everything in it. JSON text. */
 export function requestTo(target: string, hooks: string): string {
   return (
-    `{"url":"${target}orders${URL_QUERY}","method":"PUT","retries":1,"approve":true,"dedupe":"canaries"` +
+    `{"url":"${target}orders/${URL_PATH}${URL_QUERY}","method":"PUT","retries":1,"approve":true,"dedupe":"canaries"` +
     `,"notify":{"email":"boss@example.com"},"callback":"${hooks}done${CALLBACK_QUERY}","headers":${JSON.stringify(HEADERS)},"body":${BODY}}`
   );
 }

@@ -124,9 +124,9 @@ describe("GET /v1/events", () => {
     const roles = ["owner", "agent", "approver", "reader"] as const;
     const streams = await Promise.all(roles.map((role) => listen({}, KEYS[role])));
     const { id } = await create({
-      url: "http://127.0.0.1:9/?token=canary-query-0123456789",
-      body: { password: "canary-password-0123456789" },
-      headers: { "X-Plan": "canary-header-0123456789" },
+      url: "http://127.0.0.1:9/?token=canary-query-x9Kq2Lm8Vb3Zt7Rw",
+      body: { password: "canary-password-x9Kq2Lm8Vb3Zt7Rw" },
+      headers: { "X-Plan": "canary-header-x9Kq2Lm8Vb3Zt7Rw" },
       approve: true,
     });
     for (const [at, stream] of streams.entries()) {

@@ -94,17 +94,21 @@ describe("the inbox", () => {
   test("shows a request whole, masked, and who asked", async () => {
     const id = await held({
       method: "PUT",
-      url: `${NO_TARGET}orders?token=canary-query`,
-      headers: { Authorization: "Bearer canary-header-0123456789", Accept: "text/plain" },
-      body: { amount: 12.5, list: Array.from({ length: 300 }, (_, n) => ({ n })), password: "canary-body" },
+      url: `${NO_TARGET}orders?token=canary-queryx9Kq2Lm8Vb3Zt7Rw`,
+      headers: { Authorization: "Bearer canary-headerx9Kq2Lm8Vb3Zt7Rw", Accept: "text/plain" },
+      body: {
+        amount: 12.5,
+        list: Array.from({ length: 300 }, (_, n) => ({ n })),
+        password: "canary-bodyx9Kq2Lm8Vb3Zt7Rw",
+      },
     });
     const html = await ann.pageOf(`/approvals/${id}`);
     for (const seen of [
       "PUT",
       "127.0.0.1:9",
-      "/orders?token=••••",
+      "/orders?token=••••(",
       "agent",
-      "••••6789",
+      "…t7Rw)",
       "text/plain",
       "12.5",
       ": 299",

@@ -19,19 +19,19 @@ const as = async (role: Role, method: string, path: string, body?: string) => {
   return text;
 };
 
-/** In the texts below each secret begins so, and is a word of its own. */
-const CANARY = /canary-[\w-]+/g;
+/** In the texts below each secret begins so; what follows looks drawn at random, or whoever decides would see it. */
+const CANARY = /canary-[a-z]+/g;
 const canariesIn = (text: string) => [...new Set(text.match(CANARY) ?? [])].toSorted();
 
 const SENT = {
-  "canary-query": "?token=canary-query&page=2",
-  "canary-body": '"password":"canary-body"',
-  "canary-list": '"credentials":[{"n":"canary-list"}]',
-  "canary-text": '"note":"say Bearer canary-text to it"',
-  "canary-header": '"Authorization":"canary-header"',
-  "canary-plan": '"X-Plan":"canary-plan"',
-  "canary-agent": '"User-Agent":"bot ann:canary-agent@db"',
-  "canary-callback": '?key=canary-callback"',
+  "canary-query": "?token=canary-query-x9Kq2Lm8Vb3Zt7Rw&page=2",
+  "canary-body": '"password":"canary-body-x9Kq2Lm8Vb3Zt7Rw"',
+  "canary-list": '"credentials":[{"n":"canary-list-x9Kq2Lm8Vb3Zt7Rw"}]',
+  "canary-text": '"note":"say Bearer canary-text-x9Kq2Lm8Vb3Zt7Rw to it"',
+  "canary-header": '"Authorization":"canary-header-x9Kq2Lm8Vb3Zt7Rw"',
+  "canary-plan": '"X-Plan":"canary-plan-x9Kq2Lm8Vb3Zt7Rw"',
+  "canary-agent": '"User-Agent":"bot ann:canary-agent-x9Kq2Lm8Vb3Zt7Rw@db"',
+  "canary-callback": '?key=canary-callback-x9Kq2Lm8Vb3Zt7Rw"',
 } as const;
 
 const bodyOf = (url: string, members: string) =>
@@ -45,9 +45,9 @@ const ANSWERED = ["canary-answer", "canary-location", "canary-reason"];
 const ALL = [...Object.keys(SENT), "canary-answer"].toSorted();
 
 const redirects = () =>
-  new Response('{"session":{"id":"canary-answer"},"big":12345678901234567890}', {
+  new Response('{"session":{"id":"canary-answer-x9Kq2Lm8Vb3Zt7Rw"},"big":12345678901234567890}', {
     status: 302,
-    headers: { location: "/login?code=canary-location&page=2", "content-type": "application/json" },
+    headers: { location: "/login?code=canary-location-x9Kq2Lm8Vb3Zt7Rw&page=2", "content-type": "application/json" },
   });
 
 describe("what was sent and answered", () => {
@@ -57,14 +57,19 @@ describe("what was sent and answered", () => {
     expect(canariesIn(created)).toEqual(Object.keys(SENT).toSorted());
     const { id } = JSON.parse(created);
 
-    const approved = await as("approver", "POST", `/v1/actions/${id}/approve`, '{"reason":"as ann:canary-reason@db"}');
+    const approved = await as(
+      "approver",
+      "POST",
+      `/v1/actions/${id}/approve`,
+      '{"reason":"as ann:canary-reason-x9Kq2Lm8Vb3Zt7Rw@db"}',
+    );
     expect(canariesIn(approved)).toEqual([]);
     expect(JSON.parse(approved)).toMatchObject({ id, status: "pending", approved_by: "key:approver" });
     await door.engine.saw(id, { status: "failed" });
     // What is sent is what was asked for, whatever is shown to whom.
     const sent = target.received.find(({ headers }) => headers.has("x-outgate-attempt"));
     expect(sent?.body).toContain(SENT["canary-body"]);
-    expect(sent?.headers.get("authorization")).toBe("canary-header");
+    expect(sent?.headers.get("authorization")).toBe("canary-header-x9Kq2Lm8Vb3Zt7Rw");
 
     const reads = [`/v1/actions/${id}`, `/v1/actions/${id}?wait=1`, "/v1/actions?dedupe=masked"];
     for (const path of reads) {
@@ -83,8 +88,8 @@ describe("what was sent and answered", () => {
     for (const role of MASKED) {
       const text = await as(role, "GET", timeline);
       expect(canariesIn(text)).toEqual([]);
-      expect(text).toContain('"/login?code=••••&page=2"');
-      expect(text).toContain('"as ••••@db"');
+      expect(text).toContain('"/login?code=••••(code,32-chars,…t7Rw)&page=2"');
+      expect(text).toMatch(/"as (?:ann:)?••••\(password,30-chars,…t7Rw\)@db"/);
     }
   });
 
@@ -92,15 +97,29 @@ describe("what was sent and answered", () => {
     await using target = new Target(redirects);
     const { id } = JSON.parse(await as("agent", "POST", "/v1/actions", bodyOf(target.url, `,"sync":true`)));
     const whole = JSON.parse(await as("owner", "GET", `/v1/actions/${id}`));
+    const hidden = (kind: string, chars: number) => `••••(${kind},${chars}-chars,…t7Rw)`;
     for (const role of MASKED) {
+      const login = role === "reader" ? "" : "ann:";
+      const session = { id: hidden("session", 30) };
       expect(JSON.parse(await as(role, "GET", `/v1/actions/${id}`))).toEqual({
         ...whole,
-        url: `${target.url}orders?token=••••&page=2`,
-        callback: `${target.url}done?key=••••`,
-        headers: { Authorization: "••••", "X-Plan": "••••", "User-Agent": "bot ••••@db", Accept: "text/plain" },
-        body: { ...whole.body, password: "••••", credentials: "••••", note: "say Bearer •••• to it" },
-        response_body: { ...whole.response_body, session: "••••" },
-        error: { ...whole.error, response_body: { ...whole.response_body, session: "••••" } },
+        hidden_values: 8,
+        url: `${target.url}orders?token=${hidden("token", 29)}&page=2`,
+        callback: `${target.url}done?key=${hidden("key", 32)}`,
+        headers: {
+          Authorization: hidden("credentials", 30),
+          "X-Plan": hidden("header", 28),
+          "User-Agent": `bot ${login}${hidden("password", 29)}@db`,
+          Accept: "text/plain",
+        },
+        body: {
+          ...whole.body,
+          password: hidden("password", 28),
+          credentials: [{ n: hidden("credentials", 28) }],
+          note: `say Bearer ${hidden("Bearer-token", 28)} to it`,
+        },
+        response_body: { ...whole.response_body, session },
+        error: { ...whole.error, response_body: { ...whole.response_body, session } },
       });
     }
   });

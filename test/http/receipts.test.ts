@@ -129,7 +129,7 @@ describe("a receipt", () => {
       status: "completed",
       method: "PUT",
       headers: { Authorization: "••••", Accept: "••••" },
-      body: { amount: 7, password: "••••" },
+      body: { amount: 7, password: "••••(password,11-chars)" },
       attempts: 2,
       approved_by: "key:owner",
       callback: null,

@@ -147,7 +147,7 @@ describe("callbacks on the settings page", () => {
     const bob = await signedIn(house);
     expect(await bob.pageOf("/settings")).toContain("None was owed so far.");
     await using target = new Target(500);
-    const url = `${target.url}hook?token=canary-token`;
+    const url = `${target.url}hook?token=canary-tokenx9Kq2Lm8Vb3Zt7Rw`;
     const request = { url: "http://127.0.0.1:9/", approve: true, callback: url };
     const { id } = (await house.call("POST", "/v1/actions", JSON.stringify(request))).json;
     await house.engine.told(id, "callback", 1);
@@ -157,7 +157,7 @@ describe("callbacks on the settings page", () => {
       "Waiting",
       "1 attempt, next ",
       "status 500",
-      "hook?token=••••",
+      "hook?token=••••(token,28-chars,…t7Rw)",
       id,
     ]) {
       expect(html).toContain(told);

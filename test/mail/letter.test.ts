@@ -81,13 +81,13 @@ describe("an approval mail", () => {
 
   test("is masked, in every part", () => {
     const { subject, text, html } = letterOf({
-      url: "https://api.example.com/sk_live_canaryCanary1/x?api_key=canary-query&page=2",
-      headers: { Authorization: "Bearer canary-header", "X-Plan": "canary-plan", Accept: "text/plain" },
-      body: '{"password":"canary-body","list":{"token":["canary-list"]},"text":"as Bearer canary-text","max_tokens":7}',
+      url: "https://api.example.com/sk_live_canaryCanary1x9Kq/x?api_key=canaryQ7Rw9Kq2Lm8Vb3&page=2",
+      headers: { Authorization: "Bearer canaryH7Rw9Kq2Lm8Vb3", "X-Plan": "canaryP7Rw9Kq2Lm8Vb3", Accept: "text/plain" },
+      body: '{"password":"canaryB7Rw9Kq2Lm8Vb3","list":{"token":["canaryL7Rw9Kq2Lm8Vb3"]},"text":"as Bearer canaryT7Rw9Kq2Lm8Vb3","max_tokens":7}',
     });
     for (const part of [subject, text, html]) expect(part.toLowerCase()).not.toMatch(/canary-?[a-z]/);
     for (const part of [text, html]) {
-      expect(part).toContain("Authorization: ••••");
+      expect(part).toContain("Authorization: Bearer ••••(Bearer-token,20-chars,…8Vb3)");
       expect(part).toContain("Accept: text/plain");
       expect(part).toContain("page=2");
       expect(part).toContain("max_tokens");
@@ -155,7 +155,9 @@ describe("a mail that tells of another's decision", () => {
   });
 
   test("masks the reason", () => {
-    const { text, html } = decidedLetter(aDecidedMail({ decision: "rejected", reason: "as ann:canary@db" }));
+    const { text, html } = decidedLetter(
+      aDecidedMail({ decision: "rejected", reason: "as ann:canary7Rw9Kq2Lm8Vb3Zt@db" }),
+    );
     expect(text).toContain("Rejected by ann, over the API.");
     expect(text + html).not.toContain("canary");
   });

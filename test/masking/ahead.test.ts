@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { maskedAction } from "../../src/contract/masked.ts";
+import { hiddenValues, maskedAction } from "../../src/contract/masked.ts";
 import { maskAhead, maskOneAhead, readyFor } from "../../src/masking/ahead.ts";
 import { anAction } from "../support/factory.ts";
 
@@ -9,25 +9,26 @@ const LONG = anAction({
 });
 
 test("a long action is masked ahead as it would be on the spot, times and all", async () => {
-  const ready = await maskOneAhead(LONG);
+  const ready = await maskOneAhead(LONG, "public");
   expect(ready).toEqual(LONG);
-  expect(maskedAction(ready)).toEqual(maskedAction(LONG));
-  expect(maskedAction(ready).body).toContain('"password":"••••"');
+  expect(maskedAction(ready, "public")).toEqual(maskedAction(LONG, "public"));
+  expect(maskedAction(ready, "public").body).toContain('"password":"••••(password,7-chars)"');
+  expect(hiddenValues(maskedAction(ready, "public"))).toBe(2);
   // Made once, before it was asked for.
-  expect(maskedAction(ready)).toBe(maskedAction(ready));
+  expect(maskedAction(ready, "public")).toBe(maskedAction(ready, "public"));
 });
 
 test("several that are long only together come back in their order", async () => {
   const several = Array.from({ length: 30 }, (_, n) => anAction({ body: `{"n":${n},"pin":1${" ".repeat(1_000)}}` }));
-  const ready = await maskAhead(several);
-  expect(ready.map(maskedAction)).toEqual(several.map(maskedAction));
-  expect(maskedAction(ready[29] ?? LONG).body).toContain('"n":29,"pin":"••••"');
+  const ready = await maskAhead(several, "public");
+  expect(ready.map((one) => maskedAction(one, "public"))).toEqual(several.map((one) => maskedAction(one, "public")));
+  expect(maskedAction(ready[29] ?? LONG, "public").body).toContain('"n":29,"pin":"••••(PIN,1-char)"');
 });
 
 test("what is short, or seen whole, is let be", async () => {
   const short = anAction();
-  expect(await maskOneAhead(short)).toBe(short);
-  const viewer = { keyId: "key_other", actor: "key:other" } as const;
-  expect(await readyFor({ ...viewer, role: "owner" }, LONG)).toBe(LONG);
-  expect(await readyFor({ ...viewer, role: "reader" }, LONG)).not.toBe(LONG);
+  expect(await maskOneAhead(short, "public")).toBe(short);
+  const reader = { keyId: "key_other", actor: "key:other" } as const;
+  expect(await readyFor({ ...reader, role: "owner" }, LONG)).toBe(LONG);
+  expect(await readyFor({ ...reader, role: "reader" }, LONG)).not.toBe(LONG);
 });

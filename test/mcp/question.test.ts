@@ -71,6 +71,13 @@ describe("a question", () => {
     expect(lines(url)[1]).toStartWith("! Unusually large: a URL of 8,");
   });
 
+  test("counts what is hidden first", () => {
+    const token = "ghp_a1b2C3d4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+    const message = messageOf(anAction({ url: `https://a.example/${token}`, body: JSON.stringify({ token }) }));
+    expect(message.split("\n")[1]).toBe("Hidden: 2 values hidden");
+    expect(message).toContain("/••••(GitHub-token,40-chars,…q7R8)\n");
+  });
+
   test("has a line for each fact, and no markup, whatever others have written", () => {
     const count = lines("https://a.example/").length;
     holds(

@@ -1,6 +1,6 @@
 import type { Action } from "../../contract/action.ts";
 import type { ListQuery } from "../../contract/page.ts";
-import { age, STATUS_COLOR } from "../action-text.ts";
+import { age, STATUS_COLOR, withHost } from "../action-text.ts";
 import { readArguments, wholeNumber } from "../arguments.ts";
 import { type Command, EXIT } from "../command.ts";
 import { withSession } from "../session.ts";
@@ -68,7 +68,7 @@ function rowsOf(actions: readonly Action[]): readonly (readonly Cell[])[] {
     age(action.created_at, now),
     seen(action.created_by.name),
     action.method,
-    seen(action.url),
+    withHost(seen(action.url)),
   ]);
   return [head, ...rows];
 }

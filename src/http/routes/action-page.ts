@@ -9,7 +9,7 @@ import { authorize } from "../../domain/caller.ts";
 import { isHeldIn } from "../../domain/change.ts";
 import { DomainError, type ErrorCode } from "../../domain/errors.ts";
 import type { PauseOf } from "../../domain/pause.ts";
-import { seesWhole } from "../../domain/scope.ts";
+import { mayReveal } from "../../domain/roles.ts";
 import { maskOneAhead } from "../../masking/ahead.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { actionPage, type ActionProps, hasUnknown } from "../../web/action.tsx";
@@ -57,17 +57,10 @@ async function actionHtml(
 ): Promise<string> {
   const { caller } = person;
   const [found, timeline] = await Promise.all([desk.get(caller, id), desk.timeline(caller, id)]);
-  const action = await maskOneAhead(found);
+  const action = await maskOneAhead(found, "decider");
   const context = isHeldIn(found, found.run) ? await desk.contextOf(found) : null;
-  const shared = {
-    visitor: person,
-    role: caller.role,
-    isWhole: seesWhole(caller, found),
-    receiptUrl: receiptPath(id),
-    now: clock.now(),
-    baseUrl,
-  };
-  return actionPage({ action, timeline, context, pause: maskedPause(pauseOf(found)), ...shared, ...more });
+  const shared = { visitor: person, role: caller.role, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
+  return actionPage({ action, timeline, context, pause: maskedPause(pauseOf(found), "decider"), ...shared, ...more });
 }
 
 /** What is said on the page itself, with what was typed. */
@@ -122,8 +115,8 @@ function reveal({ desk, formOf, auditDesk }: ActionPageRouteDeps): AnswerPerson 
   return async (visit, person, params) => {
     const id = actionIdOf(visit, params);
     await formOf(visit, person);
+    if (!mayReveal(person.caller.role)) throw new DomainError("forbidden", "Your role does not see secrets.");
     const action = await desk.get(person.caller, id);
-    if (!seesWhole(person.caller, action)) throw new DomainError("forbidden", "Your role does not see secrets.");
     // First: what can't be written down is not shown.
     await auditDesk.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
     return page("own", revealedPage({ action, visitor: person }));
@@ -133,7 +126,7 @@ function reveal({ desk, formOf, auditDesk }: ActionPageRouteDeps): AnswerPerson 
 async function againOf({ desk }: ActionPageRouteDeps, { caller }: Person, id: string) {
   authorize(caller, "create");
   const [action, timeline] = await Promise.all([desk.get(caller, id), desk.timeline(caller, id)]);
-  return { action: await maskOneAhead(action), isUnknown: hasUnknown(timeline) };
+  return { action: await maskOneAhead(action, "decider"), isUnknown: hasUnknown(timeline) };
 }
 
 function askAgain(deps: ActionPageRouteDeps): AnswerPerson {

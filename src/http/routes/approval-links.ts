@@ -70,7 +70,7 @@ async function askAgain(opened: OpenedLink, form: Form, error: unknown): Promise
 }
 
 async function readyToShow<Opened extends OpenedLink>(opened: Opened): Promise<Opened> {
-  return { ...opened, action: await maskOneAhead(opened.action) };
+  return { ...opened, action: await maskOneAhead(opened.action, "decider") };
 }
 
 /** HEAD runs this route as GET does, and neither it nor what a browser or scanner fetches ahead may decide anything. */

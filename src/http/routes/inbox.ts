@@ -36,7 +36,7 @@ export function inboxRoutes(deps: InboxRouteDeps): readonly Route[] {
       desk.held(person.caller, placeIn(query), by ?? undefined),
       outcomeOf(deps, person.caller, idIn(query, "decided")),
     ]);
-    const actions = await maskAhead(waiting.actions);
+    const actions = await maskAhead(waiting.actions, "decider");
     return page("own", inboxPage({ ...waiting, actions, by, visitor: person, outcome, now: clock.now() }));
   };
   const one: AnswerPerson = async (visit, person, params) => {
@@ -95,7 +95,7 @@ async function heldHtml(
   action: Action,
   more: Pick<HeldProps, "problem" | "reason"> = {},
 ): Promise<string> {
-  const [context, ready] = await Promise.all([desk.contextOf(action), maskOneAhead(action)]);
+  const [context, ready] = await Promise.all([desk.contextOf(action), maskOneAhead(action, "decider")]);
   return heldPage({ action: ready, visitor, context, ...more });
 }
 

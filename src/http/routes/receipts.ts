@@ -27,7 +27,7 @@ export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps): readonl
         const receipt = await readReceipt(params["token"] ?? "");
         if (receipt === null) throw noSuchLink();
         const { timeline } = receipt;
-        const action = await maskOneAhead(receipt.action);
+        const action = await maskOneAhead(receipt.action, "public");
         visit.actionId = action.id;
         if (!isJson) return page("receipt", receiptPage({ action, timeline }), { headers: VARY });
         return json(receiptJson(action, timeline, clock.now()), 200, { ...pageHeaders("receipt"), ...VARY });

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { outgate } from "../cli/outgate.ts";
+import { HAS_BROWSER, openBrowser, openPage } from "../support/browser.ts";
+import { Target } from "../support/target.ts";
+import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { signedIn } from "./signed-in.ts";
+import { KEYS } from "./stub-house.ts";
+
+const URL_OF = "http://127.0.0.1:9/";
+
+let door: RealDoor;
+let ann: Awaited<ReturnType<typeof signedIn>>;
+const mailgun = new Target(() => Response.json({ id: "<1@mg.example.com>", message: "Queued. Thank you." }));
+beforeAll(async () => {
+  const env = { MAILGUN_API_KEY: "key-of-mailgun", MAILGUN_DOMAIN: "mg.example.com", MAILGUN_URL: mailgun.url };
+  door = await openRealDoor({ env: { ...env, APPROVERS: "boss@example.com" } });
+  ann = await signedIn(door);
+});
+afterAll(async () => {
+  await door[Symbol.asyncDispose]();
+  await mailgun[Symbol.asyncDispose]();
+});
+
+/** Creates a held action; what each place of decision shows of it. */
+async function shownOf(members: object) {
+  const before = mailgun.received.length;
+  const request = { url: URL_OF, approve: true, notify: { email: "boss@example.com" }, ...members };
+  const { json, text } = await door.call("POST", "/v1/actions", JSON.stringify(request));
+  const { id } = json;
+  if (id === undefined) throw new Error(text);
+  const links = await door.linksOf(id);
+  await mailgun.saw(before + 1);
+  const approver = await door.call("GET", `/v1/actions/${id}`, undefined, { authorization: `Bearer ${KEYS.approver}` });
+  return {
+    id,
+    links,
+    places: {
+      mail: mailgun.received[before]?.body ?? "",
+      "link page": await (await fetch(door.url + links.approve)).text(),
+      "held page": await ann.pageOf(`/approvals/${id}`),
+      "action page": await ann.pageOf(`/actions/${id}`),
+      inbox: await ann.pageOf("/approvals"),
+      "approver's key": approver.text,
+    },
+  };
+}
+
+/** Ways to hide a request from its approver behind what a mask takes for a secret; the text that has to be seen. */
+const TRICKS: readonly (readonly [trick: string, request: object, payload: string])[] = [
+  ["a parameter called key", { method: "DELETE", url: `${URL_OF}?key=production-database` }, "production-database"],
+  ["a parameter called code", { url: `${URL_OF}?code=delete-all-customers-now` }, "delete-all-customers-now"],
+  ["an object called session", { body: { session: { op: "transfer-it-all-1" } } }, "transfer-it-all-1"],
+  ["an object called auth", { body: { auth: { op: "transfer-it-all-2" } } }, "transfer-it-all-2"],
+  ["an object called token", { body: { token: [{ op: "transfer-it-all-3" }] } }, "transfer-it-all-3"],
+  ["a text behind BEGIN", { body: { note: "-----BEGIN X-----\nwire 5000 to Bob" } }, "wire 5000 to Bob"],
+  ["a Bearer that is an order", { headers: { Authorization: "Bearer delete-all" } }, "Bearer delete-all"],
+  ["a login in a URL", { body: { to: "ssh://user:rm-rf@host.example" } }, "user:rm-rf@host.example"],
+  ["X-Amz-Target", { headers: { "X-Amz-Target": "DynamoDB_20120810.DeleteTable" } }, "DynamoDB_20120810.DeleteTable"],
+  ["SOAPAction", { headers: { SOAPAction: "urn:Bank1/TransferAllFunds2026x" } }, "urn:Bank1/TransferAllFunds2026x"],
+  ["a token that is a sentence", { body: { token: "please wire 4711 dollars" } }, "please wire 4711 dollars"],
+  ["a password of capitals", { body: { password: "DeleteAllCustomersAndOrders" } }, "DeleteAllCustomersAndOrders"],
+];
+
+describe("whoever decides sees", () => {
+  test.each(TRICKS)("what hides behind %s", async (_trick, request, payload) => {
+    const { places } = await shownOf(request);
+    const without = Object.entries(places).filter(([, text]) => !text.includes(payload));
+    expect(without.map(([place]) => place)).toEqual([]);
+  });
+
+  const TOKEN = "ghp_a1b2C3d4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+  const PASSWORD = "x9Kq2Lm8Vb3Zt7Rw4Yp6";
+
+  test("how many values are hidden, at the top of every place", async () => {
+    const request = { url: `${URL_OF}hooks/${TOKEN}`, body: { password: PASSWORD, note: "hello" } };
+    const { id, places } = await shownOf(request);
+    const { "approver's key": json, ...pages } = places;
+    for (const [place, text] of Object.entries(pages)) {
+      expect({ place, isSaid: text.includes("2 values hidden") }).toEqual({ place, isSaid: true });
+      expect(text.indexOf("2 values hidden")).toBeLessThan(text.lastIndexOf("(GitHub-token,40-chars"));
+      for (const secret of [TOKEN, PASSWORD])
+        expect({ place, has: text.includes(secret) }).toEqual({ place, has: false });
+    }
+    expect(JSON.parse(json).hidden_values).toBe(2);
+    const env = { OUTGATE_URL: door.url, OUTGATE_API_KEY: KEYS.approver };
+    const { out } = await outgate(["get", id], { env, terminal: true });
+    expect(out).toContain("2 values hidden");
+  });
+
+  test("the hidden values after a form was sent, which the audit log tells, and decides there", async () => {
+    const { id, links } = await shownOf({ headers: { "X-Key": PASSWORD }, body: { a: TOKEN } });
+    const html = await ann.pageOf(`/approvals/${id}`);
+    expect(html).toContain(`action="/actions/${id}/reveal"`);
+    const fields = await ann.hiddenOf(`/approvals/${id}`);
+    const revealed = await (await ann.send(`/actions/${id}/reveal`, fields)).text();
+    expect(revealed).toContain(PASSWORD);
+    expect(revealed).toContain(TOKEN);
+    expect(revealed).toContain('value="approve"');
+    const { text: audit } = await door.call("GET", "/v1/audit?kind=revealed");
+    expect(JSON.parse(audit).data[0]).toMatchObject({ kind: "revealed", subject: id });
+    expect(audit).not.toContain(PASSWORD);
+
+    // Whoever has a link alone is told where, and has no form for it.
+    const page = await (await fetch(door.url + links.approve)).text();
+    expect(page).toContain(`<a href="/actions/${id}">`);
+    expect(page).not.toContain("/reveal");
+    const stranger = await fetch(`${door.url}/actions/${id}/reveal`, { method: "POST", redirect: "manual" });
+    expect(await stranger.text()).not.toContain(TOKEN);
+    expect(stranger.status).not.toBe(200);
+  });
+
+  test("in a mail how much of a long body is not in it", async () => {
+    const { places } = await shownOf({ body: { list: Array.from({ length: 900 }, (_, n) => ({ n })) } });
+    expect(places.mail).toMatch(/Not in this mail: \d+ more lines \([\d,]+ characters\)/);
+  });
+});
+
+describe.skipIf(!HAS_BROWSER)("the whole request, in a browser without script", () => {
+  let chromium: Browser;
+  beforeAll(async () => {
+    chromium = await openBrowser();
+  });
+  afterAll(() => chromium.close());
+
+  /** Sixteen members of padding, so that what counts is far below; and the same with more than any window holds. */
+  const padded = (chars: number) => ({
+    body: {
+      ...Object.fromEntries(Array.from({ length: 16 }, (_, at) => [`note${at}`, "all is well ".repeat(chars / 12)])),
+      transfer: "5000 to Bob",
+    },
+  });
+
+  test.each([
+    [1_280, 240],
+    [375, 240],
+    [1_280, 4_000],
+    [375, 4_000],
+  ])(
+    "stands above Approve at %i pixels, 16 members of %i characters long",
+    async (width, chars) => {
+      const { id, links } = await shownOf(padded(chars));
+      const page = await openPage(chromium, { width });
+      const [name = "", value = ""] = ann.cookie.split("=");
+      await page.context().addCookies([{ name, value, url: door.url }]);
+      for (const path of [links.approve, `/approvals/${id}`, `/actions/${id}`]) {
+        await page.goto(door.url + path);
+        const approve = await page.getByRole("button", { name: "Approve", exact: true }).boundingBox();
+        const windows = await page.evaluate(
+          "[...document.querySelectorAll('main *')].filter((part) => part.scrollHeight > part.clientHeight + 1 && /auto|scroll|hidden/.test(getComputedStyle(part).overflowY) && part.closest('pre')).length",
+        );
+        const transferEnd = await page.evaluate(`(() => {
+        const pre = [...document.querySelectorAll("pre")].find((part) => part.textContent.includes("5000 to Bob"));
+        return pre.getBoundingClientRect().bottom + scrollY;
+      })()`);
+        expect({ path: path.slice(0, 10), windows }).toEqual({ path: path.slice(0, 10), windows: 0 });
+        expect(Number(transferEnd)).toBeLessThan((approve?.y ?? 0) + 1);
+      }
+      // In the list of what waits the beginning alone is shown: the rest is counted below it and in the button.
+      await page.goto(`${door.url}/approvals`);
+      const card = page.locator(`[id="${id}"]`);
+      expect(await card.textContent()).not.toContain("5000 to Bob");
+      expect(await card.textContent()).toMatch(/\d+ more lines \([\d,]+ characters\) below\. Read the whole request/);
+      const button = card.getByRole("button", {
+        name: /^Approve, with \d+ more lines \([\d,]+ characters\) not shown$/,
+      });
+      expect(await button.isVisible()).toBe(true);
+      await page.context().close();
+    },
+    60_000,
+  );
+});
