@@ -3,18 +3,25 @@ import type { ActionDesk } from "../src/actions/desk.ts";
 import { compileArguments, DecideInput } from "../src/contract/tool-schemas.ts";
 import type { Action } from "../src/domain/action.ts";
 import { authorize, type Caller } from "../src/domain/caller.ts";
-import { approve, isHeldIn, isRefusal } from "../src/domain/change.ts";
+import { approve, isHeldIn, isRefusal, tooLate } from "../src/domain/change.ts";
 import { mayApproveIt } from "../src/domain/creator.ts";
 import { DomainError } from "../src/domain/errors.ts";
 import { ACTION_ID } from "../src/domain/id.ts";
 import { QUESTIONS_OPEN_MAX } from "../src/domain/limits.ts";
 import { mayApproveWhenAsked, mayDo } from "../src/domain/roles.ts";
 import type { Form, Questions, ToolCall } from "./call.ts";
-import { formOf, isStateOf, type NoDecision, type QuestionDeps, stateOf, decisionIn } from "./question.ts";
+import {
+  formOf as questionOf,
+  isStateOf,
+  type NoDecision,
+  type QuestionDeps,
+  stateOf,
+  decisionIn,
+} from "./question.ts";
 import { type Places, whoDecides } from "./words.ts";
 
 export interface ApproveDeps extends QuestionDeps, Places {
-  readonly desk: Pick<ActionDesk, "get" | "approve" | "cancel">;
+  readonly desk: Pick<ActionDesk, "get" | "approve" | "cancel" | "earlierRejections">;
 }
 
 /** The question goes out, and the call is to be made again with its answer. */
@@ -45,15 +52,18 @@ export function createApprove(deps: ApproveDeps) {
   const { desk } = deps;
   const open = new Map<string, number>();
 
+  const formOf = async (action: Action) => questionOf(action, (await desk.earlierRejections([action])).get(action.id));
+
   const putNow = async (call: ToolCall, seen: Action, questions: Extract<Questions, { era: "legacy" }>) => {
     const asker = askerOf(call.caller());
     const others = open.get(asker) ?? 0;
     if (others >= QUESTIONS_OPEN_MAX) {
       throw new DomainError("rate_limited", `${QUESTIONS_OPEN_MAX} questions of this key wait for an answer already.`);
     }
+    const form = await formOf(seen);
     open.set(asker, others + 1);
     // No answer is no decision: the client failed, left, or took too long.
-    const answer = await questions.put(formOf(seen)).catch(() => null);
+    const answer = await questions.put(form).catch(() => null);
     const left = (open.get(asker) ?? 1) - 1;
     if (left === 0) open.delete(asker);
     else open.set(asker, left);
@@ -62,11 +72,13 @@ export function createApprove(deps: ApproveDeps) {
 
   return async (call: ToolCall): Promise<Asked | Answered | Unavailable> => {
     if (!mayApprove(deps, call)) return refuse(deps, call);
-    const { id, reason = null } = read(call.arguments);
+    const { id, reason = null, run } = read(call.arguments);
     const { questions } = call;
     const caller = call.caller();
-    if (questions === null) return { action: await desk.approve(caller, id, reason), asked: null };
+    const ofRun = run === undefined ? undefined : { run, isHeld: false };
+    if (questions === null) return { action: await desk.approve(caller, id, reason, ofRun), asked: null };
     const action = await desk.get(caller, id);
+    mustBeOf(action, run);
     if (!mayApproveIt(caller.role, action)) return refuse(deps, call);
     if (questions.era === "legacy") {
       mustAwait(action);
@@ -76,7 +88,7 @@ export function createApprove(deps: ApproveDeps) {
     if (isAnswered && !isStateOf(deps, caller, action, questions.state)) throw invalidState();
     if (isAnswered) return settle(desk, caller, { seen: action, answer: questions.answers?.[QUESTION] });
     mustAwait(action);
-    return { form: formOf(action), state: stateOf(deps, caller, action) };
+    return { form: await formOf(action), state: stateOf(deps, caller, action) };
   };
 }
 
@@ -112,7 +124,7 @@ async function settle(desk: ApproveDeps["desk"], caller: Caller, { seen, answer 
   }
   const person: Caller = { ...caller, via: "elicitation" };
   const decide = decision.decision === "approve" ? desk.approve : desk.cancel;
-  return { action: await decide(person, seen.id, decision.reason, seen.run), asked: null };
+  return { action: await decide(person, seen.id, decision.reason, { run: seen.run, isHeld: true }), asked: null };
 }
 
 /** Throws the refusal itself where there is no held action to show with it. */
@@ -132,6 +144,12 @@ function mustAwait(action: Action): void {
   const input = { actor: action.createdBy, reason: null, now: action.createdAt, digest: "" };
   const change = approve(action, input);
   if (isRefusal(change)) throw new DomainError(change.refused, change.message);
+}
+
+/** Throws `not_approvable` before a person is asked about another run than the one that was named. */
+function mustBeOf(action: Action, run: number | undefined): void {
+  const late = run === undefined ? null : tooLate("approve", action, { run, isHeld: false });
+  if (late !== null) throw new DomainError(late.refused, late.message);
 }
 
 /** Whose questions are counted together. */

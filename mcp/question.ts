@@ -3,9 +3,11 @@ import { printed, Verdict } from "../src/contract/tool-schemas.ts";
 import type { Action } from "../src/domain/action.ts";
 import type { Caller } from "../src/domain/caller.ts";
 import { QUESTION_CHARS_MAX, QUESTION_MS } from "../src/domain/limits.ts";
+import { maskedEarlier } from "../src/contract/masked.ts";
 import { maskUrl } from "../src/domain/mask.ts";
 import { MASK } from "../src/domain/mask-secret.ts";
 import { normalTarget } from "../src/domain/normal-target.ts";
+import { earlierLines, type EarlierRejection } from "../src/domain/rejections.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Secrets } from "../src/ports/secrets.ts";
 import type { Form } from "./call.ts";
@@ -14,8 +16,11 @@ const VERDICT = compile(Verdict);
 // Safe: flat, of two texts, as the protocol wants a form.
 const SCHEMA = printed(Verdict) as Form["requestedSchema"];
 
-/** What a person is asked about an action: host, method and path as plain text, and nothing that anybody else wrote. */
-export function formOf({ id, method, host, url, callback }: Action): Form {
+/**
+ * What a person is asked about an action: host, method and path as plain text, and what was said about the request before,
+ * without what a client could take for a link or a line.
+ */
+export function formOf({ id, method, host, url, callback }: Action, earlier: readonly EarlierRejection[] = []): Form {
   const path = maskUrl(URL.parse(url)?.pathname ?? "/").replaceAll(MASK, PLAIN_MASK);
   const lines = [
     "Shall Outgate make this HTTP call?",
@@ -23,6 +28,7 @@ export function formOf({ id, method, host, url, callback }: Action): Form {
     `Method: ${method}`,
     `Path: ${plain(path)}`,
     ...callbackLines(callback),
+    ...earlierLines(maskedEarlier(earlier)).map(plainWords),
     `Action: ${id}`,
   ];
   return { message: lines.join("\n"), requestedSchema: SCHEMA };
@@ -50,6 +56,16 @@ function plain(text: string): string {
   if (coded.length <= QUESTION_CHARS_MAX) return coded;
   return `${coded.slice(0, QUESTION_CHARS_MAX)}… (${coded.length} characters)`;
 }
+
+/** What somebody wrote, as words alone: nothing in it is a link, another line, or mark-up. Cut as the rest is. */
+function plainWords(text: string): string {
+  const words = text.toWellFormed().replaceAll(MASK, PLAIN_MASK).replaceAll(NO_WORD, " ").replaceAll(/ {2,}/g, " ");
+  if (words.length <= QUESTION_CHARS_MAX) return words;
+  return `${words.slice(0, QUESTION_CHARS_MAX).toWellFormed()}… (${words.length} characters)`;
+}
+
+/** Colons stay in times alone, and dots where no name follows them. */
+const NO_WORD = /[^\p{L}\p{M}\p{N} .,:;!?'()%*@+-]|\.(?=\S)|:(?!\d\d |\s)/gu;
 
 export interface Decision {
   readonly decision: "approve" | "reject";

@@ -1,4 +1,5 @@
 import { createLinksOf } from "./actions/approval-links.ts";
+import { createEarlierRejections } from "./actions/earlier-rejections.ts";
 import { createOwe } from "./actions/owe.ts";
 import { createRecipients } from "./actions/recipients.ts";
 import { createActionDesk } from "./actions/desk.ts";
@@ -81,15 +82,16 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const owe = createOwe({ ids: parts.ids, receiptUrl });
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "calls");
   const hashOf = (text: string) => secrets.hash(text);
-  const { actions, outbox, pauses } = store;
+  const { actions, outbox, pauses, rejections } = store;
   const sending = { signedHeaders, attemptTimeoutMs: settings.attemptTimeoutMs, userAgent: `Outgate/${VERSION}` };
   const kept = new KeptResults(parts.clock);
   const recipients = createRecipients({ ...store, approvers: settings.approvers });
-  const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, bus, owe, kept };
+  const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, rejections, bus, owe, kept };
+  const earlierRejections = createEarlierRejections(deps);
 
   const paused = new PausedSet(pauses);
   const loop = createActionLoop(settings, { ...deps, isPaused: paused.stops });
-  const { callbacks, mails } = createOutboxes(settings, { ...deps, signingSecrets, receiptPath });
+  const { callbacks, mails } = createOutboxes(settings, { ...deps, earlierRejections, signingSecrets, receiptPath });
   const overview = createOverview(deps);
   const desk = createActionDesk({ ...deps, pauses, dispatcher: loop });
   const pauseDesk = createPauseDesk({ ...parts, pauses, paused, cancel: desk.cancel, dispatcher: loop });
@@ -105,6 +107,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     owe,
     signingSecrets,
     recipients,
+    earlierRejections,
     receiptUrl,
     receiptPath,
     /** Which kinds of delivery claim nothing because the store is away. */

@@ -1,6 +1,8 @@
-import { type ApproveDeps, createApprove } from "./approve.ts";
+import { createApprove } from "./approve.ts";
 import { createCancel } from "./cancel.ts";
 import { type CreateDeps, createCreate } from "./create.ts";
+import type { DecideDeps } from "./decide.ts";
+import { createEarlierRejections, type EarlierDeps } from "./earlier-rejections.ts";
 import { createGet } from "./get.ts";
 import { createHeld, createUnusual } from "./held.ts";
 import { createList } from "./list.ts";
@@ -13,13 +15,14 @@ import { createWait } from "./wait.ts";
 export type ActionDesk = ReturnType<typeof createActionDesk>;
 
 /** Puts the verbs on one desk. */
-export function createActionDesk(deps: CreateDeps & ApproveDeps & TimelineDeps) {
+export function createActionDesk(deps: CreateDeps & DecideDeps & EarlierDeps & TimelineDeps) {
   const retry = createRetry(deps);
   return {
     create: createCreate(deps),
     get: createGet(deps.actions),
     held: createHeld(deps.actions),
     unusual: createUnusual(deps.actions),
+    earlierRejections: createEarlierRejections(deps),
     list: createList(deps.actions),
     timeline: createTimeline(deps),
     wait: createWait(deps),

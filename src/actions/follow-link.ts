@@ -3,12 +3,14 @@ import type { Decision } from "../domain/approval-link.ts";
 import type { Caller } from "../domain/caller.ts";
 import { isHeldIn } from "../domain/change.ts";
 import { DomainError } from "../domain/errors.ts";
+import type { EarlierRejection } from "../domain/rejections.ts";
 import { type Unusual, unusualOf } from "../domain/unusual.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import type { LinkStore } from "../ports/links.ts";
 import type { ActionStore } from "../ports/store.ts";
 import type { Decide } from "./decide.ts";
+import type { EarlierById } from "./earlier-rejections.ts";
 import type { Recipients } from "./recipients.ts";
 
 export interface FollowLinkDeps {
@@ -18,6 +20,7 @@ export interface FollowLinkDeps {
   readonly clock: Clock;
   readonly desk: { readonly approve: Decide; readonly cancel: Decide };
   readonly recipients: Pick<Recipients, "mayMail">;
+  readonly earlierRejections: (some: readonly Action[]) => Promise<EarlierById>;
 }
 
 /** What a link opens. */
@@ -33,6 +36,8 @@ export interface OpenedLink {
   readonly isLive: boolean;
   /** What a person should look at twice; nothing where there is nothing to decide any more. */
   readonly unusual: readonly Unusual[];
+  /** What was said about the request before; nothing where there is nothing to decide any more. */
+  readonly earlier: readonly EarlierRejection[];
 }
 
 /** The token is the whole authority: whoever has it was sent the mail, and decides under the address it went to. */
@@ -47,7 +52,8 @@ export interface FollowLink {
 }
 
 /** Opens approval links and decides by them, with the same approve and cancel as everybody else (decisions 7). */
-export function createFollowLink({ links, actions, secrets, clock, desk, recipients }: FollowLinkDeps): FollowLink {
+export function createFollowLink(deps: FollowLinkDeps): FollowLink {
+  const { links, actions, secrets, clock, desk, recipients, earlierRejections } = deps;
   const open = async (token: string): Promise<OpenedLink | null> => {
     const claimed = secrets.readApprovalToken(token);
     const link = claimed === null ? null : await links.find(claimed);
@@ -58,9 +64,10 @@ export function createFollowLink({ links, actions, secrets, clock, desk, recipie
     const isOpen = isHeldIn(action, link.run) && clock.now() < expiresAt;
     // Whoever was sent it may have left the account, or the APPROVERS, since.
     const isLive = isOpen && (await recipients.mayMail(action.accountId, action.creator, action.notifyEmail ?? ""));
-    if (!isLive) return { action, decision, expiresAt, isLive, unusual: [] };
+    if (!isLive) return { action, decision, expiresAt, isLive, unusual: [], earlier: [] };
     const called = await actions.calledHosts(action.accountId, [action.hostname]);
-    return { action, decision, expiresAt, isLive, unusual: unusualOf(action, called) };
+    const earlier = (await earlierRejections([action])).get(action.id) ?? [];
+    return { action, decision, expiresAt, isLive, unusual: unusualOf(action, called), earlier };
   };
   return {
     open,
@@ -69,7 +76,9 @@ export function createFollowLink({ links, actions, secrets, clock, desk, recipie
       if (opened === null || !opened.isLive) return opened;
       const { action } = opened;
       const verb = decision === "approve" ? desk.approve : desk.cancel;
-      await verb({ ...holderOf(action), client }, action.id, reason, action.run).catch(unlessTooLate);
+      await verb({ ...holderOf(action), client }, action.id, reason, { run: action.run, isHeld: true }).catch(
+        unlessTooLate,
+      );
       return open(token);
     },
   };

@@ -1,6 +1,6 @@
 import type { Account } from "../contract/account.ts";
 import type { Action, CreateAction } from "../contract/action.ts";
-import type { Decision } from "../contract/decision.ts";
+import type { Decision, Retry } from "../contract/decision.ts";
 import type { Health } from "../contract/health.ts";
 import type { CallbackHost, CallbackHostList } from "../contract/callback-hosts.ts";
 import type { CreatedKey, CreateKey, KeyList } from "../contract/key.ts";
@@ -61,10 +61,10 @@ export function createClient(settings: ClientSettings) {
   const get: Get = <T>(path: string, options: CallOptions = {}, more: Partial<Call> = {}) =>
     ask<T>({ method: "GET", path, isRepeatable: true, signal: options.signal, ...more });
   const decide =
-    (verb: string) =>
-    (id: string, decision: Decision = {}, options: CallOptions = {}) => {
+    <Said extends Decision | Retry>(verb: string) =>
+    (id: string, decision?: Said, options: CallOptions = {}) => {
       const path = `/v1/actions/${encodeURIComponent(id)}/${verb}`;
-      return ask<Action>({ method: "POST", path, body: decision, isRepeatable: false, signal: options.signal });
+      return ask<Action>({ method: "POST", path, body: decision ?? {}, isRepeatable: false, signal: options.signal });
     };
 
   return {
@@ -92,9 +92,9 @@ export function createClient(settings: ClientSettings) {
       get<Receipt>(`/r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
         headers: { accept: "application/json" },
       }),
-    approveAction: decide("approve"),
-    cancelAction: decide("cancel"),
-    retryAction: decide("retry"),
+    approveAction: decide<Decision>("approve"),
+    cancelAction: decide<Decision>("cancel"),
+    retryAction: decide<Retry>("retry"),
     /** Every change of status as it happens; comes back by itself after a break, without gap and without repeat. */
     streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
       follow(transport, settings.parse ?? JSON.parse, options),

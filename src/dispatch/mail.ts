@@ -3,6 +3,7 @@ import { isHeldIn } from "../domain/change.ts";
 import { attemptMs } from "../domain/lease.ts";
 import { APPROVAL_LINK_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../domain/limits.ts";
 import type { Delivery, Notification } from "../domain/notification.ts";
+import type { EarlierRejection } from "../domain/rejections.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Recipients } from "../ports/recipients.ts";
@@ -23,6 +24,7 @@ export interface MailDeps {
   readonly receiptLink: (actionId: string) => string;
   readonly attemptTimeoutMs: number;
   readonly recipients: Pick<Recipients, "mayMail">;
+  readonly earlierRejections: (some: readonly Action[]) => Promise<ReadonlyMap<string, readonly EarlierRejection[]>>;
 }
 
 const HOUR_MS = 3_600_000;
@@ -57,7 +59,8 @@ async function approvalOf(
   if (!isHeldIn(action, run)) return DECIDED_BEFORE;
   const kept = await deps.linksOf(action, deps.clock.now());
   const links = { ...kept, expiresAt: earlierEnd(kept.expiresAt, deps.approvalTtlHours) };
-  return { event: "approval", to: owed.target, action, run, links, receiptUrl: deps.receiptLink(action.id) };
+  const earlier = (await deps.earlierRejections([action])).get(action.id) ?? [];
+  return { event: "approval", to: owed.target, action, run, earlier, links, receiptUrl: deps.receiptLink(action.id) };
 }
 
 /** Links are made when an action begins to be held; where it is cancelled before they end, they work no longer. */

@@ -42,6 +42,14 @@ export const WAIT_SECONDS_MAX = 120;
 /** Requests of one account that may hang in `sync` or `wait` at a time; above it one of the key with the most answers at once. */
 export const WAITERS_PER_ACCOUNT_MAX = 1_000;
 
+/** How long a rejection counts, and how often its request is asked for again meanwhile by whoever may not approve it. */
+export const REJECTION_WINDOW_MS = DAY_MS;
+export const ASKED_AGAIN_MAX = 2;
+/** Rejections of one key, and requests for the same again, that are kept; a key that has as many may ask for nothing more. */
+export const REJECTIONS_PER_KEY_MAX = 10_000;
+/** Of what was said before about one request, the newest that a person is shown. */
+export const EARLIER_REJECTIONS_SHOWN_MAX = 10;
+
 /** Requests on one page of the inbox. */
 export const HELD_LISTED_MAX = 20;
 /** Actions of one key that may await approval at a time; above it creates are refused, and their requester told to wait. */

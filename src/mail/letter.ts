@@ -3,6 +3,7 @@ import { maskText } from "../domain/mask.ts";
 import { visibleText } from "../domain/visible.ts";
 import type { ApprovalMail, DecidedMail } from "../ports/mailer.ts";
 import { approvalMailHtml, decidedMailHtml } from "../web/mail.tsx";
+import { earlierTexts } from "../web/earlier.tsx";
 import { type MailPart, type MailRequest, mailRequest } from "../web/mail-request.ts";
 import { waitingWords } from "../web/summary.ts";
 import { actorWords } from "../web/words.ts";
@@ -18,7 +19,7 @@ export interface Letter {
 export type LinkManner = "confirm" | "one_click";
 
 /** The question: who asks for what, masked, the two links, and until when they work. */
-export function approvalLetter({ action, links, receiptUrl }: ApprovalMail, manner: LinkManner): Letter {
+export function approvalLetter({ action, earlier, links, receiptUrl }: ApprovalMail, manner: LinkManner): Letter {
   const request = mailRequest(action);
   const subject = subjectOf(request);
   const waiting = waitingWords(action);
@@ -27,6 +28,7 @@ export function approvalLetter({ action, links, receiptUrl }: ApprovalMail, mann
     ["At", moment(action.createdAt)],
     ["Attempts", `at most ${action.retries}`],
     ...(request.callback === null ? [] : [["Callback", visibleText(request.callback)] as const]),
+    ...earlierTexts(earlier).map((line) => ["Before", visibleText(line)] as const),
     ["Action", action.id],
   ] as const;
   const terms = `${TERMS[manner]} They work until ${moment(links.expiresAt)}, for one decision.`;

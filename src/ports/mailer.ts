@@ -1,6 +1,7 @@
 import type { Action } from "../domain/action.ts";
 import type { Actor } from "../domain/actor.ts";
 import type { Delivery } from "../domain/notification.ts";
+import type { EarlierRejection } from "../domain/rejections.ts";
 import type { SendLimits } from "./sender.ts";
 
 interface AboutAction {
@@ -17,6 +18,8 @@ interface AboutAction {
 export interface ApprovalMail extends AboutAction {
   readonly event: "approval";
   /** Whole URLs; who has one can decide. */
+  /** What was said about the request before. */
+  readonly earlier: readonly EarlierRejection[];
   readonly links: { readonly approve: string; readonly reject: string; readonly expiresAt: Date };
 }
 

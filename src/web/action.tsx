@@ -2,12 +2,14 @@
 import { maskedEntry } from "../contract/masked.ts";
 import { type Action, nextRetryAt } from "../domain/action.ts";
 import type { Pause } from "../domain/pause.ts";
+import type { EarlierRejection } from "../domain/rejections.ts";
 import { type Role, seesSecrets } from "../domain/roles.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import { Act } from "./act.tsx";
 import { Answer } from "./answer.tsx";
 import { Code } from "./code.tsx";
 import { lastDecision } from "./decided.ts";
+import { Earlier } from "./earlier.tsx";
 import { Foreign } from "./foreign.tsx";
 import { Button, FormToken } from "./form.tsx";
 import { Who } from "./happening.tsx";
@@ -27,6 +29,8 @@ import type { Visitor } from "./visitor.ts";
 export interface ActionProps {
   readonly action: Action;
   readonly timeline: readonly TimelineEntry[];
+  /** What was said about the request before. */
+  readonly earlier: readonly EarlierRejection[];
   readonly visitor: Visitor;
   readonly role: Role;
   /** What keeps it from being sent now, if it waits to be. */
@@ -70,6 +74,7 @@ export function actionPage(props: ActionProps): string {
           <StatusChip status={action.status} />
           {isPaused ? null : <p>{summaryOf(action, lastDecision(timeline)?.type === "rejected")}</p>}
           {isPaused && props.pause !== null ? <PausedNotice pause={props.pause} /> : null}
+          <Earlier entries={props.earlier} />
         </div>
       </div>
       {isHeld ? request : answer}

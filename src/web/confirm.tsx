@@ -1,8 +1,10 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
 import { REASON_CHARS_MAX } from "../domain/limits.ts";
+import type { EarlierRejection } from "../domain/rejections.ts";
 import type { Unusual } from "../domain/unusual.ts";
 import { visibleText } from "../domain/visible.ts";
+import { Earlier } from "./earlier.tsx";
 import { Button, Field, FormToken } from "./form.tsx";
 import { Who } from "./happening.tsx";
 import { Layout } from "./layout.tsx";
@@ -18,6 +20,8 @@ export interface ConfirmProps {
   readonly action: Action;
   readonly expiresAt: Date;
   readonly unusual: readonly Unusual[];
+  /** What was said about the request before. */
+  readonly earlier: readonly EarlierRejection[];
   /** What was wrong with what was sent before; what was typed stands there still. */
   readonly problem?: string;
   readonly reason?: string;
@@ -33,6 +37,7 @@ export function confirmPage(props: ConfirmProps): string {
         <h1>Approve this request?</h1>
         <p>{waitingWords(action)}</p>
         <UnusualChips unusual={props.unusual} />
+        <Earlier entries={props.earlier} />
       </div>
       <section class="card" aria-label="What is asked for">
         <Asked action={action} expiresAt={props.expiresAt} />

@@ -3,10 +3,12 @@ import { maskedEntry } from "../contract/masked.ts";
 import type { Action } from "../domain/action.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import { COUNTED_MAX } from "../domain/limits.ts";
+import type { EarlierRejection } from "../domain/rejections.ts";
 import type { Unusual } from "../domain/unusual.ts";
 import type { Requester } from "../domain/requester.ts";
 import { type Decided, lastDecision } from "./decided.ts";
 import { DecisionForm } from "./confirm.tsx";
+import { Earlier } from "./earlier.tsx";
 import { Foreign } from "./foreign.tsx";
 import { By, Who } from "./happening.tsx";
 import { EVERYTHING, Layout } from "./layout.tsx";
@@ -31,6 +33,8 @@ export interface InboxProps {
   readonly actions: readonly Action[];
   /** What is unusual about each, by its id. */
   readonly unusual: ReadonlyMap<string, readonly Unusual[]>;
+  /** What was said about each before, by its id. */
+  readonly earlier: ReadonlyMap<string, readonly EarlierRejection[]>;
   /** Behind which the next page begins; null when there is none. */
   readonly after: string | null;
   readonly requesters: readonly Requester[];
@@ -41,7 +45,8 @@ export interface InboxProps {
 }
 
 /** What waits for a person: each request whole, with its decision. */
-export function inboxPage({ visitor, actions, unusual, after, requesters, by, outcome, now }: InboxProps): string {
+export function inboxPage(props: InboxProps): string {
+  const { visitor, actions, unusual, earlier, after, requesters, by, outcome, now } = props;
   const count = actions.length;
   const title = count === 0 ? "Approvals" : `(${count}${after === null ? "" : "+"}) Approvals`;
   return render(
@@ -58,7 +63,13 @@ export function inboxPage({ visitor, actions, unusual, after, requesters, by, ou
       </div>
       <ol id="waiting" class="cards" data-live="items">
         {actions.map((action) => (
-          <Held action={action} unusual={unusual.get(action.id) ?? []} visitor={visitor} now={now} />
+          <Held
+            action={action}
+            unusual={unusual.get(action.id) ?? []}
+            earlier={earlier.get(action.id) ?? []}
+            visitor={visitor}
+            now={now}
+          />
         ))}
       </ol>
       <div id="empty" data-live="">
@@ -119,12 +130,13 @@ function countOf(count: number, isMore: boolean, isShared: boolean): string {
 interface HeldProps {
   readonly action: Action;
   readonly unusual: readonly Unusual[];
+  readonly earlier: readonly EarlierRejection[];
   readonly visitor: Visitor;
   readonly now: Date;
 }
 
 /** One request: who asks for what, since when, what is unusual about it, all of it, and the two buttons. */
-function Held({ unusual, visitor, now, ...props }: HeldProps) {
+function Held({ unusual, earlier, visitor, now, ...props }: HeldProps) {
   const action = shown(props.action);
   const path = `/approvals/${action.id}`;
   return (
@@ -140,6 +152,7 @@ function Held({ unusual, visitor, now, ...props }: HeldProps) {
         </p>
         {action.run === 1 && action.callback === null ? null : <p class="small">{waitingWords(action)}</p>}
         <UnusualChips unusual={unusual} />
+        <Earlier entries={earlier} />
       </div>
       <RequestParts action={action} isLow tellsCallback />
       <p class="notice notice-wait" data-gone="" hidden>

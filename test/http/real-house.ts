@@ -71,6 +71,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     clock,
     desk: engine.desk,
     recipients: engine.recipients,
+    earlierRejections: engine.earlierRejections,
   });
   const authenticate = createAuthenticate({ accounts, secrets, clock });
   const peopleDesk = createPeopleDesk({

@@ -179,6 +179,7 @@ export function cardboardDesk(calls: string[]): ActionDesk {
       });
     },
     unusual: () => Promise.resolve(new Map()),
+    earlierRejections: () => Promise.resolve(new Map()),
     countRetryable: () => Promise.resolve({ count: 0, isMore: false }),
     retryMany() {
       calls.push("retry many");

@@ -28,7 +28,7 @@ export const LINKS = {
 export function anApprovalMail(action: Partial<Action> = {}): ApprovalMail {
   const held = anAction({ approve: true, notifyEmail: "boss@example.com", createdBy: "key:agent", ...action });
   const receiptUrl = "https://gate.example.com/r/receipt-token";
-  return { event: "approval", to: "boss@example.com", action: held, run: 1, links: LINKS, receiptUrl };
+  return { event: "approval", earlier: [], to: "boss@example.com", action: held, run: 1, links: LINKS, receiptUrl };
 }
 
 /** How it was answered elsewhere. */

@@ -16,10 +16,11 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
   const action = anAction({ url, host, hostname: host, approve: true });
   const pages = [
     receiptPage({ action, timeline: [] }),
-    confirmPage({ action, expiresAt: later(1), unusual: [] }),
-    heldPage({ unusual: [], action, visitor }),
+    confirmPage({ action, expiresAt: later(1), unusual: [], earlier: [] }),
+    heldPage({ unusual: [], earlier: [], action, visitor }),
     inboxPage({
       unusual: new Map(),
+      earlier: new Map(),
       visitor,
       actions: [action],
       after: null,
@@ -49,12 +50,20 @@ test("whoever decides on a run that was begun again is not told that nothing was
   const decides = (run: number) => {
     const action = anAction({ status: "awaiting_approval", approve: true, run });
     const links = { approve: "/a/1", reject: "/a/2", expiresAt: later(1) };
-    const mail = { event: "approval", to: "ann@example.com", run, action, links, receiptUrl: "/r/1" } as const;
+    const mail = {
+      event: "approval",
+      earlier: [],
+      to: "ann@example.com",
+      run,
+      action,
+      links,
+      receiptUrl: "/r/1",
+    } as const;
     const letter = approvalLetter(mail, "confirm");
     return [
       receiptPage({ action, timeline: [] }),
-      confirmPage({ action, expiresAt: later(1), unusual: [] }),
-      heldPage({ unusual: [], action, visitor }),
+      confirmPage({ action, expiresAt: later(1), unusual: [], earlier: [] }),
+      heldPage({ unusual: [], earlier: [], action, visitor }),
       letter.html,
       letter.text,
     ];
@@ -67,6 +76,7 @@ test("whoever decides on a run that was begun again is not told that nothing was
   const again = anAction({ status: "awaiting_approval", approve: true, run: 2 });
   const inbox = inboxPage({
     unusual: new Map(),
+    earlier: new Map(),
     visitor,
     actions: [again],
     after: null,
@@ -82,11 +92,22 @@ test("whoever decides on a request with a callback reads where news of it goes, 
   const callback = "https://hooks.example.com/news";
   const action = anAction({ status: "awaiting_approval", approve: true, callback });
   const links = { approve: "/a/1", reject: "/a/2", expiresAt: later(1) };
-  const mail = { event: "approval", to: "ann@example.com", run: 1, action, links, receiptUrl: "/r/1" } as const;
+  const mail = {
+    event: "approval",
+    earlier: [],
+    to: "ann@example.com",
+    run: 1,
+    action,
+    links,
+    receiptUrl: "/r/1",
+  } as const;
   const letter = approvalLetter(mail, "confirm");
-  const none = { unusual: new Map(), requesters: [], by: null, after: null, outcome: null };
+  const none = { unusual: new Map(), earlier: new Map(), requesters: [], by: null, after: null, outcome: null };
   const inbox = inboxPage({ ...none, visitor, actions: [action], now: NOON });
-  const pages = [confirmPage({ action, expiresAt: later(1), unusual: [] }), heldPage({ unusual: [], action, visitor })];
+  const pages = [
+    confirmPage({ action, expiresAt: later(1), unusual: [], earlier: [] }),
+    heldPage({ unusual: [], earlier: [], action, visitor }),
+  ];
   for (const page of [...pages, inbox, letter.html, letter.text]) {
     expect(page).toContain("The request has not been sent. Its callback is told");
     expect(page).toContain("hooks.example.com");

@@ -23,7 +23,7 @@ import type { FormOf, Person, PersonOf } from "../session.ts";
 import { actionIdOf } from "./action-id.ts";
 
 export interface ActionPageRouteDeps extends CreateRules {
-  readonly desk: Pick<ActionDesk, "get" | "timeline" | "approve" | "cancel" | "retry" | "create">;
+  readonly desk: Pick<ActionDesk, "get" | "earlierRejections" | "timeline" | "approve" | "cancel" | "retry" | "create">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
   readonly pauseOf: PauseOf;
@@ -58,8 +58,9 @@ async function actionHtml(
   const { caller } = person;
   const [found, timeline] = await Promise.all([desk.get(caller, id), desk.timeline(caller, id)]);
   const action = await maskOneAhead(found);
+  const earlier = (await desk.earlierRejections([found])).get(id) ?? [];
   const shared = { visitor: person, role: caller.role, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
-  return actionPage({ action, timeline, pause: maskedPause(pauseOf(found)), ...shared, ...more });
+  return actionPage({ action, timeline, earlier, pause: maskedPause(pauseOf(found)), ...shared, ...more });
 }
 
 /** What is said on the page itself, with what was typed. */
@@ -99,13 +100,13 @@ interface Said {
 type Verb = (desk: ActionPageRouteDeps["desk"], said: Said) => Promise<unknown>;
 
 const VERBS: Readonly<Record<ActionDecision, Verb>> = {
-  approve: (desk, { person, id, reason, run }) => desk.approve(person.caller, id, reason, run),
-  reject: (desk, { person, id, reason, run }) => desk.cancel(person.caller, id, reason, run),
-  cancel: (desk, { person, id, reason }) => desk.cancel(person.caller, id, reason),
+  approve: (desk, { person, id, reason, run }) => desk.approve(person.caller, id, reason, { run, isHeld: true }),
+  reject: (desk, { person, id, reason, run }) => desk.cancel(person.caller, id, reason, { run, isHeld: true }),
+  cancel: (desk, { person, id, reason, run }) => desk.cancel(person.caller, id, reason, { run, isHeld: false }),
   retry: (desk, { person, id, reason }) => desk.retry(person.caller, id, reason),
   async retry_and_approve(desk, { person, id, reason }) {
     const action = await desk.retry(person.caller, id, reason);
-    if (isHeldIn(action, action.run)) await desk.approve(person.caller, id, reason, action.run);
+    if (isHeldIn(action, action.run)) await desk.approve(person.caller, id, reason, { run: action.run, isHeld: true });
   },
 };
 
@@ -148,7 +149,7 @@ function sendAgain(deps: ActionPageRouteDeps): AnswerPerson {
     try {
       const { request } = checkCreate(createInputOf(again.action, person.caller.hold));
       // The rules of whoever wrote it go with it: pressing a button allows no callback that its key may not have.
-      const { action } = await deps.desk.create(person.caller, request, again.action.creator);
+      const { action } = await deps.desk.create(person.caller, request, { creator: again.action.creator });
       return seeOther("own", actionPath(action.id));
     } catch (error) {
       if (!(error instanceof DomainError) || error.issues.length === 0) throw error;

@@ -18,7 +18,7 @@ import type { FormOf, Person, PersonOf } from "../session.ts";
 import { actionIdOf } from "./action-id.ts";
 
 export interface InboxRouteDeps {
-  readonly desk: Pick<ActionDesk, "held" | "unusual" | "get" | "timeline" | "approve" | "cancel">;
+  readonly desk: Pick<ActionDesk, "held" | "unusual" | "earlierRejections" | "get" | "timeline" | "approve" | "cancel">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
   readonly receiptPath: (actionId: string) => string;
@@ -37,7 +37,8 @@ export function inboxRoutes(deps: InboxRouteDeps): readonly Route[] {
       outcomeOf(deps, person.caller, idIn(query, "decided")),
     ]);
     const actions = await maskAhead(waiting.actions);
-    return page("own", inboxPage({ ...waiting, actions, by, visitor: person, outcome, now: clock.now() }));
+    const earlier = await desk.earlierRejections(waiting.actions);
+    return page("own", inboxPage({ ...waiting, actions, earlier, by, visitor: person, outcome, now: clock.now() }));
   };
   const one: AnswerPerson = async (visit, person, params) => {
     const id = actionIdOf(visit, params);
@@ -64,7 +65,7 @@ function decide(deps: InboxRouteDeps): AnswerPerson {
     try {
       const { decision, reason } = checkDecisionForm(form);
       const verb = decision === "approve" ? desk.approve : desk.cancel;
-      await verb(person.caller, id, reason, Number(form.get("run")));
+      await verb(person.caller, id, reason, { run: Number(form.get("run")), isHeld: true });
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
       if (error.code === "validation_error") return askAgain(deps, { person, id, form, error });
@@ -96,7 +97,8 @@ async function heldHtml(
   more: Pick<HeldProps, "problem" | "reason"> = {},
 ): Promise<string> {
   const unusual = (await desk.unusual(visitor.caller, [action])).get(action.id) ?? [];
-  return heldPage({ action: await maskOneAhead(action), visitor, unusual, ...more });
+  const earlier = (await desk.earlierRejections([action])).get(action.id) ?? [];
+  return heldPage({ action: await maskOneAhead(action), visitor, unusual, earlier, ...more });
 }
 
 async function outcomeOf(
