@@ -9,7 +9,7 @@ import { TOOL_LIST_BYTES_MAX, WAIT_SECONDS_DEFAULT } from "../src/domain/limits.
 import { type ApproveDeps, type Asked, createApprove } from "./approve.ts";
 import type { ToolCall } from "./call.ts";
 import { createCreate } from "./create.ts";
-import { createDescribe, type DescribeDeps } from "./describe.ts";
+import { createDescribe, type Describe, type DescribeDeps } from "./describe.ts";
 import { errorOf, type ToolAnswer } from "./results.ts";
 import { waitForEnd, type WaitDeps } from "./waiting.ts";
 
@@ -63,22 +63,21 @@ export function createTools(deps: ToolDeps): Readonly<Record<ToolName, Tool>> {
       const outcome = { asked: "unavailable", error: errorOf(refusal) } as const;
       return { json: await describe(call, action, outcome), refused: refusal.code };
     },
-    async cancel(call) {
-      authorize(call.caller(), "cancel");
-      const { id, reason = null, run } = readDecide(call.arguments);
-      const action = await desk.cancel(
-        call.caller(),
-        id,
-        reason,
-        run === undefined ? undefined : { run, isHeld: false },
-      );
-      return { json: await describe(call, action) };
-    },
+    cancel: cancelWith(deps, describe),
     async retry(call) {
       authorize(call.caller(), "retry");
       const { id, reason = null } = readRetry(call.arguments);
       const action = await desk.retry(call.caller(), id, reason);
       return { json: await describe(call, action) };
     },
+  };
+}
+
+function cancelWith({ desk }: Pick<ToolDeps, "desk">, describe: Describe): Tool {
+  return async (call) => {
+    authorize(call.caller(), "cancel");
+    const { id, reason = null, run } = readDecide(call.arguments);
+    const ofRun = run === undefined ? undefined : { run, isHeld: false };
+    return { json: await describe(call, await desk.cancel(call.caller(), id, reason, ofRun)) };
   };
 }

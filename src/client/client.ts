@@ -61,10 +61,10 @@ export function createClient(settings: ClientSettings) {
   const get: Get = <T>(path: string, options: CallOptions = {}, more: Partial<Call> = {}) =>
     ask<T>({ method: "GET", path, isRepeatable: true, signal: options.signal, ...more });
   const decide =
-    <Said extends Decision | Retry>(verb: string) =>
-    (id: string, decision?: Said, options: CallOptions = {}) => {
+    (verb: string) =>
+    (id: string, decision: Decision = {}, options: CallOptions = {}) => {
       const path = `/v1/actions/${encodeURIComponent(id)}/${verb}`;
-      return ask<Action>({ method: "POST", path, body: decision ?? {}, isRepeatable: false, signal: options.signal });
+      return ask<Action>({ method: "POST", path, body: decision, isRepeatable: false, signal: options.signal });
     };
 
   return {
@@ -92,9 +92,9 @@ export function createClient(settings: ClientSettings) {
       get<Receipt>(`/r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
         headers: { accept: "application/json" },
       }),
-    approveAction: decide<Decision>("approve"),
-    cancelAction: decide<Decision>("cancel"),
-    retryAction: decide<Retry>("retry"),
+    approveAction: decide("approve"),
+    cancelAction: decide("cancel"),
+    retryAction: (id: string, retry?: Retry, options?: CallOptions) => decide("retry")(id, retry, options),
     /** Every change of status as it happens; comes back by itself after a break, without gap and without repeat. */
     streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
       follow(transport, settings.parse ?? JSON.parse, options),
