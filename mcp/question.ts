@@ -28,7 +28,7 @@ export function formOf({ id, method, host, url, callback }: Action, earlier: rea
     `Method: ${method}`,
     `Path: ${plain(path)}`,
     ...callbackLines(callback),
-    ...earlierLines(maskedEarlier(earlier)).map(plainWords),
+    ...earlierLines(maskedEarlier(earlier).map(plainEntry), (by) => plain(by.replaceAll(MASK, PLAIN_MASK))),
     `Action: ${id}`,
   ];
   return { message: lines.join("\n"), requestedSchema: SCHEMA };
@@ -57,6 +57,10 @@ function plain(text: string): string {
   return `${coded.slice(0, QUESTION_CHARS_MAX)}… (${coded.length} characters)`;
 }
 
+function plainEntry(entry: EarlierRejection): EarlierRejection {
+  return entry.reason === null ? entry : { ...entry, reason: plainWords(entry.reason) };
+}
+
 /** What somebody wrote, as words alone: nothing in it is a link, another line, or mark-up. Cut as the rest is. */
 function plainWords(text: string): string {
   const words = text.toWellFormed().replaceAll(MASK, PLAIN_MASK).replaceAll(NO_WORD, " ").replaceAll(/ {2,}/g, " ");
@@ -64,8 +68,8 @@ function plainWords(text: string): string {
   return `${words.slice(0, QUESTION_CHARS_MAX).toWellFormed()}… (${words.length} characters)`;
 }
 
-/** Colons stay in times alone, and dots where no name follows them. */
-const NO_WORD = /[^\p{L}\p{M}\p{N} .,:;!?'()%*@+-]|\.(?=\S)|:(?!\d\d |\s)/gu;
+/** Dots and colons stay where white space follows them, or nothing. */
+const NO_WORD = /[^\p{L}\p{M}\p{N} .,:;!?'()%*+-]|[.:](?=\S)/gu;
 
 export interface Decision {
   readonly decision: "approve" | "reject";
