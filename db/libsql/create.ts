@@ -52,9 +52,9 @@ export async function createAction(hands: Hands, creation: Creation): Promise<Cr
       if (holder !== null) return { kind: "matched", by: isBound ? "dedupe" : kind, action: holder };
     }
     if (isInserted === null) return { kind: "too_many_held" };
-    if (note?.isBound === true) {
+    if (note !== null && note !== undefined) {
       const counted = await createRejectionStore(hands).count({ ...action, digest: note.digest }, action.createdAt);
-      const refusal = refusalOfAsking(counted, note, "forbidden");
+      const refusal = refusalOfAsking(counted, note.reason, "forbidden");
       if (refusal !== null) return { kind: "rejected_before", refusal };
     }
     // It is paused, or the holder has failed between the two looks and its key is free again.

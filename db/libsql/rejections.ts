@@ -59,7 +59,7 @@ export function createRejectionStore({ sql, writer }: Pick<Hands, "sql" | "write
 
 /** True while the request may be asked for: the limit, in the statement that writes what asks for it. */
 export function mayAsk(action: Action, note: RejectionNote | null | undefined, at: Date): Guard {
-  if (note?.kind !== "asked" || !note.isBound) return ALWAYS;
+  if (note?.kind !== "asked") return ALWAYS;
   const request = { ...action, digest: note.digest };
   const args = argsOf(request, at);
   const isRoom = { sql: IS_ROOM, args: keyArgsOf(request, at) };
@@ -79,7 +79,6 @@ export function noteRows(after: Action, note: RejectionNote | null | undefined, 
   const { kind, digest, by, reason } = note;
   const request = { accountId, keyId, digest };
   if (kind === "approved") return [{ sql: FORGET, args: [accountId, keyId, digest] }];
-  if (kind === "asked" && !note.isBound) return [];
   const row = [accountId, keyId, digest, kind, at.getTime(), id, run, by, reason];
   // A request that nobody has rejected is asked for, and not asked for again.
   const guard =

@@ -21,7 +21,7 @@ export function createRetry(deps: DecideDeps): Decide {
     const note = noteOfCreate(action, { caller, reason: input.reason }, deps.hashOf);
     if (note !== null) {
       const counted = await deps.rejections.count({ ...action, digest: note.digest }, input.now);
-      const refusal = refusalOfAsking(counted, note, "not_retryable");
+      const refusal = refusalOfAsking(counted, note.reason, "not_retryable");
       if (refusal !== null) return refusal;
     }
     if (action.dedupe === null) return change;

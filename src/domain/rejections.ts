@@ -27,27 +27,19 @@ export interface RejectionNote {
   readonly digest: string;
   readonly by: Actor;
   readonly reason: string | null;
-  /** Of `asked`: whoever asks is bound by what was rejected before. */
-  readonly isBound: boolean;
-}
-
-/** Whoever may approve a request may ask for it as often as they like. */
-function isBound({ role }: Pick<Caller, "role">): boolean {
-  return !mayDo(role, "approve");
 }
 
 type Asker = Pick<Caller, "role" | "actor" | "via">;
 type Asked = Pick<ActionRequest, "approve" | "method" | "url" | "body">;
 
-/** The note of a create; null for what is not held. */
+/** The note of a create or retry; null for what is not held. Whoever may approve a request may ask for it as often as they like. */
 export function noteOfCreate(
   request: Asked,
   { caller, reason }: { readonly caller: Asker; readonly reason: string | null },
   hashOf: HashOf,
 ): RejectionNote | null {
-  if (!request.approve) return null;
-  const digest = rejectionDigest(request, hashOf);
-  return { kind: "asked", digest, by: caller.actor, reason, isBound: isBound(caller) };
+  if (!request.approve || mayDo(caller.role, "approve")) return null;
+  return { kind: "asked", digest: rejectionDigest(request, hashOf), by: caller.actor, reason };
 }
 
 /**
@@ -68,7 +60,7 @@ export function noteOfDecision(
   const counts = isRejection ? mayApprove || caller.via === "elicitation" : operation === "approve" && mayApprove;
   if (!counts) return null;
   const kind = isRejection ? "rejected" : "approved";
-  return { kind, digest: rejectionDigest(action, hashOf), by: caller.actor, reason, isBound: false };
+  return { kind, digest: rejectionDigest(action, hashOf), by: caller.actor, reason };
 }
 
 /** When rejections at this time or before count no more. */
@@ -89,10 +81,9 @@ export interface RejectionCount {
 /** Why a request may not be asked for again now; null: it may. */
 export function refusalOfAsking(
   { rejectedAt, askedAt, fullSince }: RejectionCount,
-  { reason, isBound: isLimited }: Pick<RejectionNote, "reason" | "isBound">,
+  reason: string | null,
   refused: "forbidden" | "not_retryable",
 ): Refusal | null {
-  if (!isLimited) return null;
   if (fullSince !== null) {
     const what = "More requests of this key were rejected within 24 hours than are counted. It may ask again";
     return { refused, message: `${what} from ${endOf(fullSince).toISOString()}; ${BY_OWNER}` };

@@ -73,7 +73,7 @@ export interface Creation {
    * it by then it is stored unclaimed.
    */
   readonly claim: Claimed | null;
-  /** Of one that is held: it is asked for. */
+  /** Of one that is held: it is asked for, by somebody whom rejections bind. */
   readonly note?: RejectionNote | null;
 }
 

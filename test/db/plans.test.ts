@@ -242,7 +242,7 @@ async function pruneOne({ actions, upkeep }: Store): Promise<void> {
 
 /** Rejected, asked for again by a create and by a retry, approved. */
 async function rejectOne({ actions, rejections }: Store): Promise<void> {
-  const note = { kind: "asked", digest: "d", by: "key:ci", reason: "why", isBound: true } as const;
+  const note = { kind: "asked", digest: "d", by: "key:ci", reason: "why" } as const;
   const { action, ...rest } = aCreation({ approve: true });
   await actions.create({ action, ...rest, note });
   const rejected = { ...note, kind: "rejected" } as const;

@@ -20,7 +20,7 @@ test("a key with as many rejections as are kept may ask for nothing more, until 
     },
   ]);
   const { actions, rejections } = storeOver(sql);
-  const note = { kind: "asked", digest: "d", by: "key:ci", reason: "why", isBound: true } as const;
+  const note = { kind: "asked", digest: "d", by: "key:ci", reason: "why" } as const;
   const ask = (at: Date) => actions.create({ ...creationOf(anAction({ approve: true, createdAt: at })), note });
   const now = later(REJECTION_WINDOW_MS - 1);
   expect(await ask(now)).toMatchObject({ kind: "rejected_before", refusal: { refused: "forbidden" } });
@@ -29,7 +29,7 @@ test("a key with as many rejections as are kept may ask for nothing more, until 
 
   // Neither is one more kept: an owner's own request is rejected all the same.
   const held = anAction({ approve: true });
-  await actions.create({ ...creationOf(held), note: { ...note, isBound: false } });
+  await actions.create({ ...creationOf(held), note: null });
   const change = writeOf(cancel(held, aDecision(now)), now);
   expect(await actions.apply({ ...change, note: { ...note, kind: "rejected" } })).toBe(true);
   expect(await sql.read({ sql: "SELECT count(*) AS n FROM rejections", args: [] })).toEqual([
