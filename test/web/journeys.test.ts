@@ -241,7 +241,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
   });
 
   test("another site's page can press no button of ours", async () => {
-    const { id, approve } = await asked("http://127.0.0.1:9/");
+    const { id, approve } = await asked("http://127.0.0.1:9/pressed");
     // Another port is another origin, and to a browser the same site; a name of its own is a foreign one.
     await using foreign = new Target(
       () =>
