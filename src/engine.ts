@@ -82,15 +82,16 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const owe = createOwe({ ids: parts.ids, receiptUrl });
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "calls");
   const hashOf = (text: string) => secrets.hash(text);
-  const { actions, outbox, pauses } = store;
+  const { actions, outbox, pauses, rejections } = store;
   const sending = { signedHeaders, attemptTimeoutMs: settings.attemptTimeoutMs, userAgent: `Outgate/${VERSION}` };
   const kept = new KeptResults(parts.clock);
   const recipients = createRecipients({ ...store, approvers: settings.approvers });
-  const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, bus, owe, kept };
+  const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, rejections, bus, owe, kept };
+  const contextOf = createContextOf(deps);
 
   const paused = new PausedSet(pauses);
   const loop = createActionLoop(settings, { ...deps, isPaused: paused.stops });
-  const { callbacks, mails } = createOutboxes(settings, { ...deps, signingSecrets, receiptPath });
+  const { callbacks, mails } = createOutboxes(settings, { ...deps, contextOf, signingSecrets, receiptPath });
   const overview = createOverview(deps);
   const desk = createActionDesk({ ...deps, pauses, dispatcher: loop });
   const pauseDesk = createPauseDesk({ ...parts, pauses, paused, cancel: desk.cancel, dispatcher: loop });
@@ -106,6 +107,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     owe,
     signingSecrets,
     recipients,
+    contextOf,
     receiptUrl,
     receiptPath,
     /** Which kinds of delivery claim nothing because the store is away. */
@@ -195,10 +197,7 @@ function createActionLoop(settings: EngineSettings, parts: ActionLoopParts): Act
 }
 
 type OutboxParts = Omit<OutboxDeps, "kind" | "queue" | "deliver" | "limits"> &
-  Omit<
-    CallbackDeps & MailDeps,
-    "linksOf" | "contextOf" | "baseUrl" | "receiptLink" | "approvalTtlHours" | "signedHeaders"
-  > &
+  Omit<CallbackDeps & MailDeps, "linksOf" | "baseUrl" | "receiptLink" | "approvalTtlHours" | "signedHeaders"> &
   SigningDeps &
   Pick<EngineParts, "store" | "secrets"> & { readonly receiptPath: (actionId: string) => string };
 
@@ -222,7 +221,6 @@ function createOutboxes(settings: EngineSettings, parts: OutboxParts) {
     deliver: createMail({
       ...parts,
       linksOf: createLinksOf({ links: store.links, secrets: parts.secrets, baseUrl }),
-      contextOf: createContextOf(store.actions),
       baseUrl,
       approvalTtlHours,
       receiptLink: (actionId) => baseUrl + receiptPath(actionId),

@@ -3,6 +3,7 @@ import keyOfAction from "./migrations/0002-key-of-action.sql" with { type: "text
 import brokenRows from "./migrations/0003-broken-rows.sql" with { type: "text" };
 import callbackHosts from "./migrations/0005-callback-hosts.sql" with { type: "text" };
 import pausesAndAudit from "./migrations/0006-pauses-and-audit.sql" with { type: "text" };
+import rejections from "./migrations/0009-rejections.sql" with { type: "text" };
 import type { Sql, SqlValue } from "./sql.ts";
 
 /** In the order in which they run. A migration that was released is never edited: the next one mends it. */
@@ -12,6 +13,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0003-broken-rows", sql: brokenRows },
   { name: "0005-callback-hosts", sql: callbackHosts },
   { name: "0006-pauses-and-audit", sql: pausesAndAudit },
+  { name: "0009-rejections", sql: rejections },
 ];
 
 /** A database that a newer version has written; this one must not touch it. */

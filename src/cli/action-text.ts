@@ -29,6 +29,7 @@ export function describe(action: Action, { paint, url, io }: Session): string {
   const rows: (readonly [name: string, value: Cell | null])[] = [
     ["", { text: action.status, color: STATUS_COLOR[action.status] }],
     ["call", seen(`${action.method} ${action.url}`)],
+    ["run", action.run === 1 ? null : String(action.run)],
     ["attempts", `${action.attempts} of ${action.retries}`],
     ["paused", pausedOf(action)],
     ["next retry", action.next_retry_at],

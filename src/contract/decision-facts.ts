@@ -5,16 +5,13 @@ import { maskText, maskUrl } from "../domain/mask.ts";
 import { RISKS } from "../domain/risks.ts";
 import { sentUrl } from "../domain/sent-url.ts";
 import { plainText } from "./kinds.ts";
-import { maskedActor } from "./masked.ts";
+import { maskedActor, maskedEarlier } from "./masked.ts";
 
 /**
  * What is told to whoever decides on an action, masked; the body is looked at and never masked here, which would take long.
  * `baseUrl`: where its page is; empty: on the same origin.
  */
 export function factsOf(action: Action, context: DecisionContext, baseUrl: string): Told {
-  const rejections = context.rejections.map(({ at, actor, reason }) => {
-    return { at, actor: maskedActor(actor), reason: maskedOrNull(reason) };
-  });
   return decisionFacts({
     action,
     context,
@@ -23,16 +20,12 @@ export function factsOf(action: Action, context: DecisionContext, baseUrl: strin
       url: maskUrl(sentUrl(action.url)),
       callback: action.callback === null ? null : maskUrl(action.callback),
       createdBy: maskedActor(action.createdBy),
-      reason: maskedOrNull(context.reason),
-      rejections,
+      reason: context.reason === null ? null : maskText(context.reason),
+      rejections: maskedEarlier(context.rejections),
     },
     hiddenCount: null,
     actionUrl: `${baseUrl}/actions/${action.id}`,
   });
-}
-
-function maskedOrNull(text: string | null): string | null {
-  return text === null ? null : maskText(text);
 }
 
 const Fact = Type.Object(

@@ -1,6 +1,7 @@
 import type { Action, Result } from "../domain/action.ts";
 import { maskHeaders, maskJsonText, maskResponseText, maskText, maskUrl } from "../domain/mask.ts";
 import type { Pause } from "../domain/pause.ts";
+import type { EarlierRejection } from "../domain/rejections.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
 
 /**
@@ -56,6 +57,15 @@ function maskedResult(result: Result): Result {
 /** The same of the pause that keeps it from being sent: why somebody paused it. */
 export function maskedPause(pause: Pause | null): Pause | null {
   return pause === null || pause.reason === null ? pause : { ...pause, reason: maskText(pause.reason) };
+}
+
+/** The same of what was said about a request before. */
+export function maskedEarlier(entries: readonly EarlierRejection[]): readonly EarlierRejection[] {
+  return entries.map((entry) => ({
+    ...entry,
+    by: maskedActor(entry.by),
+    reason: unlessNull(entry.reason, maskText),
+  }));
 }
 
 /** A row of the timeline, masked by the rules of the place that each text came from. */

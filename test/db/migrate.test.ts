@@ -14,7 +14,13 @@ describe("migrations", () => {
     await using db = await openEmpty();
     await migrate(db.sql, NOON);
     const ran = await rows(db.sql, "SELECT name, ran_at FROM migrations");
-    const added = ["0002-key-of-action", "0003-broken-rows", "0005-callback-hosts", "0006-pauses-and-audit"];
+    const added = [
+      "0002-key-of-action",
+      "0003-broken-rows",
+      "0005-callback-hosts",
+      "0006-pauses-and-audit",
+      "0009-rejections",
+    ];
     const names = ["0001-start", ...added];
     expect(ran).toEqual(names.map((name) => ({ name, ran_at: NOON.getTime() })));
     await migrate(db.sql, later(5));

@@ -1,5 +1,15 @@
 /** Through which door a secret comes into the house. */
-export type Part = "header" | "url" | "callback" | "body" | "actor" | "reason" | "answer" | "location" | "dropped";
+export type Part =
+  | "header"
+  | "url"
+  | "callback"
+  | "body"
+  | "actor"
+  | "reason"
+  | "asked"
+  | "answer"
+  | "location"
+  | "dropped";
 
 /** A secret that is planted, and looked for wherever something is shown. */
 export interface Canary {
@@ -71,6 +81,10 @@ const CALLBACK_QUERY = `?team=7&sig=${plant("callback", "sig")}&api_key=${plant(
 export const REASON =
   `as Bearer ${plant("reason", "a reason")} said: {"password":"${plant("reason", "JSON in a reason")}"} ` +
   `or secret=${plant("reason", "a form in a reason")}`;
+/** Why it is asked for, as the create says it. */
+const ASKED =
+  `as Bearer ${plant("asked", "a create's reason")} said: {"password":"${plant("asked", "JSON in a create's reason")}"} ` +
+  `or secret=${plant("asked", "a form in a create's reason")}`;
 /** The name of the key that decides, which whoever made the key chose. */
 export const DECIDER = `ops ${plant("actor", "the name of a key", (unique) => `ghp_${unique}`)}`;
 const ANSWER =
@@ -89,7 +103,7 @@ export const CANARIES: readonly Canary[] = all;
 /** A create with everything in it. JSON text. */
 export function requestTo(target: string, hooks: string): string {
   return (
-    `{"url":"${target}orders${URL_QUERY}","method":"PUT","retries":1,"approve":true,"dedupe":"canaries"` +
+    `{"url":"${target}orders${URL_QUERY}","method":"PUT","retries":1,"approve":true,"dedupe":"canaries","reason":${JSON.stringify(ASKED)}` +
     `,"notify":{"email":"boss@example.com"},"callback":"${hooks}done${CALLBACK_QUERY}","headers":${JSON.stringify(HEADERS)},"body":${BODY}}`
   );
 }

@@ -71,6 +71,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     clock,
     desk: engine.desk,
     recipients: engine.recipients,
+    contextOf: engine.contextOf,
   });
   const authenticate = createAuthenticate({ accounts, secrets, clock });
   const peopleDesk = createPeopleDesk({
