@@ -4,7 +4,7 @@ import { factsOf } from "../src/contract/decision-facts.ts";
 import { compileArguments, DecideInput } from "../src/contract/tool-schemas.ts";
 import type { Action } from "../src/domain/action.ts";
 import { authorize, type Caller } from "../src/domain/caller.ts";
-import { approve, isHeldIn, isRefusal } from "../src/domain/change.ts";
+import { approve, isHeldIn, isRefusal, tooLate } from "../src/domain/change.ts";
 import { mayApproveIt } from "../src/domain/creator.ts";
 import { DomainError } from "../src/domain/errors.ts";
 import { ACTION_ID } from "../src/domain/id.ts";
@@ -70,12 +70,14 @@ export function createApprove(deps: ApproveDeps) {
 
   return async (call: ToolCall): Promise<Asked | Answered | Unavailable> => {
     if (!mayApprove(deps, call)) return refuse(deps, call);
-    const { id, reason = null } = read(call.arguments);
+    const { id, reason = null, run } = read(call.arguments);
     const { questions } = call;
     const caller = call.caller();
-    if (questions === null) return { action: await desk.approve(caller, id, reason), asked: null };
+    const ofRun = run === undefined ? undefined : { run, isHeld: false };
+    if (questions === null) return { action: await desk.approve(caller, id, reason, ofRun), asked: null };
     const action = await desk.get(caller, id);
     requireMayChange(caller, action);
+    mustBeOf(action, run);
     if (!mayApproveIt(caller.role, action)) return refuse(deps, call);
     if (questions.era === "legacy") {
       mustAwait(action);
@@ -121,7 +123,7 @@ async function settle(desk: ApproveDeps["desk"], caller: Caller, { seen, answer 
   }
   const person: Caller = { ...caller, via: "elicitation" };
   const decide = decision.decision === "approve" ? desk.approve : desk.cancel;
-  return { action: await decide(person, seen.id, decision.reason, seen.run), asked: null };
+  return { action: await decide(person, seen.id, decision.reason, { run: seen.run, isHeld: true }), asked: null };
 }
 
 /** Throws the refusal itself where there is no held action to show with it. */
@@ -141,6 +143,12 @@ function mustAwait(action: Action): void {
   const input = { actor: action.createdBy, reason: null, now: action.createdAt, digest: "" };
   const change = approve(action, input);
   if (isRefusal(change)) throw new DomainError(change.refused, change.message);
+}
+
+/** Throws `not_approvable` before a person is asked about another run than the one that was named. */
+function mustBeOf(action: Action, run: number | undefined): void {
+  const late = run === undefined ? null : tooLate("approve", action, { run, isHeld: false });
+  if (late !== null) throw new DomainError(late.refused, late.message);
 }
 
 /** Whose questions are counted together. */

@@ -35,7 +35,7 @@ export function createCreate(deps: CreateToolDeps, describe: Describe) {
       hold: caller.hold,
     };
     const checked = allIssues(OPTIONS.issues(options), () => check(input));
-    const { action, differs } = await desk.create(caller, checked.request);
+    const { action, differs } = await desk.create(caller, checked.request, { reason: checked.reason });
     const isWaiting = checked.sync && !isTerminal(action.status);
     const seconds = typeof wait === "number" ? wait : WAIT_SECONDS_DEFAULT;
     const now = isWaiting ? await waitForEnd(deps, call, action.id, seconds) : action;

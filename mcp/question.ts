@@ -18,7 +18,9 @@ export function formOf({ facts, risks }: DecisionFacts): Form {
   const lines = [
     "Shall Outgate make this HTTP call?",
     ...risks.map(({ text }) => `! ${plain(text)}`),
-    ...facts.map(({ name, label, value }) => `${label}: ${ADDRESSES.has(name) ? plainUrl(value) : plain(value)}`),
+    ...facts.map(
+      ({ name, label, value }) => `${label}: ${ADDRESSES.has(name) ? plainUrl(value) : unlinked(plain(value))}`,
+    ),
     "The link of the action shows the whole request, and asks who you are.",
   ];
   return { message: lines.join("\n"), requestedSchema: SCHEMA };
@@ -27,12 +29,17 @@ export function formOf({ facts, risks }: DecisionFacts): Form {
 const ADDRESSES: ReadonlySet<FactName> = new Set(["url", "callback", "action"]);
 
 /** What makes a link, code or a tag where a client shows a question as more than text. */
-const MARKUP = /[[\]<>`|\\*_#]/g;
+const MARKUP = /[[\]<>`|\\#]/g;
 
 /** Words, which may be anybody's: without what acts as markup, is no letter, or leads somewhere. */
 function plain(text: string): string {
   const seen = visibleText(text, { mark: (code) => `(${code})` });
   return seen.replaceAll(MARKUP, (character) => encodeURIComponent(character)).replaceAll("://", ":%2F%2F");
+}
+
+/** Without the names of hosts that a client may make a link of, whoever wrote them. */
+function unlinked(text: string): string {
+  return text.replaceAll(/\.(?=\p{L})/gu, "%2E");
 }
 
 /** What of an address would act as markup; a mask is left as it is. */

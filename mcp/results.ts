@@ -32,6 +32,7 @@ const NEXT_STEPS: Readonly<Partial<Record<ErrorCode, string>>> = {
   invalid_url: "Use another URL, or ask whoever runs Outgate to allow this target.",
   invalid_sync: "Call again without sync, and tell the person that the action waits for them.",
   invalid_query: "Correct what details names, and call again.",
+  invalid_request: "Correct what details names, and call again.",
   forbidden: "Do not try again with this key; tell the person.",
   unauthorized: "The key is not valid any more; tell the person.",
   rate_limited: "Wait a second, and call again; a create with the same idempotency_key.",

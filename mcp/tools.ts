@@ -1,7 +1,7 @@
 import type { ActionDesk } from "../src/actions/desk.ts";
 import type { CreateRules } from "../src/contract/create.ts";
 import { checkList, ListQuery, pageJson } from "../src/contract/page.ts";
-import { compileArguments, DecideInput, GetInput, WaitInput } from "../src/contract/tool-schemas.ts";
+import { compileArguments, DecideInput, GetInput, RetryInput, WaitInput } from "../src/contract/tool-schemas.ts";
 import type { ToolName } from "../src/contract/tools.ts";
 import { isTerminal } from "../src/domain/action.ts";
 import { authorize } from "../src/domain/caller.ts";
@@ -9,7 +9,7 @@ import { TOOL_LIST_BYTES_MAX, WAIT_SECONDS_DEFAULT } from "../src/domain/limits.
 import { type ApproveDeps, type Asked, createApprove } from "./approve.ts";
 import type { ToolCall } from "./call.ts";
 import { createCreate } from "./create.ts";
-import { createDescribe, type DescribeDeps } from "./describe.ts";
+import { createDescribe, type Describe, type DescribeDeps } from "./describe.ts";
 import { errorOf, type ToolAnswer } from "./results.ts";
 import { waitForEnd, type WaitDeps } from "./waiting.ts";
 
@@ -23,6 +23,7 @@ export type Tool = (call: ToolCall) => Promise<ToolAnswer | Asked>;
 const readGet = compileArguments(GetInput);
 const readWait = compileArguments(WaitInput);
 const readDecide = compileArguments(DecideInput);
+const readRetry = compileArguments(RetryInput);
 const readList = compileArguments(ListQuery, "invalid_query");
 
 /** The tools: each is the use case that a route of REST is, with the caller's role asked for first (decisions 9). */
@@ -30,13 +31,6 @@ export function createTools(deps: ToolDeps): Readonly<Record<ToolName, Tool>> {
   const { desk, show } = deps;
   const approve = createApprove(deps);
   const describe = createDescribe(deps);
-  const decide = (operation: "cancel" | "retry") => async (call: ToolCall) => {
-    authorize(call.caller(), operation);
-    const { id, reason = null } = readDecide(call.arguments);
-    const action = await desk[operation](call.caller(), id, reason);
-    return { json: await describe(call, action) };
-  };
-
   return {
     create: createCreate(deps, describe),
     async get(call) {
@@ -69,7 +63,21 @@ export function createTools(deps: ToolDeps): Readonly<Record<ToolName, Tool>> {
       const outcome = { asked: "unavailable", error: errorOf(refusal) } as const;
       return { json: await describe(call, action, outcome), refused: refusal.code };
     },
-    cancel: decide("cancel"),
-    retry: decide("retry"),
+    cancel: cancelWith(deps, describe),
+    async retry(call) {
+      authorize(call.caller(), "retry");
+      const { id, reason = null } = readRetry(call.arguments);
+      const action = await desk.retry(call.caller(), id, reason);
+      return { json: await describe(call, action) };
+    },
+  };
+}
+
+function cancelWith({ desk }: Pick<ToolDeps, "desk">, describe: Describe): Tool {
+  return async (call) => {
+    authorize(call.caller(), "cancel");
+    const { id, reason = null, run } = readDecide(call.arguments);
+    const ofRun = run === undefined ? undefined : { run, isHeld: false };
+    return { json: await describe(call, await desk.cancel(call.caller(), id, reason, ofRun)) };
   };
 }

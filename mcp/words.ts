@@ -23,7 +23,7 @@ export function nextStepOf(
     return "An owner has paused this account or key: the action is stored and waits until they resume. Tell your person, and do not create it again.";
   }
   if (decision === "rejected") {
-    return "Somebody said no. Tell your person so, with decided_by and decision_reason; send it again only if they ask for it.";
+    return "Somebody said no. Tell your person so, with decided_by and decision_reason; send it again only if they ask for it, with a reason, twice in 24 hours at most.";
   }
   if (decision === "unanswered")
     return "Nobody decided in time, and the request was not sent. Tell your person before you retry.";

@@ -82,16 +82,18 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const owe = createOwe({ ids: parts.ids, receiptUrl });
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "calls");
   const hashOf = (text: string) => secrets.hash(text);
-  const { actions, outbox, pauses } = store;
+  const { actions, outbox, pauses, rejections } = store;
   const sending = { signedHeaders, attemptTimeoutMs: settings.attemptTimeoutMs, userAgent: `Outgate/${VERSION}` };
   const kept = new KeptResults(parts.clock);
   const recipients = createRecipients({ ...store, approvers: settings.approvers });
-  const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, bus, owe, kept };
+  const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, rejections, bus, owe, kept };
+  const contextOf = createContextOf(deps);
 
   const paused = new PausedSet(pauses);
   const loop = createActionLoop(settings, { ...deps, isPaused: paused.stops });
   const isStopped = ({ accountId }: LaneName) => paused.isStopped(accountId);
-  const { callbacks, mails } = createOutboxes(settings, { ...deps, signingSecrets, receiptPath, isPaused: isStopped });
+  const queues = { ...deps, contextOf, signingSecrets, receiptPath, isPaused: isStopped };
+  const { callbacks, mails } = createOutboxes(settings, queues);
   const overview = createOverview(deps);
   const desk = createActionDesk({ ...deps, pauses, dispatcher: loop });
   const pauseChanged = (accountId: string) => {
@@ -112,6 +114,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     owe,
     signingSecrets,
     recipients,
+    contextOf,
     receiptUrl,
     receiptPath,
     /** Which kinds of delivery claim nothing because the store is away. */
@@ -201,10 +204,7 @@ function createActionLoop(settings: EngineSettings, parts: ActionLoopParts): Act
 }
 
 type OutboxParts = Omit<OutboxDeps, "kind" | "queue" | "deliver" | "limits"> &
-  Omit<
-    CallbackDeps & MailDeps,
-    "linksOf" | "contextOf" | "baseUrl" | "receiptLink" | "approvalTtlHours" | "signedHeaders"
-  > &
+  Omit<CallbackDeps & MailDeps, "linksOf" | "baseUrl" | "receiptLink" | "approvalTtlHours" | "signedHeaders"> &
   SigningDeps &
   Pick<EngineParts, "store" | "secrets"> & { readonly receiptPath: (actionId: string) => string };
 
@@ -228,7 +228,6 @@ function createOutboxes(settings: EngineSettings, parts: OutboxParts) {
     deliver: createMail({
       ...parts,
       linksOf: createLinksOf({ links: store.links, secrets: parts.secrets, baseUrl }),
-      contextOf: createContextOf(store.actions),
       baseUrl,
       approvalTtlHours,
       receiptLink: (actionId) => baseUrl + receiptPath(actionId),

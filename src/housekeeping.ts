@@ -23,11 +23,12 @@ export function housekeeping(
   { approvalTtlHours, retentionDays }: Pick<Config, "approvalTtlHours" | "retentionDays">,
   { store, engine, ...parts }: HousekeepingParts,
 ): readonly Bell[] {
-  const { actions, people, upkeep, audit, pauses } = store;
+  const { actions, people, upkeep, audit, pauses, rejections } = store;
   const deps = { ...parts, ...engine, actions, upkeep };
   const bells = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
     { name: "pauses", pattern: "* * * * *", ring: () => engine.pauseDesk.keepUp() },
+    inSteps("rejections whose 24 h are over", "27 * * * *", (now) => rejections.prune(now)),
     inSteps("sessions and links that ran out", "37 * * * *", (now) => people.prune(now)),
   ];
   if (approvalTtlHours !== null) {

@@ -3,9 +3,10 @@ import type { Change } from "../../src/domain/change.ts";
 import { type ChangeWrite, RowRefused } from "../../src/ports/store.ts";
 import { auditChange } from "./audit.ts";
 import { isConstraint } from "./fault.ts";
-import { ALWAYS, either, type Guard } from "./guard.ts";
+import { all, either, type Guard } from "./guard.ts";
 import type { Hands } from "./hands.ts";
 import { free, heldBy, type KeyOf, take } from "./keys.ts";
+import { mayAsk, noteRows } from "./rejections.ts";
 import { RESULT_COLUMNS, resultValues, STATE_COLUMNS, stateValues } from "./rows.ts";
 import { sideRows } from "./side-rows.ts";
 import type { Statement } from "./sql.ts";
@@ -77,12 +78,13 @@ async function isWritten(
   }
 }
 
-function statements({ change, at, outbox, audit }: ChangeWrite): readonly Statement[] {
+function statements({ change, at, outbox, audit, note }: ChangeWrite): readonly Statement[] {
   const { before, after, happenings } = change;
-  const side = [...sideRows({ after, at, happenings, outbox }), ...auditChange(audit)];
+  const side = [...sideRows({ after, at, happenings, outbox }), ...auditChange(audit), ...noteRows(after, note, at)];
+  const isAllowed = mayAsk(after, note, at);
   const key = retakenKey(before, after);
-  if (key === null) return [update(change, at, ALWAYS), ...side];
-  const isOurs = either(free(key, at), heldBy(key, before.id));
+  if (key === null) return [update(change, at, isAllowed), ...side];
+  const isOurs = all([isAllowed, either(free(key, at), heldBy(key, before.id))]);
   return [update(change, at, isOurs), take(key, before), ...side];
 }
 

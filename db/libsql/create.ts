@@ -1,12 +1,14 @@
 import type { Action } from "../../src/domain/action.ts";
 import { dispatched } from "../../src/domain/dispatch.ts";
 import { DECIDE_TRIES_MAX } from "../../src/domain/limits.ts";
+import { refusalOfAsking } from "../../src/domain/rejections.ts";
 import { type Created, type Creation, StoreUnavailable } from "../../src/ports/store.ts";
 import { holderOf } from "./find.ts";
-import { all, ALWAYS } from "./guard.ts";
+import { all } from "./guard.ts";
 import type { Hands } from "./hands.ts";
 import { bind, free, keysOf, take } from "./keys.ts";
 import { unpaused } from "./pauses.ts";
+import { createRejectionStore, mayAsk, noteRows } from "./rejections.ts";
 import { type HeaderSeal, REQUEST_COLUMNS, requestValues, STATE_COLUMNS, stateValues } from "./rows.ts";
 import { claimedSideRows, sideRows } from "./side-rows.ts";
 import type { Statement } from "./sql.ts";
@@ -24,7 +26,7 @@ const INSERT = textOnce(
  * action also when it has failed since.
  */
 export async function createAction(hands: Hands, creation: Creation): Promise<Created> {
-  const { action, claim } = creation;
+  const { action, claim, note } = creation;
   const { sql, writer, seal, recent, heldCounts } = hands;
   const bound = bind(action, action.createdAt);
   const bindings = bound === null ? [] : [bound];
@@ -50,6 +52,11 @@ export async function createAction(hands: Hands, creation: Creation): Promise<Cr
       if (holder !== null) return { kind: "matched", by: isBound ? "dedupe" : kind, action: holder };
     }
     if (isInserted === null) return { kind: "too_many_held" };
+    if (note !== null && note !== undefined) {
+      const counted = await createRejectionStore(hands).count({ ...action, digest: note.digest }, action.createdAt);
+      const refusal = refusalOfAsking(counted, note.reason, "forbidden");
+      if (refusal !== null) return { kind: "rejected_before", refusal };
+    }
     // It is paused, or the holder has failed between the two looks and its key is free again.
   }
   throw new StoreUnavailable("The keys of this create change hands too fast.");
@@ -57,11 +64,11 @@ export async function createAction(hands: Hands, creation: Creation): Promise<Cr
 
 /** One that is claimed as it is created is inserted as it is then; its timeline tells of both. */
 function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal): readonly Statement[] {
-  const { action, happenings, outbox } = creation;
+  const { action, happenings, outbox, note } = creation;
   const keys = keysOf(action);
   const isFree = keys.map((key) => free(key, action.createdAt));
-  const guards = claimed === null ? isFree : [...isFree, unpaused(action)];
-  const guard = guards.length === 0 ? ALWAYS : all(guards);
+  const isAllowed = mayAsk(action, note, action.createdAt);
+  const guard = all([isAllowed, ...isFree, ...(claimed === null ? [] : [unpaused(action)])]);
   const insert = {
     sql: INSERT(guard.sql),
     args: [
@@ -73,5 +80,5 @@ function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal
   };
   const created = { after: action, at: action.createdAt, happenings, outbox };
   const side = claimed === null ? sideRows(created) : claimedSideRows(created, claimed);
-  return [insert, ...keys.map((key) => take(key, action)), ...side];
+  return [insert, ...keys.map((key) => take(key, action)), ...side, ...noteRows(action, note, action.createdAt)];
 }

@@ -5,6 +5,7 @@ import callbackHosts from "./migrations/0005-callback-hosts.sql" with { type: "t
 import pausesAndAudit from "./migrations/0006-pauses-and-audit.sql" with { type: "text" };
 import sessionSecrets from "./migrations/0007-session-secrets.sql" with { type: "text" };
 import keyScope from "./migrations/0008-key-scope.sql" with { type: "text" };
+import rejections from "./migrations/0009-rejections.sql" with { type: "text" };
 import type { Sql, SqlValue } from "./sql.ts";
 
 /** In the order in which they run. A migration that was released is never edited: the next one mends it. */
@@ -16,6 +17,7 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0006-pauses-and-audit", sql: pausesAndAudit },
   { name: "0007-session-secrets", sql: sessionSecrets },
   { name: "0008-key-scope", sql: keyScope },
+  { name: "0009-rejections", sql: rejections },
 ];
 
 /** A database that a newer version has written; this one must not touch it. */

@@ -271,6 +271,27 @@ export const pauses = sqliteTable(
   ],
 );
 
+export const rejections = sqliteTable(
+  "rejections",
+  {
+    seq: integer().primaryKey(),
+    accountId: text("account_id").notNull(),
+    keyId: text("key_id").notNull(),
+    digest: text().notNull(),
+    kind: text().notNull(),
+    at: integer().notNull(),
+    actionId: text("action_id").notNull(),
+    run: integer().notNull(),
+    actor: text().notNull(),
+    reason: text(),
+  },
+  (table) => [
+    index("rejections_by_request").on(table.accountId, table.keyId, table.digest, table.at),
+    index("rejections_by_key").on(table.accountId, table.keyId, table.at),
+    index("rejections_by_age").on(table.at),
+  ],
+);
+
 export const audit = sqliteTable(
   "audit",
   {

@@ -28,6 +28,7 @@ import { countMatching, listActions } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { createPauseStore } from "./pauses.ts";
 import { createPeopleStore } from "./people.ts";
+import { createRejectionStore } from "./rejections.ts";
 import { Recent } from "./recent.ts";
 import { Refused } from "./refused.ts";
 import { rescheduleActions } from "./reschedule.ts";
@@ -68,6 +69,7 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
     people: createPeopleStore(sql, writer),
     signing: createSigningStore(hands),
     pauses: createPauseStore(hands),
+    rejections: createRejectionStore(hands),
     audit: createAuditStore(hands),
     sealed: createSealedStore(hands),
     upkeep: createUpkeepStore(hands),

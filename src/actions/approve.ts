@@ -1,18 +1,14 @@
 import type { Action } from "../domain/action.ts";
 import { approve, type Refusal } from "../domain/change.ts";
 import { mayApproveIt } from "../domain/creator.ts";
-import { type HashOf, requestDigest } from "../domain/request-digest.ts";
+import { requestDigest } from "../domain/request-digest.ts";
 import { createDecide, type Decide, type DecideDeps } from "./decide.ts";
-
-export interface ApproveDeps extends DecideDeps {
-  readonly hashOf: HashOf;
-}
 
 /**
  * Releases a held action (spec "approve"). Throws `not_approvable` unless it awaits approval, and `forbidden` where an
  * agent's key brings its client's answer to what the hold of a key holds.
  */
-export function createApprove(deps: ApproveDeps): Decide {
+export function createApprove(deps: DecideDeps): Decide {
   return createDecide(deps, "approve", (action, input, caller) =>
     mayApproveIt(caller.role, action)
       ? approve(action, { ...input, digest: requestDigest(action, deps.hashOf) })

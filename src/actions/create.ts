@@ -5,6 +5,8 @@ import type { Creator } from "../domain/creator.ts";
 import { differs } from "../domain/dedupe.ts";
 import { DomainError, type Issue } from "../domain/errors.ts";
 import { HELD_PER_KEY_MAX } from "../domain/limits.ts";
+import { noteOfCreate } from "../domain/rejections.ts";
+import type { HashOf } from "../domain/request-digest.ts";
 import { seesWhole } from "../domain/scope.ts";
 import { largeBytesOf } from "../domain/size.ts";
 import type { Happening } from "../domain/timeline.ts";
@@ -14,7 +16,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Dispatcher } from "../ports/dispatcher.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Metrics } from "../ports/metrics.ts";
-import type { ActionStore } from "../ports/store.ts";
+import type { ActionStore, Created } from "../ports/store.ts";
 import type { Owe } from "./owe.ts";
 import type { Recipients } from "./recipients.ts";
 
@@ -27,6 +29,15 @@ export interface CreateDeps {
   readonly owe: Owe;
   readonly dispatcher: Dispatcher;
   readonly recipients: Pick<Recipients, "issues">;
+  readonly hashOf: HashOf;
+}
+
+/** What somebody says with a create beside the request. */
+export interface CreateOptions {
+  /** Why it is asked for: told in the timeline, and to whoever decides. */
+  readonly reason?: string | null;
+  /** Under whose rules, where somebody else has written the request. */
+  readonly creator?: Creator;
 }
 
 /** The action that a create made or found. `differs` is there only when it was found (decisions 3). */
@@ -37,14 +48,16 @@ export interface CreateAnswer {
 
 /**
  * Stores an action that has passed every check of its own, or finds the one that its key means. Throws `invalid_url` or
- * `validation_error` where it names a callback or an address that its creator may not name. It is
+ * `validation_error` where it names a callback or an address that its creator may not name; `invalid_request` or `forbidden`
+ * where a person has rejected the same within 24 hours, and no reason is given or it was asked for again too often. It is
  * durable when this resolves, and the answer shows it as it was created, whatever has happened by then: where a slot is
  * free the commit that creates it claims it too, so that it is sent one commit sooner.
  */
-export function createCreate({ actions, clock, ids, bus, metrics, owe, dispatcher, recipients }: CreateDeps) {
-  /** `creator`: under whose rules, where somebody else has written the request. */
-  return async (caller: Caller, request: ActionRequest, creator: Creator = caller): Promise<CreateAnswer> => {
+export function createCreate(deps: CreateDeps) {
+  const { actions, clock, ids, bus, metrics, owe, dispatcher, recipients, hashOf } = deps;
+  return async (caller: Caller, request: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
+    const { creator = caller, reason = null } = options;
     refuseAny(await recipients.issues(caller.accountId, creator, request));
     const now = clock.now();
     const action: Action = {
@@ -59,20 +72,21 @@ export function createCreate({ actions, clock, ids, bus, metrics, owe, dispatche
       creator: { role: creator.role, hold: creator.hold },
     };
     const seat = action.approve ? null : dispatcher.reserve(action, largeBytesOf(action));
-    const happenings = firstHappenings(action);
+    const happenings = firstHappenings(action, reason);
     const creation = {
       action,
       happenings,
       outbox: owe(action, now, happenings),
       claim: seat?.claim ?? null,
+      note: noteOfCreate(request, { caller, reason }, hashOf),
     };
     const created = await actions.create(creation).catch((error: unknown) => {
       seat?.fail(action);
       throw error;
     });
-    if (created.kind === "too_many_held") {
+    if (created.kind === "too_many_held" || created.kind === "rejected_before") {
       seat?.leave();
-      throw tooManyHeld();
+      throw refusalOf(created);
     }
     metrics.created(created.kind);
     if (created.kind === "matched") {
@@ -99,7 +113,13 @@ async function differencesFor(caller: Caller, stored: Action, asked: Action): Pr
   return differs(maskedAction(one, "public"), maskedAction(other, "public"));
 }
 
-function tooManyHeld(): DomainError {
+type NotCreated = Extract<Created, { readonly kind: "too_many_held" | "rejected_before" }>;
+
+function refusalOf(created: NotCreated): DomainError {
+  if (created.kind === "rejected_before") {
+    const { refused, message, issues } = created.refusal;
+    return new DomainError(refused, message, issues);
+  }
   return new DomainError(
     "too_many_held",
     `This key has ${HELD_PER_KEY_MAX} actions that await approval. Wait until some are approved or rejected, or cancel those that are not needed any more.`,
@@ -114,7 +134,8 @@ function refuseAny(issues: readonly Issue[]): void {
   throw new DomainError("validation_error", "The request has fields that are not valid.", issues);
 }
 
-function firstHappenings(action: Action): readonly Happening[] {
-  const created: Happening = { type: "created", actor: action.createdBy };
+function firstHappenings(action: Action, reason: string | null): readonly Happening[] {
+  const why = reason === null ? {} : { reason };
+  const created: Happening = { type: "created", actor: action.createdBy, ...why };
   return action.approve ? [created, { type: "held" }] : [created];
 }

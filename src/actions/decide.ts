@@ -1,15 +1,18 @@
 import type { Action } from "../domain/action.ts";
 import { type Audited, auditOf } from "../domain/audit.ts";
 import { authorize, type Caller } from "../domain/caller.ts";
-import { type Change, type DecisionInput, isHeldIn, isRefusal, type Refusal, tooLate } from "../domain/change.ts";
+import { type Change, type DecisionInput, isRefusal, type OfRun, type Refusal, tooLate } from "../domain/change.ts";
 import { DomainError } from "../domain/errors.ts";
 import { DECIDE_TRIES_MAX } from "../domain/limits.ts";
 import { maskText } from "../domain/mask.ts";
+import { noteOfDecision } from "../domain/rejections.ts";
+import type { HashOf } from "../domain/request-digest.ts";
 import { requireMayChange } from "../domain/scope.ts";
 import type { Operation } from "../domain/transition.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Metrics } from "../ports/metrics.ts";
+import type { RejectionStore } from "../ports/rejections.ts";
 import { type ActionStore, type ChangeWrite, RowRefused } from "../ports/store.ts";
 import type { Owe } from "./owe.ts";
 
@@ -19,6 +22,8 @@ export interface DecideDeps {
   readonly bus: Bus;
   readonly metrics: Metrics;
   readonly owe: Owe;
+  readonly rejections: Pick<RejectionStore, "count">;
+  readonly hashOf: HashOf;
 }
 
 /** What the law says to a decision: a change, or why not. It may look things up. */
@@ -28,30 +33,29 @@ export type Law = (
   caller: Caller,
 ) => Change | Refusal | Promise<Change | Refusal>;
 
-/** `heldRun`: only while the action still awaits approval in this run, which is the one that was looked at. */
-export type Decide = (caller: Caller, id: string, reason: string | null, heldRun?: number) => Promise<Action>;
+/** `ofRun`: only while the action is in this run, which is the one that was looked at. */
+export type Decide = (caller: Caller, id: string, reason: string | null, ofRun?: OfRun) => Promise<Action>;
 
 /**
  * Read, ask the law, write under the revision that was read; a miss reads and decides again. Whoever loses a race is told
  * so by the law itself, on what is true by then. Shared by approve, cancel and retry.
  */
 export function createDecide(deps: DecideDeps, operation: Operation, law: Law): Decide {
-  const { actions, clock, bus, metrics, owe } = deps;
-  return async (caller, id, reason, heldRun) => {
+  const { actions, clock, bus, metrics, owe, hashOf } = deps;
+  return async (caller, id, reason, ofRun) => {
     authorize(caller, operation);
     for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
       const action = await actions.find(caller.accountId, id);
       if (action === null) throw new DomainError("not_found", "There is no such action.");
       requireMayChange(caller, action);
       const now = clock.now();
-      const isStillAsked = heldRun === undefined || isHeldIn(action, heldRun);
-      const change = isStillAsked
-        ? await law(action, inputOf(caller, reason, now), caller)
-        : tooLate(operation, action);
-      if (isRefusal(change)) throw new DomainError(change.refused, change.message);
+      const late = ofRun === undefined ? null : tooLate(operation, action, ofRun);
+      const change = late ?? (await law(action, inputOf(caller, reason, now), caller));
+      if (isRefusal(change)) throw new DomainError(change.refused, change.message, change.issues);
       const { after } = change;
       const audit = auditOf(caller, auditedOf(operation, action, after, reason), now);
-      if (await isWritten(actions, { change, at: now, outbox: owe(after, now, change.happenings), audit })) {
+      const note = noteOfDecision(operation, action, { caller, reason }, hashOf);
+      if (await isWritten(actions, { change, at: now, outbox: owe(after, now, change.happenings), audit, note })) {
         metrics.decided(operation);
         bus.publish(after);
         return after;

@@ -1,8 +1,9 @@
-import { type ApproveDeps, createApprove } from "./approve.ts";
+import { createApprove } from "./approve.ts";
 import { createCancel } from "./cancel.ts";
 import { type CreateDeps, createCreate } from "./create.ts";
+import type { DecideDeps } from "./decide.ts";
 import { createGet } from "./get.ts";
-import { createContextOf, createHeld } from "./held.ts";
+import { type ContextDeps, createContextOf, createHeld } from "./held.ts";
 import { createList } from "./list.ts";
 import { createRetry } from "./retry.ts";
 import { createCountRetryable, createRetryMany } from "./retry-many.ts";
@@ -13,13 +14,13 @@ import { createWait } from "./wait.ts";
 export type ActionDesk = ReturnType<typeof createActionDesk>;
 
 /** Puts the verbs on one desk. */
-export function createActionDesk(deps: CreateDeps & ApproveDeps & TimelineDeps) {
+export function createActionDesk(deps: CreateDeps & DecideDeps & ContextDeps & TimelineDeps) {
   const retry = createRetry(deps);
   return {
     create: createCreate(deps),
     get: createGet(deps.actions),
-    held: createHeld(deps.actions),
-    contextOf: createContextOf(deps.actions),
+    held: createHeld(deps),
+    contextOf: createContextOf(deps),
     list: createList(deps.actions),
     timeline: createTimeline(deps),
     wait: createWait(deps),

@@ -9,16 +9,17 @@ import type { Secrets } from "../ports/secrets.ts";
 import type { LinkStore } from "../ports/links.ts";
 import type { ActionStore } from "../ports/store.ts";
 import type { Decide } from "./decide.ts";
-import { createContextOf } from "./held.ts";
+import type { ContextOf } from "./held.ts";
 import type { Recipients } from "./recipients.ts";
 
 export interface FollowLinkDeps {
   readonly links: Pick<LinkStore, "find">;
-  readonly actions: Pick<ActionStore, "findById" | "approvedHosts" | "timeline">;
+  readonly actions: Pick<ActionStore, "findById">;
   readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash">;
   readonly clock: Clock;
   readonly desk: { readonly approve: Decide; readonly cancel: Decide };
   readonly recipients: Pick<Recipients, "mayMail">;
+  readonly contextOf: ContextOf;
 }
 
 /** What a link opens. */
@@ -48,8 +49,8 @@ export interface FollowLink {
 }
 
 /** Opens approval links and decides by them, with the same approve and cancel as everybody else (decisions 7). */
-export function createFollowLink({ links, actions, secrets, clock, desk, recipients }: FollowLinkDeps): FollowLink {
-  const contextOf = createContextOf(actions);
+export function createFollowLink(deps: FollowLinkDeps): FollowLink {
+  const { links, actions, secrets, clock, desk, recipients, contextOf } = deps;
   const open = async (token: string): Promise<OpenedLink | null> => {
     const claimed = secrets.readApprovalToken(token);
     const link = claimed === null ? null : await links.find(claimed);
@@ -70,7 +71,9 @@ export function createFollowLink({ links, actions, secrets, clock, desk, recipie
       if (opened === null || !opened.isLive) return opened;
       const { action } = opened;
       const verb = decision === "approve" ? desk.approve : desk.cancel;
-      await verb({ ...holderOf(action), client }, action.id, reason, action.run).catch(unlessTooLate);
+      await verb({ ...holderOf(action), client }, action.id, reason, { run: action.run, isHeld: true }).catch(
+        unlessTooLate,
+      );
       return open(token);
     },
   };

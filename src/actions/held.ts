@@ -3,7 +3,11 @@ import { authorize, type Caller } from "../domain/caller.ts";
 import { type DecisionContext, NO_CONTEXT } from "../domain/decision-facts.ts";
 import { hostOfKey } from "../domain/host-of-key.ts";
 import { HELD_LISTED_MAX } from "../domain/limits.ts";
+import { rejectionDigest } from "../domain/rejections.ts";
+import type { HashOf } from "../domain/request-digest.ts";
 import type { Requester } from "../domain/requester.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { RejectionStore } from "../ports/rejections.ts";
 import type { ActionStore, HeldPage } from "../ports/store.ts";
 
 /** What the store knows of some actions beside themselves, by their ids. */
@@ -20,8 +24,9 @@ export interface Waiting extends HeldPage {
  * What waits for a person, oldest first: whoever has waited longest is on top, and what comes meanwhile moves nothing
  * under the reader's hand. Of several keys that ask each has its turn on a page; with `keyId` it is what that key asks for.
  */
-export function createHeld(actions: Pick<ActionStore, "held" | "requesters"> & ContextStore) {
-  const contextsOf = createContextsOf(actions);
+export function createHeld(deps: ContextDeps & { readonly actions: Pick<ActionStore, "held" | "requesters"> }) {
+  const { actions } = deps;
+  const contextsOf = createContextsOf(deps);
   return async (caller: Caller, after: string | null, keyId?: string): Promise<Waiting> => {
     authorize(caller, "read");
     const [page, requesters] = await Promise.all([
@@ -32,38 +37,31 @@ export function createHeld(actions: Pick<ActionStore, "held" | "requesters"> & C
   };
 }
 
-type ContextStore = Pick<ActionStore, "approvedHosts" | "timeline">;
+export interface ContextDeps {
+  readonly actions: Pick<ActionStore, "approvedHosts">;
+  readonly rejections: Pick<RejectionStore, "earlier">;
+  readonly clock: Clock;
+  readonly hashOf: HashOf;
+}
 
-/** What is to be known of one action, for its facts. */
+/** What is to be known of one action, for its facts. Who may see it is for the caller to have asked. */
 export type ContextOf = (action: Action) => Promise<DecisionContext>;
 
-export function createContextOf(actions: ContextStore): ContextOf {
-  const contextsOf = createContextsOf(actions);
+export function createContextOf(deps: ContextDeps): ContextOf {
+  const contextsOf = createContextsOf(deps);
   return async (action) => (await contextsOf(action.accountId, [action])).get(action.id) ?? NO_CONTEXT;
 }
 
-function createContextsOf(actions: ContextStore) {
+function createContextsOf({ actions, rejections, clock, hashOf }: ContextDeps) {
   return async (accountId: string, some: readonly Action[]): Promise<Contexts> => {
-    const approved = await actions.approvedHosts(accountId, some);
-    const contexts = some.map(async (action) => {
-      const told = action.run === 1 ? NO_CONTEXT : await runsBefore(actions, action);
-      return [action.id, { ...told, isNewHost: !approved.has(hostOfKey(action)) }] as const;
+    const now = clock.now();
+    const [approved, histories] = await Promise.all([
+      actions.approvedHosts(accountId, some),
+      Promise.all(some.map((action) => rejections.earlier(action, rejectionDigest(action, hashOf), now))),
+    ]);
+    const contexts = some.map((action, at) => {
+      return [action.id, { ...NO_CONTEXT, ...histories[at], isNewHost: !approved.has(hostOfKey(action)) }] as const;
     });
-    return new Map(await Promise.all(contexts));
-  };
-}
-
-/** What its timeline tells: who rejected a run before this one, and why this one was asked for. */
-async function runsBefore(actions: ContextStore, { accountId, id, run }: Action): Promise<DecisionContext> {
-  const entries = (await actions.timeline(accountId, id)).toReversed();
-  const again = entries.find((entry) => entry.run === run && entry.happening.type === "retried")?.happening;
-  return {
-    isNewHost: false,
-    reason: again?.type === "retried" ? (again.reason ?? null) : null,
-    rejections: entries.flatMap(({ run: of, at, happening }) =>
-      of < run && happening.type === "rejected"
-        ? [{ at, actor: happening.actor, reason: happening.reason ?? null }]
-        : [],
-    ),
+    return new Map(contexts);
   };
 }

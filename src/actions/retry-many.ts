@@ -59,7 +59,7 @@ export function createRetryMany(actions: Pick<ActionStore, "list" | "count">, re
 
 type End = Action | { readonly id: string; readonly message: string };
 
-/** Somebody else may have been first, or hold its key of deduplication by now: the others go on. */
+/** Somebody else may have been first, or have rejected it, or hold its key of deduplication by now: the others go on. */
 async function retryOne(retry: Decide, caller: Caller, id: string, reason: string | null): Promise<End> {
   try {
     return await retry(caller, id, reason);
@@ -69,7 +69,7 @@ async function retryOne(retry: Decide, caller: Caller, id: string, reason: strin
   }
 }
 
-const REFUSALS: ReadonlySet<string> = new Set(["not_retryable", "not_found"]);
+const REFUSALS: ReadonlySet<string> = new Set(["not_retryable", "not_found", "invalid_request"]);
 
 function retryableIn(statuses: readonly ActionStatus[]): readonly ActionStatus[] {
   return sources("retry").filter((status) => statuses.includes(status));

@@ -32,6 +32,7 @@ export function describe(action: Action, { paint, url, io }: Session): string {
     ["", { text: action.status, color: STATUS_COLOR[action.status] }],
     ["hidden", hiddenWords(action.hidden_values ?? 0)],
     ["call", withHost(seen(`${action.method} ${action.url}`))],
+    ["run", action.run === 1 ? null : String(action.run)],
     ["attempts", `${action.attempts} of ${action.retries}`],
     ["paused", pausedOf(action)],
     ["next retry", action.next_retry_at],

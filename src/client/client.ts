@@ -1,7 +1,7 @@
 import type { Account } from "../contract/account.ts";
 import type { AccountList } from "../contract/accounts.ts";
 import type { Action, CreateAction } from "../contract/action.ts";
-import type { Decision } from "../contract/decision.ts";
+import type { Decision, Retry } from "../contract/decision.ts";
 import type { DecisionFacts } from "../contract/decision-facts.ts";
 import type { Health } from "../contract/health.ts";
 import type { CallbackHost, CallbackHostList } from "../contract/callback-hosts.ts";
@@ -99,7 +99,7 @@ export function createClient(settings: ClientSettings) {
       }),
     approveAction: decide("approve"),
     cancelAction: decide("cancel"),
-    retryAction: decide("retry"),
+    retryAction: (id: string, retry?: Retry, options?: CallOptions) => decide("retry")(id, retry, options),
     /** Every change of status as it happens; comes back by itself after a break, without gap and without repeat. */
     streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
       follow(transport, settings.parse ?? JSON.parse, options),

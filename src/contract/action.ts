@@ -12,7 +12,20 @@ import {
   RETRIES_MAX,
 } from "../domain/limits.ts";
 import { OPERATIONS } from "../domain/transition.ts";
-import { anyObject, dateTime, email, enforced, key, nullable, stringMap, plainText, targetUrl, url } from "./kinds.ts";
+import {
+  anyObject,
+  dateTime,
+  email,
+  enforced,
+  key,
+  nullable,
+  plainText,
+  reason,
+  run,
+  stringMap,
+  targetUrl,
+  url,
+} from "./kinds.ts";
 import { ActionPause } from "./pause.ts";
 
 // A title is the name that the API description knows a schema by.
@@ -94,6 +107,11 @@ export const CreateAction = Type.Object(
     callback: Type.Optional(
       targetUrl("Where news of this action is sent; judged as url is.", "https://app.example.com/outgate"),
     ),
+    reason: Type.Optional(
+      reason(
+        "Why; shown to whoever decides, and in the timeline. Required of an agent's key where a person has rejected the same request within 24 hours.",
+      ),
+    ),
   },
   {
     title: "CreateAction",
@@ -158,6 +176,7 @@ export const Action = Type.Object(
     body: nullable(anyObject("JSON body sent to the target.")),
     headers: nullable(stringMap("Headers of the call.")),
     dedupe: nullable(plainText("Semantic key of deduplication.", "order-7")),
+    run: run("Which run it is in: 1, and one more with each retry. Attempts are counted by run."),
     attempts: Type.Integer({ minimum: 0, description: "Delivery attempts used in this run.", examples: [1] }),
     retries: retries({}),
     created_at: dateTime("When it was created."),

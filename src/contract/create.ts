@@ -29,6 +29,8 @@ export interface CreateInput {
 export interface CheckedCreate {
   readonly request: ActionRequest;
   readonly sync: boolean;
+  /** Why it is asked for; null: nobody said. */
+  readonly reason: string | null;
 }
 
 const CREATE = compile(CreateAction);
@@ -48,7 +50,8 @@ export function createCheckCreate({ judge }: CreateRules) {
 
     if (rules.length + keyIssues.length === 0 && CREATE.accepts(given) && target !== null && "host" in target) {
       const idempotencyKey = key !== null && "key" in key ? key.key : null;
-      return { request: requestOf(given, { ...input, target, idempotencyKey }), sync: given.sync ?? false };
+      const request = requestOf(given, { ...input, target, idempotencyKey });
+      return { request, sync: given.sync ?? false, reason: given.reason ?? null };
     }
     const issues = onePerField([...CREATE.issues(withoutHeaders(given)), ...rules, ...keyIssues]);
     const code = codeOf(given, rules, issues);

@@ -6,7 +6,7 @@ import { RISKS } from "../domain/risks.ts";
 import { sentUrl } from "../domain/sent-url.ts";
 import { hiddenWords } from "./hidden.ts";
 import { plainText } from "./kinds.ts";
-import { hiddenValues, maskedAction, maskedActor } from "./masked.ts";
+import { hiddenValues, maskedAction, maskedEarlier } from "./masked.ts";
 
 /**
  * What is told to whoever decides on an action, masked. A long one is masked beforehand (`maskOneAhead`).
@@ -14,9 +14,6 @@ import { hiddenValues, maskedAction, maskedActor } from "./masked.ts";
  */
 export function factsOf(action: Action, context: DecisionContext, baseUrl: string): Told {
   const masked = maskedAction(action, "decider");
-  const rejections = context.rejections.map(({ at, actor, reason }) => {
-    return { at, actor: maskedActor(actor, "decider"), reason: maskedOrNull(reason) };
-  });
   return decisionFacts({
     action,
     context,
@@ -25,16 +22,12 @@ export function factsOf(action: Action, context: DecisionContext, baseUrl: strin
       url: maskUrl(sentUrl(action.url), "decider"),
       callback: action.callback === null ? null : maskUrl(action.callback, "decider"),
       createdBy: masked.createdBy,
-      reason: maskedOrNull(context.reason),
-      rejections,
+      reason: context.reason === null ? null : maskText(context.reason, "decider"),
+      rejections: maskedEarlier(context.rejections, "decider"),
     },
     hidden: hiddenWords(hiddenValues(masked)),
     actionUrl: `${baseUrl}/actions/${action.id}`,
   });
-}
-
-function maskedOrNull(text: string | null): string | null {
-  return text === null ? null : maskText(text, "decider");
 }
 
 const Fact = Type.Object(

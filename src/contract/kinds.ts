@@ -53,6 +53,9 @@ export const reason = (description: string) =>
     () => "Must be well-formed Unicode without NUL.",
   );
 
+/** Which run of an action; a manual retry begins the next one. */
+export const run = (description: string) => Type.Integer({ minimum: 1, description, examples: [1] });
+
 /** Where calls go; judged by `Targets`, which knows more than a format. */
 export const url = (description: string, example = "https://api.example.com/orders") =>
   Type.String({ format: "uri", description, examples: [example] });

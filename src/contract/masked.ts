@@ -3,6 +3,7 @@ import { maskHeaders, maskJsonText, maskResponseText, maskText, maskUrl } from "
 import type { Tally } from "../domain/mask-secret.ts";
 import type { Pause } from "../domain/pause.ts";
 import type { Viewer } from "../domain/roles.ts";
+import type { EarlierRejection } from "../domain/rejections.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
 
 /**
@@ -85,6 +86,15 @@ function maskedResult(result: Result, viewer: Viewer): Result {
 /** The same of the pause that keeps it from being sent: why somebody paused it. */
 export function maskedPause(pause: Pause | null, viewer: Viewer): Pause | null {
   return pause === null || pause.reason === null ? pause : { ...pause, reason: maskText(pause.reason, viewer) };
+}
+
+/** The same of what was said about a request before. */
+export function maskedEarlier(entries: readonly EarlierRejection[], viewer: Viewer): readonly EarlierRejection[] {
+  return entries.map((entry) => ({
+    ...entry,
+    by: maskedActor(entry.by, viewer),
+    reason: unlessNull(entry.reason, (reason) => maskText(reason, viewer)),
+  }));
 }
 
 /** A row of the timeline, masked by the rules of the place that each text came from. */

@@ -36,7 +36,7 @@ export const API = {
     tag: "Actions",
     summary: "Create an action",
     description:
-      "Stores the call, then makes it; it is durable when this answers. Answered with 200 and the older action where Idempotency-Key or dedupe found one: Idempotency-Key is asked first. A key with a hold creates held actions, whatever approve says. An older action that another key created is masked for an agent's key, and so is what differs compares. With sync the answer comes when the action has ended, or as it is when wait has passed.",
+      "Stores the call, then makes it; it is durable when this answers. Answered with 200 and the older action where Idempotency-Key or dedupe found one: Idempotency-Key is asked first. A key with a hold creates held actions, whatever approve says. An older action that another key created is masked for an agent's key, and so is what differs compares. With sync the answer comes when the action has ended, or as it is when wait has passed. Where a person has rejected the same request within 24 hours, an agent's key has to say why in reason (else 400), and may ask again twice (then 403).",
     success: [201, 200],
     errors: [...ALWAYS, ...READING, "missing_body", "missing_field", "invalid_url", "invalid_sync", "too_many_held"],
   },
@@ -120,7 +120,7 @@ export const API = {
     permission: "approve",
     summary: "Approve a held action",
     description:
-      "Releases one run of an action that is awaiting_approval: it is pending then. Of several decisions one wins; the others are answered 409.",
+      "Releases one run of an action that is awaiting_approval: it is pending then. Of several decisions one wins; the others are answered 409. So is one that names a run which the action is not in.",
     errors: [...ALWAYS, ...READING, "not_found", "not_approvable"],
   },
   cancelAction: {
@@ -131,7 +131,7 @@ export const API = {
     permission: "cancel",
     summary: "Cancel an action, or reject it",
     description:
-      "Ends an action that is pending, or rejects one that is awaiting_approval. What is active or has ended is answered 409. An agent's key cancels only what it created, unless its scope is account: else 403.",
+      "Ends an action that is pending, or rejects one that is awaiting_approval. What is active or has ended is answered 409. So is one that names a run which the action is not in. An agent's key cancels only what it created, unless its scope is account: else 403.",
     errors: [...ALWAYS, ...READING, "not_found", "not_cancellable"],
   },
   retryAction: {
@@ -142,7 +142,7 @@ export const API = {
     permission: "retry",
     summary: "Send a failed or cancelled action again",
     description:
-      "Begins a new run of an action that is failed or cancelled: attempts are counted from 0, and its target sees the same Idempotency-Key. What needed approval needs it again. 409 also where another action holds its dedupe key by now. An agent's key retries only what it created, unless its scope is account: else 403.",
+      "Begins a new run of an action that is failed or cancelled: attempts are counted from 0, and its target sees the same Idempotency-Key. What needed approval needs it again. 409 also where another action holds its dedupe key by now. An agent's key retries only what it created, unless its scope is account: else 403. Where a person has rejected the request within 24 hours, an agent's key has to say why in reason (else 400), and may ask again twice (then 409).",
     errors: [...ALWAYS, ...READING, "not_found", "not_retryable"],
   },
   getSigningSecret: {

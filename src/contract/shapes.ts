@@ -4,7 +4,7 @@ import { AccountList } from "./accounts.ts";
 import { Action, ActionId, CreateAction, FoundAction } from "./action.ts";
 import { AddCallbackHost, CallbackHost, CallbackHostList, RemoveCallbackHostQuery } from "./callback-hosts.ts";
 import { Credentials, LoggedIn, SignedUp } from "./credentials.ts";
-import { Decision } from "./decision.ts";
+import { Decision, Retry } from "./decision.ts";
 import { DecisionFacts } from "./decision-facts.ts";
 import { EventText } from "./events.ts";
 import { type AnswerHeader, type RequestHeader, SECRET_PATH_HEADERS } from "./headers.ts";
@@ -55,9 +55,9 @@ export interface Shape {
   readonly answers: Readonly<Record<number, Answer>>;
 }
 
-const decision = (description: string): Shape => ({
+const decision = (description: string, schema: TObject = Decision): Shape => ({
   id: ActionId,
-  body: { schema: Decision, isRequired: false },
+  body: { schema, isRequired: false },
   answers: { 200: { description, schema: Action } },
 });
 
@@ -109,7 +109,7 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
   },
   approveAction: decision("The action, approved."),
   cancelAction: decision("The action, cancelled."),
-  retryAction: decision("The action, about to be sent again or held again."),
+  retryAction: decision("The action, about to be sent again or held again.", Retry),
   getSigningSecret: {
     query: SigningSecretQuery,
     answers: { 200: { description: "The secret.", schema: SigningSecret, headers: ["Cache-Control"] } },

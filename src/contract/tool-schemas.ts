@@ -4,7 +4,7 @@ import { REASON_CHARS_MAX } from "../domain/limits.ts";
 import { isStorableText } from "../domain/json.ts";
 import { ActionId, CreateAction } from "./action.ts";
 import { compile, withoutNulls } from "./check.ts";
-import { Decision } from "./decision.ts";
+import { Decision, Retry } from "./decision.ts";
 import { ENFORCED, key } from "./kinds.ts";
 import { WaitQuery, WaitSeconds } from "./wait.ts";
 
@@ -26,7 +26,8 @@ export const CreateOptions = Type.Object(
 export const CreateInput = Type.Object({ ...CreateAction.properties, ...CreateOptions.properties }, closed);
 export const GetInput = Type.Object({ id: ActionId }, closed);
 export const WaitInput = Type.Object({ id: ActionId, wait: WaitSeconds }, closed);
-export const DecideInput = Type.Object({ id: ActionId, reason: Decision.properties.reason }, closed);
+export const DecideInput = Type.Object({ id: ActionId, ...Decision.properties }, closed);
+export const RetryInput = Type.Object({ id: ActionId, ...Retry.properties }, closed);
 
 /** What a person is asked; flat and primitive, as MCP clients make a form of it. */
 export const Verdict = Type.Object(

@@ -1,7 +1,7 @@
 import type { TObject } from "typebox";
 import type { API } from "./operations.ts";
 import { ListQuery } from "./page.ts";
-import { CreateInput, DecideInput, GetInput, WaitInput } from "./tool-schemas.ts";
+import { CreateInput, DecideInput, GetInput, RetryInput, WaitInput } from "./tool-schemas.ts";
 
 /** Hints for clients; nothing here relies on them. All four, because the defaults assume the worst. */
 export interface ToolHints {
@@ -98,10 +98,11 @@ export const TOOLS = {
     title: "Send an action again",
     description:
       "Sends a failed or cancelled action again as a new run: the same request, under the same Idempotency-Key. What " +
-      "needed approval needs it again; what a person rejected, only when they ask for it. Use it in place of another " +
-      "create; create a new action only for a new intent. Returns the action, pending or awaiting_approval.",
+      "needed approval needs it again; what a person rejected, only when they ask for it, with a reason, and twice in 24 " +
+      "hours at most. Use it in place of another create; create a new action only for a new intent. Returns the action, " +
+      "pending or awaiting_approval.",
     annotations: SENDS,
-    input: DecideInput,
+    input: RetryInput,
   },
 } as const satisfies Readonly<Record<string, ToolShape>>;
 export type ToolName = keyof typeof TOOLS;

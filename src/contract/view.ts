@@ -37,7 +37,7 @@ export function actionJson(action: Action, options: ViewOptions): string {
     `{"id":"${action.id}","status":"${action.status}","url":${json(action.url)},"method":"${action.method}"` +
     (bodies === "none" ? "" : `,"body":${action.body ?? "null"}`) +
     `,"headers":${headersJson(action, options)},"dedupe":${json(action.dedupe)}` +
-    `,"attempts":${action.attempts},"retries":${action.retries}` +
+    `,"run":${action.run},"attempts":${action.attempts},"retries":${action.retries}` +
     `,"created_at":${time(action.createdAt)},"created_by":${creatorJson(action)},"started_at":${time(action.startedAt)}` +
     `,"finished_at":${time(action.finishedAt)},"next_retry_at":${time(next)}` +
     `,"last_error":${json(result?.lastError ?? null)},"response_code":${result?.responseCode ?? "null"}` +

@@ -1,6 +1,6 @@
 import { type Action, type ActionState, firstState } from "./action.ts";
 import type { Actor } from "./actor.ts";
-import type { ErrorCode } from "./errors.ts";
+import type { ErrorCode, Issue } from "./errors.ts";
 import type { Happening } from "./timeline.ts";
 import { next, type Operation, sources } from "./transition.ts";
 
@@ -24,6 +24,7 @@ export function step(before: Action, moved: Partial<ActionState>, happenings: re
 export interface Refusal {
   readonly refused: ErrorCode;
   readonly message: string;
+  readonly issues?: readonly Issue[];
 }
 
 /** Who decides, why, and when. */
@@ -59,11 +60,24 @@ export function isHeldIn(action: Action, run: number): boolean {
   return action.status === "awaiting_approval" && action.run === run;
 }
 
-/** Why a decision about a run that is no longer held is not taken. */
-export function tooLate(operation: Operation, { id, status }: Action): Refusal {
+/** Which run a decision is about. */
+export interface OfRun {
+  readonly run: number;
+  /** It is a decision on what awaits approval, and on nothing else. */
+  readonly isHeld: boolean;
+}
+
+/** Why a decision about another run, or about one that is no longer held, is not taken; null: it is about this one. */
+export function tooLate(operation: Operation, action: Action, { run, isHeld }: OfRun): Refusal | null {
+  if (isHeld ? isHeldIn(action, run) : action.run === run) return null;
+  const { id, status } = action;
+  const now =
+    action.run === run
+      ? `it is ${status} by now`
+      : `that was run ${run}, and the action is in run ${action.run} and ${status} by now`;
   return {
     refused: REFUSED[operation],
-    message: `Action ${id} no longer awaits the decision that was asked for; it is ${status} by now.`,
+    message: `Action ${id} no longer awaits the decision that was asked for; ${now}.`,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Action } from "./action.ts";
 import { type Actor, actorWords } from "./actor.ts";
-import { REJECTIONS_SHOWN_MAX } from "./limits.ts";
+import { EARLIER_REJECTIONS_SHOWN_MAX } from "./limits.ts";
+import type { EarlierRejection, RequestHistory } from "./rejections.ts";
 import { type Risk, risksOf } from "./risks.ts";
 import { sizeWords } from "./size.ts";
 
@@ -14,6 +15,8 @@ export const FACTS = [
   "reason",
   "run",
   "rejections",
+  "rejected",
+  "asked_again",
   "callback",
   "body",
   "attempts",
@@ -33,21 +36,10 @@ export interface DecisionFacts {
   readonly risks: readonly Risk[];
 }
 
-/** A rejection of the same request, before this run of it. */
-export interface Rejection {
-  readonly at: Date;
-  readonly actor: Actor;
-  readonly reason: string | null;
-}
-
 /** What the store knows of a request beside the action itself. */
-export interface DecisionContext {
+export interface DecisionContext extends RequestHistory {
   /** No held call of its key to its host was approved and has completed. */
   readonly isNewHost: boolean;
-  /** Why its requester asks; null: they did not say. */
-  readonly reason: string | null;
-  /** Newest first. */
-  readonly rejections: readonly Rejection[];
 }
 
 /** Of what nobody has to decide on any more. */
@@ -67,24 +59,21 @@ export interface FactsInput {
 
 /** The facts of a request and its risks. The same words everywhere: each place only sets them in its own type. */
 export function decisionFacts({ action, context, seen, hidden, actionUrl }: FactsInput): DecisionFacts {
-  const values: Readonly<Record<FactName, readonly [label: string, value: string | null]>> = {
-    hidden: ["Hidden", hidden],
-    method: ["Method", action.method],
-    url: ["URL", seen.url],
-    requester: ["Requested by", who(seen.createdBy)],
-    requested_at: ["Requested at", moment(action.createdAt)],
-    reason: ["Reason", seen.reason ?? "Not given"],
-    run: ["Run", String(action.run)],
-    rejections: ["Earlier rejections", rejectionsOf(seen.rejections)],
-    callback: ["Callback", seen.callback ?? "None"],
-    body: ["Body", action.body === null ? "None" : `JSON, ${sizeWords(Buffer.byteLength(action.body))}`],
-    attempts: ["Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`],
-    action: ["Action", actionUrl],
-  };
-  const facts = FACTS.flatMap((name) => {
-    const [label, value] = values[name];
-    return value === null ? [] : [{ name, label, value }];
-  });
+  const bytes = action.body === null ? 0 : Buffer.byteLength(action.body);
+  const facts = [
+    ...(hidden === null ? [] : [fact("hidden", "Hidden", hidden)]),
+    fact("method", "Method", action.method),
+    fact("url", "URL", seen.url),
+    fact("requester", "Requested by", who(seen.createdBy)),
+    fact("requested_at", "Requested at", moment(action.createdAt)),
+    fact("reason", "Reason", seen.reason ?? "Not given"),
+    fact("run", "Run", String(action.run)),
+    ...rejectionFacts(action.run, seen.rejections),
+    fact("callback", "Callback", seen.callback ?? "None"),
+    fact("body", "Body", action.body === null ? "None" : `JSON, ${sizeWords(bytes)}`),
+    fact("attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`),
+    fact("action", "Action", actionUrl),
+  ];
   return { facts, risks: risksOf({ ...action, ...context }) };
 }
 
@@ -99,13 +88,22 @@ export function who(actor: Actor): string {
   return `${name}, ${way}`;
 }
 
-function rejectionsOf(rejections: readonly Rejection[]): string {
-  if (rejections.length === 0) return "None";
-  const told = rejections.slice(0, REJECTIONS_SHOWN_MAX).map(({ at, actor, reason }) => {
-    return `${who(actor)}, ${moment(at)}${reason === null ? "" : `: ${reason}`}`;
-  });
-  const isMore = rejections.length > told.length;
-  return `${rejections.length}${isMore ? "; the newest" : ""}: ${told.join("; ")}`;
+function fact(name: FactName, label: string, value: string): Fact {
+  return { name, label, value };
+}
+
+/** How many, and then each on a line of its own, so that no reason passes for a line of ours. */
+function rejectionFacts(run: number, entries: readonly EarlierRejection[]): readonly Fact[] {
+  const count = entries.filter(({ kind }) => kind === "rejected").length;
+  const none = run === 1 && entries.length === 0 ? "None" : "None that count";
+  const some = entries.length < EARLIER_REJECTIONS_SHOWN_MAX ? String(count) : `At least ${count}`;
+  return [
+    fact("rejections", "Earlier rejections", count === 0 ? none : some),
+    ...entries.map(({ kind, at, by, reason }) => {
+      const said = `${who(by)}, ${moment(at)}${reason === null ? "" : `: ${reason}`}`;
+      return kind === "rejected" ? fact("rejected", "Rejected", said) : fact("asked_again", "Asked again", said);
+    }),
+  ];
 }
 
 const MOMENT = new Intl.DateTimeFormat("en-GB", {

@@ -42,6 +42,14 @@ export const WAIT_SECONDS_MAX = 120;
 /** Requests of one account that may hang in `sync` or `wait` at a time; above it one of the key with the most answers at once. */
 export const WAITERS_PER_ACCOUNT_MAX = 1_000;
 
+/** How long a rejection counts, and how often its request is asked for again meanwhile by whoever may not approve it. */
+export const REJECTION_WINDOW_MS = DAY_MS;
+export const ASKED_AGAIN_MAX = 2;
+/** Rejections of one key, and requests for the same again, that are kept; a key that has as many may ask for nothing more. */
+export const REJECTIONS_PER_KEY_MAX = 10_000;
+/** Of what was said before about one request, the newest that a person is shown. */
+export const EARLIER_REJECTIONS_SHOWN_MAX = 10;
+
 /** Requests on one page of the inbox. */
 export const HELD_LISTED_MAX = 20;
 /** Actions of one key that may await approval at a time; above it creates are refused, and their requester told to wait. */
@@ -56,8 +64,6 @@ export const USUAL_HEADERS_BYTES_MAX = 4_096;
 export const USUAL_BODY_BYTES_MAX = 65_536;
 /** Characters of a body of which the escapes are read to find what they hide. */
 export const RISK_DECODED_CHARS_MAX = 65_536;
-/** Earlier rejections that are told of one by one, the newest; the others are counted. */
-export const REJECTIONS_SHOWN_MAX = 3;
 /** Characters of a host in the subject of a mail, of which many readers see 40; its end is kept. */
 export const SUBJECT_HOST_CHARS_MAX = 32;
 /** Newest actions for a host that are looked at to tell whether one of a key was approved and has completed. */

@@ -1,6 +1,6 @@
 import type { Action, ActionStatus, HttpMethod } from "../domain/action.ts";
 import type { AuditEntry } from "../domain/audit.ts";
-import type { Change } from "../domain/change.ts";
+import type { Change, Refusal } from "../domain/change.ts";
 import type { Creator } from "../domain/creator.ts";
 import type { Claimed } from "../domain/dispatch.ts";
 import type { KeyKind } from "../domain/dedupe.ts";
@@ -8,6 +8,7 @@ import type { Notification, NotificationChange, NotificationStatus } from "../do
 import type { Asleep, Happened } from "../domain/overview.ts";
 import type { Owed, OwedKind } from "../domain/owed.ts";
 import type { HostOfKey } from "../domain/host-of-key.ts";
+import type { RejectionNote } from "../domain/rejections.ts";
 import type { Requester } from "../domain/requester.ts";
 import type { Happening, TimelineEntry } from "../domain/timeline.ts";
 import type { AccountStore } from "./accounts.ts";
@@ -16,6 +17,7 @@ import type { AuditStore } from "./audit.ts";
 import type { LinkStore } from "./links.ts";
 import type { PauseStore } from "./pauses.ts";
 import type { PeopleStore } from "./people.ts";
+import type { RejectionStore } from "./rejections.ts";
 import type { SealedStore } from "./sealed-store.ts";
 import type { SigningStore } from "./signing-store.ts";
 import type { UpkeepStore } from "./upkeep.ts";
@@ -72,6 +74,8 @@ export interface Creation {
    * it by then it is stored unclaimed.
    */
   readonly claim: Claimed | null;
+  /** Of one that is held: it is asked for, by somebody whom rejections bind. */
+  readonly note?: RejectionNote | null;
 }
 
 /** What became of a create: a new row, claimed or not, or the older action that its key means. */
@@ -79,7 +83,9 @@ export type Created =
   | { readonly kind: "created"; readonly claimed: Action | null }
   | { readonly kind: "matched"; readonly by: KeyKind; readonly action: Action }
   /** `HELD_PER_KEY_MAX` actions of its key await approval already. */
-  | { readonly kind: "too_many_held" };
+  | { readonly kind: "too_many_held" }
+  /** A person has rejected the same request, and it may not be asked for again in this way. */
+  | { readonly kind: "rejected_before"; readonly refusal: Refusal };
 
 /** A change with what it owes. `at` is the time that its timeline rows carry. */
 export interface ChangeWrite {
@@ -88,6 +94,8 @@ export interface ChangeWrite {
   readonly outbox: readonly OutboxRow[];
   /** What the audit log tells of it, where somebody decided it. */
   readonly audit?: AuditEntry;
+  /** What it means for the count of rejections. One that asks for what may not be asked for is not written. */
+  readonly note?: RejectionNote | null;
 }
 
 /** A due row by name and fencing token: all that memory has to remember of it. */
@@ -221,7 +229,8 @@ export interface ActionStore extends Queue<Action> {
   /** Durable when it resolves. Of racing creates with one key exactly one is `created`, the others match it. */
   create(creation: Creation): Promise<Created>;
   /**
-   * Writes the change, its timeline and what it owes, or nothing at all. False: another change came first. Rejects with
+   * Writes the change, its timeline and what it owes, or nothing at all. False: another change came first, or its request was
+   * asked for too often meanwhile. Rejects with
    * `RowRefused` where the row can't be written as it is.
    */
   apply(write: ChangeWrite): Promise<boolean>;
@@ -332,6 +341,7 @@ export interface Store {
   readonly people: PeopleStore;
   readonly signing: SigningStore;
   readonly pauses: PauseStore;
+  readonly rejections: RejectionStore;
   readonly audit: AuditStore;
   readonly sealed: SealedStore;
   readonly upkeep: UpkeepStore;

@@ -59,6 +59,7 @@ function CancelForm({ action, visitor, reason = "" }: ActProps) {
   return (
     <form method="post" action={actionPath(action.id)}>
       <FormToken visitor={visitor} />
+      <input type="hidden" name="run" value={action.run} />
       <ReasonField reason={reason} />
       <div class="buttons">
         <Button name="decision" value="cancel" look="bad" hotkey={{ key: "x", question }}>

@@ -27,6 +27,7 @@ export function ActionFacts({ action, rows = [] }: ActionFactsProps) {
           ["Approved at", at(approvedAt)],
           ["First attempt", at(startedAt)],
           ["Ended", at(finishedAt)],
+          ["Run", action.run === 1 ? null : String(action.run)],
           ["Attempts", `${attempts} of ${retries}`],
           ["Last attempt took", ms === null ? null : duration(ms)],
           ...rows,

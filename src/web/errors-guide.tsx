@@ -7,7 +7,8 @@ const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   missing_body: "Send a JSON object as the body.",
   validation_error: "Mend every field that details names; they are all there at once.",
   missing_field: "Say where the call goes: url.",
-  invalid_request: "Send JSON in UTF-8, at most 64 levels deep and with at most 10,000 members.",
+  invalid_request:
+    "Send JSON in UTF-8, at most 64 levels deep and with at most 10,000 members; give a reason where details names it.",
   invalid_query: "Mend the parameters that details names. A cursor is used with the filters that it came with.",
   invalid_content_type: "Send Content-Type: application/json, and no Content-Encoding.",
   invalid_url:
@@ -15,13 +16,13 @@ const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   invalid_sync: "Leave sync out, and wait with GET /v1/actions/{id}?wait= or a callback.",
   unauthorized: "Send Authorization: Bearer and a key that was not revoked. An owner makes one at /keys.",
   invalid_credentials: "Look at both again. Who has lost the password is given a link by whoever runs the server.",
-  forbidden: "Use a key that may do it; the message says which.",
+  forbidden: "Use a key that may do it; the message says which, or from when the request may be asked for again.",
   not_found: "Look at the id and at the account of the key: of other accounts nothing is told.",
   method_not_allowed: "Use one of the methods in the header Allow.",
-  not_cancellable: "Nothing: it is being sent, or it has ended. The action says how.",
-  not_approvable: "Nothing: somebody was faster, or it never waited. The action says who.",
+  not_cancellable: "Nothing: it is being sent, has ended, or is in another run. The action says how.",
+  not_approvable: "Nothing: somebody was faster, it never waited, or it is in another run. The action says who.",
   not_retryable:
-    "Wait for its end; only what failed or was cancelled is sent again, and only while no other holds its dedupe.",
+    "Wait for its end; only what failed or was cancelled is sent again, and only while no other holds its dedupe. After a rejection the message says from when.",
   too_many_held: "Wait until some of them are approved or rejected, or cancel those that are not needed any more.",
   email_taken: "Log in with it, or sign up with another address.",
   too_many_keys: "Revoke a key that is not used any more: GET /v1/keys says when each was used last.",

@@ -43,8 +43,8 @@ describe("a decision on what was seen", () => {
     await using engine = await openEngine({ starts: false });
     const agent = { ...as("agent", engine.owner), scope: "account", via: "elicitation" } as const;
     const [one, other] = [await engine.create({ approve: true }), await engine.create({ approve: true })];
-    await engine.desk.approve(agent, one.id, "yes", one.run);
-    await engine.desk.cancel(agent, other.id, null, other.run);
+    await engine.desk.approve(agent, one.id, "yes", { run: one.run, isHeld: true });
+    await engine.desk.cancel(agent, other.id, null, { run: other.run, isHeld: true });
     const told = { actor: "key:agent", via: "elicitation" } as const;
     expect((await engine.happenings(one.id)).at(-1)).toEqual({ type: "approved", reason: "yes", ...told });
     expect((await engine.happenings(other.id)).at(-1)).toEqual({ type: "rejected", reason: null, ...told });
@@ -56,7 +56,7 @@ describe("a decision on what was seen", () => {
     await engine.desk.cancel(engine.owner, seen.id, null);
     await engine.desk.retry(engine.owner, seen.id, null);
     for (const verb of ["approve", "cancel"] as const) {
-      const refusal = await refusalOf(engine.desk[verb](engine.owner, seen.id, null, seen.run));
+      const refusal = await refusalOf(engine.desk[verb](engine.owner, seen.id, null, { run: seen.run, isHeld: true }));
       expect(refusal).toMatchObject({ code: verb === "approve" ? "not_approvable" : "not_cancellable" });
       expect(refusal?.message).toContain("no longer awaits the decision that was asked for");
     }
@@ -141,14 +141,14 @@ describe("a decision about a run that was looked at", () => {
   test("is taken while that run is held", async () => {
     await using engine = await openEngine({ sender: answering(answered(200)) });
     const { id } = await engine.create({ approve: true });
-    expect((await engine.desk.approve(engine.owner, id, null, 1)).status).toBe("pending");
+    expect((await engine.desk.approve(engine.owner, id, null, { run: 1, isHeld: true })).status).toBe("pending");
   });
 
   test("does not cancel what another has approved meanwhile", async () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({ approve: true });
     await engine.desk.approve(engine.owner, id, null);
-    const refusal = await refusalOf(engine.desk.cancel(engine.owner, id, "no", 1));
+    const refusal = await refusalOf(engine.desk.cancel(engine.owner, id, "no", { run: 1, isHeld: true }));
     expect(refusal).toEqual({
       code: "not_cancellable",
       message: `Action ${id} no longer awaits the decision that was asked for; it is pending by now.`,
@@ -161,8 +161,10 @@ describe("a decision about a run that was looked at", () => {
     const { id } = await engine.create({ approve: true });
     await engine.desk.cancel(engine.owner, id, null);
     await engine.desk.retry(engine.owner, id, null);
-    expect(await refusalOf(engine.desk.approve(engine.owner, id, null, 1))).toMatchObject({ code: "not_approvable" });
-    expect((await engine.desk.approve(engine.owner, id, null, 2)).status).toBe("pending");
+    expect(await refusalOf(engine.desk.approve(engine.owner, id, null, { run: 1, isHeld: true }))).toMatchObject({
+      code: "not_approvable",
+    });
+    expect((await engine.desk.approve(engine.owner, id, null, { run: 2, isHeld: true })).status).toBe("pending");
   });
 });
 

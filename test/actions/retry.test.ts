@@ -227,7 +227,7 @@ describe("a retry gets no key past its hold", () => {
       const agent: Caller = { ...engine.owner, role: "agent", hold };
       if (approve || !COVERED[hold].includes(method)) {
         const status = approve ? "awaiting_approval" : "pending";
-        expect(await engine.desk.retry(agent, id, null)).toMatchObject({ status, run: 2 });
+        expect(await engine.desk.retry(agent, id, "Asked again.")).toMatchObject({ status, run: 2 });
         return;
       }
       const refusal = await refusalOf(engine.desk.retry(agent, id, null));

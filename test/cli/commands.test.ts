@@ -164,6 +164,20 @@ describe("outgate approve, reject, cancel and retry", () => {
     expect(late.code).toBe(1);
     expect(late.err).toContain("is cancelled and cannot be approved");
   });
+
+  test("name the run that they are about, and are refused where a retry has begun the next one", async () => {
+    const { id } = (await json(["send", target.url, "--approve", "--reason", "The invoice is due."])).value;
+    expect((await say(["get", id, "--timeline"])).out).toContain("The invoice is due.");
+    await say(["reject", id, "--run", "1"]);
+    expect((await json(["retry", id])).value).toMatchObject({ run: 2 });
+    for (const verb of ["approve", "reject", "cancel"]) {
+      const late = await say([verb, id, "--run", "1"]);
+      expect({ verb, code: late.code }).toEqual({ verb, code: 1 });
+      expect(late.err).toContain("that was run 1, and the action is in run 2");
+    }
+    expect((await say(["retry", id, "--run", "1"])).code).toBe(2);
+    expect((await json(["approve", id, "--run", "2"])).value).toMatchObject({ run: 2 });
+  });
 });
 
 describe("outgate watch", () => {

@@ -14,7 +14,7 @@ export interface Said {
 
 export interface OutgateOptions {
   readonly env?: Readonly<Record<string, string>>;
-  readonly input?: string;
+  readonly input?: string | ReadableStream<Uint8Array>;
   /** Runs it under a terminal of its own, by `script` of util-linux: both outputs come together. */
   readonly terminal?: boolean;
   /** What runs it; Bun, from source, unless it is said. */
@@ -32,7 +32,7 @@ export function start(
   return Bun.spawn(terminal ? ["script", "-qec", quoted, "/dev/null"] : command, {
     cwd: tmpdir(),
     env: { PATH, HOME, TERM: "xterm", COLUMNS: "200", ...env },
-    stdin: new Blob([input]),
+    stdin: typeof input === "string" ? new Blob([input]) : input,
     stdout: "pipe",
     stderr: "pipe",
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { compile, withoutNulls } from "../../src/contract/check.ts";
-import { checkDecision } from "../../src/contract/decision.ts";
+import { checkDecision, checkRetry } from "../../src/contract/decision.ts";
 import { email, host, key } from "../../src/contract/kinds.ts";
 import { checkOrigin } from "../../src/contract/signing-secret.ts";
 import { refusalOf } from "./create-rig.ts";
@@ -93,11 +93,18 @@ describe("an e-mail address", () => {
 
 describe("a decision", () => {
   test("may come without a body, and with a reason in any Unicode", () => {
-    expect(checkDecision(undefined)).toBeNull();
-    expect(checkDecision({})).toBeNull();
-    expect(checkDecision({ reason: null })).toBeNull();
-    expect(checkDecision({ reason: "Zu teuer.\n→ 👎" })).toBe("Zu teuer.\n→ 👎");
-    expect(checkDecision({ reason: "👎".repeat(1_000) })).toHaveLength(2_000);
+    const nothing = { reason: null, run: null };
+    for (const said of [undefined, {}, { reason: null, run: null }]) expect(checkDecision(said)).toEqual(nothing);
+    expect(checkDecision({ reason: "Zu teuer.\n→ 👎" }).reason).toBe("Zu teuer.\n→ 👎");
+    expect(checkDecision({ reason: "👎".repeat(1_000) }).reason).toHaveLength(2_000);
+    expect(checkRetry({ reason: "👎".repeat(1_000) })).toHaveLength(2_000);
+  });
+
+  test("may name a run, and a retry none", () => {
+    expect(checkDecision({ run: 2 })).toEqual({ reason: null, run: 2 });
+    for (const run of [0, -1, 1.5, "1", true])
+      expect(refusalOf(() => checkDecision({ run }))).toMatchObject({ code: "validation_error", fields: ["run"] });
+    expect(refusalOf(() => checkRetry({ run: 1 }))).toMatchObject({ code: "validation_error", fields: ["run"] });
   });
 
   test.each([

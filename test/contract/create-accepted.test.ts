@@ -9,6 +9,7 @@ describe("a create that is accepted", () => {
   test("has the defaults of the contract", () => {
     expect(check(`{${URL}}`)).toEqual({
       sync: false,
+      reason: null,
       request: {
         url: "https://api.example.com:8443/orders",
         hostname: "api.example.com",
@@ -28,12 +29,12 @@ describe("a create that is accepted", () => {
   });
 
   test("carries everything that it was given", () => {
-    const { request, sync } = check(
+    const { request, sync, reason } = check(
       `{${URL},"method":"PUT","body":{"a":[1,"x",null]},"headers":{"X-A":"b"},"dedupe":"k 1","retries":100,` +
-        `"on_unknown":"stop","approve":true,"notify":{"email":"ann@example.com"},"callback":"https://cb.example/x"}`,
+        `"on_unknown":"stop","approve":true,"notify":{"email":"ann@example.com"},"callback":"https://cb.example/x","reason":"Agreed."}`,
       { idempotencyKey: "order-7" },
     );
-    expect(sync).toBe(false);
+    expect({ sync, reason }).toEqual({ sync: false, reason: "Agreed." });
     expect(request).toEqual({
       url: "https://api.example.com:8443/orders",
       hostname: "api.example.com",

@@ -139,8 +139,13 @@ describe("text of ours is printable ASCII:", () => {
   test("a reason is any Unicode, new lines too, but neither NUL nor half a character", () => {
     for (const odd of ODD) {
       const reason = `a${odd}b`;
-      if (odd !== "\0" && odd.isWellFormed()) expect(checkDecision({ reason })).toBe(reason);
-      else expect(refusalOf(() => checkDecision({ reason })).fields).toEqual(["reason"]);
+      if (odd !== "\0" && odd.isWellFormed()) {
+        expect(checkDecision({ reason }).reason).toBe(reason);
+        expect(check(`{${URL},"reason":${JSON.stringify(reason)}}`).reason).toBe(reason);
+      } else {
+        expect(refusalOf(() => checkDecision({ reason })).fields).toEqual(["reason"]);
+        expect(refusalOf(() => check(`{${URL},"reason":${JSON.stringify(reason)}}`)).fields).toEqual(["reason"]);
+      }
     }
   });
 });

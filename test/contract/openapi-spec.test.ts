@@ -18,6 +18,7 @@ const ACTION: readonly Row[] = [
   ["body", "object", true, true],
   ["headers", "object", true, true, { additionalProperties: { type: "string" } }],
   ["dedupe", "string", true, true],
+  ["run", "integer", false, true, { minimum: 1 }],
   ["attempts", "integer", false, true, { minimum: 0 }],
   ["retries", "integer", false, true, { minimum: 1, maximum: 100 }],
   ["created_at", "string", false, true, DATE],
@@ -69,6 +70,7 @@ const CREATE: readonly Row[] = [
   ["notify", "object", false, false, { required: ["email"], additionalProperties: false }],
   ["callback", "string", false, false, URI],
   ["on_unknown", "string", false, false, { enum: ["retry", "stop"], default: "retry" }],
+  ["reason", "string", false, false, { maxLength: 1_000 }],
 ];
 
 /** Spec "Errors". */

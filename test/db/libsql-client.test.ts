@@ -14,6 +14,7 @@ import { testOutbox } from "./conformance/outbox.ts";
 import { testPaging } from "./conformance/paging.ts";
 import { testPauses } from "./conformance/pauses.ts";
 import { testPeople } from "./conformance/people.ts";
+import { testRejections } from "./conformance/rejections.ts";
 import { testSchedule } from "./conformance/schedule.ts";
 import { testSealed } from "./conformance/sealed.ts";
 import { testCallbackHosts } from "./conformance/callback-hosts.ts";
@@ -42,6 +43,7 @@ describe("the store behind the client", () => {
   testSigning(openClientStore);
   testCallbackHosts(openClientStore);
   testPauses(openClientStore);
+  testRejections(openClientStore);
   testAudit(openClientStore);
   testSealed(openClientStore);
   testUpkeep(openClientStore);

@@ -21,6 +21,7 @@ describe("migrations", () => {
       "0006-pauses-and-audit",
       "0007-session-secrets",
       "0008-key-scope",
+      "0009-rejections",
     ];
     const names = ["0001-start", ...added];
     expect(ran).toEqual(names.map((name) => ({ name, ran_at: NOON.getTime() })));

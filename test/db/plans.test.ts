@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import type { Sql, Statement } from "../../db/libsql/sql.ts";
-import { cancel, retry } from "../../src/domain/change.ts";
+import { approve, cancel, retry } from "../../src/domain/change.ts";
 import { DEDUPE_WINDOW_MS } from "../../src/domain/limits.ts";
 import { settleNotification } from "../../src/domain/notification.ts";
 import type { ActionQuery, ActionStore, Store } from "../../src/ports/store.ts";
@@ -33,6 +33,7 @@ const SCANS =
   /^SCAN (CONSTANT ROW|s|head|handed|j VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force)$/;
 
 const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
+const REQUEST = { accountId: ACCOUNT, keyId: KEY };
 const LINK = { actionId: "act_x", run: 1, decision: "approve" } as const;
 /** A create that is held counts what its key has waiting. */
 const HELD = "actions_held_by_key";
@@ -168,6 +169,13 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["rotate", (store) => store.signing.rotate(SEED), ["signing_seeds_by_origin"]],
   ["sealed texts", (store) => store.sealed.find("x", null, 9), ["accounts", "actions", "signing_seeds"]],
   ["held", (store) => store.upkeep.held(NOON, "", 9), ["actions_held", "timeline_once"]],
+  ["reject, and count it", rejectOne, ["actions", HELD, "rejections_by_key", "rejections_by_request"]],
+  [
+    "what was rejected before",
+    ({ rejections }) => rejections.earlier({ ...REQUEST, id: "act_x", run: 1 }, "d", NOON),
+    ["rejections_by_request", "timeline_once"],
+  ],
+  ["prune rejections", ({ rejections }) => rejections.prune(NOON), ["rejections_by_age"]],
   ["prune by age", pruneOne, PRUNED],
   ["pause", (store) => store.pauses.pause(aPause(), anAuditEntry()), ["api_keys", "pauses_in_force"]],
   [
@@ -254,6 +262,19 @@ async function settleOne(actions: ActionStore): Promise<void> {
 async function pruneOne({ actions, upkeep }: Store): Promise<void> {
   await failedAction(actions, { dedupe: "d", idempotencyKey: "i" });
   await upkeep.prune({ finishedUntil: later(9), now: later(2 * DEDUPE_WINDOW_MS) }, "");
+}
+
+/** Rejected, asked for again by a create and by a retry, approved. */
+async function rejectOne({ actions, rejections }: Store): Promise<void> {
+  const note = { kind: "asked", digest: "d", by: "key:ci", reason: "why" } as const;
+  const { action, ...rest } = aCreation({ approve: true });
+  await actions.create({ action, ...rest, note });
+  const rejected = { ...note, kind: "rejected" } as const;
+  await actions.apply({ ...writeOf(cancel(action, aDecision())), note: rejected });
+  await actions.apply({ ...writeOf(retry(await stored(actions, action), aDecision())), note });
+  const held = await stored(actions, action);
+  await actions.apply({ ...writeOf(approve(held, aDecision())), note: { ...note, kind: "approved" } });
+  await rejections.count({ ...REQUEST, digest: "d" }, NOON);
 }
 
 async function retryOne(actions: ActionStore): Promise<void> {

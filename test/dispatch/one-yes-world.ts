@@ -73,7 +73,8 @@ export class World {
   }
 
   async create(role: Role, request: Partial<ActionRequest>): Promise<void> {
-    const whole = requestFor(request);
+    // Each a request of its own: what was rejected of one is nothing to the others.
+    const whole = requestFor({ body: `{"n":${this.entries.length}}`, ...request });
     const { action } = await this.engine.desk.create(as(role, this.engine.owner), whole);
     const sends = this.#early.get(action.id) ?? 0;
     const { approve, retries } = whole;
@@ -146,7 +147,7 @@ export class World {
 
   async #ask(entry: Entry, verb: Operation, caller: Caller): Promise<Verdict> {
     try {
-      const { revision } = await this.engine.desk[verb](caller, entry.id, null);
+      const { revision } = await this.engine.desk[verb](caller, entry.id, verb === "retry" ? "Asked again." : null);
       return { verb, revision };
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;

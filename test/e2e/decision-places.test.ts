@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { FACTS } from "../../src/domain/decision-facts.ts";
 import { URL_CHARS_MAX } from "../../src/domain/limits.ts";
 import { RISKS } from "../../src/domain/risks.ts";
-import { outgate } from "../cli/outgate.ts";
+import { outgate, start } from "../cli/outgate.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-house.ts";
 import { connect } from "../mcp/clients.ts";
@@ -96,19 +96,29 @@ describe("every place of decision", () => {
     });
     await mailOf(id, 0);
     await house.engine.desk.cancel(house.engine.owner, id, "Not without a ticket.");
+    const agent = { ...house.engine.owner, role: "agent", actor: "key:agent" } as const;
+    await house.engine.desk.retry(agent, id, "Is there none?");
+    await mailOf(id, 1);
+    await house.engine.desk.cancel(house.engine.owner, id, "No.");
     await house.engine.desk.retry(house.engine.owner, id, "Ticket 4711 allows it.");
     const { facts, risks } = JSON.parse((await house.call("GET", `/v1/actions/${id}/facts`)).text) as {
       facts: { name: string; label: string; value: string }[];
       risks: { name: string; text: string }[];
     };
     expect(risks.map(({ name }) => name)).toEqual([...RISKS]);
-    expect(facts.map(({ name }) => name)).toEqual(FACTS.filter((name) => name !== "hidden"));
+    expect([...new Set(facts.map(({ name }) => name))]).toEqual(FACTS.filter((name) => name !== "hidden"));
     const valueOf = (wanted: string) => facts.find(({ name }) => name === wanted)?.value;
     expect(valueOf("requester")).toBe("agent, over the API");
     expect(valueOf("reason")).toBe("Ticket 4711 allows it.");
-    expect(valueOf("run")).toBe("2");
-    expect(valueOf("rejections")).toMatch(/^1: owner, over the API, .* UTC: Not without a ticket\.$/);
-    for (const [place, shown] of Object.entries(await placesOf(id, 2))) {
+    expect(valueOf("run")).toBe("3");
+    const told = facts.filter(({ name }) => ["rejections", "rejected", "asked_again"].includes(name));
+    expect(told.map(({ label, value }) => `${label}: ${value}`)).toEqual([
+      "Earlier rejections: 2",
+      expect.stringMatching(/^Rejected: owner, over the API, .* UTC: Not without a ticket\.$/),
+      expect.stringMatching(/^Asked again: agent, over the API, .* UTC: Is there none\?$/),
+      expect.stringMatching(/^Rejected: owner, over the API, .* UTC: No\.$/),
+    ]);
+    for (const [place, shown] of Object.entries(await placesOf(id, 3))) {
       for (const { text } of risks) expect({ place, shown }).toEqual({ place, shown: expect.stringContaining(text) });
       let from = 0;
       for (const { name, label, value } of facts) {
@@ -119,18 +129,21 @@ describe("every place of decision", () => {
         expect(is).toEqual({ place, name, isThere: true });
         from = at + label.length;
       }
+      for (const { value } of told.slice(1)) {
+        expect({ place, value, times: shown.split(value).length - 1 }).toEqual({ place, value, times: 1 });
+      }
     }
     const links = await Promise.all(["/approvals", `/approvals/${id}`].map((path) => ann.pageOf(path)));
-    for (const html of [...links, (await mailOf(id, 1)).fields["html"] ?? ""]) {
+    for (const html of [...links, (await mailOf(id, 2)).fields["html"] ?? ""]) {
       expect(html).toMatch(new RegExp(String.raw`href="[^"]*/actions/${id}"`));
     }
     const { approve } = await house.linksOf(id);
     // The approval link itself stands in the mail alone.
-    for (const [place, shown] of Object.entries(await placesOf(id, 2))) {
+    for (const [place, shown] of Object.entries(await placesOf(id, 3))) {
       const isThere = shown.includes(approve.slice(3));
       expect({ place, isThere }).toEqual({ place, isThere: place.startsWith("mail, text") });
     }
-    expect((await mailOf(id, 1)).fields["subject"]).toBe(
+    expect((await mailOf(id, 2)).fields["subject"]).toBe(
       "Approve? DELETE xn--pple-43d.example:8443/v1/customers/7%E2%80%AE",
     );
     expect((await house.engine.desk.get(house.engine.owner, id)).status).toBe("awaiting_approval");
@@ -166,6 +179,27 @@ describe("the command line", () => {
     const late = await commandLine(id, "");
     expect(late).not.toContain("[y/N]");
     expect(late).toContain("cannot be approved");
+  });
+
+  test("decides on the run that it showed, and on no other", async () => {
+    const id = await held({ url: "https://a.example/runs" });
+    const { owner, desk } = house.engine;
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const env = { OUTGATE_URL: house.url, OUTGATE_API_KEY: KEYS.approver };
+    const program = start(["approve", id], { env, terminal: true, input: readable });
+    let shown = "";
+    for await (const chunk of program.stdout.pipeThrough(new TextDecoderStream())) {
+      const isAsked = shown.includes("[y/N]");
+      shown += chunk;
+      if (isAsked || !shown.includes("[y/N]")) continue;
+      await desk.cancel(owner, id, "Not so.");
+      await desk.retry(owner, id, "So?");
+      const writer = writable.getWriter();
+      await writer.write(new TextEncoder().encode("y\n"));
+      await writer.close();
+    }
+    expect(shown).toContain("that was run 1, and the action is in run 2");
+    expect((await desk.get(owner, id)).status).toBe("awaiting_approval");
   });
 
   test("asks nothing with --yes, nor where there is no terminal", async () => {

@@ -15,7 +15,18 @@ type Role = "owner" | "approver" | "agent" | "reader";
 type House = Awaited<ReturnType<typeof openHouse>>;
 
 const MAILGUN_KEY = "key-of-mailgun-0123456789abcdef";
-const ALL: readonly Part[] = ["header", "url", "callback", "body", "actor", "reason", "answer", "location", "dropped"];
+const ALL: readonly Part[] = [
+  "header",
+  "url",
+  "callback",
+  "body",
+  "actor",
+  "reason",
+  "asked",
+  "answer",
+  "location",
+  "dropped",
+];
 const REQUEST: readonly Part[] = ["header", "url", "callback", "body"];
 const ACTION: readonly Part[] = [...REQUEST, "answer", "actor"];
 
@@ -55,7 +66,7 @@ const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as cons
     place(`${role}: what is told to whoever decides`, "held", [], get(role, facts)),
     place(`${role}: the action`, "over", parts(ACTION), get(role, one)),
     place(`${role}: the list`, "over", parts(ACTION), get(role, list)),
-    place(`${role}: the timeline`, "over", parts(["reason", "location", "actor"]), get(role, timeline)),
+    place(`${role}: the timeline`, "over", parts(["reason", "asked", "location", "actor"]), get(role, timeline)),
     place(`${role}: the stream of events`, "over", parts(ACTION), async ({ streams }) => {
       await streams[role].heard(({ events }) => events.at(-1)?.event === "action.failed");
       return streams[role].events.map(({ data }) => data).join("\n");
@@ -150,7 +161,7 @@ const PLACES: readonly Place[] = [
   place(
     "command line, owner: the timeline",
     "over",
-    ["reason", "location", "actor"],
+    ["reason", "asked", "location", "actor"],
     commandLine("owner", ["--timeline", "--json"]),
   ),
   // A callback holds what an agent key would see, but masked header values.

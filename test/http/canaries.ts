@@ -2,7 +2,17 @@ import { SECRET_FORMATS } from "../../src/domain/secret-formats.ts";
 import { exampleOf } from "../support/secret-examples.ts";
 
 /** Through which door a secret comes into the house. */
-export type Part = "header" | "url" | "callback" | "body" | "actor" | "reason" | "answer" | "location" | "dropped";
+export type Part =
+  | "header"
+  | "url"
+  | "callback"
+  | "body"
+  | "actor"
+  | "reason"
+  | "asked"
+  | "answer"
+  | "location"
+  | "dropped";
 
 /** A secret that is planted, and looked for wherever something is shown. */
 export interface Canary {
@@ -121,6 +131,10 @@ const CALLBACK_QUERY = `?team=7&sig=${plant("callback", "sig")}&api_key=${plant(
 export const REASON =
   `as Bearer ${plant("reason", "a reason")} said: {"password":"${plant("reason", "JSON in a reason")}"} ` +
   `or secret=${plant("reason", "a form in a reason")}`;
+/** Why it is asked for, as the create says it. */
+const ASKED =
+  `as Bearer ${plant("asked", "a create's reason")} said: {"password":"${plant("asked", "JSON in a create's reason")}"} ` +
+  `or secret=${plant("asked", "a form in a create's reason")}`;
 /** The name of the key that decides, which whoever made the key chose. */
 export const DECIDER = `ops ${plant("actor", "the name of a key", (unique) => `ghp_${unique}`)}`;
 const ANSWER =
@@ -139,7 +153,7 @@ export const CANARIES: readonly Canary[] = all;
 /** A create with everything in it. JSON text. */
 export function requestTo(target: string, hooks: string): string {
   return (
-    `{"url":"${target}orders/${URL_PATH}${URL_QUERY}","method":"PUT","retries":1,"approve":true,"dedupe":"canaries"` +
+    `{"url":"${target}orders/${URL_PATH}${URL_QUERY}","method":"PUT","retries":1,"approve":true,"dedupe":"canaries","reason":${JSON.stringify(ASKED)}` +
     `,"notify":{"email":"boss@example.com"},"callback":"${hooks}done${CALLBACK_QUERY}","headers":${JSON.stringify(HEADERS)},"body":${BODY}}`
   );
 }

@@ -49,7 +49,8 @@ describe("what a key creates is held as the key says", () => {
     const isHeld = approve === true || HELD[hold].includes(method);
     const newest = await newestId();
     const sent = sender.sent.length;
-    const request = { url: "http://127.0.0.1:9/", method, approve, sync };
+    // What was rejected of one is nothing to the others.
+    const request = { url: `http://127.0.0.1:9/${cases.indexOf(one)}`, method, approve, sync };
     const { status, json } = await door.call("POST", "/v1/actions", JSON.stringify(request), as(role, hold));
 
     if (sync && isHeld) {
@@ -70,7 +71,7 @@ describe("what a key creates is held as the key says", () => {
     // As long as nobody says yes nothing leaves, and every later run needs a yes of its own.
     door.engine.clock.advance(3_600_000);
     await door.call("POST", `/v1/actions/${json.id}/cancel`);
-    const retried = await door.call("POST", `/v1/actions/${json.id}/retry`, undefined, as(role, hold));
+    const retried = await door.call("POST", `/v1/actions/${json.id}/retry`, '{"reason":"Please."}', as(role, hold));
     expect(retried.json.status).toBe("awaiting_approval");
     expect(sender.sent).toHaveLength(sent);
   });

@@ -14,8 +14,11 @@ beforeAll(async () => {
 });
 afterAll(() => door[Symbol.asyncDispose]());
 
+let asked = 0;
+/** Each a request of its own: what was rejected of one is nothing to the others. */
 async function held(members: object = {}, house: RealDoor = door, key: string = KEYS.agent): Promise<string> {
-  const body = JSON.stringify({ url: NO_TARGET, approve: true, ...members });
+  asked += 1;
+  const body = JSON.stringify({ url: `${NO_TARGET}?n=${asked}`, approve: true, ...members });
   return (await house.call("POST", "/v1/actions", body, { authorization: `Bearer ${key}` })).json.id;
 }
 

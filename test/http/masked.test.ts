@@ -130,7 +130,7 @@ describe("what was sent and answered", () => {
       ["agent", Object.keys(SENT).toSorted()],
       ["owner", Object.keys(SENT).toSorted()],
     ] as const) {
-      const url = "http://127.0.0.1:9/";
+      const url = `http://127.0.0.1:9/${role}/`;
       const { id } = JSON.parse(await as("agent", "POST", "/v1/actions", bodyOf(url, `,"approve":true`)));
       const cancelled = await as(role, "POST", `/v1/actions/${id}/cancel`, '{"reason":"no"}');
       expect({ role, canaries: canariesIn(cancelled) }).toEqual({ role, canaries: [...canaries] });

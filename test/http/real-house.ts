@@ -74,6 +74,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     clock,
     desk: engine.desk,
     recipients: engine.recipients,
+    contextOf: engine.contextOf,
   });
   const { isStopped } = engine.pausedSet;
   const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock });

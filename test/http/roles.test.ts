@@ -53,13 +53,14 @@ const as = (role: Role) => ({ authorization: `Bearer ${KEYS[role]}` });
 const bytesOf = (text: string) => text.replace(/"req_[^"]+"/, '"req"');
 
 /** A request that the owner would have answered well, on a thing of its own. */
-async function goodRequest({ id, method, path }: ApiOperation) {
+async function goodRequest({ id, method, path }: ApiOperation, role: Role) {
   const { engine } = door;
   const body: Readonly<Record<string, string>> = {
     createAction: `{"url":"https://a.example/","approve":true}`,
     addCallbackHost: `{"host":"hooks.example.com"}`,
     createKey: `{"name":"ci","role":"reader"}`,
     createPause: `{}`,
+    retryAction: `{"reason":"It was rejected before."}`,
   };
   const queries: Readonly<Record<string, string>> = {
     getSigningSecret: "?origin=https://a.example",
@@ -80,9 +81,9 @@ async function goodRequest({ id, method, path }: ApiOperation) {
     const { pause } = await engine.pauseDesk.pause(engine.owner, { keyId: null, reason: null });
     return { method, path: path.replace("{id}", pause.id), body: undefined, thing: null };
   }
-  const action = await engine.create({ approve: true });
+  const action = await engine.create({ approve: true, body: `{"role":"${role}"}` });
   if (id === "retryAction") await engine.desk.cancel(engine.owner, action.id, null);
-  return { method, path: path.replace("{id}", action.id), body: undefined, thing: action.id };
+  return { method, path: path.replace("{id}", action.id), body: body[id], thing: action.id };
 }
 
 /** Everything of the account that a request could have changed. */
@@ -106,7 +107,7 @@ test("every operation that asks for a key is in the table", () => {
 
 describe("by role, route and method", () => {
   test.each(cases)("%s: %s", async (role, _name, operation) => {
-    const { method, path, body, thing } = await goodRequest(operation);
+    const { method, path, body, thing } = await goodRequest(operation, role);
     const before = await stateOf(thing);
     const answer = await door.call(method, path, body, as(role));
     if (rolesOf(operation).includes(role)) {
@@ -120,7 +121,7 @@ describe("by role, route and method", () => {
   const refused = cases.filter(([role, , operation]) => !rolesOf(operation).includes(role));
 
   test.each(refused)("%s: %s is refused before id, query and body are looked at", async (role, _name, operation) => {
-    const { method, path } = await goodRequest(operation);
+    const { method, path } = await goodRequest(operation, role);
     const bytes = async (address: string, body?: string, type?: string) => {
       const headers = { ...as(role), ...(type === undefined ? {} : { "content-type": type }) };
       const response = await door.ask(address, { method, headers, ...(body === undefined ? {} : { body }) });

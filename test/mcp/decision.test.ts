@@ -76,7 +76,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   });
 
   test("reads who rejected it and why, is sent to its person, and is not told to retry", async () => {
-    const create = { url: "https://api.example.com/", approve: true, idempotency_key: `rejected ${kind}` };
+    const create = { url: `https://api.example.com/${kind}`, approve: true, idempotency_key: `rejected ${kind}` };
     await using agent = await connect(kind, house.mcpUrl);
     const { id } = actionIn(await agent.call("create", create));
     await house.engine.desk.cancel(ann(), id, ORDERS);

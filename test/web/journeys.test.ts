@@ -59,7 +59,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
   });
 
   test("the link that says Reject opens a page whose first button is Reject, with the focus on nothing", async () => {
-    const { id, approve, reject } = await asked("http://127.0.0.1:9/");
+    const { id, approve, reject } = await asked("http://127.0.0.1:9/reject-link");
     await using watched = await watchPage(chromium);
     const { page, troubles } = watched;
     const seen = async () => ({
@@ -270,7 +270,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
   });
 
   test("another site's page can press no button of ours", async () => {
-    const { id, approve } = await asked("http://127.0.0.1:9/");
+    const { id, approve } = await asked("http://127.0.0.1:9/pressed");
     // Another port is another origin, and to a browser the same site; a name of its own is a foreign one.
     await using foreign = new Target(
       () =>

@@ -51,8 +51,11 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     return page;
   }
   const isSamePage = (page: Page) => page.evaluate("window.mark === 1");
+  let count = 0;
+  /** Each another request: what was rejected of one is nothing to the others. */
   async function created(members: object = {}): Promise<string> {
-    const body = JSON.stringify({ url: NO_TARGET, ...members });
+    count += 1;
+    const body = JSON.stringify({ url: `${NO_TARGET}?n=${count}`, ...members });
     // Newer than every other: the clock stands still, and ids of one millisecond need not be in order.
     door.engine.clock.advance(1);
     return (await door.call("POST", "/v1/actions", body, AGENT)).json.id;

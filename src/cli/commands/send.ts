@@ -18,6 +18,7 @@ const OPTIONS = {
   approve: { type: "boolean" },
   notify: { type: "string" },
   callback: { type: "string" },
+  reason: { type: "string" },
   sync: { type: "boolean" },
   wait: { type: "string" },
   "idempotency-key": { type: "string" },
@@ -43,6 +44,7 @@ export const sendCommand: Command = {
   --retries <n>          most attempts, 1 to 100; 3 unless it is said
   --on-unknown <what>    retry or stop, when nobody knows whether the target got it
   --callback <url>       where news of it is sent
+  --reason <text>        why; shown to whoever decides. An agent's key has to give it within 24 hours of a rejection
   --sync                 let the create itself wait for the end, 30 seconds unless --wait says more
   --wait <seconds>       wait so long for the end, also for a person's decision
   --json                 JSON also on a terminal
@@ -82,6 +84,7 @@ async function actionOf(url: string, values: Values, { io }: Session): Promise<C
     approve: values.approve,
     notify: values.notify === undefined ? undefined : { email: values.notify },
     callback: values.callback,
+    reason: values.reason,
     sync: values.sync,
   };
   // Safe: what the flags do not say comes from a person's own JSON, which the service judges member by member.

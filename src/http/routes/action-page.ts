@@ -100,13 +100,13 @@ interface Said {
 type Verb = (desk: ActionPageRouteDeps["desk"], said: Said) => Promise<unknown>;
 
 const VERBS: Readonly<Record<ActionDecision, Verb>> = {
-  approve: (desk, { person, id, reason, run }) => desk.approve(person.caller, id, reason, run),
-  reject: (desk, { person, id, reason, run }) => desk.cancel(person.caller, id, reason, run),
-  cancel: (desk, { person, id, reason }) => desk.cancel(person.caller, id, reason),
+  approve: (desk, { person, id, reason, run }) => desk.approve(person.caller, id, reason, { run, isHeld: true }),
+  reject: (desk, { person, id, reason, run }) => desk.cancel(person.caller, id, reason, { run, isHeld: true }),
+  cancel: (desk, { person, id, reason, run }) => desk.cancel(person.caller, id, reason, { run, isHeld: false }),
   retry: (desk, { person, id, reason }) => desk.retry(person.caller, id, reason),
   async retry_and_approve(desk, { person, id, reason }) {
     const action = await desk.retry(person.caller, id, reason);
-    if (isHeldIn(action, action.run)) await desk.approve(person.caller, id, reason, action.run);
+    if (isHeldIn(action, action.run)) await desk.approve(person.caller, id, reason, { run: action.run, isHeld: true });
   },
 };
 
@@ -149,7 +149,7 @@ function sendAgain(deps: ActionPageRouteDeps): AnswerPerson {
     try {
       const { request } = checkCreate(createInputOf(again.action, person.caller.hold));
       // The rules of whoever wrote it go with it: pressing a button allows no callback that its key may not have.
-      const { action } = await deps.desk.create(person.caller, request, again.action.creator);
+      const { action } = await deps.desk.create(person.caller, request, { creator: again.action.creator });
       return seeOther("own", actionPath(action.id));
     } catch (error) {
       if (!(error instanceof DomainError) || error.issues.length === 0) throw error;

@@ -43,13 +43,13 @@ export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
     const caller = callerOf(visit);
     const { wait = WAIT_SECONDS_DEFAULT } = readQuery(visit.search, WAIT);
     const body = await readJson(visit, parseFields);
-    const { request, sync } = checkCreate({
+    const { request, sync, reason } = checkCreate({
       value: body.value,
       bodyText: () => memberText(body, "body"),
       idempotencyKey: visit.request.headers.get("idempotency-key"),
       hold: caller.hold,
     });
-    const { action, differs } = await desk.create(caller, request);
+    const { action, differs } = await desk.create(caller, request, { reason });
     visit.actionId = action.id;
     const shown = sync && !isTerminal(action.status) ? await waitFor(visit, action.id, wait) : action;
     const ready = await readyFor(caller, shown);

@@ -1,5 +1,5 @@
 import type { ActionDesk } from "../../actions/desk.ts";
-import { checkDecision } from "../../contract/decision.ts";
+import { checkDecision, checkRetry } from "../../contract/decision.ts";
 import { API, type ApiOperation } from "../../contract/operations.ts";
 import { compileQuery } from "../../contract/query.ts";
 import { NoQuery } from "../../contract/wait.ts";
@@ -21,15 +21,17 @@ export interface DecisionRouteDeps {
 
 const NONE = compileQuery(NoQuery);
 
-/** Approve, cancel and retry: 200 with the whole action; a reason may come along (decisions 1). */
+/** Approve, cancel and retry: 200 with the whole action; a reason may come along, and with the first two a run. */
 export function decisionRoutes({ desk, show }: DecisionRouteDeps): readonly Route[] {
   const route = (operation: ApiOperation, verb: Operation): Route =>
     routeOf(operation, async (visit, params) => {
       readQuery(visit.search, NONE);
       const body = await readOptionalJson(visit, parseFields);
-      const reason = checkDecision(body?.value);
+      const { reason, run } =
+        verb === "retry" ? { reason: checkRetry(body?.value), run: null } : checkDecision(body?.value);
       const caller = callerOf(visit);
-      const decided = await desk[verb](caller, actionIdOf(visit, params), reason);
+      const ofRun = run === null ? undefined : { run, isHeld: false };
+      const decided = await desk[verb](caller, actionIdOf(visit, params), reason, ofRun);
       return json(show(caller, await readyFor(caller, decided)));
     });
   return [route(API.approveAction, "approve"), route(API.cancelAction, "cancel"), route(API.retryAction, "retry")];

@@ -64,7 +64,7 @@ function decide(deps: InboxRouteDeps): AnswerPerson {
     try {
       const { decision, reason } = checkDecisionForm(form);
       const verb = decision === "approve" ? desk.approve : desk.cancel;
-      await verb(person.caller, id, reason, Number(form.get("run")));
+      await verb(person.caller, id, reason, { run: Number(form.get("run")), isHeld: true });
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
       if (error.code === "validation_error") return askAgain(deps, { person, id, form, error });

@@ -1,0 +1,118 @@
+import type { Action } from "../../src/domain/action.ts";
+import type { Actor } from "../../src/domain/actor.ts";
+import { ASKED_AGAIN_MAX, EARLIER_REJECTIONS_SHOWN_MAX, REJECTIONS_PER_KEY_MAX } from "../../src/domain/limits.ts";
+import { type EarlierRejection, type RejectionNote, rejectionWindowStart } from "../../src/domain/rejections.ts";
+import type { RejectedRequest, RejectionStore } from "../../src/ports/rejections.ts";
+import { all, ALWAYS, CHANGED, either, type Guard } from "./guard.ts";
+import type { Hands } from "./hands.ts";
+import { timelineEntryOf } from "./rows.ts";
+import type { Row, SqlValue, Statement } from "./sql.ts";
+
+const OF_REQUEST = "FROM rejections WHERE account_id = ? AND key_id = ? AND digest = ? AND at > ?";
+const REJECTED = `SELECT at ${OF_REQUEST} AND kind = 'rejected' ORDER BY at DESC LIMIT 1`;
+const ASKED = `SELECT at ${OF_REQUEST} AND kind = 'asked' ORDER BY at DESC LIMIT ${ASKED_AGAIN_MAX}`;
+const OF_KEY = "FROM rejections WHERE account_id = ? AND key_id = ? AND at > ?";
+const COUNT_OF_KEY = `SELECT count(*) AS count, min(at) AS since
+  FROM (SELECT at ${OF_KEY} ORDER BY at LIMIT ${REJECTIONS_PER_KEY_MAX})`;
+const IS_ROOM = `(SELECT count(*) FROM (SELECT 1 ${OF_KEY} LIMIT ${REJECTIONS_PER_KEY_MAX})) < ${REJECTIONS_PER_KEY_MAX}`;
+const EARLIER = `SELECT kind, at, action_id, run, actor, reason ${OF_REQUEST} ORDER BY at DESC
+  LIMIT ${EARLIER_REJECTIONS_SHOWN_MAX + 1}`;
+const BEGINNING = `SELECT seq, at, run, type, status, detail FROM timeline
+  WHERE action_id = ? AND run = ? AND type IN ('created', 'retried') ORDER BY revision DESC LIMIT 1`;
+/** Rows that one pass forgets, so that it never holds the writer for long. */
+const PRUNE_ROWS = 500;
+const PRUNE = `DELETE FROM rejections WHERE seq IN (SELECT seq FROM rejections WHERE at <= ? ORDER BY at LIMIT ${PRUNE_ROWS})`;
+
+/** What people have rejected within a day. */
+export function createRejectionStore({ sql, writer }: Pick<Hands, "sql" | "writer">): RejectionStore {
+  return {
+    async count(request, now) {
+      const args = argsOf(request, now);
+      const [rejected, asked, ofKey] = await Promise.all([
+        sql.read({ sql: REJECTED, args }),
+        sql.read({ sql: ASKED, args }),
+        sql.read({ sql: COUNT_OF_KEY, args: keyArgsOf(request, now) }),
+      ]);
+      const [newest] = rejected;
+      const [key] = ofKey;
+      return {
+        rejectedAt: newest === undefined ? null : timeOf(newest, "at"),
+        askedAt: asked.map((row) => timeOf(row, "at")),
+        fullSince: key !== undefined && Number(key["count"]) >= REJECTIONS_PER_KEY_MAX ? timeOf(key, "since") : null,
+      };
+    },
+    async earlier({ id, run, accountId, keyId }, digest, now) {
+      const [rows, beginning] = await Promise.all([
+        sql.read({ sql: EARLIER, args: argsOf({ accountId, keyId, digest }, now) }),
+        sql.read({ sql: BEGINNING, args: [id, run] }),
+      ]);
+      const before = rows.filter((row) => row["action_id"] !== id || row["run"] !== run);
+      const newest = before.slice(0, EARLIER_REJECTIONS_SHOWN_MAX);
+      return { reason: beginning.map(reasonIn)[0] ?? null, rejections: newest.toReversed().map(earlierOf) };
+    },
+    async prune(now) {
+      const [deleted] = await writer.write([{ sql: PRUNE, args: [rejectionWindowStart(now).getTime()] }]);
+      return deleted?.changes === PRUNE_ROWS;
+    },
+  };
+}
+
+/** True while the request may be asked for: the limit, in the statement that writes what asks for it. */
+export function mayAsk(action: Action, note: RejectionNote | null | undefined, at: Date): Guard {
+  if (note?.kind !== "asked") return ALWAYS;
+  const request = { ...action, digest: note.digest };
+  const args = argsOf(request, at);
+  const isRoom = { sql: IS_ROOM, args: keyArgsOf(request, at) };
+  const isNew = { sql: `NOT EXISTS (${REJECTED})`, args };
+  if (note.reason === null || note.reason.trim() === "") return all([isRoom, isNew]);
+  return all([isRoom, either(isNew, { sql: `(SELECT count(*) FROM (${ASKED})) < ${ASKED_AGAIN_MAX}`, args })]);
+}
+
+const INSERT = `INSERT INTO rejections (account_id, key_id, digest, kind, at, action_id, run, actor, reason)
+  SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
+const FORGET = `DELETE FROM rejections WHERE account_id = ? AND key_id = ? AND digest = ? AND ${CHANGED.sql}`;
+
+/** What a note writes, where the statement before wrote something. It may write nothing itself: it is the last of a chain. */
+export function noteRows(after: Action, note: RejectionNote | null | undefined, at: Date): readonly Statement[] {
+  if (note === null || note === undefined) return [];
+  const { id, run, accountId, keyId } = after;
+  const { kind, digest, by, reason } = note;
+  const request = { accountId, keyId, digest };
+  if (kind === "approved") return [{ sql: FORGET, args: [accountId, keyId, digest] }];
+  const row = [accountId, keyId, digest, kind, at.getTime(), id, run, by, reason];
+  // A request that nobody has rejected is asked for, and not asked for again.
+  const guard =
+    kind === "asked"
+      ? { sql: `EXISTS (${REJECTED})`, args: argsOf(request, at) }
+      : { sql: IS_ROOM, args: keyArgsOf(request, at) };
+  return [{ sql: `${INSERT} AND ${guard.sql}`, args: [...row, ...guard.args] }];
+}
+
+function keyArgsOf({ accountId, keyId }: Pick<RejectedRequest, "accountId" | "keyId">, now: Date): readonly SqlValue[] {
+  return [accountId, keyId, rejectionWindowStart(now).getTime()];
+}
+
+function argsOf({ accountId, keyId, digest }: RejectedRequest, now: Date): readonly SqlValue[] {
+  return [accountId, keyId, digest, rejectionWindowStart(now).getTime()];
+}
+
+function timeOf(row: Row, column: string): Date {
+  return new Date(Number(row[column]));
+}
+
+function earlierOf(row: Row): EarlierRejection {
+  const reason = row["reason"] ?? null;
+  return {
+    kind: row["kind"] === "asked" ? "asked" : "rejected",
+    at: timeOf(row, "at"),
+    // Safe: whoever it was is only shown, whatever it says.
+    by: String(row["actor"]) as Actor,
+    reason: reason === null ? null : String(reason),
+  };
+}
+
+/** Why a run is asked for, where its beginning tells. */
+function reasonIn(row: Row): string | null {
+  const happening = timelineEntryOf(row)?.happening;
+  return happening?.type === "created" || happening?.type === "retried" ? (happening.reason ?? null) : null;
+}

@@ -1,0 +1,269 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ActionRequest } from "../../src/domain/action.ts";
+import type { Caller } from "../../src/domain/caller.ts";
+import { ASKED_AGAIN_MAX, REJECTION_WINDOW_MS } from "../../src/domain/limits.ts";
+import { openEngine, requestFor } from "../support/engine.ts";
+import { eventually } from "../support/eventually.ts";
+import { Mailbox } from "../support/mailbox.ts";
+import { as, refusalOf } from "./callers.ts";
+
+type Engine = Awaited<ReturnType<typeof openEngine>>;
+
+const BOSS = "boss@example.com";
+const HELD = { approve: true, body: '{"amount":5}' };
+
+const folders: string[] = [];
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+const agentOf = ({ owner }: Engine): Caller => ({ ...as("agent", owner), hold: "writes" });
+const ask = async (engine: Engine, reason: string | null = null, request: Partial<ActionRequest> = {}) =>
+  (await engine.desk.create(agentOf(engine), requestFor({ ...HELD, ...request }), { reason })).action;
+const reject = ({ desk, owner }: Engine, id: string) => desk.cancel(as("approver", owner), id, "Not today.");
+
+/** A request of an agent that a person has rejected. */
+async function rejected(engine: Engine): Promise<string> {
+  const { id } = await ask(engine);
+  await reject(engine, id);
+  return id;
+}
+
+test("30 rejections and 30 retries are 2 further questions and mails in a day, and so is every mix with creates", async () => {
+  await using mailbox = new Mailbox();
+  await using engine = await openEngine({ env: { ...mailbox.env, APPROVERS: BOSS } });
+  const agent = agentOf(engine);
+  const { id } = await ask(engine, null, { notifyEmail: BOSS });
+  const mailed = () =>
+    eventually(async () => ((await engine.store.outbox.waiting()).mail === 0 ? true : null), "an empty outbox");
+  await mailed();
+  await reject(engine, id);
+  const refusals = new Set<string | undefined>();
+  for (let n = 0; n < 30; n += 1) {
+    const again =
+      n % 2 === 0
+        ? engine.desk.retry(agent, id, "Please.")
+        : ask(engine, "Please.", { notifyEmail: BOSS, headers: { "X-Try": `${n}` } });
+    const held = await again.catch(() => null);
+    if (held === null)
+      refusals.add((await refusalOf(n % 2 === 0 ? engine.desk.retry(agent, id, "?") : ask(engine, "?")))?.code);
+    else {
+      await mailed();
+      await reject(engine, held.id);
+    }
+    engine.clock.advance(60_000);
+  }
+  await mailed();
+  const questions = mailbox.mails.filter(({ fields }) => fields["subject"]?.startsWith("Approve?"));
+  expect(questions).toHaveLength(1 + ASKED_AGAIN_MAX);
+  expect(refusals).toEqual(new Set(["not_retryable", "forbidden"]));
+  // The mail of the last question shows what was said before.
+  const lines = (questions.at(-1)?.fields["text"] ?? "").split("\n");
+  const of = (label: string) => lines.filter((line) => line.startsWith(`${label}: `));
+  expect(of("Earlier rejections")).toEqual(["Earlier rejections: 2"]);
+  expect(of("Rejected")).toHaveLength(2);
+  expect(of("Rejected")[0]).toBe("Rejected: approver, over the API, 1 Jan 2026, 00:00 UTC: Not today.");
+  expect(of("Asked again")).toHaveLength(1);
+  expect(of("Reason")).toEqual(["Reason: Please."]);
+  expect(questions.at(-1)?.fields["html"]).toContain("Not today.");
+});
+
+describe("a request that a person rejected", () => {
+  test("needs a reason to be asked for again, which the timeline tells", async () => {
+    await using engine = await openEngine({ starts: false });
+    const id = await rejected(engine);
+    for (const reason of [null, " "]) {
+      for (const again of [() => ask(engine, reason), () => engine.desk.retry(agentOf(engine), id, reason)]) {
+        const error: unknown = await again().catch((thrown: unknown) => thrown);
+        expect(error).toMatchObject({ code: "invalid_request", issues: [{ field: "reason" }] });
+      }
+    }
+    const created = await ask(engine, "It is due.");
+    expect((await engine.happenings(created.id))[0]).toEqual({
+      type: "created",
+      actor: "key:agent",
+      reason: "It is due.",
+    });
+    await engine.desk.retry(agentOf(engine), id, "It is still due.");
+    const held = await engine.desk.get(engine.owner, id);
+    const { reason, rejections } = await engine.desk.contextOf(held);
+    expect(reason).toBe("It is still due.");
+    expect(rejections.map(({ kind, by, reason: why }) => [kind, by, why])).toEqual([
+      ["rejected", "key:approver", "Not today."],
+      ["asked", "key:agent", "It is due."],
+    ]);
+  });
+
+  test("that somebody retries without a reason is not shown with the reason of another question", async () => {
+    await using engine = await openEngine({ starts: false });
+    const id = await rejected(engine);
+    await ask(engine, "It is due.");
+    const held = await engine.desk.retry(engine.owner, id, null);
+    const { reason, rejections } = await engine.desk.contextOf(held);
+    expect(reason).toBeNull();
+    expect(rejections.map(({ reason: why }) => why)).toEqual(["Not today.", "It is due."]);
+  });
+
+  test("says when it may be asked for again and who can send it before, and is free again then", async () => {
+    await using engine = await openEngine({ starts: false });
+    const id = await rejected(engine);
+    const { clock } = engine;
+    clock.advance(1_000);
+    const firstAgain = clock.now();
+    await reject(engine, (await ask(engine, "1")).id);
+    clock.advance(1_000);
+    await reject(engine, (await engine.desk.retry(agentOf(engine), id, "2")).id);
+    const until = new Date(firstAgain.getTime() + REJECTION_WINDOW_MS);
+    for (const [code, again] of [
+      ["not_retryable", () => engine.desk.retry(agentOf(engine), id, "3")],
+      ["forbidden", () => ask(engine, "3")],
+    ] as const) {
+      const refusal = await refusalOf(again());
+      expect(refusal?.code).toBe(code);
+      expect(refusal?.message).toContain(`from ${until.toISOString()}`);
+      expect(refusal?.message).toContain("owner");
+    }
+    clock.advance(REJECTION_WINDOW_MS - 1_001);
+    expect((await refusalOf(ask(engine, "4")))?.code).toBe("forbidden");
+    clock.advance(1);
+    // One question has left the window: the next still needs a reason, and there is room for one.
+    expect((await refusalOf(ask(engine)))?.code).toBe("invalid_request");
+    await ask(engine, "4");
+    expect((await refusalOf(ask(engine, "5")))?.code).toBe("forbidden");
+  });
+
+  test("is asked for twice at most by creates and retries that race, and a restart forgets nothing", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "outgate-"));
+    folders.push(folder);
+    const before = await openEngine({ folder, starts: false });
+    const id = await rejected(before);
+    const race = Array.from({ length: 20 }, (_, n) =>
+      refusalOf(n % 4 === 0 ? before.desk.retry(agentOf(before), id, "Race.") : ask(before, "Race.")),
+    );
+    const codes = (await Promise.all(race)).map((refusal) => refusal?.code ?? "asked");
+    expect(codes.filter((code) => code === "asked")).toHaveLength(ASKED_AGAIN_MAX);
+    expect(codes.filter((code) => !["asked", "forbidden", "not_retryable"].includes(code))).toEqual([]);
+    await before.abandon();
+    await using engine = await openEngine({ folder, starts: false });
+    expect((await refusalOf(ask(engine, "After the restart.")))?.code).toBe("forbidden");
+  });
+
+  test("is another one with another method, path, query or body; headers, a fragment and the host's spelling change nothing", async () => {
+    await using engine = await openEngine({ starts: false });
+    const url = "http://127.0.0.1:9/orders?n=1";
+    await reject(engine, (await ask(engine, null, { url })).id);
+    for (const same of [
+      { headers: { "X-Try": "2" } },
+      { url: "http://127.0.0.1:9/orders?n=1#again" },
+      { url: "HTTP://127.1:09/orders?n=1" },
+      { callback: null, retries: 1 },
+    ]) {
+      expect({ same, code: (await refusalOf(ask(engine, null, { url, ...same })))?.code }).toEqual({
+        same,
+        code: "invalid_request",
+      });
+    }
+    for (const other of [
+      { method: "PUT" },
+      { url: "http://127.0.0.1:9/orders?n=2" },
+      { body: '{"amount":6}' },
+    ] as const)
+      expect((await ask(engine, null, { url, ...other })).status).toBe("awaiting_approval");
+  });
+
+  test("may be sent by an owner as often as they like, by retry and by create", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { desk, owner } = engine;
+    const id = await rejected(engine);
+    for (let n = 0; n < 5; n += 1) {
+      expect((await desk.retry(owner, id, null)).status).toBe("awaiting_approval");
+      await desk.cancel(owner, id, null);
+      expect((await desk.create(owner, requestFor(HELD))).action.status).toBe("awaiting_approval");
+    }
+    // None of that is a question of the agent's.
+    expect((await ask(engine, "Please.")).status).toBe("awaiting_approval");
+  });
+
+  test("keeps its limit in a bulk retry, which goes on with the others", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { desk } = engine;
+    const ids = [];
+    for (let n = 0; n < 5; n += 1) ids.push((await ask(engine)).id);
+    for (const id of ids) await reject(engine, id);
+    const query = { statuses: ["cancelled"], method: null, host: null, dedupe: null } as const;
+    const all = { ...query, createdAfter: null, createdBefore: null, createdBy: null, before: null, limit: 20 };
+    expect(await desk.retryMany(agentOf(engine), all, null)).toMatchObject({ retried: 0, held: 0 });
+    const batch = await desk.retryMany(agentOf(engine), all, "All of them.");
+    expect(batch).toMatchObject({ retried: ASKED_AGAIN_MAX, held: ASKED_AGAIN_MAX });
+    expect(batch.refused).toHaveLength(3);
+  });
+});
+
+describe("what counts as a rejection", () => {
+  test("is a person's, also by a question that a client put to them; not an agent that takes back what it asked for", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { desk, owner } = engine;
+    const plain = as("agent", owner);
+    const askPlainly = async (body: string) =>
+      (await desk.create(plain, requestFor({ approve: true, body }))).action.id;
+    const answers: readonly (readonly [Caller, boolean])[] = [
+      [plain, false],
+      [as("approver", owner), true],
+      [owner, true],
+      [{ ...plain, via: "elicitation" }, true],
+    ];
+    for (const [at, [caller, counts]] of answers.entries()) {
+      const body = `{"n":${at}}`;
+      await desk.cancel(caller, await askPlainly(body), null);
+      const refusal = await refusalOf(askPlainly(body));
+      expect({ at, code: refusal?.code ?? null }).toEqual({ at, code: counts ? "invalid_request" : null });
+    }
+  });
+
+  test("is none that nobody gave in time, and none of an action that was approved already", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { id } = await ask(engine);
+    await engine.desk.approve(engine.owner, id, null);
+    await engine.desk.cancel(engine.owner, id, null);
+    expect((await ask(engine)).status).toBe("awaiting_approval");
+  });
+
+  test("ends with an approval of the same request by somebody who may approve", async () => {
+    await using engine = await openEngine({ starts: false });
+    await rejected(engine);
+    await engine.desk.approve(as("approver", engine.owner), (await ask(engine, "Now?")).id, null);
+    for (let n = 0; n < 4; n += 1) expect((await ask(engine)).status).toBe("awaiting_approval");
+  });
+
+  test("does not end with an answer that an agent's own client brings", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { desk, owner } = engine;
+    const plain = as("agent", owner);
+    const askPlainly = async (reason: string | null) =>
+      (await desk.create(plain, requestFor({ approve: true }), { reason })).action.id;
+    await desk.cancel(owner, await askPlainly(null), null);
+    await desk.approve({ ...plain, via: "elicitation" }, await askPlainly("Now?"), null);
+    expect((await refusalOf(askPlainly(null)))?.code).toBe("invalid_request");
+  });
+});
+
+describe("a create with a reason", () => {
+  test("finds an older action by its keys without one, and that is no new question", async () => {
+    await using engine = await openEngine({ starts: false });
+    const first = await ask(engine, null, { idempotencyKey: "i", dedupe: "d" });
+    await reject(engine, first.id);
+    for (const keys of [{ idempotencyKey: "i" }, { dedupe: "d" }])
+      expect((await ask(engine, null, keys)).id).toBe(first.id);
+    await ask(engine, "1");
+    await ask(engine, "2");
+    expect((await ask(engine, "3", { idempotencyKey: "i" })).id).toBe(first.id);
+    expect((await refusalOf(ask(engine, "3")))?.code).toBe("forbidden");
+  });
+
+  test("shows it to whoever decides, where nothing was rejected before too", async () => {
+    await using engine = await openEngine({ starts: false });
+    const action = await ask(engine, "The invoice is due.");
+    expect(await engine.desk.contextOf(action)).toMatchObject({ reason: "The invoice is due.", rejections: [] });
+  });
+});

@@ -1,0 +1,171 @@
+import { describe, expect, test } from "bun:test";
+import type { Action } from "../../../src/domain/action.ts";
+import { approve, cancel, retry } from "../../../src/domain/change.ts";
+import { ASKED_AGAIN_MAX, EARLIER_REJECTIONS_SHOWN_MAX, REJECTION_WINDOW_MS } from "../../../src/domain/limits.ts";
+import type { RejectionNote } from "../../../src/domain/rejections.ts";
+import type { Store } from "../../../src/ports/store.ts";
+import { ACCOUNT, aDecision, anAction, creationOf, KEY, later, NOON, writeOf } from "../../support/factory.ts";
+import type { OpenTestStore } from "../../support/store.ts";
+import { stored } from "./steps.ts";
+
+const REQUEST = { accountId: ACCOUNT, keyId: KEY, digest: "d" };
+const aNote = (overrides: Partial<RejectionNote> = {}): RejectionNote => ({
+  kind: "asked",
+  digest: "d",
+  by: "key:ci",
+  reason: "why",
+  ...overrides,
+});
+
+/** `note` null: by somebody whom rejections do not bind. */
+async function ask(
+  { actions }: Store,
+  at: Date,
+  note: Partial<RejectionNote> | null = {},
+  action: Partial<Action> = {},
+) {
+  const asked = anAction({ approve: true, createdAt: at, ...action });
+  return { asked, created: await actions.create({ ...creationOf(asked), note: note === null ? null : aNote(note) }) };
+}
+
+async function reject({ actions }: Store, action: Action, at: Date, reason: string | null = "no"): Promise<boolean> {
+  const change = cancel(await stored(actions, action), aDecision(at, reason));
+  return actions.apply({ ...writeOf(change, at), note: aNote({ kind: "rejected", by: "key:boss", reason }) });
+}
+
+async function again({ actions }: Store, action: Action, at: Date, note: Partial<RejectionNote> = {}) {
+  const change = retry(await stored(actions, action), aDecision(at, "why"));
+  return actions.apply({ ...writeOf(change, at), note: aNote(note) });
+}
+
+/** A request that was asked for at noon and rejected a second later. */
+async function rejected(store: Store): Promise<Action> {
+  const { asked } = await ask(store, NOON);
+  expect(await reject(store, asked, later(1_000))).toBe(true);
+  return asked;
+}
+
+/** What people have rejected, and how often it was asked for again. */
+export function testRejections(open: OpenTestStore): void {
+  describe("a request that was rejected", () => {
+    test("is asked for again twice at most, by creates and retries that race, and a restart forgets nothing", async () => {
+      await using db = await open();
+      const first = await rejected(db.store);
+      const race = Array.from({ length: 20 }, (_, n) =>
+        n % 2 === 0
+          ? ask(db.store, later(2_000)).then(({ created }) => created.kind === "created")
+          : again(db.store, first, later(2_000)),
+      );
+      expect((await Promise.all(race)).filter(Boolean)).toHaveLength(ASKED_AGAIN_MAX);
+      await db.restart();
+      expect(await db.store.rejections.count(REQUEST, later(3_000))).toEqual({
+        rejectedAt: later(1_000),
+        askedAt: [later(2_000), later(2_000)],
+        fullSince: null,
+      });
+      const { created } = await ask(db.store, later(4_000));
+      expect(created).toMatchObject({ kind: "rejected_before", refusal: { refused: "forbidden" } });
+    });
+
+    test("is not asked for again without a reason, and then nothing of it is written", async () => {
+      await using db = await open();
+      const first = await rejected(db.store);
+      for (const reason of [null, "", " \n"]) {
+        const { asked, created } = await ask(db.store, later(2_000), { reason });
+        expect(created).toMatchObject({ kind: "rejected_before", refusal: { refused: "invalid_request" } });
+        expect(await db.actions.find(ACCOUNT, asked.id)).toBeNull();
+        expect(await again(db.store, first, later(2_000), { reason })).toBe(false);
+      }
+      expect((await stored(db.actions, first)).run).toBe(1);
+      expect((await db.store.rejections.count(REQUEST, later(3_000))).askedAt).toEqual([]);
+    });
+
+    test("counts until 24 hours are over, to the millisecond, and is forgotten then", async () => {
+      await using db = await open();
+      await rejected(db.store);
+      const end = 1_000 + REJECTION_WINDOW_MS;
+      expect((await ask(db.store, later(end - 1), { reason: null })).created.kind).toBe("rejected_before");
+      expect((await ask(db.store, later(end), { reason: null })).created.kind).toBe("created");
+      await db.store.rejections.prune(later(end - 1));
+      expect(await db.count("rejections")).toBe(1);
+      expect(await db.store.rejections.prune(later(end))).toBe(false);
+      expect(await db.count("rejections")).toBe(0);
+    });
+
+    test("counts by account, key and request, and not for whoever may approve", async () => {
+      await using db = await open();
+      await rejected(db.store);
+      const at = later(2_000);
+      expect((await ask(db.store, at, { reason: null, digest: "e" })).created.kind).toBe("created");
+      expect((await ask(db.store, at, { reason: null }, { keyId: "key_two" })).created.kind).toBe("created");
+      expect((await ask(db.store, at, { reason: null }, { accountId: "acc_two" })).created.kind).toBe("created");
+      expect((await ask(db.store, at, null)).created.kind).toBe("created");
+      expect((await db.store.rejections.count(REQUEST, at)).askedAt).toEqual([]);
+    });
+
+    test("counts no more once it was approved", async () => {
+      await using db = await open();
+      await rejected(db.store);
+      const { asked } = await ask(db.store, later(2_000));
+      const change = approve(await stored(db.actions, asked), aDecision(later(3_000)));
+      expect(await db.actions.apply({ ...writeOf(change, later(3_000)), note: aNote({ kind: "approved" }) })).toBe(
+        true,
+      );
+      expect(await db.count("rejections")).toBe(0);
+      expect((await ask(db.store, later(4_000), { reason: null })).created.kind).toBe("created");
+    });
+
+    test("is not counted twice by the loser of a race", async () => {
+      await using db = await open();
+      const { asked } = await ask(db.store, NOON);
+      const ends = await Promise.all([1, 2, 3].map((n) => reject(db.store, asked, later(n)).catch(() => false)));
+      expect(ends.filter(Boolean)).toHaveLength(1);
+      expect(await db.count("rejections")).toBe(1);
+    });
+
+    test("finds the older action by its key as ever: that is no new question", async () => {
+      await using db = await open();
+      const { asked } = await ask(db.store, NOON, {}, { idempotencyKey: "i", dedupe: "d" });
+      await reject(db.store, asked, later(1_000));
+      for (const keys of [{ idempotencyKey: "i" }, { dedupe: "d" }]) {
+        const { created } = await ask(db.store, later(2_000), { reason: null }, keys);
+        expect(created).toMatchObject({ kind: "matched", action: { id: asked.id } });
+      }
+      expect((await db.store.rejections.count(REQUEST, later(3_000))).askedAt).toEqual([]);
+    });
+
+    test("tells what was said before, oldest first, and why it is asked for now", async () => {
+      await using db = await open();
+      const first = await rejected(db.store);
+      await again(db.store, first, later(2_000), { reason: "first" });
+      await reject(db.store, first, later(3_000), null);
+      const held = anAction({ approve: true, createdAt: later(4_000) });
+      const creation = creationOf(held);
+      const [created, ...rest] = creation.happenings;
+      const told =
+        created === undefined ? [] : [{ type: "created", actor: "key:ci", reason: "second" } as const, ...rest];
+      await db.actions.create({ ...creation, happenings: told, note: aNote({ reason: "second" }) });
+      expect(await db.store.rejections.earlier(held, "d", later(5_000))).toEqual({
+        reason: "second",
+        rejections: [
+          { kind: "rejected", at: later(1_000), by: "key:boss", reason: "no" },
+          { kind: "asked", at: later(2_000), by: "key:ci", reason: "first" },
+          { kind: "rejected", at: later(3_000), by: "key:boss", reason: null },
+        ],
+      });
+      // Of another request only why it is asked for.
+      expect(await db.store.rejections.earlier(held, "e", later(5_000))).toEqual({ reason: "second", rejections: [] });
+    });
+
+    test("tells the newest of what was said, and no more", async () => {
+      await using db = await open();
+      for (let n = 0; n < EARLIER_REJECTIONS_SHOWN_MAX + 3; n += 1) {
+        const { asked } = await ask(db.store, later(n * 10), null);
+        await reject(db.store, asked, later(n * 10 + 1), `${n}`);
+      }
+      const { asked } = await ask(db.store, later(500), null);
+      const { rejections } = await db.store.rejections.earlier(asked, "d", later(500));
+      expect(rejections.map(({ reason }) => reason)).toEqual(["3", "4", "5", "6", "7", "8", "9", "10", "11", "12"]);
+    });
+  });
+}

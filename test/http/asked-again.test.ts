@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Answer, actionIn, CLIENTS, connect, errorIn } from "../mcp/clients.ts";
+import { type House, openHouse } from "../mcp/house.ts";
+import { ANN, signedIn } from "./signed-in.ts";
+import { KEYS } from "./stub-house.ts";
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const NO_TARGET = "http://127.0.0.1:9/";
+
+let house: House;
+let ann: Awaited<ReturnType<typeof signedIn>>;
+beforeAll(async () => {
+  house = await openHouse({ starts: false });
+  ann = await signedIn(house);
+});
+afterAll(() => house[Symbol.asyncDispose]());
+
+let requests = 0;
+/** A request that nobody has asked for before. */
+const fresh = (members: object = {}) => {
+  requests += 1;
+  return { url: `${NO_TARGET}${requests}`, approve: true, ...members };
+};
+const post = (path: string, body: object, key: keyof typeof KEYS = "agent") =>
+  house.call("POST", path, JSON.stringify(body), { authorization: `Bearer ${KEYS[key]}` });
+const create = async (request: object) => (await post("/v1/actions", request)).json.id;
+const stateOf = async (id: string) => {
+  const { status, run } = await house.engine.desk.get(house.engine.owner, id);
+  return { status, run };
+};
+
+/** An action that was rejected in its first run, and awaits approval in its second. */
+async function inSecondRun(): Promise<string> {
+  const id = await create(fresh());
+  await post(`/v1/actions/${id}/cancel`, { run: 1 }, "approver");
+  await post(`/v1/actions/${id}/retry`, { reason: "It is due." });
+  expect(await stateOf(id)).toEqual({ status: "awaiting_approval", run: 2 });
+  return id;
+}
+
+describe("over REST a request that was rejected", () => {
+  test("is asked for again twice, with a reason, and then refused with when and by whom it can be sent", async () => {
+    const request = fresh();
+    const id = await create(request);
+    await post(`/v1/actions/${id}/cancel`, {}, "approver");
+    for (const [path, body] of [
+      ["/v1/actions", request],
+      [`/v1/actions/${id}/retry`, {}],
+    ] as const) {
+      const { status, json } = await post(path, body);
+      expect({ status, code: json.error.code }).toEqual({ status: 400, code: "invalid_request" });
+      expect(json.error.details).toMatchObject([{ field: "reason" }]);
+      expect(json.error.details?.[0]?.message).toContain("a person rejected this request at 2026-01-01T00:00:00.000Z");
+    }
+    expect((await post(`/v1/actions/${id}/retry`, { reason: "👎".repeat(1_000) })).json).toMatchObject({ run: 2 });
+    expect((await post("/v1/actions", { ...request, reason: "Again." })).status).toBe(201);
+    for (const [path, body, status, code] of [
+      ["/v1/actions", { ...request, reason: "More." }, 403, "forbidden"],
+      [`/v1/actions/${id}/retry`, { reason: "More." }, 409, "not_retryable"],
+    ] as const) {
+      await post(`/v1/actions/${id}/cancel`, {}, "approver");
+      const { status: answered, json } = await post(path, body);
+      expect({ status: answered, code: json.error.code }).toEqual({ status, code });
+      expect(json.error.message).toContain("from 2026-01-02T00:00:00.000Z; a key of an owner");
+    }
+    expect((await post(`/v1/actions/${id}/retry`, {}, "owner")).json).toMatchObject({ run: 3 });
+  });
+
+  test.each(["/v1/actions", "retry"])("takes a reason of 1,000 characters to %s, and no more", async (path) => {
+    const request = fresh();
+    const id = await create(request);
+    await post(`/v1/actions/${id}/cancel`, {}, "approver");
+    const send = (reason: unknown) =>
+      path === "retry" ? post(`/v1/actions/${id}/retry`, { reason }) : post(path, { ...request, reason });
+    for (const reason of ["a".repeat(1_001), 7, "nul \0"]) {
+      const { status, json } = await send(reason);
+      expect({ status, code: json.error.code }).toEqual({ status: 400, code: "validation_error" });
+      expect(json.error.details).toMatchObject([{ field: "reason" }]);
+    }
+    expect((await send("😀".repeat(1_000))).status).toBeLessThan(300);
+  });
+});
+
+describe("an approval or a rejection of run 1", () => {
+  test("does nothing to run 2 over REST, and says so", async () => {
+    const id = await inSecondRun();
+    for (const [verb, code] of [
+      ["approve", "not_approvable"],
+      ["cancel", "not_cancellable"],
+    ] as const) {
+      const { status, json } = await post(`/v1/actions/${id}/${verb}`, { run: 1 }, "owner");
+      expect({ status, code: json.error.code }).toEqual({ status: 409, code });
+      expect(json.error.message).toContain("that was run 1, and the action is in run 2");
+    }
+    expect(await stateOf(id)).toEqual({ status: "awaiting_approval", run: 2 });
+    expect((await post(`/v1/actions/${id}/approve`, { run: 2 }, "owner")).json).toMatchObject({ status: "pending" });
+    // What waits to be sent can be cancelled by its run too.
+    expect((await post(`/v1/actions/${id}/cancel`, { run: 2 }, "owner")).json).toMatchObject({ status: "cancelled" });
+  });
+
+  test.each(CLIENTS)(
+    "does nothing to run 2 over MCP by a client of the kind %s, which asks nobody then",
+    async (kind) => {
+      const id = await inSecondRun();
+      const answer: Answer = () => ({ action: "accept", content: { decision: "approve" } });
+      for (const answers of [{ key: KEYS.owner }, { key: KEYS.owner, answer }]) {
+        await using client = await connect(kind, house.mcpUrl, answers);
+        for (const [tool, code] of [
+          ["approve", "not_approvable"],
+          ["cancel", "not_cancellable"],
+        ] as const) {
+          expect(errorIn(await client.call(tool, { id, run: 1 }))).toMatchObject({ code });
+        }
+        expect(client.questions).toEqual([]);
+      }
+      expect(await stateOf(id)).toEqual({ status: "awaiting_approval", run: 2 });
+      await using client = await connect(kind, house.mcpUrl, { key: KEYS.owner, answer });
+      expect(actionIn(await client.call("approve", { id, run: 2 }))).toMatchObject({ status: "pending", run: 2 });
+    },
+  );
+
+  test("does nothing to run 2 by forms and links that were made for run 1", async () => {
+    const id = await create(fresh({ notify: { email: ANN } }));
+    const links = await house.linksOf(id);
+    const forms = {
+      [`/approvals/${id}`]: await ann.hiddenOf(`/approvals/${id}`),
+      [`/actions/${id}`]: await ann.hiddenOf(`/actions/${id}`),
+    };
+    await post(`/v1/actions/${id}/cancel`, {}, "approver");
+    await post(`/v1/actions/${id}/retry`, { reason: "It is due." });
+    for (const decision of ["approve", "reject"]) {
+      for (const [path, hidden] of Object.entries(forms)) {
+        expect(hidden["run"]).toBe("1");
+        await ann.send(path, { ...hidden, decision });
+      }
+      for (const link of Object.values(links)) {
+        await fetch(house.url + link, {
+          method: "POST",
+          redirect: "manual",
+          headers: FORM,
+          body: `decision=${decision}`,
+        });
+      }
+      expect(await stateOf(id)).toEqual({ status: "awaiting_approval", run: 2 });
+    }
+  });
+
+  test("is what a page to cancel what waits to be sent names, too", async () => {
+    const id = await create(fresh({ approve: false }));
+    const hidden = await ann.hiddenOf(`/actions/${id}`);
+    await post(`/v1/actions/${id}/cancel`, {}, "owner");
+    await post(`/v1/actions/${id}/retry`, {}, "owner");
+    expect((await ann.send(`/actions/${id}`, { ...hidden, decision: "cancel" })).status).toBe(409);
+    expect(await stateOf(id)).toEqual({ status: "pending", run: 2 });
+  });
+});
+
+describe("what was said before", () => {
+  test("stands in a line each, masked, wherever somebody decides", async () => {
+    const request = fresh({ notify: { email: ANN } });
+    const id = await create(request);
+    await post(
+      `/v1/actions/${id}/cancel`,
+      { reason: "Not with password=canary-0123456789abcdef, please." },
+      "approver",
+    );
+    house.engine.clock.advance(60_000);
+    await post(`/v1/actions/${id}/retry`, { reason: "See https://evil.example/x\n**It** is due." });
+    const { approve } = await house.linksOf(id);
+    const pages = await Promise.all([
+      ann.pageOf("/approvals"),
+      ann.pageOf(`/approvals/${id}`),
+      ann.pageOf(`/actions/${id}`),
+      (await fetch(house.url + approve)).text(),
+    ]);
+    const said = "approver, over the API, 1 Jan 2026, 00:00 UTC: Not with password=••••def, please.";
+    for (const [at, page] of pages.entries()) {
+      const text = page.replaceAll(/<[^>]+>/g, "");
+      expect({ at, times: text.split(said).length - 1 }).toEqual({ at, times: 1 });
+      expect(text).toContain("ReasonSee ");
+      expect(page).not.toContain("canary-0123456789abcdef");
+    }
+    await using client = await connect("modern", house.mcpUrl, {
+      key: KEYS.owner,
+      answer: () => ({ action: "cancel" }),
+    });
+    await client.call("approve", { id });
+    const [question = ""] = client.questions;
+    const lines = question.split("\n");
+    expect(lines.filter((line) => line.includes("Not with"))).toEqual([`Rejected: ${said}`]);
+    // Nothing that a client could take for a link, a line or mark-up.
+    expect(lines.filter((line) => line.includes("is due"))).toEqual([
+      "Reason: See https:%2F%2Fevil%2Eexample/x(U+000A)**It** is due.",
+    ]);
+    const { facts } = JSON.parse((await house.call("GET", `/v1/actions/${id}/facts`)).text) as { facts: object[] };
+    expect(facts.slice(4, 8)).toMatchObject([
+      { name: "reason" },
+      { name: "run", value: "2" },
+      { name: "rejections", value: "1" },
+      { name: "rejected", value: said },
+    ]);
+  });
+
+  test("stands in the timeline, and no more than that in the action", async () => {
+    const { json } = await post("/v1/actions", { ...fresh(), reason: "The invoice is due." });
+    const timeline = await house.call("GET", `/v1/actions/${json.id}/timeline`);
+    expect(timeline.json.data[0]).toMatchObject({ type: "created", reason: "The invoice is due." });
+    expect(json).toMatchObject({ run: 1 });
+    expect(json).not.toHaveProperty("reason");
+  });
+});
