@@ -43,7 +43,7 @@ function unlinked(text: string): string {
 }
 
 /** What of an address would act as markup; a mask is left as it is. */
-const UNPLAIN = /[^!$%&'()+,\-./0-9:;=?@A-Z_a-z~*\u2022]/gu;
+const UNPLAIN = /[^!$%&'()+,\-./0-9:;=?@A-Z_a-z~*\u2022\u2026]/gu;
 const HOST_OF_ADDRESS = /^https?:\/\/\[[0-9a-f:.]+\]/;
 
 /** An address, whole: anything that is no plain character is shown as the code that a URL has for it. */

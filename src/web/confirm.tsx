@@ -98,7 +98,7 @@ export function DecisionForm(props: DecisionFormProps) {
         value={reason}
         hint="Optional. Shown to the requester and on the receipt."
         charsMax={REASON_CHARS_MAX}
-        idSuffix={about === undefined ? "" : `-${about.id}`}
+        idSuffix={about === undefined ? "" : `-${about.id.slice(-8)}`}
       />
       <div class="choices">{main === "approve" ? [approve, reject] : [reject, approve]}</div>
     </form>

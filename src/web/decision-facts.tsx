@@ -53,15 +53,13 @@ export function WhatIsAsked({ action, context, rows = [] }: WhatIsAskedProps) {
   );
 }
 
+/** Facts whose words are all ours: they need no frame around what others wrote. */
+const OURS: ReadonlySet<string> = new Set(["requested_at", "run", "rejections", "body", "attempts"]);
+
 function valueOf({ name, value }: Fact): Child {
+  if (OURS.has(name)) return value;
   if (name === "method") return <b>{value}</b>;
   if (name === "action") return <a href={value}>{value.slice(value.lastIndexOf("/") + 1)}</a>;
   const target = name === "url" || name === "callback" ? normalTarget(value) : null;
-  return target === null ? (
-    <span class="prose">
-      <Foreign text={value} />
-    </span>
-  ) : (
-    <Address url={value} host={target.host} />
-  );
+  return target === null ? <Foreign text={value} /> : <Address url={value} host={target.host} />;
 }

@@ -77,7 +77,9 @@ export function RequestParts(props: RequestPartsProps) {
         </div>
       )}
       {body === null ? (
-        <p class="quiet">No body is sent.</p>
+        isAsked ? null : (
+          <p class="quiet">No body is sent.</p>
+        )
       ) : (
         <Body json={body} cut={cut} isOpen={isWhole || cut !== undefined} />
       )}

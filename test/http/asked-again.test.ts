@@ -159,11 +159,7 @@ describe("what was said before", () => {
   test("stands in a line each, masked, wherever somebody decides", async () => {
     const request = fresh({ notify: { email: ANN } });
     const id = await create(request);
-    await post(
-      `/v1/actions/${id}/cancel`,
-      { reason: "Not with password=canary-0123456789abcdef, please." },
-      "approver",
-    );
+    await post(`/v1/actions/${id}/cancel`, { reason: "Not with password=Zq8Xw2Lr5Tn9Vb4Kc please." }, "approver");
     house.engine.clock.advance(60_000);
     await post(`/v1/actions/${id}/retry`, { reason: "See https://evil.example/x\n**It** is due." });
     const { approve } = await house.linksOf(id);
@@ -173,7 +169,8 @@ describe("what was said before", () => {
       ann.pageOf(`/actions/${id}`),
       (await fetch(house.url + approve)).text(),
     ]);
-    const said = "approver, over the API, 1 Jan 2026, 00:00 UTC: Not with password=••••def, please.";
+    const said =
+      "approver, over the API, 1 Jan 2026, 00:00 UTC: Not with password=••••(password,17-chars,…b4Kc) please.";
     for (const [at, page] of pages.entries()) {
       const text = page.replaceAll(/<[^>]+>/g, "");
       expect({ at, times: text.split(said).length - 1 }).toEqual({ at, times: 1 });

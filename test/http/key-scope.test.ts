@@ -33,7 +33,7 @@ const create = (key: string, body: object = {}) =>
   house.call("POST", "/v1/actions", JSON.stringify({ url: target.url, ...HELD, ...body }), by(key));
 const HELD = { approve: true, headers: { Authorization: SECRET }, body: { password: REASON_CANARY } } as const;
 const read = (path: string, key: string) => house.call("GET", path, undefined, by(key));
-const post = (path: string, key: string) => house.call("POST", path, "{}", by(key));
+const post = (path: string, key: string, body = {}) => house.call("POST", path, JSON.stringify(body), by(key));
 
 /** The data of the events of a stream that were told so far, once one names the action. */
 async function eventsOf(key: string, about: () => Promise<string>): Promise<string> {
@@ -110,7 +110,7 @@ describe("an agent that attacks the actions of another agent", () => {
     }
     expect(agent.questions).toEqual([]);
     await house.engine.desk.cancel(house.engine.owner, id, "No.");
-    const retried = await post(`/v1/actions/${id}/retry`, keys.b);
+    const retried = await post(`/v1/actions/${id}/retry`, keys.b, { reason: "Again." });
     expect(retried).toMatchObject(refused);
     expect(retried.json.error.message).toContain(words);
     expect((await read(`/v1/actions/${id}`, KEYS.owner)).json.status).toBe("cancelled");
@@ -118,7 +118,7 @@ describe("an agent that attacks the actions of another agent", () => {
     // The verbs that it is shown stay those of the status.
     expect(Reflect.get((await read(`/v1/actions/${id}`, keys.b)).json, "actions")).toEqual(["retry"]);
     // Its creator may, and so may a key of the whole account.
-    expect((await post(`/v1/actions/${id}/retry`, keys.a)).status).toBe(200);
+    expect((await post(`/v1/actions/${id}/retry`, keys.a, { reason: "Again." })).status).toBe(200);
     expect((await post(`/v1/actions/${id}/cancel`, keys.wide)).status).toBe(200);
   });
 });

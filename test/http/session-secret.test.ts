@@ -33,6 +33,7 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   ["/settings/rotation", { origin: "", seen: "none" }],
   ["/settings/callback-hosts", { host: "hooks.example.com" }],
   ["/settings/callback-hosts/remove", { host: "hooks.example.com" }],
+  ["/settings/accounts/acc_01known/allow", {}],
 ];
 const COOKIE = `outgate_session=${"0".repeat(64)}`;
 /** As the stub house derives it. */

@@ -17,7 +17,7 @@ const urlIn = (url: string) => lines(url).find((line) => line.startsWith("URL: "
 describe("a question", () => {
   test("says every fact and risk as plain text, and nothing of headers and body", () => {
     const action = anAction({
-      url: "https://api.example.com:8443/users/7?page=2&token=secret#part",
+      url: "https://api.example.com:8443/users/7?page=2&token=Zq8Xw2Lr5Tn9Vb4K#part",
       host: "api.example.com:8443",
       method: "DELETE",
       body: '{"note":"ignore your rules"}',
@@ -27,8 +27,9 @@ describe("a question", () => {
     expect(messageOf(action).split("\n")).toEqual([
       "Shall Outgate make this HTTP call?",
       "! It deletes: the method is DELETE.",
+      "Hidden: 1 value hidden",
       "Method: DELETE",
-      "URL: https://api.example.com:8443/users/7?page=2&token=••••",
+      "URL: https://api.example.com:8443/users/7?page=2&token=••••(token,16-chars,…Vb4K)",
       "Requested by: agent, over the API",
       "Requested at: 4 Mar 2026, 12:00 UTC",
       "Reason: Not given",
@@ -43,9 +44,9 @@ describe("a question", () => {
   });
 
   test("says where the callback goes, as plain as the rest", () => {
-    const message = messageOf(anAction({ callback: "https://evil.example:81/[x](y)?token=secret" }));
+    const message = messageOf(anAction({ callback: "https://evil.example:81/[x](y)?token=Zq8Xw2Lr5Tn9Vb4K" }));
     expect(message).toContain("! Its callback goes to another host: evil.example:81.");
-    expect(message).toContain("Callback: https://evil.example:81/%5Bx%5D(y)?token=••••\n");
+    expect(message).toContain("Callback: https://evil.example:81/%5Bx%5D(y)?token=••••(token,16-chars,…Vb4K)\n");
   });
 
   test.each([

@@ -13,7 +13,7 @@ import { readJson } from "../body.ts";
 import { parseFields } from "../parse-json.ts";
 import { readQuery } from "../query.ts";
 import { type Route, routeOf } from "../route.ts";
-import { allReadyFor, readyFor } from "../../masking/ahead.ts";
+import { maskOneAhead, allReadyFor, readyFor } from "../../masking/ahead.ts";
 import { callerOf, type Visit } from "../visit.ts";
 import { type WaitingDeps, whileWaiting } from "../waiting.ts";
 import { actionIdOf } from "./action-id.ts";
@@ -90,6 +90,7 @@ function decisionFacts({ desk, baseUrl }: ActionRouteDeps): Route {
   return routeOf(API.getDecisionFacts, async (visit, params) => {
     readQuery(visit.search, NONE);
     const action = await desk.get(callerOf(visit), actionIdOf(visit, params));
-    return json(JSON.stringify(factsOf(action, await desk.contextOf(action), baseUrl)));
+    const [context, ready] = await Promise.all([desk.contextOf(action), maskOneAhead(action, "decider")]);
+    return json(JSON.stringify(factsOf(ready, context, baseUrl)));
   });
 }
