@@ -76,13 +76,8 @@ export function RequestParts(props: RequestPartsProps) {
           </Table>
         </div>
       )}
-      {body === null ? (
-        isAsked ? null : (
-          <p class="quiet">No body is sent.</p>
-        )
-      ) : (
-        <Body json={body} cut={cut} isOpen={isWhole || cut !== undefined} />
-      )}
+      {body === null && !isAsked ? <p class="quiet">No body is sent.</p> : null}
+      {body === null ? null : <Body json={body} cut={cut} isOpen={isWhole || cut !== undefined} />}
       {callback === null || !tellsCallback ? null : (
         <div class="stack">
           <h3>Callback</h3>

@@ -197,7 +197,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
     const { id, held, ended } = await hostileAction(door, target.url);
     const decisions = ["Log out", "Approve", "Reject"];
     const list = ["Log out", "Find"];
-    const onItsPage = ["Log out", "Show secrets", "Approve", "Reject"];
+    const onItsPage = ["Log out", "Approve", "Reject"];
     const whileHeld = [decisions, decisions, ["Approve", "Reject"], list, onItsPage];
     for (const [at, path] of held.entries()) await look(path, whileHeld[at] ?? []);
     await letRun(door, id);
