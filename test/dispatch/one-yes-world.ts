@@ -18,6 +18,8 @@ export interface Entry {
   readonly id: string;
   readonly isHeld: boolean;
   readonly retries: number;
+  /** Whose key created it. */
+  readonly role: Role;
   /** Whether it may be sent by what was acknowledged so far. */
   mayBeSent: boolean;
   /** Decisions under way that may let it be sent before their answer is here. */
@@ -79,7 +81,7 @@ export class World {
     const sends = this.#early.get(action.id) ?? 0;
     const { approve, retries } = whole;
     if (approve && sends > 0) this.violations.push(`${action.id} was sent before anybody was asked`);
-    this.entries.push({ id: action.id, isHeld: approve, retries, mayBeSent: !approve, openings: 0, sends });
+    this.entries.push({ id: action.id, role, isHeld: approve, retries, mayBeSent: !approve, openings: 0, sends });
   }
 
   /** Decisions on one action, all at once. Each is asked for by its role; what they said is written down afterwards. */

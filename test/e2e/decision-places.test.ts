@@ -96,7 +96,7 @@ describe("every place of decision", () => {
     });
     await mailOf(id, 0);
     await house.engine.desk.cancel(house.engine.owner, id, "Not without a ticket.");
-    const agent = { ...house.engine.owner, role: "agent", actor: "key:agent" } as const;
+    const agent = { ...house.engine.owner, role: "agent", scope: "account", actor: "key:agent" } as const;
     await house.engine.desk.retry(agent, id, "Is there none?");
     await mailOf(id, 1);
     await house.engine.desk.cancel(house.engine.owner, id, "No.");
