@@ -63,7 +63,7 @@ for (let round = 0; round < kills; round += 1) {
 
 const last = await outgate({ port, folder, env });
 const stuck = await settle();
-const owed = await delivered();
+const notifications = await delivered();
 const actions = await everyAction();
 const fates = await Promise.all([...actions.values()].filter(isFinal).map(fateOf));
 await last[Symbol.asyncDispose]();
@@ -88,7 +88,7 @@ console.log(
 );
 rmSync(folder, { recursive: true, force: true });
 const unheard = fates.filter((fate) => fate === "missing" || fate === "under two ids").length;
-process.exitCode = lost.length + oversent.length + stuck + untold.length + owed + unheard === 0 ? 0 : 1;
+process.exitCode = lost.length + oversent.length + stuck + untold.length + notifications + unheard === 0 ? 0 : 1;
 
 /** Creates one action after another until the service dies; only what was answered with 201 counts as acknowledged. */
 async function creator(name: string, isAlive: () => boolean): Promise<void> {
@@ -157,7 +157,7 @@ function callbackLines(): readonly string[] {
   const count = (fate: Fate) => fates.filter((one) => one === fate).length;
   const arrivals = [...received().values()].flat().length;
   return [
-    `ends of actions ${fates.length}, callbacks received ${arrivals}, still owed ${owed}`,
+    `ends of actions ${fates.length}, callbacks received ${arrivals}, still owed ${notifications}`,
     `ends whose callback arrived once: ${count("arrived")}, more than once: ${count("arrived again")}`,
     `ends whose callback was given up, and says so: ${count("given up")}`,
     `ends whose callback is missing: ${count("missing")}, under two webhook-ids: ${count("under two ids")}`,

@@ -232,7 +232,7 @@ function finished(at: number, rows: number): Creation {
     finishedAt: createdAt,
   });
   const created = { type: "created", actor: action.createdBy } as const;
-  return { action, outbox, claim: null, happenings: [created, { type: isRare ? "failed" : "completed" }] };
+  return { action, outbox, claim: null, events: [created, { type: isRare ? "failed" : "completed" }] };
 }
 
 function open(path: string): Promise<Store> {

@@ -12,7 +12,7 @@ import { Writer } from "./libsql/writer.ts";
 import { filePathOf } from "./store.ts";
 
 /** What a command may touch of a database from which the service may be running. */
-export interface StoreBeside {
+export interface AdminStore {
   readonly accounts: AccountStore;
   readonly people: PeopleStore;
   close(): Promise<void>;
@@ -23,7 +23,7 @@ export interface StoreBeside {
  * service waits for as for any other lock. Nothing is made, migrated or swept here. Throws a sentence for the operator
  * when there is no database yet, or one of another version.
  */
-export async function openStoreBeside(url: string, authToken: string | null): Promise<StoreBeside> {
+export async function openAdminStore(url: string, authToken: string | null): Promise<AdminStore> {
   const path = filePathOf(url);
   const sql = path === null ? openRemote(url, authToken) : openExisting(path);
   try {

@@ -1,5 +1,5 @@
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
-import type { ActionDesk } from "../src/actions/desk.ts";
+import type { ActionService } from "../src/actions/desk.ts";
 import { factsOf } from "../src/contract/decision-facts.ts";
 import { compileArguments, DecideInput } from "../src/contract/tool-schemas.ts";
 import type { Action } from "../src/domain/action.ts";
@@ -17,7 +17,7 @@ import { formOf, isStateOf, type NoDecision, type QuestionDeps, stateOf, decisio
 import { type Places, whoDecides } from "./words.ts";
 
 export interface ApproveDeps extends QuestionDeps, Places {
-  readonly desk: Pick<ActionDesk, "get" | "contextOf" | "approve" | "cancel">;
+  readonly actionService: Pick<ActionService, "get" | "historyOf" | "approve" | "cancel">;
 }
 
 /** The question goes out, and the call is to be made again with its answer. */
@@ -45,10 +45,10 @@ const read = compileArguments(DecideInput);
  * alone (decisions 7, hostile M1 to M9). The model has no word in it: no argument says that a person agreed.
  */
 export function createApprove(deps: ApproveDeps) {
-  const { desk, baseUrl } = deps;
+  const { actionService, baseUrl } = deps;
   const ask = async (action: Action) => {
-    const [context, ready] = await Promise.all([desk.contextOf(action), maskOneAhead(action, "decider")]);
-    return formOf(factsOf(ready, context, baseUrl));
+    const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, "decider")]);
+    return formOf(factsOf(ready, history, baseUrl));
   };
   const open = new Map<string, number>();
 
@@ -65,7 +65,7 @@ export function createApprove(deps: ApproveDeps) {
     const left = (open.get(asker) ?? 1) - 1;
     if (left === 0) open.delete(asker);
     else open.set(asker, left);
-    return settle(desk, call.caller(), { seen, answer });
+    return settle(actionService, call.caller(), { seen, answer });
   };
 
   return async (call: ToolCall): Promise<Asked | Answered | Unavailable> => {
@@ -74,8 +74,8 @@ export function createApprove(deps: ApproveDeps) {
     const { questions } = call;
     const caller = call.caller();
     const ofRun = run === undefined ? undefined : { run, isHeld: false };
-    if (questions === null) return { action: await desk.approve(caller, id, reason, ofRun), asked: null };
-    const action = await desk.get(caller, id);
+    if (questions === null) return { action: await actionService.approve(caller, id, reason, ofRun), asked: null };
+    const action = await actionService.get(caller, id);
     requireMayChange(caller, action);
     mustBeOf(action, run);
     if (!mayApproveIt(caller.role, action)) return refuse(deps, call);
@@ -85,7 +85,7 @@ export function createApprove(deps: ApproveDeps) {
     }
     const isAnswered = questions.answers !== null || questions.state !== undefined;
     if (isAnswered && !isStateOf(deps, caller, action, questions.state)) throw invalidState();
-    if (isAnswered) return settle(desk, caller, { seen: action, answer: questions.answers?.[QUESTION] });
+    if (isAnswered) return settle(actionService, caller, { seen: action, answer: questions.answers?.[QUESTION] });
     mustAwait(action);
     return { form: await ask(action), state: stateOf(deps, caller, action) };
   };
@@ -114,15 +114,19 @@ interface Answer {
   readonly answer: unknown;
 }
 
-async function settle(desk: ApproveDeps["desk"], caller: Caller, { seen, answer }: Answer): Promise<Answered> {
+async function settle(
+  actionService: ApproveDeps["actionService"],
+  caller: Caller,
+  { seen, answer }: Answer,
+): Promise<Answered> {
   const decision = decisionIn(answer);
   if (typeof decision === "string") {
-    const action = await desk.get(caller, seen.id);
+    const action = await actionService.get(caller, seen.id);
     // Somebody else may have decided meanwhile, and of a later run nobody was asked.
     return { action, asked: isHeldIn(action, seen.run) ? decision : null };
   }
   const person: Caller = { ...caller, via: "elicitation" };
-  const decide = decision.decision === "approve" ? desk.approve : desk.cancel;
+  const decide = decision.decision === "approve" ? actionService.approve : actionService.cancel;
   return { action: await decide(person, seen.id, decision.reason, { run: seen.run, isHeld: true }), asked: null };
 }
 
@@ -131,7 +135,7 @@ async function refuse(deps: ApproveDeps, call: ToolCall): Promise<Unavailable> {
   const refusal = new DomainError("forbidden", whoDecides(deps));
   const { id } = call.arguments;
   if (typeof id !== "string" || !ACTION_ID.test(id)) throw refusal;
-  const action = await deps.desk.get(call.caller(), id).catch((error: unknown) => {
+  const action = await deps.actionService.get(call.caller(), id).catch((error: unknown) => {
     throw error instanceof DomainError && error.code === "not_found" ? refusal : error;
   });
   mustAwait(action);

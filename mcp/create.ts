@@ -1,4 +1,4 @@
-import type { ActionDesk } from "../src/actions/desk.ts";
+import type { ActionService } from "../src/actions/desk.ts";
 import { compile, onePerField, withoutNulls } from "../src/contract/check.ts";
 import { createCheckCreate, type CreateRules } from "../src/contract/create.ts";
 import { CreateOptions } from "../src/contract/tool-schemas.ts";
@@ -13,14 +13,14 @@ import { waitForEnd, type WaitDeps } from "./waiting.ts";
 import { foundStep } from "./words.ts";
 
 export interface CreateToolDeps extends CreateRules, WaitDeps {
-  readonly desk: Pick<ActionDesk, "create" | "wait">;
+  readonly actionService: Pick<ActionService, "create" | "wait">;
 }
 
 const OPTIONS = compile(CreateOptions);
 
 /** The create of REST, with its header and its query parameter among the arguments. */
 export function createCreate(deps: CreateToolDeps, describe: Describe) {
-  const { desk } = deps;
+  const { actionService } = deps;
   const check = createCheckCreate(deps);
 
   return async (call: ToolCall): Promise<ToolAnswer> => {
@@ -35,7 +35,7 @@ export function createCreate(deps: CreateToolDeps, describe: Describe) {
       hold: caller.hold,
     };
     const checked = allIssues(OPTIONS.issues(options), () => check(input));
-    const { action, differs } = await desk.create(caller, checked.request, { reason: checked.reason });
+    const { action, differs } = await actionService.create(caller, checked.request, { reason: checked.reason });
     const isWaiting = checked.sync && !isTerminal(action.status);
     const seconds = typeof wait === "number" ? wait : WAIT_SECONDS_DEFAULT;
     const now = isWaiting ? await waitForEnd(deps, call, action.id, seconds) : action;

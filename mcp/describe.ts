@@ -1,4 +1,4 @@
-import type { ActionDesk } from "../src/actions/desk.ts";
+import type { ActionService } from "../src/actions/desk.ts";
 import type { Action } from "../src/domain/action.ts";
 import { mayApproveIt } from "../src/domain/creator.ts";
 import { isDecided, latestDecision } from "../src/domain/latest-decision.ts";
@@ -11,7 +11,7 @@ import type { Beside, Show, ToolDecision } from "./show.ts";
 import { nextStepOf, type Places } from "./words.ts";
 
 export interface DescribeDeps extends Places {
-  readonly desk: Pick<ActionDesk, "timeline">;
+  readonly actionService: Pick<ActionService, "timeline">;
   readonly show: Show;
   readonly pauseOf: PauseOf;
 }
@@ -34,10 +34,10 @@ export type Describe = (call: Asker, action: Action, outcome?: CallOutcome) => P
 type Asker = Pick<ToolCall, "caller" | "questions">;
 
 export function createDescribe(deps: DescribeDeps): Describe {
-  const { desk, show, pauseOf, baseUrl, agentApproval } = deps;
+  const { actionService, show, pauseOf, baseUrl, agentApproval } = deps;
   return async (call, action, { asked = null, before, differs, error } = {}) => {
     const caller = call.caller();
-    const ended = isDecided(action) ? latestDecision(action, await desk.timeline(caller, action.id)) : null;
+    const ended = isDecided(action) ? latestDecision(action, await actionService.timeline(caller, action.id)) : null;
     const isStillAsked = asked !== null && action.status === "awaiting_approval";
     const decision = isStillAsked ? { decision: asked, by: null, reason: null, via: null } : ended;
     // Who has just cancelled it by its own will needs no advice.

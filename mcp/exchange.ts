@@ -28,7 +28,7 @@ export function asAgent(caller: Caller): Caller {
 
 /** The arguments of a tool call as they were sent: in the SDK's copy of them a member `__proto__` is missing. */
 export function argumentsOf({ body }: Exchange, ctx: ServerContext): Readonly<Record<string, unknown>> {
-  const value = body === null ? null : pathOf(body, ctx).reduce(memberOf, body.value);
+  const value = body === null ? null : pathOf(body, ctx).reduce(memberOfArguments, body.value);
   return isJsonObject(value) ? value : {};
 }
 
@@ -44,6 +44,6 @@ function pathOf({ value }: ParsedJson, { mcpReq }: ServerContext): readonly (str
   return [messages.findIndex((message) => message.id === mcpReq.id), ...path];
 }
 
-function memberOf(value: unknown, step: string | number): unknown {
+function memberOfArguments(value: unknown, step: string | number): unknown {
   return typeof value === "object" && value !== null ? Object.getOwnPropertyDescriptor(value, step)?.value : null;
 }

@@ -10,7 +10,7 @@ import { asAgent, type Exchange, type ExchangeOf } from "./exchange.ts";
 import { type Session, Sessions } from "./sessions.ts";
 import { Verbatim } from "./verbatim.ts";
 
-export interface AgentDoorDeps {
+export interface AgentHandlerDeps {
   readonly clock: Clock;
   readonly ids: Pick<Ids, "bytes">;
   readonly draining: AbortSignal;
@@ -19,13 +19,16 @@ export interface AgentDoorDeps {
 }
 
 /** Answers one request of a client, with a stream where the call takes its time. Throws `rate_limited` where no session may begin. */
-export type AgentDoor = (call: AgentCall) => Promise<Response>;
+export type AgentHandler = (call: AgentCall) => Promise<Response>;
 
 /**
  * MCP over Streamable HTTP (decisions 9): revision 2026-07-28 without any state, and sessions for the clients of 2025,
  * which can't be asked a question otherwise. One of those that begins none is answered, but never asked.
  */
-export function createAgentDoor(serverOf: (exchangeOf: ExchangeOf) => () => McpServer, deps: AgentDoorDeps): AgentDoor {
+export function createAgentHandler(
+  serverOf: (exchangeOf: ExchangeOf) => () => McpServer,
+  deps: AgentHandlerDeps,
+): AgentHandler {
   const { clock, ids, draining, sessionsPerAccount } = deps;
   const exchanges = new WeakMap<Request, Exchange>();
   const exchangeOf: ExchangeOf = ({ http }) => {

@@ -7,7 +7,7 @@ import {
   ResourceNotFoundError,
   type ResourceTemplateType,
 } from "@modelcontextprotocol/server";
-import type { ActionDesk } from "../src/actions/desk.ts";
+import type { ActionService } from "../src/actions/desk.ts";
 import { checkList, pageJson } from "../src/contract/page.ts";
 import type { Action } from "../src/domain/action.ts";
 import type { Caller } from "../src/domain/caller.ts";
@@ -16,7 +16,7 @@ import { createDescribe, type DescribeDeps } from "./describe.ts";
 import { actionIn, ACTIONS_URI, uriOf } from "./uris.ts";
 
 export interface ResourceDeps extends TellDeps, DescribeDeps {
-  readonly desk: Pick<ActionDesk, "get" | "list" | "timeline">;
+  readonly actionService: Pick<ActionService, "get" | "list" | "timeline">;
 }
 
 const mimeType = "application/json";
@@ -34,9 +34,9 @@ export const TEMPLATES: readonly ResourceTemplateType[] = [
 
 /** Actions as resources: what the tools get and list show. */
 export function createResources(deps: ResourceDeps) {
-  const { desk, show } = deps;
+  const { actionService, show } = deps;
   const describe = createDescribe(deps);
-  const newest = (caller: Caller) => desk.list(caller, checkList({}));
+  const newest = (caller: Caller) => actionService.list(caller, checkList({}));
 
   const textOf = async (caller: Caller, uri: string): Promise<string | null> => {
     if (uri === ACTIONS_URI) {
@@ -45,7 +45,9 @@ export function createResources(deps: ResourceDeps) {
       return pageJson(listed, before);
     }
     const id = actionIn(uri);
-    return id === null ? null : describe({ caller: () => caller, questions: null }, await desk.get(caller, id));
+    return id === null
+      ? null
+      : describe({ caller: () => caller, questions: null }, await actionService.get(caller, id));
   };
 
   return {

@@ -37,7 +37,7 @@ export interface Session {
 export class Sessions {
   readonly #deps: SessionDeps;
   readonly #sessions = new Map<string, Session>();
-  #unring: (() => void) | null = null;
+  #cancelTimer: (() => void) | null = null;
 
   constructor(deps: SessionDeps) {
     this.#deps = deps;
@@ -64,7 +64,7 @@ export class Sessions {
     const session: Session = { id, transport, capabilities, holder, caller, onRevoked, open: 0, calls: 0, usedMs };
     this.#sessions.set(id, session);
     caller.revoked?.addEventListener("abort", onRevoked);
-    this.#unring ??= clock.after(SESSION_SWEEP_MS, () => this.#sweep());
+    this.#cancelTimer ??= clock.after(SESSION_SWEEP_MS, () => this.#sweep());
     await newServer().connect(transport);
     return session;
   }
@@ -127,12 +127,13 @@ export class Sessions {
         if (session.open === 0 && nowMs - session.usedMs >= SESSION_IDLE_MS) this.#close(session);
       }
     } finally {
-      this.#unring = this.#sessions.size === 0 ? null : this.#deps.clock.after(SESSION_SWEEP_MS, () => this.#sweep());
+      this.#cancelTimer =
+        this.#sessions.size === 0 ? null : this.#deps.clock.after(SESSION_SWEEP_MS, () => this.#sweep());
     }
   }
 
   #drain(): void {
-    this.#unring?.();
+    this.#cancelTimer?.();
     // Calls under way end by themselves; a stream that waits for news of ours would not.
     for (const { transport } of this.#sessions.values()) transport.closeStandaloneSSEStream();
   }

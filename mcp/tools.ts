@@ -1,4 +1,4 @@
-import type { ActionDesk } from "../src/actions/desk.ts";
+import type { ActionService } from "../src/actions/desk.ts";
 import type { CreateRules } from "../src/contract/create.ts";
 import { checkList, ListQuery, pageJson } from "../src/contract/page.ts";
 import { compileArguments, DecideInput, GetInput, RetryInput, WaitInput } from "../src/contract/tool-schemas.ts";
@@ -14,7 +14,7 @@ import { errorOf, type ToolAnswer } from "./results.ts";
 import { waitForEnd, type WaitDeps } from "./waiting.ts";
 
 export interface ToolDeps extends WaitDeps, ApproveDeps, CreateRules, DescribeDeps {
-  readonly desk: ActionDesk;
+  readonly actionService: ActionService;
 }
 
 /** Does what a call asks for. Throws what is wrong with it. */
@@ -28,20 +28,20 @@ const readList = compileArguments(ListQuery, "invalid_query");
 
 /** The tools: each is the use case that a route of REST is, with the caller's role asked for first (decisions 9). */
 export function createTools(deps: ToolDeps): Readonly<Record<ToolName, Tool>> {
-  const { desk, show } = deps;
+  const { actionService, show } = deps;
   const approve = createApprove(deps);
   const describe = createDescribe(deps);
   return {
     create: createCreate(deps, describe),
     async get(call) {
       authorize(call.caller(), "read");
-      const action = await desk.get(call.caller(), readGet(call.arguments).id);
+      const action = await actionService.get(call.caller(), readGet(call.arguments).id);
       return { json: await describe(call, action) };
     },
     async list(call) {
       const caller = call.caller();
       authorize(caller, "read");
-      const { actions, before } = await desk.list(caller, {
+      const { actions, before } = await actionService.list(caller, {
         ...checkList(readList(call.arguments)),
         bytesMax: TOOL_LIST_BYTES_MAX,
       });
@@ -51,7 +51,7 @@ export function createTools(deps: ToolDeps): Readonly<Record<ToolName, Tool>> {
     async wait(call) {
       authorize(call.caller(), "read");
       const { id, wait = WAIT_SECONDS_DEFAULT } = readWait(call.arguments);
-      const found = await desk.get(call.caller(), id);
+      const found = await actionService.get(call.caller(), id);
       const action = isTerminal(found.status) ? found : await waitForEnd(deps, call, id, wait);
       return { json: await describe(call, action) };
     },
@@ -67,17 +67,17 @@ export function createTools(deps: ToolDeps): Readonly<Record<ToolName, Tool>> {
     async retry(call) {
       authorize(call.caller(), "retry");
       const { id, reason = null } = readRetry(call.arguments);
-      const action = await desk.retry(call.caller(), id, reason);
+      const action = await actionService.retry(call.caller(), id, reason);
       return { json: await describe(call, action) };
     },
   };
 }
 
-function cancelWith({ desk }: Pick<ToolDeps, "desk">, describe: Describe): Tool {
+function cancelWith({ actionService }: Pick<ToolDeps, "actionService">, describe: Describe): Tool {
   return async (call) => {
     authorize(call.caller(), "cancel");
     const { id, reason = null, run } = readDecide(call.arguments);
     const ofRun = run === undefined ? undefined : { run, isHeld: false };
-    return { json: await describe(call, await desk.cancel(call.caller(), id, reason, ofRun)) };
+    return { json: await describe(call, await actionService.cancel(call.caller(), id, reason, ofRun)) };
   };
 }

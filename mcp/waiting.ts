@@ -1,4 +1,4 @@
-import type { ActionDesk } from "../src/actions/desk.ts";
+import type { ActionService } from "../src/actions/desk.ts";
 import type { Action } from "../src/domain/action.ts";
 import { PROGRESS_EVERY_MS, SILENT_WAIT_SECONDS_MAX } from "../src/domain/limits.ts";
 import type { Bus } from "../src/ports/bus.ts";
@@ -6,7 +6,7 @@ import type { Clock } from "../src/ports/clock.ts";
 import type { Progress, ToolCall } from "./call.ts";
 
 export interface WaitDeps {
-  readonly desk: Pick<ActionDesk, "wait">;
+  readonly actionService: Pick<ActionService, "wait">;
   readonly bus: Pick<Bus, "watch">;
   readonly clock: Clock;
 }
@@ -16,17 +16,17 @@ export interface WaitDeps {
  * and every few seconds, so that it does not take the call for dead; one that did not is answered sooner.
  */
 export async function waitForEnd(deps: WaitDeps, call: ToolCall, id: string, seconds: number): Promise<Action> {
-  const { desk, bus, clock } = deps;
+  const { actionService, bus, clock } = deps;
   const { tell, stop } = call;
   if (tell === null) {
     const waitMs = Math.min(seconds, SILENT_WAIT_SECONDS_MAX) * 1_000;
-    return desk.wait(call.caller(), id, { waitMs, stop });
+    return actionService.wait(call.caller(), id, { waitMs, stop });
   }
   const beat = new Beat(clock, tell, seconds);
   const unwatch = bus.watch(id, (action) => beat.news(action));
   beat.start();
   try {
-    return await desk.wait(call.caller(), id, { waitMs: seconds * 1_000, stop });
+    return await actionService.wait(call.caller(), id, { waitMs: seconds * 1_000, stop });
   } finally {
     unwatch();
     beat.stop();
@@ -40,7 +40,7 @@ class Beat {
   readonly #total: number;
   readonly #startedMs: number;
   #told = -1;
-  #unring = () => {};
+  #cancelTimer = () => {};
 
   constructor(clock: Clock, tell: (progress: Progress) => void, total: number) {
     this.#clock = clock;
@@ -51,7 +51,7 @@ class Beat {
 
   start(): void {
     this.#say("waiting");
-    this.#unring = this.#clock.after(PROGRESS_EVERY_MS, () => this.start());
+    this.#cancelTimer = this.#clock.after(PROGRESS_EVERY_MS, () => this.start());
   }
 
   news({ status, attempts, retries }: Action): void {
@@ -59,7 +59,7 @@ class Beat {
   }
 
   stop(): void {
-    this.#unring();
+    this.#cancelTimer();
   }
 
   #say(message: string): void {

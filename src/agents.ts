@@ -1,4 +1,4 @@
-import { createAgentDoor } from "../mcp/http.ts";
+import { createAgentHandler } from "../mcp/http.ts";
 import { createAgentServer } from "../mcp/server.ts";
 import { createShow } from "../mcp/show.ts";
 import type { Config } from "./config.ts";
@@ -13,13 +13,13 @@ import { createTargets } from "./outbound/target.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Log } from "./ports/log.ts";
-import type { Vault } from "./vault.ts";
+import type { EncryptedStore } from "./vault.ts";
 import { VERSION } from "./version.ts";
 
 export interface AgentParts {
   readonly config: Config;
   readonly policy: TargetPolicy;
-  readonly vault: Vault;
+  readonly encryptedStore: EncryptedStore;
   readonly engine: Engine;
   readonly book: Pick<MetricsBook, "metrics">;
   /** Aborted when the service stops: whoever waits is answered. */
@@ -34,16 +34,16 @@ export interface AgentDeps {
 
 /** What /mcp opens on: the desk of REST, under the same rules, and who may knock there at all. */
 export function createAgents(
-  { config, policy, vault, engine, book, draining }: AgentParts,
+  { config, policy, encryptedStore, engine, book, draining }: AgentParts,
   deps: AgentDeps,
 ): McpRouteDeps {
   const targets = createTargets(policy);
   const agentDeps = {
     ...deps,
-    desk: engine.desk,
+    actionService: engine.actionService,
     bus: engine.bus,
-    secrets: vault.secrets,
-    judge: (url: string) => targets.judge(url),
+    secrets: encryptedStore.secrets,
+    checkTarget: (url: string) => targets.checkTarget(url),
     show: createShow(deps.clock, engine.receiptUrl, engine.pauseOf),
     pauseOf: engine.pauseOf,
     agentApproval: config.agentApproval,
@@ -55,7 +55,7 @@ export function createAgents(
   };
   return {
     guard: guardOf(config),
-    answerAgent: createAgentDoor((exchangeOf) => createAgentServer(agentDeps, exchangeOf), agentDeps),
+    answerAgent: createAgentHandler((exchangeOf) => createAgentServer(agentDeps, exchangeOf), agentDeps),
   };
 }
 

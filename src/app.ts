@@ -5,7 +5,7 @@ import { survivingClock } from "./clock.ts";
 import { type Config, listeningOn } from "./config.ts";
 import type { Caller } from "./domain/caller.ts";
 import { COUNTS_FRESH_MS, DRAIN_MS_MAX } from "./domain/limits.ts";
-import { createDoors, metricsTokenCheck } from "./doors.ts";
+import { createHttpService, metricsTokenCheck } from "./doors.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import { listenForMetrics, type MetricsPortDeps } from "./http/metrics.ts";
 import type { Http } from "./http/server.ts";
@@ -16,11 +16,11 @@ import { LoopLag, residentBytes } from "./metrics/runtime.ts";
 import { describePolicy, type TargetPolicy } from "./outbound/policy.ts";
 import { createSender } from "./outbound/send.ts";
 import { housekeeping } from "./housekeeping.ts";
-import { type Opened, openPatiently, type OpeningDeps } from "./opening.ts";
+import { type Opened, openStoreWithRetry, type OpeningDeps } from "./opening.ts";
 import { policyOf } from "./policy.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Store } from "./ports/store.ts";
-import { hangBells } from "./schedule/bells.ts";
+import { startJobs } from "./schedule/bells.ts";
 import { VERSION } from "./version.ts";
 
 export type AppDeps = OpeningDeps;
@@ -54,12 +54,12 @@ export interface App {
 export async function startApp(settings: Config, deps: AppDeps): Promise<App> {
   const config = settings.port === 0 ? listeningOn(settings, await freePort(settings.host)) : settings;
   const policy = policyOf(config);
-  const opened = await openPatiently(config, deps);
+  const opened = await openStoreWithRetry(config, deps);
   try {
-    return await openDoors({ ...opened, config, policy }, deps);
+    return await openHttp({ ...opened, config, policy }, deps);
   } catch (error) {
     await opened.listening?.stop(true);
-    await opened.vault.store.close();
+    await opened.encryptedStore.store.close();
     throw error;
   }
 }
@@ -69,8 +69,11 @@ interface Ground extends Opened {
   readonly policy: TargetPolicy;
 }
 
-async function openDoors({ config, policy, vault, firstKeys, listening }: Ground, given: AppDeps): Promise<App> {
-  const { store, secrets } = vault;
+async function openHttp(
+  { config, policy, encryptedStore, firstKeys, listening }: Ground,
+  given: AppDeps,
+): Promise<App> {
+  const { store, secrets } = encryptedStore;
   const book = createMetrics();
   const clock = survivingClock(given.clock, (error) => {
     book.metrics.taskFailed("timer");
@@ -84,7 +87,10 @@ async function openDoors({ config, policy, vault, firstKeys, listening }: Ground
   const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics: book.metrics });
   const { accounts } = store;
   const signUpGate = createSignUpGate({ ...deps, accounts, paused: engine.pausedSet, signUps: config.signUps });
-  const http = createDoors({ config, policy, vault, engine, book, signUpGate, draining: draining.signal }, deps);
+  const http = createHttpService(
+    { config, policy, encryptedStore, engine, book, signUpGate, draining: draining.signal },
+    deps,
+  );
 
   showReadings(book, { store, engine, lag, clock });
   // Before anything is claimed: what stops who was signed up stops what they left behind.
@@ -98,7 +104,7 @@ async function openDoors({ config, policy, vault, firstKeys, listening }: Ground
     ids: deps.ids,
   });
   lag.start();
-  const takeBellsDown = hangBells(housekeeping(config, { ...deps, store, engine, metrics: book.metrics }), {
+  const stopJobs = startJobs(housekeeping(config, { ...deps, store, engine, metrics: book.metrics }), {
     ...deps,
     metrics: book.metrics,
   });
@@ -111,10 +117,10 @@ async function openDoors({ config, policy, vault, firstKeys, listening }: Ground
     firstKeysShown: () => forgetFirstKeys(store.facts),
     answerAgent: (request) =>
       request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
-    notices: [...config.warnings, ...vault.warnings, describePolicy(policy), signUpNotice],
+    notices: [...config.warnings, ...encryptedStore.warnings, describePolicy(policy), signUpNotice],
     async stop() {
       draining.abort();
-      await Promise.all([takeBellsDown(), http.stop(DRAIN_MS_MAX), engine.drain(DRAIN_MS_MAX)]);
+      await Promise.all([stopJobs(), http.stop(DRAIN_MS_MAX), engine.drain(DRAIN_MS_MAX)]);
       await metricsServer?.stop(true);
       lag.stop();
       await store.close();
@@ -134,7 +140,7 @@ function showReadings(book: MetricsBook, { store, engine, lag, clock }: Measured
   const fresh = <Value>(read: () => Promise<Value>) => freshFor(COUNTS_FRESH_MS, () => clock.monotonicMs(), read);
   book.show({
     waiting: fresh(() => store.actions.waiting()),
-    owed: fresh(() => store.outbox.waiting()),
+    notifications: fresh(() => store.outbox.waiting()),
     oldestDueMs: fresh(async () => {
       const nowMs = clock.now().getTime();
       return Math.max(0, nowMs - ((await store.actions.firstDueAt())?.getTime() ?? nowMs));

@@ -4,8 +4,8 @@ import type { Clock } from "./ports/clock.ts";
 export const systemClock: Clock = {
   now: () => new Date(),
   monotonicMs: () => performance.now(),
-  after(delayMs, ring) {
-    const timer = setTimeout(ring, delayMs);
+  after(delayMs, run) {
+    const timer = setTimeout(run, delayMs);
     return () => clearTimeout(timer);
   },
 };
@@ -15,10 +15,10 @@ export function survivingClock(clock: Clock, onError: (error: unknown) => void):
   return {
     now: () => clock.now(),
     monotonicMs: () => clock.monotonicMs(),
-    after: (delayMs, ring) =>
+    after: (delayMs, run) =>
       clock.after(delayMs, () => {
         try {
-          ring();
+          run();
         } catch (error) {
           onError(error);
         }

@@ -1,11 +1,11 @@
 import { createReadAccount } from "./accounts/account.ts";
-import { createAuditDesk } from "./accounts/audit.ts";
+import { createAuditService } from "./accounts/audit.ts";
 import { createAuthenticate } from "./accounts/authenticate.ts";
 import { createCallbackHostService } from "./accounts/callback-hosts.ts";
-import { createKeyDesk } from "./accounts/keys.ts";
-import { createPeopleDesk } from "./accounts/people.ts";
+import { createKeyService } from "./accounts/keys.ts";
+import { createPeopleService } from "./accounts/people.ts";
 import type { SignUpGate } from "./accounts/sign-up-gate.ts";
-import { createSigningDesk } from "./accounts/signing-desk.ts";
+import { createSigningService } from "./accounts/signing-desk.ts";
 import { createFollowLink } from "./actions/follow-link.ts";
 import { createListNotifications } from "./actions/notifications.ts";
 import { createReadReceipt } from "./actions/receipt.ts";
@@ -27,14 +27,14 @@ import type { Log } from "./ports/log.ts";
 import type { Secrets } from "./ports/secrets.ts";
 import { createRulesFor } from "./rules.ts";
 import { createPasswords } from "./secrets/passwords.ts";
-import type { Vault } from "./vault.ts";
+import type { EncryptedStore } from "./vault.ts";
 import { VERSION } from "./version.ts";
 
 /** What the doors open on: every room below them, built. */
-export interface DoorParts {
+export interface HttpServiceParts {
   readonly config: Config;
   readonly policy: TargetPolicy;
-  readonly vault: Vault;
+  readonly encryptedStore: EncryptedStore;
   readonly engine: Engine;
   readonly book: MetricsBook;
   readonly signUpGate: SignUpGate;
@@ -42,7 +42,7 @@ export interface DoorParts {
   readonly draining: AbortSignal;
 }
 
-export interface DoorDeps {
+export interface HttpServiceDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -56,26 +56,26 @@ export function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "
 }
 
 /** Builds the HTTP door with all its routes; `listen` opens it. */
-export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
+export function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http {
   const { config, policy, engine, book, signUpGate, draining } = parts;
-  const { store, secrets } = parts.vault;
+  const { store, secrets } = parts.encryptedStore;
   const { accounts } = store;
-  const { pauseDesk, isStopped } = engine;
+  const { pauseService, isStopped } = engine;
   const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock: deps.clock });
   return createHttp({
     ...deps,
-    desk: engine.desk,
+    actionService: engine.actionService,
     pauseOf: engine.pauseOf,
-    pauseDesk,
+    pauseService,
     isStopped,
     signUpGate,
-    auditDesk: createAuditDesk(store.audit, deps.clock),
+    auditService: createAuditService(store.audit, deps.clock),
     feed: engine.feed,
-    overviewDesk: engine.overview,
+    overviewService: engine.overview,
     authenticate,
     secrets,
-    keyDesk: createKeyDesk({ ...deps, accounts, secrets, pauseDesk, signUpGate, forget: authenticate.forget }),
-    peopleDesk: peopleDeskOf(parts, deps),
+    keyService: createKeyService({ ...deps, accounts, secrets, pauseService, signUpGate, forget: authenticate.forget }),
+    peopleService: peopleServiceOf(parts, deps),
     readAccount: createReadAccount(store.people),
     targets: createTargets(policy),
     guides: GUIDES,
@@ -94,7 +94,7 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
       mcpSessionsPerAccount: config.mcpSessionsPerAccount,
     },
     draining,
-    signingDesk: createSigningDesk({ ...deps, ...store, ...engine, secrets }),
+    signingService: createSigningService({ ...deps, ...store, ...engine, secrets }),
     callbackHosts: createCallbackHostService({ ...deps, ...store }),
     approvalLinks: config.approvalLinks,
     followLink: createFollowLink({ ...deps, ...store, ...engine, secrets }),
@@ -108,10 +108,10 @@ export function createDoors(parts: DoorParts, deps: DoorDeps): Http {
   });
 }
 
-function peopleDeskOf({ signUpGate, vault }: DoorParts, deps: DoorDeps) {
-  const { store, secrets } = vault;
+function peopleServiceOf({ signUpGate, encryptedStore }: HttpServiceParts, deps: HttpServiceDeps) {
+  const { store, secrets } = encryptedStore;
   const { people, audit } = store;
-  return createPeopleDesk({
+  return createPeopleService({
     ...deps,
     people,
     audit,

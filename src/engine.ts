@@ -1,10 +1,10 @@
 import { createLinksOf } from "./actions/approval-links.ts";
-import { createOwe } from "./actions/owe.ts";
+import { createEnqueue } from "./actions/owe.ts";
 import { createRecipients } from "./actions/recipients.ts";
-import { createActionDesk } from "./actions/desk.ts";
+import { createActionService } from "./actions/desk.ts";
 import { createContextOf } from "./actions/held.ts";
 import { PausedSet } from "./actions/paused.ts";
-import { createPauseDesk } from "./actions/pauses.ts";
+import { createPauseService } from "./actions/pauses.ts";
 import { createOpenSecret } from "./accounts/open-secret.ts";
 import { createRootSecretOf } from "./accounts/root-secret.ts";
 import { createSigningSecrets } from "./accounts/signing-secrets.ts";
@@ -79,30 +79,36 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const openSecret = createOpenSecret(parts);
   const rootSecretOf = createRootSecretOf(store.accounts, openSecret);
   const signingSecrets = createSigningSecrets({ ...store, rootSecretOf, openSecret, secrets });
-  const owe = createOwe({ ids: parts.ids, receiptUrl });
+  const enqueue = createEnqueue({ ids: parts.ids, receiptUrl });
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "calls");
   const hashOf = (text: string) => secrets.hash(text);
   const { actions, outbox, pauses, rejections } = store;
   const sending = { signedHeaders, attemptTimeoutMs: settings.attemptTimeoutMs, userAgent: `Outgate/${VERSION}` };
   const kept = new KeptResults(parts.clock);
   const recipients = createRecipients({ ...store, approvers: settings.approvers });
-  const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, rejections, bus, owe, kept };
-  const contextOf = createContextOf(deps);
+  const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, rejections, bus, enqueue, kept };
+  const historyOf = createContextOf(deps);
 
   const paused = new PausedSet(pauses);
   const loop = createActionLoop(settings, { ...deps, isPaused: paused.stops });
   const isStopped = ({ accountId }: LaneName) => paused.isStopped(accountId);
-  const queues = { ...deps, contextOf, signingSecrets, receiptPath, isPaused: isStopped };
+  const queues = { ...deps, historyOf, signingSecrets, receiptPath, isPaused: isStopped };
   const { callbacks, mails } = createOutboxes(settings, queues);
   const overview = createOverview(deps);
-  const desk = createActionDesk({ ...deps, pauses, dispatcher: loop });
+  const actionService = createActionService({ ...deps, pauses, dispatcher: loop });
   const pauseChanged = (accountId: string) => {
     for (const queue of [loop, callbacks, mails]) queue.pauseChanged(accountId);
   };
-  const pauseDesk = createPauseDesk({ ...parts, pauses, paused, cancel: desk.cancel, dispatcher: { pauseChanged } });
+  const pauseService = createPauseService({
+    ...parts,
+    pauses,
+    paused,
+    cancel: actionService.cancel,
+    dispatcher: { pauseChanged },
+  });
   return {
-    desk,
-    pauseDesk,
+    actionService,
+    pauseService,
     pauseOf: paused.of,
     pausedSet: paused,
     isStopped: paused.isStopped,
@@ -111,15 +117,15 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     loop,
     kept,
     bus,
-    owe,
+    enqueue,
     signingSecrets,
     recipients,
-    contextOf,
+    historyOf,
     receiptUrl,
     receiptPath,
     /** Which kinds of delivery claim nothing because the store is away. */
     paused: () => ({ actions: loop.isPaused, callbacks: callbacks.isPaused, mails: mails.isPaused }),
-    ...lifecycleOf({ overview, loops: [loop, callbacks, mails], kept, paused, pauseDesk }),
+    ...lifecycleOf({ overview, loops: [loop, callbacks, mails], kept, paused, pauseService }),
   };
 }
 
@@ -128,10 +134,10 @@ interface Running {
   readonly loops: readonly Pick<ActionLoop, "start" | "drain">[];
   readonly kept: KeptResults;
   readonly paused: PausedSet;
-  readonly pauseDesk: ReturnType<typeof createPauseDesk>;
+  readonly pauseService: ReturnType<typeof createPauseService>;
 }
 
-function lifecycleOf({ overview, loops, kept, paused, pauseDesk }: Running) {
+function lifecycleOf({ overview, loops, kept, paused, pauseService }: Running) {
   return {
     /** Ends what a dead process left behind, then begins to deliver. */
     async start(): Promise<void> {
@@ -142,7 +148,7 @@ function lifecycleOf({ overview, loops, kept, paused, pauseDesk }: Running) {
     },
     /** Claims nothing more and lets what is in flight end, for so long at most. */
     async drain(limitMs: number): Promise<void> {
-      await Promise.all([...loops.map((loop) => loop.drain(limitMs)), overview.stop(), pauseDesk.stop()]);
+      await Promise.all([...loops.map((loop) => loop.drain(limitMs)), overview.stop(), pauseService.stop()]);
       kept.close();
     },
   };

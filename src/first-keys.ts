@@ -8,7 +8,7 @@ import { welcome } from "./welcome.ts";
 
 const OWNER_ONLY = 0o600;
 
-export interface Speaker {
+export interface TextOutput {
   /** Whether all of it was written. */
   readonly say: (text: string) => boolean;
   /** What is said is kept and sent on by whatever runs the service, so no key may be in it. */
@@ -19,7 +19,7 @@ export interface Speaker {
  * Shows the first keys: prints them, or writes them to a file where what is printed is logged. False: nobody can have seen
  * them, and the next start has to show them again.
  */
-export function showFirstKeys(config: Config, keys: FirstKeys, { say, isLogged }: Speaker): boolean {
+export function showFirstKeys(config: Config, keys: FirstKeys, { say, isLogged }: TextOutput): boolean {
   if (!isLogged) return say(welcome(config, keys));
   const file = firstKeysFileOf(config.database);
   try {

@@ -6,11 +6,11 @@ import type { Clock } from "./ports/clock.ts";
 import type { Log } from "./ports/log.ts";
 import type { Metrics } from "./ports/metrics.ts";
 import type { Store } from "./ports/store.ts";
-import type { Bell } from "./schedule/bells.ts";
+import type { Job } from "./schedule/bells.ts";
 
 export interface HousekeepingParts {
   readonly store: Store;
-  readonly engine: Pick<Engine, "bus" | "owe" | "pauseDesk">;
+  readonly engine: Pick<Engine, "bus" | "enqueue" | "pauseService">;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly log: Log;
@@ -22,40 +22,40 @@ const DAY_MS = 86_400_000;
 export function housekeeping(
   { approvalTtlHours, retentionDays }: Pick<Config, "approvalTtlHours" | "retentionDays">,
   { store, engine, ...parts }: HousekeepingParts,
-): readonly Bell[] {
+): readonly Job[] {
   const { actions, people, upkeep, audit, pauses, rejections } = store;
   const deps = { ...parts, ...engine, actions, upkeep };
-  const bells = [
+  const jobs = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
-    { name: "pauses", pattern: "* * * * *", ring: () => engine.pauseDesk.keepUp() },
+    { name: "pauses", pattern: "* * * * *", run: () => engine.pauseService.keepUp() },
     inSteps("rejections whose 24 h are over", "27 * * * *", (now) => rejections.prune(now)),
     inSteps("sessions and links that ran out", "37 * * * *", (now) => people.prune(now)),
   ];
   if (approvalTtlHours !== null) {
-    const ring = createExpire(deps, approvalTtlHours);
-    bells.push({ name: "approvals that nobody decided", pattern: "*/5 * * * *", ring });
+    const run = createExpire(deps, approvalTtlHours);
+    jobs.push({ name: "approvals that nobody decided", pattern: "*/5 * * * *", run });
   }
   if (retentionDays !== null) {
-    bells.push({
+    jobs.push({
       name: "finished actions that are too old",
       pattern: "47 * * * *",
-      ring: createPrune(deps, retentionDays),
+      run: createPrune(deps, retentionDays),
     });
     const keptSince = (now: Date) => new Date(now.getTime() - retentionDays * DAY_MS);
-    bells.push(
+    jobs.push(
       inSteps("entries of the audit log that are too old", "52 * * * *", (now) => audit.prune(keptSince(now))),
       inSteps("pauses that ended too long ago", "57 * * * *", (now) => pauses.prune(keptSince(now))),
     );
   }
-  return bells;
+  return jobs;
 }
 
 /** A bell of a step that is done again as long as it says that there is more. */
-function inSteps(name: string, pattern: string, step: (now: Date) => Promise<boolean>): Bell {
+function inSteps(name: string, pattern: string, step: (now: Date) => Promise<boolean>): Job {
   return {
     name,
     pattern,
-    async ring(now, stop) {
+    async run(now, stop) {
       while (!stop.aborted && (await step(now)));
     },
   };

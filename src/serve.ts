@@ -4,7 +4,7 @@ import { type App, startApp } from "./app.ts";
 import { systemClock } from "./clock.ts";
 import { type Config, readConfig } from "./config.ts";
 import { DRAIN_MS_MAX } from "./domain/limits.ts";
-import { leftFirstKeys, showFirstKeys, type Speaker } from "./first-keys.ts";
+import { leftFirstKeys, showFirstKeys, type TextOutput } from "./first-keys.ts";
 import { systemIds } from "./ids.ts";
 import { createLog, type LineLog, writerTo } from "./log.ts";
 import { StoreLost } from "./ports/store.ts";
@@ -44,7 +44,7 @@ export async function serve(
   process.umask(0o077);
   const say = writerTo(speaksTo);
   const refuse = (error: unknown) => refuseToStart(error, advice);
-  const config = settings(env, refuse);
+  const config = configIn(env, refuse);
   const log = createLog(say, systemClock, config.logLevel);
   const onFatal = (cause: unknown) => {
     if (cause instanceof StoreLost) {
@@ -65,7 +65,7 @@ export async function serve(
   return { app, stop };
 }
 
-interface Greeting extends Speaker, Pick<ServeOptions, "insteadOfKeys"> {}
+interface Greeting extends TextOutput, Pick<ServeOptions, "insteadOfKeys"> {}
 
 /** Keys that were not shown are kept, and shown by the next start that may. */
 async function greet(app: App, keys: FirstKeys, { insteadOfKeys, ...speaker }: Greeting): Promise<void> {
@@ -83,7 +83,7 @@ function isLogged(env: Readonly<Record<string, string | undefined>>, fd: 1 | 2):
   return env["NODE_ENV"] === "production" && !isatty(fd);
 }
 
-function settings(env: Readonly<Record<string, string | undefined>>, refuse: (error: unknown) => never): Config {
+function configIn(env: Readonly<Record<string, string | undefined>>, refuse: (error: unknown) => never): Config {
   try {
     return readConfig(env);
   } catch (error) {

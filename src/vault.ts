@@ -10,13 +10,13 @@ import { keyFileOf, loadMasterKey } from "./secrets/key-file.ts";
 import { createSecrets } from "./secrets/secrets.ts";
 
 /** The store and what opens its sealed texts: one is worth nothing without the other. */
-export interface Vault {
+export interface EncryptedStore {
   readonly store: Store;
   readonly secrets: Secrets;
   readonly warnings: readonly string[];
 }
 
-export interface VaultDeps {
+export interface EncryptedStoreDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly onFatal: (cause: unknown) => void;
@@ -28,7 +28,10 @@ export interface VaultDeps {
  * Opens the store under its master key. Throws a sentence for the operator when the key is missing, broken or another
  * one than the store was made with; nothing is written in that case.
  */
-export async function openVault({ database, secretKey }: Config, deps: VaultDeps): Promise<Vault> {
+export async function openEncryptedStore(
+  { database, secretKey }: Config,
+  deps: EncryptedStoreDeps,
+): Promise<EncryptedStore> {
   const { clock, ids, onFatal, onWait } = deps;
   const { url, authToken } = addressOf(database);
   const random = (count: number) => ids.bytes(count);

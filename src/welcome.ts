@@ -35,7 +35,7 @@ tells how to add it to others:
  * The same where an agent has started the service, and keeps what it prints: no key and no link is among it, or the agent
  * would have its person's.
  */
-export function welcomeBeside({ baseUrl }: Pick<Config, "baseUrl">): string {
+export function firstStartNotice({ baseUrl }: Pick<Config, "baseUrl">): string {
   return `
 Outgate listens on ${baseUrl} and serves the agent on standard input. To decide in a browser run \`outgate welcome-link\`
 in the same folder; \`outgate new-owner-key\` makes a key for you. Neither is for the agent.

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createSigningDesk } from "../src/accounts/signing-desk.ts";
+import { createSigningService } from "../src/accounts/signing-desk.ts";
 import { createLinksOf } from "../src/actions/approval-links.ts";
 import { readConfig } from "../src/config.ts";
 import { systemIds } from "../src/ids.ts";
@@ -21,10 +21,10 @@ export interface Sight {
 }
 
 /** Fills a database with so many held actions with headers, one without, and a rotation of signing secrets. */
-export async function fillHouse(folder: string, actions: number, env: Env = {}): Promise<Sight> {
+export async function fillDatabase(folder: string, actions: number, env: Env = {}): Promise<Sight> {
   await using engine = await openEngine({ folder, env, starts: false });
-  const desk = deskOf(engine);
-  for (const origin of [ORIGINS[0] ?? "", null]) await desk.rotate(engine.owner, origin);
+  const actionService = serviceOf(engine);
+  for (const origin of [ORIGINS[0] ?? "", null]) await actionService.rotate(engine.owner, origin);
   await engine.create({ approve: true });
   const created = Array.from({ length: actions }, (_, n) =>
     engine.create({ approve: true, headers: { "X-N": `canary-${n}`, "X-Long": "x".repeat((n % 40) ** 2) } }),
@@ -34,28 +34,28 @@ export async function fillHouse(folder: string, actions: number, env: Env = {}):
 }
 
 /** The same things as a later start sees them. Throws what stops the start. */
-export async function seeHouse(folder: string, env: Env = {}): Promise<Sight> {
+export async function readThroughKey(folder: string, env: Env = {}): Promise<Sight> {
   await using engine = await openEngine({ folder, env, starts: false });
   return await sight(engine);
 }
 
 /** Runs the change of the key as its command does. */
-export function rotateHouse(folder: string, options: Partial<RotateKeyOptions> = {}, env: Env = {}) {
+export function rotateKeyOf(folder: string, options: Partial<RotateKeyOptions> = {}, env: Env = {}) {
   const config = readConfig({ DATABASE_URL: `file:${folder}/outgate.db`, ...env });
   const deps = { clock: { now: () => NOON }, ids: systemIds, onFatal: () => {} };
   return rotateKey(config, { newKey: null, newLinks: false, ...options }, deps);
 }
 
 /** All bytes of the database and its log. */
-export function bytesOfHouse(folder: string): string {
+export function bytesOfDatabase(folder: string): string {
   const files = readdirSync(folder).filter((name) => /\.db(-wal|-shm)?$/.test(name));
   return files.map((name) => readFileSync(join(folder, name), "latin1")).join("\n");
 }
 
 type Engine = Awaited<ReturnType<typeof openEngine>>;
 
-const deskOf = ({ store, signingSecrets, secrets, clock }: Engine) =>
-  createSigningDesk({ ...store, signingSecrets, secrets, clock, ids: systemIds });
+const serviceOf = ({ store, signingSecrets, secrets, clock }: Engine) =>
+  createSigningService({ ...store, signingSecrets, secrets, clock, ids: systemIds });
 
 async function sight(engine: Engine): Promise<Sight> {
   const { store, secrets, owner, clock } = engine;
@@ -65,7 +65,7 @@ async function sight(engine: Engine): Promise<Sight> {
   const made = await Promise.all(some.map((action) => linksOf(action, clock.now())));
   return {
     headers: actions.map(({ headers }) => headers?.["X-N"] ?? "none"),
-    signing: await Promise.all(ORIGINS.map((origin) => deskOf(engine).read(owner, origin))),
+    signing: await Promise.all(ORIGINS.map((origin) => serviceOf(engine).read(owner, origin))),
     receipts: some.map(({ id }) => engine.receiptUrl(id)),
     links: made.flatMap(({ approve, reject }) => [approve, reject]),
   };

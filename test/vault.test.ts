@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../db/libsql/file.ts";
-import { fillHouse, seeHouse } from "./key-house.ts";
+import { fillDatabase, readThroughKey } from "./key-house.ts";
 import { temporaryFolder } from "./support/store.ts";
 
 const pathIn = (folder: string) => join(folder, "outgate.db");
@@ -65,10 +65,10 @@ const DAMAGES: readonly (readonly [what: string, damage: (folder: string) => unk
 describe("a start that can't read or unseal what is there", () => {
   test.each(DAMAGES)("is refused with a sentence and writes nothing: %s", async (_what, damage, sentence) => {
     await using folder = await temporaryFolder();
-    await fillHouse(folder.path, 300);
+    await fillDatabase(folder.path, 300);
     await damage(folder.path);
     const before = contents(folder.path);
-    const refused = await seeHouse(folder.path).then(String, (error: unknown) => error);
+    const refused = await readThroughKey(folder.path).then(String, (error: unknown) => error);
     expect(refused).toBeInstanceOf(Error);
     expect(refused instanceof Error ? refused.message : "").toMatch(sentence);
     expect(contents(folder.path)).toEqual(before);
@@ -76,22 +76,22 @@ describe("a start that can't read or unseal what is there", () => {
 
   test("opens again when the key or a backup is put back", async () => {
     await using folder = await temporaryFolder();
-    const whole = await fillHouse(folder.path, 300);
+    const whole = await fillDatabase(folder.path, 300);
     const backup = contents(folder.path);
     for (const [what, damage] of DAMAGES) {
       await damage(folder.path);
-      expect(await seeHouse(folder.path).then(() => what, String)).not.toBe(what);
+      expect(await readThroughKey(folder.path).then(() => what, String)).not.toBe(what);
       for (const [name, text] of Object.entries(backup)) writeFileSync(join(folder.path, name), text, "latin1");
       for (const suffix of ["-wal", "-shm"]) rmSync(pathIn(folder.path) + suffix, { force: true });
-      expect(await seeHouse(folder.path)).toEqual(whole);
+      expect(await readThroughKey(folder.path)).toEqual(whole);
     }
   });
 
   test("is refused by a setting that is another key, and the key file is not looked at", async () => {
     await using folder = await temporaryFolder();
-    const whole = await fillHouse(folder.path, 2);
-    const refused = await seeHouse(folder.path, { SECRET_KEY: newKey() }).then(String, String);
+    const whole = await fillDatabase(folder.path, 2);
+    const refused = await readThroughKey(folder.path, { SECRET_KEY: newKey() }).then(String, String);
     expect(refused).toContain("Set SECRET_KEY to that key, or put its key file back.");
-    expect(await seeHouse(folder.path)).toEqual(whole);
+    expect(await readThroughKey(folder.path)).toEqual(whole);
   });
 });

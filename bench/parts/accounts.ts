@@ -2,7 +2,7 @@ import { keyRow } from "../../src/accounts/key-row.ts";
 import { systemClock } from "../../src/clock.ts";
 import { readConfig } from "../../src/config.ts";
 import { systemIds } from "../../src/ids.ts";
-import { openVault } from "../../src/vault.ts";
+import { openEncryptedStore } from "../../src/vault.ts";
 
 /** Makes an account with an owner key for each of the keys, in a folder that no service runs on yet. */
 export async function addAccounts(folder: string, keys: readonly string[]): Promise<void> {
@@ -11,7 +11,7 @@ export async function addAccounts(folder: string, keys: readonly string[]): Prom
     throw cause;
   };
   const config = readConfig({ DATABASE_URL: `file:${folder}/outgate.db` });
-  const { store, secrets } = await openVault(config, { clock: systemClock, ids, onFatal });
+  const { store, secrets } = await openEncryptedStore(config, { clock: systemClock, ids, onFatal });
   for (const key of keys) {
     const now = systemClock.now();
     const id = ids.account();

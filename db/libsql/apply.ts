@@ -3,8 +3,8 @@ import type { Change } from "../../src/domain/change.ts";
 import { type ChangeWrite, RowRefused } from "../../src/ports/store.ts";
 import { auditChange } from "./audit.ts";
 import { isConstraint } from "./fault.ts";
-import { all, either, type Guard } from "./guard.ts";
-import type { Hands } from "./hands.ts";
+import { allOf, eitherOf, type Guard } from "./guard.ts";
+import type { StoreContext } from "./hands.ts";
 import { free, heldBy, type KeyOf, take } from "./keys.ts";
 import { mayAsk, noteRows } from "./rejections.ts";
 import { RESULT_COLUMNS, resultValues, STATE_COLUMNS, stateValues } from "./rows.ts";
@@ -20,8 +20,8 @@ const UPDATE_ALL = textOnce(
 );
 
 /** Writes a change with its side rows if the action still has the revision that it was decided on; tells whether. */
-export async function applyChange(hands: Hands, write: ChangeWrite): Promise<boolean> {
-  return isWritten(hands, write.change, statements(write));
+export async function applyChange(db: StoreContext, write: ChangeWrite): Promise<boolean> {
+  return isWritten(db, write.change, statements(write));
 }
 
 const NEWEST_TOLD = `SELECT max(revision) AS revision FROM timeline
@@ -34,23 +34,23 @@ const FORCE = `UPDATE actions SET ${set([...STATE, ...RESULT_COLUMNS, "retries"]
  * Writes the whole state over a row whose own can't be relied on: a revision that was set back would be told of twice, one
  * that is no number can't be named. The new one is behind all that the timeline has.
  */
-export async function forceChange(hands: Hands, { change, at, outbox, audit }: ChangeWrite): Promise<boolean> {
-  const { before, happenings } = change;
-  const [newest] = await hands.sql.read({ sql: NEWEST_TOLD, args: [before.id] });
+export async function forceChange(db: StoreContext, { change, at, outbox, audit }: ChangeWrite): Promise<boolean> {
+  const { before, events } = change;
+  const [newest] = await db.sql.read({ sql: NEWEST_TOLD, args: [before.id] });
   const revision = Math.max(before.revision, Number(newest?.["revision"] ?? 0)) + 1;
   const after = { ...change.after, revision };
   const values = [...stateValues(after), at.getTime(), ...resultValues(after.result), after.retries];
   const forced = { sql: FORCE, args: [...values, before.id, before.status, before.revision] };
-  const side = [...sideRows({ after, at, happenings, outbox }), ...auditChange(audit)];
-  const isForced = await isWritten(hands, { before, after }, [forced, ...side]);
-  if (isForced) hands.refused.delete(before.id);
+  const side = [...sideRows({ after, at, events, outbox }), ...auditChange(audit)];
+  const isForced = await isWritten(db, { before, after }, [forced, ...side]);
+  if (isForced) db.refused.delete(before.id);
   return isForced;
 }
 
 /** Known by what it tells and when: a row of the timeline that only this change can have written. */
-export async function isApplied({ sql }: Pick<Hands, "sql">, { change, at }: ChangeWrite): Promise<boolean> {
-  const { before, happenings } = change;
-  const [first] = happenings;
+export async function isApplied({ sql }: Pick<StoreContext, "sql">, { change, at }: ChangeWrite): Promise<boolean> {
+  const { before, events } = change;
+  const [first] = events;
   if (first === undefined) return false;
   const { type, ...detail } = first;
   const rows = await sql.read({
@@ -61,7 +61,7 @@ export async function isApplied({ sql }: Pick<Hands, "sql">, { change, at }: Cha
 }
 
 async function isWritten(
-  { writer, recent, refused, heldCounts }: Hands,
+  { writer, recent, refused, heldCounts }: StoreContext,
   { before, after }: Pick<Change, "before" | "after">,
   texts: readonly Statement[],
 ): Promise<boolean> {
@@ -79,12 +79,12 @@ async function isWritten(
 }
 
 function statements({ change, at, outbox, audit, note }: ChangeWrite): readonly Statement[] {
-  const { before, after, happenings } = change;
-  const side = [...sideRows({ after, at, happenings, outbox }), ...auditChange(audit), ...noteRows(after, note, at)];
+  const { before, after, events } = change;
+  const side = [...sideRows({ after, at, events, outbox }), ...auditChange(audit), ...noteRows(after, note, at)];
   const isAllowed = mayAsk(after, note, at);
   const key = retakenKey(before, after);
   if (key === null) return [update(change, at, isAllowed), ...side];
-  const isOurs = all([isAllowed, either(free(key, at), heldBy(key, before.id))]);
+  const isOurs = allOf([isAllowed, eitherOf(free(key, at), heldBy(key, before.id))]);
   return [update(change, at, isOurs), take(key, before), ...side];
 }
 

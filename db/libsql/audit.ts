@@ -2,7 +2,7 @@ import type { AuditDetail, AuditEntry } from "../../src/domain/audit.ts";
 import { AUDIT_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
 import type { AuditQuery, AuditRow, AuditStore } from "../../src/ports/audit.ts";
 import { ALWAYS, CHANGED, type Guard } from "./guard.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 import type { Row, SqlValue, Statement } from "./sql.ts";
 
 const INSERT = "INSERT INTO audit (at, account_id, actor, kind, subject, client, detail) SELECT ?, ?, ?, ?, ?, ?, ?";
@@ -13,7 +13,7 @@ const PRUNE = `DELETE FROM audit WHERE seq < (SELECT min(seq) FROM audit) + ? AN
   AND at <= ?`;
 
 /** The log itself. Nothing in the product changes a row of it, and nothing but `prune` deletes one. */
-export function createAuditStore({ sql, writer }: Pick<Hands, "sql" | "writer">): AuditStore {
+export function createAuditStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): AuditStore {
   return {
     async record(entry) {
       await writer.write([auditRow(entry, ALWAYS)]);

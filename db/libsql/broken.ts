@@ -1,7 +1,7 @@
 import type { Action } from "../../src/domain/action.ts";
 import type { Notification } from "../../src/domain/notification.ts";
-import type { OwedKind } from "../../src/domain/owed.ts";
-import type { Hands } from "./hands.ts";
+import type { NotificationKind } from "../../src/domain/owed.ts";
+import type { StoreContext } from "./hands.ts";
 import { NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
 import { actionOf, REQUEST_COLUMNS, RESULT_COLUMNS, STATE_COLUMNS } from "./rows.ts";
 import type { Row, Sql } from "./sql.ts";
@@ -57,7 +57,7 @@ const OWED_COLUMNS = NOTIFICATION_COLUMNS.split(", ").map(readable).join(", ");
 
 /** See `Queue.broken`. */
 export async function findBroken(
-  { sql, writer, seal, refused }: Hands,
+  { sql, writer, seal, refused }: StoreContext,
   limit: number,
   after: string,
 ): Promise<readonly Action[]> {
@@ -76,9 +76,9 @@ export async function findBroken(
 }
 
 /** See `Queue.broken`. What is of no kind that there is belongs to the callbacks: else it would be nobody's. */
-export async function findBrokenOwed(
-  { sql, writer }: Pick<Hands, "sql" | "writer">,
-  kind: OwedKind,
+export async function findBrokenNotifications(
+  { sql, writer }: Pick<StoreContext, "sql" | "writer">,
+  kind: NotificationKind,
   { limit, after }: Page,
 ): Promise<readonly Notification[]> {
   const isIts = kind === "mail" ? "kind = 'mail'" : "kind <> 'mail'";
@@ -106,7 +106,7 @@ function isNameless(row: Row): boolean {
 }
 
 /** Of those that the database refused to write, the ones that are not final by now. */
-async function findRefused({ sql, refused }: Pick<Hands, "sql" | "refused">, { limit, after }: Page) {
+async function findRefused({ sql, refused }: Pick<StoreContext, "sql" | "refused">, { limit, after }: Page) {
   const ids = refused.after(after, limit);
   if (ids.length === 0) return [];
   const places = ids.map(() => "?").join(", ");

@@ -1,6 +1,6 @@
 import { CALLBACK_HOSTS_MAX } from "../../src/domain/limits.ts";
 import type { CallbackHostStore } from "../../src/ports/callback-hosts.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 
 const LIST = "SELECT host, created_at FROM callback_hosts WHERE account_id = ? ORDER BY host";
 /** The count is in the statement that adds, so that however many race, none is too many. */
@@ -9,7 +9,7 @@ const ADD = `INSERT OR IGNORE INTO callback_hosts (account_id, host, created_at)
 const HAS = "SELECT 1 FROM callback_hosts WHERE account_id = ? AND host = ?";
 const REMOVE = "DELETE FROM callback_hosts WHERE account_id = ? AND host = ?";
 
-export function createCallbackHostStore({ sql, writer }: Pick<Hands, "sql" | "writer">): CallbackHostStore {
+export function createCallbackHostStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): CallbackHostStore {
   return {
     async list(accountId) {
       const rows = await sql.read({ sql: LIST, args: [accountId] });

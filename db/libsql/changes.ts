@@ -9,11 +9,11 @@ import { pastOf } from "../../src/domain/past.ts";
 import type { TimelineEntry } from "../../src/domain/timeline.ts";
 import type { ChangePage, ToldChange } from "../../src/ports/store.ts";
 import { BYTES, findAction } from "./find.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 import { timelineEntryOf } from "./rows.ts";
 import type { Row, Sql } from "./sql.ts";
 
-type Reader = Pick<Hands, "sql" | "seal">;
+type Reader = Pick<StoreContext, "sql" | "seal">;
 
 /** The row that stands for a change: each change has one of these, and what else it tells comes right behind it. */
 const CHANGES = "('created', 'started', 'not_started', 'approved', 'rejected', 'cancelled', 'retried', 'attempt')";
@@ -96,7 +96,7 @@ async function toldChange(sql: Sql, action: Action, { row, runs }: Place): Promi
   const { seq, at, run } = entry;
   if (Number(row["revision"]) === action.revision) return { seq, at, action };
   const key = `${action.id} ${run}`;
-  const isFirst = entry.happening.type === "created" || entry.happening.type === "retried";
+  const isFirst = entry.event.type === "created" || entry.event.type === "retried";
   const before = isFirst ? [] : (runs.get(key) ?? (await runBefore(sql, action.id, entry)));
   const entries = [...before, entry];
   runs.set(key, entries);

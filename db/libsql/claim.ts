@@ -3,7 +3,7 @@ import { type Claimed, dispatched } from "../../src/domain/dispatch.ts";
 import type { DueRow } from "../../src/ports/store.ts";
 import { isConstraint } from "./fault.ts";
 import { CHANGED } from "./guard.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 import { pausedWhere } from "./pauses.ts";
 import { actionOf, REQUEST_COLUMNS, STATE_COLUMNS } from "./rows.ts";
 import type { Done, Statement } from "./sql.ts";
@@ -22,20 +22,20 @@ const STARTED = `INSERT INTO timeline (action_id, account_id, at, run, revision,
  * fencing token: only its holder can settle. An action that moved on meanwhile is simply not among those returned, and
  * neither is one that is paused. One that the database refuses takes no other along: each is claimed by itself then.
  */
-export async function claimActions(hands: Hands, due: readonly DueRow[], at: Claimed): Promise<readonly Action[]> {
+export async function claimActions(db: StoreContext, due: readonly DueRow[], at: Claimed): Promise<readonly Action[]> {
   try {
-    return await claimAll(hands, due, at);
+    return await claimAll(db, due, at);
   } catch (error) {
     if (!isConstraint(error)) throw error;
     const [only] = due;
-    if (due.length > 1) return (await Promise.all(due.map((one) => claimActions(hands, [one], at)))).flat();
-    if (only !== undefined) hands.refused.add(only.id);
+    if (due.length > 1) return (await Promise.all(due.map((one) => claimActions(db, [one], at)))).flat();
+    if (only !== undefined) db.refused.add(only.id);
     return [];
   }
 }
 
 async function claimAll(
-  { sql, writer, seal, recent }: Hands,
+  { sql, writer, seal, recent }: StoreContext,
   due: readonly DueRow[],
   at: Claimed,
 ): Promise<readonly Action[]> {
@@ -61,7 +61,11 @@ async function claimAll(
   return due.flatMap((_, n) => won(done[2 * n], known[n]));
 }
 
-async function read({ sql, seal }: Pick<Hands, "sql" | "seal">, id: string, revision: number): Promise<Action | null> {
+async function read(
+  { sql, seal }: Pick<StoreContext, "sql" | "seal">,
+  id: string,
+  revision: number,
+): Promise<Action | null> {
   const [row] = await sql.read({ sql: READ, args: [id, revision] });
   return row === undefined ? null : actionOf(row, seal);
 }

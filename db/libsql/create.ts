@@ -4,8 +4,8 @@ import { DECIDE_TRIES_MAX } from "../../src/domain/limits.ts";
 import { refusalOfAsking } from "../../src/domain/rejections.ts";
 import { type Created, type Creation, StoreUnavailable } from "../../src/ports/store.ts";
 import { holderOf } from "./find.ts";
-import { all } from "./guard.ts";
-import type { Hands } from "./hands.ts";
+import { allOf } from "./guard.ts";
+import type { StoreContext } from "./hands.ts";
 import { bind, free, keysOf, take } from "./keys.ts";
 import { unpaused } from "./pauses.ts";
 import { createRejectionStore, mayAsk, noteRows } from "./rejections.ts";
@@ -25,9 +25,9 @@ const INSERT = textOnce(
  * read its row. An idempotency key whose create matched by `dedupe` is stored in the same commit: its retry finds that
  * action also when it has failed since.
  */
-export async function createAction(hands: Hands, creation: Creation): Promise<Created> {
+export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {
   const { action, claim, note } = creation;
-  const { sql, writer, seal, recent, heldCounts } = hands;
+  const { sql, writer, seal, recent, heldCounts } = db;
   const bound = bind(action, action.createdAt);
   const bindings = bound === null ? [] : [bound];
   let isBound = false;
@@ -53,7 +53,7 @@ export async function createAction(hands: Hands, creation: Creation): Promise<Cr
     }
     if (isInserted === null) return { kind: "too_many_held" };
     if (note !== null && note !== undefined) {
-      const counted = await createRejectionStore(hands).count({ ...action, digest: note.digest }, action.createdAt);
+      const counted = await createRejectionStore(db).count({ ...action, digest: note.digest }, action.createdAt);
       const refusal = refusalOfAsking(counted, note.reason, "forbidden");
       if (refusal !== null) return { kind: "rejected_before", refusal };
     }
@@ -64,11 +64,11 @@ export async function createAction(hands: Hands, creation: Creation): Promise<Cr
 
 /** One that is claimed as it is created is inserted as it is then; its timeline tells of both. */
 function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal): readonly Statement[] {
-  const { action, happenings, outbox, note } = creation;
+  const { action, events, outbox, note } = creation;
   const keys = keysOf(action);
   const isFree = keys.map((key) => free(key, action.createdAt));
   const isAllowed = mayAsk(action, note, action.createdAt);
-  const guard = all([isAllowed, ...isFree, ...(claimed === null ? [] : [unpaused(action)])]);
+  const guard = allOf([isAllowed, ...isFree, ...(claimed === null ? [] : [unpaused(action)])]);
   const insert = {
     sql: INSERT(guard.sql),
     args: [
@@ -78,7 +78,7 @@ function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal
       ...guard.args,
     ],
   };
-  const created = { after: action, at: action.createdAt, happenings, outbox };
+  const created = { after: action, at: action.createdAt, events, outbox };
   const side = claimed === null ? sideRows(created) : claimedSideRows(created, claimed);
   return [insert, ...keys.map((key) => take(key, action)), ...side, ...noteRows(action, note, action.createdAt)];
 }

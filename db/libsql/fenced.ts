@@ -17,7 +17,7 @@ export class FencedSql implements Sql {
   readonly #sql: Sql;
   readonly #lock: ServiceLock;
   readonly #onLost: (cause: StoreLost) => void;
-  readonly #closing = new AbortController();
+  readonly #closeWithAnswer = new AbortController();
   #comingBack: Promise<void> | null = null;
   #isLost = false;
   #renewedMs = performance.now();
@@ -36,7 +36,7 @@ export class FencedSql implements Sql {
     try {
       return await this.#sql.read(statement);
     } catch (error) {
-      if (!isAnswered(error)) this.#leave();
+      if (!isAnswered(error)) this.#release();
       throw error;
     }
   }
@@ -52,13 +52,13 @@ export class FencedSql implements Sql {
         if (fence === this.#lock.fence) this.#lose();
         throw unavailable(error);
       }
-      if (faultOf(error) === "unavailable" && !isAnswered(error)) this.#leave();
+      if (faultOf(error) === "unavailable" && !isAnswered(error)) this.#release();
       throw error;
     }
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
+    this.#closeWithAnswer.abort();
     await Promise.all([this.#beating, this.#comingBack]);
     if (!this.#isLost) await this.#sql.batch([this.#lock.release()]).catch(leaveToItsTime);
     await this.#sql.close();
@@ -76,15 +76,15 @@ export class FencedSql implements Sql {
 
   #refuseWhileAway(): void {
     const isAway = this.#isLost || this.#comingBack !== null;
-    if (isAway || this.#closing.signal.aborted) throw new StoreUnavailable("The database gives no answer.");
+    if (isAway || this.#closeWithAnswer.signal.aborted) throw new StoreUnavailable("The database gives no answer.");
   }
 
-  #leave(): void {
+  #release(): void {
     this.#comingBack ??= this.#comeBack().finally(() => (this.#comingBack = null));
   }
 
   async #comeBack(): Promise<void> {
-    while (!this.#closing.signal.aborted && !this.#isLost) {
+    while (!this.#closeWithAnswer.signal.aborted && !this.#isLost) {
       try {
         await this.#write([this.#lock.raiseFence()]);
         return;
@@ -98,7 +98,7 @@ export class FencedSql implements Sql {
   /** Renews the lock where nothing else has. */
   async #beat(): Promise<void> {
     const { beatMs } = this.#lock;
-    while (!this.#closing.signal.aborted && !this.#isLost) {
+    while (!this.#closeWithAnswer.signal.aborted && !this.#isLost) {
       const dueInMs = this.#renewedMs + beatMs - performance.now();
       if (dueInMs > 0) await this.#rest(dueInMs);
       else if (this.#comingBack !== null) await this.#comingBack;
@@ -107,7 +107,7 @@ export class FencedSql implements Sql {
   }
 
   async #rest(ms: number): Promise<void> {
-    await pause(ms, undefined, { signal: this.#closing.signal, ref: false }).catch(() => {});
+    await pause(ms, undefined, { signal: this.#closeWithAnswer.signal, ref: false }).catch(() => {});
   }
 
   #lose(): void {

@@ -3,12 +3,12 @@ import type { Claimed } from "../../src/domain/dispatch.ts";
 import { RESCUE_BYTES_MAX, SMALL_ROW_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/domain/limits.ts";
 import type { TimelineEntry } from "../../src/domain/timeline.ts";
 import type { DueRow, LaneHead, LaneName } from "../../src/ports/store.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 import { type KeyOf, LIVE, windowStart } from "./keys.ts";
 import { actionOf, shownActionOf, RESULT_COLUMNS, REQUEST_COLUMNS, STATE_COLUMNS, timelineEntryOf } from "./rows.ts";
 import type { Row, Sql } from "./sql.ts";
 
-type Reader = Pick<Hands, "sql" | "seal">;
+type Reader = Pick<StoreContext, "sql" | "seal">;
 
 const COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS, ...RESULT_COLUMNS];
 /** For joins: every column of `actions a`. */
@@ -136,7 +136,7 @@ export function dueRowOf(row: Row, revision: number): DueRow {
   return bytes > SMALL_ROW_BYTES_MAX ? { ...due, largeBytes: bytes } : due;
 }
 
-function first(rows: readonly Row[], seal: Hands["seal"]): Action | null {
+function first(rows: readonly Row[], seal: StoreContext["seal"]): Action | null {
   const [row] = rows;
   return row === undefined ? null : shownActionOf(row, seal);
 }

@@ -16,11 +16,11 @@ export const ALWAYS: Guard = { sql: "1", args: [] };
 export const CHANGED: Guard = { sql: "changes() > 0", args: [] };
 
 /** All of several conditions. */
-export function all(guards: readonly Guard[]): Guard {
+export function allOf(guards: readonly Guard[]): Guard {
   return { sql: guards.map(({ sql }) => sql).join(" AND "), args: guards.flatMap(({ args }) => args) };
 }
 
 /** One of two conditions. */
-export function either(one: Guard, other: Guard): Guard {
+export function eitherOf(one: Guard, other: Guard): Guard {
   return { sql: `(${one.sql} OR ${other.sql})`, args: [...one.args, ...other.args] };
 }

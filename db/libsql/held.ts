@@ -3,7 +3,7 @@ import type { Actor } from "../../src/domain/actor.ts";
 import type { Requester } from "../../src/domain/requester.ts";
 import type { HeldPage } from "../../src/ports/store.ts";
 import { BYTES } from "./find.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 import { actionsOf, pageOf } from "./list.ts";
 import type { Sql } from "./sql.ts";
 
@@ -25,23 +25,23 @@ const HEAD_BY_KEY = `SELECT a.id, a.created_by FROM actions a
  * several keys ask, a page takes of each its oldest, in turns, so that none buries the others.
  */
 export async function findHeld(
-  hands: Pick<Hands, "sql" | "seal">,
+  db: Pick<StoreContext, "sql" | "seal">,
   accountId: string,
   { after, keyId }: { readonly after: string | null; readonly keyId: string | null },
   limit: number,
 ): Promise<HeldPage> {
-  const { sql } = hands;
+  const { sql } = db;
   const from = placeOf(after);
   const keyIds = keyId === null && (after === null || from !== null) ? await holdingKeys(sql, accountId) : [];
   if (from !== null || keyIds.length > 1) {
-    return fairPage(hands, { accountId, keyIds, from: from ?? { turn: 1, id: "" } }, limit);
+    return fairPage(db, { accountId, keyIds, from: from ?? { turn: 1, id: "" } }, limit);
   }
   const found =
     keyId === null
       ? await sql.read({ sql: HELD, args: [accountId, after ?? "", limit + 1] })
       : await sql.read({ sql: HELD_BY_KEY, args: [accountId, keyId, after ?? "", limit + 1] });
   const ids = pageOf(found, limit);
-  const actions = (await actionsOf(hands, ids)).toReversed();
+  const actions = (await actionsOf(db, ids)).toReversed();
   return { actions, after: found.length > ids.length ? (ids.at(-1) ?? null) : null };
 }
 
@@ -92,11 +92,11 @@ interface FairQuery {
 }
 
 async function fairPage(
-  hands: Pick<Hands, "sql" | "seal">,
+  db: Pick<StoreContext, "sql" | "seal">,
   { accountId, keyIds, from }: FairQuery,
   limit: number,
 ): Promise<HeldPage> {
-  const { sql } = hands;
+  const { sql } = db;
   const places: Place[] = [];
   // One more than a page and the next behind it: the first of them may be where the page before has ended.
   for (const keyId of keyIds) {
@@ -116,7 +116,7 @@ async function fairPage(
   const rows = next.map(({ id }) => byId.get(id)).filter((row) => row !== undefined);
   const ids = pageOf(rows, limit);
   const last = next.findLast(({ id }) => id === ids.at(-1));
-  const actions = (await actionsOf(hands, ids)).toReversed();
+  const actions = (await actionsOf(db, ids)).toReversed();
   return { actions, after: last !== undefined && next.length > ids.length ? `${last.turn}.${last.id}` : null };
 }
 

@@ -1,5 +1,5 @@
 import { ASLEEP_HOSTS_MAX, ASLEEP_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
-import type { Asleep, Happened } from "../../src/domain/overview.ts";
+import type { ScheduledRetry, Happened } from "../../src/domain/overview.ts";
 import type { HistoryPage } from "../../src/ports/store.ts";
 import type { Row, Sql } from "./sql.ts";
 
@@ -55,17 +55,17 @@ const ASLEEP = `SELECT host, count(*) AS n, sum(due_at > ?1) AS asleep, min(CASE
   GROUP BY host ORDER BY next_at`;
 
 /** The retries of an account that wait for their time, of as many pending actions as are looked at. */
-export async function findAsleep(sql: Sql, accountId: string, now: Date): Promise<Asleep> {
+export async function findAsleep(sql: Sql, accountId: string, now: Date): Promise<ScheduledRetry> {
   const rows = await sql.read({ sql: ASLEEP, args: [now.getTime(), accountId, ASLEEP_SCAN_ROWS_MAX] });
   const total = (column: string) => rows.reduce((all, row) => all + Number(row[column]), 0);
   const [count, pending] = [total("asleep"), total("n")];
   const isAsleep = (row: Row) => Number(row["asleep"]) > 0 && typeof row["next_at"] === "number";
-  const asleep = rows.filter(isAsleep).slice(0, ASLEEP_HOSTS_MAX);
+  const scheduledRetries = rows.filter(isAsleep).slice(0, ASLEEP_HOSTS_MAX);
   return {
     count,
     due: pending - count,
     isCut: pending === ASLEEP_SCAN_ROWS_MAX,
-    hosts: asleep.map((row) => ({
+    hosts: scheduledRetries.map((row) => ({
       host: String(row["host"]),
       count: Number(row["asleep"]),
       nextAt: new Date(Number(row["next_at"])),

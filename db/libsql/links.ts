@@ -1,12 +1,12 @@
 import type { LinkStore } from "../../src/ports/links.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 
 /** A link that is kept again, since its mail is written again, keeps its time; under another master key it is another. */
 const KEEP = `INSERT INTO approval_links (action_id, run, decision, hash, expires_at) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (action_id, run, decision) DO UPDATE SET hash = excluded.hash RETURNING expires_at`;
 const FIND = "SELECT hash, expires_at FROM approval_links WHERE action_id = ? AND run = ? AND decision = ?";
 
-export function createLinkStore({ sql, writer }: Pick<Hands, "sql" | "writer">): LinkStore {
+export function createLinkStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): LinkStore {
   return {
     async keep(links, expiresAt) {
       const done = await writer.write(

@@ -2,9 +2,9 @@ import type { Action } from "../../src/domain/action.ts";
 import { firstActionId } from "../../src/domain/id.ts";
 import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
 import type { ActionPage, ActionQuery, Counted } from "../../src/ports/store.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 import { ACTION_COLUMNS, BYTES, idsWithin } from "./find.ts";
-import { all, ALWAYS, type Guard } from "./guard.ts";
+import { allOf, ALWAYS, type Guard } from "./guard.ts";
 import { shownActionOf } from "./rows.ts";
 import type { Row, Sql, SqlValue } from "./sql.ts";
 
@@ -14,7 +14,10 @@ import type { Row, Sql, SqlValue } from "./sql.ts";
  * bound says where the next one goes on. So does one that is full before its limit: a hundred actions may hold 100 MB,
  * which held the event loop for a second and took a gigabyte.
  */
-export async function listActions({ sql, seal }: Pick<Hands, "sql" | "seal">, query: ActionQuery): Promise<ActionPage> {
+export async function listActions(
+  { sql, seal }: Pick<StoreContext, "sql" | "seal">,
+  query: ActionQuery,
+): Promise<ActionPage> {
   const scan = scanOf(query);
   const found = await sql.read({
     sql: `SELECT a.id, ${BYTES} AS bytes FROM (${scan.sql}) s CROSS JOIN actions a ON a.id = s.id
@@ -27,7 +30,7 @@ export async function listActions({ sql, seal }: Pick<Hands, "sql" | "seal">, qu
 }
 
 /** How many a list would find: at most `query.limit`, and among the rows that a page looks at. */
-export async function countMatching({ sql }: Pick<Hands, "sql">, query: ActionQuery): Promise<Counted> {
+export async function countMatching({ sql }: Pick<StoreContext, "sql">, query: ActionQuery): Promise<Counted> {
   const scan = scanOf(query);
   const [found] = await sql.read({
     sql: `SELECT count(*) AS count FROM (SELECT 1 FROM (${scan.sql}) s CROSS JOIN actions a ON a.id = s.id
@@ -50,7 +53,7 @@ async function lastLookedAt(sql: Sql, scan: Guard): Promise<string | null> {
 
 /** These actions, newest first. */
 export async function actionsOf(
-  { sql, seal }: Pick<Hands, "sql" | "seal">,
+  { sql, seal }: Pick<StoreContext, "sql" | "seal">,
   ids: readonly string[],
 ): Promise<readonly Action[]> {
   if (ids.length === 0) return [];
@@ -66,7 +69,7 @@ export function pageOf(found: readonly Row[], limit: number, bytesMax = LIST_BYT
 
 /** The ids to look at, newest first, by the index that narrows most; its last argument is the number of rows. */
 function scanOf(query: ActionQuery): Guard {
-  const branches = narrowest(query).map((branch) => all([within(query), branch]));
+  const branches = narrowest(query).map((branch) => allOf([within(query), branch]));
   // Each branch comes in the order of its index, so that SQLite merges them and sorts nothing.
   const sql = branches.map((branch) => `SELECT id FROM actions WHERE ${branch.sql}`).join(" UNION ALL ");
   return {

@@ -1,5 +1,5 @@
 import type { Notification } from "../../src/domain/notification.ts";
-import type { Owed, OwedKind } from "../../src/domain/owed.ts";
+import type { NewNotification, NotificationKind } from "../../src/domain/owed.ts";
 import type { OutboxEntry } from "../../src/ports/store.ts";
 import { Columns } from "./columns.ts";
 import type { Row } from "./sql.ts";
@@ -21,7 +21,7 @@ export const NOTIFICATION_COLUMNS = [
 
 export const ENTRY_COLUMNS = `${NOTIFICATION_COLUMNS}, status, due_at, created_at, last_error`;
 
-const KINDS = ["callback", "mail"] as const satisfies readonly OwedKind[];
+const KINDS = ["callback", "mail"] as const satisfies readonly NotificationKind[];
 const STATUSES = ["pending", "active", "delivered", "given_up", "dropped"] as const;
 
 /** Never throws: a row that somebody altered by hand is a notification that `isAltered`. */
@@ -48,7 +48,7 @@ function read(columns: Columns): Notification {
     accountId: columns.text("account_id"),
     run: columns.count("run", 1),
     // Safe: `side-rows.ts` writes only events of the kind; one that was altered to another text is only shown.
-    owed: { kind, event: columns.text("event"), target: columns.text("target") } as Owed,
+    message: { kind, event: columns.text("event"), target: columns.text("target") } as NewNotification,
     host: columns.text("host"),
     keyId: columns.text("key_id"),
     attempts: columns.count("attempts", 0),

@@ -1,29 +1,29 @@
 import type { Claimed } from "../../src/domain/dispatch.ts";
 import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/domain/limits.ts";
 import type { Notification, NotificationChange } from "../../src/domain/notification.ts";
-import type { OwedKind } from "../../src/domain/owed.ts";
+import type { NotificationKind } from "../../src/domain/owed.ts";
 import type { DueRow, LaneHead, LaneName, OutboxEntry, OutboxStore, Queue } from "../../src/ports/store.ts";
-import { findBrokenOwed } from "./broken.ts";
+import { findBrokenNotifications } from "./broken.ts";
 import { Columns } from "./columns.ts";
 import { CHANGED } from "./guard.ts";
 import { dueRowOf } from "./find.ts";
-import type { Hands } from "./hands.ts";
-import { rescheduleOwed } from "./reschedule.ts";
+import type { StoreContext } from "./hands.ts";
+import { rescheduleNotifications } from "./reschedule.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
 import { creatorIn, millis } from "./rows.ts";
 import type { Sql, Statement } from "./sql.ts";
 import { stoppedWhere } from "./pauses.ts";
-import { countOwed } from "./waiting.ts";
+import { countNotifications } from "./waiting.ts";
 
 /** The callbacks and mails that actions owe. The attempts that a row has had are its fencing token. */
-export function createOutboxStore({ sql, writer }: Pick<Hands, "sql" | "writer">): OutboxStore {
-  const queue = (kind: OwedKind): Queue<Notification> => ({
+export function createOutboxStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): OutboxStore {
+  const queue = (kind: NotificationKind): Queue<Notification> => ({
     lanes: (after, limit) => findLanes(sql, kind, after, limit),
     pending: (lane, limit) => findPending(sql, kind, lane, limit),
     orphans: (leaseBefore, limit, after) => findOrphans(sql, kind, { leaseBefore, limit, after }),
     claimed: (due, at) => findClaimed(sql, kind, due, at),
-    broken: (limit, after) => findBrokenOwed({ sql, writer }, kind, { limit, after }),
-    reschedule: (setBack, limit) => rescheduleOwed(writer, kind, setBack, limit),
+    broken: (limit, after) => findBrokenNotifications({ sql, writer }, kind, { limit, after }),
+    reschedule: (setBack, limit) => rescheduleNotifications(writer, kind, setBack, limit),
     async claim(due, at) {
       const done = await writer.write(due.map((row) => claim(row, at)));
       return done.flatMap(({ rows }) => rows.map(notificationOf));
@@ -54,7 +54,7 @@ export function createOutboxStore({ sql, writer }: Pick<Hands, "sql" | "writer">
       return updated?.changes === 1;
     },
     list: (accountId, before, limit) => listEntries(sql, accountId, before, limit),
-    waiting: () => countOwed(sql),
+    waiting: () => countNotifications(sql),
   };
 }
 
@@ -80,15 +80,15 @@ const TOLD = `INSERT INTO timeline (action_id, account_id, at, run, revision, ty
   FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ? AND ${CHANGED.sql}`;
 
 function settle(change: NotificationChange, at: Date): readonly Statement[] {
-  const { before, status, attempts, dueAt, lastError, happening } = change;
+  const { before, status, attempts, dueAt, lastError, event } = change;
   const { id } = before;
   const leaseMs = millis(before.leaseUntil);
   const update = {
     sql: SETTLE,
     args: [status, millis(dueAt), lastError, id, before.attempts, at.getTime(), attempts, leaseMs],
   };
-  if (happening === null) return [update];
-  const { type: _, ...detail } = happening;
+  if (event === null) return [update];
+  const { type: _, ...detail } = event;
   return [update, { sql: TOLD, args: [at.getTime(), subjectOf(before), JSON.stringify(detail), id] }];
 }
 
@@ -98,12 +98,12 @@ function subjectOf({ id, attempts, leaseUntil }: Notification): string {
 }
 
 /** By the row of the timeline, which only this end can have written; an end that is not told of leaves the row as it is. */
-async function isSettled(sql: Sql, { before, status, happening }: NotificationChange, at: Date): Promise<boolean> {
+async function isSettled(sql: Sql, { before, status, event }: NotificationChange, at: Date): Promise<boolean> {
   const text =
-    happening === null
+    event === null
       ? "SELECT 1 FROM outbox WHERE id = ? AND status = ? AND scheduled_at = ?"
       : "SELECT 1 FROM timeline WHERE action_id = ? AND subject = ? AND at = ?";
-  const args = happening === null ? [before.id, status] : [before.actionId, subjectOf(before)];
+  const args = event === null ? [before.id, status] : [before.actionId, subjectOf(before)];
   return (await sql.read({ sql: text, args: [...args, at.getTime()] })).length > 0;
 }
 
@@ -114,11 +114,11 @@ const FORCE_TOLD = `INSERT INTO timeline (action_id, account_id, at, run, revisi
   SELECT a.id, a.account_id, ?, a.run, a.revision, ?, ?, a.status, ?
   FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ? AND ${CHANGED.sql}`;
 
-function force({ before, status, attempts, lastError, happening }: NotificationChange, at: Date): readonly Statement[] {
+function force({ before, status, attempts, lastError, event }: NotificationChange, at: Date): readonly Statement[] {
   const { id } = before;
   const update = { sql: FORCE, args: [status, at.getTime(), lastError, attempts, id] };
-  if (happening === null) return [update];
-  const { type, ...detail } = happening;
+  if (event === null) return [update];
+  const { type, ...detail } = event;
   const subject = `${id} set aside ${at.getTime()}`;
   return [update, { sql: FORCE_TOLD, args: [at.getTime(), type, subject, JSON.stringify(detail), id] }];
 }
@@ -148,7 +148,7 @@ function permit({ id, attempts, host, accountId }: Notification, at: Date): Stat
 /** The head of each lane, one step of the index a lane. */
 async function findLanes(
   sql: Sql,
-  kind: OwedKind,
+  kind: NotificationKind,
   after: LaneName | null,
   limit: number,
 ): Promise<readonly LaneHead[]> {
@@ -168,7 +168,7 @@ async function findLanes(
   return heads;
 }
 
-async function findPending(sql: Sql, kind: OwedKind, { accountId, host, keyId }: LaneName, limit: number) {
+async function findPending(sql: Sql, kind: NotificationKind, { accountId, host, keyId }: LaneName, limit: number) {
   const rows = await sql.read({
     sql: `SELECT id, attempts, due_at, ifnull(octet_length(payload), 0) AS bytes FROM outbox
       WHERE status = 'pending' AND kind = ? AND account_id = ? AND host = ? AND key_id = ?
@@ -185,7 +185,7 @@ interface OrphanPage {
   readonly after: Notification | null;
 }
 
-async function findOrphans(sql: Sql, kind: OwedKind, { leaseBefore, limit, after }: OrphanPage) {
+async function findOrphans(sql: Sql, kind: NotificationKind, { leaseBefore, limit, after }: OrphanPage) {
   const rows = await sql.read({
     sql: `SELECT ${NOTIFICATION_COLUMNS} FROM outbox
       WHERE status = 'active' AND kind = ? AND (lease_until, id) > (?, ?)
@@ -202,7 +202,7 @@ async function findOrphans(sql: Sql, kind: OwedKind, { leaseBefore, limit, after
   return rows.map(notificationOf);
 }
 
-async function findClaimed(sql: Sql, kind: OwedKind, due: readonly DueRow[], { leaseUntil }: Claimed) {
+async function findClaimed(sql: Sql, kind: NotificationKind, due: readonly DueRow[], { leaseUntil }: Claimed) {
   const places = due.map(() => "(?, ?)").join(", ");
   const rows = await sql.read({
     sql: `SELECT ${NOTIFICATION_COLUMNS} FROM outbox

@@ -7,7 +7,7 @@ import { auditRow } from "./audit.ts";
 import { Columns } from "./columns.ts";
 import { findLanes, findPending } from "./find.ts";
 import { CHANGED, type Guard } from "./guard.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 import type { Row, Sql, Statement } from "./sql.ts";
 
 /** True while the account, an expression, is stopped because it was signed up and nobody has allowed it. */
@@ -47,7 +47,7 @@ const UNLESS_IN_FORCE = `ON CONFLICT (account_id, kind, subject) WHERE ended_at 
 const END = "UPDATE pauses SET ended_at = ?, ended_by = ? WHERE id = ? AND account_id = ? AND ended_at IS NULL";
 const PRUNE_ROWS = 500;
 
-export function createPauseStore({ sql, writer }: Pick<Hands, "sql" | "writer">): PauseStore {
+export function createPauseStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): PauseStore {
   const find = async (accountId: string, id: string) => {
     const text = `SELECT ${COLUMNS} FROM pauses WHERE id = ? AND account_id = ?`;
     const [row] = await sql.read({ sql: text, args: [id, accountId] });

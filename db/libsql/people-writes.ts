@@ -14,9 +14,9 @@ import type { Statement } from "./sql.ts";
  */
 const PERSON = "INSERT INTO people (id, email, email_key, password_hash, created_at) SELECT ?, ?, ?, ?, ?";
 const UNLESS_TAKEN = "ON CONFLICT (email_key) DO NOTHING";
-const SESSION = `INSERT INTO sessions (hash, person_id, account_id, created_at, expires_at, secret_hash)
+const SESSION_ROW = `INSERT INTO sessions (hash, person_id, account_id, created_at, expires_at, secret_hash)
   SELECT ?, ?, ?, ?, ?, ?`;
-const MEMBER = `INSERT INTO members (account_id, person_id, joined_at) SELECT ?, ?, ? WHERE ${CHANGED.sql}`;
+const MEMBER_ROW = `INSERT INTO members (account_id, person_id, joined_at) SELECT ?, ?, ? WHERE ${CHANGED.sql}`;
 const ACCOUNT = `INSERT INTO accounts (id, sealed_root_secret, created_at, allowed_at, allowed_by)
   SELECT ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
 const KEY = `INSERT INTO api_keys (id, account_id, name, role, hold, hash, last4, created_at)
@@ -36,8 +36,8 @@ export function signUp({ account, key, person, session, audit = [], ...rules }: 
       sql: KEY,
       args: [key.id, key.accountId, key.name, key.role, key.hold, key.hash, key.last4, key.createdAt.getTime()],
     },
-    { sql: MEMBER, args: [account.id, person.id, person.createdAt.getTime()] },
-    { sql: `${SESSION} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
+    { sql: MEMBER_ROW, args: [account.id, person.id, person.createdAt.getTime()] },
+    { sql: `${SESSION_ROW} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
     ...audit.flatMap(auditChange),
   ];
 }
@@ -51,7 +51,7 @@ export function addSession(session: SessionRow, passwordHash: string, audit?: Au
   const { personId, hash } = session;
   return [
     {
-      sql: `${SESSION} WHERE EXISTS (SELECT 1 FROM people WHERE id = ? AND password_hash = ?)`,
+      sql: `${SESSION_ROW} WHERE EXISTS (SELECT 1 FROM people WHERE id = ? AND password_hash = ?)`,
       args: [...sessionValues(session), personId, passwordHash],
     },
     ...auditChange(audit),
@@ -101,8 +101,8 @@ export function welcome(
   const { accountId, createdAt } = session;
   return [
     { sql: WELCOMED, args: [...personValues(person), linkHash, createdAt.getTime(), accountId, accountId] },
-    { sql: MEMBER, args: [accountId, person.id, createdAt.getTime()] },
-    { sql: `${SESSION} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
+    { sql: MEMBER_ROW, args: [accountId, person.id, createdAt.getTime()] },
+    { sql: `${SESSION_ROW} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
     { sql: SPEND, args: [linkHash] },
     ...auditChange(audit),
   ];
@@ -121,7 +121,7 @@ export function renewPassword(
   const { personId, createdAt, hash } = session;
   return [
     { sql: RENEWED, args: [passwordHash, personId, linkHash, createdAt.getTime(), personId] },
-    { sql: `${SESSION} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
+    { sql: `${SESSION_ROW} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
     { sql: SPEND, args: [linkHash] },
     ...auditChange(audit),
     { sql: END_OTHERS, args: [personId, hash] },
@@ -144,7 +144,7 @@ export function changePassword(
   const { personId, hash } = session;
   return [
     { sql: CHANGED_PASSWORD, args: [nextHash, personId, passwordHash] },
-    { sql: `${SESSION} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
+    { sql: `${SESSION_ROW} WHERE ${CHANGED.sql}`, args: sessionValues(session) },
     ...auditChange(audit),
     { sql: END_OTHERS, args: [personId, hash] },
     { sql: VOID_RENEWALS, args: [personId, personId, hash] },

@@ -2,7 +2,7 @@ import { firstActionId } from "../../src/domain/id.ts";
 import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
 import type { PruneStep, PruneTimes } from "../../src/ports/upkeep.ts";
 import { BYTES } from "./find.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 import type { Row, Statement } from "./sql.ts";
 
 /** An id may run ahead of its time: of more than some thousand in one millisecond each takes a later one. */
@@ -40,7 +40,7 @@ const SCAN = `SELECT a.id, a.revision, a.account_id, a.dedupe, a.idempotency_key
  * bytes. The walk needs no index by end, which every action would pay for; what is kept costs it a look.
  */
 export async function pruneStep(
-  { sql, writer }: Pick<Hands, "sql" | "writer">,
+  { sql, writer }: Pick<StoreContext, "sql" | "writer">,
   { now, finishedUntil }: PruneTimes,
   after: string,
 ): Promise<PruneStep> {
@@ -92,7 +92,11 @@ const DELETE_EMPTIED = `DELETE FROM timeline WHERE action_id = '' AND seq < (${N
 const EMPTY_NEWEST = `UPDATE timeline SET action_id = '', account_id = '', detail = '{}'
   WHERE seq = (${NEWEST}) AND NOT EXISTS (SELECT 1 FROM actions a WHERE a.id = timeline.action_id)`;
 
-async function deleteAll({ writer }: Pick<Hands, "writer">, doomed: readonly Row[], until: Until): Promise<number> {
+async function deleteAll(
+  { writer }: Pick<StoreContext, "writer">,
+  doomed: readonly Row[],
+  until: Until,
+): Promise<number> {
   const statements = doomed.map((row) => deleteOne(row, until));
   const done = await writer.write([
     { sql: DELETE_EMPTIED, args: [] },

@@ -8,7 +8,7 @@ const BODY_CHARS_MAX = 16_384;
  * Actions that were written a moment ago and will be claimed in the next. A revision never changes what it holds, so an
  * action of the revision that a claim won is that action: there is nothing here that could be out of date.
  */
-export class Recent {
+export class WrittenActions {
   readonly #actions = new Map<string, Action>();
 
   /** Keeps a pending action as it was written, but for its last result: a claim does not show it, and it may be large. */

@@ -3,8 +3,8 @@ import type { Actor } from "../../src/domain/actor.ts";
 import { ASKED_AGAIN_MAX, EARLIER_REJECTIONS_SHOWN_MAX, REJECTIONS_PER_KEY_MAX } from "../../src/domain/limits.ts";
 import { type EarlierRejection, type RejectionNote, rejectionWindowStart } from "../../src/domain/rejections.ts";
 import type { RejectedRequest, RejectionStore } from "../../src/ports/rejections.ts";
-import { all, ALWAYS, CHANGED, either, type Guard } from "./guard.ts";
-import type { Hands } from "./hands.ts";
+import { allOf, ALWAYS, CHANGED, eitherOf, type Guard } from "./guard.ts";
+import type { StoreContext } from "./hands.ts";
 import { timelineEntryOf } from "./rows.ts";
 import type { Row, SqlValue, Statement } from "./sql.ts";
 
@@ -24,7 +24,7 @@ const PRUNE_ROWS = 500;
 const PRUNE = `DELETE FROM rejections WHERE seq IN (SELECT seq FROM rejections WHERE at <= ? ORDER BY at LIMIT ${PRUNE_ROWS})`;
 
 /** What people have rejected within a day. */
-export function createRejectionStore({ sql, writer }: Pick<Hands, "sql" | "writer">): RejectionStore {
+export function createRejectionStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): RejectionStore {
   return {
     async count(request, now) {
       const args = argsOf(request, now);
@@ -64,8 +64,8 @@ export function mayAsk(action: Action, note: RejectionNote | null | undefined, a
   const args = argsOf(request, at);
   const isRoom = { sql: IS_ROOM, args: keyArgsOf(request, at) };
   const isNew = { sql: `NOT EXISTS (${REJECTED})`, args };
-  if (note.reason === null || note.reason.trim() === "") return all([isRoom, isNew]);
-  return all([isRoom, either(isNew, { sql: `(SELECT count(*) FROM (${ASKED})) < ${ASKED_AGAIN_MAX}`, args })]);
+  if (note.reason === null || note.reason.trim() === "") return allOf([isRoom, isNew]);
+  return allOf([isRoom, eitherOf(isNew, { sql: `(SELECT count(*) FROM (${ASKED})) < ${ASKED_AGAIN_MAX}`, args })]);
 }
 
 const INSERT = `INSERT INTO rejections (account_id, key_id, digest, kind, at, action_id, run, actor, reason)
@@ -113,6 +113,6 @@ function earlierOf(row: Row): EarlierRejection {
 
 /** Why a run is asked for, where its beginning tells. */
 function reasonIn(row: Row): string | null {
-  const happening = timelineEntryOf(row)?.happening;
-  return happening?.type === "created" || happening?.type === "retried" ? (happening.reason ?? null) : null;
+  const event = timelineEntryOf(row)?.event;
+  return event?.type === "created" || event?.type === "retried" ? (event.reason ?? null) : null;
 }

@@ -1,5 +1,5 @@
 import { CLOCK_TOLERANCE_MS } from "../../src/domain/limits.ts";
-import type { OwedKind } from "../../src/domain/owed.ts";
+import type { NotificationKind } from "../../src/domain/owed.ts";
 import type { SetBack } from "../../src/ports/store.ts";
 import type { Statement } from "./sql.ts";
 import type { Writer } from "./writer.ts";
@@ -18,7 +18,12 @@ export function rescheduleActions(writer: Writer, setBack: SetBack, limit: numbe
   return written(writer, { sql: ACTIONS, args: argsOf(setBack, limit) });
 }
 
-export function rescheduleOwed(writer: Writer, kind: OwedKind, setBack: SetBack, limit: number): Promise<number> {
+export function rescheduleNotifications(
+  writer: Writer,
+  kind: NotificationKind,
+  setBack: SetBack,
+  limit: number,
+): Promise<number> {
   return written(writer, { sql: OUTBOX, args: [...argsOf(setBack, limit), kind] });
 }
 

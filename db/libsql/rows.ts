@@ -9,7 +9,7 @@ import {
 import type { Actor } from "../../src/domain/actor.ts";
 import type { Creator } from "../../src/domain/creator.ts";
 import { HOLDS, ROLES } from "../../src/domain/roles.ts";
-import type { Happening, HappeningType, TimelineEntry } from "../../src/domain/timeline.ts";
+import type { TimelineEvent, TimelineEventType, TimelineEntry } from "../../src/domain/timeline.ts";
 import type { Secrets } from "../../src/ports/secrets.ts";
 import { Columns } from "./columns.ts";
 import type { Row, SqlValue } from "./sql.ts";
@@ -202,7 +202,7 @@ export function timelineEntryOf(row: Row): TimelineEntry | null {
   const detail = detailOf(columns.text("detail"));
   if (columns.isBroken || detail === null) return null;
   // Safe: what `side-rows.ts` writes beside a type is what that type has.
-  return { seq, at, run, status, happening: { type, ...detail } as Happening };
+  return { seq, at, run, status, event: { type, ...detail } as TimelineEvent };
 }
 
 function detailOf(text: string): object | null {
@@ -216,7 +216,7 @@ function detailOf(text: string): object | null {
 
 const ON_UNKNOWN = ["retry", "stop"] as const satisfies readonly OnUnknown[];
 const SOURCES = ["target", "dispatch"] as const satisfies readonly ErrorSource[];
-const NAMES: Readonly<Record<HappeningType, true>> = {
+const NAMES: Readonly<Record<TimelineEventType, true>> = {
   created: true,
   held: true,
   started: true,
@@ -234,7 +234,7 @@ const NAMES: Readonly<Record<HappeningType, true>> = {
   callback: true,
 };
 // Safe: the keys of a literal whose type has exactly these.
-const HAPPENING_TYPES = Object.keys(NAMES) as HappeningType[];
+const HAPPENING_TYPES = Object.keys(NAMES) as TimelineEventType[];
 
 export function millis(at: Date | null): number | null {
   return at === null ? null : at.getTime();

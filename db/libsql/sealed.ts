@@ -1,5 +1,5 @@
 import type { SealedStore, SealedText } from "../../src/ports/sealed-store.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 
 /** Every column that holds sealed texts, each in a table whose rows are named by `id`; a test finds one that is missing. */
 const SEALED = [
@@ -9,7 +9,7 @@ const SEALED = [
 ] as const;
 
 /** Sealed texts wherever they stand, for a change of the key. */
-export function createSealedStore({ sql, writer }: Pick<Hands, "sql" | "writer">): SealedStore {
+export function createSealedStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): SealedStore {
   return {
     async find(keyId, after, limit) {
       const found: SealedText[] = [];

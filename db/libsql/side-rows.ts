@@ -1,5 +1,5 @@
 import type { Action } from "../../src/domain/action.ts";
-import type { Happening } from "../../src/domain/timeline.ts";
+import type { TimelineEvent } from "../../src/domain/timeline.ts";
 import type { OutboxRow } from "../../src/ports/store.ts";
 import { CHANGED } from "./guard.ts";
 import type { SqlValue, Statement } from "./sql.ts";
@@ -9,22 +9,22 @@ export interface SideRows {
   /** The action as it is after the change. */
   readonly after: Action;
   readonly at: Date;
-  readonly happenings: readonly Happening[];
+  readonly events: readonly TimelineEvent[];
   readonly outbox: readonly OutboxRow[];
 }
 
 /** The statements that must follow, at once, the one that writes the row of the action: they write only where it did. */
-export function sideRows({ after, at, happenings, outbox }: SideRows): readonly Statement[] {
-  const told = timelineRows(happenings.map((happening) => ({ after, at, happening })));
+export function sideRows({ after, at, events, outbox }: SideRows): readonly Statement[] {
+  const told = timelineRows(events.map((event) => ({ after, at, event })));
   return outbox.length === 0 ? told : [...told, ...outbox.map((row) => outboxRow(after, at, row))];
 }
 
 /** The same for an action that is claimed as it is created: its first two changes are one commit. */
 export function claimedSideRows(created: SideRows, claimed: Action): readonly Statement[] {
-  const { after, at, happenings, outbox } = created;
+  const { after, at, events, outbox } = created;
   const told = timelineRows([
-    ...happenings.map((happening) => ({ after, at, happening })),
-    { after: claimed, at: claimed.startedAt ?? at, happening: { type: "started" } },
+    ...events.map((event) => ({ after, at, event })),
+    { after: claimed, at: claimed.startedAt ?? at, event: { type: "started" } },
   ]);
   return [...told, ...outbox.map((row) => outboxRow(after, at, row))];
 }
@@ -32,7 +32,7 @@ export function claimedSideRows(created: SideRows, claimed: Action): readonly St
 interface Told {
   readonly after: Action;
   readonly at: Date;
-  readonly happening: Happening;
+  readonly event: TimelineEvent;
 }
 
 const TIMELINE = "INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)";
@@ -44,7 +44,7 @@ const TWO_ROWS = `${ONE_ROW} UNION ALL ${TIMELINE_ROW}`;
 function timelineRows(told: readonly Told[]): readonly Statement[] {
   if (told.length === 0) return [];
   if (told.length > 2) throw new Error("A change tells two things at most.");
-  const args = told.flatMap(({ after, at, happening: { type, ...detail } }): readonly SqlValue[] => [
+  const args = told.flatMap(({ after, at, event: { type, ...detail } }): readonly SqlValue[] => [
     after.id,
     after.accountId,
     at.getTime(),
@@ -62,7 +62,7 @@ const OUTBOX_ROW = `INSERT INTO outbox
     key_id, status, attempts)
   SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0 WHERE ${CHANGED.sql}`;
 
-function outboxRow(after: Action, at: Date, { id, owed, host, payload }: OutboxRow): Statement {
+function outboxRow(after: Action, at: Date, { id, message, host, payload }: OutboxRow): Statement {
   return {
     sql: OUTBOX_ROW,
     args: [
@@ -71,9 +71,9 @@ function outboxRow(after: Action, at: Date, { id, owed, host, payload }: OutboxR
       after.accountId,
       after.run,
       after.revision,
-      owed.kind,
-      owed.event,
-      owed.target,
+      message.kind,
+      message.event,
+      message.target,
       host,
       payload,
       at.getTime(),

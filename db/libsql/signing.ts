@@ -1,7 +1,7 @@
 import type { SigningUse } from "../../src/domain/signing-use.ts";
 import type { SigningSeed, SigningStore } from "../../src/ports/signing-store.ts";
 import { auditChange } from "./audit.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 import type { Row } from "./sql.ts";
 
 /** One signs and one is about to go: no origin has more. */
@@ -20,7 +20,7 @@ const NEWEST = `${OF_ORIGIN} UNION ALL ${OF_ORIGIN} UNION ALL ${OF_ORIGIN}`;
 const OVERLAP = "SELECT until FROM callback_overlaps WHERE account_id = ? AND origin = ?";
 
 /** Seeds of signing secrets. A rotation is one commit: a crash leaves the old secrets or the new. */
-export function createSigningStore({ sql, writer }: Pick<Hands, "sql" | "writer">): SigningStore {
+export function createSigningStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): SigningStore {
   return {
     async rotate({ id, accountId, origin, use, sealedSeed, rotatedAt }, audit) {
       const place = [accountId, placeOf(origin, use)];

@@ -18,7 +18,7 @@ import {
   holderOf,
   readTimeline,
 } from "./find.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 import { countHeld, findHeld, findRequesters } from "./held.ts";
 import { findAsleep, readHistory } from "./history.ts";
 import { createLinkStore } from "./links.ts";
@@ -29,7 +29,7 @@ import { createOutboxStore } from "./outbox.ts";
 import { createPauseStore } from "./pauses.ts";
 import { createPeopleStore } from "./people.ts";
 import { createRejectionStore } from "./rejections.ts";
-import { Recent } from "./recent.ts";
+import { WrittenActions } from "./recent.ts";
 import { Refused } from "./refused.ts";
 import { rescheduleActions } from "./reschedule.ts";
 import type { HeaderSeal } from "./rows.ts";
@@ -53,27 +53,27 @@ export interface StoreParts {
 export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts): Store {
   const writer = new Writer(sql, onFatal);
   const heldCounts = new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId));
-  const hands: Hands = { sql, writer, seal, recent: new Recent(), refused: new Refused(), heldCounts };
-  let closing: Promise<void> | null = null;
+  const db: StoreContext = { sql, writer, seal, recent: new WrittenActions(), refused: new Refused(), heldCounts };
+  let closeWithAnswer: Promise<void> | null = null;
   const close = async () => {
     await writer.drain();
     await sql.close();
     release();
   };
   return {
-    actions: createActionStore(hands),
-    outbox: createOutboxStore(hands),
+    actions: createActionStore(db),
+    outbox: createOutboxStore(db),
     accounts: createAccountStore(sql, writer),
-    callbackHosts: createCallbackHostStore(hands),
-    links: createLinkStore(hands),
+    callbackHosts: createCallbackHostStore(db),
+    links: createLinkStore(db),
     people: createPeopleStore(sql, writer),
-    signing: createSigningStore(hands),
-    pauses: createPauseStore(hands),
-    rejections: createRejectionStore(hands),
-    audit: createAuditStore(hands),
-    sealed: createSealedStore(hands),
-    upkeep: createUpkeepStore(hands),
-    facts: createFactStore(hands),
+    signing: createSigningStore(db),
+    pauses: createPauseStore(db),
+    rejections: createRejectionStore(db),
+    audit: createAuditStore(db),
+    sealed: createSealedStore(db),
+    upkeep: createUpkeepStore(db),
+    facts: createFactStore(db),
     isAlone,
     get isAway() {
       return writer.isAway;
@@ -85,46 +85,46 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
       ]);
     },
     // Closed once, however many ask.
-    close: () => (closing ??= close()),
+    close: () => (closeWithAnswer ??= close()),
   };
 }
 
-function createActionStore(hands: Hands): ActionStore {
-  const { sql, writer } = hands;
+function createActionStore(db: StoreContext): ActionStore {
+  const { sql, writer } = db;
   return {
-    create: (creation) => createAction(hands, creation),
-    apply: (write) => applyChange(hands, write),
-    isApplied: (write) => isApplied(hands, write),
-    force: (write) => forceChange(hands, write),
-    claim: (due, at) => claimActions(hands, due, at),
-    find: (accountId, id) => findAction(hands, accountId, id),
-    held: (accountId, after, limit, keyId) => findHeld(hands, accountId, { after, keyId: keyId ?? null }, limit),
+    create: (creation) => createAction(db, creation),
+    apply: (write) => applyChange(db, write),
+    isApplied: (write) => isApplied(db, write),
+    force: (write) => forceChange(db, write),
+    claim: (due, at) => claimActions(db, due, at),
+    find: (accountId, id) => findAction(db, accountId, id),
+    held: (accountId, after, limit, keyId) => findHeld(db, accountId, { after, keyId: keyId ?? null }, limit),
     requesters: (accountId) => findRequesters(sql, accountId),
     heldCount: (accountId, keyId) => countHeld(sql, accountId, keyId),
-    findById: (id) => findActionById(hands, id),
-    holderOf: (accountId, kind, key, now) => holderOf(hands, { accountId, kind, key }, now),
-    list: (query) => listActions(hands, query),
-    count: (query) => countMatching(hands, query),
+    findById: (id) => findActionById(db, id),
+    holderOf: (accountId, kind, key, now) => holderOf(db, { accountId, kind, key }, now),
+    list: (query) => listActions(db, query),
+    count: (query) => countMatching(db, query),
     approvedHosts: (accountId, asked) => findApprovedHosts(sql, accountId, asked),
     timeline: (accountId, id) => readTimeline(sql, accountId, id),
-    changes: (accountId, after) => readChanges(hands, accountId, after),
+    changes: (accountId, after) => readChanges(db, accountId, after),
     position: () => readPosition(sql),
     knowsPosition: (position) => hasPosition(sql, position),
     lanes: (after, limit) => findLanes(sql, after, limit),
     pending: (lane, limit) => findPending(sql, lane, limit),
-    orphans: (leaseBefore, limit, after) => findOrphans(hands, leaseBefore, limit, after),
-    claimed: (due, at) => findClaimed(hands, due, at),
-    broken: (limit, after) => findBroken(hands, limit, after),
+    orphans: (leaseBefore, limit, after) => findOrphans(db, leaseBefore, limit, after),
+    claimed: (due, at) => findClaimed(db, due, at),
+    broken: (limit, after) => findBroken(db, limit, after),
     reschedule: (setBack, limit) => rescheduleActions(writer, setBack, limit),
     history: (until, limit) => readHistory(sql, until, limit),
-    asleep: (accountId, now) => findAsleep(sql, accountId, now),
+    scheduledRetries: (accountId, now) => findAsleep(sql, accountId, now),
     pruneKeys: (now) => pruneKeys(writer, now),
     firstDueAt: () => findFirstDue(sql),
     waiting: () => countActions(sql),
   };
 }
 
-function createFactStore({ sql, writer }: Hands): FactStore {
+function createFactStore({ sql, writer }: StoreContext): FactStore {
   const put = (name: string, value: string): Statement => ({
     sql: "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)",
     args: [name, value],

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HeldAction, UpkeepStore } from "../../src/ports/upkeep.ts";
-import type { Hands } from "./hands.ts";
+import type { StoreContext } from "./hands.ts";
 import { firstIdAfter, pruneStep } from "./prune.ts";
 import type { Row } from "./sql.ts";
 
 /** Steps that begin with a turn of the event loop: one behind the other they would leave no room for anybody else. */
-export function createUpkeepStore({ sql, writer }: Pick<Hands, "sql" | "writer">): UpkeepStore {
+export function createUpkeepStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): UpkeepStore {
   return {
     async held(until, after, limit) {
       await nextTurn();

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ActionStatus } from "../../src/domain/action.ts";
 import { DUE_LANES_LOOKED_AT_MAX } from "../../src/domain/limits.ts";
-import type { OwedKind } from "../../src/domain/owed.ts";
+import type { NotificationKind } from "../../src/domain/owed.ts";
 import { pausedWhere } from "./pauses.ts";
 import type { Sql } from "./sql.ts";
 
@@ -9,7 +9,7 @@ import type { Sql } from "./sql.ts";
 const COUNTED_MAX = 100_000;
 /** The statuses that are not final. Each has a partial index of its own, so that nothing else is looked at. */
 const STATUSES = ["pending", "active", "awaiting_approval"] as const satisfies readonly ActionStatus[];
-const KINDS = ["callback", "mail"] as const satisfies readonly OwedKind[];
+const KINDS = ["callback", "mail"] as const satisfies readonly NotificationKind[];
 
 /**
  * From the head of one lane to the head of the next by the index of the queues; the rows behind a head are not looked at.
@@ -46,7 +46,7 @@ export async function countActions(sql: Sql): Promise<Partial<Record<ActionStatu
 }
 
 /** How many notifications are neither delivered nor given up, by kind. */
-export async function countOwed(sql: Sql): Promise<Readonly<Record<OwedKind, number>>> {
+export async function countNotifications(sql: Sql): Promise<Readonly<Record<NotificationKind, number>>> {
   const counts = await countEach(
     sql,
     KINDS.flatMap((kind) =>

@@ -25,11 +25,11 @@ export class Relay {
   readonly #session: LegacySession;
   readonly #underWay = new Map<string | number, AbortController>();
   readonly #pending = new Set<Promise<void>>();
-  readonly #closing = new AbortController();
+  readonly #closeWithAnswer = new AbortController();
 
   constructor(deps: RelayDeps) {
     this.#deps = deps;
-    this.#session = new LegacySession(deps.send, this.#closing.signal);
+    this.#session = new LegacySession(deps.send, this.#closeWithAnswer.signal);
   }
 
   /** Takes one line of the client; answers come in their own time. */
@@ -57,7 +57,7 @@ export class Relay {
     while (this.#pending.size > 0 && (await this.#oneEnds(isOver)));
     clearTimeout(timer);
     await this.#session.end();
-    this.#closing.abort();
+    this.#closeWithAnswer.abort();
     await Promise.allSettled(this.#pending);
   }
 
@@ -76,10 +76,10 @@ export class Relay {
   }
 
   async #carry(line: string, message: Message | null): Promise<void> {
-    const leave = new AbortController();
-    const signal = AbortSignal.any([leave.signal, this.#closing.signal]);
+    const release = new AbortController();
+    const signal = AbortSignal.any([release.signal, this.#closeWithAnswer.signal]);
     const isModernCall = message !== null && message.id !== null && message.revision !== null;
-    if (isModernCall && message.id !== null) this.#underWay.set(message.id, leave);
+    if (isModernCall && message.id !== null) this.#underWay.set(message.id, release);
     try {
       await this.#exchange(line, message, signal);
     } catch (error) {

@@ -11,15 +11,15 @@ const END_MS_MAX = 1_000;
  */
 export class LegacySession {
   readonly #send: Send;
-  readonly #closing: AbortSignal;
+  readonly #closeWithAnswer: AbortSignal;
   #initialize: string | null = null;
   #id: string | null = null;
   #revision: string | null = null;
   #beginning: Promise<boolean> | null = null;
 
-  constructor(send: Send, closing: AbortSignal) {
+  constructor(send: Send, closeWithAnswer: AbortSignal) {
     this.#send = send;
-    this.#closing = closing;
+    this.#closeWithAnswer = closeWithAnswer;
   }
 
   /** Sends a line of the client in its session. */
@@ -66,13 +66,13 @@ export class LegacySession {
 
   async #begin(): Promise<boolean> {
     if (this.#initialize === null) return false;
-    const response = await this.#post(this.#initialize, this.#closing, null);
+    const response = await this.#post(this.#initialize, this.#closeWithAnswer, null);
     await response.text();
     const id = response.headers.get("mcp-session-id");
     if (!response.ok || id === null) return false;
     this.#id = id;
     const initialized = JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" });
-    await (await this.#post(initialized, this.#closing, id)).text();
+    await (await this.#post(initialized, this.#closeWithAnswer, id)).text();
     return true;
   }
 }

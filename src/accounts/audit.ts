@@ -8,9 +8,9 @@ import type { Clock } from "../ports/clock.ts";
 export type AuditRequest = Omit<AuditQuery, "accountId" | "limit"> & { readonly limit: number | null };
 
 /** Every use case of the audit log. */
-export type AuditDesk = ReturnType<typeof createAuditDesk>;
+export type AuditService = ReturnType<typeof createAuditService>;
 
-export function createAuditDesk(audit: AuditStore, clock: Pick<Clock, "now">) {
+export function createAuditService(audit: AuditStore, clock: Pick<Clock, "now">) {
   return {
     /**
      * Writes down what a caller does now where it changes nothing that is stored; what changes something is written with the

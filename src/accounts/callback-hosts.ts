@@ -1,4 +1,4 @@
-import type { CallbackHost } from "../domain/callback-host.ts";
+import type { ListedHost } from "../domain/callback-host.ts";
 import { auditOf } from "../domain/audit.ts";
 import { authorize, type Caller } from "../domain/caller.ts";
 import { DomainError } from "../domain/errors.ts";
@@ -20,13 +20,13 @@ export function createCallbackHostService({ callbackHosts, audit, clock }: Callb
   const record = (caller: Caller, host: string, change: "added" | "removed") =>
     audit.record(auditOf(caller, { kind: "callback_hosts_changed", subject: host, detail: { change } }, clock.now()));
   return {
-    async list(caller: Caller): Promise<readonly CallbackHost[]> {
+    async list(caller: Caller): Promise<readonly ListedHost[]> {
       authorize(caller, "manage");
       return callbackHosts.list(caller.accountId);
     },
 
     /** One that is listed already stays as it is. Throws `validation_error` where the account lists too many. */
-    async add(caller: Caller, host: string): Promise<CallbackHost> {
+    async add(caller: Caller, host: string): Promise<ListedHost> {
       authorize(caller, "manage");
       const now = clock.now();
       const added = await callbackHosts.add(caller.accountId, host, now);

@@ -7,7 +7,7 @@ import { type CheckCurrentPassword, wrongPassword } from "./current-password.ts"
 import { type RequestSource, turnOf } from "./device.ts";
 import { type Entered, newSession } from "./new-session.ts";
 import type { Person } from "./person.ts";
-import type { Presence } from "./presence.ts";
+import type { SessionRegistry } from "./presence.ts";
 
 export interface ChangePasswordDeps {
   readonly people: Pick<PeopleStore, "changePassword">;
@@ -15,7 +15,7 @@ export interface ChangePasswordDeps {
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">;
   readonly clock: Pick<Clock, "now">;
   readonly checkCurrentPassword: CheckCurrentPassword;
-  readonly presence: Pick<Presence, "look">;
+  readonly sessionRegistry: Pick<SessionRegistry, "look">;
 }
 
 /** What somebody typed who wants another password; the contract has checked its form. */
@@ -30,7 +30,7 @@ export interface PasswordChange {
  * many of them.
  */
 export function createChangePassword(deps: ChangePasswordDeps) {
-  const { people, passwords, secrets, clock, checkCurrentPassword, presence } = deps;
+  const { people, passwords, secrets, clock, checkCurrentPassword, sessionRegistry } = deps;
   return async (who: Person, { current, next }: PasswordChange, source: RequestSource): Promise<Entered> => {
     const { caller, email } = who;
     const { client, sessionSecret } = source;
@@ -41,7 +41,7 @@ export function createChangePassword(deps: ChangePasswordDeps) {
     // It may have been changed elsewhere while this was looked at.
     const audit = auditOf({ ...caller, client }, { kind: "password_changed", subject: email }, row.createdAt);
     if (!(await people.changePassword(row, person.passwordHash, passwordHash, audit))) throw wrongPassword();
-    await presence.look(person.id);
+    await sessionRegistry.look(person.id);
     return entered;
   };
 }

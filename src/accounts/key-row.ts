@@ -3,7 +3,7 @@ import type { Ids } from "../ports/ids.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import type { ApiKey } from "../ports/accounts.ts";
 
-export interface NewKey {
+export interface NewKeyRow {
   readonly accountId: string;
   /** In clear; the row holds its hash and its last four characters. */
   readonly key: string;
@@ -18,7 +18,7 @@ export interface NewKey {
 /** The row of a new key. */
 export function keyRow(
   { secrets, ids }: { readonly secrets: Pick<Secrets, "hash">; readonly ids: Pick<Ids, "key"> },
-  { key, now, scope = "own", replaces = null, ...rest }: NewKey,
+  { key, now, scope = "own", replaces = null, ...rest }: NewKeyRow,
 ): ApiKey {
   return {
     ...rest,

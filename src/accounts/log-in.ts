@@ -6,7 +6,7 @@ import type { PeopleStore } from "../ports/people.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import { createRecognize, type RequestSource, turnOf } from "./device.ts";
 import { type Entered, newSession } from "./new-session.ts";
-import type { Presence } from "./presence.ts";
+import type { SessionRegistry } from "./presence.ts";
 import { type SignInAudit, throttleOrTell } from "./sign-in-audit.ts";
 import type { Credentials } from "./sign-up.ts";
 import type { Throttle } from "./throttle.ts";
@@ -17,7 +17,7 @@ export interface LogInDeps {
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken" | "readDeviceToken">;
   readonly clock: Pick<Clock, "now">;
   readonly throttle: Throttle;
-  readonly presence: Pick<Presence, "look">;
+  readonly sessionRegistry: Pick<SessionRegistry, "look">;
   readonly signInAudit: SignInAudit;
 }
 
@@ -25,7 +25,7 @@ export interface LogInDeps {
  * Begins a session. Throws `invalid_credentials`, in the same words and after the same time, whether nobody has the
  * address or the password is wrong; `RetryLater` after too many of them.
  */
-export function createLogIn({ people, passwords, secrets, clock, throttle, presence, signInAudit }: LogInDeps) {
+export function createLogIn({ people, passwords, secrets, clock, throttle, sessionRegistry, signInAudit }: LogInDeps) {
   const recognize = createRecognize({ people, secrets, clock });
   return async ({ email, password }: Credentials, source: RequestSource): Promise<Entered> => {
     const { client } = source;
@@ -57,7 +57,7 @@ export function createLogIn({ people, passwords, secrets, clock, throttle, prese
     // The password may have been renewed while this one was looked at.
     if (!(await people.addSession(row, member.person.passwordHash, audit))) throw invalidCredentials();
     // One session too many ends the oldest.
-    await presence.look(member.person.id);
+    await sessionRegistry.look(member.person.id);
     return entered;
   };
 }

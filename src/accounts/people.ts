@@ -8,7 +8,7 @@ import { createChangePassword } from "./change-password.ts";
 import { createCheckCurrentPassword } from "./current-password.ts";
 import { createLogIn } from "./log-in.ts";
 import { createLogOut } from "./log-out.ts";
-import { createPresence } from "./presence.ts";
+import { createSessionRegistry } from "./presence.ts";
 import { createResume } from "./resume.ts";
 import { createSessionSecret } from "./session-secret.ts";
 import { createSignInAudit } from "./sign-in-audit.ts";
@@ -17,7 +17,7 @@ import type { SignUpGate } from "./sign-up-gate.ts";
 import { createSignUpThrottle, createThrottle } from "./throttle.ts";
 import { createSeeWelcome, createTakeWelcome } from "./welcome.ts";
 
-export interface PeopleDeskDeps {
+export interface PeopleServiceDeps {
   readonly people: PeopleStore;
   readonly audit: Pick<AuditStore, "record">;
   readonly passwords: Passwords;
@@ -28,23 +28,23 @@ export interface PeopleDeskDeps {
 }
 
 /** Every use case of people who come in and go; what /auth and the pages call. */
-export type PeopleDesk = ReturnType<typeof createPeopleDesk>;
+export type PeopleService = ReturnType<typeof createPeopleService>;
 
 /** Puts the verbs on one desk. */
-export function createPeopleDesk(deps: PeopleDeskDeps) {
-  const presence = createPresence(deps);
+export function createPeopleService(deps: PeopleServiceDeps) {
+  const sessionRegistry = createSessionRegistry(deps);
   const throttle = createThrottle(deps.clock);
   const signInAudit = createSignInAudit(deps);
   const checkCurrentPassword = createCheckCurrentPassword({ ...deps, throttle, signInAudit });
   return {
     signUp: createSignUp({ ...deps, throttle: createSignUpThrottle(deps.clock) }),
-    logIn: createLogIn({ ...deps, throttle, presence, signInAudit }),
-    logOut: createLogOut({ ...deps, presence }),
+    logIn: createLogIn({ ...deps, throttle, sessionRegistry, signInAudit }),
+    logOut: createLogOut({ ...deps, sessionRegistry }),
     resume: createResume(deps),
-    stay: presence.stay,
-    changePassword: createChangePassword({ ...deps, checkCurrentPassword, presence }),
+    watchSession: sessionRegistry.watchSession,
+    changePassword: createChangePassword({ ...deps, checkCurrentPassword, sessionRegistry }),
     sessionSecret: createSessionSecret({ ...deps, checkCurrentPassword }),
     seeWelcome: createSeeWelcome(deps),
-    takeWelcome: createTakeWelcome({ ...deps, presence }),
+    takeWelcome: createTakeWelcome({ ...deps, sessionRegistry }),
   };
 }

@@ -16,7 +16,7 @@ export interface PauseRevoked {
 
 export interface RevokeKeyDeps {
   readonly accounts: Pick<AccountStore, "revokeKey">;
-  readonly pauseDesk: PauseRevoked;
+  readonly pauseService: PauseRevoked;
   readonly clock: Pick<Clock, "now">;
   readonly forget: Authenticate["forget"];
 }
@@ -27,19 +27,19 @@ export interface RevokeKeyDeps {
  * makes another on the server's machine, and so does a new `BOOTSTRAP_API_KEY`; a revoked one stays revoked. What the key
  * created goes on unless `unfinished` says otherwise: paused or cancelled, nothing of it is claimed after this resolves.
  */
-export function createRevokeKey({ accounts, pauseDesk, clock, forget }: RevokeKeyDeps) {
+export function createRevokeKey({ accounts, pauseService, clock, forget }: RevokeKeyDeps) {
   return async (caller: Caller, id: string, unfinished: UnfinishedOnRevoke = "keep"): Promise<void> => {
     authorize(caller, "manage");
     const { accountId } = caller;
     const now = clock.now();
     const audit = auditOf(caller, { kind: "key_revoked", subject: id, detail: { unfinished } }, now);
-    const pause = unfinished === "keep" ? {} : { pause: pauseDesk.forRevoked(caller, id, unfinished === "cancel") };
+    const pause = unfinished === "keep" ? {} : { pause: pauseService.forRevoked(caller, id, unfinished === "cancel") };
     const write = () => accounts.revokeKey(accountId, id, now, { audit, ...pause });
-    const revoked = await (unfinished === "keep" ? write() : pauseDesk.whileRevoking(caller, id, write));
+    const revoked = await (unfinished === "keep" ? write() : pauseService.whileRevoking(caller, id, write));
     if (revoked === null) throw new DomainError("not_found", "There is no such key.");
     // After the write: whoever asks the store from now on is told that it is revoked.
     forget(revoked.hash);
     // However much it is, nothing of it is sent any more: nobody has to wait for it.
-    if (unfinished === "cancel") pauseDesk.beginCancelRest();
+    if (unfinished === "cancel") pauseService.beginCancelRest();
   };
 }

@@ -7,7 +7,7 @@ export type OpenSecret = (accountId: string, sealed: string, place: SealedPlace)
 /** Opens the root secret of an account, from which its signing secrets are derived. Throws when there is no account. */
 export type RootSecretOf = (accountId: string) => Promise<Uint8Array>;
 
-const REMEMBERED_MAX = 10_000;
+const ROOT_SECRETS_REMEMBERED_MAX = 10_000;
 
 /** Remembers opened secrets: each attempt signs, and a root secret never changes. */
 export function createRootSecretOf(accounts: AccountStore, openSecret: OpenSecret): RootSecretOf {
@@ -19,7 +19,7 @@ export function createRootSecretOf(accounts: AccountStore, openSecret: OpenSecre
     if (account === null) throw new Error(`Account ${accountId} has no row.`);
     const place = { table: "accounts", row: accountId, column: "sealed_root_secret" };
     const secret = openSecret(accountId, account.sealedRootSecret, place);
-    if (opened.size >= REMEMBERED_MAX) opened.clear();
+    if (opened.size >= ROOT_SECRETS_REMEMBERED_MAX) opened.clear();
     opened.set(accountId, secret);
     return secret;
   };

@@ -9,7 +9,7 @@ import { type Secrets, UnreadableSecret } from "../ports/secrets.ts";
 import type { SigningStore } from "../ports/signing-store.ts";
 import { type OriginSecrets, overlapEnd, seedPlace, type SigningSecrets } from "./signing-secrets.ts";
 
-export interface SigningDeskDeps {
+export interface SigningServiceDeps {
   readonly signing: Pick<SigningStore, "rotate" | "seeds">;
   readonly audit: Pick<AuditStore, "record">;
   readonly signingSecrets: SigningSecrets;
@@ -32,10 +32,10 @@ export interface Rotation {
 }
 
 /** The use cases of signing secrets, for owners. An `origin` has been checked: scheme, host and port, nothing more. */
-export type SigningDesk = ReturnType<typeof createSigningDesk>;
+export type SigningService = ReturnType<typeof createSigningService>;
 
 /** Puts the verbs on one desk. */
-export function createSigningDesk({ signing, audit, signingSecrets, secrets, ids, clock }: SigningDeskDeps) {
+export function createSigningService({ signing, audit, signingSecrets, secrets, ids, clock }: SigningServiceDeps) {
   return {
     /**
      * `previous` is told as long as it signs. `isShown`: somebody gets to see it, which the audit log tells. Throws

@@ -7,7 +7,7 @@ import type { LiveLink, PeopleStore } from "../ports/people.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import type { RequestSource } from "./device.ts";
 import { type Entered, newSession } from "./new-session.ts";
-import type { Presence } from "./presence.ts";
+import type { SessionRegistry } from "./presence.ts";
 import { type Credentials, emailTaken } from "./sign-up.ts";
 
 export interface WelcomeDeps {
@@ -16,7 +16,7 @@ export interface WelcomeDeps {
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">;
   readonly ids: Pick<Ids, "person">;
   readonly clock: Pick<Clock, "now">;
-  readonly presence: Pick<Presence, "look">;
+  readonly sessionRegistry: Pick<SessionRegistry, "look">;
 }
 
 /** Where the visitor of a link comes from. */
@@ -41,7 +41,7 @@ export function createSeeWelcome({ people, secrets, clock }: Pick<WelcomeDeps, "
  * Takes a link, once: its visitor is logged in. Where the link renews a password, the address of the credentials does not
  * count. Throws `not_found` as above, `email_taken` when another person has the address.
  */
-export function createTakeWelcome({ people, passwords, secrets, ids, clock, presence }: WelcomeDeps) {
+export function createTakeWelcome({ people, passwords, secrets, ids, clock, sessionRegistry }: WelcomeDeps) {
   const begin = async (
     { personId, accountId, email }: LiveLink,
     credentials: Credentials,
@@ -57,7 +57,7 @@ export function createTakeWelcome({ people, passwords, secrets, ids, clock, pres
     const audit = auditOf({ ...entered.person.caller, client }, told, now);
     if (personId !== null) {
       if (!(await people.renewPassword(linkHash, passwordHash, row, audit))) return "gone";
-      await presence.look(personId);
+      await sessionRegistry.look(personId);
       return entered;
     }
     const became = await people.welcome(linkHash, person, row, audit);

@@ -1,7 +1,7 @@
 import { LOGIN_WINDOW_MS, LOGINS_REMEMBERED_MAX } from "../domain/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 
-interface Window {
+interface CountWindow {
   count: number;
   readonly startedMs: number;
 }
@@ -16,7 +16,7 @@ export interface Windows {
 
 export function createWindows(clock: Pick<Clock, "monotonicMs">, countMax: number): Windows {
   // In the order in which they began, since a map keeps the order in which it was filled.
-  const windows = new Map<string, Window>();
+  const windows = new Map<string, CountWindow>();
   const forgetOld = () => {
     const oldestMs = clock.monotonicMs() - LOGIN_WINDOW_MS;
     for (const [name, { startedMs }] of windows) {

@@ -9,7 +9,7 @@ import { noteOfCreate } from "../domain/rejections.ts";
 import type { HashOf } from "../domain/request-digest.ts";
 import { seesWhole } from "../domain/scope.ts";
 import { largeBytesOf } from "../domain/size.ts";
-import type { Happening } from "../domain/timeline.ts";
+import type { TimelineEvent } from "../domain/timeline.ts";
 import { maskAhead } from "../masking/ahead.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -17,8 +17,8 @@ import type { Dispatcher } from "../ports/dispatcher.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { ActionStore, Created } from "../ports/store.ts";
-import type { Owe } from "./owe.ts";
-import type { Recipients } from "./recipients.ts";
+import type { Enqueue } from "./owe.ts";
+import type { RecipientCheck } from "./recipients.ts";
 
 export interface CreateDeps {
   readonly actions: ActionStore;
@@ -26,9 +26,9 @@ export interface CreateDeps {
   readonly ids: Ids;
   readonly bus: Bus;
   readonly metrics: Metrics;
-  readonly owe: Owe;
+  readonly enqueue: Enqueue;
   readonly dispatcher: Dispatcher;
-  readonly recipients: Pick<Recipients, "issues">;
+  readonly recipients: Pick<RecipientCheck, "issues">;
   readonly hashOf: HashOf;
 }
 
@@ -54,7 +54,7 @@ export interface CreateAnswer {
  * free the commit that creates it claims it too, so that it is sent one commit sooner.
  */
 export function createCreate(deps: CreateDeps) {
-  const { actions, clock, ids, bus, metrics, owe, dispatcher, recipients, hashOf } = deps;
+  const { actions, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf } = deps;
   return async (caller: Caller, request: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
     const { creator = caller, reason = null } = options;
@@ -71,33 +71,33 @@ export function createCreate(deps: CreateDeps) {
       keyId: caller.keyId ?? "",
       creator: { role: creator.role, hold: creator.hold },
     };
-    const seat = action.approve ? null : dispatcher.reserve(action, largeBytesOf(action));
-    const happenings = firstHappenings(action, reason);
+    const reservation = action.approve ? null : dispatcher.reserve(action, largeBytesOf(action));
+    const events = firstEvents(action, reason);
     const creation = {
       action,
-      happenings,
-      outbox: owe(action, now, happenings),
-      claim: seat?.claim ?? null,
+      events,
+      outbox: enqueue(action, now, events),
+      claim: reservation?.claim ?? null,
       note: noteOfCreate(request, { caller, reason }, hashOf),
     };
     const created = await actions.create(creation).catch((error: unknown) => {
-      seat?.fail(action);
+      reservation?.fail(action);
       throw error;
     });
     if (created.kind === "too_many_held" || created.kind === "rejected_before") {
-      seat?.leave();
+      reservation?.release();
       throw refusalOf(created);
     }
     metrics.created(created.kind);
     if (created.kind === "matched") {
-      seat?.leave();
+      reservation?.release();
       return { action: created.action, differs: await differencesFor(caller, created.action, action) };
     }
-    if (seat !== null && created.claimed !== null) {
-      seat.board(action, created.claimed);
+    if (reservation !== null && created.claimed !== null) {
+      reservation.commit(action, created.claimed);
       return { action };
     }
-    seat?.leave();
+    reservation?.release();
     bus.publish(action);
     return { action };
   };
@@ -134,8 +134,8 @@ function refuseAny(issues: readonly Issue[]): void {
   throw new DomainError("validation_error", "The request has fields that are not valid.", issues);
 }
 
-function firstHappenings(action: Action, reason: string | null): readonly Happening[] {
+function firstEvents(action: Action, reason: string | null): readonly TimelineEvent[] {
   const why = reason === null ? {} : { reason };
-  const created: Happening = { type: "created", actor: action.createdBy, ...why };
+  const created: TimelineEvent = { type: "created", actor: action.createdBy, ...why };
   return action.approve ? [created, { type: "held" }] : [created];
 }

@@ -14,20 +14,20 @@ import type { Clock } from "../ports/clock.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { RejectionStore } from "../ports/rejections.ts";
 import { type ActionStore, type ChangeWrite, RowRefused } from "../ports/store.ts";
-import type { Owe } from "./owe.ts";
+import type { Enqueue } from "./owe.ts";
 
 export interface DecideDeps {
   readonly actions: ActionStore;
   readonly clock: Clock;
   readonly bus: Bus;
   readonly metrics: Metrics;
-  readonly owe: Owe;
+  readonly enqueue: Enqueue;
   readonly rejections: Pick<RejectionStore, "count">;
   readonly hashOf: HashOf;
 }
 
 /** What the law says to a decision: a change, or why not. It may look things up. */
-export type Law = (
+export type Transition = (
   action: Action,
   input: DecisionInput,
   caller: Caller,
@@ -40,8 +40,8 @@ export type Decide = (caller: Caller, id: string, reason: string | null, ofRun?:
  * Read, ask the law, write under the revision that was read; a miss reads and decides again. Whoever loses a race is told
  * so by the law itself, on what is true by then. Shared by approve, cancel and retry.
  */
-export function createDecide(deps: DecideDeps, operation: Operation, law: Law): Decide {
-  const { actions, clock, bus, metrics, owe, hashOf } = deps;
+export function createDecide(deps: DecideDeps, operation: Operation, transition: Transition): Decide {
+  const { actions, clock, bus, metrics, enqueue, hashOf } = deps;
   return async (caller, id, reason, ofRun) => {
     authorize(caller, operation);
     for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
@@ -50,12 +50,12 @@ export function createDecide(deps: DecideDeps, operation: Operation, law: Law): 
       requireMayChange(caller, action);
       const now = clock.now();
       const late = ofRun === undefined ? null : tooLate(operation, action, ofRun);
-      const change = late ?? (await law(action, inputOf(caller, reason, now), caller));
+      const change = late ?? (await transition(action, inputOf(caller, reason, now), caller));
       if (isRefusal(change)) throw new DomainError(change.refused, change.message, change.issues);
       const { after } = change;
       const audit = auditOf(caller, auditedOf(operation, action, after, reason), now);
       const note = noteOfDecision(operation, action, { caller, reason }, hashOf);
-      if (await isWritten(actions, { change, at: now, outbox: owe(after, now, change.happenings), audit, note })) {
+      if (await isWritten(actions, { change, at: now, outbox: enqueue(after, now, change.events), audit, note })) {
         metrics.decided(operation);
         bus.publish(after);
         return after;

@@ -11,23 +11,23 @@ import { createTimeline, type TimelineDeps } from "./timeline.ts";
 import { createWait } from "./wait.ts";
 
 /** Every use case of actions; what REST, pages and agent tools all call. */
-export type ActionDesk = ReturnType<typeof createActionDesk>;
+export type ActionService = ReturnType<typeof createActionService>;
 
 /** Puts the verbs on one desk. */
-export function createActionDesk(deps: CreateDeps & DecideDeps & ContextDeps & TimelineDeps) {
-  const retry = createRetry(deps);
+export function createActionService(deps: CreateDeps & DecideDeps & ContextDeps & TimelineDeps) {
+  const retryAction = createRetry(deps);
   return {
     create: createCreate(deps),
     get: createGet(deps.actions),
     held: createHeld(deps),
-    contextOf: createContextOf(deps),
+    historyOf: createContextOf(deps),
     list: createList(deps.actions),
     timeline: createTimeline(deps),
     wait: createWait(deps),
     approve: createApprove(deps),
     cancel: createCancel(deps),
-    retry,
-    retryMany: createRetryMany(deps.actions, retry),
+    retry: retryAction,
+    retryMany: createRetryMany(deps.actions, retryAction),
     countRetryable: createCountRetryable(deps.actions),
   };
 }

@@ -6,7 +6,7 @@ import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import { type ActionStore, StoreUnavailable } from "../ports/store.ts";
 import type { HeldAction, UpkeepStore } from "../ports/upkeep.ts";
-import type { Owe } from "./owe.ts";
+import type { Enqueue } from "./owe.ts";
 
 export interface ExpireDeps {
   readonly actions: Pick<ActionStore, "find" | "apply">;
@@ -14,7 +14,7 @@ export interface ExpireDeps {
   readonly bus: Pick<Bus, "publish">;
   readonly log: Pick<Log, "info" | "error">;
   readonly metrics: Pick<Metrics, "decided">;
-  readonly owe: Owe;
+  readonly enqueue: Enqueue;
 }
 
 /** Walks over what waits for a person and cancels what has waited too long; ends early when it is to stop. */
@@ -48,7 +48,7 @@ export function createExpire(deps: ExpireDeps, hoursMax: number): Expire {
 
 /** False: somebody decided before or does in this moment, or its row was altered. What is still held then is found by the next walk. */
 async function expireOne(
-  { actions, bus, log, metrics, owe }: ExpireDeps,
+  { actions, bus, log, metrics, enqueue }: ExpireDeps,
   held: HeldAction & { readonly hoursMax: number },
   now: Date,
 ): Promise<boolean> {
@@ -56,7 +56,7 @@ async function expireOne(
     const action = await actions.find(held.accountId, held.id);
     const change = action === null ? null : expire(action, held, now);
     if (change === null) return false;
-    const outbox = owe(change.after, now, change.happenings);
+    const outbox = enqueue(change.after, now, change.events);
     const { id, accountId, method, host, run } = change.after;
     const audited = { kind: "cancelled", subject: id, detail: { method, host, run } } as const;
     const audit = auditOfSystem(accountId, audited, now);

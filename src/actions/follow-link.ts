@@ -3,23 +3,23 @@ import type { Decision } from "../domain/approval-link.ts";
 import type { Caller } from "../domain/caller.ts";
 import { isHeldIn } from "../domain/change.ts";
 import { DomainError } from "../domain/errors.ts";
-import { type DecisionContext, NO_CONTEXT } from "../domain/decision-facts.ts";
+import { type DecisionHistory, NO_HISTORY } from "../domain/decision-facts.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Secrets } from "../ports/secrets.ts";
 import type { LinkStore } from "../ports/links.ts";
 import type { ActionStore } from "../ports/store.ts";
 import type { Decide } from "./decide.ts";
 import type { ContextOf } from "./held.ts";
-import type { Recipients } from "./recipients.ts";
+import type { RecipientCheck } from "./recipients.ts";
 
 export interface FollowLinkDeps {
   readonly links: Pick<LinkStore, "find">;
   readonly actions: Pick<ActionStore, "findById">;
   readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash">;
   readonly clock: Clock;
-  readonly desk: { readonly approve: Decide; readonly cancel: Decide };
-  readonly recipients: Pick<Recipients, "mayMail">;
-  readonly contextOf: ContextOf;
+  readonly actionService: { readonly approve: Decide; readonly cancel: Decide };
+  readonly recipients: Pick<RecipientCheck, "mayMail">;
+  readonly historyOf: ContextOf;
 }
 
 /** What a link opens. */
@@ -34,7 +34,7 @@ export interface OpenedLink {
    */
   readonly isLive: boolean;
   /** What is to be known of it; nothing where there is nothing to decide any more. */
-  readonly context: DecisionContext;
+  readonly history: DecisionHistory;
 }
 
 /** The token is the whole authority: whoever has it was sent the mail, and decides under the address it went to. */
@@ -50,7 +50,7 @@ export interface FollowLink {
 
 /** Opens approval links and decides by them, with the same approve and cancel as everybody else (decisions 7). */
 export function createFollowLink(deps: FollowLinkDeps): FollowLink {
-  const { links, actions, secrets, clock, desk, recipients, contextOf } = deps;
+  const { links, actions, secrets, clock, actionService, recipients, historyOf } = deps;
   const open = async (token: string): Promise<OpenedLink | null> => {
     const claimed = secrets.readApprovalToken(token);
     const link = claimed === null ? null : await links.find(claimed);
@@ -61,8 +61,8 @@ export function createFollowLink(deps: FollowLinkDeps): FollowLink {
     const isOpen = isHeldIn(action, link.run) && clock.now() < expiresAt;
     // Whoever was sent it may have left the account, or the APPROVERS, since.
     const isLive = isOpen && (await recipients.mayMail(action.accountId, action.creator, action.notifyEmail ?? ""));
-    if (!isLive) return { action, decision, expiresAt, isLive, context: NO_CONTEXT };
-    return { action, decision, expiresAt, isLive, context: await contextOf(action) };
+    if (!isLive) return { action, decision, expiresAt, isLive, history: NO_HISTORY };
+    return { action, decision, expiresAt, isLive, history: await historyOf(action) };
   };
   return {
     open,
@@ -70,7 +70,7 @@ export function createFollowLink(deps: FollowLinkDeps): FollowLink {
       const opened = await open(token);
       if (opened === null || !opened.isLive) return opened;
       const { action } = opened;
-      const verb = decision === "approve" ? desk.approve : desk.cancel;
+      const verb = decision === "approve" ? actionService.approve : actionService.cancel;
       await verb({ ...holderOf(action), client }, action.id, reason, { run: action.run, isHeld: true }).catch(
         unlessTooLate,
       );

@@ -1,6 +1,6 @@
 import type { Action } from "../domain/action.ts";
 import { authorize, type Caller } from "../domain/caller.ts";
-import { type DecisionContext, NO_CONTEXT } from "../domain/decision-facts.ts";
+import { type DecisionHistory, NO_HISTORY } from "../domain/decision-facts.ts";
 import { hostOfKey } from "../domain/host-of-key.ts";
 import { HELD_LISTED_MAX } from "../domain/limits.ts";
 import { rejectionDigest } from "../domain/rejections.ts";
@@ -11,7 +11,7 @@ import type { RejectionStore } from "../ports/rejections.ts";
 import type { ActionStore, HeldPage } from "../ports/store.ts";
 
 /** What the store knows of some actions beside themselves, by their ids. */
-export type Contexts = ReadonlyMap<string, DecisionContext>;
+export type Contexts = ReadonlyMap<string, DecisionHistory>;
 
 /** A page of what waits, with what is to be known of each. */
 export interface Waiting extends HeldPage {
@@ -26,14 +26,14 @@ export interface Waiting extends HeldPage {
  */
 export function createHeld(deps: ContextDeps & { readonly actions: Pick<ActionStore, "held" | "requesters"> }) {
   const { actions } = deps;
-  const contextsOf = createContextsOf(deps);
+  const historiesOf = createHistoriesOf(deps);
   return async (caller: Caller, after: string | null, keyId?: string): Promise<Waiting> => {
     authorize(caller, "read");
     const [page, requesters] = await Promise.all([
       actions.held(caller.accountId, after, HELD_LISTED_MAX, keyId),
       actions.requesters(caller.accountId),
     ]);
-    return { ...page, requesters, contexts: await contextsOf(caller.accountId, page.actions) };
+    return { ...page, requesters, contexts: await historiesOf(caller.accountId, page.actions) };
   };
 }
 
@@ -45,14 +45,14 @@ export interface ContextDeps {
 }
 
 /** What is to be known of one action, for its facts. Who may see it is for the caller to have asked. */
-export type ContextOf = (action: Action) => Promise<DecisionContext>;
+export type ContextOf = (action: Action) => Promise<DecisionHistory>;
 
 export function createContextOf(deps: ContextDeps): ContextOf {
-  const contextsOf = createContextsOf(deps);
-  return async (action) => (await contextsOf(action.accountId, [action])).get(action.id) ?? NO_CONTEXT;
+  const historiesOf = createHistoriesOf(deps);
+  return async (action) => (await historiesOf(action.accountId, [action])).get(action.id) ?? NO_HISTORY;
 }
 
-function createContextsOf({ actions, rejections, clock, hashOf }: ContextDeps) {
+function createHistoriesOf({ actions, rejections, clock, hashOf }: ContextDeps) {
   return async (accountId: string, some: readonly Action[]): Promise<Contexts> => {
     const now = clock.now();
     const [approved, histories] = await Promise.all([
@@ -60,7 +60,7 @@ function createContextsOf({ actions, rejections, clock, hashOf }: ContextDeps) {
       Promise.all(some.map((action) => rejections.earlier(action, rejectionDigest(action, hashOf), now))),
     ]);
     const contexts = some.map((action, at) => {
-      return [action.id, { ...NO_CONTEXT, ...histories[at], isNewHost: !approved.has(hostOfKey(action)) }] as const;
+      return [action.id, { ...NO_HISTORY, ...histories[at], isNewHost: !approved.has(hostOfKey(action)) }] as const;
     });
     return new Map(contexts);
   };

@@ -37,9 +37,9 @@ export interface PauseAnswer {
 }
 
 /** Every use case of pauses, all of them for owners. */
-export type PauseDesk = ReturnType<typeof createPauseDesk>;
+export type PauseService = ReturnType<typeof createPauseService>;
 
-export function createPauseDesk(deps: PauseDeps) {
+export function createPauseService(deps: PauseDeps) {
   const { pauses, paused, dispatcher, clock, ids } = deps;
   paused.onChange((accountId) => dispatcher.pauseChanged(accountId));
   const cancelRest = createCancelRest(deps);

@@ -12,12 +12,12 @@ export interface PruneDeps {
 /** Deletes what finished too long ago, step by step; ends early when it is to stop. */
 export type Prune = (now: Date, stop: AbortSignal) => Promise<void>;
 
-const DAY_MS = 86_400_000;
+const PRUNE_DAY_MS = 86_400_000;
 
 /** `RETENTION_DAYS`. Between two steps it rests, so that even a first pass over years of actions delays nobody's write. */
 export function createPrune({ upkeep, clock, log }: PruneDeps, days: number): Prune {
   return async (now, stop) => {
-    const times = { now, finishedUntil: new Date(now.getTime() - days * DAY_MS) };
+    const times = { now, finishedUntil: new Date(now.getTime() - days * PRUNE_DAY_MS) };
     let deleted = 0;
     for (let after: string | null = ""; after !== null && !stop.aborted;) {
       const step = await upkeep.prune(times, after);

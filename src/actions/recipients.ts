@@ -13,7 +13,7 @@ export interface RecipientDeps {
 }
 
 /** Whom an action may tell of itself. Asked at its creation, and again before anything leaves. */
-export type Recipients = ReturnType<typeof createRecipients>;
+export type RecipientCheck = ReturnType<typeof createRecipients>;
 
 export function createRecipients({ callbackHosts, people, approvers }: RecipientDeps) {
   const mayCallBack = async (accountId: string, creator: Creator, url: string): Promise<boolean> => {

@@ -38,7 +38,7 @@ export function createCountRetryable(actions: Pick<ActionStore, "count">) {
  * Begins the next actions of a list again, newest first, each as `retry` does. The cursor goes from step to step, so that
  * each action is visited once: one that fails again meanwhile is not taken twice, nor is one that comes meanwhile.
  */
-export function createRetryMany(actions: Pick<ActionStore, "list" | "count">, retry: Decide) {
+export function createRetryMany(actions: Pick<ActionStore, "list" | "count">, retryAction: Decide) {
   const count = createCountRetryable(actions);
   return async (caller: Caller, query: ListQuery, reason: string | null): Promise<RetriedBatch> => {
     authorize(caller, "retry");
@@ -46,7 +46,7 @@ export function createRetryMany(actions: Pick<ActionStore, "list" | "count">, re
     if (statuses.length === 0) return { retried: 0, held: 0, refused: [], before: null, left: NONE };
     const page = await actions.list({ ...query, statuses, accountId: caller.accountId, limit: RETRY_BATCH_MAX });
     // Together, so that they share their commits.
-    const ends = await Promise.all(page.actions.map(({ id }) => retryOne(retry, caller, id, reason)));
+    const ends = await Promise.all(page.actions.map(({ id }) => retryOne(retryAction, caller, id, reason)));
     return {
       retried: ends.filter((end) => "status" in end).length,
       held: ends.filter((end) => "status" in end && isHeldIn(end, end.run)).length,
@@ -60,9 +60,9 @@ export function createRetryMany(actions: Pick<ActionStore, "list" | "count">, re
 type End = Action | { readonly id: string; readonly message: string };
 
 /** Somebody else may have been first, or have rejected it, or hold its key of deduplication by now: the others go on. */
-async function retryOne(retry: Decide, caller: Caller, id: string, reason: string | null): Promise<End> {
+async function retryOne(retryAction: Decide, caller: Caller, id: string, reason: string | null): Promise<End> {
   try {
-    return await retry(caller, id, reason);
+    return await retryAction(caller, id, reason);
   } catch (error) {
     if (!(error instanceof DomainError) || !REFUSALS.has(error.code)) throw error;
     return { id, message: error.message };

@@ -44,7 +44,7 @@ export function createWait({ actions, clock, bus }: WaitDeps) {
 
     waiting.set(accountId, waiters.add(waiter));
     const unwatch = bus.watch(id, (action) => isTerminal(action.status) && end.resolve(action));
-    const unring = clock.after(waitMs, onStop);
+    const cancelTimer = clock.after(waitMs, onStop);
     stop?.addEventListener("abort", onStop);
     caller.revoked?.addEventListener("abort", onStop);
     try {
@@ -56,7 +56,7 @@ export function createWait({ actions, clock, bus }: WaitDeps) {
       return ended ?? (await read());
     } finally {
       unwatch();
-      unring();
+      cancelTimer();
       stop?.removeEventListener("abort", onStop);
       caller.revoked?.removeEventListener("abort", onStop);
       waiters.delete(waiter);

@@ -1,4 +1,4 @@
-import { openStoreBeside } from "../../db/beside.ts";
+import { openAdminStore } from "../../db/beside.ts";
 import { systemClock } from "../clock.ts";
 import { type Config, readConfig } from "../config.ts";
 import { addressOf } from "../config/database.ts";
@@ -11,7 +11,7 @@ import type { AccountStore } from "../ports/accounts.ts";
 import { createHandedOut, type HandedOut } from "../secrets/handed-out.ts";
 
 /** What a command on the server's machine works with. */
-export interface BesideParts {
+export interface AdminParts {
   readonly config: Config;
   readonly accounts: AccountStore;
   readonly people: PeopleStore;
@@ -24,13 +24,13 @@ export interface BesideParts {
  * Runs a small piece of work on the database of these settings, whether the service runs on it or not. Throws a sentence
  * for the operator when settings or database can't be used.
  */
-export async function besideService<T>(
+export async function withStore<T>(
   env: Readonly<Record<string, string | undefined>>,
-  work: (parts: BesideParts) => Promise<T>,
+  work: (parts: AdminParts) => Promise<T>,
 ): Promise<T> {
   const config = readConfig(env);
   const { url, authToken } = addressOf(config.database);
-  const store = await openStoreBeside(url, authToken);
+  const store = await openAdminStore(url, authToken);
   const secrets = createHandedOut((count) => systemIds.bytes(count));
   try {
     return await work({ config, ...store, secrets, ids: systemIds, clock: systemClock });

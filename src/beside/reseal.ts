@@ -33,7 +33,7 @@ export async function reseal(store: SealedStore, keys: ResealKeys): Promise<Rese
   for (;;) {
     const texts: readonly SealedText[] = await store.find(keys.newKeyId, after, RESEAL_ROWS_MAX);
     if (texts.length === 0) return { count, unopened: left, named: unopened };
-    const opened = texts.map((text) => ({ ...text, by: resealed(text, keys) }));
+    const opened = texts.map((text) => ({ ...text, by: resealedRow(text, keys) }));
     const replacements = opened.flatMap(({ by, ...text }) => (by === null ? [] : [{ ...text, by }]));
     await store.replace(replacements);
     const closed = opened.filter(({ by }) => by === null).map(({ place }) => place);
@@ -44,7 +44,7 @@ export async function reseal(store: SealedStore, keys: ResealKeys): Promise<Rese
   }
 }
 
-function resealed({ place, sealed }: SealedText, { from, to }: ResealKeys): string | null {
+function resealedRow({ place, sealed }: SealedText, { from, to }: ResealKeys): string | null {
   try {
     return to.seal(from.open(sealed, place), place);
   } catch {

@@ -9,7 +9,7 @@ import type { CreatedKey, CreateKey, KeyList } from "../contract/key.ts";
 import type { AuditLog, AuditQuery } from "../contract/audit.ts";
 import type { CreatePause, Pause, PauseList } from "../contract/pause.ts";
 import type { ActionPage, ListQuery } from "../contract/page.ts";
-import type { Receipt } from "../contract/receipt.ts";
+import type { ReceiptJson } from "../contract/receipt.ts";
 import type { Rotation, SigningSecret, SigningSecretQuery } from "../contract/signing-secret.ts";
 import type { Timeline } from "../contract/timeline.ts";
 import { follow, type FollowOptions, type OutgateEvent } from "./follow.ts";
@@ -94,7 +94,7 @@ export function createClient(settings: ClientSettings) {
       get<DecisionFacts>(`/v1/actions/${encodeURIComponent(id)}/facts`, options),
     /** By the `receipt_url` of an action, or what stands behind its `/r/`; no key counts. */
     getReceipt: (receipt: string, options?: CallOptions) =>
-      get<Receipt>(`/r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
+      get<ReceiptJson>(`/r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
         headers: { accept: "application/json" },
       }),
     approveAction: decide("approve"),

@@ -86,11 +86,11 @@ async function* listen(
   parse: (text: string) => unknown,
   { place, opened, signal }: Listening,
 ): AsyncGenerator<OutgateEvent> {
-  const leave = new AbortController();
-  let silence = setTimeout(() => leave.abort(), SILENCE_MS_MAX);
+  const release = new AbortController();
+  let silence = setTimeout(() => release.abort(), SILENCE_MS_MAX);
   const heard = () => {
     clearTimeout(silence);
-    silence = setTimeout(() => leave.abort(), SILENCE_MS_MAX);
+    silence = setTimeout(() => release.abort(), SILENCE_MS_MAX);
   };
   try {
     const response = await transport.open({
@@ -98,7 +98,7 @@ async function* listen(
       path: "/v1/events",
       headers: place.last === undefined ? {} : { "last-event-id": place.last },
       isRepeatable: true,
-      signal: AbortSignal.any([leave.signal, ...(signal === undefined ? [] : [signal])]),
+      signal: AbortSignal.any([release.signal, ...(signal === undefined ? [] : [signal])]),
     });
     for await (const { id, data, retryMs } of messagesOf(chunksOf(response, heard))) {
       place.retryMs = retryMs ?? place.retryMs;
@@ -112,7 +112,7 @@ async function* listen(
     }
   } finally {
     clearTimeout(silence);
-    leave.abort();
+    release.abort();
   }
 }
 

@@ -56,7 +56,7 @@ export function createTransport(settings: ClientSettings): Transport {
       const response = await request(settings, call, limit);
       return read(response, await response.text(), parse);
     } catch (error) {
-      throw told(error, settings.url, call.signal);
+      throw errorFor(error, settings.url, call.signal);
     }
   };
 
@@ -78,7 +78,7 @@ export function createTransport(settings: ClientSettings): Transport {
         if (!response.ok) read(response, await response.text(), parse);
         return response;
       } catch (error) {
-        throw told(error, settings.url, call.signal);
+        throw errorFor(error, settings.url, call.signal);
       }
     },
   };
@@ -131,7 +131,7 @@ function valueOf(text: string, parse: (text: string) => unknown): unknown {
 }
 
 /** Any failure in our words. The caller's own abort stays what it is. */
-function told(error: unknown, url: string, signal: AbortSignal | undefined): unknown {
+function errorFor(error: unknown, url: string, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted === true) return signal.reason;
   if (error instanceof OutgateError) return error;
   if (error instanceof Error && error.name === "TimeoutError") {

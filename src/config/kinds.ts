@@ -31,7 +31,7 @@ export function word<Values extends string[]>(
 }
 
 /** A text that has to be of a form. */
-export function text(faultOf: FaultOf, rest: Words & { default?: string }) {
+export function textSetting(faultOf: FaultOf, rest: Words & { default?: string }) {
   return Type.Refine(
     Type.String({ ...rest }),
     (value) => faultOf(value) === null,
@@ -42,7 +42,7 @@ export function text(faultOf: FaultOf, rest: Words & { default?: string }) {
 /** Texts of a form, separated by commas; empty when unset. */
 export function list(form: RegExp | FaultOf, rest: Words) {
   const faultOf = form instanceof RegExp ? matching(form, "has an entry that is none") : form;
-  return Type.Array(text(faultOf, rest), { default: [], ...rest });
+  return Type.Array(textSetting(faultOf, rest), { default: [], ...rest });
 }
 
 /** The fault of a text that does not match. */

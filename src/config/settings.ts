@@ -8,7 +8,7 @@ import {
 import { LOG_LEVELS } from "../log.ts";
 import { KEY_FORMS, readKey } from "../secrets/master.ts";
 import { databaseFault } from "./database.ts";
-import { list, matching, text, whole, word } from "./kinds.ts";
+import { list, matching, textSetting, whole, word } from "./kinds.ts";
 import { hostFault, originFault } from "./listen.ts";
 import { proxyFault } from "./proxies.ts";
 
@@ -19,34 +19,34 @@ const VISIBLE = { pattern: /^[!-~]+$/, allowed: "visible ASCII characters" };
 /** Every setting (decisions 10) by the name of its environment variable, in the order of `.env.example`. */
 export const Settings = Type.Object({
   PORT: whole(0, 65_535, { default: 3_000, description: "Port to listen on; 0: any free one." }),
-  HOST: text(hostFault, {
+  HOST: textSetting(hostFault, {
     default: "127.0.0.1",
     description: "Address to listen on.",
     allowed: "an IP address (IPv6 without brackets) or a host name",
   }),
   BASE_URL: Type.Optional(
-    text(originFault, {
+    textSetting(originFault, {
       description:
         "Where people and agents reach the service, and what receipt_url begins with; unset: HOST and PORT, and receipt_url is a path.",
       allowed: "http:// or https:// and a host, without a path, like https://outgate.example.com",
     }),
   ),
-  DATABASE_URL: text(databaseFault, {
+  DATABASE_URL: textSetting(databaseFault, {
     default: "file:./data/outgate.db",
     description: "Where everything is kept.",
     allowed: "file:<path>, or libsql://<host> (https:// and http:// too)",
   }),
   DATABASE_AUTH_TOKEN: Type.Optional(
-    text(matching(VISIBLE.pattern), { description: "Token of a libsql:// database.", allowed: VISIBLE.allowed }),
+    textSetting(matching(VISIBLE.pattern), { description: "Token of a libsql:// database.", allowed: VISIBLE.allowed }),
   ),
   SECRET_KEY: Type.Optional(
-    text((value) => (readKey(value) === null ? "has the wrong form" : null), {
+    textSetting((value) => (readKey(value) === null ? "has the wrong form" : null), {
       description: "Key under which secrets are sealed; unset: made once and kept beside the database file.",
       allowed: KEY_FORMS,
     }),
   ),
   BOOTSTRAP_API_KEY: Type.Optional(
-    text(matching(/^[!-~]{20,200}$/), {
+    textSetting(matching(/^[!-~]{20,200}$/), {
       description: "Owner key of the first account, for scripts; unset: made and shown at the first start.",
       allowed: "20 to 200 visible ASCII characters",
     }),
@@ -116,30 +116,30 @@ export const Settings = Type.Object({
     }),
   ),
   MAILGUN_API_KEY: Type.Optional(
-    text(matching(VISIBLE.pattern), {
+    textSetting(matching(VISIBLE.pattern), {
       description: "Mailgun's key; unset: no mail is sent, and approvals are given on the pages.",
       allowed: VISIBLE.allowed,
     }),
   ),
   MAILGUN_DOMAIN: Type.Optional(
-    text(matching(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/), {
+    textSetting(matching(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/), {
       description: "The domain at Mailgun from which mail is sent.",
       allowed: "a domain name, like mg.example.com",
     }),
   ),
   MAILGUN_FROM: Type.Optional(
-    text(matching(/^[^\p{Cc}@]*[^\p{Cc}\s@<>]@[^\p{Cc}\s@<>]+>?$/u), {
+    textSetting(matching(/^[^\p{Cc}@]*[^\p{Cc}\s@<>]@[^\p{Cc}\s@<>]+>?$/u), {
       description: "Who mail comes from; unset: Outgate <outgate@MAILGUN_DOMAIN>.",
       allowed: "an address, or a name and an address, like Outgate <outgate@example.com>",
     }),
   ),
-  MAILGUN_URL: text(originFault, {
+  MAILGUN_URL: textSetting(originFault, {
     default: "https://api.mailgun.net",
     description: "Mailgun's address; in Europe https://api.eu.mailgun.net.",
     allowed: "http:// or https:// and a host, without a path",
   }),
   METRICS_TOKEN: Type.Optional(
-    text(matching(/^[!-~]{16,200}$/), {
+    textSetting(matching(/^[!-~]{16,200}$/), {
       description: "Bearer token that /metrics asks for; unset: none.",
       allowed: "16 to 200 visible ASCII characters",
     }),

@@ -42,11 +42,11 @@ export interface ShownAccount {
 
 /** The accounts as JSON text. */
 export function accountListJson(accounts: readonly ShownAccount[]): string {
-  const list: AccountList = { data: accounts.map(shown) };
+  const list: AccountList = { data: accounts.map(accountItem) };
   return JSON.stringify(list);
 }
 
-function shown({ id, email, createdAt, isFirst, isStopped, allowedAt }: ShownAccount): ListedAccount {
+function accountItem({ id, email, createdAt, isFirst, isStopped, allowedAt }: ShownAccount): ListedAccount {
   return {
     id,
     email,

@@ -15,7 +15,7 @@ import { OPERATIONS } from "../domain/transition.ts";
 import {
   anyObject,
   dateTime,
-  email,
+  emailSchema,
   enforced,
   key,
   nullable,
@@ -97,7 +97,7 @@ export const CreateAction = Type.Object(
     notify: Type.Optional(
       Type.Object(
         {
-          email: email(
+          email: emailSchema(
             "Who is asked for approval: one address, of a person of the account or of those in APPROVERS. An owner key without a hold may name anyone while APPROVERS is empty.",
           ),
         },

@@ -1,12 +1,12 @@
 import Type, { type Static } from "typebox";
-import { type CallbackHost as ListedHost, listableHost } from "../domain/callback-host.ts";
+import { type ListedHost, listableHost } from "../domain/callback-host.ts";
 import { DomainError } from "../domain/errors.ts";
 import { CALLBACK_HOSTS_MAX } from "../domain/limits.ts";
 import { compile } from "./check.ts";
-import { dateTime, host } from "./kinds.ts";
+import { dateTime, hostSchema } from "./kinds.ts";
 
 const entry = {
-  host: host("Host name; with a port, that port alone, without one the port of the callback's scheme."),
+  host: hostSchema("Host name; with a port, that port alone, without one the port of the callback's scheme."),
   created_at: dateTime("Since when it is listed."),
 };
 

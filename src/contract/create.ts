@@ -8,11 +8,11 @@ import { compile, isJsonObject, onePerField, withoutNulls } from "./check.ts";
 import { readIdempotencyKey } from "./idempotency-key.ts";
 
 /** A target that calls may go to, or the sentence that says why not. */
-export type Judged = { readonly hostname: string; readonly host: string } | { readonly refused: string };
+export type CheckedRequest = { readonly hostname: string; readonly host: string } | { readonly refused: string };
 
 export interface CreateRules {
   /** Judges where calls may go, from the text alone. */
-  readonly judge: (url: string) => Judged;
+  readonly checkTarget: (url: string) => CheckedRequest;
 }
 
 /** A create as it came in. */
@@ -39,12 +39,13 @@ const CREATE = compile(CreateAction);
  * Turns a create into what the desk takes. Throws with every issue at once, under the first code that applies of
  * `missing_field`, `invalid_url`, `invalid_sync` and `validation_error` (hostile 1).
  */
-export function createCheckCreate({ judge }: CreateRules) {
+export function createCheckCreate({ checkTarget }: CreateRules) {
   return (input: CreateInput): CheckedCreate => {
     const given = withoutNulls(input.value, CreateAction.properties);
     const key = input.idempotencyKey === null ? null : readIdempotencyKey(input.idempotencyKey);
-    const target = isJsonObject(given) && typeof given["url"] === "string" ? judge(given["url"]) : null;
-    const callback = isJsonObject(given) && typeof given["callback"] === "string" ? judge(given["callback"]) : null;
+    const target = isJsonObject(given) && typeof given["url"] === "string" ? checkTarget(given["url"]) : null;
+    const callback =
+      isJsonObject(given) && typeof given["callback"] === "string" ? checkTarget(given["callback"]) : null;
     const rules = isJsonObject(given) ? rulesBroken(given, { target, callback, hold: input.hold }) : [];
     const keyIssues = key !== null && "issue" in key ? [key.issue] : [];
 
@@ -67,8 +68,8 @@ function withoutHeaders(given: unknown): unknown {
 }
 
 interface Circumstances {
-  readonly target: Judged | null;
-  readonly callback: Judged | null;
+  readonly target: CheckedRequest | null;
+  readonly callback: CheckedRequest | null;
   readonly hold: Hold;
 }
 
@@ -83,8 +84,8 @@ function rulesBroken(given: Fields, { target, callback, hold }: Circumstances): 
   ];
 }
 
-function refusedBy(field: string, judged: Judged | null): readonly Issue[] {
-  return judged !== null && "refused" in judged ? [{ field, message: judged.refused }] : [];
+function refusedBy(field: string, checked: CheckedRequest | null): readonly Issue[] {
+  return checked !== null && "refused" in checked ? [{ field, message: checked.refused }] : [];
 }
 
 function syncIssues(given: Fields, hold: Hold): readonly Issue[] {

@@ -4,7 +4,7 @@ import { isStorableText } from "../domain/json.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../domain/limits.ts";
 import { compile, withoutNulls } from "./check.ts";
 import { AccountId } from "./account.ts";
-import { email, plainText } from "./kinds.ts";
+import { emailSchema, plainText } from "./kinds.ts";
 
 const password = Type.Refine(
   Type.String({
@@ -19,7 +19,7 @@ const password = Type.Refine(
 
 /** With what a person signs up and logs in (decisions 12). */
 export const Credentials = Type.Object(
-  { email: email("The person's address; its case makes no difference."), password },
+  { email: emailSchema("The person's address; its case makes no difference."), password },
   { title: "Credentials", additionalProperties: false, description: "An address and its password." },
 );
 
@@ -65,17 +65,17 @@ export function checkPasswordChange(value: unknown): { readonly current: string;
   throw new DomainError("validation_error", "The form has fields that are not valid.", issues);
 }
 
-interface AccountRow {
+interface SignedUpAccount {
   readonly id: string;
   readonly email: string;
 }
 
 /** A log-in as JSON text. */
-export function loggedInJson({ id, email: address }: AccountRow): string {
+export function loggedInJson({ id, email: address }: SignedUpAccount): string {
   return JSON.stringify({ account: { id, email: address } });
 }
 
 /** A sign-up as JSON text, with the key itself. */
-export function signedUpJson({ id, email: address }: AccountRow, apiKey: string): string {
+export function signedUpJson({ id, email: address }: SignedUpAccount, apiKey: string): string {
   return JSON.stringify({ account: { id, email: address }, api_key: apiKey });
 }

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import type { Action } from "../domain/action.ts";
-import { type DecisionContext, type DecisionFacts as Told, decisionFacts, FACTS } from "../domain/decision-facts.ts";
+import { type DecisionHistory, type DecisionFacts as Told, decisionFacts, FACTS } from "../domain/decision-facts.ts";
 import { maskText, maskUrl } from "../domain/mask.ts";
 import { RISKS } from "../domain/risks.ts";
 import { sentUrl } from "../domain/sent-url.ts";
@@ -12,18 +12,18 @@ import { hiddenValues, maskedAction, maskedEarlier } from "./masked.ts";
  * What is told to whoever decides on an action, masked. A long one is masked beforehand (`maskOneAhead`).
  * `baseUrl`: where its page is; empty: on the same origin.
  */
-export function factsOf(action: Action, context: DecisionContext, baseUrl: string): Told {
+export function factsOf(action: Action, history: DecisionHistory, baseUrl: string): Told {
   const masked = maskedAction(action, "decider");
   return decisionFacts({
     action,
-    context,
+    history,
     seen: {
-      ...context,
+      ...history,
       url: maskUrl(sentUrl(action.url), "decider"),
       callback: action.callback === null ? null : maskUrl(action.callback, "decider"),
       createdBy: masked.createdBy,
-      reason: context.reason === null ? null : maskText(context.reason, "decider"),
-      rejections: maskedEarlier(context.rejections, "decider"),
+      reason: history.reason === null ? null : maskText(history.reason, "decider"),
+      rejections: maskedEarlier(history.rejections, "decider"),
     },
     hidden: hiddenWords(hiddenValues(masked)),
     actionUrl: `${baseUrl}/actions/${action.id}`,

@@ -26,7 +26,7 @@ function memberOf(value: unknown, step: string | number): unknown {
   return typeof value === "object" && value !== null ? Object.getOwnPropertyDescriptor(value, step)?.value : undefined;
 }
 
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const [QUOTE_CODE, BACKSLASH_CODE, COMMA] = [0x22, 0x5c, 0x2c];
 const [OPEN_OBJECT, OPEN_LIST, CLOSE_OBJECT, CLOSE_LIST] = [0x7b, 0x5b, 0x7d, 0x5d];
 const COLON = 0x3a;
 const SPACE = 0x20;
@@ -98,7 +98,7 @@ class Copier {
     do {
       this.#skipSpace();
       const code = this.#code();
-      if (code === QUOTE) this.#string();
+      if (code === QUOTE_CODE) this.#string();
       else if (isScalar(code) && code !== COLON && !isOpening(code)) while (isScalar(this.#code())) this.#at += 1;
       else {
         if (isOpening(code)) depth += 1;
@@ -111,7 +111,7 @@ class Copier {
   value(): string {
     this.#skipSpace();
     const code = this.#code();
-    if (code === QUOTE) return this.#string();
+    if (code === QUOTE_CODE) return this.#string();
     if (code === OPEN_LIST) return this.#list();
     if (code === OPEN_OBJECT) return this.#object();
     const start = this.#at;
@@ -132,7 +132,7 @@ class Copier {
     let depth = 0;
     do {
       const code = this.#code();
-      if (code === QUOTE) this.#string();
+      if (code === QUOTE_CODE) this.#string();
       // Members are bounded, empty objects are not.
       else if (code === OPEN_OBJECT && this.#text.startsWith("{}", this.#at)) this.#at += 2;
       else if (code === OPEN_OBJECT || code <= SPACE) {
@@ -153,7 +153,7 @@ class Copier {
   /** The string at the cursor with its quotes. */
   #string(): string {
     const start = this.#at;
-    for (this.#at += 1; this.#code() !== QUOTE; this.#at += 1) if (this.#code() === BACKSLASH) this.#at += 1;
+    for (this.#at += 1; this.#code() !== QUOTE_CODE; this.#at += 1) if (this.#code() === BACKSLASH_CODE) this.#at += 1;
     this.#at += 1;
     return this.#text.slice(start, this.#at);
   }

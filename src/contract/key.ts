@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import { DomainError } from "../domain/errors.ts";
 import { hasScope, type Hold, HOLDS, KEY_SCOPES, type KeyScope, type Role, ROLES } from "../domain/roles.ts";
 import { compile, withoutNulls } from "./check.ts";
-import { dateTime, name, nullable, plainText } from "./kinds.ts";
+import { dateTime, nameSchema, nullable, plainText } from "./kinds.ts";
 
 const ID = { pattern: "^key_[A-Za-z0-9_-]{1,64}$", examples: ["key_01kjwa5v00e7v8c9x2m4n6p8qr"] };
 export const KeyId = Type.String({ title: "KeyId", ...ID, description: "Id of a key." });
@@ -33,7 +33,7 @@ const scope = Type.Enum([...KEY_SCOPES], {
 /** What a new key is made of. The role has to be said: nobody gets an owner key by leaving something out. */
 export const CreateKey = Type.Object(
   {
-    name: name("How people tell it from others; decisions are written down under it."),
+    name: nameSchema("How people tell it from others; decisions are written down under it."),
     role,
     hold: Type.Optional(hold("Left out: that of the key that it replaces, else none.")),
     scope: Type.Optional(scope),
@@ -125,15 +125,15 @@ export function checkCreateKey(value: unknown): CheckedKey {
 
 /** The list as JSON text. */
 export function keyListJson(keys: readonly ShownKey[]): string {
-  return JSON.stringify({ data: keys.map(shown) });
+  return JSON.stringify({ data: keys.map(keyJson) });
 }
 
 /** A new key as JSON text, with the key itself. */
 export function createdKeyJson(row: ShownKey, key: string): string {
-  return JSON.stringify({ ...shown(row), key });
+  return JSON.stringify({ ...keyJson(row), key });
 }
 
-function shown(row: ShownKey): Static<typeof Key> {
+function keyJson(row: ShownKey): Static<typeof Key> {
   return {
     id: row.id,
     name: row.name,

@@ -30,15 +30,16 @@ export const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
 export const FORMAT_NAMES: ReadonlyMap<string, string> = new Map([["email", "email address"]]);
 
 /** The host of a URL, as lists look for it. */
-export const host = (description: string) => Type.String({ pattern: HOST, description, examples: ["api.example.com"] });
+export const hostSchema = (description: string) =>
+  Type.String({ pattern: HOST, description, examples: ["api.example.com"] });
 
 /** A key of a caller's own: `dedupe`, `Idempotency-Key` (decisions 3). */
 export const key = (description: string) => printable(KEY_CHARS_MAX, description, "order-4711");
 
 /** What people call a thing of theirs. */
-export const name = (description: string) => printable(NAME_CHARS_MAX, description, "ci");
+export const nameSchema = (description: string) => printable(NAME_CHARS_MAX, description, "ci");
 
-export const email = (description: string) =>
+export const emailSchema = (description: string) =>
   Type.String({ format: "email", maxLength: EMAIL_CHARS_MAX, description, examples: ["ann@example.com"] });
 
 /** Free text of people and agents: any Unicode that can be stored and shown. */

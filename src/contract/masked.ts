@@ -4,7 +4,7 @@ import type { Tally } from "../domain/mask-secret.ts";
 import type { Pause } from "../domain/pause.ts";
 import type { Viewer } from "../domain/roles.ts";
 import type { EarlierRejection } from "../domain/rejections.ts";
-import type { Happening, TimelineEntry } from "../domain/timeline.ts";
+import type { TimelineEvent, TimelineEntry } from "../domain/timeline.ts";
 
 /**
  * The action as it is shown to whoever may see it but not use what it carries: approver and reader keys, and pages for
@@ -99,24 +99,24 @@ export function maskedEarlier(entries: readonly EarlierRejection[], viewer: View
 
 /** A row of the timeline, masked by the rules of the place that each text came from. */
 export function maskedEntry(entry: TimelineEntry, viewer: Viewer): TimelineEntry {
-  return { ...entry, happening: maskedHappening(entry.happening, viewer) };
+  return { ...entry, event: maskedEvent(entry.event, viewer) };
 }
 
-function maskedHappening(happening: Happening, viewer: Viewer): Happening {
+function maskedEvent(event: TimelineEvent, viewer: Viewer): TimelineEvent {
   const text = (written: string) => maskText(written, viewer);
-  if ("actor" in happening) {
-    const { reason } = happening;
-    const masked = { ...happening, actor: maskedActor(happening.actor, viewer) };
+  if ("actor" in event) {
+    const { reason } = event;
+    const masked = { ...event, actor: maskedActor(event.actor, viewer) };
     return reason === undefined ? masked : { ...masked, reason: unlessNull(reason, text) };
   }
-  if ("attempt" in happening) {
-    const { error, location } = happening;
+  if ("attempt" in event) {
+    const { error, location } = event;
     // A target's own text where a URL belongs: it may be anything else as well.
     const place = unlessNull(location, (target) => maskUrl(text(target), viewer));
-    return { ...happening, error: unlessNull(error, text), location: place };
+    return { ...event, error: unlessNull(error, text), location: place };
   }
-  if ("delivered" in happening) return { ...happening, error: unlessNull(happening.error, text) };
-  return happening;
+  if ("delivered" in event) return { ...event, error: unlessNull(event.error, text) };
+  return event;
 }
 
 /** How somebody came in stands before the first colon, and behind it a name that somebody chose. */

@@ -6,7 +6,7 @@ import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../domain/limits.ts";
 import { normalHost } from "../domain/normal-target.ts";
 import { Action } from "./action.ts";
 import { keyId } from "./key.ts";
-import { dateTime, enforced, host, key, nullable, plainText } from "./kinds.ts";
+import { dateTime, enforced, hostSchema, key, nullable, plainText } from "./kinds.ts";
 
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
@@ -22,7 +22,7 @@ export const ListQuery = Type.Object(
     method: Type.Optional(
       Type.Enum([...HTTP_METHODS], { type: "string", description: "HTTP method of the call.", examples: ["POST"] }),
     ),
-    host: Type.Optional(host("Host name, with a port or for any port.")),
+    host: Type.Optional(hostSchema("Host name, with a port or for any port.")),
     dedupe: Type.Optional(key("The dedupe key of the create.")),
     created_by: Type.Optional(keyId("Id of the key that created it.")),
     created_after: Type.Optional(dateTime("Created later than this.")),

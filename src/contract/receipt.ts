@@ -17,7 +17,7 @@ export const ReceiptToken = plainText(
 );
 
 /** A receipt as JSON (decisions 12). `receiptJson` writes it. */
-export const Receipt = Type.Object(
+export const ReceiptJson = Type.Object(
   {
     ...shown,
     timeline: Type.Array(
@@ -31,7 +31,7 @@ export const Receipt = Type.Object(
       "An action and its timeline, masked, without values of headers; `callback`, `receipt_url` and the id in `created_by` are null here.",
   },
 );
-export type Receipt = Static<typeof Receipt>;
+export type ReceiptJson = Static<typeof ReceiptJson>;
 
 /**
  * A receipt for programs (decisions 12): the action, masked, without values of headers, and its `timeline`. Whoever has

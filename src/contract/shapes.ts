@@ -14,7 +14,7 @@ import type { API } from "./operations.ts";
 import { AuditLog, AuditQuery } from "./audit.ts";
 import { ActionPage, ListQuery } from "./page.ts";
 import { CreatePause, Pause, PauseId, PauseList, RevokeQuery } from "./pause.ts";
-import { Receipt, ReceiptToken } from "./receipt.ts";
+import { ReceiptJson, ReceiptToken } from "./receipt.ts";
 import { NoBody, RotateQuery, Rotation, SigningSecret, SigningSecretQuery } from "./signing-secret.ts";
 import { Timeline } from "./timeline.ts";
 import { ReadQuery, WaitQuery } from "./wait.ts";
@@ -84,7 +84,7 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
     answers: {
       200: {
         description: "The receipt: JSON with `Accept: application/json`, else a page.",
-        schema: Receipt,
+        schema: ReceiptJson,
         alsoAs: {
           mediaType: "text/html",
           schema: Type.String({

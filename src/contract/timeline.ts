@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import type { HappeningType, TimelineEntry } from "../domain/timeline.ts";
+import type { TimelineEventType, TimelineEntry } from "../domain/timeline.ts";
 import { Status } from "./action.ts";
 import { dateTime, nullable, plainText } from "./kinds.ts";
 
@@ -19,7 +19,7 @@ const TYPES = [
   "callback",
   "paused",
   "resumed",
-] as const satisfies readonly HappeningType[];
+] as const satisfies readonly TimelineEventType[];
 
 const count = (minimum: number, description: string, example: number) =>
   Type.Integer({ minimum, description, examples: [example] });
@@ -77,7 +77,7 @@ export function timelineJson(entries: readonly TimelineEntry[]): string {
 }
 
 /** One row as JSON says it. */
-export function itemOf({ seq, at, run, status, happening }: TimelineEntry) {
-  const { type, ...told } = happening;
+export function itemOf({ seq, at, run, status, event }: TimelineEntry) {
+  const { type, ...told } = event;
   return { seq, at: at.toISOString(), run, type, status, ...told };
 }

@@ -1,6 +1,6 @@
 import type { Action } from "../domain/action.ts";
 import type { Bus } from "../ports/bus.ts";
-import type { Dispatcher, Seat } from "../ports/dispatcher.ts";
+import type { Dispatcher, Reservation } from "../ports/dispatcher.ts";
 import type { LaneName, Store } from "../ports/store.ts";
 import { largeBytesOf } from "../domain/size.ts";
 import { Loop, type LoopDeps } from "./loop.ts";
@@ -58,7 +58,7 @@ export class ActionLoop implements Dispatcher {
     this.#loop.pauseChanged(accountId);
   }
 
-  reserve(name: LaneName & { readonly id: string }, largeBytes: number | undefined): Seat | null {
+  reserve(name: LaneName & { readonly id: string }, largeBytes: number | undefined): Reservation | null {
     // A large one waits for its turn among the large ones.
     if (largeBytes !== undefined) return null;
     const slot = this.#loop.reserve(name);
@@ -67,25 +67,25 @@ export class ActionLoop implements Dispatcher {
     const used = Promise.withResolvers<void>();
     this.#loop.keep(used.promise);
     const claim = this.#loop.claimNow();
-    const leave = () => {
+    const release = () => {
       this.#loop.claimed(name.id);
       this.#loop.release(slot);
       used.resolve();
     };
     return {
       claim,
-      board: (created, claimed) => {
+      commit: (created, claimed) => {
         this.#boarding = created.id;
         this.#bus.publish(created);
         this.#boarding = null;
-        this.#loop.fly(claimed, slot);
+        this.#loop.run(claimed, slot);
         this.#loop.claimed(name.id);
         used.resolve();
       },
-      leave,
+      release,
       fail: ({ id, revision, createdAt }) => {
         this.#loop.doubt([{ id, revision, dueAt: createdAt }], claim);
-        leave();
+        release();
       },
     };
   }

@@ -27,7 +27,7 @@ export class Alarms {
   }
 
   /** Takes out every name whose time has come. */
-  ring(nowMs: number): readonly string[] {
+  run(nowMs: number): readonly string[] {
     const names: string[] = [];
     while ((this.earliestMs ?? Number.POSITIVE_INFINITY) <= nowMs) names.push(this.#takeFirst());
     return names;

@@ -26,13 +26,13 @@ export interface AttemptDeps {
 export function createAttempt(deps: AttemptDeps): Attempt<Action> {
   const { sender, clock, requestOf, settlement, hashOf, attemptTimeoutMs } = deps;
 
-  return async (action, { stop, landed }) => {
+  return async (action, { stop, releaseSlot }) => {
     const refuse = (fault: Fault, cause?: unknown) => {
-      landed();
+      releaseSlot();
       return settlement.settle(action, { outcome: { kind: "not_sent", fault }, durationMs: 0, cause });
     };
     const giveBack = (why: NotStarted) => {
-      landed();
+      releaseSlot();
       return settlement.unclaim(action, why);
     };
     if (!isAsApproved(action, hashOf)) return refuse("altered");
@@ -53,7 +53,7 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
     const outcome = await sender.send(request, { timeoutMs, stop });
     const durationMs = Math.round(clock.monotonicMs() - startedMs);
     if (outcome.kind === "stopped") return giveBack("stopping");
-    landed();
+    releaseSlot();
     await settlement.settle(action, { outcome, durationMs, timeoutMs });
   };
 }

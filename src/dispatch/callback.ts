@@ -32,7 +32,7 @@ export function createCallback(deps: CallbackDeps): Deliver {
   const unsent = (fault: Fault) => deliveryOf({ kind: "not_sent", fault }, clock.now(), attemptTimeoutMs);
   return async (notification, stop) => {
     const { id, accountId } = notification;
-    const { target } = notification.owed;
+    const { target } = notification.message;
     // Read only now: rows that wait for a slot must not hold a megabyte each.
     const body = await outbox.payload(id);
     // A row by hand. It would be no better at the next attempt, and nothing has left.

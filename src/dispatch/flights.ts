@@ -2,18 +2,18 @@ import { DRAIN_WRITE_MS } from "../domain/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** How the loop and an attempt of it speak to each other. */
-export interface Flight {
+export interface Run {
   /** Ends the attempt early, as interrupted. */
   readonly stop: AbortSignal;
   /** Called once, when nothing is with the target any more; the end may still have to be written down. */
-  readonly landed: () => void;
+  readonly releaseSlot: () => void;
 }
 
 /** One attempt of a row that was claimed for it. */
-export type Attempt<Row> = (row: Row, flight: Flight) => Promise<void>;
+export type Attempt<Row> = (row: Row, flight: Run) => Promise<void>;
 
 /** Everything that the loop has set going: attempts by their row, and whatever else a stop must wait for. */
-export class Flights<Row extends { readonly id: string }> {
+export class RunsInFlight<Row extends { readonly id: string }> {
   readonly #clock: Clock;
   readonly #attempt: Attempt<Row>;
   /** How many attempts of each row: one whose end is still to be written may be followed by the next. */
@@ -36,17 +36,17 @@ export class Flights<Row extends { readonly id: string }> {
   }
 
   /** Lets an attempt run; `landed` is called once, as soon as nothing is with the target any more. */
-  start(row: Row, landed: () => void, onError: (error: unknown, id: string) => void): void {
+  start(row: Row, releaseSlot: () => void, onError: (error: unknown, id: string) => void): void {
     let isLanded = false;
     const landOnce = () => {
       if (isLanded) return;
       isLanded = true;
-      landed();
+      releaseSlot();
     };
     this.#inFlight.set(row.id, (this.#inFlight.get(row.id) ?? 0) + 1);
     const run = async () => {
       try {
-        await this.#attempt(row, { stop: this.#interrupt.signal, landed: landOnce });
+        await this.#attempt(row, { stop: this.#interrupt.signal, releaseSlot: landOnce });
       } catch (error) {
         onError(error, row.id);
       } finally {

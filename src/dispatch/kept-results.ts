@@ -46,8 +46,8 @@ export class KeptResults {
   }
 
   /** `ring` is called each time when it has been full and is no longer. */
-  onRoom(ring: () => void): void {
-    this.#onRoom.add(ring);
+  onRoom(run: () => void): void {
+    this.#onRoom.add(run);
   }
 
   /** Resolves when the result is written, or lost, or the process ends. Never rejects. */
@@ -89,7 +89,7 @@ export class KeptResults {
     const wasFull = this.isFull;
     this.#count -= 1;
     this.#bytes -= bytes;
-    if (wasFull && !this.isFull) for (const ring of this.#onRoom) ring();
+    if (wasFull && !this.isFull) for (const run of this.#onRoom) run();
   }
 }
 

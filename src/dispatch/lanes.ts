@@ -49,7 +49,7 @@ export class Lanes {
   /** Lanes that could send now, by account and key; all three rotate. */
   readonly #runnable = new Map<string, Map<string, Set<Lane>>>();
   /** Lanes that could send what only the store knows of. */
-  readonly #hungry = new Set<Lane>();
+  readonly #needsLoad = new Set<Lane>();
   readonly #alarms = new Alarms();
 
   /** `isPaused`: nothing of the lane may be sent now. Whenever that changes `pauseChanged` has to be called. */
@@ -87,7 +87,7 @@ export class Lanes {
 
   /** Wakes what was sleeping: the lanes whose time has come have more than memory knows. */
   wake(nowMs: number): void {
-    for (const name of this.#alarms.ring(nowMs)) {
+    for (const name of this.#alarms.run(nowMs)) {
       const lane = this.#lanes.get(name);
       if (lane === undefined || lane.wakesAtMs > nowMs) continue;
       lane.wakesAtMs = NEVER;
@@ -129,12 +129,12 @@ export class Lanes {
   }
 
   /** Takes out at most so many lanes that have nothing ready although the store has, to be `loaded`. */
-  takeHungry(count: number): readonly Lane[] {
-    if (this.#hungry.size === 0) return [];
-    const lanes = [...this.#hungry.values().take(count)];
+  takeNeedingLoad(count: number): readonly Lane[] {
+    if (this.#needsLoad.size === 0) return [];
+    const lanes = [...this.#needsLoad.values().take(count)];
     for (const lane of lanes) {
       lane.isLoading = true;
-      this.#hungry.delete(lane);
+      this.#needsLoad.delete(lane);
     }
     return lanes;
   }
@@ -244,8 +244,8 @@ export class Lanes {
     if (hasRoom && lane.ready.length > 0 && held <= leastHeld) this.#addRunnable(lane);
     else this.#deleteRunnable(lane);
 
-    if (hasRoom && lane.ready.length === 0 && lane.hasMore && !lane.isLoading) this.#hungry.add(lane);
-    else this.#hungry.delete(lane);
+    if (hasRoom && lane.ready.length === 0 && lane.hasMore && !lane.isLoading) this.#needsLoad.add(lane);
+    else this.#needsLoad.delete(lane);
 
     const isQuiet = lane.ready.length === 0 && !lane.hasMore && !lane.isLoading && lane.wakesAtMs === NEVER;
     if (isQuiet && held === 0) this.#forget(lane);

@@ -22,7 +22,7 @@ import {
   StoreUnavailable,
 } from "../ports/store.ts";
 import { ClockWatch } from "./clock-watch.ts";
-import { type Attempt, Flights } from "./flights.ts";
+import { type Attempt, RunsInFlight } from "./flights.ts";
 import type { KeptResults } from "./kept-results.ts";
 import { type Candidate, type Lane, Lanes, type TakenSlot } from "./lanes.ts";
 import { LargeRows } from "./large-rows.ts";
@@ -84,7 +84,7 @@ export class Loop<Row extends { readonly id: string }> {
   readonly #slots: Slots;
   readonly #lanes: Lanes;
   readonly #large: LargeRows;
-  readonly #flights: Flights<Row>;
+  readonly #runs: RunsInFlight<Row>;
   readonly #timers: Timers<TimerName>;
   readonly #watch: ClockWatch;
   readonly #pause: Pause;
@@ -111,7 +111,7 @@ export class Loop<Row extends { readonly id: string }> {
     this.#lanes = new Lanes(this.#slots, deps.isPaused);
     this.#large = new LargeRows(deps.largeBytesMax ?? 0);
     // A large row is in memory until its end is recorded, which is later than its slot is free.
-    this.#flights = new Flights(deps.clock, async (row, flight) => {
+    this.#runs = new RunsInFlight(deps.clock, async (row, flight) => {
       try {
         await deps.attempt(row, flight);
       } finally {
@@ -122,17 +122,17 @@ export class Loop<Row extends { readonly id: string }> {
     this.#watch = new ClockWatch(deps);
     this.#pause = new Pause({
       ...deps,
-      later: (delayMs, ring) => this.#ring("probe", delayMs, ring),
-      keep: (work) => this.#flights.keep(work),
+      later: (delayMs, run) => this.#run("probe", delayMs, run),
+      keep: (work) => this.#runs.keep(work),
       resume: () => this.#begin(),
-      onError: (error) => this.#stumble("start", error),
+      onError: (error) => this.#onError("start", error),
     });
     deps.kept.onRoom(() => this.#turn());
   }
 
   /** Attempts in flight, for the metrics. */
   get inFlight(): number {
-    return this.#flights.count;
+    return this.#runs.count;
   }
 
   /** Whether nothing is claimed because the store is away, for the metrics. */
@@ -150,7 +150,7 @@ export class Loop<Row extends { readonly id: string }> {
       await this.#deps.store.probe();
       await this.#begin();
     } catch (error) {
-      this.#stumble("start", error);
+      this.#onError("start", error);
       this.#pause.begin("it could not begin");
     }
     this.#rescueLater();
@@ -163,7 +163,7 @@ export class Loop<Row extends { readonly id: string }> {
   async drain(limitMs: number): Promise<void> {
     this.#isRunning = false;
     this.#timers.clear();
-    await this.#flights.drain(limitMs);
+    await this.#runs.drain(limitMs);
   }
 
   /** Hears of a pending row. */
@@ -183,7 +183,7 @@ export class Loop<Row extends { readonly id: string }> {
   pauseChanged(accountId: string): void {
     this.#lanes.pauseChanged(accountId);
     this.#turn();
-    if (this.#isRunning && this.#hasBegun) this.#flights.keep(this.#lookAt({ accountId, host: "", keyId: "" }));
+    if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#lookAt({ accountId, host: "", keyId: "" }));
   }
 
   /** Takes a slot for a row that the store does not have yet; null when others of its lane are before it. */
@@ -213,14 +213,14 @@ export class Loop<Row extends { readonly id: string }> {
   }
 
   /** Lets a claimed row be attempted. The slot is the target's: the commit after the answer holds up no other call. */
-  fly(row: Row, slot: TakenSlot): void {
-    const landed = () => this.release(slot);
-    this.#flights.start(row, landed, (error, id) => this.#stumble("attempt", error, id));
+  run(row: Row, slot: TakenSlot): void {
+    const releaseSlot = () => this.release(slot);
+    this.#runs.start(row, releaseSlot, (error, id) => this.#onError("attempt", error, id));
   }
 
   /** Has `drain` wait for this too. It must not reject. */
   keep(work: Promise<unknown>): void {
-    this.#flights.keep(work);
+    this.#runs.keep(work);
   }
 
   /** A claim from now on. Two claims of one moment end in different ones, so that a lease names its claim. */
@@ -242,12 +242,12 @@ export class Loop<Row extends { readonly id: string }> {
     try {
       this.#claimDue();
     } catch (error) {
-      this.#stumble("claim", error);
+      this.#onError("claim", error);
     }
   }
 
   #claimDue(): void {
-    this.#heedClock();
+    this.#checkClock();
     const nowMs = this.#nowMs();
     this.#lanes.wake(nowMs);
     const candidates: Candidate[] = [];
@@ -257,9 +257,9 @@ export class Loop<Row extends { readonly id: string }> {
       if (candidate.due.largeBytes === undefined) candidates.push(candidate);
       else this.#large.add(candidate);
     }
-    if (candidates.length > 0) this.#flights.keep(this.#claim(candidates));
+    if (candidates.length > 0) this.#runs.keep(this.#claim(candidates));
     this.#claimLarge();
-    for (const lane of this.#lanes.takeHungry(this.#slots.free)) this.#flights.keep(this.#load(lane));
+    for (const lane of this.#lanes.takeNeedingLoad(this.#slots.free)) this.#runs.keep(this.#load(lane));
     this.#setAlarm();
   }
 
@@ -277,7 +277,7 @@ export class Loop<Row extends { readonly id: string }> {
     if (candidates.length === 0) return;
     this.#isClaimingLarge = true;
     const claim = this.#claim(candidates).finally(() => (this.#isClaimingLarge = false));
-    this.#flights.keep(claim.then((isDone) => isDone && this.#claimLarge()));
+    this.#runs.keep(claim.then((isDone) => isDone && this.#claimLarge()));
   }
 
   #releaseLarge(id: string): void {
@@ -299,12 +299,12 @@ export class Loop<Row extends { readonly id: string }> {
       won = await this.#deps.queue.claim(due, at);
       for (const row of won) {
         const candidate = byId.get(row.id);
-        if (candidate !== undefined && leftOver.delete(candidate)) this.fly(row, candidate);
+        if (candidate !== undefined && leftOver.delete(candidate)) this.run(row, candidate);
       }
     } catch (error) {
       if (error instanceof StoreBusy) this.#claimAgain(due, byId);
       else if (won === undefined) this.doubt(due, at);
-      this.#stumble("claim", error);
+      this.#onError("claim", error);
     } finally {
       for (const { id } of due) this.#claiming.delete(id);
     }
@@ -323,7 +323,7 @@ export class Loop<Row extends { readonly id: string }> {
       const lane = byId.get(row.id)?.lane;
       if (lane !== undefined) this.#busy.set(row.id, { lane, due: row });
     }
-    this.#ring("again", CLAIM_AGAIN_MS, () => {
+    this.#run("again", CLAIM_AGAIN_MS, () => {
       const rows = [...this.#busy.values()];
       this.#busy.clear();
       for (const { lane, due: row } of rows) this.#lanes.add(lane, row, this.#nowMs());
@@ -338,7 +338,7 @@ export class Loop<Row extends { readonly id: string }> {
       this.#turn();
     } catch (error) {
       this.#lanes.loaded(lane, [], LANE_READY_MAX, this.#nowMs());
-      this.#stumble("load", error);
+      this.#onError("load", error);
     }
   }
 
@@ -352,9 +352,9 @@ export class Loop<Row extends { readonly id: string }> {
       next = heads.length === SWEEP_LANES ? (heads.at(-1) ?? null) : null;
       this.#turn();
     } catch (error) {
-      this.#stumble("sweep", error);
+      this.#onError("sweep", error);
     }
-    this.#ring("sweep", next === null ? SLEEP_MS_MAX : SWEEP_REST_MS, () => this.#flights.keep(this.#sweep(next)));
+    this.#run("sweep", next === null ? SLEEP_MS_MAX : SWEEP_REST_MS, () => this.#runs.keep(this.#sweep(next)));
   }
 
   /** Walks over the lanes of one account in the store: memory may have forgotten some, and what a claim refused. */
@@ -370,7 +370,7 @@ export class Loop<Row extends { readonly id: string }> {
         this.#turn();
       }
     } catch (error) {
-      this.#stumble("sweep", error);
+      this.#onError("sweep", error);
     }
   }
 
@@ -383,19 +383,19 @@ export class Loop<Row extends { readonly id: string }> {
       await rescue({ everything: store.isAlone, isOurs: () => false });
     }
     this.#hasBegun = true;
-    this.#flights.keep(this.#reschedule());
+    this.#runs.keep(this.#reschedule());
   }
 
-  #heedClock(): void {
+  #checkClock(): void {
     let byMs = 0;
     try {
       byMs = this.#watch.setBackMs();
     } catch (error) {
-      this.#stumble("clock", error);
+      this.#onError("clock", error);
     }
     if (byMs === 0) return;
     this.#setBackMs += byMs;
-    this.#flights.keep(this.#reschedule());
+    this.#runs.keep(this.#reschedule());
   }
 
   /** Looks at everything anew, after what a clock that was set back has put off is due at its time again. */
@@ -407,21 +407,19 @@ export class Loop<Row extends { readonly id: string }> {
       this.#isRescheduleDue = false;
     } catch (error) {
       this.#isRescheduleDue = true;
-      this.#stumble("clock", error);
+      this.#onError("clock", error);
     }
     await this.#sweep(null);
   }
 
   #rescueLater(): void {
-    this.#ring("rescue", RESCUE_EVERY_MS, () =>
-      this.#flights.keep(this.#rescuePass().finally(() => this.#rescueLater())),
-    );
+    this.#run("rescue", RESCUE_EVERY_MS, () => this.#runs.keep(this.#rescuePass().finally(() => this.#rescueLater())));
   }
 
   /** Each step runs whatever has become of the one before it. */
   async #rescuePass(): Promise<void> {
-    this.#heedClock();
-    if (this.#isRescheduleDue) this.#flights.keep(this.#reschedule());
+    this.#checkClock();
+    if (this.#isRescheduleDue) this.#runs.keep(this.#reschedule());
     await this.#do("set_aside", () => this.#setAside());
     await this.#do("rescue", () => this.#settleDoubts());
     await this.#do("rescue", () => this.#deps.rescue({ everything: false, isOurs: (id) => this.#isOurs(id) }));
@@ -429,7 +427,7 @@ export class Loop<Row extends { readonly id: string }> {
 
   /** Whether this process works on a row, or knows of it what the store does not. */
   #isOurs(id: string): boolean {
-    if (this.#flights.has(id) || this.#claiming.has(id)) return true;
+    if (this.#runs.has(id) || this.#claiming.has(id)) return true;
     return this.#inDoubt.some(({ due }) => due.some((row) => row.id === id));
   }
 
@@ -443,7 +441,7 @@ export class Loop<Row extends { readonly id: string }> {
       const rows = await this.#deps.queue.claimed(doubt.due, doubt.at);
       this.#inDoubt = this.#inDoubt.filter((other) => other !== doubt);
       for (const row of rows) {
-        if (!this.#flights.has(row.id)) this.#flights.keep(this.#do("claim", () => this.#deps.unclaim(row)));
+        if (!this.#runs.has(row.id)) this.#runs.keep(this.#do("claim", () => this.#deps.unclaim(row)));
       }
     }
   }
@@ -453,12 +451,12 @@ export class Loop<Row extends { readonly id: string }> {
     try {
       await work();
     } catch (error) {
-      this.#stumble(task, error);
+      this.#onError(task, error);
     }
   }
 
   /** Begins to rest where the store is away, and else writes a bug down. Never throws: the task has to run again. */
-  #stumble(task: TaskName, error: unknown, id?: string): void {
+  #onError(task: TaskName, error: unknown, id?: string): void {
     const { log, metrics, name } = this.#deps;
     // It works: whoever was not heard writes again.
     if (error instanceof StoreBusy) return;
@@ -479,15 +477,15 @@ export class Loop<Row extends { readonly id: string }> {
     if (atMs === null || atMs === this.#alarmAtMs) return;
     this.#alarmAtMs = atMs;
     const delayMs = Math.min(SLEEP_MS_MAX, Math.max(1, atMs - this.#nowMs()));
-    this.#ring("alarm", delayMs, () => {
+    this.#run("alarm", delayMs, () => {
       // Before anything that may fail: no other alarm is set for a time that is set already.
       this.#alarmAtMs = Number.POSITIVE_INFINITY;
       this.#turn();
     });
   }
 
-  #ring(name: TimerName, delayMs: number, ring: () => void): void {
-    if (this.#isRunning) this.#timers.set(name, delayMs, ring);
+  #run(name: TimerName, delayMs: number, run: () => void): void {
+    if (this.#isRunning) this.#timers.set(name, delayMs, run);
   }
 
   #nowMs(): number {

@@ -1,6 +1,6 @@
 import type { Action } from "../domain/action.ts";
 import { isHeldIn } from "../domain/change.ts";
-import type { DecisionContext } from "../domain/decision-facts.ts";
+import type { DecisionHistory } from "../domain/decision-facts.ts";
 import { attemptMs } from "../domain/lease.ts";
 import { APPROVAL_LINK_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../domain/limits.ts";
 import type { Delivery, Notification } from "../domain/notification.ts";
@@ -22,7 +22,7 @@ export interface MailDeps {
   readonly approvalTtlHours: number | null;
   /** The whole URL of an action's receipt. */
   readonly receiptLink: (actionId: string) => string;
-  readonly contextOf: (action: Action) => Promise<DecisionContext>;
+  readonly historyOf: (action: Action) => Promise<DecisionHistory>;
   /** Where people reach the pages, without a trailing slash. */
   readonly baseUrl: string;
   readonly attemptTimeoutMs: number;
@@ -38,10 +38,10 @@ const HOUR_MS = 3_600_000;
 export function createMail(deps: MailDeps): Deliver {
   const { actions, outbox, clock, mailer, recipients, attemptTimeoutMs } = deps;
   return async (notification, stop) => {
-    if (mailer === null) return notification.owed.event === "approval" ? NOT_CONFIGURED : NEEDLESS;
+    if (mailer === null) return notification.message.event === "approval" ? NOT_CONFIGURED : NEEDLESS;
     const action = await actions.find(notification.accountId, notification.actionId);
     if (action === null) return NEEDLESS;
-    const mailOf = notification.owed.event === "approval" ? approvalOf : decidedOf;
+    const mailOf = notification.message.event === "approval" ? approvalOf : decidedOf;
     const mail = await mailOf(deps, notification, action);
     if ("kind" in mail) return mail;
     // Again before it leaves: whoever was named may have left the account, or the APPROVERS, meanwhile.
@@ -55,14 +55,14 @@ export function createMail(deps: MailDeps): Deliver {
 
 async function approvalOf(
   deps: MailDeps,
-  { owed, run }: Notification,
+  { message, run }: Notification,
   action: Action,
 ): Promise<ApprovalMail | Delivery> {
   if (!isHeldIn(action, run)) return DECIDED_BEFORE;
   const kept = await deps.linksOf(action, deps.clock.now());
   const links = { ...kept, expiresAt: earlierEnd(kept.expiresAt, deps.approvalTtlHours) };
-  const [receiptUrl, context] = [deps.receiptLink(action.id), await deps.contextOf(action)];
-  return { event: "approval", to: owed.target, action, run, links, receiptUrl, context, baseUrl: deps.baseUrl };
+  const [receiptUrl, history] = [deps.receiptLink(action.id), await deps.historyOf(action)];
+  return { event: "approval", to: message.target, action, run, links, receiptUrl, history, baseUrl: deps.baseUrl };
 }
 
 /** Links are made when an action begins to be held; where it is cancelled before they end, they work no longer. */
@@ -71,20 +71,24 @@ function earlierEnd(linksEnd: Date, ttlHours: number | null): Date {
   return ttlHours === null ? linksEnd : new Date(Math.min(linksEnd.getTime(), heldMs + ttlHours * HOUR_MS));
 }
 
-async function decidedOf(deps: MailDeps, { owed, run }: Notification, action: Action): Promise<DecidedMail | Delivery> {
+async function decidedOf(
+  deps: MailDeps,
+  { message, run }: Notification,
+  action: Action,
+): Promise<DecidedMail | Delivery> {
   const entries = (await deps.actions.timeline(action.accountId, action.id)).filter((entry) => entry.run === run);
-  const [said] = entries.flatMap(({ at, happening }) =>
-    happening.type === "approved" || happening.type === "rejected" ? [{ ...happening, at }] : [],
+  const [said] = entries.flatMap(({ at, event }) =>
+    event.type === "approved" || event.type === "rejected" ? [{ ...event, at }] : [],
   );
   if (said === undefined || !entries.some(isArrivedQuestion)) return NEEDLESS;
   const { type, actor, reason = null, at } = said;
   const decision = type === "approved" ? type : "rejected";
   const receiptUrl = deps.receiptLink(action.id);
-  return { event: "decided", to: owed.target, action, run, receiptUrl, decision, actor, reason, at };
+  return { event: "decided", to: message.target, action, run, receiptUrl, decision, actor, reason, at };
 }
 
-function isArrivedQuestion({ happening }: TimelineEntry): boolean {
-  return happening.type === "mail" && happening.event === "approval" && happening.delivered;
+function isArrivedQuestion({ event }: TimelineEntry): boolean {
+  return event.type === "mail" && event.event === "approval" && event.delivered;
 }
 
 const NEEDLESS: Delivery = { kind: "needless" };

@@ -48,16 +48,16 @@ export function createNotify(
   { clock, deliver }: Pick<NotifyDeps, "clock" | "deliver">,
   { settle }: Pick<NotificationSettlement, "settle">,
 ): Attempt<Notification> {
-  return async (notification, { stop, landed }) => {
+  return async (notification, { stop, releaseSlot }) => {
     const startedMs = clock.monotonicMs();
     const attempt = notification.isAltered === true ? Promise.resolve(ALTERED) : deliver(notification, stop);
     const delivery = await attempt.catch(async (error: unknown) => {
-      landed();
+      releaseSlot();
       if (error instanceof StoreUnavailable) await settle(notification, { delivery: UNREAD, durationMs: null });
       throw error;
     });
     const durationMs = delivery.kind === "not_started" ? null : Math.round(clock.monotonicMs() - startedMs);
-    landed();
+    releaseSlot();
     await settle(notification, { delivery, durationMs });
   };
 }
@@ -70,8 +70,8 @@ export function createNotificationSettlement(deps: NotifyDeps): NotificationSett
 
   const announce = (change: NotificationChange, now: Date, { delivery, durationMs }: Notified): void => {
     const { before, attempts, dueAt } = change;
-    if (delivery.kind === "not_started") metrics.unclaimed(before.owed.kind);
-    else metrics.notified(before.owed.kind, nextOf(change), durationMs);
+    if (delivery.kind === "not_started") metrics.unclaimed(before.message.kind);
+    else metrics.notified(before.message.kind, nextOf(change), durationMs);
     if (delivery === ALTERED) tellSetAside(deps, before);
     else tell(log, change, now, durationMs);
     if (dueAt !== null) again(before, { id: before.id, revision: attempts, dueAt });
@@ -115,8 +115,8 @@ export function createNotificationSettlement(deps: NotifyDeps): NotificationSett
 
 /** Once for each row, with its id: whoever keeps the database has to look at it. */
 function tellSetAside({ metrics, log }: Pick<NotifyDeps, "metrics" | "log">, notification: Notification): void {
-  const { id, actionId, owed } = notification;
-  metrics.setAside(owed.kind);
+  const { id, actionId, message } = notification;
+  metrics.setAside(message.kind);
   log.error("notification.set_aside", {
     id,
     action_id: actionId,
@@ -131,13 +131,13 @@ function nextOf({ status }: NotificationChange): "delivered" | "retry" | "given_
 /** One attempt, one line. The error is one of our own sentences. */
 function tell(log: Log, change: NotificationChange, now: Date, durationMs: number | null): void {
   const { before, status, dueAt, lastError } = change;
-  const { id, accountId, actionId, owed, host, attempts } = before;
-  log[status === "given_up" ? "warn" : "info"](`${owed.kind}.attempted`, {
+  const { id, accountId, actionId, message, host, attempts } = before;
+  log[status === "given_up" ? "warn" : "info"](`${message.kind}.attempted`, {
     id,
     action_id: actionId,
     account_id: accountId,
-    event: owed.event,
-    host: owed.kind === "callback" ? host : undefined,
+    event: message.event,
+    host: message.kind === "callback" ? host : undefined,
     attempt: attempts,
     attempts_max: NOTIFY_DELAYS_MS.length + 1,
     error: lastError,

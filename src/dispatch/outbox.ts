@@ -1,6 +1,6 @@
 import type { Action } from "../domain/action.ts";
 import type { Notification } from "../domain/notification.ts";
-import { type OwedKind, owingHost } from "../domain/owed.ts";
+import { type NotificationKind, notificationHost } from "../domain/owed.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Queue } from "../ports/store.ts";
 import { Loop, type LoopDeps } from "./loop.ts";
@@ -12,20 +12,20 @@ type Built = "name" | "queue" | "attempt" | "rescue" | "setAside" | "unclaim";
 
 export interface OutboxDeps
   extends Omit<LoopDeps<Notification>, Built | "metrics">, Omit<NotifyDeps, "again" | "outbox"> {
-  readonly kind: OwedKind;
+  readonly kind: NotificationKind;
   readonly store: LoopDeps<Notification>["store"] & { readonly outbox: NotifyDeps["outbox"] };
   readonly queue: Queue<Notification>;
   readonly bus: Bus;
 }
 
-const NAMES = { callback: "callbacks", mail: "mails" } as const satisfies Record<OwedKind, string>;
+const NAMES = { callback: "callbacks", mail: "mails" } as const satisfies Record<NotificationKind, string>;
 
 /**
  * Delivers what actions owe of one kind, on a wheel of its own with its own slots and schedule: whatever a receiver does,
  * no action waits for it, and nothing here changes one (decisions 8).
  */
 export class Outbox {
-  readonly #kind: OwedKind;
+  readonly #kind: NotificationKind;
   readonly #bus: Bus;
   readonly #loop: Loop<Notification>;
   #unsubscribe: () => void = () => {};
@@ -82,7 +82,7 @@ export class Outbox {
 
   /** The row is in the store since the change's own commit: only its lane has to be told. */
   #hear(action: Action): void {
-    const host = owingHost(action, this.#kind);
+    const host = notificationHost(action, this.#kind);
     if (host !== null) this.#loop.hint({ accountId: action.accountId, host, keyId: action.keyId });
   }
 }

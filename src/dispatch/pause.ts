@@ -7,7 +7,7 @@ export interface PauseDeps {
   readonly store: Pick<Store, "probe">;
   readonly log: Log;
   /** Rings once, unless nobody wants it any more. */
-  readonly later: (delayMs: number, ring: () => void) => void;
+  readonly later: (delayMs: number, run: () => void) => void;
   /** Has whoever drains wait for this too. */
   readonly keep: (work: Promise<unknown>) => void;
   /** Goes on where it stopped. Where that rejects it rests on. */

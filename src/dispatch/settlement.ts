@@ -4,7 +4,7 @@ import type { Change } from "../domain/change.ts";
 import { describeNotStarted, type NotStarted, unclaimed } from "../domain/dispatch.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import { nextStep, setAside, settle } from "../domain/settle.ts";
-import type { Happening } from "../domain/timeline.ts";
+import type { TimelineEvent } from "../domain/timeline.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
@@ -21,7 +21,7 @@ export interface SettlementDeps {
   readonly bus: Bus;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly owe: (action: Action, at: Date, happenings: readonly Happening[]) => readonly OutboxRow[];
+  readonly enqueue: (action: Action, at: Date, events: readonly TimelineEvent[]) => readonly OutboxRow[];
   readonly backoff: Backoff;
   readonly attemptTimeoutMs: number;
 }
@@ -103,7 +103,7 @@ export class Settlement {
   }
 
   #writeOf(change: Change, at: Date): ChangeWrite {
-    return { change, at, outbox: this.#deps.owe(change.after, at, change.happenings) };
+    return { change, at, outbox: this.#deps.enqueue(change.after, at, change.events) };
   }
 
   /** What is known of an action counts for more than a row that somebody altered meanwhile. */

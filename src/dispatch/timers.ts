@@ -9,9 +9,9 @@ export class Timers<Name extends string> {
     this.#clock = clock;
   }
 
-  set(name: Name, delayMs: number, ring: () => void): void {
+  set(name: Name, delayMs: number, run: () => void): void {
     this.#cancels.get(name)?.();
-    this.#cancels.set(name, this.#clock.after(delayMs, ring));
+    this.#cancels.set(name, this.#clock.after(delayMs, run));
   }
 
   clear(): void {

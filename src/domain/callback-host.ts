@@ -1,7 +1,7 @@
 import { normalHost, normalTarget } from "./normal-target.ts";
 
 /** A host that an owner has listed for callbacks, in its normal form. */
-export interface CallbackHost {
+export interface ListedHost {
   readonly host: string;
   readonly createdAt: Date;
 }

@@ -1,8 +1,8 @@
 import { type Action, type ActionState, firstState } from "./action.ts";
 import type { Actor } from "./actor.ts";
 import type { ErrorCode, Issue } from "./errors.ts";
-import type { Happening } from "./timeline.ts";
-import { next, type Operation, sources } from "./transition.ts";
+import type { TimelineEvent } from "./timeline.ts";
+import { nextStatus, type Operation, sources } from "./transition.ts";
 
 /**
  * One legal step of an action: the whole action after it and what is told of it. The store writes it only while the
@@ -12,12 +12,12 @@ export interface Change {
   readonly before: Action;
   /** One revision further. */
   readonly after: Action;
-  readonly happenings: readonly Happening[];
+  readonly events: readonly TimelineEvent[];
 }
 
 /** The step that moves these parts of an action's state and leaves the others as they are. */
-export function step(before: Action, moved: Partial<ActionState>, happenings: readonly Happening[]): Change {
-  return { before, after: { ...before, ...moved, revision: before.revision + 1 }, happenings };
+export function step(before: Action, moved: Partial<ActionState>, events: readonly TimelineEvent[]): Change {
+  return { before, after: { ...before, ...moved, revision: before.revision + 1 }, events };
 }
 
 /** Why a step is not allowed from where the action is now. */
@@ -45,7 +45,7 @@ export interface ApprovalInput extends DecisionInput {
 /** A yes: the held action is due at once. */
 export function approve(action: Action, input: ApprovalInput): Change | Refusal {
   const { actor, now, digest } = input;
-  const status = next(action.status, "approve");
+  const status = nextStatus(action.status, "approve");
   if (status === null) return refuse("approve", action);
   return step(action, { status, dueAt: now, approvedAt: now, approvedBy: actor, approvedDigest: digest }, [
     { type: "approved", ...toldOf(input) },
@@ -83,7 +83,7 @@ export function tooLate(operation: Operation, action: Action, { run, isHeld }: O
 
 /** A no to what waits for a person, or the end of what waits to be sent. */
 export function cancel(action: Action, input: DecisionInput): Change | Refusal {
-  const status = next(action.status, "cancel");
+  const status = nextStatus(action.status, "cancel");
   if (status === null) return refuse("cancel", action);
   const type = action.status === "awaiting_approval" ? "rejected" : "cancelled";
   return step(action, { status, dueAt: null, finishedAt: input.now }, [{ type, ...toldOf(input) }]);
@@ -91,9 +91,9 @@ export function cancel(action: Action, input: DecisionInput): Change | Refusal {
 
 /** A new run of the same action. One yes releases one run: what needed a person's yes needs another one. */
 export function retry(action: Action, { actor, reason, now }: DecisionInput): Change | Refusal {
-  const status = next(action.status, action.approve ? "hold" : "retry");
+  const status = nextStatus(action.status, action.approve ? "hold" : "retry");
   if (status === null) return refuse("retry", action);
-  const retried: Happening = { type: "retried", actor, reason };
+  const retried: TimelineEvent = { type: "retried", actor, reason };
   const moved = { ...firstState(action.approve, now), status, run: action.run + 1 };
   return step(action, moved, action.approve ? [retried, { type: "held" }] : [retried]);
 }

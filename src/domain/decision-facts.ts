@@ -37,20 +37,20 @@ export interface DecisionFacts {
 }
 
 /** What the store knows of a request beside the action itself. */
-export interface DecisionContext extends RequestHistory {
+export interface DecisionHistory extends RequestHistory {
   /** No held call of its key to its host was approved and has completed. */
   readonly isNewHost: boolean;
 }
 
 /** Of what nobody has to decide on any more. */
-export const NO_CONTEXT: DecisionContext = { isNewHost: false, reason: null, rejections: [] };
+export const NO_HISTORY: DecisionHistory = { isNewHost: false, reason: null, rejections: [] };
 
 export interface FactsInput {
   /** As it is stored: the risks are its own. */
   readonly action: Action;
-  readonly context: DecisionContext;
+  readonly history: DecisionHistory;
   /** The same, as whoever decides may see it. */
-  readonly seen: DecisionContext & Pick<Action, "url" | "callback" | "createdBy">;
+  readonly seen: DecisionHistory & Pick<Action, "url" | "callback" | "createdBy">;
   /** How much of it stays hidden, in words; null: nothing. */
   readonly hidden: string | null;
   /** Where its page is, for whoever signs in. */
@@ -58,7 +58,7 @@ export interface FactsInput {
 }
 
 /** The facts of a request and its risks. The same words everywhere: each place only sets them in its own type. */
-export function decisionFacts({ action, context, seen, hidden, actionUrl }: FactsInput): DecisionFacts {
+export function decisionFacts({ action, history, seen, hidden, actionUrl }: FactsInput): DecisionFacts {
   const bytes = action.body === null ? 0 : Buffer.byteLength(action.body);
   const facts = [
     ...(hidden === null ? [] : [fact("hidden", "Hidden", hidden)]),
@@ -74,7 +74,7 @@ export function decisionFacts({ action, context, seen, hidden, actionUrl }: Fact
     fact("attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`),
     fact("action", "Action", actionUrl),
   ];
-  return { facts, risks: risksOf({ ...action, ...context }) };
+  return { facts, risks: risksOf({ ...action, ...history }) };
 }
 
 /** The value of a fact; empty where it is not told. */

@@ -1,6 +1,6 @@
 import type { Action } from "./action.ts";
 import { type Change, step } from "./change.ts";
-import { next } from "./transition.ts";
+import { nextStatus } from "./transition.ts";
 
 /** When an action was claimed, and until when the claim holds. */
 export interface Claimed {
@@ -10,7 +10,7 @@ export interface Claimed {
 
 /** A pending action once it is claimed: active, with one attempt counted before anything is sent (decisions 3). */
 export function dispatched(action: Action, { now, leaseUntil }: Claimed): Action {
-  const status = next(action.status, "dispatch");
+  const status = nextStatus(action.status, "dispatch");
   if (status === null) throw new Error(`Action ${action.id} is ${action.status} and can't be dispatched.`);
   return {
     ...action,
@@ -49,7 +49,7 @@ export function describeNotStarted(why: NotStarted): string {
 
 /** Gives a claim back whose attempt never began: due at once, and the attempt does not count. */
 export function unclaimed(action: Action, why: NotStarted, now: Date): Change {
-  const status = next(action.status, "unclaim");
+  const status = nextStatus(action.status, "unclaim");
   if (status === null) throw new Error(`Action ${action.id} is ${action.status} and has no claim to give back.`);
   const attempts = Math.max(0, action.attempts - 1);
   const startedAt = attempts === 0 ? null : action.startedAt;

@@ -1,6 +1,6 @@
 import type { Action } from "./action.ts";
 import { type Actor, SYSTEM } from "./actor.ts";
-import type { Happening, TimelineEntry } from "./timeline.ts";
+import type { TimelineEvent, TimelineEntry } from "./timeline.ts";
 
 /** How the newest run of an action was decided. */
 export interface LatestDecision {
@@ -24,7 +24,7 @@ export function isDecided({ status, approvedAt }: Action): boolean {
  */
 export function latestDecision(action: Action, entries: readonly TimelineEntry[]): LatestDecision | null {
   if (!isDecided(action)) return null;
-  const ofRun = entries.filter(({ run }) => run === action.run).map(({ happening }) => happening);
+  const ofRun = entries.filter(({ run }) => run === action.run).map(({ event }) => event);
   if (action.status === "cancelled") return endingIn(ofRun);
   const approval = ofRun.findLast(isApproval);
   // Safe: whatever approves an action is an actor.
@@ -32,19 +32,19 @@ export function latestDecision(action: Action, entries: readonly TimelineEntry[]
   return { decision: "approved", by, reason: approval?.reason ?? null, via: approval?.via ?? null };
 }
 
-function endingIn(happenings: readonly Happening[]): LatestDecision | null {
-  const ending = happenings.findLast(isEnding);
+function endingIn(events: readonly TimelineEvent[]): LatestDecision | null {
+  const ending = events.findLast(isEnding);
   if (ending === undefined) return null;
   const { actor: by, reason = null, via = null } = ending;
   return { decision: by === SYSTEM ? "unanswered" : "rejected", by, reason, via };
 }
 
-type Decided = Extract<Happening, { readonly actor: Actor }>;
+type Decided = Extract<TimelineEvent, { readonly actor: Actor }>;
 
-function isApproval(happening: Happening): happening is Decided {
-  return happening.type === "approved";
+function isApproval(event: TimelineEvent): event is Decided {
+  return event.type === "approved";
 }
 
-function isEnding(happening: Happening): happening is Decided {
-  return happening.type === "rejected" || happening.type === "cancelled";
+function isEnding(event: TimelineEvent): event is Decided {
+  return event.type === "rejected" || event.type === "cancelled";
 }

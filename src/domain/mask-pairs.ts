@@ -111,15 +111,15 @@ function maskValues(text: string, options: PairsOptions, masking: Masking): stri
   let masked = "";
   let kept = 0;
   let name = 0;
-  let judged = 0;
+  let checked = 0;
   let isQuery = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     // Within a value that was judged nothing is judged again: `token=token=token=` would be read from each to its end.
-    const isName = code === EQUALS && at > name && at >= judged;
+    const isName = code === EQUALS && at > name && at >= checked;
     const kind = isName ? kindOf(text.slice(name, at), isQuery) : null;
     const end = kind === null ? at : endOfValue(text, at + 1, options);
-    judged = Math.max(judged, end);
+    checked = Math.max(checked, end);
     if (kind !== null && masking.hidesNamed(plain(text.slice(at + 1, end)))) {
       masked += text.slice(kept, at + 1) + masking.hide(text.slice(at + 1, end), kind);
       kept = end;

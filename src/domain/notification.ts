@@ -1,7 +1,7 @@
 import { describeNotStarted, type NotStarted } from "./dispatch.ts";
 import { RETRY_JITTER, NOTIFY_DELAYS_MS } from "./limits.ts";
-import type { Owed } from "./owed.ts";
-import type { Happening } from "./timeline.ts";
+import type { NewNotification } from "./owed.ts";
+import type { TimelineEvent } from "./timeline.ts";
 
 /** `dropped`: it came to be needless, and nothing is told of it. */
 export type NotificationStatus = "pending" | "active" | "delivered" | "given_up" | "dropped";
@@ -14,7 +14,7 @@ export interface Notification {
   readonly accountId: string;
   /** The run of the action that owes it. */
   readonly run: number;
-  readonly owed: Owed;
+  readonly message: NewNotification;
   /** With the account and the key the queue that it waits in. */
   readonly host: string;
   /** Of the action. */
@@ -53,7 +53,7 @@ export interface NotificationChange {
   readonly dueAt: Date | null;
   readonly lastError: string | null;
   /** Null: the timeline is not told. */
-  readonly happening: Happening | null;
+  readonly event: TimelineEvent | null;
 }
 
 export interface DeliveryEnd {
@@ -68,7 +68,7 @@ export function settleNotification(before: Notification, { delivery, now, chance
   const { attempts } = before;
   if (delivery.kind === "delivered") return change(before, { status: "delivered", dueAt: null, error: null, attempts });
   if (delivery.kind === "needless") {
-    return { before, status: "dropped", attempts, dueAt: null, lastError: null, happening: null };
+    return { before, status: "dropped", attempts, dueAt: null, lastError: null, event: null };
   }
   if (delivery.kind === "not_started") {
     const error = describeNotStarted(delivery.why);
@@ -118,8 +118,8 @@ interface Ended {
 }
 
 function change(before: Notification, { status, dueAt, error, attempts }: Ended): NotificationChange {
-  const { kind: type, event } = before.owed;
+  const { kind: type, event } = before.message;
   const next_retry_at = dueAt?.toISOString() ?? null;
-  const happening: Happening = { type, event, delivered: status === "delivered", attempts, error, next_retry_at };
-  return { before, status, attempts: before.attempts, dueAt, lastError: error, happening };
+  const entry: TimelineEvent = { type, event, delivered: status === "delivered", attempts, error, next_retry_at };
+  return { before, status, attempts: before.attempts, dueAt, lastError: error, event: entry };
 }

@@ -67,7 +67,7 @@ export function isPolicyRefusal(outcome: Outcome): boolean {
 const OWN_REFUSALS: ReadonlySet<Fault> = new Set(["address_never", "address_private", "altered"]);
 
 /** A failed attempt is the target's when its answer says no, and dispatch's when there was no whole answer. */
-export function errorSource(outcome: Outcome): ErrorSource {
+export function errorSourceOf(outcome: Outcome): ErrorSource {
   return outcome.kind === "answered" && !isBrokenSuccess(outcome) ? "target" : "dispatch";
 }
 

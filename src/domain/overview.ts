@@ -64,7 +64,7 @@ export interface Overview {
 }
 
 /** The retries of an account that wait for their time. */
-export interface Asleep {
+export interface ScheduledRetry {
   readonly count: number;
   /** Pending, and due: they wait for a free slot. */
   readonly due: number;

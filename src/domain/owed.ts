@@ -1,6 +1,6 @@
 import type { Action, ActionStatus } from "./action.ts";
 import { normalTarget } from "./normal-target.ts";
-import type { Happening } from "./timeline.ts";
+import type { TimelineEvent } from "./timeline.ts";
 
 /** The four kinds of news that a callback brings (decisions 8). */
 export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "failed" | "cancelled"}`;
@@ -12,17 +12,17 @@ export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "faile
 export type MailEvent = "approval" | "decided";
 
 /** A notification that a change owes to somebody outside; it becomes a row of the outbox in the change's own commit. */
-export type Owed =
+export type NewNotification =
   | { readonly kind: "callback"; readonly event: CallbackEvent; readonly target: string }
   | { readonly kind: "mail"; readonly event: MailEvent; readonly target: string };
 
-export type OwedKind = Owed["kind"];
+export type NotificationKind = NewNotification["kind"];
 
 /**
  * Where a notification goes to: with the account, the lane that it waits in. A mailbox is one whatever its case. A callback
  * that was altered by hand to what is no URL has a lane too: there it is given up, and no change of its action fails.
  */
-export function hostOf({ kind, target }: Pick<Owed, "kind" | "target">): string {
+export function hostOf({ kind, target }: Pick<NewNotification, "kind" | "target">): string {
   return kind === "callback" ? (normalTarget(target)?.host ?? target) : target.toLowerCase();
 }
 
@@ -38,30 +38,30 @@ const CALLBACK_EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
 type Owing = Pick<Action, "status" | "callback" | "notifyEmail" | "approve">;
 
 /** What is owed because an action has come into this state, by what is told of how it came there. */
-export function owedOn(action: Owing, happenings: readonly Happening[]): readonly Owed[] {
+export function notificationsFor(action: Owing, events: readonly TimelineEvent[]): readonly NewNotification[] {
   const { status, callback, notifyEmail } = action;
-  const owed: Owed[] = [];
+  const notifications: NewNotification[] = [];
   const event = CALLBACK_EVENTS[status];
-  if (event !== null && callback !== null) owed.push({ kind: "callback", event, target: callback });
-  if (notifyEmail === null) return owed;
-  if (status === "awaiting_approval") owed.push({ kind: "mail", event: "approval", target: notifyEmail });
-  if (happenings.some((happening) => isDecidedByOthers(happening, notifyEmail))) {
-    owed.push({ kind: "mail", event: "decided", target: notifyEmail });
+  if (event !== null && callback !== null) notifications.push({ kind: "callback", event, target: callback });
+  if (notifyEmail === null) return notifications;
+  if (status === "awaiting_approval") notifications.push({ kind: "mail", event: "approval", target: notifyEmail });
+  if (events.some((entry) => isDecidedByOthers(entry, notifyEmail))) {
+    notifications.push({ kind: "mail", event: "decided", target: notifyEmail });
   }
-  return owed;
+  return notifications;
 }
 
 /** Whoever decided by the link of the mail knows it. */
-function isDecidedByOthers(happening: Happening, email: string): boolean {
-  const isDecision = happening.type === "approved" || happening.type === "rejected";
-  return isDecision && happening.actor !== `email:${email}`;
+function isDecidedByOthers(event: TimelineEvent, email: string): boolean {
+  const isDecision = event.type === "approved" || event.type === "rejected";
+  return isDecision && event.actor !== `email:${email}`;
 }
 
 /**
  * The host at which an action in this state may have a new notification of a kind; null when it has none. A hint, in
  * which nothing is missing: more may be looked for than is there.
  */
-export function owingHost(action: Owing, kind: OwedKind): string | null {
+export function notificationHost(action: Owing, kind: NotificationKind): string | null {
   const { status, callback, notifyEmail, approve } = action;
   if (kind === "callback") {
     return callback === null || CALLBACK_EVENTS[status] === null ? null : hostOf({ kind, target: callback });

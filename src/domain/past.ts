@@ -1,5 +1,5 @@
 import { type Action, type ActionState, isTerminal, type Result } from "./action.ts";
-import type { Happening, TimelineEntry } from "./timeline.ts";
+import type { TimelineEvent, TimelineEntry } from "./timeline.ts";
 
 /** What a timeline tells of an action's state; status, run and end are those of its last entry. */
 type Told = Omit<ActionState, "status" | "run" | "finishedAt" | "leaseUntil" | "approvedDigest">;
@@ -26,23 +26,23 @@ export function pastOf(action: Action, entries: readonly TimelineEntry[]): Actio
   return { ...action, ...told, status, run, leaseUntil: null, finishedAt: isTerminal(status) ? at : null };
 }
 
-function stepped(before: Told, { at, happening }: TimelineEntry): Told {
-  const { type } = happening;
+function stepped(before: Told, { at, event }: TimelineEntry): Told {
+  const { type } = event;
   if (type === "created" || type === "retried") return { ...BEGINNING, dueAt: at };
-  if (type === "approved") return { ...before, dueAt: at, approvedAt: at, approvedBy: happening.actor };
+  if (type === "approved") return { ...before, dueAt: at, approvedAt: at, approvedBy: event.actor };
   if (type === "started") return { ...before, attempts: before.attempts + 1, startedAt: before.startedAt ?? at };
-  if (type === "not_started") return unclaimed(before, at);
-  if (type === "attempt") return { ...before, dueAt: dateOf(happening.next_retry_at), result: resultOf(happening) };
+  if (type === "not_started") return stateBeforeClaim(before, at);
+  if (type === "attempt") return { ...before, dueAt: dateOf(event.next_retry_at), result: resultBefore(event) };
   // The rest says only what the status says, or speaks of notifications.
   return before;
 }
 
-function unclaimed(before: Told, at: Date): Told {
+function stateBeforeClaim(before: Told, at: Date): Told {
   const attempts = Math.max(0, before.attempts - 1);
   return { ...before, attempts, dueAt: at, startedAt: attempts === 0 ? null : before.startedAt };
 }
 
-function resultOf(made: Extract<Happening, { readonly type: "attempt" }>): Result {
+function resultBefore(made: Extract<TimelineEvent, { readonly type: "attempt" }>): Result {
   const { error, outcome, response_code: code, duration_ms: durationMs } = made;
   const isRefusal = outcome === "answered" && code !== null && (code < 200 || code > 299);
   const errorSource = isRefusal ? "target" : "dispatch";

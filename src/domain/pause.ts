@@ -1,6 +1,6 @@
 import type { Action } from "./action.ts";
 import { type Actor, SYSTEM } from "./actor.ts";
-import type { Happening, TimelineEntry } from "./timeline.ts";
+import type { TimelineEvent, TimelineEntry } from "./timeline.ts";
 
 /** What a pause stops: a whole account, or what one key created; `sign_up`: an account that nobody has allowed. */
 export const PAUSE_KINDS = ["account", "key", "sign_up"] as const;
@@ -76,9 +76,9 @@ function linesOf({ lines, until }: Wait, pause: Pause): readonly TimelineEntry[]
   const { createdAt, createdBy, endedAt, endedBy, reason } = pause;
   if (first === undefined || (endedAt !== null && endedAt <= first.at)) return [];
   if (until !== null && createdAt >= until) return [];
-  const lineAt = (at: Date, happening: Happening): TimelineEntry => {
+  const lineAt = (at: Date, event: TimelineEvent): TimelineEntry => {
     const before = lines.findLast((line) => line.at <= at) ?? first;
-    return { seq: before.seq, at, run: before.run, status: before.status, happening };
+    return { seq: before.seq, at, run: before.run, status: before.status, event };
   };
   const began = createdAt > first.at ? createdAt : first.at;
   const paused = lineAt(began, { type: "paused", actor: createdBy, reason });

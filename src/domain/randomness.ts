@@ -3,7 +3,7 @@ const GENERATED_CHARS_MIN = 16;
 const GENERATED_BITS_MIN = 3.5;
 /** Of so many characters one at least is of another kind than the one before it: names and words change more rarely. */
 const CHARS_FOR_A_CHANGE = 6;
-const [LOWER, UPPER, DIGIT] = [1, 2, 3];
+const [LOWER_CASE, UPPER_CASE, DIGIT_CASE] = [1, 2, 3];
 
 /**
  * Whether a program drew the text at random: at least 16 characters without spaces, of at least so many bits each, in which
@@ -20,17 +20,17 @@ function changesOf(text: string): number {
   let changes = 0;
   let before = 0;
   for (let at = 0; at < text.length; at += 1) {
-    const kind = kindOf(text.charCodeAt(at));
-    if (kind !== 0 && before !== 0 && kind !== before && !(before === UPPER && kind === LOWER)) changes += 1;
+    const kind = caseOf(text.charCodeAt(at));
+    if (kind !== 0 && before !== 0 && kind !== before && !(before === UPPER_CASE && kind === LOWER_CASE)) changes += 1;
     before = kind;
   }
   return changes;
 }
 
-function kindOf(code: number): number {
-  if (code >= 0x30 && code <= 0x39) return DIGIT;
-  if (code >= 0x41 && code <= 0x5a) return UPPER;
-  return code >= 0x61 && code <= 0x7a ? LOWER : 0;
+function caseOf(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return DIGIT_CASE;
+  if (code >= 0x41 && code <= 0x5a) return UPPER_CASE;
+  return code >= 0x61 && code <= 0x7a ? LOWER_CASE : 0;
 }
 
 /** Characters that an entropy is taken of: a secret shows itself in fewer. */

@@ -1,9 +1,9 @@
 import type { Action, Result } from "./action.ts";
 import { type Backoff, backoffMs, retryAfterMs } from "./backoff.ts";
 import { type Change, step } from "./change.ts";
-import { describe, errorSource, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
-import type { Happening } from "./timeline.ts";
-import { next as statusAfter } from "./transition.ts";
+import { describe, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
+import type { TimelineEvent } from "./timeline.ts";
+import { nextStatus as statusAfter } from "./transition.ts";
 
 /** What the engine knows when an attempt has ended. Time and chance are arguments. */
 export interface AttemptEnd {
@@ -74,7 +74,7 @@ function delayMs(action: Action, { outcome, now, backoff, chance }: AttemptEnd):
 function resultOf(action: Action, { outcome, durationMs, timeoutMs }: Measured): Result {
   const succeeded = isSuccess(outcome, action.method);
   const answered = outcome.kind === "answered" ? outcome : null;
-  const source = succeeded ? null : errorSource(outcome);
+  const source = succeeded ? null : errorSourceOf(outcome);
   return {
     lastError: succeeded ? null : describe(outcome, timeoutMs),
     errorSource: source,
@@ -86,7 +86,12 @@ function resultOf(action: Action, { outcome, durationMs, timeoutMs }: Measured):
   };
 }
 
-function attemptMade(action: Action, { outcome, durationMs }: Measured, result: Result, next: Date | null): Happening {
+function attemptMade(
+  action: Action,
+  { outcome, durationMs }: Measured,
+  result: Result,
+  next: Date | null,
+): TimelineEvent {
   return {
     type: "attempt",
     attempt: action.attempts,

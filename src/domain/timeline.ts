@@ -33,7 +33,7 @@ interface Notified {
 }
 
 /** Something that happened to an action, and what is told of it (decisions 12). The members are as users read them. */
-export type Happening =
+export type TimelineEvent =
   | ({ readonly type: "created" | "approved" | "rejected" | "cancelled" | "retried" | "paused" | "resumed" } & Decision)
   | { readonly type: "held" | "started" | "completed" | "failed" }
   /** The attempt that `started` told of never began, and does not count. `reason` is one of our own sentences. */
@@ -41,7 +41,7 @@ export type Happening =
   | ({ readonly type: "attempt" } & AttemptMade)
   | ({ readonly type: "mail" | "callback" } & Notified);
 
-export type HappeningType = Happening["type"];
+export type TimelineEventType = TimelineEvent["type"];
 
 /** A row of the timeline as the store gives it back. */
 export interface TimelineEntry {
@@ -51,5 +51,5 @@ export interface TimelineEntry {
   readonly run: number;
   /** The action's status after it. */
   readonly status: ActionStatus;
-  readonly happening: Happening;
+  readonly event: TimelineEvent;
 }

@@ -27,13 +27,13 @@ const TRANSITIONS: Readonly<Record<ActionStatus, Partial<Record<Trigger, ActionS
 };
 
 /** Where the trigger leads from a status; null when it is not allowed there. */
-export function next(status: ActionStatus, trigger: Trigger): ActionStatus | null {
+export function nextStatus(status: ActionStatus, trigger: Trigger): ActionStatus | null {
   return TRANSITIONS[status][trigger] ?? null;
 }
 
 /** The statuses from which a trigger is allowed: what an error message and a guard in SQL name. */
 export function sources(trigger: Trigger): readonly ActionStatus[] {
-  return ACTION_STATUSES.filter((status) => next(status, trigger) !== null);
+  return ACTION_STATUSES.filter((status) => nextStatus(status, trigger) !== null);
 }
 
 export const OPERATIONS = ["approve", "cancel", "retry"] as const;
@@ -41,5 +41,5 @@ export type Operation = (typeof OPERATIONS)[number];
 
 /** What a person or program may do with an action now: the `actions` field (spec "Allowed operations"). */
 export function operationsIn(status: ActionStatus): readonly Operation[] {
-  return OPERATIONS.filter((operation) => next(status, operation) !== null);
+  return OPERATIONS.filter((operation) => nextStatus(status, operation) !== null);
 }

@@ -6,7 +6,7 @@ import {
   OVERVIEW_SLOT_MS,
   OVERVIEW_SLOTS,
 } from "../domain/limits.ts";
-import { type Asleep, type Happened, countedOf, type Overview } from "../domain/overview.ts";
+import { type ScheduledRetry, type Happened, countedOf, type Overview } from "../domain/overview.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -14,7 +14,7 @@ import type { ActionStore } from "../ports/store.ts";
 import { AccountTally, slotOf } from "./tally.ts";
 
 export interface OverviewDeps {
-  readonly actions: Pick<ActionStore, "history" | "position" | "asleep">;
+  readonly actions: Pick<ActionStore, "history" | "position" | "scheduledRetries">;
   readonly bus: Pick<Bus, "subscribe">;
   readonly clock: Pick<Clock, "now">;
   readonly log: Pick<Log, "warn">;
@@ -23,10 +23,10 @@ export interface OverviewDeps {
 /** What went through an account in the last day, and what it has asleep. */
 export interface OverviewAnswer {
   readonly overview: Overview;
-  readonly asleep: Asleep;
+  readonly scheduledRetries: ScheduledRetry;
 }
 
-export interface OverviewDesk {
+export interface OverviewService {
   /** Begins to count, and to read back what was before, in its own time. To be called before anything is delivered. */
   start(): Promise<void>;
   /** Resolves when nothing is being read any more. */
@@ -42,7 +42,7 @@ export interface OverviewDesk {
  * day, and of accounts that were forgotten for others, it says since when it has counted. Only what this process delivers
  * is counted.
  */
-export function createOverview({ actions, bus, clock, log }: OverviewDeps): OverviewDesk {
+export function createOverview({ actions, bus, clock, log }: OverviewDeps): OverviewService {
   const book = new Book(clock);
   let reading = Promise.resolve();
   let isOver = false;
@@ -83,7 +83,10 @@ export function createOverview({ actions, bus, clock, log }: OverviewDeps): Over
     async read(caller) {
       authorize(caller, "read");
       const now = clock.now();
-      return { overview: book.view(caller.accountId, now), asleep: await actions.asleep(caller.accountId, now) };
+      return {
+        overview: book.view(caller.accountId, now),
+        scheduledRetries: await actions.scheduledRetries(caller.accountId, now),
+      };
     },
   };
 }

@@ -95,7 +95,7 @@ export class AccountTally {
     for (const [name, host] of this.#hosts) {
       host.failed[at] = 0;
       host.attempts[at] = 0;
-      if (sum(host.failed) === 0) this.#hosts.delete(name);
+      if (sumOf(host.failed) === 0) this.#hosts.delete(name);
     }
   }
 
@@ -109,7 +109,7 @@ export class AccountTally {
     if (host === undefined) {
       if (error === null) return;
       if (this.#hosts.size >= FAILING_HOSTS_MAX) this.#forgetHost();
-      host = { failed: ring(), attempts: ring(), lastError: error, lastFailedMs: at.getTime() };
+      host = { failed: run(), attempts: run(), lastError: error, lastFailedMs: at.getTime() };
       this.#hosts.set(name, host);
     }
     addOne(host.attempts, slot);
@@ -130,8 +130,8 @@ export class AccountTally {
     return [...this.#hosts]
       .map(([host, { failed, attempts, lastError, lastFailedMs }]) => ({
         host,
-        failed: sum(failed),
-        attempts: sum(attempts),
+        failed: sumOf(failed),
+        attempts: sumOf(attempts),
         lastError,
         lastFailedAt: new Date(lastFailedMs),
       }))
@@ -150,7 +150,7 @@ function emptySlot(): Slot {
   return { created: 0, completed: 0, failed: 0, attempts: 0, latencies: null };
 }
 
-function ring(): Uint32Array {
+function run(): Uint32Array {
   return new Uint32Array(OVERVIEW_SLOTS);
 }
 
@@ -158,6 +158,6 @@ function addOne(counts: Uint32Array, at: number): void {
   counts[at] = (counts[at] ?? 0) + 1;
 }
 
-function sum(counts: Uint32Array): number {
+function sumOf(counts: Uint32Array): number {
   return counts.reduce((all, count) => all + count, 0);
 }

@@ -3,36 +3,39 @@ import { DomainError } from "../domain/errors.ts";
 import { REQUEST_BODY_BYTES_MAX } from "../domain/limits.ts";
 import { readMediaType } from "./media-type.ts";
 import { type ParseJson, parseJson } from "./parse-json.ts";
-import type { Visit } from "./visit.ts";
+import type { RequestContext } from "./visit.ts";
 
 /**
  * The JSON body of a request, judged in the order of hostile 1: content type, size, JSON. Throws `missing_body` when
  * there is none.
  */
-export async function readJson(visit: Visit, parse: ParseJson = parseJson): Promise<ParsedJson> {
-  const parsed = await readOptionalJson(visit, parse);
+export async function readJson(context: RequestContext, parse: ParseJson = parseJson): Promise<ParsedJson> {
+  const parsed = await readOptionalJson(context, parse);
   if (parsed !== null) return parsed;
-  const type = visit.request.headers.get("content-type");
-  if (type !== null) checkType(visit.request.headers);
+  const type = context.request.headers.get("content-type");
+  if (type !== null) checkType(context.request.headers);
   throw new DomainError("missing_body", "Send a JSON body.");
 }
 
 /** The same where a body may be left out: null when nothing was sent. */
-export async function readOptionalJson(visit: Visit, parse: ParseJson = parseJson): Promise<ParsedJson | null> {
-  const { headers } = visit.request;
-  if (!visit.isBodyUnread) return null;
+export async function readOptionalJson(
+  context: RequestContext,
+  parse: ParseJson = parseJson,
+): Promise<ParsedJson | null> {
+  const { headers } = context.request;
+  if (!context.isBodyUnread) return null;
   checkType(headers);
-  const bytes = await readBytes(visit, REQUEST_BODY_BYTES_MAX);
+  const bytes = await readBytes(context, REQUEST_BODY_BYTES_MAX);
   return bytes.length === 0 ? null : parse(bytes);
 }
 
 /** The bytes of a body as they come; throws `payload_too_large` as soon as there are more. */
-export async function readBytes(visit: Visit, bytesMax: number): Promise<Uint8Array> {
-  const length = visit.request.headers.get("content-length");
+export async function readBytes(context: RequestContext, bytesMax: number): Promise<Uint8Array> {
+  const length = context.request.headers.get("content-length");
   if (length !== null && Number(length) > bytesMax) throw tooLarge(bytesMax);
   // The engine keeps to a length that is given; without one the bytes are counted as they come.
-  const bytes = length === null ? await readCounted(visit.request, bytesMax) : await visit.request.bytes();
-  visit.isBodyUnread = false;
+  const bytes = length === null ? await readCounted(context.request, bytesMax) : await context.request.bytes();
+  context.isBodyUnread = false;
   return bytes;
 }
 

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../domain/limits.ts";
-import type { Visit } from "./visit.ts";
+import type { RequestContext } from "./visit.ts";
 
 const GROUPS = 8;
 /** A home or a server is given this much of an IPv6 address, and chooses the rest as it likes. */
@@ -10,7 +10,7 @@ const GROUPS_OF_CLIENT = 4;
 export type IsTrustedProxy = (address: string) => boolean;
 
 /** Who sends a request, as far as a count of them goes: the IPv4 address, or the /64 of an IPv6 one. */
-export function clientOf({ client }: Pick<Visit, "client">): string {
+export function clientOf({ client }: Pick<RequestContext, "client">): string {
   return networkOf(client);
 }
 

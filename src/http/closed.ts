@@ -18,7 +18,7 @@ export interface ClosedDeps {
  * Answers while the store can't be opened, as the real door does while it can't be written: 503 to everything but to the
  * question whether the process lives. Whoever opens the real door goes on with the same socket.
  */
-export function openClosedDoor(port: number, host: string, deps: ClosedDeps): Server<unknown> {
+export function openUnavailableServer(port: number, host: string, deps: ClosedDeps): Server<unknown> {
   return listenOn({ port, host }, (request) => answerClosed(request, deps));
 }
 

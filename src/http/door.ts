@@ -9,10 +9,10 @@ import { clientAddressOf, clientOf, type IsTrustedProxy } from "./client.ts";
 import { CLIENT_GONE, refuse } from "./errors.ts";
 import { createRateLimit } from "./rate-limit.ts";
 import { nameRequest } from "./request-id.ts";
-import { closing } from "./rest.ts";
+import { closeWithAnswer } from "./rest.ts";
 import type { Guard, Route } from "./route.ts";
 import { createRouter } from "./router.ts";
-import { hasBody, targetOf, type Visit } from "./visit.ts";
+import { hasBody, targetOf, type RequestContext } from "./visit.ts";
 
 export interface DoorDeps {
   readonly authenticate: Authenticate;
@@ -27,61 +27,61 @@ export interface DoorDeps {
 }
 
 /** Answers every request, whatever it is: never rejects. Whose caller is `known` is asked for no key and counted nowhere. */
-export type Door = (request: Request, server: Server<unknown> | null, known?: Caller) => Promise<Response>;
+export type Handler = (request: Request, server: Server<unknown> | null, known?: Caller) => Promise<Response>;
 
 /**
  * Every request comes through here, and the order of the lines is the order of judgement (hostile 1): name it, ask where
  * it comes from and who calls, count it, route it. What leaves carries the request's id and is one line of the log.
  */
-export function createDoor(deps: DoorDeps, routes: readonly Route[]): Door {
+export function createHandler(deps: DoorDeps, routes: readonly Route[]): Handler {
   const { authenticate, clock, log } = deps;
   const rate = createRateLimit(clock, deps.limits.rateLimitPerSecond);
-  const route = createRouter(routes, (visit, error) => refuse(visit, error, log));
+  const route = createRouter(routes, (context, error) => refuse(context, error, log));
   const guards = guardsOf(routes);
 
-  const admit = async (visit: Visit): Promise<void> => {
-    const guard = guards.get(visit.path);
-    if (guard === undefined && !isUnderV1(visit.path)) {
-      if (!FOR_MACHINES.test(visit.path)) deps.pagesGuard(visit.request.headers);
+  const authenticateRequest = async (context: RequestContext): Promise<void> => {
+    const guard = guards.get(context.path);
+    if (guard === undefined && !isUnderV1(context.path)) {
+      if (!FOR_MACHINES.test(context.path)) deps.pagesGuard(context.request.headers);
       return;
     }
-    guard?.(visit.request.headers);
-    const known = await authenticate(visit.request.headers.get("authorization"));
-    const caller: Caller = { ...known, client: clientOf(visit) };
-    visit.caller = caller;
-    visit.count = (requests) => rate.count(caller, requests);
-    visit.count(1);
+    guard?.(context.request.headers);
+    const known = await authenticate(context.request.headers.get("authorization"));
+    const caller: Caller = { ...known, client: clientOf(context) };
+    context.caller = caller;
+    context.count = (requests) => rate.count(caller, requests);
+    context.count(1);
   };
 
-  const answer = async (visit: Visit): Promise<Response> => {
+  const answer = async (context: RequestContext): Promise<Response> => {
     try {
-      if (visit.caller === null) await admit(visit);
-      return await route(visit);
+      if (context.caller === null) await authenticateRequest(context);
+      return await route(context);
     } catch (error) {
-      return refuse(visit, error, log);
+      return refuse(context, error, log);
     }
   };
 
   return async (request, server, known) => {
-    const visit = visitOf(request, server, known ?? null, deps);
-    const answered = await answer(visit);
-    if (visit.errorCode === "rate_limited" && visit.caller !== null) {
-      visit.kind = "wait";
-      await rate.slowDown(visit.caller);
+    const context = contextOf(request, server, known ?? null, deps);
+    const answered = await answer(context);
+    if (context.errorCode === "rate_limited" && context.caller !== null) {
+      context.kind = "wait";
+      await rate.slowDown(context.caller);
     }
-    const response = visit.isBodyUnread ? await closing(visit, answered, clock) : answered;
-    response.headers.set("x-request-id", visit.name.id);
-    writeDown(visit, response.status, deps);
+    const response = context.isBodyUnread ? await closeWithAnswer(context, answered, clock) : answered;
+    response.headers.set("x-request-id", context.name.id);
+    writeDown(context, response.status, deps);
     return response;
   };
 }
 
-function visitOf(
+function contextOf(
   request: Request,
   server: Server<unknown> | null,
   caller: Caller | null,
   { isTrustedProxy, ids, clock }: DoorDeps,
-): Visit {
+): RequestContext {
   const address = server?.requestIP(request)?.address ?? "";
   return {
     request,
@@ -119,16 +119,16 @@ function guardsOf(routes: readonly Route[]): ReadonlyMap<string, Guard> {
 }
 
 /** One line for each request. Of the URL only the pattern: a path may hold a token, a query anything. */
-function writeDown(visit: Visit, status: number, { clock, log, metrics }: DoorDeps): void {
-  const { request, name, client, caller, errorCode } = visit;
-  const durationMs = clock.monotonicMs() - visit.startedMs;
-  metrics.requested({ method: request.method, route: visit.route, status, kind: visit.kind }, durationMs);
+function writeDown(context: RequestContext, status: number, { clock, log, metrics }: DoorDeps): void {
+  const { request, name, client, caller, errorCode } = context;
+  const durationMs = clock.monotonicMs() - context.startedMs;
+  metrics.requested({ method: request.method, route: context.route, status, kind: context.kind }, durationMs);
   log.info("http.requested", {
     request_id: name.id,
     error_id: errorCode === null ? undefined : name.envelopeId(),
     method: request.method,
-    route: visit.route,
-    action_id: visit.actionId ?? undefined,
+    route: context.route,
+    action_id: context.actionId ?? undefined,
     status,
     code: errorCode ?? (status === CLIENT_GONE ? "client_gone" : undefined),
     client_gone: request.signal.aborted || undefined,

@@ -8,7 +8,7 @@ import type { OwnCookie } from "./cookie.ts";
 import { headersOf } from "./errors.ts";
 import type { Form } from "./form.ts";
 import { page } from "./page.ts";
-import type { Visit } from "./visit.ts";
+import type { RequestContext } from "./visit.ts";
 
 /** What a browser in which somebody logs in is given. */
 export interface EntryCookies {
@@ -17,15 +17,20 @@ export interface EntryCookies {
 }
 
 /** Lets somebody in by this answer; the visit's log line says who. */
-export function letIn(visit: Visit, entered: Entered, { cookie, deviceCookie }: EntryCookies, answer: Response) {
-  visit.caller = entered.person.caller;
+export function startSession(
+  context: RequestContext,
+  entered: Entered,
+  { cookie, deviceCookie }: EntryCookies,
+  answer: Response,
+) {
+  context.caller = entered.person.caller;
   answer.headers.append("set-cookie", cookie.set(entered.sessionToken));
   answer.headers.append("set-cookie", deviceCookie.set(entered.deviceToken));
   return answer;
 }
 
 /** For whoever reads the log to find out who did what; neither password is in it. */
-export function tellNewPassword({ name, client }: Visit, { person: { caller } }: Entered, log: Log): void {
+export function tellNewPassword({ name, client }: RequestContext, { person: { caller } }: Entered, log: Log): void {
   const { accountId, personId } = caller;
   log.info("password.changed", { request_id: name.id, account_id: accountId, person_id: personId, client });
 }
@@ -45,9 +50,14 @@ const MENDABLE: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Shows a form again that was not taken, with what is wrong and all that was typed but the password. Throws every other error. */
-export function askAgain(visit: Visit, error: unknown, form: Form, show: (typed: Typed) => string): Response {
+export function askAgain(
+  context: RequestContext,
+  error: unknown,
+  form: Form,
+  show: (typed: Typed) => string,
+): Response {
   if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
-  visit.errorCode = error.code;
+  context.errorCode = error.code;
   const typed = { ...UNTYPED, email: form.get("email") ?? "", ...problemOf(error) };
   return page("own", show(typed), { status: HTTP_STATUS[error.code], headers: headersOf(error) });
 }

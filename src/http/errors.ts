@@ -8,7 +8,7 @@ import { MethodNotAllowed } from "./allow.ts";
 import { json } from "./answer.ts";
 import { Misdirected } from "./own-host.ts";
 import { page } from "./page.ts";
-import type { Visit } from "./visit.ts";
+import type { RequestContext } from "./visit.ts";
 
 /** What a refusal of this kind also says in its head (decisions 2). */
 const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
@@ -38,30 +38,30 @@ export function hasLeft({ signal }: Request, error: unknown): boolean {
 }
 
 /** Any error as the envelope, or as a page for people. What is no broken rule is a bug: it is logged, and the caller gets no word of it. */
-export function refuse(visit: Visit, error: unknown, log: Log): Response {
-  if (hasLeft(visit.request, error)) return new Response(null, { status: CLIENT_GONE });
+export function refuse(context: RequestContext, error: unknown, log: Log): Response {
+  if (hasLeft(context.request, error)) return new Response(null, { status: CLIENT_GONE });
   const broken = asDomainError(error);
-  const requestId = visit.name.envelopeId();
+  const requestId = context.name.envelopeId();
   if (broken.code === "internal_error") {
     log.error("http.failed", {
-      request_id: visit.name.id,
+      request_id: context.name.id,
       error_id: requestId,
-      route: visit.route,
+      route: context.route,
       error: traceOf(error),
     });
   }
-  visit.errorCode = broken.code;
+  context.errorCode = broken.code;
   const isMisdirected = broken instanceof Misdirected;
   const status = isMisdirected ? MISDIRECTED : HTTP_STATUS[broken.code];
   const own = headersOf(broken);
-  if (isForPrograms(visit.path)) return json(errorText(broken, requestId), status, own);
+  if (isForPrograms(context.path)) return json(errorText(broken, requestId), status, own);
   // A page and an envelope are answers to the same question, and a cache has to know.
   const headers = { ...own, vary: "Accept" };
-  const kind = visit.page ?? (namesHtml(visit.request) ? "own" : null);
-  if (kind === null || prefersJson(visit.request)) return json(errorText(broken, requestId), status, headers);
+  const kind = context.page ?? (namesHtml(context.request) ? "own" : null);
+  if (kind === null || prefersJson(context.request)) return json(errorText(broken, requestId), status, headers);
   // Under a foreign name nothing is served that the page could load.
   const isAlone = kind !== "own" || isMisdirected;
-  const html = problemPage({ status, message: broken.message, requestId: visit.name.id, isAlone });
+  const html = problemPage({ status, message: broken.message, requestId: context.name.id, isAlone });
   return page(isAlone ? "notice" : kind, html, { status, headers });
 }
 

@@ -7,10 +7,10 @@ import type { Log } from "../ports/log.ts";
 import { StoreUnavailable, type ToldChange } from "../ports/store.ts";
 import { traceOf } from "./errors.ts";
 import { allReadyFor } from "../masking/ahead.ts";
-import { dropRest } from "./rest.ts";
+import { drainBody } from "./rest.ts";
 import type { Show } from "./routes/show.ts";
 import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "./sse.ts";
-import type { Visit } from "./visit.ts";
+import type { RequestContext } from "./visit.ts";
 
 export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
   readonly feed: Feed;
@@ -25,14 +25,14 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
  * `Last-Event-ID` or from now. Who the caller is, by a key or by a session, is the route's matter; it is told once when they
  * are gone.
  */
-export type StreamEvents = (visit: Visit, caller: Caller, left?: () => void) => Promise<Response>;
+export type StreamEvents = (context: RequestContext, caller: Caller, left?: () => void) => Promise<Response>;
 
 export function createStreamEvents({ feed, show, log, clock, draining, beatsMax }: EventsDeps): StreamEvents {
   const textOf = createTexts(show);
-  const begin = async (visit: Visit, caller: Caller, left: () => void) => {
-    const { request, name } = visit;
+  const begin = async (context: RequestContext, caller: Caller, left: () => void) => {
+    const { request, name } = context;
     // Its time limit will be lifted: a body that drips would live as long as it likes.
-    if (visit.isBodyUnread) await dropRest(request, clock);
+    if (context.isBodyUnread) await drainBody(request, clock);
     const stream = await feed.open(caller, request.headers.get("last-event-id") || null);
     if (request.method === "HEAD") {
       stream.end();
@@ -43,7 +43,7 @@ export function createStreamEvents({ feed, show, log, clock, draining, beatsMax 
     const tellFault = (error: unknown) => {
       // The store being away is no bug, and whoever writes tells of it.
       if (error instanceof StoreUnavailable) return;
-      log.error("http.failed", { request_id: name.id, route: visit.route, error: traceOf(error) });
+      log.error("http.failed", { request_id: name.id, route: context.route, error: traceOf(error) });
     };
     const ended = (why: SseEnd | Error) => {
       left();
@@ -56,11 +56,11 @@ export function createStreamEvents({ feed, show, log, clock, draining, beatsMax 
       });
     };
     const source = sourceOf(stream, (changes) => textOf(caller, changes), beatsMax);
-    return answerEvents(visit, source, { clock, draining, revoked: caller.revoked, ended, failedLate: tellFault });
+    return answerEvents(context, source, { clock, draining, revoked: caller.revoked, ended, failedLate: tellFault });
   };
-  return async (visit, caller, left = () => {}) => {
+  return async (context, caller, left = () => {}) => {
     try {
-      return await begin(visit, caller, left);
+      return await begin(context, caller, left);
     } catch (error) {
       left();
       throw error;

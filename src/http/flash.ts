@@ -4,7 +4,7 @@ import type { Secrets } from "../ports/secrets.ts";
 import { cookieIn } from "./cookie.ts";
 import { seeOther } from "./page.ts";
 import type { Person } from "./session.ts";
-import type { Visit } from "./visit.ts";
+import type { RequestContext } from "./visit.ts";
 
 export interface FlashDeps {
   readonly secrets: Pick<Secrets, "open" | "seal">;
@@ -31,7 +31,7 @@ export interface Flash {
     show: () => Response | Promise<Response>,
   ): Promise<Response>;
   /** What this page was told; null: nothing, or it is too late, or another session was. */
-  read(visit: Visit, person: Pick<Person, "formToken">): unknown;
+  read(context: RequestContext, person: Pick<Person, "formToken">): unknown;
 }
 
 /** It does not fit into `FLASH_COOKIES_MAX` cookies. */

@@ -2,7 +2,7 @@ import { DomainError } from "../domain/errors.ts";
 import { FORM_BYTES_MAX, FORM_FIELDS_MAX } from "../domain/limits.ts";
 import { readBytes } from "./body.ts";
 import { readMediaType } from "./media-type.ts";
-import type { Visit } from "./visit.ts";
+import type { RequestContext } from "./visit.ts";
 
 /** The fields of a form that one of our own pages sent; of a name that comes twice the last counts. */
 export type Form = ReadonlyMap<string, string>;
@@ -20,16 +20,16 @@ export function isForm({ headers }: Request): boolean {
  * Reads a form. Throws `invalid_content_type`, `payload_too_large` or `invalid_request`; whether our own page sent it is
  * to be asked before (`own-origin.ts`).
  */
-export async function readForm(visit: Visit): Promise<Form> {
-  const { headers } = visit.request;
+export async function readForm(context: RequestContext): Promise<Form> {
+  const { headers } = context.request;
   const encoding = headers.get("content-encoding") ?? "identity";
-  if (!isForm(visit.request) || encoding.toLowerCase() !== "identity") {
+  if (!isForm(context.request) || encoding.toLowerCase() !== "identity") {
     throw new DomainError(
       "invalid_content_type",
       "Send the form as `Content-Type: application/x-www-form-urlencoded`.",
     );
   }
-  const form = new Map(new URLSearchParams(decode(await readBytes(visit, FORM_BYTES_MAX))));
+  const form = new Map(new URLSearchParams(decode(await readBytes(context, FORM_BYTES_MAX))));
   if (form.size <= FORM_FIELDS_MAX) return form;
   throw new DomainError("invalid_request", `The form has more than ${FORM_FIELDS_MAX} fields.`);
 }

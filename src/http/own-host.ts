@@ -26,8 +26,8 @@ export function createOwnHostOnly({ ownHostname, takesAnyHost, isLoopback }: Own
   const isOwnHost = (host: string) => takesAnyHost || (HOST.test(host) && isOwn(`http://${host}`));
   return (headers) => {
     const origin = headers.get("origin");
-    if (origin !== null && !isOwn(origin)) throw foreign("Origin");
-    if (!isOwnHost(headers.get("host") ?? "")) throw foreign("Host");
+    if (origin !== null && !isOwn(origin)) throw untrusted("Origin");
+    if (!isOwnHost(headers.get("host") ?? "")) throw untrusted("Host");
   };
 }
 
@@ -60,7 +60,7 @@ export class Misdirected extends DomainError {
   }
 }
 
-function foreign(header: "Origin" | "Host"): DomainError {
+function untrusted(header: "Origin" | "Host"): DomainError {
   return new DomainError(
     "forbidden",
     `The ${header} of this request is foreign. Use the address that the service is reached at (BASE_URL), or this machine's own.`,

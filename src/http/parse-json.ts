@@ -16,9 +16,9 @@ export type ParseJson = (bytes: Uint8Array) => Promise<ParsedJson>;
 export async function parseJson(bytes: Uint8Array): Promise<ParsedJson> {
   const scan = bounded(bytes);
   const text = decode(bytes);
-  if (bytes.length > LARGE_BYTES) await nextTurn();
-  const value = parse(text);
-  if (bytes.length > LARGE_BYTES) await nextTurn();
+  if (bytes.length > LARGE_BYTES) await nextTurnOfLoop();
+  const value = parseText(text);
+  if (bytes.length > LARGE_BYTES) await nextTurnOfLoop();
   return { value, text, scan };
 }
 
@@ -29,13 +29,13 @@ export async function parseJson(bytes: Uint8Array): Promise<ParsedJson> {
 export async function parseFields(bytes: Uint8Array): Promise<ParsedJson> {
   if (bytes.length <= LARGE_BYTES) return parseJson(bytes);
   bounded(bytes);
-  await nextTurn();
+  await nextTurnOfLoop();
   const compact = compactJson(bytes);
   if (compact === null) throw invalid(NO_JSON);
-  await nextTurn();
-  const value = parse(decode(withoutLists(compact)));
+  await nextTurnOfLoop();
+  const value = parseText(decode(withoutLists(compact)));
   const text = decode(compact.bytes);
-  await nextTurn();
+  await nextTurnOfLoop();
   // The value can't be printed again: whoever wants a member's text copies it.
   return { value, text, scan: "exact" };
 }
@@ -66,7 +66,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-function parse(text: string): unknown {
+function parseText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -80,6 +80,6 @@ function invalid(message: string): DomainError {
   return new DomainError("invalid_request", message);
 }
 
-function nextTurn(): Promise<void> {
+function nextTurnOfLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

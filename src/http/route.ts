@@ -1,7 +1,7 @@
 import type { ApiOperation } from "../contract/operations.ts";
 import { authorize } from "../domain/caller.ts";
 import type { PageKind } from "./page.ts";
-import { callerOf, type Visit } from "./visit.ts";
+import { callerOf, type RequestContext } from "./visit.ts";
 
 /** Path parameters, percent-decoded. */
 export type Params = Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export interface Route {
   readonly operationId: string | null;
   /** Set where a key is asked for outside of /v1; the same for every method of a path. */
   readonly guard?: Guard;
-  readonly answer: (visit: Visit, params: Params) => Response | Promise<Response>;
+  readonly answer: (context: RequestContext, params: Params) => Response | Promise<Response>;
 }
 
 /**
@@ -32,9 +32,9 @@ export function routeOf(operation: ApiOperation, answer: Route["answer"]): Route
     method,
     path,
     operationId: id,
-    answer(visit, params) {
-      authorize(callerOf(visit), permission);
-      return answer(visit, params);
+    answer(context, params) {
+      authorize(callerOf(context), permission);
+      return answer(context, params);
     },
   };
 }
@@ -45,9 +45,9 @@ export function pageRoute(kind: PageKind, method: Route["method"], path: string,
     method,
     path,
     operationId: null,
-    answer(visit, params) {
-      visit.page = kind;
-      return answer(visit, params);
+    answer(context, params) {
+      context.page = kind;
+      return answer(context, params);
     },
   };
 }

@@ -1,12 +1,12 @@
 import { Elysia, NotFoundError } from "elysia";
 import { createUnrouted } from "./allow.ts";
 import type { Params, Route } from "./route.ts";
-import type { Visit } from "./visit.ts";
+import type { RequestContext } from "./visit.ts";
 
 /** Finds the route of a visit and lets it answer. Whatever goes wrong there is handed to `refuse`. */
-export type Router = (visit: Visit) => Promise<Response>;
+export type Router = (context: RequestContext) => Promise<Response>;
 
-type Refuse = (visit: Visit, error: unknown) => Response;
+type Refuse = (context: RequestContext, error: unknown) => Response;
 
 /**
  * Elysia only routes here: it parses, checks and names nothing, and its hooks are one. It is given the path that the door
@@ -18,22 +18,22 @@ export function createRouter(routes: readonly Route[], refuse: Refuse): Router {
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } });
   // Before the routes: one that stands before it does not see it.
   app.onError(({ error, request }) => {
-    const visit = visitOf(request);
-    if (!(error instanceof NotFoundError)) return refuse(visit, error);
-    const answer = unrouted(visit.request.method, visit.path);
-    return answer instanceof Response ? answer : refuse(visit, answer);
+    const context = contextOf(request);
+    if (!(error instanceof NotFoundError)) return refuse(context, error);
+    const answer = unrouted(context.request.method, context.path);
+    return answer instanceof Response ? answer : refuse(context, answer);
   });
   for (const { method, path, answer } of routes) {
     // Async, so that a rejection comes to `onError` too.
     const handle = async ({ request, params }: { request: Request; params?: RawParams }) => {
-      const visit = visitOf(request);
-      visit.route = path;
-      return await answer(visit, readable(params));
+      const context = contextOf(request);
+      context.route = path;
+      return await answer(context, readable(params));
     };
     app.route(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), handle, { parse: "none" });
   }
   const find = app.fetch;
-  return async (visit) => await find(asRequest(visit));
+  return async (context) => await find(asRequest(context));
 }
 
 type RawParams = Readonly<Record<string, string | null>>;
@@ -49,18 +49,22 @@ const NONE: Params = {};
 interface Routed {
   readonly url: string;
   readonly method: string;
-  readonly visit: Visit;
+  readonly context: RequestContext;
 }
 
 /** HEAD is GET whose body Bun leaves out. */
-function asRequest(visit: Visit): Request {
-  const { method } = visit.request;
-  const routed: Routed = { url: `http://localhost${visit.path}`, method: method === "HEAD" ? "GET" : method, visit };
+function asRequest(context: RequestContext): Request {
+  const { method } = context.request;
+  const routed: Routed = {
+    url: `http://localhost${context.path}`,
+    method: method === "HEAD" ? "GET" : method,
+    context,
+  };
   // Safe: to find a route Elysia reads `url` and `method`, and hands the object on; no route has a parser or a schema.
   return routed as unknown as Request;
 }
 
-function visitOf(request: Request): Visit {
+function contextOf(request: Request): RequestContext {
   // Safe: only `asRequest` makes what comes in here.
-  return (request as unknown as Routed).visit;
+  return (request as unknown as Routed).context;
 }

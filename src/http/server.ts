@@ -1,7 +1,7 @@
 import type { Server } from "bun";
-import type { ActionDesk } from "../actions/desk.ts";
+import type { ActionService } from "../actions/desk.ts";
 import type { Authenticate } from "../accounts/authenticate.ts";
-import type { PeopleDesk } from "../accounts/people.ts";
+import type { PeopleService } from "../accounts/people.ts";
 import type { Caller } from "../domain/caller.ts";
 import { DRAIN_MS_MAX } from "../domain/limits.ts";
 import type { PauseOf } from "../domain/pause.ts";
@@ -13,7 +13,7 @@ import type { Metrics } from "../ports/metrics.ts";
 import type { Targets } from "../ports/targets.ts";
 import type { IsTrustedProxy } from "./client.ts";
 import { createDeviceCookie, createSessionCookie } from "./cookie.ts";
-import { createDoor } from "./door.ts";
+import { createHandler } from "./door.ts";
 import { listenOn } from "./listen.ts";
 import { createOwnOrigin, type OwnAddress } from "./own-origin.ts";
 import { createStreamEvents } from "./events.ts";
@@ -35,7 +35,7 @@ import { type PageDeps, webPages } from "./routes/pages.ts";
 import { createShow } from "./routes/show.ts";
 import { signingSecretRoutes, type SigningSecretRouteDeps } from "./routes/signing-secret.ts";
 import { systemRoutes, type SystemRouteDeps } from "./routes/system.ts";
-import { createFormOf, createPersonOf, createStayOf, createTokenFormOf } from "./session.ts";
+import { createFormOf, createPersonOf, createWatchOf, createTokenFormOf } from "./session.ts";
 
 export interface HttpDeps
   extends
@@ -49,12 +49,12 @@ export interface HttpDeps
     AccountRouteDeps,
     ReceiptRouteDeps,
     Omit<ApprovalLinkRouteDeps, "ownOrigin">,
-    Pick<PageDeps, "listNotifications" | "rulesFor" | "overviewDesk" | "guides">,
+    Pick<PageDeps, "listNotifications" | "rulesFor" | "overviewService" | "guides">,
     Pick<FlashDeps, "secrets">,
     OwnAddress {
-  readonly desk: ActionDesk;
+  readonly actionService: ActionService;
   readonly pauseOf: PauseOf;
-  readonly peopleDesk: PeopleDesk;
+  readonly peopleService: PeopleService;
   readonly feed: Feed;
   readonly authenticate: Authenticate;
   /** Whether an account is stopped until somebody allows it. */
@@ -97,10 +97,10 @@ export function createHttp(deps: HttpDeps): Http {
   const show = createShow(deps.clock, deps.receiptUrl, deps.pauseOf);
   // An event tells of what was; a pause of now is none of it.
   const showEvent = createShow(deps.clock, deps.receiptUrl, () => null);
-  const judge = (url: string) => deps.targets.judge(url);
-  const people = { ...deps, ...sessionsOf(deps), judge };
+  const checkTarget = (url: string) => deps.targets.checkTarget(url);
+  const people = { ...deps, ...sessionsOf(deps), checkTarget };
   const routes = [
-    ...actionRoutes({ ...deps, show, judge }),
+    ...actionRoutes({ ...deps, show, checkTarget }),
     ...eventRoutes(createStreamEvents({ ...deps, show: showEvent })),
     ...decisionRoutes({ ...deps, show }),
     ...signingSecretRoutes(deps),
@@ -117,26 +117,26 @@ export function createHttp(deps: HttpDeps): Http {
     ...webPages(people),
     ...(deps.routes ?? []),
   ];
-  const door = createDoor(deps, routes);
+  const handler = createHandler(deps, routes);
   let server: Server<unknown> | null = null;
 
   return {
-    handle: (request) => door(request, null),
-    handleAs: (caller, request) => door(request, null, caller),
+    handle: (request) => handler(request, null),
+    handleAs: (caller, request) => handler(request, null, caller),
     listen(port, host) {
-      server = listenOn({ port, host, arrivalSeconds: deps.arrivalSeconds }, (request, from) => door(request, from));
+      server = listenOn({ port, host, arrivalSeconds: deps.arrivalSeconds }, (request, from) => handler(request, from));
       return { port: server.port ?? port, host };
     },
     takeOver(listening) {
-      listening.reload({ fetch: (request, from) => door(request, from) });
+      listening.reload({ fetch: (request, from) => handler(request, from) });
       server = listening;
     },
     async stop(graceMs = DRAIN_MS_MAX) {
       if (server === null) return;
       const isOver = Promise.withResolvers<void>();
-      const unring = deps.clock.after(graceMs, isOver.resolve);
+      const cancelTimer = deps.clock.after(graceMs, isOver.resolve);
       await Promise.race([server.stop(), isOver.promise]);
-      unring();
+      cancelTimer();
       await server.stop(true);
       server = null;
     },
@@ -152,8 +152,8 @@ function sessionsOf(deps: HttpDeps) {
     cookie,
     deviceCookie,
     ownOrigin,
-    personOf: createPersonOf({ resume: deps.peopleDesk.resume, cookie }),
-    stayOf: createStayOf({ stay: deps.peopleDesk.stay, cookie }),
+    personOf: createPersonOf({ resume: deps.peopleService.resume, cookie }),
+    watchOf: createWatchOf({ watchSession: deps.peopleService.watchSession, cookie }),
     formOf: createFormOf({ ...deps, deviceCookie, ownOrigin }),
     tokenFormOf: createTokenFormOf({ ownOrigin }),
     flash: createFlash(deps),

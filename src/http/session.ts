@@ -1,7 +1,7 @@
 import type { RequestSource } from "../accounts/device.ts";
-import type { PeopleDesk } from "../accounts/people.ts";
+import type { PeopleService } from "../accounts/people.ts";
 import type { Person } from "../accounts/person.ts";
-import type { Presence, Stay } from "../accounts/presence.ts";
+import type { SessionRegistry, SessionWatch } from "../accounts/presence.ts";
 import type { Resume } from "../accounts/resume.ts";
 import { HTTP_STATUS } from "../contract/error.ts";
 import { accountStopped } from "../domain/caller.ts";
@@ -14,15 +14,15 @@ import { headersOf } from "./errors.ts";
 import { type Form, readForm } from "./form.ts";
 import type { OwnOrigin } from "./own-origin.ts";
 import { page } from "./page.ts";
-import type { Visit } from "./visit.ts";
+import type { RequestContext } from "./visit.ts";
 
 export type { Person };
 
 /** Who visits, by the session's cookie; null: nobody who is logged in. Under /v1 and /mcp nobody asks. */
-export type PersonOf = (visit: Visit) => Promise<Person | null>;
+export type PersonOf = (context: RequestContext) => Promise<Person | null>;
 
 /** The same for an answer that goes on, and that has to hear of the session's end. */
-export type StayOf = (visit: Visit) => Promise<Stay | null>;
+export type WatchOf = (context: RequestContext) => Promise<SessionWatch | null>;
 
 /**
  * The form of a page that changes something for whoever is logged in, or shows a secret. Throws `forbidden` unless our own
@@ -30,14 +30,14 @@ export type StayOf = (visit: Visit) => Promise<Stay | null>;
  * On plain http the cookie, and with it that token, are known to whatever listens on another port of the host: there it
  * throws `PasswordNeeded` unless the form has the session's secret (`accounts/session-secret.ts`) or the password.
  */
-export type FormOf = (visit: Visit, person: Person) => Promise<Form>;
+export type FormOf = (context: RequestContext, person: Person) => Promise<Form>;
 
 export interface SessionDeps {
   readonly resume: Resume;
   readonly cookie: OwnCookie;
   readonly deviceCookie: OwnCookie;
   readonly ownOrigin: OwnOrigin;
-  readonly peopleDesk: Pick<PeopleDesk, "sessionSecret">;
+  readonly peopleService: Pick<PeopleService, "sessionSecret">;
   readonly baseUrl: string;
   /** Whether an account is stopped: its people may look, and change nothing. */
   readonly isStopped: (accountId: string) => boolean;
@@ -45,36 +45,39 @@ export interface SessionDeps {
 
 /** What every page for people asks first. Whoever is found is written down in the visit, for its log line. */
 export function createPersonOf({ resume, cookie }: Pick<SessionDeps, "resume" | "cookie">): PersonOf {
-  return async (visit) => {
-    const token = cookie.read(visit.request.headers);
+  return async (context) => {
+    const token = cookie.read(context.request.headers);
     const resumed = token === null ? null : await resume(token);
     if (resumed === null) return null;
-    const person = { ...resumed, caller: { ...resumed.caller, client: clientOf(visit) } };
-    visit.caller = person.caller;
+    const person = { ...resumed, caller: { ...resumed.caller, client: clientOf(context) } };
+    context.caller = person.caller;
     return person;
   };
 }
 
-export function createStayOf({ stay, cookie }: Pick<Presence, "stay"> & Pick<SessionDeps, "cookie">): StayOf {
-  return async (visit) => {
-    const token = cookie.read(visit.request.headers);
-    const staying = token === null ? null : await stay(token);
-    if (staying !== null) visit.caller = staying.caller;
-    return staying;
+export function createWatchOf({
+  watchSession,
+  cookie,
+}: Pick<SessionRegistry, "watchSession"> & Pick<SessionDeps, "cookie">): WatchOf {
+  return async (context) => {
+    const token = cookie.read(context.request.headers);
+    const watched = token === null ? null : await watchSession(token);
+    if (watched !== null) context.caller = watched.caller;
+    return watched;
   };
 }
 
 export function createFormOf(
-  deps: Pick<SessionDeps, "ownOrigin" | "peopleDesk" | "deviceCookie" | "baseUrl" | "isStopped">,
+  deps: Pick<SessionDeps, "ownOrigin" | "peopleService" | "deviceCookie" | "baseUrl" | "isStopped">,
 ): FormOf {
-  const { sessionSecret } = deps.peopleDesk;
+  const { sessionSecret } = deps.peopleService;
   const tokenFormOf = createTokenFormOf(deps);
   const isHttps = deps.baseUrl.startsWith("https:");
-  return async (visit, person) => {
-    const form = await tokenFormOf(visit, person);
+  return async (context, person) => {
+    const form = await tokenFormOf(context, person);
     const { accountId } = person.caller;
     if (deps.isStopped(accountId)) throw accountStopped(accountId);
-    const source = sourceOf(visit, deps, form);
+    const source = sourceOf(context, deps, form);
     if (isHttps || sessionSecret.isRight(person, source.sessionSecret)) return form;
     const password = form.get(CONFIRM_PASSWORD_FIELD);
     if (password === undefined) throw new PasswordNeeded(form);
@@ -87,9 +90,9 @@ export function createFormOf(
 
 /** The same without that: for a form that is worth nothing to whoever has only the cookie, as one that asks for the password. */
 export function createTokenFormOf({ ownOrigin }: Pick<SessionDeps, "ownOrigin">): FormOf {
-  return async (visit, person) => {
-    ownOrigin.require(visit.request.headers);
-    const form = await readForm(visit);
+  return async (context, person) => {
+    ownOrigin.require(context.request.headers);
+    const form = await readForm(context);
     checkFormToken(form, person);
     return form;
   };
@@ -112,13 +115,13 @@ export class PasswordNeeded extends Error {
 const ASKED_AGAIN: ReadonlySet<ErrorCode> = new Set(["invalid_credentials", "rate_limited", "unavailable"]);
 
 /** Asks, and keeps what was sent. */
-export function askForPassword(visit: Visit, visitor: Person, { form, problem }: PasswordNeeded): Response {
-  visit.errorCode = problem?.code ?? "forbidden";
+export function askForPassword(context: RequestContext, user: Person, { form, problem }: PasswordNeeded): Response {
+  context.errorCode = problem?.code ?? "forbidden";
   const fields = [...form].filter(([name]) => !NOT_KEPT.has(name));
-  const path = visit.path + (visit.search === "" ? "" : `?${visit.search}`);
-  const html = confirmPasswordPage({ visitor, path, fields, problem: problem?.message ?? null });
+  const path = context.path + (context.search === "" ? "" : `?${context.search}`);
+  const html = confirmPasswordPage({ user, path, fields, problem: problem?.message ?? null });
   const headers = problem === null ? {} : headersOf(problem);
-  return page("own", html, { status: HTTP_STATUS[visit.errorCode], headers });
+  return page("own", html, { status: HTTP_STATUS[context.errorCode], headers });
 }
 
 /** They stand on the page anew, or nowhere. */
@@ -133,13 +136,13 @@ const NOT_KEPT: ReadonlySet<string> = new Set([
 
 /** Where somebody comes from who wants in; with the form that a page sent, if one did. */
 export function sourceOf(
-  visit: Visit,
+  context: RequestContext,
   { deviceCookie }: Pick<SessionDeps, "deviceCookie">,
   form: Form | null,
 ): RequestSource {
   return {
-    client: clientOf(visit),
-    deviceToken: deviceCookie.read(visit.request.headers),
+    client: clientOf(context),
+    deviceToken: deviceCookie.read(context.request.headers),
     sessionSecret: form === null ? null : secretIn(form),
   };
 }

@@ -1,6 +1,6 @@
 import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../domain/limits.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Visit } from "./visit.ts";
+import type { RequestContext } from "./visit.ts";
 
 /** What an answer of server-sent events is made of, whatever the events are. */
 export interface SseSource {
@@ -45,9 +45,9 @@ export const SSE_HEADERS = {
  * as fast as the reader takes it. Of what happens meanwhile a bounded backlog is kept: a reader that falls behind further
  * is closed, and goes on later from the last event that it has seen.
  */
-export function answerEvents(visit: Visit, source: SseSource, deps: SseDeps): Response {
-  visit.kind = "stream";
-  const stream = new SseStream(visit, source, deps);
+export function answerEvents(context: RequestContext, source: SseSource, deps: SseDeps): Response {
+  context.kind = "stream";
+  const stream = new SseStream(context, source, deps);
   const body = new ReadableStream<Uint8Array>(
     {
       start: (controller) => stream.start(controller),
@@ -65,24 +65,24 @@ const CLOSING_SECONDS = 1;
 
 /** start -> `end`. */
 class SseStream {
-  readonly #visit: Visit;
+  readonly #context: RequestContext;
   readonly #source: SseSource;
   readonly #deps: SseDeps;
   #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
-  #unring: () => void = () => {};
+  #cancelTimer: () => void = () => {};
   #goOn: () => void = () => {};
   #writtenBytes = 0;
   /** Bytes that the reader had taken at the last beat. */
   #takenBytes = -1;
 
-  constructor(visit: Visit, source: SseSource, deps: SseDeps) {
-    this.#visit = visit;
+  constructor(context: RequestContext, source: SseSource, deps: SseDeps) {
+    this.#context = context;
     this.#source = source;
     this.#deps = deps;
   }
 
   start(controller: ReadableStreamDefaultController<Uint8Array>): void {
-    const { request, server } = this.#visit;
+    const { request, server } = this.#context;
     this.#controller = controller;
     server?.timeout(request, 0);
     request.signal.addEventListener("abort", this.#onLeft);
@@ -107,8 +107,8 @@ class SseStream {
     const controller = this.#controller;
     if (controller === null) return;
     this.#controller = null;
-    const { request, server } = this.#visit;
-    this.#unring();
+    const { request, server } = this.#context;
+    this.#cancelTimer();
     request.signal.removeEventListener("abort", this.#onLeft);
     this.#deps.draining.removeEventListener("abort", this.#onStop);
     this.#deps.revoked?.removeEventListener("abort", this.#onRevoked);
@@ -149,7 +149,7 @@ class SseStream {
   }
 
   #beatLater(): void {
-    this.#unring = this.#deps.clock.after(EVENT_HEARTBEAT_MS, () => {
+    this.#cancelTimer = this.#deps.clock.after(EVENT_HEARTBEAT_MS, () => {
       const room = this.#room;
       const takenBytes = this.#writtenBytes - (EVENT_BACKLOG_BYTES_MAX - room);
       // Nothing since the last beat: nobody reads any more.

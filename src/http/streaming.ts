@@ -1,14 +1,17 @@
 import { IDLE_SECONDS } from "./waiting.ts";
-import type { Visit } from "./visit.ts";
+import type { RequestContext } from "./visit.ts";
 
 /**
  * Runs something whose answer may be a stream, for as long as that lasts: the time limit of the request is lifted until
  * the answer has ended, or the client is gone. `over` is aborted then. The body has to be in by now.
  */
-export async function whileStreaming(visit: Visit, work: (over: AbortSignal) => Promise<Response>): Promise<Response> {
-  const { request, server } = visit;
+export async function whileStreaming(
+  context: RequestContext,
+  work: (over: AbortSignal) => Promise<Response>,
+): Promise<Response> {
+  const { request, server } = context;
   const end = new AbortController();
-  const leave = () => {
+  const release = () => {
     if (end.signal.aborted) return;
     end.abort();
     // Bun does not bring it back by itself: the connection would stay open for good (measured).
@@ -18,13 +21,13 @@ export async function whileStreaming(visit: Visit, work: (over: AbortSignal) => 
   try {
     const response = await work(end.signal);
     if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
-      if (visit.kind === "work") visit.kind = "stream";
-      return watched(response, leave);
+      if (context.kind === "work") context.kind = "stream";
+      return watched(response, release);
     }
-    leave();
+    release();
     return response;
   } catch (error) {
-    leave();
+    release();
     throw error;
   }
 }

@@ -6,7 +6,7 @@ import type { PageKind } from "./page.ts";
 import type { RequestName } from "./request-id.ts";
 
 /** One request on its way through the door. What is found out about it on the way is written down here, for its log line. */
-export interface Visit {
+export interface RequestContext {
   readonly request: Request;
   /** Null where no socket is behind the request. */
   readonly server: Server<unknown> | null;
@@ -34,8 +34,8 @@ export interface Visit {
 }
 
 /** Whoever calls; a route that asks for it without a door before it that let somebody in fails closed. */
-export function callerOf(visit: Visit): Caller {
-  if (visit.caller !== null) return visit.caller;
+export function callerOf(context: RequestContext): Caller {
+  if (context.caller !== null) return context.caller;
   throw unauthorized();
 }
 

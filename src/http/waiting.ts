@@ -1,7 +1,7 @@
 import { REQUEST_ARRIVAL_MS_MAX } from "../domain/limits.ts";
 import type { Clock } from "../ports/clock.ts";
-import { dropRest } from "./rest.ts";
-import type { Visit } from "./visit.ts";
+import { drainBody } from "./rest.ts";
+import type { RequestContext } from "./visit.ts";
 
 /** Bun counts in seconds, and looks every four. */
 export const IDLE_SECONDS = REQUEST_ARRIVAL_MS_MAX / 1_000;
@@ -19,13 +19,13 @@ export interface WaitingDeps {
  * service stops. The body has to be in by now: without its time limit a dripped one would live as long as it likes.
  */
 export async function whileWaiting<T>(
-  visit: Visit,
+  context: RequestContext,
   { clock, draining, arrivalSeconds = IDLE_SECONDS }: WaitingDeps,
   work: (stop: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { request, server } = visit;
-  visit.kind = "wait";
-  if (visit.isBodyUnread) await dropRest(request, clock);
+  const { request, server } = context;
+  context.kind = "wait";
+  if (context.isBodyUnread) await drainBody(request, clock);
   const end = new AbortController();
   const stop = () => end.abort();
   if (request.signal.aborted || draining.aborted) stop();

@@ -10,20 +10,20 @@ import { type MailPart, type MailRequest, mailRequest } from "../web/mail-reques
 import { waitingWords } from "../web/summary.ts";
 
 /** What a mail says, in both of its parts. */
-export interface Letter {
+export interface EmailTemplate {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
 }
 
 /** How the links of a mail work: `confirm` asks once more, `one_click` decides at once (decisions 7). */
-export type LinkManner = "confirm" | "one_click";
+export type LinkKind = "confirm" | "one_click";
 
 /** The question: what is to be known of the request, masked, the two links, and until when they work. */
-export function approvalLetter(mail: ApprovalMail, manner: LinkManner): Letter {
-  const { action, links, receiptUrl, context, baseUrl } = mail;
+export function approvalLetter(mail: ApprovalMail, manner: LinkKind): EmailTemplate {
+  const { action, links, receiptUrl, history, baseUrl } = mail;
   const request = mailRequest(action);
-  const { facts, risks } = factsOf(action, context, baseUrl);
+  const { facts, risks } = factsOf(action, history, baseUrl);
   const subject = approvalSubject(request);
   const waiting = waitingWords(action);
   const terms = `${TERMS[manner]} They work until ${moment(links.expiresAt)}, for one decision.`;
@@ -45,7 +45,7 @@ export function approvalLetter(mail: ApprovalMail, manner: LinkManner): Letter {
 }
 
 /** The answer that somebody else gave. */
-export function decidedLetter(mail: DecidedMail): Letter {
+export function decidedLetter(mail: DecidedMail): EmailTemplate {
   const { action, decision, actor, reason, at, receiptUrl } = mail;
   const request = mailRequest(action);
   const subject = `Re: ${approvalSubject(request)}`;
@@ -65,7 +65,7 @@ export function decidedLetter(mail: DecidedMail): Letter {
   return { subject, text, html: decidedMailHtml({ subject, sentence, request, facts, receiptUrl }) };
 }
 
-const TERMS: Readonly<Record<LinkManner, string>> = {
+const TERMS: Readonly<Record<LinkKind, string>> = {
   confirm: "Both links open a page that shows the request and asks once more.",
   one_click: "Following one of the two links decides at once.",
 };

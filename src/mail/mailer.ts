@@ -3,7 +3,7 @@ import { maskOneAhead } from "../masking/ahead.ts";
 import type { Mailer, OutgoingMail } from "../ports/mailer.ts";
 import type { Sender } from "../ports/sender.ts";
 import { deliveryOf } from "./delivery.ts";
-import { approvalLetter, decidedLetter, type LinkManner } from "./letter.ts";
+import { approvalLetter, decidedLetter, type LinkKind } from "./letter.ts";
 import { createMailgun, type MailgunSettings } from "./mailgun.ts";
 
 export interface MailerDeps {
@@ -11,7 +11,7 @@ export interface MailerDeps {
   /** Reaches the provider, under its own policy. */
   readonly sender: Sender;
   readonly clock: Clock;
-  readonly linkManner: LinkManner;
+  readonly linkManner: LinkKind;
   /** `Outgate/<version>`. */
   readonly userAgent: string;
 }
@@ -23,9 +23,9 @@ export async function createMailer(deps: MailerDeps): Promise<Mailer> {
   return {
     async send(asked, limits) {
       const mail = { ...asked, action: await maskOneAhead(asked.action, "decider") };
-      const letter = mail.event === "approval" ? approvalLetter(mail, linkManner) : decidedLetter(mail);
+      const email = mail.event === "approval" ? approvalLetter(mail, linkManner) : decidedLetter(mail);
       const message = {
-        ...letter,
+        ...email,
         to: mail.to,
         messageId: messageId(mail, mail.event, settings.domain),
         inReplyTo: mail.event === "decided" ? messageId(mail, "approval", settings.domain) : null,

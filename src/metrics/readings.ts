@@ -5,7 +5,7 @@ export interface Readings {
   /** Actions that are not final, by status. */
   readonly waiting?: () => Promise<Readonly<Record<string, number>>>;
   /** Callbacks and mails that are neither delivered nor given up, by kind. */
-  readonly owed?: () => Promise<Readonly<Record<string, number>>>;
+  readonly notifications?: () => Promise<Readonly<Record<string, number>>>;
   /** Milliseconds since the action that has been due longest was due; 0: none is due. */
   readonly oldestDueMs?: () => Promise<number>;
   /** Whether the store can't be written. */
@@ -28,13 +28,13 @@ export interface Readings {
 
 /** Without what the store counts when it can't be read: the other numbers are wanted most just then. */
 export async function readingsText(readings: Readings): Promise<string> {
-  const { waiting, owed, oldestDueMs, inFlight, kept, eventStreams, loopLagMaxMs, residentBytes } = readings;
+  const { waiting, notifications, oldestDueMs, inFlight, kept, eventStreams, loopLagMaxMs, residentBytes } = readings;
   const texts: string[] = [stateText(readings)];
   const single = (name: string, help: string, value: number) => {
     texts.push(gaugeText({ name, help, labels: [] }, [{ labels: [], value }]));
   };
   if (waiting) texts.push(await countedText(WAITING, waiting));
-  if (owed) texts.push(await countedText(OWED, owed));
+  if (notifications) texts.push(await countedText(OWED, notifications));
   if (oldestDueMs) {
     const ms = await oldestDueMs().catch(() => null);
     if (ms !== null) single("outgate_oldest_due_action_age_seconds", OLDEST_DUE, ms / 1_000);

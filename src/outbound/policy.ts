@@ -65,7 +65,7 @@ export function describePolicy({ loopbackAllowed, listed }: TargetPolicy): strin
 }
 
 /** Judges an address, alone or as one that a name stands for. */
-export function judgeAddress(policy: TargetPolicy, address: Address, name: string | null): Verdict {
+export function checkAddress(policy: TargetPolicy, address: Address, name: string | null): Verdict {
   const addressClass = classOf(address);
   if (addressClass !== "private") return addressClass === "public" ? "allowed" : "never";
   if (name !== null && policy.names.has(name)) return "allowed";
@@ -76,7 +76,7 @@ export function judgeAddress(policy: TargetPolicy, address: Address, name: strin
 }
 
 /** Judges a name before it is resolved; what it resolves to is judged besides. */
-export function judgeName(policy: TargetPolicy, name: string): Verdict {
+export function checkName(policy: TargetPolicy, name: string): Verdict {
   const nameClass = classOfName(name);
   if (nameClass === "never") return "never";
   if (nameClass === "public" || policy.names.has(name)) return "allowed";
@@ -86,7 +86,7 @@ export function judgeName(policy: TargetPolicy, name: string): Verdict {
 
 /** What a localhost name stands for (RFC 6761, 6.3), as far as it is allowed; DNS is not asked. */
 export function loopbackAddresses(policy: TargetPolicy, name: string): readonly Address[] {
-  return LOOPBACK.filter((address) => judgeAddress(policy, address, name) === "allowed");
+  return LOOPBACK.filter((address) => checkAddress(policy, address, name) === "allowed");
 }
 
 const LOOPBACK: readonly Address[] = [

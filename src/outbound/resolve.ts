@@ -4,7 +4,7 @@ import type { Stopped } from "../ports/sender.ts";
 import { type Address, parseAddress } from "./address.ts";
 import { classOfName } from "./host-name.ts";
 import { isOwnTarget } from "./own-origin.ts";
-import { judgeAddress, judgeName, loopbackAddresses, type TargetPolicy, type Verdict } from "./policy.ts";
+import { checkAddress, checkName, loopbackAddresses, type TargetPolicy, type Verdict } from "./policy.ts";
 import type { Deadline } from "./deadline.ts";
 import type { ParsedTarget } from "./target.ts";
 
@@ -15,18 +15,18 @@ export async function addressesOf(
   deadline: Deadline,
 ): Promise<readonly Address[] | NotSent | Stopped> {
   const { literal, hostname } = target;
-  if (literal !== null) return judged(policy, target, [literal], null);
-  const verdict = judgeName(policy, hostname);
+  if (literal !== null) return checked(policy, target, [literal], null);
+  const verdict = checkName(policy, hostname);
   if (verdict !== "allowed") return REFUSED[verdict];
   if (classOfName(hostname) === "loopback") {
-    return judged(policy, target, loopbackAddresses(policy, hostname), hostname);
+    return checked(policy, target, loopbackAddresses(policy, hostname), hostname);
   }
   const found = await lookUp(hostname, deadline);
-  return isFound(found) ? judged(policy, target, found, hostname) : found;
+  return isFound(found) ? checked(policy, target, found, hostname) : found;
 }
 
 /** One that is not allowed refuses the host: whoever answers for the name chose it (hostile 3). */
-function judged(
+function checked(
   policy: TargetPolicy,
   target: ParsedTarget,
   addresses: readonly (Address | null)[],
@@ -35,7 +35,7 @@ function judged(
   const allowed: Address[] = [];
   let worst: Verdict = "allowed";
   for (const address of addresses) {
-    const verdict = address === null ? "never" : judgeAddress(policy, address, name);
+    const verdict = address === null ? "never" : checkAddress(policy, address, name);
     if (verdict === "never" || isOwnTarget(policy.own, target, address)) return REFUSED.never;
     if (verdict === "private") worst = "private";
     else if (address !== null) allowed.push(address);

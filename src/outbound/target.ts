@@ -4,7 +4,7 @@ import type { RefusedTarget, Targets } from "../ports/targets.ts";
 import { type Address, parseAddress } from "./address.ts";
 import { isHostName } from "./host-name.ts";
 import { isOwnTarget } from "./own-origin.ts";
-import { judgeAddress, judgeName, type TargetPolicy } from "./policy.ts";
+import { checkAddress, checkName, type TargetPolicy } from "./policy.ts";
 
 /** A URL taken apart: nothing of its text is looked at again. */
 export interface ParsedTarget extends NormalTarget {
@@ -15,7 +15,7 @@ export interface ParsedTarget extends NormalTarget {
 /** Judges at create, from the text alone (hostile 3). The sentences have no subject: the field's name is it. */
 export function createTargets(policy: TargetPolicy): Targets {
   return {
-    judge(url) {
+    checkTarget(url) {
       const target = parseTarget(url);
       if ("refused" in target) return target;
       const refused = refusal(policy, target);
@@ -64,7 +64,7 @@ function refusal(policy: TargetPolicy, target: ParsedTarget): string | null {
   if (isOwnTarget(policy.own, target, literal)) {
     return "Leads back to this service: no call may go to its own /v1, /auth, /mcp or /a.";
   }
-  const verdict = literal === null ? judgeName(policy, hostname) : judgeAddress(policy, literal, null);
+  const verdict = literal === null ? checkName(policy, hostname) : checkAddress(policy, literal, null);
   if (verdict === "allowed") return null;
   return (literal === null ? NAME_REFUSED : ADDRESS_REFUSED)[verdict];
 }

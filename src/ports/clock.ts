@@ -3,5 +3,5 @@ export interface Clock {
   now(): Date;
   monotonicMs(): number;
   /** Rings once after the delay unless the returned function is called first. */
-  after(delayMs: number, ring: () => void): () => void;
+  after(delayMs: number, run: () => void): () => void;
 }

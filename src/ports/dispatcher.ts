@@ -3,12 +3,12 @@ import type { Claimed } from "../domain/dispatch.ts";
 import type { LaneName } from "./store.ts";
 
 /** A slot held for an action that is about to be stored: it is claimed in the commit that creates it. */
-export interface Seat {
+export interface Reservation {
   readonly claim: Claimed;
   /** The action was stored and claimed: tells the bus of both and sends it. */
-  board(created: Action, claimed: Action): void;
+  commit(created: Action, claimed: Action): void;
   /** Nothing was claimed; the slot is free again. */
-  leave(): void;
+  release(): void;
   /** The store did not say whether the action is there and claimed; the slot is free again. */
   fail(action: Action): void;
 }
@@ -19,7 +19,7 @@ export interface Dispatcher {
    * A slot in the lane of this action, or null when others are before it, it is full, the action is large, or nothing is being
    * claimed now.
    */
-  reserve(action: LaneName & { readonly id: string }, largeBytes: number | undefined): Seat | null;
+  reserve(action: LaneName & { readonly id: string }, largeBytes: number | undefined): Reservation | null;
   /** Hears that what is paused of an account has changed. */
   pauseChanged(accountId: string): void;
 }

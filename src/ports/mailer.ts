@@ -1,6 +1,6 @@
 import type { Action } from "../domain/action.ts";
 import type { Actor } from "../domain/actor.ts";
-import type { DecisionContext } from "../domain/decision-facts.ts";
+import type { DecisionHistory } from "../domain/decision-facts.ts";
 import type { Delivery } from "../domain/notification.ts";
 import type { SendLimits } from "./sender.ts";
 
@@ -19,7 +19,7 @@ export interface ApprovalMail extends AboutAction {
   readonly event: "approval";
   /** Whole URLs; who has one can decide. */
   readonly links: { readonly approve: string; readonly reject: string; readonly expiresAt: Date };
-  readonly context: DecisionContext;
+  readonly history: DecisionHistory;
   /** Where people reach the pages, without a trailing slash. */
   readonly baseUrl: string;
 }

@@ -1,5 +1,5 @@
 import type { OutcomeKind } from "../domain/outcome.ts";
-import type { OwedKind } from "../domain/owed.ts";
+import type { NotificationKind } from "../domain/owed.ts";
 
 /** What the time to an answer was spent on: on work of the service, on a wait that was asked for, or on beginning a stream. */
 export type RequestKind = "work" | "wait" | "stream";
@@ -23,14 +23,18 @@ export type ToolOutcome = "ok" | "asked" | "refused" | "failed";
 export interface Metrics {
   created(kind: "created" | "matched"): void;
   attempted(outcome: OutcomeKind, next: "completed" | "retry" | "failed", durationMs: number | null): void;
-  notified(kind: OwedKind, next: "delivered" | "retry" | "given_up" | "dropped", durationMs: number | null): void;
+  notified(
+    kind: NotificationKind,
+    next: "delivered" | "retry" | "given_up" | "dropped",
+    durationMs: number | null,
+  ): void;
   decided(operation: "approve" | "cancel" | "retry"): void;
   rescued(count: number): void;
   fenced(): void;
   /** A claim was given back, because its attempt never began. */
-  unclaimed(of: "action" | OwedKind): void;
+  unclaimed(of: "action" | NotificationKind): void;
   /** A row that was altered where it is stored was ended. */
-  setAside(of: "action" | OwedKind): void;
+  setAside(of: "action" | NotificationKind): void;
   /** A periodic task ran into an error that nobody expected; it runs again. */
   taskFailed(task: string): void;
   requested(request: RequestSeen, durationMs: number): void;

@@ -5,12 +5,12 @@ import type { Creator } from "../domain/creator.ts";
 import type { Claimed } from "../domain/dispatch.ts";
 import type { KeyKind } from "../domain/dedupe.ts";
 import type { Notification, NotificationChange, NotificationStatus } from "../domain/notification.ts";
-import type { Asleep, Happened } from "../domain/overview.ts";
-import type { Owed, OwedKind } from "../domain/owed.ts";
+import type { ScheduledRetry, Happened } from "../domain/overview.ts";
+import type { NewNotification, NotificationKind } from "../domain/owed.ts";
 import type { HostOfKey } from "../domain/host-of-key.ts";
 import type { RejectionNote } from "../domain/rejections.ts";
 import type { Requester } from "../domain/requester.ts";
-import type { Happening, TimelineEntry } from "../domain/timeline.ts";
+import type { TimelineEvent, TimelineEntry } from "../domain/timeline.ts";
 import type { AccountStore } from "./accounts.ts";
 import type { CallbackHostStore } from "./callback-hosts.ts";
 import type { AuditStore } from "./audit.ts";
@@ -57,7 +57,7 @@ export class RowRefused extends Error {
 /** A notification to be written in the same commit as the change that owes it. */
 export interface OutboxRow {
   readonly id: string;
-  readonly owed: Owed;
+  readonly message: NewNotification;
   /** With the account and the key of the action the queue that it waits in. */
   readonly host: string;
   /** A callback's whole body, fixed at the moment of the change; null for a mail, which is written when it is sent. */
@@ -67,7 +67,7 @@ export interface OutboxRow {
 /** A new action with everything that its creation tells and owes. */
 export interface Creation {
   readonly action: Action;
-  readonly happenings: readonly Happening[];
+  readonly events: readonly TimelineEvent[];
   readonly outbox: readonly OutboxRow[];
   /**
    * Claims it in the same commit, when it is a new and pending one: the caller holds the slot for it. Where a pause covers
@@ -277,7 +277,7 @@ export interface ActionStore extends Queue<Action> {
   /** Creations and attempts of all accounts up to a position, of so many rows of the timeline. */
   history(until: number, limit: number): Promise<HistoryPage>;
   /** The retries of an account that wait for their time. */
-  asleep(accountId: string, now: Date): Promise<Asleep>;
+  scheduledRetries(accountId: string, now: Date): Promise<ScheduledRetry>;
   /** Forgets keys of a window that is over; true when there are more. */
   pruneKeys(now: Date): Promise<boolean>;
   /**
@@ -320,7 +320,7 @@ export interface OutboxStore {
   /** What an account is or was owed, newest first, older than the row named by `before`. */
   list(accountId: string, before: string | null, limit: number): Promise<readonly OutboxEntry[]>;
   /** How many are neither delivered nor given up: what the metrics show. */
-  waiting(): Promise<Readonly<Record<OwedKind, number>>>;
+  waiting(): Promise<Readonly<Record<NotificationKind, number>>>;
 }
 
 /** What the store says of itself: the check value of the master key. */

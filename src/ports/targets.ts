@@ -13,5 +13,5 @@ export interface RefusedTarget {
 
 /** Judges where calls may go (decisions 5, hostile 3) from the text alone; names are judged again at each attempt. */
 export interface Targets {
-  judge(url: string): Target | RefusedTarget;
+  checkTarget(url: string): Target | RefusedTarget;
 }

@@ -4,15 +4,15 @@ import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
 
 /** Housekeeping that is rung by the clock on the wall, and once at the start. Delivery never hangs on a bell. */
-export interface Bell {
+export interface Job {
   readonly name: string;
   /** A cron pattern, UTC. */
   readonly pattern: string;
   /** Does what is due by then, in steps; none is begun any more once `stop` is aborted. */
-  readonly ring: (now: Date, stop: AbortSignal) => Promise<void>;
+  readonly run: (now: Date, stop: AbortSignal) => Promise<void>;
 }
 
-export interface BellDeps {
+export interface JobDeps {
   readonly clock: Pick<Clock, "now">;
   readonly log: Pick<Log, "error">;
   readonly metrics: Pick<Metrics, "taskFailed">;
@@ -22,30 +22,30 @@ export interface BellDeps {
  * Hangs the bells up and rings each of them: a service that is started anew every night would never hear the one of the
  * hour. One that still rings is not rung again. Returns how to take them down; resolves when none rings any more.
  */
-export function hangBells(bells: readonly Bell[], { clock, log, metrics }: BellDeps): () => Promise<void> {
+export function startJobs(jobs: readonly Job[], { clock, log, metrics }: JobDeps): () => Promise<void> {
   const down = new AbortController();
-  const ringing = new Map<Bell, Promise<void>>();
-  const end = async (bell: Bell): Promise<void> => {
+  const running = new Map<Job, Promise<void>>();
+  const end = async (job: Job): Promise<void> => {
     try {
-      await bell.ring(clock.now(), down.signal);
+      await job.run(clock.now(), down.signal);
     } catch (error) {
       // What it could not do now is due at the next ring.
       if (down.signal.aborted) return;
       metrics.taskFailed("housekeeping");
-      log.error("bell.failed", { bell: bell.name, error: error instanceof Error ? error.name : "unknown" });
+      log.error("bell.failed", { job: job.name, error: error instanceof Error ? error.name : "unknown" });
     } finally {
-      ringing.delete(bell);
+      running.delete(job);
     }
   };
-  const ring = (bell: Bell): void => {
-    if (!down.signal.aborted && !ringing.has(bell)) ringing.set(bell, end(bell));
+  const run = (job: Job): void => {
+    if (!down.signal.aborted && !running.has(job)) running.set(job, end(job));
   };
   // Not named to croner: two jobs of one name throw, across the whole process.
-  const jobs = bells.map((bell) => new Cron(bell.pattern, { timezone: "UTC" }, () => ring(bell)));
-  for (const bell of bells) ring(bell);
+  const crons = jobs.map((job) => new Cron(job.pattern, { timezone: "UTC" }, () => run(job)));
+  for (const job of jobs) run(job);
   return async () => {
     down.abort();
-    for (const job of jobs) job.stop();
-    await Promise.all(ringing.values());
+    for (const job of crons) job.stop();
+    await Promise.all(running.values());
   };
 }

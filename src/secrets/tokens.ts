@@ -66,9 +66,9 @@ export function approvalToken(key: Uint8Array, { actionId, run, decision }: Appr
 
 /** What a token claims to be for, so that its hash can be looked up; null for what is no token. It proves nothing yet. */
 export function readApprovalToken(token: string): ApprovalLink | null {
-  const [, id = "", letter, run] = LINK_TOKEN.exec(token) ?? [];
+  const [, id = "", email, run] = LINK_TOKEN.exec(token) ?? [];
   const actionId = ID_PREFIX + id;
-  const decision = DECISIONS.find((name) => name.charAt(0) === letter);
+  const decision = DECISIONS.find((name) => name.charAt(0) === email);
   return decision === undefined || !ACTION_ID.test(actionId) ? null : { actionId, run: Number(run), decision };
 }
 

@@ -1,17 +1,17 @@
 /** @jsxImportSource hono/jsx */
 import type { ShownAccount } from "../contract/accounts.ts";
 import { type SignUpsClosedBy, signUpsClosedWords } from "../domain/sign-ups.ts";
-import { Foreign } from "./foreign.tsx";
+import { UntrustedText } from "./foreign.tsx";
 import { Button, FormToken } from "./form.tsx";
 import { Layout } from "./layout.tsx";
 import { Chip, Day } from "./parts.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export const ACCOUNTS_PAGE_PATH = "/settings/accounts";
 
 export interface AccountsPageProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   /** Those that are stopped first. */
   readonly accounts: readonly ShownAccount[];
   /** Why nobody may sign up; null: anybody may. */
@@ -19,9 +19,9 @@ export interface AccountsPageProps {
 }
 
 /** The accounts of the service, and which of them are stopped. */
-export function accountsPage({ visitor, accounts, closedBy }: AccountsPageProps): string {
+export function accountsPage({ user, accounts, closedBy }: AccountsPageProps): string {
   return render(
-    <Layout title="Accounts" place="Settings" visitor={visitor}>
+    <Layout title="Accounts" place="Settings" user={user}>
       <div class="head">
         <p class="small on-screen">
           <a href="/settings">Settings</a>
@@ -39,20 +39,20 @@ export function accountsPage({ visitor, accounts, closedBy }: AccountsPageProps)
       </div>
       <ul class="card rows">
         {accounts.map((account) => (
-          <Row of={account} visitor={visitor} />
+          <Row of={account} user={user} />
         ))}
       </ul>
     </Layout>,
   );
 }
 
-function Row({ of: account, visitor }: { readonly of: ShownAccount; readonly visitor: Visitor }) {
+function Row({ of: account, user }: { readonly of: ShownAccount; readonly user: PageUser }) {
   const { id, email, createdAt, isFirst, isStopped, allowedAt } = account;
   return (
     <li class="row-split">
       <div class="stack">
         <p class="chips">
-          <b class="name">{email === null ? "Nobody yet" : <Foreign text={email} />}</b>{" "}
+          <b class="name">{email === null ? "Nobody yet" : <UntrustedText text={email} />}</b>{" "}
           {isFirst ? <Chip tone="still">First account</Chip> : null}
           {isStopped ? <Chip tone="bad">Stopped</Chip> : null}
         </p>
@@ -68,7 +68,7 @@ function Row({ of: account, visitor }: { readonly of: ShownAccount; readonly vis
       </div>
       {isStopped ? (
         <form method="post" action={`${ACCOUNTS_PAGE_PATH}/${id}/allow`}>
-          <FormToken visitor={visitor} />
+          <FormToken user={user} />
           <Button>
             Allow<span class="visually-hidden"> {email ?? id}</span>
           </Button>

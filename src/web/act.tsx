@@ -8,11 +8,11 @@ import { DecisionForm } from "./confirm.tsx";
 import { Button, Field, FormToken } from "./form.tsx";
 import { actionPath } from "./list-path.ts";
 import { Notice } from "./parts.tsx";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export interface ActProps {
   readonly action: Action;
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly role: Role;
   /** An attempt may have been received. */
   readonly isUnknown: boolean;
@@ -44,21 +44,19 @@ export function Act(props: ActProps) {
 }
 
 function Forms({ may, ...props }: ActProps & { readonly may: readonly Operation[] }) {
-  const { action, visitor, reason } = props;
+  const { action, user, reason } = props;
   if (may.includes("approve")) {
-    return (
-      <DecisionForm reason={reason} visitor={visitor} run={action.run} path={actionPath(action.id)} about={action} />
-    );
+    return <DecisionForm reason={reason} user={user} run={action.run} path={actionPath(action.id)} about={action} />;
   }
   if (may.includes("cancel")) return <CancelForm {...props} />;
   return may.includes("retry") ? <RetryForm {...props} /> : null;
 }
 
-function CancelForm({ action, visitor, reason = "" }: ActProps) {
+function CancelForm({ action, user, reason = "" }: ActProps) {
   const question = `Cancel ${callOf(action)}?`;
   return (
     <form method="post" action={actionPath(action.id)}>
-      <FormToken visitor={visitor} />
+      <FormToken user={user} />
       <input type="hidden" name="run" value={action.run} />
       <ReasonField reason={reason} />
       <div class="buttons">
@@ -71,7 +69,7 @@ function CancelForm({ action, visitor, reason = "" }: ActProps) {
 }
 
 /** One approval releases one run: whoever may give it is offered to give it along with the retry. */
-function RetryForm({ action, visitor, role, isUnknown, isRejected, reason = "" }: ActProps) {
+function RetryForm({ action, user, role, isUnknown, isRejected, reason = "" }: ActProps) {
   const question = `Retry ${callOf(action)}?`;
   const needsApproval = action.approve && mayDo(role, "approve");
   const only = (
@@ -91,7 +89,7 @@ function RetryForm({ action, visitor, role, isUnknown, isRejected, reason = "" }
   ) : null;
   return (
     <form method="post" action={actionPath(action.id)}>
-      <FormToken visitor={visitor} />
+      <FormToken user={user} />
       <p>
         A retry is a new run of the same action: its target sees the same Idempotency-Key.
         {action.approve ? " It waits for another approval before anything is sent." : ""}

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { maskedEntry } from "../contract/masked.ts";
 import { type Action, nextRetryAt } from "../domain/action.ts";
-import type { DecisionContext } from "../domain/decision-facts.ts";
+import type { DecisionHistory } from "../domain/decision-facts.ts";
 import type { Pause } from "../domain/pause.ts";
 import { mayReveal, type Role } from "../domain/roles.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
@@ -10,7 +10,7 @@ import { Answer } from "./answer.tsx";
 import { Code } from "./code.tsx";
 import { lastDecision } from "./decided.ts";
 import { WhatIsAsked } from "./decision-facts.tsx";
-import { Foreign } from "./foreign.tsx";
+import { UntrustedText } from "./foreign.tsx";
 import { Who } from "./happening.tsx";
 import { HiddenValues, RevealForm } from "./hidden.tsx";
 import { History } from "./history.tsx";
@@ -24,15 +24,15 @@ import { RequestView } from "./request.tsx";
 import { Scale } from "./scale.tsx";
 import { shown } from "./shown.ts";
 import { summaryOf } from "./summary.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export interface ActionProps {
   readonly action: Action;
   readonly timeline: readonly TimelineEntry[];
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly role: Role;
   /** What is to be known of a held one; null: there is nothing to decide. */
-  readonly context: DecisionContext | null;
+  readonly history: DecisionHistory | null;
   /** What keeps it from being sent now, if it waits to be. */
   readonly pause: Pause | null;
   /** Path of the receipt page. */
@@ -46,7 +46,7 @@ export interface ActionProps {
 
 /** Everything about one action, masked, and what can be done with it. What may change is a part that scripts reload. */
 export function actionPage(props: ActionProps): string {
-  const { timeline, visitor, role, now, receiptUrl } = props;
+  const { timeline, user, role, now, receiptUrl } = props;
   const action = shown(props.action, "decider");
   // Nobody decides on what they have not come past: a held request comes first, else what was answered.
   const isHeld = action.status === "awaiting_approval";
@@ -54,7 +54,7 @@ export function actionPage(props: ActionProps): string {
   const isPaused = action.status === "pending" && props.pause !== null;
   const request = (
     <RequestView action={action} isAsked={isHeld}>
-      {mayReveal(role) && !isHeld ? <RevealForm id={action.id} visitor={visitor} /> : null}
+      {mayReveal(role) && !isHeld ? <RevealForm id={action.id} user={user} /> : null}
     </RequestView>
   );
   const answer = (
@@ -63,7 +63,7 @@ export function actionPage(props: ActionProps): string {
     </div>
   );
   return render(
-    <Layout title={`${action.method} ${action.host}`} place="Actions" visitor={visitor} follows={action.id}>
+    <Layout title={`${action.method} ${action.host}`} place="Actions" user={user} follows={action.id}>
       <div class="head">
         <p class="small on-screen">
           <a href={ACTIONS_PATH}>All actions</a>
@@ -77,8 +77,8 @@ export function actionPage(props: ActionProps): string {
           {isPaused && props.pause !== null ? <PausedNotice pause={props.pause} /> : null}
         </div>
       </div>
-      {isHeld ? <HiddenValues action={action} visitor={visitor} /> : null}
-      {props.context === null ? null : <WhatIsAsked action={props.action} context={props.context} />}
+      {isHeld ? <HiddenValues action={action} user={user} /> : null}
+      {props.history === null ? null : <WhatIsAsked action={props.action} history={props.history} />}
       {isHeld ? request : answer}
       <div id="act" data-live="">
         <Act {...props} action={action} isUnknown={hasUnknown(timeline)} isRejected={isRejected} />
@@ -100,14 +100,14 @@ export function actionPage(props: ActionProps): string {
 
 /** Whether an attempt may have been received without anybody knowing. */
 export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
-  return timeline.some(({ happening }) => happening.type === "attempt" && happening.outcome === "unknown");
+  return timeline.some(({ event }) => event.type === "attempt" && event.outcome === "unknown");
 }
 
 /** Of a held one the facts are told above. */
 function rowsOf(action: Action, receiptUrl: string, isHeld: boolean): NonNullable<ActionFactsProps["rows"]> {
   const { createdBy, keyId, dedupe, idempotencyKey, callback, notifyEmail, onUnknown } = action;
   const next = nextRetryAt(action);
-  const theirs = (text: string | null) => (text === null ? null : <Foreign text={text} />);
+  const theirs = (text: string | null) => (text === null ? null : <UntrustedText text={text} />);
   return [
     ["Requested by", isHeld ? null : <Who actor={createdBy} />],
     [

@@ -8,17 +8,17 @@ import type { PauseOf } from "../domain/pause.ts";
 import type { Issue } from "../domain/errors.ts";
 import { BulkRetry } from "./bulk-retry.tsx";
 import { Filters, Search } from "./filters.tsx";
-import { Foreign, Glimpse } from "./foreign.tsx";
+import { UntrustedText, Glimpse } from "./foreign.tsx";
 import { EVERYTHING, Layout } from "./layout.tsx";
 import { ACTIONS_PATH, actionPath, listPath } from "./list-path.ts";
 import { Ago, Chip, Notice, StatusChip } from "./parts.tsx";
 import { render } from "./render.ts";
 import { pathOf, shown } from "./shown.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 import { keyHeader } from "./key-words.ts";
 
 export interface ActionsProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   /** What the list is filtered by; nothing, where what was asked for can't be. */
   readonly query: ListQuery;
   readonly typed: ReadonlyMap<string, string>;
@@ -39,9 +39,9 @@ export interface ActionsProps {
 
 /** Every action of the account, newest first, filtered as the API's list is and by the same parameters. */
 export function actionsPage(props: ActionsProps): string {
-  const { visitor, query, actions, problems, now } = props;
+  const { user, query, actions, problems, now } = props;
   return render(
-    <Layout title="Actions" place="Actions" visitor={visitor} width="wide" follows={EVERYTHING} now={now}>
+    <Layout title="Actions" place="Actions" user={user} width="wide" follows={EVERYTHING} now={now}>
       <div class="head-row">
         <h1>Actions</h1>
         <Search />
@@ -49,7 +49,7 @@ export function actionsPage(props: ActionsProps): string {
       <Filters {...props} />
       {problems.length === 0 ? null : <Notice tone="bad">{sentenceOf(problems)}</Notice>}
       <div id="bulk" data-live="">
-        {props.retryable.count === 0 ? null : <BulkRetry visitor={visitor} query={query} {...props.retryable} />}
+        {props.retryable.count === 0 ? null : <BulkRetry user={user} query={query} {...props.retryable} />}
       </div>
       <Rows actions={actions} now={now} pauseOf={props.pauseOf} />
       <div id="empty" data-live="">
@@ -74,11 +74,11 @@ function Rows({ actions, now, pauseOf }: Pick<ActionsProps, "actions" | "now" | 
           <li class="row action" id={action.id}>
             <div class="what">
               <a class="row-link" href={actionPath(action.id)} data-item="">
-                {action.method} <Foreign text={action.host} />
+                {action.method} <UntrustedText text={action.host} />
               </a>
               <Glimpse text={pathOf(action)} />
               <span class="quiet small">
-                by <Foreign text={actorWords(maskedActor(action.createdBy, "decider")).name} />
+                by <UntrustedText text={actorWords(maskedActor(action.createdBy, "decider")).name} />
               </span>
             </div>
             <div class="meta">

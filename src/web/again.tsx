@@ -7,21 +7,21 @@ import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";
 import { RequestView } from "./request.tsx";
 import { shown } from "./shown.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
-export interface AgainProps {
+export interface ResendPageProps {
   readonly action: Action;
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   /** An attempt may have been received without anybody knowing: that has to be said yes to. */
   readonly isUnknown: boolean;
   readonly problem?: string;
 }
 
 /** Asks before the same request is made as a new action, and says what differs from a retry. */
-export function againPage({ visitor, isUnknown, problem, ...props }: AgainProps): string {
+export function resendPage({ user, isUnknown, problem, ...props }: ResendPageProps): string {
   const action = shown(props.action, "decider");
   return render(
-    <Layout title={`Send again: ${action.method} ${action.host}`} place="Actions" visitor={visitor}>
+    <Layout title={`Send again: ${action.method} ${action.host}`} place="Actions" user={user}>
       <div class="head">
         <p class="small on-screen">
           <a href={actionPath(action.id)}>Back to the action</a>
@@ -34,7 +34,7 @@ export function againPage({ visitor, isUnknown, problem, ...props }: AgainProps)
       </div>
       <RequestView action={action} tellsCallback />
       <form class="card" method="post" action={`${actionPath(action.id)}/again`}>
-        <FormToken visitor={visitor} />
+        <FormToken user={user} />
         {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
         {isUnknown ? (
           <>

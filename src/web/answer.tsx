@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
-import { ForeignBlock } from "./foreign.tsx";
+import { UntrustedBlock } from "./foreign.tsx";
 import { shownAnswer } from "./shown.ts";
 
 /** What the target answered at the newest attempt; nothing before there was one. */
@@ -26,7 +26,7 @@ export function Answer({ action }: { readonly action: Action }) {
           {answer.text === null ? (
             <p class="quiet">Bytes that are no text are not shown.</p>
           ) : (
-            <ForeignBlock label="Body of the response" text={answer.text} />
+            <UntrustedBlock label="Body of the response" text={answer.text} />
           )}
         </div>
       )}

@@ -1,9 +1,9 @@
-import icon from "./assets/icon.svg" with { type: "text" };
-import live from "./assets/live.js" with { type: "text" };
-import session from "./assets/session.js" with { type: "text" };
-import appStyle from "./assets/app.css" with { type: "text" };
-import docsStyle from "./assets/docs.css" with { type: "text" };
-import style from "./assets/style.css" with { type: "text" };
+import icon from "../pages/assets/icon.svg" with { type: "text" };
+import live from "../pages/assets/live.js" with { type: "text" };
+import session from "../pages/assets/session.js" with { type: "text" };
+import appStyle from "../pages/assets/app.css" with { type: "text" };
+import docsStyle from "../pages/assets/docs.css" with { type: "text" };
+import style from "../pages/assets/style.css" with { type: "text" };
 
 /** A file that pages load. Its path names its content, so that a browser may keep it for good. */
 export interface Asset {

@@ -1,17 +1,17 @@
 /** @jsxImportSource hono/jsx */
 import type { NumberedEntry } from "../contract/audit.ts";
 import { AUDIT_KINDS, type AuditKind } from "../domain/audit.ts";
-import { Foreign } from "./foreign.tsx";
+import { UntrustedText } from "./foreign.tsx";
 import { Button } from "./form.tsx";
 import { Layout } from "./layout.tsx";
 import { Table, Time } from "./parts.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export const AUDIT_PATH = "/audit";
 
 export interface AuditPageProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   /** Newest first. */
   readonly entries: readonly NumberedEntry[];
   /** The kind that is asked for; null: any. */
@@ -21,9 +21,9 @@ export interface AuditPageProps {
 }
 
 /** Who did what to the account, for its owners. */
-export function auditPage({ visitor, entries, kind, older }: AuditPageProps): string {
+export function auditPage({ user, entries, kind, older }: AuditPageProps): string {
   return render(
-    <Layout title="Audit log" place="Settings" visitor={visitor} width="wide">
+    <Layout title="Audit log" place="Settings" user={user} width="wide">
       <div class="head">
         <p class="small on-screen">
           <a href="/settings">Settings</a>
@@ -71,14 +71,14 @@ function Entries({ entries }: Pick<AuditPageProps, "entries">) {
           </td>
           <td>{auditWord(kind)}</td>
           <td>
-            <Foreign text={actor} />
+            <UntrustedText text={actor} />
           </td>
           <td>
-            <Foreign text={subject} />
+            <UntrustedText text={subject} />
           </td>
-          <td>{client === "" ? "the service" : <Foreign text={client} />}</td>
+          <td>{client === "" ? "the service" : <UntrustedText text={client} />}</td>
           <td class="small">
-            <Foreign text={detailWords(detail)} />
+            <UntrustedText text={detailWords(detail)} />
           </td>
         </tr>
       ))}

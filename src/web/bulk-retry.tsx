@@ -6,7 +6,7 @@ import { Layout } from "./layout.tsx";
 import { actionPath, listPath } from "./list-path.ts";
 import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 import { counted } from "./words.ts";
 
 interface Count {
@@ -15,17 +15,17 @@ interface Count {
 }
 
 export interface BulkRetryProps extends Count {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly query: ListQuery;
 }
 
 /** Offers to begin everything again that the list shows and that has ended in vain. */
-export function BulkRetry({ visitor, query, ...count }: BulkRetryProps) {
+export function BulkRetry({ user, query, ...count }: BulkRetryProps) {
   return (
     <details>
       <summary>Retry all of these: {amountOf(count)}</summary>
       <form class="card" method="post" action={listPath(query, { cursor: undefined })} data-batch="">
-        <FormToken visitor={visitor} />
+        <FormToken user={user} />
         <p>
           Each begins a new run and is called up to its number of attempts again, with the same Idempotency-Key as
           before. What needed an approval waits for another one.
@@ -57,7 +57,7 @@ export interface BulkProgress {
 }
 
 export interface BulkStepProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly query: ListQuery;
   readonly reason: string;
   readonly progress: BulkProgress;
@@ -70,11 +70,11 @@ export interface BulkStepProps {
 
 /** After each step: what was done, what is left, and the button that goes on; where scripts run it is pressed by itself. */
 export function bulkStepPage(props: BulkStepProps): string {
-  const { visitor, query, progress, refused, left, cursor } = props;
+  const { user, query, progress, refused, left, cursor } = props;
   const done = progress.retried + progress.refused;
   const isDone = cursor === null;
   return render(
-    <Layout title={isDone ? "Retried" : "Retrying"} place="Actions" visitor={visitor}>
+    <Layout title={isDone ? "Retried" : "Retrying"} place="Actions" user={user}>
       <h1>{isDone ? "Everything was looked at" : "Retrying"}</h1>
       <section id="batch" class="card" aria-label="Progress">
         <progress aria-label="Done" value={done} max={done + left.count}>
@@ -112,10 +112,10 @@ function sentenceOf({ retried, refused }: BulkProgress, left: Count, isDone: boo
   return `${counted(retried, "action")} begun again${not}. ${isDone ? "Nothing is left." : `${amountOf(left)} left.`}`;
 }
 
-function GoOn({ visitor, query, reason, progress, cursor }: BulkStepProps & { readonly cursor: string }) {
+function GoOn({ user, query, reason, progress, cursor }: BulkStepProps & { readonly cursor: string }) {
   return (
     <form method="post" action={listPath(query, { cursor })} data-batch="">
-      <FormToken visitor={visitor} />
+      <FormToken user={user} />
       <input type="hidden" name="reason" value={reason} />
       {(["retried", "held", "refused"] as const).map((name) => (
         <input type="hidden" name={name} value={progress[name]} />

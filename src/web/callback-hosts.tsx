@@ -1,23 +1,23 @@
 /** @jsxImportSource hono/jsx */
-import type { CallbackHost } from "../domain/callback-host.ts";
+import type { ListedHost } from "../domain/callback-host.ts";
 import { CALLBACK_HOSTS_MAX } from "../domain/limits.ts";
 import { Button, Field, FormToken } from "./form.tsx";
-import { Foreign } from "./foreign.tsx";
+import { UntrustedText } from "./foreign.tsx";
 import { Layout } from "./layout.tsx";
 import { Day } from "./parts.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export interface CallbackHostsProps {
-  readonly visitor: Visitor;
-  readonly hosts: readonly CallbackHost[];
+  readonly user: PageUser;
+  readonly hosts: readonly ListedHost[];
   /** What was typed, where it could not be listed, and why. */
   readonly typed?: string;
   readonly problem?: string | null;
 }
 
 /** Where callbacks of keys with a hold may go, with a form for each change. */
-export function CallbackHosts({ visitor, hosts, typed = "", problem = null }: CallbackHostsProps) {
+export function CallbackHosts({ user, hosts, typed = "", problem = null }: CallbackHostsProps) {
   return (
     <>
       <p class="quiet">
@@ -32,14 +32,14 @@ export function CallbackHosts({ visitor, hosts, typed = "", problem = null }: Ca
             <li class="row-split">
               <p>
                 <b class="theirs">
-                  <Foreign text={host} />
+                  <UntrustedText text={host} />
                 </b>{" "}
                 <span class="quiet small">
                   since <Day at={createdAt} />
                 </span>
               </p>
               <form method="post" action="/settings/callback-hosts/remove">
-                <FormToken visitor={visitor} />
+                <FormToken user={user} />
                 <input type="hidden" name="host" value={host} />
                 <Button look="bad">
                   Remove<span class="visually-hidden"> {host}</span>
@@ -51,7 +51,7 @@ export function CallbackHosts({ visitor, hosts, typed = "", problem = null }: Ca
       )}
       {hosts.length >= CALLBACK_HOSTS_MAX && problem === null ? null : (
         <form method="post" action="/settings/callback-hosts" class="ask">
-          <FormToken visitor={visitor} />
+          <FormToken user={user} />
           <Field
             name="host"
             label="Host"
@@ -71,7 +71,7 @@ export function CallbackHosts({ visitor, hosts, typed = "", problem = null }: Ca
 /** The same on a page of its own, where what was typed could not be listed. */
 export function callbackHostsPage(props: CallbackHostsProps): string {
   return render(
-    <Layout title="Callback hosts" place="Settings" visitor={props.visitor}>
+    <Layout title="Callback hosts" place="Settings" user={props.user}>
       <div class="head">
         <p class="small">
           <a href="/settings">Settings</a>

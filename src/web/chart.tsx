@@ -23,7 +23,7 @@ const [BAR_WIDTH, BAR_GAP, HEIGHT] = [8, 2, 100];
 /** Bars over time, drawn here, so that there is nothing to load or to run. The page has the same as a table. */
 export function Chart(props: ChartProps) {
   const { id, title, layers, isStacked, bars, top, ends } = props;
-  const heights = bars.map((values) => (isStacked ? sum(values) : Math.max(0, ...values)));
+  const heights = bars.map((values) => (isStacked ? sumOf(values) : Math.max(0, ...values)));
   const highest = Math.max(0, ...heights);
   return (
     <figure class="card" aria-labelledby={id}>
@@ -92,6 +92,6 @@ function round(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-function sum(values: readonly number[]): number {
+function sumOf(values: readonly number[]): number {
   return values.reduce((all, value) => all + value, 0);
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
 import { normalTarget } from "../domain/normal-target.ts";
-import { ForeignBlock } from "./foreign.tsx";
+import { UntrustedBlock } from "./foreign.tsx";
 import { keyHeader } from "./key-words.ts";
 import { createSnippets } from "./snippets.ts";
 
@@ -31,7 +31,7 @@ export function Code({ action, baseUrl }: CodeProps) {
           <details name="code">
             <summary>{name}</summary>
             <div data-copy="">
-              <ForeignBlock label={name} text={text} />
+              <UntrustedBlock label={name} text={text} />
             </div>
           </details>
         ))}
@@ -57,11 +57,11 @@ new Webhook(process.env.OUTGATE_SIGNING_SECRET).verify(rawBody, headers);`;
           key reads it:
         </p>
         <div data-copy="">
-          <ForeignBlock label="Read the secret" text={secret} />
+          <UntrustedBlock label="Read the secret" text={secret} />
         </div>
         <p>The target verifies the raw bytes of each call with it:</p>
         <div data-copy="">
-          <ForeignBlock label="Verify a call" text={verify} />
+          <UntrustedBlock label="Verify a call" text={verify} />
         </div>
       </div>
     </details>

@@ -3,10 +3,10 @@ import { PASSWORD_CHARS_MAX } from "../domain/limits.ts";
 import { Button, CONFIRM_PASSWORD_FIELD, Field, FormToken } from "./form.tsx";
 import { Layout } from "./layout.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export interface ConfirmPasswordProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   /** Where the form was sent to, with its query. */
   readonly path: string;
   /** What was sent; sent again along with the password. */
@@ -16,19 +16,19 @@ export interface ConfirmPasswordProps {
 }
 
 /** Asks for the password before a change that nothing else proves to come from our own page. */
-export function confirmPasswordPage({ visitor, path, fields, problem }: ConfirmPasswordProps): string {
+export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPasswordProps): string {
   return render(
-    <Layout title="Confirm with your password" visitor={visitor} width="narrow">
+    <Layout title="Confirm with your password" user={user} width="narrow">
       <div class="head">
         <h1>Confirm with your password</h1>
         <p>Nothing has been changed yet.</p>
       </div>
       <form method="post" action={path} class="card">
-        <FormToken visitor={visitor} />
+        <FormToken user={user} />
         {fields.map(([name, value]) => (
           <input type="hidden" name={name} value={value} />
         ))}
-        <Field name="email" label="E-mail" type="email" value={visitor.email} isFixed autocomplete="username" />
+        <Field name="email" label="E-mail" type="email" value={user.email} isFixed autocomplete="username" />
         <Field
           name={CONFIRM_PASSWORD_FIELD}
           label="Password"

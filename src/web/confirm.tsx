@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Action } from "../domain/action.ts";
 import type { Decision } from "../domain/approval-link.ts";
-import type { DecisionContext } from "../domain/decision-facts.ts";
+import type { DecisionHistory } from "../domain/decision-facts.ts";
 import { REASON_CHARS_MAX } from "../domain/limits.ts";
 import { visibleText } from "../domain/visible.ts";
 import { WhatIsAsked } from "./decision-facts.tsx";
@@ -13,12 +13,12 @@ import { render } from "./render.ts";
 import { RequestView } from "./request.tsx";
 import { shown } from "./shown.ts";
 import { waitingWords } from "./summary.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export interface ConfirmProps {
   readonly action: Action;
   readonly expiresAt: Date;
-  readonly context: DecisionContext;
+  readonly history: DecisionHistory;
   /** Which of the two links of the mail was followed. */
   readonly decision: Decision;
   /** What was wrong with what was sent before; what was typed stands there still. */
@@ -41,7 +41,7 @@ export function confirmPage(props: ConfirmProps): string {
       </div>
       <WhatIsAsked
         action={props.action}
-        context={props.context}
+        history={props.history}
         rows={[["Link works until", <Time at={expiresAt} />]]}
       />
       <RequestView action={action} isAsked />
@@ -60,7 +60,7 @@ export interface DecisionFormProps {
   /** The first button, and the one that stands out; approve unless it is said. */
   readonly main?: Decision;
   /** Of a page of the inbox: whose session it is. */
-  readonly visitor?: Visitor;
+  readonly user?: PageUser;
   /** Which run was looked at; a link knows its own. */
   readonly run?: number;
   /** Where it is sent; to the page that it stands on unless it is said. */
@@ -73,7 +73,7 @@ export interface DecisionFormProps {
 
 /** The two buttons, and a word with them. */
 export function DecisionForm(props: DecisionFormProps) {
-  const { reason = "", main = "approve", visitor, run, path, unread = null, about } = props;
+  const { reason = "", main = "approve", user, run, path, unread = null, about } = props;
   const call = about === undefined ? "" : `${about.method} ${visibleText(about.host)}`;
   const hotkeyOf = (key: "a" | "x", verb: string) =>
     about === undefined ? {} : { hotkey: { key, question: `${verb} ${call}?` } };
@@ -89,7 +89,7 @@ export function DecisionForm(props: DecisionFormProps) {
   );
   return (
     <form method="post" action={path}>
-      {visitor === undefined ? null : <FormToken visitor={visitor} />}
+      {user === undefined ? null : <FormToken user={user} />}
       {run === undefined ? null : <input type="hidden" name="run" value={run} />}
       <Field
         name="reason"

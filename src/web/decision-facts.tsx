@@ -2,9 +2,9 @@
 import type { Child } from "hono/jsx";
 import { factsOf } from "../contract/decision-facts.ts";
 import type { Action } from "../domain/action.ts";
-import type { DecisionContext, DecisionFacts, Fact } from "../domain/decision-facts.ts";
+import type { DecisionHistory, DecisionFacts, Fact } from "../domain/decision-facts.ts";
 import { normalTarget } from "../domain/normal-target.ts";
-import { Foreign } from "./foreign.tsx";
+import { UntrustedText } from "./foreign.tsx";
 import { Facts } from "./parts.tsx";
 import { Address } from "./request.tsx";
 
@@ -15,7 +15,7 @@ export function Risks({ risks }: Pick<DecisionFacts, "risks">) {
     <ul class="risks" aria-label="Look twice" data-asked="">
       {risks.map(({ text }) => (
         <li>
-          <Foreign text={text} />
+          <UntrustedText text={text} />
         </li>
       ))}
     </ul>
@@ -37,12 +37,12 @@ export function DecisionFactList({ facts, rows = [] }: DecisionFactListProps) {
 export interface WhatIsAskedProps extends Pick<DecisionFactListProps, "rows"> {
   /** As it is stored. */
   readonly action: Action;
-  readonly context: DecisionContext;
+  readonly history: DecisionHistory;
 }
 
 /** The head of a page on which somebody decides: risks and facts of its one request. */
-export function WhatIsAsked({ action, context, rows = [] }: WhatIsAskedProps) {
-  const { facts, risks } = factsOf(action, context, "");
+export function WhatIsAsked({ action, history, rows = [] }: WhatIsAskedProps) {
+  const { facts, risks } = factsOf(action, history, "");
   return (
     <>
       <Risks risks={risks} />
@@ -61,5 +61,5 @@ function valueOf({ name, value }: Fact): Child {
   if (name === "method") return <b>{value}</b>;
   if (name === "action") return <a href={value}>{value.slice(value.lastIndexOf("/") + 1)}</a>;
   const target = name === "url" || name === "callback" ? normalTarget(value) : null;
-  return target === null ? <Foreign text={value} /> : <Address url={value} host={target.host} />;
+  return target === null ? <UntrustedText text={value} /> : <Address url={value} host={target.host} />;
 }

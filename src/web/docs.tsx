@@ -4,7 +4,7 @@ import { DOCS_STYLE } from "./assets.ts";
 import { docsPath, type Guide } from "./guide.ts";
 import { Layout } from "./layout.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 /** A page of the documentation: its name, and what stands on it. */
 export interface DocsChapter {
@@ -18,14 +18,14 @@ export interface DocsPageProps {
   readonly chapter: DocsChapter;
   readonly chapters: readonly Pick<DocsChapter, "name" | "title">[];
   /** Null: whoever reads is not logged in, and need not be. */
-  readonly visitor: Visitor | null;
+  readonly user: PageUser | null;
   readonly version: string;
 }
 
 /** One chapter, with the way to the others. */
-export function docsPage({ chapter, chapters, visitor, version }: DocsPageProps): string {
+export function docsPage({ chapter, chapters, user, version }: DocsPageProps): string {
   return render(
-    <Layout title={chapter.title} place="Docs" visitor={visitor} width="wide" style={DOCS_STYLE}>
+    <Layout title={chapter.title} place="Docs" user={user} width="wide" style={DOCS_STYLE}>
       <div class="docs">
         <nav class="docs-nav" aria-label="Documentation">
           <ul>
@@ -42,7 +42,7 @@ export function docsPage({ chapter, chapters, visitor, version }: DocsPageProps)
       </div>
       <p class="foot">
         Outgate {version} · <a href="/openapi.json">openapi.json</a> · <a href="/llms.txt">llms.txt</a>
-        {visitor === null ? (
+        {user === null ? (
           <>
             {" "}
             · <a href="/login">Log in</a>

@@ -21,7 +21,7 @@ function escaped(text: string, keepsLines: boolean) {
 }
 
 /** One line, in one piece. */
-export function Foreign({ text }: { readonly text: string }) {
+export function UntrustedText({ text }: { readonly text: string }) {
   return <bdi class="theirs">{escaped(text, false)}</bdi>;
 }
 
@@ -29,7 +29,7 @@ export function Foreign({ text }: { readonly text: string }) {
 export function Glimpse({ text }: { readonly text: string }) {
   return (
     <p class="glimpse">
-      <Foreign text={text.slice(0, GLIMPSE_CHARS)} />
+      <UntrustedText text={text.slice(0, GLIMPSE_CHARS)} />
     </p>
   );
 }
@@ -41,7 +41,7 @@ const GLIMPSE_CHARS = 240;
 const LINES_OPEN_MAX = 150;
 const CHARS_OPEN_MAX = 16_000;
 
-export interface ForeignBlockProps {
+export interface UntrustedBlockProps {
   /** What it is, for whoever hears the page. */
   readonly label: string;
   readonly text: string;
@@ -50,7 +50,7 @@ export interface ForeignBlockProps {
 }
 
 /** Many lines. A window that scrolls can be reached by keys (WCAG 2.1.1). */
-export function ForeignBlock({ label, text, isOpen = false }: ForeignBlockProps) {
+export function UntrustedBlock({ label, text, isOpen = false }: UntrustedBlockProps) {
   const lines = text.split("\n").length;
   const isLong = !isOpen && (text.length > CHARS_OPEN_MAX || lines > LINES_OPEN_MAX);
   const classes = ["code", isLong ? "long" : "", text.length > WORDS_ALONE_CHARS_MAX ? "in-order" : ""];

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 /** The hidden field that every form of a signed-in person carries. */
 export const FORM_TOKEN_FIELD = "form_token";
@@ -11,8 +11,8 @@ export const SESSION_SECRET_FIELD = "session_secret";
 export const CONFIRM_PASSWORD_FIELD = "confirm_password";
 
 /** Stands in every form that changes something by the session's cookie (hostile 7). */
-export function FormToken({ visitor }: { readonly visitor: Pick<Visitor, "formToken"> }) {
-  return <input type="hidden" name={FORM_TOKEN_FIELD} value={visitor.formToken} />;
+export function FormToken({ user }: { readonly user: Pick<PageUser, "formToken"> }) {
+  return <input type="hidden" name={FORM_TOKEN_FIELD} value={user.formToken} />;
 }
 
 export interface FieldProps {

@@ -2,9 +2,9 @@
 import type { Child } from "hono/jsx";
 import { actorWords } from "../domain/actor.ts";
 import { type OutcomeKind, statusSentence } from "../domain/outcome.ts";
-import type { Happening } from "../domain/timeline.ts";
+import type { TimelineEvent } from "../domain/timeline.ts";
 import type { Decided } from "./decided.ts";
-import { Foreign } from "./foreign.tsx";
+import { UntrustedText } from "./foreign.tsx";
 import { Time, type Tone } from "./parts.tsx";
 import { counted, duration, mailName } from "./words.ts";
 
@@ -16,18 +16,18 @@ export interface Words {
 }
 
 /** Something that happened, in the words of the page; masked by now. */
-export function wordsOf(happening: Happening, at: Date): Words {
-  if ("actor" in happening) return decisionWords(happening);
-  if ("attempt" in happening) return attemptWords(happening, at);
-  if ("delivered" in happening) return notificationWords(happening, at);
-  if (happening.type === "not_started") return { tone: "wait", title: "Not begun", details: [happening.reason] };
-  return { ...CHANGES[happening.type], details: [] };
+export function wordsOf(event: TimelineEvent, at: Date): Words {
+  if ("actor" in event) return decisionWords(event);
+  if ("attempt" in event) return attemptWords(event, at);
+  if ("delivered" in event) return notificationWords(event, at);
+  if (event.type === "not_started") return { tone: "wait", title: "Not begun", details: [event.reason] };
+  return { ...CHANGES[event.type], details: [] };
 }
 
-type Attempted = Extract<Happening, { readonly attempt: number }>;
-type Notified = Extract<Happening, { readonly delivered: boolean }>;
+type Attempted = Extract<TimelineEvent, { readonly attempt: number }>;
+type Notified = Extract<TimelineEvent, { readonly delivered: boolean }>;
 
-type Changed = Exclude<Happening, Decided | Attempted | Notified | { readonly type: "not_started" }>;
+type Changed = Exclude<TimelineEvent, Decided | Attempted | Notified | { readonly type: "not_started" }>;
 
 const CHANGES: Readonly<Record<Changed["type"], Pick<Words, "tone" | "title">>> = {
   held: { tone: "wait", title: "Held for approval" },
@@ -77,7 +77,7 @@ export function Who({ actor }: { readonly actor: string }) {
 function Name({ text }: { readonly text: string }) {
   return (
     <b class="name">
-      <Foreign text={text} />
+      <UntrustedText text={text} />
     </b>
   );
 }
@@ -85,7 +85,7 @@ function Name({ text }: { readonly text: string }) {
 function Quote({ text }: { readonly text: string }) {
   return (
     <q class="reason">
-      <Foreign text={text} />
+      <UntrustedText text={text} />
     </q>
   );
 }
@@ -96,8 +96,8 @@ const OUTCOMES: Readonly<Record<OutcomeKind, string>> = {
   unknown: "Outcome unknown: the target may have received it.",
 };
 
-function attemptWords(happening: Attempted, at: Date): Words {
-  const { attempt, outcome, response_code: code, error, duration_ms: ms } = happening;
+function attemptWords(event: Attempted, at: Date): Words {
+  const { attempt, outcome, response_code: code, error, duration_ms: ms } = event;
   const answer = code === null ? "no answer" : `answered ${code}`;
   const isInTitle = code !== null && error === statusSentence(code);
   return {
@@ -106,20 +106,20 @@ function attemptWords(happening: Attempted, at: Date): Words {
     details: [
       isInTitle ? "" : (error ?? ""),
       OUTCOMES[outcome],
-      happening.location === null ? (
+      event.location === null ? (
         ""
       ) : (
         <>
-          Location: <Foreign text={happening.location} />
+          Location: <UntrustedText text={event.location} />
         </>
       ),
-      nextOf(happening.next_retry_at, at),
+      nextOf(event.next_retry_at, at),
     ].filter((detail) => detail !== ""),
   };
 }
 
-function notificationWords(happening: Notified, at: Date): Words {
-  const { type, event, delivered, attempts, error, next_retry_at: next } = happening;
+function notificationWords(notified: Notified, at: Date): Words {
+  const { type, event, delivered, attempts, error, next_retry_at: next } = notified;
   const what = type === "mail" ? mailName(event) : `Callback ${event}`;
   const last = attempts === 0 ? "not sent" : `given up after ${counted(attempts, "attempt")}`;
   const end = next === null ? last : "not delivered yet";

@@ -4,25 +4,25 @@ import { hiddenValues } from "../contract/masked.ts";
 import type { Action } from "../domain/action.ts";
 import { Button, FormToken } from "./form.tsx";
 import { actionPath } from "./list-path.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export interface HiddenValuesProps {
   /** As it is shown: masked. */
   readonly action: Action;
   /** Who may have them shown; without a session it is said where. */
-  readonly visitor?: Visitor;
+  readonly user?: PageUser;
 }
 
 /** How much of a request is hidden from whoever decides on it, and how to see it. Nothing where nothing is. */
-export function HiddenValues({ action, visitor }: HiddenValuesProps) {
+export function HiddenValues({ action, user }: HiddenValuesProps) {
   const words = hiddenWords(hiddenValues(action));
   if (words === null) return null;
   return (
     <div class="notice notice-wait hidden-values">
       <p>
-        <b>{words}.</b> {visitor === undefined ? <SignInToSee id={action.id} /> : null}
+        <b>{words}.</b> {user === undefined ? <SignInToSee id={action.id} /> : null}
       </p>
-      {visitor === undefined ? null : <RevealForm id={action.id} visitor={visitor} />}
+      {user === undefined ? null : <RevealForm id={action.id} user={user} />}
     </div>
   );
 }
@@ -36,10 +36,10 @@ function SignInToSee({ id }: { readonly id: string }) {
 }
 
 /** Leads to a page of its own by a form: what is secret never stands in this one, and nothing that follows links gets it. */
-export function RevealForm({ id, visitor }: { readonly id: string; readonly visitor: Visitor }) {
+export function RevealForm({ id, user }: { readonly id: string; readonly user: PageUser }) {
   return (
     <form method="post" action={`${actionPath(id)}/reveal`}>
-      <FormToken visitor={visitor} />
+      <FormToken user={user} />
       <div class="buttons">
         <Button look="plain">Show secrets</Button>
       </div>

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import type { Happening, TimelineEntry } from "../domain/timeline.ts";
+import type { TimelineEvent, TimelineEntry } from "../domain/timeline.ts";
 import { wordsOf } from "./happening.tsx";
 import { Time } from "./parts.tsx";
 
@@ -10,10 +10,10 @@ export function History({ timeline }: { readonly timeline: readonly TimelineEntr
     <section class="card" aria-labelledby="history">
       <h2 id="history">History</h2>
       <ol class="steps">
-        {told.map(({ at, run, happening }, index) => (
+        {told.map(({ at, run, event }, index) => (
           <>
             {run > (told[index - 1]?.run ?? 1) ? <li class="run">{`Run ${run}`}</li> : null}
-            <Step at={at} before={told[index - 1]?.at} happening={happening} />
+            <Step at={at} before={told[index - 1]?.at} event={event} />
           </>
         ))}
       </ol>
@@ -22,19 +22,19 @@ export function History({ timeline }: { readonly timeline: readonly TimelineEntr
 }
 
 /** The beginning of an attempt is told by its end, unless that has not come. */
-function isTold({ happening }: TimelineEntry, next: TimelineEntry | undefined): boolean {
-  return happening.type !== "started" || next === undefined;
+function isTold({ event }: TimelineEntry, next: TimelineEntry | undefined): boolean {
+  return event.type !== "started" || next === undefined;
 }
 
 interface StepProps {
   readonly at: Date;
   /** When the step before it was. */
   readonly before: Date | undefined;
-  readonly happening: Happening;
+  readonly event: TimelineEvent;
 }
 
-function Step({ at, before, happening }: StepProps) {
-  const { tone, title, details } = wordsOf(happening, at);
+function Step({ at, before, event }: StepProps) {
+  const { tone, title, details } = wordsOf(event, at);
   return (
     <li class={`step step-${tone}`}>
       <p class="step-head">

@@ -4,23 +4,23 @@ import { factsOf } from "../contract/decision-facts.ts";
 import type { Action } from "../domain/action.ts";
 import type { TimelineEntry } from "../domain/timeline.ts";
 import { COUNTED_MAX } from "../domain/limits.ts";
-import { type DecisionContext, NO_CONTEXT } from "../domain/decision-facts.ts";
+import { type DecisionHistory, NO_HISTORY } from "../domain/decision-facts.ts";
 import type { Requester } from "../domain/requester.ts";
 import { type Decided, lastDecision } from "./decided.ts";
 import { DecisionForm } from "./confirm.tsx";
 import { cutText } from "./cut.ts";
 import { DecisionFactList, Risks } from "./decision-facts.tsx";
-import { Foreign } from "./foreign.tsx";
+import { UntrustedText } from "./foreign.tsx";
 import { By } from "./happening.tsx";
 import { HiddenValues } from "./hidden.tsx";
 import { EVERYTHING, Layout } from "./layout.tsx";
-import { setOut } from "./json-text.ts";
+import { prettyPrint } from "./json-text.ts";
 import { Ago, Notice } from "./parts.tsx";
 import { render } from "./render.ts";
 import { RequestParts } from "./request.tsx";
 import { shown } from "./shown.ts";
 import { waitingWords } from "./summary.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 /** What somebody has just decided, or found decided. */
 export interface InboxOutcome {
@@ -30,11 +30,11 @@ export interface InboxOutcome {
 }
 
 export interface InboxProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   /** Oldest first. */
   readonly actions: readonly Action[];
   /** What is to be known of each, by its id. */
-  readonly contexts: ReadonlyMap<string, DecisionContext>;
+  readonly contexts: ReadonlyMap<string, DecisionHistory>;
   /** Behind which the next page begins; null when there is none. */
   readonly after: string | null;
   readonly requesters: readonly Requester[];
@@ -45,11 +45,11 @@ export interface InboxProps {
 }
 
 /** What waits for a person: each request whole, with its decision. */
-export function inboxPage({ visitor, actions, contexts, after, requesters, by, outcome, now }: InboxProps): string {
+export function inboxPage({ user, actions, contexts, after, requesters, by, outcome, now }: InboxProps): string {
   const count = actions.length;
   const title = count === 0 ? "Approvals" : `(${count}${after === null ? "" : "+"}) Approvals`;
   return render(
-    <Layout title={title} place="Approvals" visitor={visitor} follows={EVERYTHING} now={now}>
+    <Layout title={title} place="Approvals" user={user} follows={EVERYTHING} now={now}>
       <div class="head">
         <h1>Approvals</h1>
         <p id="count" class="quiet" role="status" data-live="">
@@ -62,7 +62,7 @@ export function inboxPage({ visitor, actions, contexts, after, requesters, by, o
       </div>
       <ol id="waiting" class="cards" data-live="items">
         {actions.map((action) => (
-          <Held action={action} context={contexts.get(action.id) ?? NO_CONTEXT} visitor={visitor} now={now} />
+          <Held action={action} history={contexts.get(action.id) ?? NO_HISTORY} user={user} now={now} />
         ))}
       </ol>
       <div id="empty" data-live="">
@@ -103,7 +103,7 @@ function Requesters({ requesters, by }: Pick<InboxProps, "requesters" | "by">) {
         {requesters.map(({ keyId, createdBy, count }) => (
           <li>
             <a href={pagePath(null, keyId)} aria-current={by === keyId ? "true" : undefined}>
-              <Foreign text={createdBy.slice(createdBy.indexOf(":") + 1)} /> (
+              <UntrustedText text={createdBy.slice(createdBy.indexOf(":") + 1)} /> (
               {count === COUNTED_MAX ? `${count}+` : count})
             </a>
           </li>
@@ -122,8 +122,8 @@ function countOf(count: number, isMore: boolean, isShared: boolean): string {
 
 interface HeldProps {
   readonly action: Action;
-  readonly context: DecisionContext;
-  readonly visitor: Visitor;
+  readonly history: DecisionHistory;
+  readonly user: PageUser;
   readonly now: Date;
 }
 
@@ -131,17 +131,17 @@ interface HeldProps {
 const BODY_SHOWN = { lines: 12, chars: 800 };
 
 /** One request: who asks for what, since when, what is risky about it, all of it, and the two buttons. */
-function Held({ context, visitor, now, ...props }: HeldProps) {
+function Held({ history, user, now, ...props }: HeldProps) {
   const action = shown(props.action, "decider");
-  const { facts, risks } = factsOf(props.action, context, "");
+  const { facts, risks } = factsOf(props.action, history, "");
   const path = `/approvals/${action.id}`;
-  const cut = action.body === null ? null : cutText(setOut(action.body), BODY_SHOWN);
+  const cut = action.body === null ? null : cutText(prettyPrint(action.body), BODY_SHOWN);
   return (
     <li id={action.id} class="card held">
       <div class="stack">
         <h2>
           <a href={path} data-item="">
-            {action.method} <Foreign text={action.host} />
+            {action.method} <UntrustedText text={action.host} />
           </a>
         </h2>
         <p class="quiet small">
@@ -149,7 +149,7 @@ function Held({ context, visitor, now, ...props }: HeldProps) {
         </p>
         {action.run === 1 && action.callback === null ? null : <p class="small">{waitingWords(action)}</p>}
         <Risks risks={risks} />
-        <HiddenValues action={action} visitor={visitor} />
+        <HiddenValues action={action} user={user} />
       </div>
       <div class="asked" data-asked="">
         <DecisionFactList facts={facts} />
@@ -158,7 +158,7 @@ function Held({ context, visitor, now, ...props }: HeldProps) {
       <p class="notice notice-wait" data-gone="" hidden>
         Somebody has decided on this meanwhile.
       </p>
-      <DecisionForm visitor={visitor} run={action.run} path={path} unread={cut?.rest} about={action} />
+      <DecisionForm user={user} run={action.run} path={path} unread={cut?.rest} about={action} />
     </li>
   );
 }

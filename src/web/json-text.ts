@@ -18,7 +18,7 @@ const PIECE = /^(?:\{\s*\}|\[(?:[^[\]{}"\n]|"(?:[^"\\]|\\.)*")*\])/;
  * A JSON text with a member a line. Only white space is changed: numbers and escapes stay as they are written, because
  * they are what is sent. Pure; linear in the text, and bounded: depth costs a lot of white space.
  */
-export function setOut(json: string): string {
+export function prettyPrint(json: string): string {
   if (json.length > CHARS_MAX) return json;
   const charsMax = Math.max(CHARS_GROWN_MAX, GROWTH_MAX * json.length);
   let text = "";

@@ -1,16 +1,16 @@
 /** @jsxImportSource hono/jsx */
 import type { ShownKey } from "../contract/key.ts";
-import { Foreign } from "./foreign.tsx";
+import { UntrustedText } from "./foreign.tsx";
 import { holdWord, roleWord, scopeWord } from "./key-words.ts";
 import { Layout } from "./layout.tsx";
 import { listPath } from "./list-path.ts";
 import { Chip, Day, Notice } from "./parts.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 import { agoWords } from "./words.ts";
 
 export interface KeysPageProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   /** Those of this page; the live ones stand first. */
   readonly keys: readonly ShownKey[];
   /** Path of the next page; null when there is none. */
@@ -23,9 +23,9 @@ export interface KeysPageProps {
 }
 
 /** The keys of the account, for its people. */
-export function keysPage({ visitor, keys, next, revoked, paused, now }: KeysPageProps): string {
+export function keysPage({ user, keys, next, revoked, paused, now }: KeysPageProps): string {
   return render(
-    <Layout title="Keys" place="Keys" visitor={visitor}>
+    <Layout title="Keys" place="Keys" user={user}>
       <div class="head-row">
         <div class="head">
           <h1>Keys</h1>
@@ -120,7 +120,7 @@ function Row({ of: key, isPaused, now }: RowProps) {
 export function KeyName({ of: { name } }: { readonly of: Pick<ShownKey, "name"> }) {
   return (
     <b class="name">
-      <Foreign text={name} />
+      <UntrustedText text={name} />
     </b>
   );
 }

@@ -4,12 +4,12 @@ import type { Child } from "hono/jsx";
 import { APP_STYLE, type Asset, ICON, LIVE, SESSION, STYLE } from "./assets.ts";
 import { Button, FormToken } from "./form.tsx";
 import { NAVIGATION, type Place } from "./navigation.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export interface LayoutProps {
   readonly title: string;
   /** Null or left out: nobody is signed in, and there is nothing to go to. */
-  readonly visitor?: Visitor | null;
+  readonly user?: PageUser | null;
   /** The page of the navigation that this is. */
   readonly place?: Place;
   /** How much of a wide screen is used; "text" unless it is said. */
@@ -32,12 +32,12 @@ export const EVERYTHING = "all";
 
 /** The frame of every page: head, brand, navigation, and the one `main`. */
 export function Layout(props: LayoutProps) {
-  const { visitor = null, place, width = "text", isAlone = false, follows, now, children } = props;
+  const { user = null, place, width = "text", isAlone = false, follows, now, children } = props;
   return (
     <html lang="en" class={width}>
       <Head {...props} />
       <body>
-        {visitor === null ? null : (
+        {user === null ? null : (
           <a class="skip" href="#main">
             Skip the navigation
           </a>
@@ -51,7 +51,7 @@ export function Layout(props: LayoutProps) {
                 Outgate
               </a>
             )}
-            {visitor === null ? null : <Navigation place={place} visitor={visitor} />}
+            {user === null ? null : <Navigation place={place} user={user} />}
           </div>
         </header>
         <main id="main" data-follows={follows} data-now={now?.toISOString()}>
@@ -62,7 +62,7 @@ export function Layout(props: LayoutProps) {
   );
 }
 
-function Head({ title, visitor = null, isAlone = false, beginsSession = false, style }: LayoutProps) {
+function Head({ title, user = null, isAlone = false, beginsSession = false, style }: LayoutProps) {
   return (
     <head>
       <meta charset="utf-8" />
@@ -78,8 +78,8 @@ function Head({ title, visitor = null, isAlone = false, beginsSession = false, s
           {style === undefined ? null : <link rel="stylesheet" href={style.path} />}
         </>
       )}
-      {visitor === null && !beginsSession ? null : <script type="module" src={SESSION.path} />}
-      {visitor === null ? null : <script type="module" src={LIVE.path} />}
+      {user === null && !beginsSession ? null : <script type="module" src={SESSION.path} />}
+      {user === null ? null : <script type="module" src={LIVE.path} />}
       <link rel="icon" type={ICON.type} href={isAlone ? ICON_IN_PAGE : ICON.path} />
     </head>
   );
@@ -88,7 +88,7 @@ function Head({ title, visitor = null, isAlone = false, beginsSession = false, s
 /** A token page may load nothing. */
 const ICON_IN_PAGE = `data:${ICON.type},${encodeURIComponent(ICON.text)}`;
 
-function Navigation({ place, visitor }: { readonly place: Place | undefined; readonly visitor: Visitor }) {
+function Navigation({ place, user }: { readonly place: Place | undefined; readonly user: PageUser }) {
   return (
     <>
       <nav aria-label="Main">
@@ -103,8 +103,8 @@ function Navigation({ place, visitor }: { readonly place: Place | undefined; rea
         </ul>
       </nav>
       <form class="person" method="post" action="/auth/logout">
-        <FormToken visitor={visitor} />
-        <span title={visitor.email}>{visitor.email}</span>
+        <FormToken user={user} />
+        <span title={user.email}>{user.email}</span>
         <Button look="link">Log out</Button>
       </form>
     </>

@@ -8,11 +8,11 @@ import { KeyName } from "./keys.tsx";
 import { Layout } from "./layout.tsx";
 import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";
-import { Snippet } from "./snippet.tsx";
-import type { Visitor } from "./visitor.ts";
+import { SnippetView } from "./snippet.tsx";
+import type { PageUser } from "./visitor.ts";
 
 export interface MadeKeyPageProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly made: ShownKey;
   /** In clear; the server keeps nothing of it. */
   readonly key: string;
@@ -23,10 +23,10 @@ export interface MadeKeyPageProps {
 }
 
 /** Shows a new key for the only time, with the lines that put it to use. */
-export function madeKeyPage({ visitor, made, key, closesSignUps, baseUrl }: MadeKeyPageProps): string {
+export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKeyPageProps): string {
   const { role, hold } = made;
   return render(
-    <Layout title="Your new key" place="Keys" visitor={visitor}>
+    <Layout title="Your new key" place="Keys" user={user}>
       <div class="head">
         <h1>Your new key</h1>
         <p>
@@ -53,7 +53,7 @@ export function madeKeyPage({ visitor, made, key, closesSignUps, baseUrl }: Made
       </section>
       <section class="card" aria-labelledby="use">
         <h2 id="use">Put it to use</h2>
-        <Snippet title={firstCall(role).title} text={firstCall(role).text(baseUrl, key)} />
+        <SnippetView title={firstCall(role).title} text={firstCall(role).text(baseUrl, key)} />
         {role === "owner" ? (
           <p class="quiet">An owner key is not for agents: make an agent key for each of them.</p>
         ) : (
@@ -68,16 +68,16 @@ export function madeKeyPage({ visitor, made, key, closesSignUps, baseUrl }: Made
 function Agents({ baseUrl }: { readonly baseUrl: string }) {
   return (
     <>
-      <Snippet
+      <SnippetView
         title="Where your agent starts: then paste the key, and Enter"
         text={"read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY"}
       />
-      <Snippet title="Claude Code, which then writes the file below" text={claudeLine(baseUrl)} />
-      <Snippet
+      <SnippetView title="Claude Code, which then writes the file below" text={claudeLine(baseUrl)} />
+      <SnippetView
         title="Codex, ~/.codex/config.toml"
         text={`[mcp_servers.outgate]\nurl = "${baseUrl}/mcp"\nbearer_token_env_var = "OUTGATE_API_KEY"\ntool_timeout_sec = 150`}
       />
-      <Snippet title="A project’s .mcp.json" text={mcpJson(baseUrl)} />
+      <SnippetView title="A project’s .mcp.json" text={mcpJson(baseUrl)} />
       <p class="quiet small">
         More clients, and what the tools do: <a href="/docs/mcp">agents over MCP</a>.
       </p>

@@ -2,7 +2,7 @@ import type { Action, HttpMethod } from "../domain/action.ts";
 import { MAIL_PART_BYTES_MAX } from "../domain/limits.ts";
 import { sizeWords } from "../domain/size.ts";
 import { cutAt } from "./cut.ts";
-import { setOut } from "./json-text.ts";
+import { prettyPrint } from "./json-text.ts";
 import { shown } from "./shown.ts";
 
 /** A part of a request as a mail shows it. */
@@ -34,7 +34,7 @@ export function mailRequest(action: Action): MailRequest {
     host,
     url,
     headers: lines.length === 0 ? null : partOf(lines.join("\n")),
-    body: body === null ? null : partOf(setOut(body)),
+    body: body === null ? null : partOf(prettyPrint(body)),
     bodyKind: body === null ? "" : `JSON, ${sizeWords(Buffer.byteLength(body))}`,
   };
 }

@@ -3,7 +3,7 @@ import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { DecisionFacts, Fact } from "../domain/decision-facts.ts";
 import { normalTarget } from "../domain/normal-target.ts";
-import { Foreign } from "./foreign.tsx";
+import { UntrustedText } from "./foreign.tsx";
 import type { MailPart, MailRequest } from "./mail-request.ts";
 import { render } from "./render.ts";
 
@@ -24,17 +24,17 @@ export interface ApprovalMailProps {
 export function approvalMailHtml(props: ApprovalMailProps): string {
   const { subject, waiting, request, facts, risks, links, receiptUrl, terms } = props;
   return render(
-    <Letter subject={subject}>
+    <EmailTemplate subject={subject}>
       <h1 style={TITLE}>Send this request?</h1>
       <p style={TEXT}>{waiting}</p>
       <p class="card" style={`${BOX};font-size:16px`}>
-        <b>{request.method}</b> <b style={MONO}>{<Foreign text={request.host} />}</b>
+        <b>{request.method}</b> <b style={MONO}>{<UntrustedText text={request.host} />}</b>
       </p>
       {risks.length === 0 ? null : (
         <div class="risk" style={RISK}>
           {risks.map(({ text }) => (
             <p style="margin:4px 0">
-              <Foreign text={text} />
+              <UntrustedText text={text} />
             </p>
           ))}
         </div>
@@ -58,7 +58,7 @@ export function approvalMailHtml(props: ApprovalMailProps): string {
       <p class="quiet" style={QUIET}>
         Secrets are shown as ••••; what is sent holds them whole. Whoever has this mail can decide: do not pass it on.
       </p>
-    </Letter>,
+    </EmailTemplate>,
   );
 }
 
@@ -74,24 +74,24 @@ export interface DecidedMailProps {
 /** The HTML part of a mail that says how it was decided elsewhere. */
 export function decidedMailHtml({ subject, sentence, request, facts, receiptUrl }: DecidedMailProps): string {
   return render(
-    <Letter subject={subject}>
+    <EmailTemplate subject={subject}>
       <h1 style={TITLE}>
-        <Foreign text={sentence} />
+        <UntrustedText text={sentence} />
       </h1>
       <p style={TEXT}>
         There is nothing left for you to decide; the links of the mail before this one lead to the receipt.
       </p>
       <p class="card" style={`${BOX};font-size:16px`}>
-        <b>{request.method}</b> <b style={MONO}>{<Foreign text={request.host} />}</b>
+        <b>{request.method}</b> <b style={MONO}>{<UntrustedText text={request.host} />}</b>
       </p>
-      <Facts rows={facts.map(([name, value]) => [name, <Foreign text={value} />])} />
+      <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
       <Part title="URL" part={{ lines: [request.url], note: null }} isAddress />
       <p style={`${SMALL};margin-top:16px`}>
         <a class="link" href={receiptUrl} style={LINK}>
           Details and result
         </a>
       </p>
-    </Letter>,
+    </EmailTemplate>,
   );
 }
 
@@ -122,7 +122,7 @@ interface LetterProps {
 }
 
 /** The frame of a mail: one column that fits a phone. */
-function Letter({ subject, children }: LetterProps) {
+function EmailTemplate({ subject, children }: LetterProps) {
   return (
     <html lang="en">
       <head>
@@ -187,16 +187,16 @@ function valueOf({ name, value }: Fact): Child {
     );
   }
   const host = name === "url" || name === "callback" ? (normalTarget(value)?.host ?? null) : null;
-  if (host === null) return <Foreign text={value} />;
+  if (host === null) return <UntrustedText text={value} />;
   const start = value.indexOf("//") + "//".length;
   // The host stays in one piece where a line can hold it.
   return (
     <span dir="ltr" style={`${MONO};font-size:13px;word-break:break-all`}>
-      <Foreign text={value.slice(0, start)} />
+      <UntrustedText text={value.slice(0, start)} />
       <b style="display:inline-block;max-width:100%">
-        <Foreign text={value.slice(start, start + host.length)} />
+        <UntrustedText text={value.slice(start, start + host.length)} />
       </b>
-      <Foreign text={value.slice(start + host.length)} />
+      <UntrustedText text={value.slice(start + host.length)} />
     </span>
   );
 }
@@ -221,7 +221,7 @@ function Part({ title, part: { lines, note }, isAddress = false }: PartProps) {
         {lines.map((line, at) => (
           <>
             {at === 0 ? null : <br />}
-            <Foreign text={line} />
+            <UntrustedText text={line} />
           </>
         ))}
       </div>

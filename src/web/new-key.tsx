@@ -7,7 +7,7 @@ import { HOLD_CHOICES, ROLE_CHOICES, SCOPE_CHOICES } from "./key-words.ts";
 import { Layout } from "./layout.tsx";
 import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 /** The form as it is shown: for the first time, or again with what is wrong. */
 export interface TypedKey {
@@ -34,7 +34,7 @@ export const UNTYPED_KEY: TypedKey = {
 };
 
 export interface NewKeyPageProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly typed: TypedKey;
   /** Of the account: it may take the place of one of them. */
   readonly keys: readonly ShownKey[];
@@ -43,10 +43,10 @@ export interface NewKeyPageProps {
 }
 
 /** Asks what a new key is for. */
-export function newKeyPage({ visitor, typed, keys, formId }: NewKeyPageProps): string {
+export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): string {
   const { name, role, problems, message } = typed;
   return render(
-    <Layout title="Make a key" place="Keys" visitor={visitor}>
+    <Layout title="Make a key" place="Keys" user={user}>
       <div class="head">
         <p class="small on-screen">
           <a href="/keys">All keys</a>
@@ -55,7 +55,7 @@ export function newKeyPage({ visitor, typed, keys, formId }: NewKeyPageProps): s
         <p class="quiet">The next page shows it, once: have a place ready where it is kept.</p>
       </div>
       <form method="post" action="/keys" class="card">
-        <FormToken visitor={visitor} />
+        <FormToken user={user} />
         <input type="hidden" name="form_id" value={formId} />
         {message === null ? null : <Notice tone="bad">{message}</Notice>}
         <Field

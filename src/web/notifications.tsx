@@ -1,18 +1,18 @@
 /** @jsxImportSource hono/jsx */
 import type { NotificationStatus } from "../domain/notification.ts";
-import type { Owed } from "../domain/owed.ts";
+import type { NewNotification } from "../domain/owed.ts";
 import { maskText, maskUrl } from "../domain/mask.ts";
-import { Foreign } from "./foreign.tsx";
+import { UntrustedText } from "./foreign.tsx";
 import { Layout } from "./layout.tsx";
 import { Chip, Time, type Tone } from "./parts.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 import { counted, mailName } from "./words.ts";
 
 /** A callback or mail, and how it has gone so far. */
 export interface ShownNotification {
   readonly actionId: string;
-  readonly owed: Owed;
+  readonly message: NewNotification;
   readonly status: NotificationStatus;
   readonly attempts: number;
   readonly createdAt: Date;
@@ -29,9 +29,9 @@ export interface NotificationsProps {
 }
 
 /** A page of nothing but callbacks and mails. */
-export function notificationsPage({ visitor, ...props }: NotificationsProps & { readonly visitor: Visitor }): string {
+export function notificationsPage({ user, ...props }: NotificationsProps & { readonly user: PageUser }): string {
   return render(
-    <Layout title="Callbacks and mails" place="Settings" visitor={visitor}>
+    <Layout title="Callbacks and mails" place="Settings" user={user}>
       <div class="head">
         <p class="small">
           <a href="/settings">Settings</a>
@@ -73,16 +73,18 @@ const STATES: Readonly<Record<NotificationStatus, { readonly tone: Tone; readonl
 };
 
 function Row({ entry }: { readonly entry: ShownNotification }) {
-  const { owed, status, attempts, createdAt, dueAt, lastError } = entry;
+  const { message, status, attempts, createdAt, dueAt, lastError } = entry;
   const { tone, word } = STATES[status];
   return (
     <li class="row-split">
       <div class="stack">
         <p class="chips">
-          <b>{owed.kind === "mail" ? mailName(owed.event) : owed.event}</b> <Chip tone={tone}>{word}</Chip>
+          <b>{message.kind === "mail" ? mailName(message.event) : message.event}</b> <Chip tone={tone}>{word}</Chip>
         </p>
         <p class="line">
-          <Foreign text={owed.kind === "mail" ? maskText(owed.target, "decider") : maskUrl(owed.target, "decider")} />
+          <UntrustedText
+            text={message.kind === "mail" ? maskText(message.target, "decider") : maskUrl(message.target, "decider")}
+          />
         </p>
         <p class="quiet small">
           <Time at={createdAt} />, {attempts === 0 ? "not tried yet" : counted(attempts, "attempt")}
@@ -98,7 +100,7 @@ function Row({ entry }: { readonly entry: ShownNotification }) {
         </p>
         {lastError === null || status === "delivered" ? null : (
           <p class="small reason">
-            <Foreign text={maskText(lastError, "decider")} />
+            <UntrustedText text={maskText(lastError, "decider")} />
           </p>
         )}
       </div>

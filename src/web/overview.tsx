@@ -1,25 +1,25 @@
 /** @jsxImportSource hono/jsx */
-import type { Asleep, FailingHost, Overview, OverviewSlot } from "../domain/overview.ts";
-import { Foreign } from "./foreign.tsx";
+import type { ScheduledRetry, FailingHost, Overview, OverviewSlot } from "../domain/overview.ts";
+import { UntrustedText } from "./foreign.tsx";
 import { Layout } from "./layout.tsx";
 import { HalfHours, Latency, Throughput } from "./overview-charts.tsx";
 import { Time } from "./parts.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 import { agoWords, counted, duration, number } from "./words.ts";
 import { maskText } from "../domain/mask.ts";
 
 export interface OverviewPageProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly overview: Overview;
-  readonly asleep: Asleep;
+  readonly scheduledRetries: ScheduledRetry;
   readonly now: Date;
 }
 
 /** How an account's actions went in the last day, and what still waits. */
-export function overviewPage({ visitor, overview, asleep, now }: OverviewPageProps): string {
+export function overviewPage({ user, overview, scheduledRetries, now }: OverviewPageProps): string {
   return render(
-    <Layout title="Overview" place="Overview" visitor={visitor} width="wide">
+    <Layout title="Overview" place="Overview" user={user} width="wide">
       <div class="head">
         <h1>Overview</h1>
         <Window overview={overview} />
@@ -32,7 +32,7 @@ export function overviewPage({ visitor, overview, asleep, now }: OverviewPagePro
       <HalfHours overview={overview} />
       <div class="pair">
         <FailingHosts hosts={overview.hosts} now={now} />
-        <Sleeping asleep={asleep} now={now} />
+        <Sleeping scheduledRetries={scheduledRetries} now={now} />
       </div>
     </Layout>,
   );
@@ -101,7 +101,7 @@ function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; 
                 <HostLink host={host} />
               </p>
               <p class="small reason">
-                <Foreign text={maskText(lastError, "decider")} />{" "}
+                <UntrustedText text={maskText(lastError, "decider")} />{" "}
                 <span class="quiet">{`${sentenceCase(agoWords(now.getTime() - lastFailedAt.getTime()))}.`}</span>
               </p>
             </div>
@@ -115,7 +115,13 @@ function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; 
   );
 }
 
-function Sleeping({ asleep: { count, due, isCut, hosts }, now }: { readonly asleep: Asleep; readonly now: Date }) {
+function Sleeping({
+  scheduledRetries: { count, due, isCut, hosts },
+  now,
+}: {
+  readonly scheduledRetries: ScheduledRetry;
+  readonly now: Date;
+}) {
   const least = isCut ? "At least " : "";
   return (
     <section class="card" aria-labelledby="sleeping">
@@ -151,7 +157,7 @@ function HostLink({ host, status }: { readonly host: string; readonly status?: "
   const query = new URLSearchParams(status === undefined ? { host } : { host, status });
   return (
     <a href={`/actions?${query.toString()}`}>
-      <Foreign text={host} />
+      <UntrustedText text={host} />
     </a>
   );
 }

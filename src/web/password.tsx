@@ -5,22 +5,22 @@ import { Button, Field, FormToken } from "./form.tsx";
 import { Layout } from "./layout.tsx";
 import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export interface PasswordPageProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly typed: Typed;
 }
 
 /** Where somebody who is logged in chooses another password. The address stands there for password managers. */
-export function passwordPage({ visitor, typed }: PasswordPageProps): string {
+export function passwordPage({ user, typed }: PasswordPageProps): string {
   return render(
-    <Layout title="Change your password" place="Settings" visitor={visitor}>
+    <Layout title="Change your password" place="Settings" user={user}>
       <Head title="Change your password" />
       <form method="post" action="/settings/password" class="card">
-        <FormToken visitor={visitor} />
+        <FormToken user={user} />
         <p>Whoever is logged in as you, in other browsers too, is logged out. You stay in here.</p>
-        <CredentialFields typed={typed} password="new" emailOf={visitor.email}>
+        <CredentialFields typed={typed} password="new" emailOf={user.email}>
           <Field
             name="current_password"
             label="Current password"
@@ -43,9 +43,9 @@ export function passwordPage({ visitor, typed }: PasswordPageProps): string {
 }
 
 /** Tells that it is done. */
-export function passwordChangedPage({ visitor }: { readonly visitor: Visitor }): string {
+export function passwordChangedPage({ user }: { readonly user: PageUser }): string {
   return render(
-    <Layout title="Your password is changed" place="Settings" visitor={visitor}>
+    <Layout title="Your password is changed" place="Settings" user={user}>
       <Head title="Your password is changed" />
       <Notice tone="good">Every other log-in of yours has ended. This browser has a new one.</Notice>
     </Layout>,

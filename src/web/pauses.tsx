@@ -2,19 +2,19 @@
 import type { ShownKey } from "../contract/key.ts";
 import { REASON_CHARS_MAX } from "../domain/limits.ts";
 import type { Pause } from "../domain/pause.ts";
-import { Foreign } from "./foreign.tsx";
+import { UntrustedText } from "./foreign.tsx";
 import { Button, Field, FormToken } from "./form.tsx";
 import { Who } from "./happening.tsx";
 import { KeyName } from "./keys.tsx";
 import { Layout } from "./layout.tsx";
 import { Facts, Notice, Time } from "./parts.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export const PAUSES_PATH = "/settings/pauses";
 
 export interface PausesPageProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly pauses: readonly Pause[];
   /** Of the account: for the names of those that are paused, and for those that may be. */
   readonly keys: readonly ShownKey[];
@@ -25,9 +25,9 @@ export interface PausesPageProps {
 }
 
 /** What is paused, and how to pause more. */
-export function pausesPage({ visitor, pauses, keys, chosen, problem, reason }: PausesPageProps): string {
+export function pausesPage({ user, pauses, keys, chosen, problem, reason }: PausesPageProps): string {
   return render(
-    <Layout title="Pauses" place="Settings" visitor={visitor}>
+    <Layout title="Pauses" place="Settings" user={user}>
       <div class="head">
         <p class="small on-screen">
           <a href="/settings">Settings</a>
@@ -38,12 +38,12 @@ export function pausesPage({ visitor, pauses, keys, chosen, problem, reason }: P
           Calls that are being sent in this moment end as usual, and callbacks and approval mails go on.
         </p>
       </div>
-      <InForce visitor={visitor} pauses={pauses} keys={keys} />
+      <InForce user={user} pauses={pauses} keys={keys} />
       <section class="card" aria-labelledby="pause">
         <h2 id="pause">Pause at once</h2>
         {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
         <form method="post" action={PAUSES_PATH}>
-          <FormToken visitor={visitor} />
+          <FormToken user={user} />
           <div class="field">
             <label for="key_id">What to pause</label>
             <select id="key_id" name="key_id">
@@ -72,7 +72,7 @@ export function pausesPage({ visitor, pauses, keys, chosen, problem, reason }: P
   );
 }
 
-function InForce({ visitor, pauses, keys }: Pick<PausesPageProps, "visitor" | "pauses" | "keys">) {
+function InForce({ user, pauses, keys }: Pick<PausesPageProps, "user" | "pauses" | "keys">) {
   if (pauses.length === 0) return <p class="quiet">Nothing is paused.</p>;
   return (
     <ul class="card rows">
@@ -86,14 +86,14 @@ function InForce({ visitor, pauses, keys }: Pick<PausesPageProps, "visitor" | "p
               rows={[
                 ["Since", <Time at={pause.createdAt} />],
                 ["By", <Who actor={pause.createdBy} />],
-                ["Reason", pause.reason === null ? null : <Foreign text={pause.reason} />],
+                ["Reason", pause.reason === null ? null : <UntrustedText text={pause.reason} />],
                 ["Unfinished actions", pause.cancels ? "Being cancelled; then this pause ends by itself" : null],
               ]}
             />
           </div>
           {pause.kind === "sign_up" ? null : (
             <form method="post" action={`${PAUSES_PATH}/${pause.id}/resume`}>
-              <FormToken visitor={visitor} />
+              <FormToken user={user} />
               <Button>Resume</Button>
             </form>
           )}
@@ -118,7 +118,7 @@ export function PausedNotice({ pause }: { readonly pause: Pause }) {
       {pause.reason === null ? null : (
         <>
           {" "}
-          Reason: <Foreign text={pause.reason} />
+          Reason: <UntrustedText text={pause.reason} />
         </>
       )}{" "}
       <a href={PAUSES_PATH}>Pauses</a>

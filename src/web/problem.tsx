@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { Layout } from "./layout.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export interface ProblemProps {
   /** HTTP status of the answer. */
@@ -10,7 +10,7 @@ export interface ProblemProps {
   readonly message: string;
   /** Finds the request in the log. */
   readonly requestId: string;
-  readonly visitor?: Visitor | null;
+  readonly user?: PageUser | null;
   /** In place of a page that stands alone. */
   readonly isAlone?: boolean;
 }
@@ -30,10 +30,10 @@ const TITLES: Readonly<Record<number, string>> = {
 const LATER = "Wait a moment and load this page again. If the browser asks whether to send the form again, say yes.";
 
 /** Any error, for people. */
-export function problemPage({ status, message, requestId, visitor = null, isAlone = false }: ProblemProps): string {
+export function problemPage({ status, message, requestId, user = null, isAlone = false }: ProblemProps): string {
   const title = TITLES[status] ?? "That did not work";
   return render(
-    <Layout title={title} visitor={visitor} isAlone={isAlone}>
+    <Layout title={title} user={user} isAlone={isAlone}>
       <div class="head">
         <p class="quiet small">{`Error ${status}`}</p>
         <h1>{title}</h1>

@@ -3,8 +3,8 @@ import type { Child } from "hono/jsx";
 import type { Action } from "../domain/action.ts";
 import { normalTarget } from "../domain/normal-target.ts";
 import type { CutText } from "./cut.ts";
-import { Foreign, ForeignBlock } from "./foreign.tsx";
-import { setOut } from "./json-text.ts";
+import { UntrustedText, UntrustedBlock } from "./foreign.tsx";
+import { prettyPrint } from "./json-text.ts";
 import { Table } from "./parts.tsx";
 
 export interface RequestViewProps {
@@ -66,10 +66,10 @@ export function RequestParts(props: RequestPartsProps) {
             {names.map((name) => (
               <tr>
                 <td>
-                  <Foreign text={name} />
+                  <UntrustedText text={name} />
                 </td>
                 <td>
-                  <Foreign text={headers?.[name] ?? ""} />
+                  <UntrustedText text={headers?.[name] ?? ""} />
                 </td>
               </tr>
             ))}
@@ -101,7 +101,7 @@ function Body({ json, cut, isOpen }: BodyProps) {
       <h3>
         Body <span class="aside">JSON</span>
       </h3>
-      <ForeignBlock label="Body of the request" text={cut?.shown ?? setOut(json)} isOpen={isOpen} />
+      <UntrustedBlock label="Body of the request" text={cut?.shown ?? prettyPrint(json)} isOpen={isOpen} />
       {typeof cut?.rest === "string" ? (
         <p class="notice notice-wait">
           <b>{cut.rest} below.</b> <a href={cut.path}>Read the whole request</a>
@@ -118,14 +118,14 @@ function hostOf(url: string): string {
 /** A URL with its host told from the rest: text, never a link. */
 export function Address({ url, host }: { readonly url: string; readonly host: string }) {
   const start = url.indexOf("//") + 2;
-  if (!url.startsWith(host, start)) return <Foreign text={url} />;
+  if (!url.startsWith(host, start)) return <UntrustedText text={url} />;
   return (
     <span class="address">
-      <Foreign text={url.slice(0, start)} />
+      <UntrustedText text={url.slice(0, start)} />
       <b>
-        <Foreign text={host} />
+        <UntrustedText text={host} />
       </b>
-      <Foreign text={url.slice(start + host.length)} />
+      <UntrustedText text={url.slice(start + host.length)} />
     </span>
   );
 }

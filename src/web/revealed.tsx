@@ -8,13 +8,13 @@ import { actionPath } from "./list-path.ts";
 import { Notice } from "./parts.tsx";
 import { render } from "./render.ts";
 import { RequestView } from "./request.tsx";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 /** Request and answer as they are, for whoever may see secrets and has asked to. No address leads here. */
-export function revealedPage({ action, visitor }: { readonly action: Action; readonly visitor: Visitor }): string {
+export function revealedPage({ action, user }: { readonly action: Action; readonly user: PageUser }): string {
   const isHeld = action.status === "awaiting_approval";
   return render(
-    <Layout title={`Secrets of ${action.method} ${action.host}`} place="Actions" visitor={visitor}>
+    <Layout title={`Secrets of ${action.method} ${action.host}`} place="Actions" user={user}>
       <div class="head">
         <p class="small">
           <a href={actionPath(action.id)}>Hide them</a>
@@ -29,7 +29,7 @@ export function revealedPage({ action, visitor }: { readonly action: Action; rea
       {isHeld ? (
         <section class="card" aria-labelledby="decision">
           <h2 id="decision">Your decision</h2>
-          <DecisionForm visitor={visitor} run={action.run} path={actionPath(action.id)} about={action} />
+          <DecisionForm user={user} run={action.run} path={actionPath(action.id)} about={action} />
         </section>
       ) : null}
     </Layout>,

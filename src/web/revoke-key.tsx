@@ -7,11 +7,11 @@ import { KeyName } from "./keys.tsx";
 import { Layout } from "./layout.tsx";
 import { Facts, Time } from "./parts.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 import { agoWords } from "./words.ts";
 
 export interface RevokeKeyPageProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly of: ShownKey;
   readonly now: Date;
 }
@@ -24,10 +24,10 @@ const UNFINISHED: readonly (readonly [UnfinishedOnRevoke, string])[] = [
 ];
 
 /** Asks before a key goes for good. */
-export function revokeKeyPage({ visitor, of: key, now }: RevokeKeyPageProps): string {
+export function revokeKeyPage({ user, of: key, now }: RevokeKeyPageProps): string {
   const { id, role, last4, createdAt, lastUsedAt } = key;
   return render(
-    <Layout title="Revoke a key?" place="Keys" visitor={visitor}>
+    <Layout title="Revoke a key?" place="Keys" user={user}>
       <div class="head">
         <p class="small on-screen">
           <a href="/keys">All keys</a>
@@ -36,7 +36,7 @@ export function revokeKeyPage({ visitor, of: key, now }: RevokeKeyPageProps): st
         <p>Whoever uses it is refused from then on, at once and for good.</p>
       </div>
       <form method="post" action={`/keys/${id}/revoke`} class="card">
-        <FormToken visitor={visitor} />
+        <FormToken user={user} />
         <Facts
           rows={[
             ["Name", <KeyName of={key} />],

@@ -35,7 +35,7 @@ export function Scale({ timeline, now }: ScaleProps) {
 }
 
 const WIDTH = 1_000;
-const HEIGHT = 28;
+const SCALE_HEIGHT = 28;
 /** An attempt takes milliseconds and a wait an hour: what is thinner than this could not be seen. */
 const WIDTH_MIN = 5;
 
@@ -46,7 +46,7 @@ function Run({ run: { run, from, to, spans }, isOne }: { readonly run: RunSpans;
     <figure class="stack">
       <svg
         class="scale"
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        viewBox={`0 0 ${WIDTH} ${SCALE_HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
         aria-label={`${isOne ? "" : `Run ${run}: `}${wordsOf(spans)}`}
@@ -57,9 +57,9 @@ function Run({ run: { run, from, to, spans }, isOne }: { readonly run: RunSpans;
             <rect
               class={`span span-${span.kind}`}
               x={x}
-              y={span.kind === "wait" ? HEIGHT / 2 - 3 : 0}
+              y={span.kind === "wait" ? SCALE_HEIGHT / 2 - 3 : 0}
               width={Math.max(xOf(span.to) - x, WIDTH_MIN)}
-              height={span.kind === "wait" ? 6 : HEIGHT}
+              height={span.kind === "wait" ? 6 : SCALE_HEIGHT}
             >
               <title>{labelOf(span)}</title>
             </rect>

@@ -1,29 +1,29 @@
 /** @jsxImportSource hono/jsx */
-import type { CallbackHost } from "../domain/callback-host.ts";
+import type { ListedHost } from "../domain/callback-host.ts";
 import { ACCOUNTS_PAGE_PATH } from "./accounts.tsx";
 import { CallbackHosts } from "./callback-hosts.tsx";
-import { Foreign } from "./foreign.tsx";
+import { UntrustedText } from "./foreign.tsx";
 import { Layout } from "./layout.tsx";
 import { Notifications, type NotificationsProps } from "./notifications.tsx";
 import { render } from "./render.ts";
 import { type Rules, RulesView } from "./rules.tsx";
 import { OriginForm } from "./signing.tsx";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export interface SettingsPageProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly rules: Rules;
   /** The newest ones. */
   readonly notifications: NotificationsProps;
-  readonly callbackHosts: readonly CallbackHost[];
+  readonly callbackHosts: readonly ListedHost[];
   /** The visitor looks after the accounts of the service. */
   readonly isOperator: boolean;
 }
 
 /** What an account's people can set, what they can look after, and what is in force. */
-export function settingsPage({ visitor, rules, notifications, callbackHosts, isOperator }: SettingsPageProps): string {
+export function settingsPage({ user, rules, notifications, callbackHosts, isOperator }: SettingsPageProps): string {
   return render(
-    <Layout title="Settings" place="Settings" visitor={visitor}>
+    <Layout title="Settings" place="Settings" user={user}>
       <h1>Settings</h1>
       <section class="card" aria-labelledby="signing">
         <h2 id="signing">Signing secrets</h2>
@@ -32,14 +32,14 @@ export function settingsPage({ visitor, rules, notifications, callbackHosts, isO
           calls to another, and another one for callbacks, so that none passes for a call.{" "}
           <a href="/docs/verify">How a target verifies them</a>.
         </p>
-        <OriginForm visitor={visitor} />
+        <OriginForm user={user} />
         <p class="quiet small">
           Did something leak? <a href="/settings/rotation">Give all origins new secrets</a>.
         </p>
       </section>
       <section class="card" aria-labelledby="callback-hosts">
         <h2 id="callback-hosts">Callback hosts</h2>
-        <CallbackHosts visitor={visitor} hosts={callbackHosts} />
+        <CallbackHosts user={user} hosts={callbackHosts} />
       </section>
       <section class="told" aria-labelledby="told">
         <h2 id="told">Callbacks and mails</h2>
@@ -63,7 +63,7 @@ export function settingsPage({ visitor, rules, notifications, callbackHosts, isO
       <section class="card" aria-labelledby="log-in">
         <h2 id="log-in">Your log-in</h2>
         <p class="quiet">
-          You are <Foreign text={visitor.email} />. <a href="/settings/password">Change your password</a>.
+          You are <UntrustedText text={user.email} />. <a href="/settings/password">Change your password</a>.
         </p>
       </section>
       <RulesView rules={rules} />

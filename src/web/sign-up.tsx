@@ -3,7 +3,7 @@ import { CredentialFields, NextField, type Typed, withNext } from "./credentials
 import { Button } from "./form.tsx";
 import { Layout } from "./layout.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export interface SignUpPageProps {
   readonly typed: Typed;
@@ -32,16 +32,16 @@ export function signUpPage({ typed, next }: SignUpPageProps): string {
 }
 
 export interface SignedUpPageProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly apiKey: string;
   /** A path of ours. */
   readonly next: string;
 }
 
 /** Shows the key of a new account, for the only time. */
-export function signedUpPage({ visitor, apiKey, next }: SignedUpPageProps): string {
+export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string {
   return render(
-    <Layout title="Your account is ready" visitor={visitor}>
+    <Layout title="Your account is ready" user={user}>
       <h1>Your account is ready</h1>
       <div class="card">
         <div class="stack">

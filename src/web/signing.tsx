@@ -1,24 +1,24 @@
 /** @jsxImportSource hono/jsx */
 import { Button, Field, FormToken } from "./form.tsx";
-import { Foreign } from "./foreign.tsx";
+import { UntrustedText } from "./foreign.tsx";
 import { Layout } from "./layout.tsx";
 import type { SigningUse } from "../domain/signing-use.ts";
 import { Notice, Time } from "./parts.tsx";
 import { render } from "./render.ts";
-import type { Visitor } from "./visitor.ts";
+import type { PageUser } from "./visitor.ts";
 
 export interface OriginFormProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly origin?: string;
   readonly use?: SigningUse;
   readonly problem?: string | null;
 }
 
 /** Asks of which origin the secret is wanted; what comes back is in no URL. */
-export function OriginForm({ visitor, origin = "", use = "calls", problem = null }: OriginFormProps) {
+export function OriginForm({ user, origin = "", use = "calls", problem = null }: OriginFormProps) {
   return (
     <form method="post" action="/settings/signing-secret" class="ask">
-      <FormToken visitor={visitor} />
+      <FormToken user={user} />
       <Field
         name="origin"
         label="Origin"
@@ -40,7 +40,7 @@ export function OriginForm({ visitor, origin = "", use = "calls", problem = null
 /** The same on a page of its own: at its first sight, and where it was not understood. */
 export function originPage(props: OriginFormProps): string {
   return render(
-    <Layout title="Signing secret" place="Settings" visitor={props.visitor}>
+    <Layout title="Signing secret" place="Settings" user={props.user}>
       <Head title="Signing secret" />
       <section class="card" aria-label="Which one">
         <OriginForm {...props} />
@@ -59,7 +59,7 @@ export interface ShownSecret {
 }
 
 export interface SecretPageProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   readonly shown: ShownSecret;
   /** It is new as of now. */
   readonly isRotated?: boolean;
@@ -67,12 +67,12 @@ export interface SecretPageProps {
 
 /** The secret of an origin, and the way to a new one. */
 export function secretPage({
-  visitor,
+  user,
   shown: { origin, use, secret, previous },
   isRotated = false,
 }: SecretPageProps): string {
   return render(
-    <Layout title="Signing secret" place="Settings" visitor={visitor}>
+    <Layout title="Signing secret" place="Settings" user={user}>
       <Head title={TITLES[use]} origin={origin} />
       {isRotated ? <Notice tone="good">It is new. Give it to the target while both sign.</Notice> : null}
       <section class="card" aria-label="Secrets">
@@ -92,7 +92,7 @@ export function secretPage({
           </div>
         )}
         <form method="post" action="/settings/rotation">
-          <FormToken visitor={visitor} />
+          <FormToken user={user} />
           <input type="hidden" name="origin" value={origin} />
           <input type="hidden" name="for" value={use} />
           <div class="buttons">
@@ -110,7 +110,7 @@ const TITLES = {
 } as const satisfies Record<SigningUse, string>;
 
 export interface AskRotationProps {
-  readonly visitor: Visitor;
+  readonly user: PageUser;
   /** Null: all of them, of calls and of callbacks. */
   readonly origin: string | null;
   readonly use: SigningUse;
@@ -123,14 +123,14 @@ export interface AskRotationProps {
 }
 
 /** Asks before secrets change. */
-export function askRotationPage({ visitor, origin, use, seen, endsNow, isLate }: AskRotationProps): string {
+export function askRotationPage({ user, origin, use, seen, endsNow, isLate }: AskRotationProps): string {
   const title = origin === null ? "Give all origins new secrets?" : "Give it a new secret?";
   return render(
-    <Layout title={title} place="Settings" visitor={visitor}>
+    <Layout title={title} place="Settings" user={user}>
       <Head title={title} origin={origin} />
       {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing more was done.</Notice> : null}
       <form method="post" action="/settings/rotation" class="card">
-        <FormToken visitor={visitor} />
+        <FormToken user={user} />
         <input type="hidden" name="origin" value={origin ?? ""} />
         <input type="hidden" name="for" value={use} />
         <input type="hidden" name="seen" value={seen} />
@@ -159,15 +159,15 @@ export function askRotationPage({ visitor, origin, use, seen, endsNow, isLate }:
 const WHAT_IS_SIGNED = { calls: "call", callbacks: "callback", all: "call and callback" } as const;
 
 /** Tells that all origins have new secrets. */
-export function rotatedPage({ visitor, until }: { readonly visitor: Visitor; readonly until: Date }): string {
+export function rotatedPage({ user, until }: { readonly user: PageUser; readonly until: Date }): string {
   return render(
-    <Layout title="All origins have new secrets" place="Settings" visitor={visitor}>
+    <Layout title="All origins have new secrets" place="Settings" user={user}>
       <Head title="All origins have new secrets" />
       <Notice tone="good">
         The secrets before them sign too until <Time at={until} />.
       </Notice>
       <section class="card" aria-label="Which one">
-        <OriginForm visitor={visitor} />
+        <OriginForm user={user} />
       </section>
     </Layout>,
   );
@@ -182,7 +182,7 @@ function Head({ title, origin = null }: { readonly title: string; readonly origi
       <h1>{title}</h1>
       {origin === null ? null : (
         <p>
-          <Foreign text={origin} />
+          <UntrustedText text={origin} />
         </p>
       )}
     </div>

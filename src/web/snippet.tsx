@@ -7,7 +7,7 @@ export interface SnippetProps {
 }
 
 /** Lines of ours to copy, as they stand. */
-export function Snippet({ title, text }: SnippetProps) {
+export function SnippetView({ title, text }: SnippetProps) {
   return (
     <div class="stack">
       <h3>{title}</h3>

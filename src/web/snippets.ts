@@ -3,7 +3,7 @@ import type { Action } from "../domain/action.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../domain/limits.ts";
 import { MASK, MASK_PATTERN } from "../domain/mask-secret.ts";
 import { keyHeader } from "./key-words.ts";
-import { setOut } from "./json-text.ts";
+import { prettyPrint } from "./json-text.ts";
 
 /** A text to be copied into a terminal, a program or a client. */
 export interface Snippet {
@@ -48,7 +48,7 @@ headers = {"Authorization": "Bearer " + os.environ["OUTGATE_API_KEY"], "Content-
 request = urllib.request.Request("${url}", body.encode(), headers)
 print(json.load(urllib.request.urlopen(request)))`,
     },
-    { name: "MCP call", text: setOut(`{"method":"tools/call","params":{"name":"create","arguments":${json}}}`) },
+    { name: "MCP call", text: prettyPrint(`{"method":"tools/call","params":{"name":"create","arguments":${json}}}`) },
   ];
 }
 
@@ -74,7 +74,7 @@ function createText(action: Action): string {
     ["callback", action.callback === null ? null : jsonOf(action.callback)],
     ["notify", action.notifyEmail === null ? null : jsonOf({ email: action.notifyEmail })],
   ].flatMap(([name, text]) => (text === null ? [] : [`"${name}":${text}`]));
-  return inAnyQuotes(setOut(`{${members.join(",")}}`).replaceAll(MASK_PATTERN, PLACEHOLDER));
+  return inAnyQuotes(prettyPrint(`{${members.join(",")}}`).replaceAll(MASK_PATTERN, PLACEHOLDER));
 }
 
 function jsonOf(value: unknown): string {

@@ -1,6 +1,6 @@
 import type { ActionStatus } from "../domain/action.ts";
 import { isTerminal } from "../domain/action.ts";
-import type { Happening, TimelineEntry } from "../domain/timeline.ts";
+import type { TimelineEvent, TimelineEntry } from "../domain/timeline.ts";
 
 /** What a stretch of time was spent with. */
 export type SpanKind = "approval" | "wait" | "running" | "good" | "bad";
@@ -34,8 +34,8 @@ export function runsOf(timeline: readonly TimelineEntry[], now: Date): readonly 
 }
 
 /** Callbacks and mails are told of beside what happens to the action. */
-function isOfState({ happening }: TimelineEntry): boolean {
-  return happening.type !== "callback" && happening.type !== "mail";
+function isOfState({ event }: TimelineEntry): boolean {
+  return event.type !== "callback" && event.type !== "mail";
 }
 
 function spansOf(entries: readonly TimelineEntry[], now: Date): readonly Span[] {
@@ -43,7 +43,7 @@ function spansOf(entries: readonly TimelineEntry[], now: Date): readonly Span[] 
   for (const [index, entry] of entries.entries()) {
     if (isTerminal(entry.status)) break;
     const next = entries[index + 1];
-    const { kind, attempt } = kindOf(entry.status, next?.happening);
+    const { kind, attempt } = kindOf(entry.status, next?.event);
     const to = next?.at ?? now;
     const last = spans.at(-1);
     if (last !== undefined && last.kind === kind && attempt === null) spans[spans.length - 1] = { ...last, to };
@@ -53,7 +53,7 @@ function spansOf(entries: readonly TimelineEntry[], now: Date): readonly Span[] 
 }
 
 /** By the status in between, and for an attempt by how it ended. */
-function kindOf(status: ActionStatus, end: Happening | undefined): Pick<Span, "kind" | "attempt"> {
+function kindOf(status: ActionStatus, end: TimelineEvent | undefined): Pick<Span, "kind" | "attempt"> {
   if (end?.type === "attempt") return { kind: end.error === null ? "good" : "bad", attempt: end.attempt };
   return { kind: KINDS[status], attempt: null };
 }

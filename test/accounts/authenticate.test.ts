@@ -12,7 +12,7 @@ import { openFileStore, testSecrets } from "../support/store.ts";
 const KEY = testSecrets.newApiKey();
 
 /** A door before a real store that knows some keys, and what passed between the two. */
-async function openDoor(keys: readonly Partial<ApiKey>[] = [{}], wrap = (accounts: AccountStore) => accounts) {
+async function openStubServer(keys: readonly Partial<ApiKey>[] = [{}], wrap = (accounts: AccountStore) => accounts) {
   const db = await openFileStore();
   const rows = keys.map((key) => anApiKey({ hash: testSecrets.hash(KEY), ...key }));
   await db.store.accounts.create(anAccount({ id: ACCOUNT }), rows);
@@ -37,10 +37,10 @@ const UNAUTHORIZED = {
 
 describe("a key", () => {
   test.each(ROLES)("with the role %s is its caller, by its own name", async (role: Role) => {
-    await using door = await openDoor([{ role, name: "billing", hold: "writes" }]);
-    expect(await door.authenticate(`Bearer ${KEY}`)).toEqual({
+    await using app = await openStubServer([{ role, name: "billing", hold: "writes" }]);
+    expect(await app.authenticate(`Bearer ${KEY}`)).toEqual({
       accountId: ACCOUNT,
-      keyId: door.key?.id ?? "",
+      keyId: app.key?.id ?? "",
       keyName: "billing",
       role,
       hold: "writes",
@@ -51,25 +51,27 @@ describe("a key", () => {
   });
 
   test.each([`bearer ${KEY}`, `BEARER ${KEY}`, `bEaReR ${KEY}`, `Bearer  ${KEY}`])("is taken as %p", async (header) => {
-    await using door = await openDoor();
-    expect((await door.authenticate(header)).keyId).toBe(door.key?.id ?? "");
+    await using app = await openStubServer();
+    expect((await app.authenticate(header)).keyId).toBe(app.key?.id ?? "");
   });
 
   test("of 20 or 200 printable characters is one, whoever made it", async () => {
     const given = ["!".repeat(20), "~".repeat(200)];
-    await using door = await openDoor(given.map((key) => ({ hash: testSecrets.hash(key), name: key.slice(0, 1) })));
-    for (const key of given) expect((await door.authenticate(`Bearer ${key}`)).keyName).toBe(key.slice(0, 1));
+    await using app = await openStubServer(
+      given.map((key) => ({ hash: testSecrets.hash(key), name: key.slice(0, 1) })),
+    );
+    for (const key of given) expect((await app.authenticate(`Bearer ${key}`)).keyName).toBe(key.slice(0, 1));
   });
 });
 
 describe("anything else is the same unauthorized", () => {
-  let door: Awaited<ReturnType<typeof openDoor>>;
+  let app: Awaited<ReturnType<typeof openStubServer>>;
 
   beforeAll(async () => {
-    door = await openDoor();
+    app = await openStubServer();
   });
 
-  afterAll(() => door[Symbol.asyncDispose]());
+  afterAll(() => app[Symbol.asyncDispose]());
 
   test.each([
     ["no header", null],
@@ -89,9 +91,9 @@ describe("anything else is the same unauthorized", () => {
     ["a character that is not ASCII", `Bearer ${KEY}é`],
     ["a megabyte", `Bearer ${"a".repeat(1_000_000)}`],
   ])("%s, which is not even looked up", async (_name, header) => {
-    const before = door.asked.length;
-    expect(await refusalOf(door.authenticate(header))).toEqual(UNAUTHORIZED);
-    expect(door.asked).toHaveLength(before);
+    const before = app.asked.length;
+    expect(await refusalOf(app.authenticate(header))).toEqual(UNAUTHORIZED);
+    expect(app.asked).toHaveLength(before);
   });
 
   test.each([
@@ -99,21 +101,21 @@ describe("anything else is the same unauthorized", () => {
     ["a key cut short", KEY.slice(0, -1)],
     ["a key in other case", KEY.toLowerCase()],
   ])("%s, which leaves no trace", async (_name, key) => {
-    expect(await refusalOf(door.authenticate(`Bearer ${key}`))).toEqual(UNAUTHORIZED);
-    expect(door.used).toEqual([]);
+    expect(await refusalOf(app.authenticate(`Bearer ${key}`))).toEqual(UNAUTHORIZED);
+    expect(app.used).toEqual([]);
   });
 
   test("a revoked key", async () => {
-    await using revoked = await openDoor([{ revokedAt: NOON }]);
+    await using revoked = await openStubServer([{ revokedAt: NOON }]);
     expect(await refusalOf(revoked.authenticate(`Bearer ${KEY}`))).toEqual(UNAUTHORIZED);
   });
 });
 
 describe("a known key", () => {
   test("is remembered: the store is asked once, and by the hash alone", async () => {
-    await using door = await openDoor();
-    for (let request = 0; request < 5; request += 1) await door.authenticate(`Bearer ${KEY}`);
-    expect(door.asked).toEqual([testSecrets.hash(KEY)]);
+    await using app = await openStubServer();
+    for (let request = 0; request < 5; request += 1) await app.authenticate(`Bearer ${KEY}`);
+    expect(app.asked).toEqual([testSecrets.hash(KEY)]);
   });
 
   test("is asked for again once it is forgotten, and refused when it is revoked by then", async () => {
@@ -125,14 +127,14 @@ describe("a known key", () => {
         return key === null ? null : { ...key, revokedAt };
       },
     });
-    await using door = await openDoor([{}], revocable);
-    await door.authenticate(`Bearer ${KEY}`);
+    await using app = await openStubServer([{}], revocable);
+    await app.authenticate(`Bearer ${KEY}`);
     revokedAt = NOON;
-    door.authenticate.forget(testSecrets.hash(KEY));
-    expect(await refusalOf(door.authenticate(`Bearer ${KEY}`))).toMatchObject({ code: "unauthorized" });
+    app.authenticate.forget(testSecrets.hash(KEY));
+    expect(await refusalOf(app.authenticate(`Bearer ${KEY}`))).toMatchObject({ code: "unauthorized" });
     // Nor is a refused key remembered.
-    expect(await refusalOf(door.authenticate(`Bearer ${KEY}`))).toMatchObject({ code: "unauthorized" });
-    expect(door.asked).toHaveLength(3);
+    expect(await refusalOf(app.authenticate(`Bearer ${KEY}`))).toMatchObject({ code: "unauthorized" });
+    expect(app.asked).toHaveLength(3);
   });
 
   test("that is forgotten while it is being read is not remembered as it was", async () => {
@@ -147,26 +149,26 @@ describe("a known key", () => {
         return key;
       },
     });
-    await using door = await openDoor([{}], slow);
-    const first = door.authenticate(`Bearer ${KEY}`);
+    await using app = await openStubServer([{}], slow);
+    const first = app.authenticate(`Bearer ${KEY}`);
     await read.promise;
-    door.authenticate.forget(testSecrets.hash(KEY));
+    app.authenticate.forget(testSecrets.hash(KEY));
     answer.resolve();
     await first;
-    await door.authenticate(`Bearer ${KEY}`);
-    expect(door.asked).toHaveLength(2);
+    await app.authenticate(`Bearer ${KEY}`);
+    expect(app.asked).toHaveLength(2);
   });
 
   test("is one caller to all who came in by it at a time, and forgotten it is none of them", async () => {
-    await using door = await openDoor();
-    const [one, other] = await Promise.all([door.authenticate(`Bearer ${KEY}`), door.authenticate(`Bearer ${KEY}`)]);
+    await using app = await openStubServer();
+    const [one, other] = await Promise.all([app.authenticate(`Bearer ${KEY}`), app.authenticate(`Bearer ${KEY}`)]);
     for (const caller of [one, other]) authorize(caller, "read");
-    door.authenticate.forget(testSecrets.hash(KEY));
+    app.authenticate.forget(testSecrets.hash(KEY));
     for (const caller of [one, other]) {
       const refused = Promise.try(() => authorize(caller, "read"));
       expect(await refusalOf(refused)).toEqual(UNAUTHORIZED);
     }
-    authorize(await door.authenticate(`Bearer ${KEY}`), "read");
+    authorize(await app.authenticate(`Bearer ${KEY}`), "read");
   });
 
   test("forgotten while it was read is read again, and every caller hears of its end from then on", async () => {
@@ -180,23 +182,23 @@ describe("a known key", () => {
         return key;
       },
     });
-    await using door = await openDoor([{}], slow);
-    const late = door.authenticate(`Bearer ${KEY}`);
+    await using app = await openStubServer([{}], slow);
+    const late = app.authenticate(`Bearer ${KEY}`);
     await read.promise;
-    await door.db.store.accounts.revokeKey(ACCOUNT, door.key?.id ?? "", NOON);
-    door.authenticate.forget(testSecrets.hash(KEY));
+    await app.db.store.accounts.revokeKey(ACCOUNT, app.key?.id ?? "", NOON);
+    app.authenticate.forget(testSecrets.hash(KEY));
     answer.resolve();
     expect(await refusalOf(late)).toEqual(UNAUTHORIZED);
   });
 
   test("is read again after five seconds: what a hand has revoked meanwhile ends all that is open by it", async () => {
-    await using door = await openDoor();
-    const { revoked } = await door.authenticate(`Bearer ${KEY}`);
-    await door.db.store.accounts.revokeKey(ACCOUNT, door.key?.id ?? "", NOON);
-    door.clock.advance(4_999);
-    await door.authenticate(`Bearer ${KEY}`);
-    door.clock.advance(1);
-    expect(await refusalOf(door.authenticate(`Bearer ${KEY}`))).toEqual(UNAUTHORIZED);
+    await using app = await openStubServer();
+    const { revoked } = await app.authenticate(`Bearer ${KEY}`);
+    await app.db.store.accounts.revokeKey(ACCOUNT, app.key?.id ?? "", NOON);
+    app.clock.advance(4_999);
+    await app.authenticate(`Bearer ${KEY}`);
+    app.clock.advance(1);
+    expect(await refusalOf(app.authenticate(`Bearer ${KEY}`))).toEqual(UNAUTHORIZED);
     expect(revoked?.aborted).toBeTrue();
   });
 
@@ -206,17 +208,17 @@ describe("a known key", () => {
       keyByHash: async (hash) => anApiKey({ hash }),
       keyUsed: async () => {},
     });
-    await using door = await openDoor([{}], any);
-    const { revoked } = await door.authenticate(`Bearer ${KEY}`);
-    for (let other = 0; other <= 10_000; other += 1) await door.authenticate(`Bearer another-key-no-${10_000 + other}`);
+    await using app = await openStubServer([{}], any);
+    const { revoked } = await app.authenticate(`Bearer ${KEY}`);
+    for (let other = 0; other <= 10_000; other += 1) await app.authenticate(`Bearer another-key-no-${10_000 + other}`);
     expect(revoked?.aborted).toBeFalse();
-    door.authenticate.forget(testSecrets.hash(KEY));
+    app.authenticate.forget(testSecrets.hash(KEY));
     expect(revoked?.aborted).toBeTrue();
   });
 
   test("is noted as used once a minute", async () => {
-    await using door = await openDoor();
-    const { authenticate, clock, used, key } = door;
+    await using app = await openStubServer();
+    const { authenticate, clock, used, key } = app;
     const id = key?.id ?? "";
     await authenticate(`Bearer ${KEY}`);
     clock.advance(59_999);
@@ -228,7 +230,7 @@ describe("a known key", () => {
       [id, NOON],
       [id, later(60_000)],
     ]);
-    expect((await door.db.store.accounts.keyByHash(testSecrets.hash(KEY)))?.lastUsedAt).toEqual(later(60_000));
+    expect((await app.db.store.accounts.keyByHash(testSecrets.hash(KEY)))?.lastUsedAt).toEqual(later(60_000));
   });
 
   test("lets its caller in although the disk is full: only the note of its use is lost", async () => {
@@ -236,7 +238,7 @@ describe("a known key", () => {
       ...accounts,
       keyUsed: () => Promise.reject(new StoreUnavailable("The disk is full.")),
     });
-    await using door = await openDoor([{}], full);
-    expect((await door.authenticate(`Bearer ${KEY}`)).accountId).toBe(ACCOUNT);
+    await using app = await openStubServer([{}], full);
+    expect((await app.authenticate(`Bearer ${KEY}`)).accountId).toBe(ACCOUNT);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { createSigningDesk } from "../../src/accounts/signing-desk.ts";
+import { createSigningService } from "../../src/accounts/signing-desk.ts";
 import { ROLES } from "../../src/domain/roles.ts";
 import { systemIds } from "../../src/ids.ts";
 import { anotherOwner, as, refusalOf } from "../actions/callers.ts";
@@ -15,45 +15,45 @@ const ELSEWHERE = "https://api.example.com:8443";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-const deskOf = ({ store, signingSecrets, secrets, clock }: Engine) =>
-  createSigningDesk({ ...store, signingSecrets, secrets, clock, ids: systemIds });
+const serviceOf = ({ store, signingSecrets, secrets, clock }: Engine) =>
+  createSigningService({ ...store, signingSecrets, secrets, clock, ids: systemIds });
 
 describe("the signing secret", () => {
   test("is read by an owner, the same each time, and has not been rotated", async () => {
     await using engine = await openEngine({ starts: false });
-    const desk = deskOf(engine);
-    const told = await desk.read(engine.owner, ORIGIN);
+    const actionService = serviceOf(engine);
+    const told = await actionService.read(engine.owner, ORIGIN);
     expect(told).toEqual({
       origin: ORIGIN,
       secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
       previous: null,
     });
-    expect(await desk.read(engine.owner, ORIGIN)).toEqual(told);
+    expect(await actionService.read(engine.owner, ORIGIN)).toEqual(told);
   });
 
   test.each(ROLES.filter((role) => role !== "owner"))(
     "is neither read nor rotated by a key with the role %s",
     async (role) => {
       await using engine = await openEngine({ starts: false });
-      const desk = deskOf(engine);
-      const before = await desk.read(engine.owner, ORIGIN);
+      const actionService = serviceOf(engine);
+      const before = await actionService.read(engine.owner, ORIGIN);
       const caller = as(role, engine.owner);
-      expect(await refusalOf(desk.read(caller, ORIGIN))).toMatchObject({ code: "forbidden" });
+      expect(await refusalOf(actionService.read(caller, ORIGIN))).toMatchObject({ code: "forbidden" });
       for (const origin of [ORIGIN, null]) {
-        expect(await refusalOf(desk.rotate(caller, origin))).toMatchObject({ code: "forbidden" });
+        expect(await refusalOf(actionService.rotate(caller, origin))).toMatchObject({ code: "forbidden" });
       }
-      expect(await desk.read(engine.owner, ORIGIN)).toEqual(before);
+      expect(await actionService.read(engine.owner, ORIGIN)).toEqual(before);
     },
   );
 
   test("is another one for every origin and every account", async () => {
     await using engine = await openEngine({ starts: false });
-    const desk = deskOf(engine);
+    const actionService = serviceOf(engine);
     const other = await anotherOwner(engine);
     const origins = [ORIGIN, "http://api.example.com", ELSEWHERE, "https://example.com"];
     const secrets: string[] = [];
     for (const caller of [engine.owner, other]) {
-      for (const origin of origins) secrets.push((await desk.read(caller, origin)).secret);
+      for (const origin of origins) secrets.push((await actionService.read(caller, origin)).secret);
     }
     expect(new Set(secrets).size).toBe(8);
   });
@@ -64,11 +64,11 @@ describe("the signing secret", () => {
       await using engine = await openEngine({ starts: false, folder: folder.path });
       return await work(engine);
     };
-    const read = (engine: Engine) => deskOf(engine).read(engine.owner, ORIGIN);
+    const read = (engine: Engine) => serviceOf(engine).read(engine.owner, ORIGIN);
     const first = await during(read);
     expect(await during(read)).toEqual(first);
     const rotated = await during(async (engine) => {
-      await deskOf(engine).rotate(engine.owner, ORIGIN);
+      await serviceOf(engine).rotate(engine.owner, ORIGIN);
       return read(engine);
     });
     expect(rotated.previous?.secret).toBe(first.secret);
@@ -80,37 +80,37 @@ describe("a rotation", () => {
   test("of one origin gives it a new secret; the one before it is told and signs for 24 hours", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner, clock } = engine;
-    const desk = deskOf(engine);
-    const [before, elsewhere] = [await desk.read(owner, ORIGIN), await desk.read(owner, ELSEWHERE)];
+    const actionService = serviceOf(engine);
+    const [before, elsewhere] = [await actionService.read(owner, ORIGIN), await actionService.read(owner, ELSEWHERE)];
     const expiresAt = new Date(clock.now().getTime() + DAY_MS);
-    expect(await desk.rotate(owner, ORIGIN)).toEqual({
+    expect(await actionService.rotate(owner, ORIGIN)).toEqual({
       origin: ORIGIN,
       rotatedAt: clock.now(),
       previousExpiresAt: expiresAt,
     });
-    const after = await desk.read(owner, ORIGIN);
+    const after = await actionService.read(owner, ORIGIN);
     expect(after).toEqual({
       origin: ORIGIN,
       secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
       previous: { secret: before.secret, expiresAt },
     });
     expect(after.secret).not.toBe(before.secret);
-    expect(await desk.read(owner, ELSEWHERE)).toEqual(elsewhere);
+    expect(await actionService.read(owner, ELSEWHERE)).toEqual(elsewhere);
     clock.advance(DAY_MS - 1);
-    expect(await desk.read(owner, ORIGIN)).toEqual(after);
+    expect(await actionService.read(owner, ORIGIN)).toEqual(after);
     clock.advance(1);
-    expect(await desk.read(owner, ORIGIN)).toEqual({ ...after, previous: null });
+    expect(await actionService.read(owner, ORIGIN)).toEqual({ ...after, previous: null });
   });
 
   test("of all origins gives each of them a new secret, and other accounts keep theirs", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner } = engine;
     const other = await anotherOwner(engine);
-    const desk = deskOf(engine);
+    const actionService = serviceOf(engine);
     const read = (caller = owner) =>
-      Promise.all([ORIGIN, ELSEWHERE, "http://a.example"].map((origin) => desk.read(caller, origin)));
+      Promise.all([ORIGIN, ELSEWHERE, "http://a.example"].map((origin) => actionService.read(caller, origin)));
     const [mine, theirs] = [await read(), await read(other)];
-    expect(await desk.rotate(owner, null)).toMatchObject({ origin: null });
+    expect(await actionService.rotate(owner, null)).toMatchObject({ origin: null });
     const after = await read();
     expect(after.map(({ previous }) => previous?.secret)).toEqual(mine.map(({ secret }) => secret));
     expect(new Set([...mine, ...after].map(({ secret }) => secret)).size).toBe(6);
@@ -120,12 +120,12 @@ describe("a rotation", () => {
   test("within 24 hours of another ends the oldest secret: there is one previous one at most", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner, clock } = engine;
-    const desk = deskOf(engine);
-    const secrets = [(await desk.read(owner, ORIGIN)).secret];
+    const actionService = serviceOf(engine);
+    const secrets = [(await actionService.read(owner, ORIGIN)).secret];
     for (const origin of [ORIGIN, null, ORIGIN, ORIGIN, null]) {
       clock.advance(HOUR_MS);
-      const { previousExpiresAt } = await desk.rotate(owner, origin);
-      const { secret, previous } = await desk.read(owner, ORIGIN);
+      const { previousExpiresAt } = await actionService.rotate(owner, origin);
+      const { secret, previous } = await actionService.read(owner, ORIGIN);
       expect(previous).toEqual({ secret: secrets.at(-1) ?? "", expiresAt: previousExpiresAt });
       secrets.push(secret);
     }
@@ -135,13 +135,13 @@ describe("a rotation", () => {
   test("counts for whoever reads or signs at the same time, whatever was read before it", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner } = engine;
-    const desk = deskOf(engine);
+    const actionService = serviceOf(engine);
     const [early, rotation, late] = await Promise.all([
-      desk.read(owner, ORIGIN),
-      desk.rotate(owner, ORIGIN),
-      desk.read(owner, ORIGIN),
+      actionService.read(owner, ORIGIN),
+      actionService.rotate(owner, ORIGIN),
+      actionService.read(owner, ORIGIN),
     ]);
-    const now = await desk.read(owner, ORIGIN);
+    const now = await actionService.read(owner, ORIGIN);
     expect(now.previous).toEqual({ secret: early.secret, expiresAt: rotation.previousExpiresAt });
     expect([early.secret, now.secret]).toContain(late.secret);
     expect((await engine.signingSecrets(owner.accountId, ORIGIN, engine.clock.now())).secret).toBe(now.secret);
@@ -150,8 +150,8 @@ describe("a rotation", () => {
   test("by another process on the same store is heard of within a minute", async () => {
     await using engine = await openEngine({ starts: false });
     const { owner, clock } = engine;
-    const here = deskOf(engine);
-    const there = createSigningDesk({
+    const here = serviceOf(engine);
+    const there = createSigningService({
       signing: engine.store.signing,
       audit: engine.store.audit,
       // Its own memory is forgotten, ours is not.
@@ -188,7 +188,7 @@ describe("a rotation", () => {
     };
     await read();
     expect(reads).toBe(1);
-    await deskOf(engine).rotate(owner, null);
+    await serviceOf(engine).rotate(owner, null);
     await read();
     expect(reads).toBe(2);
   });
@@ -217,11 +217,11 @@ describe("a delivery as its target receives it", () => {
     const headers = headersOf(received);
     expect(headers["webhook-id"]).toBe(id);
     expect(received.body).toBe(body ?? "");
-    const { secret } = await deskOf(engine).read(engine.owner, new URL(target.url).origin);
+    const { secret } = await serviceOf(engine).read(engine.owner, new URL(target.url).origin);
     expect(new Webhook(secret).verify(received.body, headers)).toEqual(body === null ? undefined : { a: "ä", n: 1 });
 
     expect(() => new Webhook(secret).verify(`${received.body} `, headers)).toThrow("No matching signature");
-    const wrong = await deskOf(engine).read(engine.owner, "http://127.0.0.1:1");
+    const wrong = await serviceOf(engine).read(engine.owner, "http://127.0.0.1:1");
     expect(() => new Webhook(wrong.secret).verify(received.body, headers)).toThrow("No matching signature");
   });
 
@@ -230,11 +230,14 @@ describe("a delivery as its target receives it", () => {
     await using engine = await openNow();
     const other = await anotherOwner(engine);
     const { origin } = new URL(target.url);
-    await engine.desk.create(other, requestFor({ url: target.url, body: "{}" }));
+    await engine.actionService.create(other, requestFor({ url: target.url, body: "{}" }));
     await target.saw(1);
     const headers = headersOf(target.received[0] ?? { headers: new Headers() });
-    const desk = deskOf(engine);
-    const [theirs, mine] = await Promise.all([desk.read(other, origin), desk.read(engine.owner, origin)]);
+    const actionService = serviceOf(engine);
+    const [theirs, mine] = await Promise.all([
+      actionService.read(other, origin),
+      actionService.read(engine.owner, origin),
+    ]);
     expect(new Webhook(theirs.secret).verify("{}", headers)).toEqual({});
     expect(() => new Webhook(mine.secret).verify("{}", headers)).toThrow("No matching signature");
   });
@@ -244,8 +247,8 @@ describe("a delivery as its target receives it", () => {
     await using elsewhere = new Target(200);
     await using engine = await openNow();
     const { owner, clock } = engine;
-    const desk = deskOf(engine);
-    const secretOf = async ({ url }: Target) => (await desk.read(owner, new URL(url).origin)).secret;
+    const actionService = serviceOf(engine);
+    const secretOf = async ({ url }: Target) => (await actionService.read(owner, new URL(url).origin)).secret;
     const accepts = (secret: string, { body, headers }: Received) => {
       try {
         new Webhook(secret).verify(body, headersOf({ headers }));
@@ -263,7 +266,7 @@ describe("a delivery as its target receives it", () => {
     };
     const secrets = [await secretOf(target)];
     for (const origin of [new URL(target.url).origin, null]) {
-      await desk.rotate(owner, origin);
+      await actionService.rotate(owner, origin);
       secrets.push(await secretOf(target));
     }
     // The second rotation came within a day of the first: the oldest secret is out at once.

@@ -20,8 +20,9 @@ afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, for
 
 const agentOf = ({ owner }: Engine): Caller => ({ ...as("agent", owner), hold: "writes" });
 const ask = async (engine: Engine, reason: string | null = null, request: Partial<ActionRequest> = {}) =>
-  (await engine.desk.create(agentOf(engine), requestFor({ ...HELD, ...request }), { reason })).action;
-const reject = ({ desk, owner }: Engine, id: string) => desk.cancel(as("approver", owner), id, "Not today.");
+  (await engine.actionService.create(agentOf(engine), requestFor({ ...HELD, ...request }), { reason })).action;
+const reject = ({ actionService, owner }: Engine, id: string) =>
+  actionService.cancel(as("approver", owner), id, "Not today.");
 
 /** A request of an agent that a person has rejected. */
 async function rejected(engine: Engine): Promise<string> {
@@ -43,11 +44,13 @@ test("30 rejections and 30 retries are 2 further questions and mails in a day, a
   for (let n = 0; n < 30; n += 1) {
     const again =
       n % 2 === 0
-        ? engine.desk.retry(agent, id, "Please.")
+        ? engine.actionService.retry(agent, id, "Please.")
         : ask(engine, "Please.", { notifyEmail: BOSS, headers: { "X-Try": `${n}` } });
     const held = await again.catch(() => null);
     if (held === null)
-      refusals.add((await refusalOf(n % 2 === 0 ? engine.desk.retry(agent, id, "?") : ask(engine, "?")))?.code);
+      refusals.add(
+        (await refusalOf(n % 2 === 0 ? engine.actionService.retry(agent, id, "?") : ask(engine, "?")))?.code,
+      );
     else {
       await mailed();
       await reject(engine, held.id);
@@ -74,20 +77,20 @@ describe("a request that a person rejected", () => {
     await using engine = await openEngine({ starts: false });
     const id = await rejected(engine);
     for (const reason of [null, " "]) {
-      for (const again of [() => ask(engine, reason), () => engine.desk.retry(agentOf(engine), id, reason)]) {
+      for (const again of [() => ask(engine, reason), () => engine.actionService.retry(agentOf(engine), id, reason)]) {
         const error: unknown = await again().catch((thrown: unknown) => thrown);
         expect(error).toMatchObject({ code: "invalid_request", issues: [{ field: "reason" }] });
       }
     }
     const created = await ask(engine, "It is due.");
-    expect((await engine.happenings(created.id))[0]).toEqual({
+    expect((await engine.events(created.id))[0]).toEqual({
       type: "created",
       actor: "key:agent",
       reason: "It is due.",
     });
-    await engine.desk.retry(agentOf(engine), id, "It is still due.");
-    const held = await engine.desk.get(engine.owner, id);
-    const { reason, rejections } = await engine.desk.contextOf(held);
+    await engine.actionService.retry(agentOf(engine), id, "It is still due.");
+    const held = await engine.actionService.get(engine.owner, id);
+    const { reason, rejections } = await engine.actionService.historyOf(held);
     expect(reason).toBe("It is still due.");
     expect(rejections.map(({ kind, by, reason: why }) => [kind, by, why])).toEqual([
       ["rejected", "key:approver", "Not today."],
@@ -99,8 +102,8 @@ describe("a request that a person rejected", () => {
     await using engine = await openEngine({ starts: false });
     const id = await rejected(engine);
     await ask(engine, "It is due.");
-    const held = await engine.desk.retry(engine.owner, id, null);
-    const { reason, rejections } = await engine.desk.contextOf(held);
+    const held = await engine.actionService.retry(engine.owner, id, null);
+    const { reason, rejections } = await engine.actionService.historyOf(held);
     expect(reason).toBeNull();
     expect(rejections.map(({ reason: why }) => why)).toEqual(["Not today.", "It is due."]);
   });
@@ -113,10 +116,10 @@ describe("a request that a person rejected", () => {
     const firstAgain = clock.now();
     await reject(engine, (await ask(engine, "1")).id);
     clock.advance(1_000);
-    await reject(engine, (await engine.desk.retry(agentOf(engine), id, "2")).id);
+    await reject(engine, (await engine.actionService.retry(agentOf(engine), id, "2")).id);
     const until = new Date(firstAgain.getTime() + REJECTION_WINDOW_MS);
     for (const [code, again] of [
-      ["not_retryable", () => engine.desk.retry(agentOf(engine), id, "3")],
+      ["not_retryable", () => engine.actionService.retry(agentOf(engine), id, "3")],
       ["forbidden", () => ask(engine, "3")],
     ] as const) {
       const refusal = await refusalOf(again());
@@ -139,7 +142,7 @@ describe("a request that a person rejected", () => {
     const before = await openEngine({ folder, starts: false });
     const id = await rejected(before);
     const race = Array.from({ length: 20 }, (_, n) =>
-      refusalOf(n % 4 === 0 ? before.desk.retry(agentOf(before), id, "Race.") : ask(before, "Race.")),
+      refusalOf(n % 4 === 0 ? before.actionService.retry(agentOf(before), id, "Race.") : ask(before, "Race.")),
     );
     const codes = (await Promise.all(race)).map((refusal) => refusal?.code ?? "asked");
     expect(codes.filter((code) => code === "asked")).toHaveLength(ASKED_AGAIN_MAX);
@@ -174,12 +177,12 @@ describe("a request that a person rejected", () => {
 
   test("may be sent by an owner as often as they like, by retry and by create", async () => {
     await using engine = await openEngine({ starts: false });
-    const { desk, owner } = engine;
+    const { actionService, owner } = engine;
     const id = await rejected(engine);
     for (let n = 0; n < 5; n += 1) {
-      expect((await desk.retry(owner, id, null)).status).toBe("awaiting_approval");
-      await desk.cancel(owner, id, null);
-      expect((await desk.create(owner, requestFor(HELD))).action.status).toBe("awaiting_approval");
+      expect((await actionService.retry(owner, id, null)).status).toBe("awaiting_approval");
+      await actionService.cancel(owner, id, null);
+      expect((await actionService.create(owner, requestFor(HELD))).action.status).toBe("awaiting_approval");
     }
     // None of that is a question of the agent's.
     expect((await ask(engine, "Please.")).status).toBe("awaiting_approval");
@@ -187,14 +190,14 @@ describe("a request that a person rejected", () => {
 
   test("keeps its limit in a bulk retry, which goes on with the others", async () => {
     await using engine = await openEngine({ starts: false });
-    const { desk } = engine;
+    const { actionService } = engine;
     const ids = [];
     for (let n = 0; n < 5; n += 1) ids.push((await ask(engine)).id);
     for (const id of ids) await reject(engine, id);
     const query = { statuses: ["cancelled"], method: null, host: null, dedupe: null } as const;
     const all = { ...query, createdAfter: null, createdBefore: null, createdBy: null, before: null, limit: 20 };
-    expect(await desk.retryMany(agentOf(engine), all, null)).toMatchObject({ retried: 0, held: 0 });
-    const batch = await desk.retryMany(agentOf(engine), all, "All of them.");
+    expect(await actionService.retryMany(agentOf(engine), all, null)).toMatchObject({ retried: 0, held: 0 });
+    const batch = await actionService.retryMany(agentOf(engine), all, "All of them.");
     expect(batch).toMatchObject({ retried: ASKED_AGAIN_MAX, held: ASKED_AGAIN_MAX });
     expect(batch.refused).toHaveLength(3);
   });
@@ -203,10 +206,10 @@ describe("a request that a person rejected", () => {
 describe("what counts as a rejection", () => {
   test("is a person's, also by a question that a client put to them; not an agent that takes back what it asked for", async () => {
     await using engine = await openEngine({ starts: false });
-    const { desk, owner } = engine;
+    const { actionService, owner } = engine;
     const plain = as("agent", owner);
     const askPlainly = async (body: string) =>
-      (await desk.create(plain, requestFor({ approve: true, body }))).action.id;
+      (await actionService.create(plain, requestFor({ approve: true, body }))).action.id;
     const answers: readonly (readonly [Caller, boolean])[] = [
       [plain, false],
       [as("approver", owner), true],
@@ -215,7 +218,7 @@ describe("what counts as a rejection", () => {
     ];
     for (const [at, [caller, counts]] of answers.entries()) {
       const body = `{"n":${at}}`;
-      await desk.cancel(caller, await askPlainly(body), null);
+      await actionService.cancel(caller, await askPlainly(body), null);
       const refusal = await refusalOf(askPlainly(body));
       expect({ at, code: refusal?.code ?? null }).toEqual({ at, code: counts ? "invalid_request" : null });
     }
@@ -224,26 +227,26 @@ describe("what counts as a rejection", () => {
   test("is none that nobody gave in time, and none of an action that was approved already", async () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await ask(engine);
-    await engine.desk.approve(engine.owner, id, null);
-    await engine.desk.cancel(engine.owner, id, null);
+    await engine.actionService.approve(engine.owner, id, null);
+    await engine.actionService.cancel(engine.owner, id, null);
     expect((await ask(engine)).status).toBe("awaiting_approval");
   });
 
   test("ends with an approval of the same request by somebody who may approve", async () => {
     await using engine = await openEngine({ starts: false });
     await rejected(engine);
-    await engine.desk.approve(as("approver", engine.owner), (await ask(engine, "Now?")).id, null);
+    await engine.actionService.approve(as("approver", engine.owner), (await ask(engine, "Now?")).id, null);
     for (let n = 0; n < 4; n += 1) expect((await ask(engine)).status).toBe("awaiting_approval");
   });
 
   test("does not end with an answer that an agent's own client brings", async () => {
     await using engine = await openEngine({ starts: false });
-    const { desk, owner } = engine;
+    const { actionService, owner } = engine;
     const plain = as("agent", owner);
     const askPlainly = async (reason: string | null) =>
-      (await desk.create(plain, requestFor({ approve: true }), { reason })).action.id;
-    await desk.cancel(owner, await askPlainly(null), null);
-    await desk.approve({ ...plain, via: "elicitation" }, await askPlainly("Now?"), null);
+      (await actionService.create(plain, requestFor({ approve: true }), { reason })).action.id;
+    await actionService.cancel(owner, await askPlainly(null), null);
+    await actionService.approve({ ...plain, via: "elicitation" }, await askPlainly("Now?"), null);
     expect((await refusalOf(askPlainly(null)))?.code).toBe("invalid_request");
   });
 });
@@ -264,6 +267,9 @@ describe("a create with a reason", () => {
   test("shows it to whoever decides, where nothing was rejected before too", async () => {
     await using engine = await openEngine({ starts: false });
     const action = await ask(engine, "The invoice is due.");
-    expect(await engine.desk.contextOf(action)).toMatchObject({ reason: "The invoice is due.", rejections: [] });
+    expect(await engine.actionService.historyOf(action)).toMatchObject({
+      reason: "The invoice is due.",
+      rejections: [],
+    });
   });
 });

@@ -23,12 +23,12 @@ describe("a create", () => {
     };
     await using engine = await openEngine({ sender, wrapStore: late });
     const unsubscribe = engine.bus.subscribe(({ status }) => status === "completed" && ended.resolve());
-    const { action, differs } = await engine.desk.create(engine.owner, requestFor({}));
+    const { action, differs } = await engine.actionService.create(engine.owner, requestFor({}));
     unsubscribe();
     expect(sender.sent).toHaveLength(1);
     expect(differs).toBeUndefined();
     expect(action).toMatchObject({ status: "pending", attempts: 0, startedAt: null, result: null, revision: 1 });
-    expect((await engine.desk.get(engine.owner, action.id)).status).toBe("completed");
+    expect((await engine.actionService.get(engine.owner, action.id)).status).toBe("completed");
   });
 
   test("is stored as it was asked for, by whom and when, and found again", async () => {
@@ -46,14 +46,14 @@ describe("a create", () => {
       callback: "https://app.example.com/done",
       notifyEmail: "boss@example.com",
     });
-    const { action } = await engine.desk.create(engine.owner, request);
+    const { action } = await engine.actionService.create(engine.owner, request);
     expect(action).toMatchObject({
       ...request,
       accountId: engine.owner.accountId,
       createdAt: engine.clock.now(),
       createdBy: "key:owner",
     });
-    expect(await engine.desk.get(engine.owner, action.id)).toEqual(action);
+    expect(await engine.actionService.get(engine.owner, action.id)).toEqual(action);
   });
 
   test("with approve is held, and nothing is sent however long it waits", async () => {
@@ -65,7 +65,7 @@ describe("a create", () => {
     await engine.saw((await engine.create({})).id, { status: "completed" });
     engine.clock.advance(86_400_000);
     expect(sender.sent).toHaveLength(1);
-    expect(await engine.desk.get(engine.owner, held.id)).toEqual(held);
+    expect(await engine.actionService.get(engine.owner, held.id)).toEqual(held);
   });
 
   test("is delivered to its target as it was written, and its answer is kept", async () => {
@@ -91,7 +91,7 @@ describe("a create", () => {
     await using engine = await openEngine({ sender });
     const { id, createdAt } = await engine.create({});
     await began;
-    const active = await engine.desk.get(engine.owner, id);
+    const active = await engine.actionService.get(engine.owner, id);
     expect(active).toMatchObject({
       status: "active",
       attempts: 1,
@@ -204,17 +204,17 @@ describe("what an action owes", () => {
 
   test("is stored with each change, as the action was at that moment", async () => {
     await using engine = await openEngine({ sender: answering(answered(500), answered(200)), starts: false });
-    const { desk, owner, folder } = engine;
+    const { actionService, owner, folder } = engine;
     // Actions are sent, and what they owe is left where it is.
     await engine.loop.start();
     const { id } = await engine.create({ ...named, approve: true, retries: 1 });
     expect(await outboxOf(folder, id)).toEqual([callback("awaiting_approval", 1, 0), mail(1)]);
-    await desk.approve(owner, id, null);
+    await actionService.approve(owner, id, null);
     await engine.saw(id, { status: "failed" });
-    await desk.retry(owner, id, null);
-    await desk.cancel(owner, id, null);
-    await desk.retry(owner, id, null);
-    await desk.approve(owner, id, null);
+    await actionService.retry(owner, id, null);
+    await actionService.cancel(owner, id, null);
+    await actionService.retry(owner, id, null);
+    await actionService.approve(owner, id, null);
     await engine.saw(id, { status: "completed" });
     expect(await outboxOf(folder, id)).toEqual([
       callback("awaiting_approval", 1, 0),
@@ -234,12 +234,12 @@ describe("what an action owes", () => {
 
   test("is nothing where a change did not win, and nothing where nobody was named", async () => {
     await using engine = await openEngine({ starts: false });
-    const { desk, owner, folder } = engine;
+    const { actionService, owner, folder } = engine;
     const { id } = await engine.create({ ...named, notifyEmail: null, approve: true });
-    await Promise.allSettled(Array.from({ length: 5 }, () => desk.cancel(owner, id, null)));
+    await Promise.allSettled(Array.from({ length: 5 }, () => actionService.cancel(owner, id, null)));
     expect(await outboxOf(folder, id)).toEqual([callback("awaiting_approval", 1, 0), callback("cancelled", 1, 0)]);
     const unnamed = await engine.create({ approve: true });
-    await desk.cancel(owner, unnamed.id, null);
+    await actionService.cancel(owner, unnamed.id, null);
     expect(await outboxOf(folder, unnamed.id)).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ describe("an approve", () => {
     const { id } = await engine.create({ approve: true });
     engine.clock.advance(1_000);
     const approver = as("approver", engine.owner);
-    const approved = await engine.desk.approve(approver, id, "looks right");
+    const approved = await engine.actionService.approve(approver, id, "looks right");
     expect(approved).toMatchObject({
       status: "pending",
       attempts: 0,
@@ -30,7 +30,7 @@ describe("an approve", () => {
     const done = await engine.saw(id, { status: "completed" });
     expect([done.approvedAt, done.approvedBy]).toEqual([approved.approvedAt, "key:approver"]);
     expect(sender.sent).toHaveLength(1);
-    expect(await engine.happenings(id)).toContainEqual({
+    expect(await engine.events(id)).toContainEqual({
       type: "approved",
       actor: "key:approver",
       reason: "looks right",
@@ -43,24 +43,29 @@ describe("a decision on what was seen", () => {
     await using engine = await openEngine({ starts: false });
     const agent = { ...as("agent", engine.owner), scope: "account", via: "elicitation" } as const;
     const [one, other] = [await engine.create({ approve: true }), await engine.create({ approve: true })];
-    await engine.desk.approve(agent, one.id, "yes", { run: one.run, isHeld: true });
-    await engine.desk.cancel(agent, other.id, null, { run: other.run, isHeld: true });
+    await engine.actionService.approve(agent, one.id, "yes", { run: one.run, isHeld: true });
+    await engine.actionService.cancel(agent, other.id, null, { run: other.run, isHeld: true });
     const told = { actor: "key:agent", via: "elicitation" } as const;
-    expect((await engine.happenings(one.id)).at(-1)).toEqual({ type: "approved", reason: "yes", ...told });
-    expect((await engine.happenings(other.id)).at(-1)).toEqual({ type: "rejected", reason: null, ...told });
+    expect((await engine.events(one.id)).at(-1)).toEqual({ type: "approved", reason: "yes", ...told });
+    expect((await engine.events(other.id)).at(-1)).toEqual({ type: "rejected", reason: null, ...told });
   });
 
   test("does not release another run than the one that was seen", async () => {
     await using engine = await openEngine({ starts: false });
     const seen = await engine.create({ approve: true });
-    await engine.desk.cancel(engine.owner, seen.id, null);
-    await engine.desk.retry(engine.owner, seen.id, null);
+    await engine.actionService.cancel(engine.owner, seen.id, null);
+    await engine.actionService.retry(engine.owner, seen.id, null);
     for (const verb of ["approve", "cancel"] as const) {
-      const refusal = await refusalOf(engine.desk[verb](engine.owner, seen.id, null, { run: seen.run, isHeld: true }));
+      const refusal = await refusalOf(
+        engine.actionService[verb](engine.owner, seen.id, null, { run: seen.run, isHeld: true }),
+      );
       expect(refusal).toMatchObject({ code: verb === "approve" ? "not_approvable" : "not_cancellable" });
       expect(refusal?.message).toContain("no longer awaits the decision that was asked for");
     }
-    expect(await engine.desk.get(engine.owner, seen.id)).toMatchObject({ status: "awaiting_approval", run: 2 });
+    expect(await engine.actionService.get(engine.owner, seen.id)).toMatchObject({
+      status: "awaiting_approval",
+      run: 2,
+    });
   });
 });
 
@@ -69,14 +74,14 @@ describe("a cancel", () => {
     const sender = answering(answered(200));
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({ approve: true });
-    const cancelled = await engine.desk.cancel(engine.owner, id, "no");
+    const cancelled = await engine.actionService.cancel(engine.owner, id, "no");
     expect(cancelled).toMatchObject({
       status: "cancelled",
       finishedAt: engine.clock.now(),
       startedAt: null,
       approvedAt: null,
     });
-    expect((await engine.happenings(id)).at(-1)).toEqual({ type: "rejected", actor: "key:owner", reason: "no" });
+    expect((await engine.events(id)).at(-1)).toEqual({ type: "rejected", actor: "key:owner", reason: "no" });
     engine.clock.advance(86_400_000);
     await turn();
     expect(sender.sent).toEqual([]);
@@ -87,13 +92,13 @@ describe("a cancel", () => {
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({});
     await engine.saw(id, { status: "pending", attempts: 1 });
-    const cancelled = await engine.desk.cancel(engine.owner, id, null);
+    const cancelled = await engine.actionService.cancel(engine.owner, id, null);
     expect(cancelled).toMatchObject({ status: "cancelled", attempts: 1, dueAt: null, result: { responseCode: 503 } });
-    expect((await engine.happenings(id)).at(-1)).toEqual({ type: "cancelled", actor: "key:owner", reason: null });
+    expect((await engine.events(id)).at(-1)).toEqual({ type: "cancelled", actor: "key:owner", reason: null });
     engine.clock.advance(60_000);
     await turn();
     expect(sender.sent).toHaveLength(1);
-    expect(await engine.desk.get(engine.owner, id)).toEqual(cancelled);
+    expect(await engine.actionService.get(engine.owner, id)).toEqual(cancelled);
   });
 });
 
@@ -113,25 +118,25 @@ describe("a decision that comes at the wrong time", () => {
     async (status, allowed) => {
       const { sender, began, end } = holding();
       await using engine = await openEngine({ sender, starts: status !== "pending" });
-      const { desk, owner } = engine;
+      const { actionService, owner } = engine;
       const { id } = await engine.create({
         retries: 1,
         approve: status === "awaiting_approval" || status === "cancelled",
       });
-      if (status === "cancelled") await desk.cancel(owner, id, null);
+      if (status === "cancelled") await actionService.cancel(owner, id, null);
       if (status === "active" || status === "completed" || status === "failed") await began;
       if (status === "completed" || status === "failed") end(answered(status === "failed" ? 500 : 200));
       // Safe: the names of the table are statuses.
       const before = await engine.saw(id, { status: status as ActionStatus });
-      const told = await engine.happenings(id);
+      const told = await engine.events(id);
       for (const operation of ["approve", "cancel", "retry"] as const) {
         if (allowed.includes(operation)) continue;
-        const refusal = await refusalOf(desk[operation](owner, id, "please"));
+        const refusal = await refusalOf(actionService[operation](owner, id, "please"));
         expect(refusal).toMatchObject({ code: CODES[operation] });
         expect(refusal?.message).toContain(`Action ${id} is ${status} `);
       }
-      expect(await desk.get(owner, id)).toEqual(before);
-      expect(await engine.happenings(id)).toEqual(told);
+      expect(await actionService.get(owner, id)).toEqual(before);
+      expect(await engine.events(id)).toEqual(told);
       end(answered(200));
     },
   );
@@ -141,30 +146,36 @@ describe("a decision about a run that was looked at", () => {
   test("is taken while that run is held", async () => {
     await using engine = await openEngine({ sender: answering(answered(200)) });
     const { id } = await engine.create({ approve: true });
-    expect((await engine.desk.approve(engine.owner, id, null, { run: 1, isHeld: true })).status).toBe("pending");
+    expect((await engine.actionService.approve(engine.owner, id, null, { run: 1, isHeld: true })).status).toBe(
+      "pending",
+    );
   });
 
   test("does not cancel what another has approved meanwhile", async () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({ approve: true });
-    await engine.desk.approve(engine.owner, id, null);
-    const refusal = await refusalOf(engine.desk.cancel(engine.owner, id, "no", { run: 1, isHeld: true }));
+    await engine.actionService.approve(engine.owner, id, null);
+    const refusal = await refusalOf(engine.actionService.cancel(engine.owner, id, "no", { run: 1, isHeld: true }));
     expect(refusal).toEqual({
       code: "not_cancellable",
       message: `Action ${id} no longer awaits the decision that was asked for; it is pending by now.`,
     });
-    expect((await engine.desk.get(engine.owner, id)).status).toBe("pending");
+    expect((await engine.actionService.get(engine.owner, id)).status).toBe("pending");
   });
 
   test("does not release the next run", async () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({ approve: true });
-    await engine.desk.cancel(engine.owner, id, null);
-    await engine.desk.retry(engine.owner, id, null);
-    expect(await refusalOf(engine.desk.approve(engine.owner, id, null, { run: 1, isHeld: true }))).toMatchObject({
+    await engine.actionService.cancel(engine.owner, id, null);
+    await engine.actionService.retry(engine.owner, id, null);
+    expect(
+      await refusalOf(engine.actionService.approve(engine.owner, id, null, { run: 1, isHeld: true })),
+    ).toMatchObject({
       code: "not_approvable",
     });
-    expect((await engine.desk.approve(engine.owner, id, null, { run: 2, isHeld: true })).status).toBe("pending");
+    expect((await engine.actionService.approve(engine.owner, id, null, { run: 2, isHeld: true })).status).toBe(
+      "pending",
+    );
   });
 });
 
@@ -196,11 +207,11 @@ describe("approve against cancel, a hundred times", () => {
   }
 
   async function raceOnce(engine: Engine, race: number): Promise<string> {
-    const { desk, owner } = engine;
+    const { actionService, owner } = engine;
     const { id } = await engine.create({ approve: true });
     const decide = {
-      approve: async () => desk.approve(owner, id, "yes"),
-      cancel: async () => desk.cancel(owner, id, "no"),
+      approve: async () => actionService.approve(owner, id, "yes"),
+      cancel: async () => actionService.cancel(owner, id, "no"),
     };
     // Who is first alternates, and how far ahead: in the same turn, a microtask or a turn of the event loop.
     const approveFirst = race % 2 === 0;
@@ -209,14 +220,14 @@ describe("approve against cancel, a hundred times", () => {
     if (race % 3 === 2) await turn();
     const second = refusalOf(approveFirst ? decide.cancel() : decide.approve());
     const [approveRefused, cancelRefused] = approveFirst ? [await first, await second] : [await second, await first];
-    const types = async () => (await engine.happenings(id)).map(({ type }) => type);
+    const types = async () => (await engine.events(id)).map(({ type }) => type);
 
     if (approveRefused !== null) {
       expect({ approveRefused: approveRefused.code, cancelRefused }).toEqual({
         approveRefused: "not_approvable",
         cancelRefused: null,
       });
-      expect((await desk.get(owner, id)).status).toBe("cancelled");
+      expect((await actionService.get(owner, id)).status).toBe("cancelled");
       expect(await types()).toEqual(["created", "held", "rejected"]);
       return "rejected";
     }
@@ -227,7 +238,7 @@ describe("approve against cancel, a hundred times", () => {
       return "approved";
     }
     // Both were told yes: only where the cancel came after the approve, and before anything was sent.
-    expect((await desk.get(owner, id)).status).toBe("cancelled");
+    expect((await actionService.get(owner, id)).status).toBe("cancelled");
     expect(await types()).toEqual(["created", "held", "approved", "cancelled"]);
     return "approved, then cancelled";
   }
@@ -237,12 +248,12 @@ describe("approve against cancel, a hundred times", () => {
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({ approve: true });
     const refusals = await Promise.all(
-      Array.from({ length: 100 }, () => refusalOf(engine.desk.approve(engine.owner, id, null))),
+      Array.from({ length: 100 }, () => refusalOf(engine.actionService.approve(engine.owner, id, null))),
     );
     expect(refusals.filter((refusal) => refusal === null)).toHaveLength(1);
     expect(new Set(refusals.map((refusal) => refusal?.code))).toEqual(new Set([undefined, "not_approvable"]));
     await engine.saw(id, { status: "completed" });
-    expect((await engine.happenings(id)).filter(({ type }) => type === "approved")).toHaveLength(1);
+    expect((await engine.events(id)).filter(({ type }) => type === "approved")).toHaveLength(1);
     expect(sender.sent).toHaveLength(1);
   });
 });
@@ -264,13 +275,15 @@ describe("a decision whose write is overtaken", () => {
     let id = "";
     const overtake = async (write: number) => {
       // The second write is that of the cancel below, and has the field for itself.
-      if (write === 1) await engine.desk.cancel(engine.owner, id, "first");
+      if (write === 1) await engine.actionService.cancel(engine.owner, id, "first");
       return false;
     };
     await using engine = await openEngine({ starts: false, wrapStore: overtaken(overtake) });
     id = (await engine.create({ approve: true })).id;
-    expect(await refusalOf(engine.desk.approve(engine.owner, id, "late"))).toMatchObject({ code: "not_approvable" });
-    expect((await engine.happenings(id)).map(({ type }) => type)).toEqual(["created", "held", "rejected"]);
+    expect(await refusalOf(engine.actionService.approve(engine.owner, id, "late"))).toMatchObject({
+      code: "not_approvable",
+    });
+    expect((await engine.events(id)).map(({ type }) => type)).toEqual(["created", "held", "rejected"]);
   });
 
   test("three times over is given up without a trace", async () => {
@@ -279,9 +292,11 @@ describe("a decision whose write is overtaken", () => {
     const { id } = await engine.create({ approve: true });
     let heard = 0;
     engine.bus.subscribe(() => (heard += 1));
-    expect(await refusalOf(engine.desk.approve(engine.owner, id, null))).toMatchObject({ code: "unavailable" });
+    expect(await refusalOf(engine.actionService.approve(engine.owner, id, null))).toMatchObject({
+      code: "unavailable",
+    });
     expect(heard).toBe(0);
-    expect((await engine.desk.get(engine.owner, id)).status).toBe("awaiting_approval");
+    expect((await engine.actionService.get(engine.owner, id)).status).toBe("awaiting_approval");
   });
 });
 
@@ -290,13 +305,16 @@ describe("what a role may not do", () => {
     Permission,
     (engine: Engine, role: (typeof ROLES)[number], id: string) => Promise<unknown>,
   ])[] = [
-    ["create", ({ desk, owner }, role) => desk.create(as(role, owner), requestFor({ approve: true }))],
-    ["read", ({ desk, owner }, role, id) => desk.get(as(role, owner), id)],
-    ["read", ({ desk, owner }, role, id) => desk.timeline(as(role, owner), id)],
-    ["read", ({ desk, owner }, role, id) => desk.wait(as(role, owner), id, { waitMs: 1 })],
-    ["approve", ({ desk, owner }, role, id) => desk.approve(as(role, owner), id, null)],
-    ["cancel", ({ desk, owner }, role, id) => desk.cancel(as(role, owner), id, null)],
-    ["retry", ({ desk, owner }, role, id) => desk.retry(as(role, owner), id, null)],
+    [
+      "create",
+      ({ actionService, owner }, role) => actionService.create(as(role, owner), requestFor({ approve: true })),
+    ],
+    ["read", ({ actionService, owner }, role, id) => actionService.get(as(role, owner), id)],
+    ["read", ({ actionService, owner }, role, id) => actionService.timeline(as(role, owner), id)],
+    ["read", ({ actionService, owner }, role, id) => actionService.wait(as(role, owner), id, { waitMs: 1 })],
+    ["approve", ({ actionService, owner }, role, id) => actionService.approve(as(role, owner), id, null)],
+    ["cancel", ({ actionService, owner }, role, id) => actionService.cancel(as(role, owner), id, null)],
+    ["retry", ({ actionService, owner }, role, id) => actionService.retry(as(role, owner), id, null)],
   ];
 
   test("is refused before anything is looked up: an id that exists and one that doesn't get the same words", async () => {
@@ -320,7 +338,7 @@ describe("what a role may not do", () => {
       }
     }
     expect(finds).toBe(0);
-    const { actions } = await engine.desk.list(engine.owner, LIST_ALL);
+    const { actions } = await engine.actionService.list(engine.owner, LIST_ALL);
     expect(actions.map((action) => action.id)).toEqual([id]);
     expect(actions[0]?.status).toBe("awaiting_approval");
   });
@@ -345,8 +363,8 @@ test("nobody decides on another account's action: it does not exist for them, an
   const other = await anotherOwner(engine);
   const held = await engine.create({ approve: true });
   const cancelled = await engine.create({ approve: true });
-  await engine.desk.cancel(engine.owner, cancelled.id, null);
-  const { approve, cancel, retry } = engine.desk;
+  await engine.actionService.cancel(engine.owner, cancelled.id, null);
+  const { approve, cancel, retry } = engine.actionService;
   for (const [decide, id] of [
     [approve, held.id],
     [cancel, held.id],
@@ -357,8 +375,8 @@ test("nobody decides on another account's action: it does not exist for them, an
       message: "There is no such action.",
     });
   }
-  expect((await engine.desk.get(engine.owner, held.id)).status).toBe("awaiting_approval");
-  expect((await engine.desk.get(engine.owner, cancelled.id)).status).toBe("cancelled");
+  expect((await engine.actionService.get(engine.owner, held.id)).status).toBe("awaiting_approval");
+  expect((await engine.actionService.get(engine.owner, cancelled.id)).status).toBe("cancelled");
 });
 
 const LIST_ALL = {

@@ -19,7 +19,9 @@ describe.each(KEYS)("creates with the same %s", (_name, key) => {
     await using target = new Target(200);
     await using engine = await openEngine();
     const request = requestFor({ ...key, url: target.url });
-    const answers = await Promise.all(Array.from({ length: 100 }, () => engine.desk.create(engine.owner, request)));
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => engine.actionService.create(engine.owner, request)),
+    );
     const [id, ...others] = new Set(answers.map(({ action }) => action.id));
     expect(others).toEqual([]);
     expect(answers.filter(({ differs }) => differs === undefined)).toHaveLength(1);
@@ -27,7 +29,7 @@ describe.each(KEYS)("creates with the same %s", (_name, key) => {
     await engine.saw(id ?? "", { status: "completed", attempts: 1 });
     engine.clock.advance(60_000);
     expect(target.received).toHaveLength(1);
-    expect(await engine.happenings(id ?? "")).toHaveLength(4);
+    expect(await engine.events(id ?? "")).toHaveLength(4);
   });
 
   test("mean one action for 24 h from its creation, and not a millisecond longer", async () => {
@@ -45,7 +47,7 @@ describe.each(KEYS)("creates with the same %s", (_name, key) => {
   test("mean an action of the caller's own account, by the whole key", async () => {
     await using engine = await openEngine({ starts: false });
     const mine = await engine.create(key);
-    const theirs = await engine.desk.create(await anotherOwner(engine), requestFor(key));
+    const theirs = await engine.actionService.create(await anotherOwner(engine), requestFor(key));
     expect(theirs.differs).toBeUndefined();
     expect(theirs.action.id).not.toBe(mine.id);
     const [name] = Object.keys(key);
@@ -59,17 +61,17 @@ describe.each(KEYS)("creates with the same %s", (_name, key) => {
     await using engine = await openEngine({ sender: answering(answered(201, '{"n":1.0}')) });
     const { id } = await engine.create(key);
     const now = await engine.saw(id, { status: "completed" });
-    const answer = await engine.desk.create(engine.owner, requestFor({ ...key, approve: true, retries: 5 }));
+    const answer = await engine.actionService.create(engine.owner, requestFor({ ...key, approve: true, retries: 5 }));
     expect(answer).toEqual({ action: now, differs: ["retries", "approve"] });
   });
 });
 
 /** Brings a new action with these keys into a status, by the desk and the engine alone. */
 async function inStatus(engine: Engine, status: ActionStatus, key: Partial<ActionRequest>): Promise<Action> {
-  const { desk, owner } = engine;
+  const { actionService, owner } = engine;
   const isHeld = status === "awaiting_approval" || status === "cancelled";
   const { id } = await engine.create({ ...key, approve: isHeld, retries: 1, url: `http://127.0.0.1:9/${status}` });
-  if (status === "cancelled") await desk.cancel(owner, id, null);
+  if (status === "cancelled") await actionService.cancel(owner, id, null);
   return engine.saw(id, { status });
 }
 
@@ -103,11 +105,11 @@ test("Idempotency-Key is asked before dedupe when the two mean different actions
   await using engine = await openEngine({ starts: false });
   const byDedupe = await engine.create({ dedupe: "d" });
   const byKey = await engine.create({ idempotencyKey: "k" });
-  const both = await engine.desk.create(engine.owner, requestFor({ dedupe: "d", idempotencyKey: "k" }));
+  const both = await engine.actionService.create(engine.owner, requestFor({ dedupe: "d", idempotencyKey: "k" }));
   expect(both.action.id).toBe(byKey.id);
   expect(both.differs).toEqual(["dedupe"]);
   // A new Idempotency-Key does not make a new action of what means the same thing.
-  const again = await engine.desk.create(engine.owner, requestFor({ dedupe: "d", idempotencyKey: "new" }));
+  const again = await engine.actionService.create(engine.owner, requestFor({ dedupe: "d", idempotencyKey: "new" }));
   expect(again.action.id).toBe(byDedupe.id);
 });
 
@@ -115,9 +117,9 @@ test("a create whose answer was lost is sent again and finds its action, deliver
   await using target = new Target(200);
   await using engine = await openEngine();
   const request = requestFor({ url: target.url, idempotencyKey: "k1", body: '{"a":1}' });
-  const lost = await engine.desk.create(engine.owner, request);
+  const lost = await engine.actionService.create(engine.owner, request);
   await engine.saw(lost.action.id, { status: "completed" });
-  const again = await engine.desk.create(engine.owner, request);
+  const again = await engine.actionService.create(engine.owner, request);
   expect(again.action).toMatchObject({ id: lost.action.id, status: "completed" });
   expect(again.differs).toEqual([]);
   engine.clock.advance(60_000);
@@ -129,14 +131,14 @@ test("a matching create writes nothing: no second row, no second entry in the ti
   await using engine = await openEngine({ sender });
   const { id } = await engine.create({ dedupe: "d" });
   await began;
-  const before = await engine.happenings(id);
+  const before = await engine.events(id);
   let heard = 0;
   const unsubscribe = engine.bus.subscribe(() => (heard += 1));
   await engine.create({ dedupe: "d", retries: 7 });
   unsubscribe();
   expect(heard).toBe(0);
-  expect(await engine.happenings(id)).toEqual(before);
-  expect((await engine.desk.get(engine.owner, id)).retries).toBe(3);
+  expect(await engine.events(id)).toEqual(before);
+  expect((await engine.actionService.get(engine.owner, id)).retries).toBe(3);
   end(answered(200));
   await engine.saw(id, { status: "completed" });
 });

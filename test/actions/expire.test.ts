@@ -13,12 +13,12 @@ const HOUR_MS = 3_600_000;
 const GO_ON = new AbortController().signal;
 
 /** The walk that the bell rings, with a limit of two hours, and what it logged. */
-function expireOf({ store, bus, owe }: Engine, hoursMax = 2) {
+function expireOf({ store, bus, enqueue }: Engine, hoursMax = 2) {
   const logged: (LogFields | undefined)[] = [];
   const write = (_event: string, fields?: LogFields) => void logged.push(fields);
   const log = { info: write, error: write };
   const { actions, upkeep } = store;
-  const expire = createExpire({ actions, upkeep, bus, owe, log, metrics: createMetrics().metrics }, hoursMax);
+  const expire = createExpire({ actions, upkeep, bus, enqueue, log, metrics: createMetrics().metrics }, hoursMax);
   return { expire, logged };
 }
 
@@ -29,18 +29,18 @@ describe("an action that nobody decides about", () => {
     const { id } = await engine.create({ approve: true });
     engine.clock.advance(2 * HOUR_MS - 1);
     await expire(engine.clock.now(), GO_ON);
-    expect((await engine.desk.get(engine.owner, id)).status).toBe("awaiting_approval");
+    expect((await engine.actionService.get(engine.owner, id)).status).toBe("awaiting_approval");
     engine.clock.advance(1);
     const news: string[] = [];
     engine.bus.subscribe((action) => void news.push(`${action.id} ${action.status}`));
     await expire(engine.clock.now(), GO_ON);
-    expect(await engine.desk.get(engine.owner, id)).toMatchObject({
+    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({
       status: "cancelled",
       finishedAt: engine.clock.now(),
       approvedAt: null,
       attempts: 0,
     });
-    expect((await engine.happenings(id)).at(-1)).toEqual({
+    expect((await engine.events(id)).at(-1)).toEqual({
       type: "cancelled",
       actor: "system",
       reason: "Nobody decided within 2 hours.",
@@ -65,32 +65,32 @@ describe("an action that nobody decides about", () => {
 
   test("can be retried, and then waits again as long as at first", async () => {
     await using engine = await openEngine({ starts: false });
-    const { desk, owner, clock } = engine;
+    const { actionService, owner, clock } = engine;
     const { expire } = expireOf(engine, 1);
     const { id } = await engine.create({ approve: true });
     clock.advance(HOUR_MS);
     await expire(clock.now(), GO_ON);
-    expect((await engine.happenings(id)).at(-1)).toMatchObject({ reason: "Nobody decided within an hour." });
+    expect((await engine.events(id)).at(-1)).toMatchObject({ reason: "Nobody decided within an hour." });
     clock.advance(5 * HOUR_MS);
-    await desk.retry(owner, id, null);
+    await actionService.retry(owner, id, null);
     clock.advance(HOUR_MS - 1);
     await expire(clock.now(), GO_ON);
-    expect((await desk.get(owner, id)).status).toBe("awaiting_approval");
+    expect((await actionService.get(owner, id)).status).toBe("awaiting_approval");
     clock.advance(1);
     await expire(clock.now(), GO_ON);
-    expect(await desk.get(owner, id)).toMatchObject({ status: "cancelled", run: 2 });
+    expect(await actionService.get(owner, id)).toMatchObject({ status: "cancelled", run: 2 });
   });
 
   test("is decided once, whoever comes first", async () => {
     await using engine = await openEngine({ starts: false });
-    const { desk, owner, clock } = engine;
+    const { actionService, owner, clock } = engine;
     const held = await Promise.all(Array.from({ length: 60 }, () => engine.create({ approve: true })));
     clock.advance(2 * HOUR_MS);
-    const approvals = held.map(({ id }) => refusalOf(desk.approve(owner, id, null)));
+    const approvals = held.map(({ id }) => refusalOf(actionService.approve(owner, id, null)));
     const [refusals] = await Promise.all([Promise.all(approvals), expireOf(engine).expire(clock.now(), GO_ON)]);
     for (const [n, { id }] of held.entries()) {
-      const { status } = await desk.get(owner, id);
-      const told = (await engine.happenings(id)).map(({ type }) => type);
+      const { status } = await actionService.get(owner, id);
+      const told = (await engine.events(id)).map(({ type }) => type);
       const isApproved = refusals[n] === null;
       expect({ status, last: told.at(-1), length: told.length }).toEqual(
         isApproved

@@ -17,8 +17,8 @@ const GO_ON = new AbortController().signal;
 function pruneOf({ store: { upkeep } }: Engine) {
   const logged: (LogFields | undefined)[] = [];
   const log = { info: (_event: string, fields?: LogFields) => void logged.push(fields) };
-  const after = (_delayMs: number, ring: () => void) => {
-    setImmediate(ring);
+  const after = (_delayMs: number, run: () => void) => {
+    setImmediate(run);
     return () => {};
   };
   return { prune: createPrune({ upkeep, log, clock: { after } }, 30), logged };
@@ -27,7 +27,7 @@ function pruneOf({ store: { upkeep } }: Engine) {
 describe("retention", () => {
   test("deletes what finished so many days ago, and nothing that is younger or not finished", async () => {
     await using engine = await openEngine({ sender: answering(answered(200)) });
-    const { clock, desk, owner } = engine;
+    const { clock, actionService, owner } = engine;
     const old = await engine.create({});
     const held = await engine.create({ approve: true });
     await engine.saw(old.id, { status: "completed" });
@@ -37,32 +37,35 @@ describe("retention", () => {
     const { prune, logged } = pruneOf(engine);
     clock.advance(29 * DAY_MS - 1);
     await prune(clock.now(), GO_ON);
-    expect((await desk.get(owner, old.id)).status).toBe("completed");
+    expect((await actionService.get(owner, old.id)).status).toBe("completed");
     clock.advance(1);
     await prune(clock.now(), GO_ON);
-    expect(await desk.get(owner, old.id).catch(codeOf)).toBe("not_found");
-    expect(await desk.timeline(owner, old.id).catch(codeOf)).toBe("not_found");
-    expect((await desk.get(owner, young.id)).status).toBe("completed");
-    expect((await desk.get(owner, held.id)).status).toBe("awaiting_approval");
+    expect(await actionService.get(owner, old.id).catch(codeOf)).toBe("not_found");
+    expect(await actionService.timeline(owner, old.id).catch(codeOf)).toBe("not_found");
+    expect((await actionService.get(owner, young.id)).status).toBe("completed");
+    expect((await actionService.get(owner, held.id)).status).toBe("awaiting_approval");
     expect(logged).toEqual([{ count: 1 }]);
   });
 
   test("begins no further step when the service stops", async () => {
     await using engine = await openEngine({ starts: false });
-    const { clock, desk, owner } = engine;
+    const { clock, actionService, owner } = engine;
     const { id } = await engine.create({});
-    await desk.cancel(owner, id, null);
+    await actionService.cancel(owner, id, null);
     clock.advance(31 * DAY_MS);
     const { prune, logged } = pruneOf(engine);
     await prune(clock.now(), AbortSignal.abort());
-    expect({ logged, status: (await desk.get(owner, id)).status }).toEqual({ logged: [], status: "cancelled" });
+    expect({ logged, status: (await actionService.get(owner, id)).status }).toEqual({
+      logged: [],
+      status: "cancelled",
+    });
   });
 
   test("of 20,000 actions holds up neither the event loop nor whoever writes meanwhile", async () => {
     await using engine = await openEngine({ starts: false });
-    const { clock, desk, owner } = engine;
+    const { clock, actionService, owner } = engine;
     const { id } = await engine.create({ body: JSON.stringify({ a: "x".repeat(300) }), headers: { "X-A": "1" } });
-    await desk.cancel(owner, id, null);
+    await actionService.cancel(owner, id, null);
     await multiply(engine.folder, id, 19_999);
     clock.advance(31 * DAY_MS);
     const { prune, logged } = pruneOf(engine);

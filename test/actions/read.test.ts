@@ -20,15 +20,15 @@ const EVERYTHING: ListQuery = {
 describe("reading", () => {
   test("shows an account its own actions, and of others nothing: not by id, not in a list, not in a timeline", async () => {
     await using engine = await openEngine({ starts: false });
-    const { desk, owner } = engine;
+    const { actionService, owner } = engine;
     const other = await anotherOwner(engine);
     const mine = await engine.create({ url: "https://a.example.com/" });
-    const theirs = (await desk.create(other, requestFor({ url: "https://a.example.com/" }))).action;
-    expect(await desk.get(owner, mine.id)).toEqual(mine);
-    expect(await desk.get(other, theirs.id)).toEqual(theirs);
-    expect((await desk.list(owner, EVERYTHING)).actions).toEqual([mine]);
-    expect((await desk.list(other, { ...EVERYTHING, host: "a.example.com" })).actions).toEqual([theirs]);
-    for (const read of [desk.get, desk.timeline]) {
+    const theirs = (await actionService.create(other, requestFor({ url: "https://a.example.com/" }))).action;
+    expect(await actionService.get(owner, mine.id)).toEqual(mine);
+    expect(await actionService.get(other, theirs.id)).toEqual(theirs);
+    expect((await actionService.list(owner, EVERYTHING)).actions).toEqual([mine]);
+    expect((await actionService.list(other, { ...EVERYTHING, host: "a.example.com" })).actions).toEqual([theirs]);
+    for (const read of [actionService.get, actionService.timeline]) {
       expect(await refusalOf(read(other, mine.id))).toEqual({
         code: "not_found",
         message: "There is no such action.",
@@ -50,7 +50,7 @@ describe("reading", () => {
     const seen: string[] = [];
     let before: string | null = null;
     do {
-      const page = await engine.desk.list(engine.owner, { ...EVERYTHING, limit: 2, before });
+      const page = await engine.actionService.list(engine.owner, { ...EVERYTHING, limit: 2, before });
       seen.push(...page.actions.map(({ id }) => id));
       before = page.before;
       await engine.create({});
@@ -63,7 +63,7 @@ describe("reading", () => {
     const urls = ["https://a.example.com/", "https://a.example.com:8443/", "https://b.example.com/"];
     for (const url of urls) await engine.create({ url });
     const urlsAt = async (host: string) =>
-      (await engine.desk.list(engine.owner, { ...EVERYTHING, host })).actions.map(({ url }) => url).toSorted();
+      (await engine.actionService.list(engine.owner, { ...EVERYTHING, host })).actions.map(({ url }) => url).toSorted();
     expect(await urlsAt("a.example.com")).toEqual(urls.slice(0, 2));
     expect(await urlsAt("a.example.com:8443")).toEqual(urls.slice(1, 2));
     expect(await urlsAt("b.example.com")).toEqual(urls.slice(2));
@@ -76,22 +76,22 @@ describe("a timeline", () => {
     const redirect = { ...answered(302), location: "/elsewhere" };
     const sender = answering(redirect, { kind: "unknown", fault: "closed" }, answered(204));
     await using engine = await openEngine({ sender });
-    const { desk, owner, clock } = engine;
+    const { actionService, owner, clock } = engine;
     const { id } = await engine.create({ approve: true, retries: 2 });
     clock.advance(1_000);
-    await desk.approve(owner, id, "go\non");
+    await actionService.approve(owner, id, "go\non");
     await engine.saw(id, { status: "pending", attempts: 1 });
     clock.advance(2_000);
     await engine.saw(id, { status: "failed", attempts: 2 });
     clock.advance(1_000);
-    await desk.retry(owner, id, "again");
-    await desk.cancel(owner, id, null);
-    await desk.retry(owner, id, null);
-    await desk.approve(owner, id, null);
+    await actionService.retry(owner, id, "again");
+    await actionService.cancel(owner, id, null);
+    await actionService.retry(owner, id, null);
+    await actionService.approve(owner, id, null);
     await engine.saw(id, { status: "completed", run: 3 });
 
-    const entries = await desk.timeline(owner, id);
-    expect(entries.map(({ run, at, status, happening }) => [run, secondsOf(at), status, happening])).toEqual([
+    const entries = await actionService.timeline(owner, id);
+    expect(entries.map(({ run, at, status, event }) => [run, secondsOf(at), status, event])).toEqual([
       [1, 0, "awaiting_approval", { type: "created", actor: "key:owner" }],
       [1, 0, "awaiting_approval", { type: "held" }],
       [1, 1, "pending", { type: "approved", actor: "key:owner", reason: "go\non" }],

@@ -19,7 +19,7 @@ describe("a retry", () => {
     const failed = await engine.saw(id, { status: "failed", attempts: 2 });
     expect(failed.startedAt).toEqual(createdAt);
     engine.clock.advance(60_000);
-    const retried = await engine.desk.retry(engine.owner, id, "it is up again");
+    const retried = await engine.actionService.retry(engine.owner, id, "it is up again");
     expect(retried).toMatchObject({
       status: "pending",
       run: 2,
@@ -34,7 +34,9 @@ describe("a retry", () => {
     expect(done).toMatchObject({ run: 2, attempts: 1, result: { responseCode: 200 } });
     // Compared apart, here and elsewhere: toMatchObject takes any two dates for equal.
     expect(done.startedAt).toEqual(engine.clock.now());
-    const told = (await engine.desk.timeline(engine.owner, id)).map(({ run, happening }) => `${run} ${happening.type}`);
+    const told = (await engine.actionService.timeline(engine.owner, id)).map(
+      ({ run, event }) => `${run} ${event.type}`,
+    );
     expect(told).toEqual([
       "1 created",
       "1 started",
@@ -56,8 +58,8 @@ describe("a retry", () => {
     const sender = answering(answered(200));
     await using engine = await openEngine({ sender, starts: false });
     const { id } = await engine.create({});
-    await engine.desk.cancel(engine.owner, id, null);
-    expect(await engine.desk.retry(engine.owner, id, null)).toMatchObject({
+    await engine.actionService.cancel(engine.owner, id, null);
+    expect(await engine.actionService.retry(engine.owner, id, null)).toMatchObject({
       status: "pending",
       run: 2,
       finishedAt: null,
@@ -78,7 +80,7 @@ describe("a retry", () => {
       }
       await engine.saw(id, { status: "failed", attempts: 3, run });
       expect(sender.sent).toHaveLength(3 * run);
-      if (run === 1) await engine.desk.retry(engine.owner, id, null);
+      if (run === 1) await engine.actionService.retry(engine.owner, id, null);
     }
     engine.clock.advance(86_400_000);
     await turn();
@@ -88,12 +90,12 @@ describe("a retry", () => {
   test("of what needs a yes is held again, whatever happened before: one yes releases one run", async () => {
     const sender = answering(answered(500), answered(200));
     await using engine = await openEngine({ sender });
-    const { desk, owner, clock } = engine;
+    const { actionService, owner, clock } = engine;
     const { id } = await engine.create({ approve: true, retries: 1 });
-    await desk.approve(owner, id, null);
+    await actionService.approve(owner, id, null);
     await engine.saw(id, { status: "failed" });
 
-    const held = await desk.retry(owner, id, null);
+    const held = await actionService.retry(owner, id, null);
     expect(held).toMatchObject({
       status: "awaiting_approval",
       run: 2,
@@ -108,13 +110,13 @@ describe("a retry", () => {
     expect(sender.sent).toHaveLength(1);
 
     // After a person's no a retry sends nothing either.
-    await desk.cancel(owner, id, "no");
-    expect(await desk.retry(owner, id, null)).toMatchObject({ status: "awaiting_approval", run: 3 });
+    await actionService.cancel(owner, id, "no");
+    expect(await actionService.retry(owner, id, null)).toMatchObject({ status: "awaiting_approval", run: 3 });
     clock.advance(86_400_000);
     await turn();
     expect(sender.sent).toHaveLength(1);
 
-    await desk.approve(owner, id, null);
+    await actionService.approve(owner, id, null);
     await engine.saw(id, { status: "completed", run: 3, attempts: 1 });
     expect(sender.sent).toHaveLength(2);
   });
@@ -124,7 +126,9 @@ describe("a retry", () => {
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({ retries: 1 });
     await engine.saw(id, { status: "failed" });
-    const refusals = await Promise.all([1, 2, 3].map(() => refusalOf(engine.desk.retry(engine.owner, id, null))));
+    const refusals = await Promise.all(
+      [1, 2, 3].map(() => refusalOf(engine.actionService.retry(engine.owner, id, null))),
+    );
     expect(refusals.filter((refusal) => refusal?.code === "not_retryable")).toHaveLength(2);
     expect(refusals.filter((refusal) => refusal === null)).toHaveLength(1);
     await engine.saw(id, { status: "completed", run: 2 });
@@ -135,46 +139,46 @@ describe("a retry", () => {
 describe("a retry while its dedupe key", () => {
   test("is held by another action is refused and names it, until the day of that one is over", async () => {
     await using engine = await openEngine({ sender: answering(answered(500), answered(200)) });
-    const { desk, owner } = engine;
+    const { actionService, owner } = engine;
     const first = await engine.create({ dedupe: "d", retries: 1 });
     await engine.saw(first.id, { status: "failed" });
     const second = await engine.create({ dedupe: "d", retries: 1 });
     await engine.saw(second.id, { status: "completed" });
-    const before = await engine.happenings(first.id);
-    expect(await refusalOf(desk.retry(owner, first.id, null))).toEqual({
+    const before = await engine.events(first.id);
+    expect(await refusalOf(actionService.retry(owner, first.id, null))).toEqual({
       code: "not_retryable",
       message: `Action ${first.id} cannot be retried: action ${second.id} holds its dedupe key by now and is completed.`,
     });
-    expect(await engine.happenings(first.id)).toEqual(before);
+    expect(await engine.events(first.id)).toEqual(before);
     engine.clock.jump(86_400_000);
-    expect(await desk.retry(owner, first.id, null)).toMatchObject({ status: "pending", run: 2 });
+    expect(await actionService.retry(owner, first.id, null)).toMatchObject({ status: "pending", run: 2 });
   });
 
   test("is its own again answers for it: a create with the key finds it", async () => {
     const sender = answering(answered(500));
     await using engine = await openEngine({ sender });
-    const { desk, owner } = engine;
+    const { actionService, owner } = engine;
     const first = await engine.create({ dedupe: "d", retries: 1 });
     await engine.saw(first.id, { status: "failed" });
     const second = await engine.create({ dedupe: "d", retries: 1 });
     await engine.saw(second.id, { status: "failed" });
     // Nothing is sent from here on.
     await engine.loop.drain(1_000);
-    await desk.retry(owner, first.id, null);
+    await actionService.retry(owner, first.id, null);
     expect((await engine.create({ dedupe: "d" })).id).toBe(first.id);
-    expect(await refusalOf(desk.retry(owner, second.id, null))).toMatchObject({ code: "not_retryable" });
+    expect(await refusalOf(actionService.retry(owner, second.id, null))).toMatchObject({ code: "not_retryable" });
   });
 
   test("was its own all along, cancelled, begins a new run", async () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({ dedupe: "d", idempotencyKey: "k" });
-    await engine.desk.cancel(engine.owner, id, null);
-    expect(await engine.desk.retry(engine.owner, id, null)).toMatchObject({ status: "pending", run: 2 });
+    await engine.actionService.cancel(engine.owner, id, null);
+    expect(await engine.actionService.retry(engine.owner, id, null)).toMatchObject({ status: "pending", run: 2 });
   });
 
   test("is taken by a create at the same moment leaves one of the two alive, fifty times", async () => {
     await using engine = await openEngine({ sender: answering(answered(500)) });
-    const { desk, owner } = engine;
+    const { actionService, owner } = engine;
     const keys = Array.from({ length: 50 }, (_, at) => `d${at}`);
     const failed = await Promise.all(keys.map((dedupe) => engine.create({ dedupe, retries: 1 })));
     await Promise.all(failed.map(({ id }) => engine.saw(id, { status: "failed" })));
@@ -182,11 +186,11 @@ describe("a retry while its dedupe key", () => {
     await engine.loop.drain(1_000);
     const ends = await Promise.all(
       failed.map(async ({ id, dedupe }, at) => {
-        const retrying = async () => refusalOf(desk.retry(owner, id, null));
+        const retrying = async () => refusalOf(actionService.retry(owner, id, null));
         // The retry looks twice before it writes: only with a start can it be first.
         const creating = async () => {
           for (let turns = 0; turns < at % 10; turns += 1) await turn();
-          return desk.create(owner, requestFor({ dedupe }));
+          return actionService.create(owner, requestFor({ dedupe }));
         };
         const [refusal, created] = await Promise.all([retrying(), creating()]);
         if (refusal === null) {
@@ -196,7 +200,7 @@ describe("a retry while its dedupe key", () => {
         expect(created.differs).toBeUndefined();
         expect(refusal).toMatchObject({ code: "not_retryable" });
         expect(refusal.message).toContain(created.action.id);
-        expect((await desk.get(owner, id)).status).toBe("failed");
+        expect((await actionService.get(owner, id)).status).toBe("failed");
         return "created";
       }),
     );
@@ -223,19 +227,19 @@ describe("a retry gets no key past its hold", () => {
     async ({ hold, method, approve }) => {
       await using engine = await openEngine({ starts: false });
       const { id } = await engine.create({ method, approve });
-      await engine.desk.cancel(engine.owner, id, "no");
+      await engine.actionService.cancel(engine.owner, id, "no");
       const agent: Caller = { ...engine.owner, role: "agent", hold };
       if (approve || !COVERED[hold].includes(method)) {
         const status = approve ? "awaiting_approval" : "pending";
-        expect(await engine.desk.retry(agent, id, "Asked again.")).toMatchObject({ status, run: 2 });
+        expect(await engine.actionService.retry(agent, id, "Asked again.")).toMatchObject({ status, run: 2 });
         return;
       }
-      const refusal = await refusalOf(engine.desk.retry(agent, id, null));
+      const refusal = await refusalOf(engine.actionService.retry(agent, id, null));
       expect(refusal).toMatchObject({
         code: "forbidden",
         message: expect.stringContaining(`action ${id} asks for none`),
       });
-      expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "cancelled", run: 1 });
+      expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "cancelled", run: 1 });
     },
   );
 
@@ -243,6 +247,6 @@ describe("a retry gets no key past its hold", () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({ method: "POST" });
     const agent: Caller = { ...engine.owner, role: "agent", hold: "all" };
-    expect(await refusalOf(engine.desk.retry(agent, id, null))).toMatchObject({ code: "not_retryable" });
+    expect(await refusalOf(engine.actionService.retry(agent, id, null))).toMatchObject({ code: "not_retryable" });
   });
 });

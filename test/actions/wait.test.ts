@@ -37,7 +37,7 @@ describe("a wait", () => {
     const { id } = await engine.create({});
     await began;
     const timers = engine.clock.timers;
-    const waiting = engine.desk.wait(engine.owner, id, WAIT);
+    const waiting = engine.actionService.wait(engine.owner, id, WAIT);
     await turn();
     expect(isPending(waiting)).toBe(true);
     engine.clock.advance(1_500);
@@ -49,15 +49,15 @@ describe("a wait", () => {
       attempts: 1,
       result: { responseCode: 201, responseBody: '{"n":1.0}', durationMs: 1_500 },
     });
-    expect(await engine.desk.get(engine.owner, id)).toEqual(done);
+    expect(await engine.actionService.get(engine.owner, id)).toEqual(done);
     expect(engine.clock.timers).toBe(timers);
   });
 
   test.each(["failed", "cancelled"] as const)("resolves when the action has %s", async (status) => {
     await using engine = await openEngine({ sender: answering(answered(500)), starts: false });
     const { id } = await engine.create({ retries: 1 });
-    const waiting = engine.desk.wait(engine.owner, id, WAIT);
-    if (status === "cancelled") await engine.desk.cancel(engine.owner, id, null);
+    const waiting = engine.actionService.wait(engine.owner, id, WAIT);
+    if (status === "cancelled") await engine.actionService.cancel(engine.owner, id, null);
     else await engine.loop.start();
     expect(await waiting).toMatchObject({ id, status });
   });
@@ -65,8 +65,8 @@ describe("a wait", () => {
   test("sleeps through what is not the end: an approval, an attempt, a retry that is scheduled", async () => {
     await using engine = await openEngine({ sender: answering(answered(500), answered(200)) });
     const { id } = await engine.create({ approve: true });
-    const waiting = engine.desk.wait(engine.owner, id, WAIT);
-    await engine.desk.approve(engine.owner, id, null);
+    const waiting = engine.actionService.wait(engine.owner, id, WAIT);
+    await engine.actionService.approve(engine.owner, id, null);
     await engine.saw(id, { status: "pending", attempts: 1 });
     await turn();
     expect(isPending(waiting)).toBe(true);
@@ -79,7 +79,7 @@ describe("a wait", () => {
     await using engine = await openEngine({ sender });
     const { id } = await engine.create({});
     await began;
-    const waiting = engine.desk.wait(engine.owner, id, WAIT);
+    const waiting = engine.actionService.wait(engine.owner, id, WAIT);
     await turn();
     engine.clock.advance(29_999);
     await turn();
@@ -93,7 +93,7 @@ describe("a wait", () => {
   test("answers at its deadline with what is queued, too", async () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({});
-    const waiting = engine.desk.wait(engine.owner, id, { waitMs: 120_000 });
+    const waiting = engine.actionService.wait(engine.owner, id, { waitMs: 120_000 });
     engine.clock.advance(120_000);
     expect(await waiting).toMatchObject({ status: "pending", attempts: 0 });
     expect(engine.clock.timers).toBe(0);
@@ -102,8 +102,8 @@ describe("a wait", () => {
   test("of what is final already answers at once", async () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({});
-    const cancelled = await engine.desk.cancel(engine.owner, id, null);
-    expect(await engine.desk.wait(engine.owner, id, WAIT)).toEqual(cancelled);
+    const cancelled = await engine.actionService.cancel(engine.owner, id, null);
+    expect(await engine.actionService.wait(engine.owner, id, WAIT)).toEqual(cancelled);
     expect(engine.clock.timers).toBe(0);
   });
 
@@ -120,14 +120,14 @@ describe("a wait", () => {
       await promise;
       unwatch();
     };
-    expect(await engine.desk.wait(engine.owner, id, WAIT)).toMatchObject({ status: "completed" });
+    expect(await engine.actionService.wait(engine.owner, id, WAIT)).toMatchObject({ status: "completed" });
     expect(state.finds).toBe(1);
   });
 
   test("reads again at its deadline, because news may be lost", async () => {
     await using engine = await openEngine({ starts: false });
     const action = await engine.create({});
-    const waiting = engine.desk.wait(engine.owner, action.id, WAIT);
+    const waiting = engine.actionService.wait(engine.owner, action.id, WAIT);
     const step = cancel(action, { actor: "system", reason: null, now: engine.clock.now() });
     if (isRefusal(step)) throw new Error(step.message);
     expect(await engine.store.actions.apply(writeOf(step, engine.clock.now()))).toBe(true);
@@ -141,43 +141,45 @@ describe("a wait", () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({});
     const stop = new AbortController();
-    const waiting = engine.desk.wait(engine.owner, id, { ...WAIT, stop: stop.signal });
+    const waiting = engine.actionService.wait(engine.owner, id, { ...WAIT, stop: stop.signal });
     await turn();
     expect(isPending(waiting)).toBe(true);
     stop.abort();
     expect(await waiting).toMatchObject({ status: "pending" });
-    expect(await engine.desk.wait(engine.owner, id, { ...WAIT, stop: stop.signal })).toMatchObject({
+    expect(await engine.actionService.wait(engine.owner, id, { ...WAIT, stop: stop.signal })).toMatchObject({
       status: "pending",
     });
     expect(engine.clock.timers).toBe(0);
-    expect((await engine.happenings(id)).map(({ type }) => type)).toEqual(["created"]);
+    expect((await engine.events(id)).map(({ type }) => type)).toEqual(["created"]);
   });
 
   test("for what is not the caller's, or not there at all, is told so and leaves nothing behind", async () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await engine.create({});
     const other = await anotherOwner(engine);
-    expect(await refusalOf(engine.desk.wait(other, id, WAIT))).toEqual({
+    expect(await refusalOf(engine.actionService.wait(other, id, WAIT))).toEqual({
       code: "not_found",
       message: "There is no such action.",
     });
-    expect(await refusalOf(engine.desk.wait(engine.owner, "act_0", WAIT))).toMatchObject({ code: "not_found" });
+    expect(await refusalOf(engine.actionService.wait(engine.owner, "act_0", WAIT))).toMatchObject({
+      code: "not_found",
+    });
     expect(engine.clock.timers).toBe(0);
   });
 });
 
 test("one key's thousand waits leave room for another key: the oldest of them answers at once", async () => {
   await using engine = await openEngine({ starts: false });
-  const { desk, owner, clock } = engine;
+  const { actionService, owner, clock } = engine;
   const { id } = await engine.create({});
   const flood = as("agent", owner);
-  const waits = Array.from({ length: WAITERS_PER_ACCOUNT_MAX }, () => desk.wait(flood, id, WAIT));
-  const mine = desk.wait(owner, id, WAIT);
+  const waits = Array.from({ length: WAITERS_PER_ACCOUNT_MAX }, () => actionService.wait(flood, id, WAIT));
+  const mine = actionService.wait(owner, id, WAIT);
   expect(await waits[0]).toMatchObject({ status: "pending" });
   await turn();
   expect([isPending(mine), waits.filter(isPending).length]).toEqual([true, WAITERS_PER_ACCOUNT_MAX - 1]);
   // Who has the most gets no further one for it.
-  expect(await desk.wait(flood, id, WAIT)).toMatchObject({ status: "pending" });
+  expect(await actionService.wait(flood, id, WAIT)).toMatchObject({ status: "pending" });
   expect(isPending(mine)).toBe(true);
   expect(clock.timers).toBe(WAITERS_PER_ACCOUNT_MAX);
   clock.advance(30_000);
@@ -187,23 +189,23 @@ test("one key's thousand waits leave room for another key: the oldest of them an
 
 test("beyond its account's bound a wait answers at once; others wait on, and the place comes free again", async () => {
   await using engine = await openEngine({ starts: false });
-  const { desk, owner, clock } = engine;
+  const { actionService, owner, clock } = engine;
   const { id } = await engine.create({});
-  const waits = Array.from({ length: WAITERS_PER_ACCOUNT_MAX }, () => desk.wait(owner, id, WAIT));
-  expect(await desk.wait(owner, id, WAIT)).toMatchObject({ status: "pending" });
+  const waits = Array.from({ length: WAITERS_PER_ACCOUNT_MAX }, () => actionService.wait(owner, id, WAIT));
+  expect(await actionService.wait(owner, id, WAIT)).toMatchObject({ status: "pending" });
   expect(waits.every(isPending)).toBe(true);
   expect(clock.timers).toBe(WAITERS_PER_ACCOUNT_MAX);
 
   const other = await anotherOwner(engine);
-  const theirs = await desk.create(other, { ...(await desk.get(owner, id)) });
-  const theirWait = desk.wait(other, theirs.action.id, WAIT);
+  const theirs = await actionService.create(other, { ...(await actionService.get(owner, id)) });
+  const theirWait = actionService.wait(other, theirs.action.id, WAIT);
   await turn();
   expect(isPending(theirWait)).toBe(true);
 
   clock.advance(30_000);
   await Promise.all([...waits, theirWait]);
   expect(clock.timers).toBe(0);
-  const again = desk.wait(owner, id, WAIT);
+  const again = actionService.wait(owner, id, WAIT);
   await turn();
   expect(isPending(again)).toBe(true);
   clock.advance(30_000);

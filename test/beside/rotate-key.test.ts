@@ -12,8 +12,8 @@ import { systemIds } from "../../src/ids.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { keyIdOf, readKey } from "../../src/secrets/master.ts";
 import { leftNextKey, makeNextKey } from "../../src/secrets/next-key-file.ts";
-import { bytesOfHouse, fillHouse, rotateHouse, seeHouse } from "../key-house.ts";
-import { openVault } from "../../src/vault.ts";
+import { bytesOfDatabase, fillDatabase, rotateKeyOf, readThroughKey } from "../key-house.ts";
+import { openEncryptedStore } from "../../src/vault.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 
 const newKeyText = () => randomBytes(32).toString("base64");
@@ -27,12 +27,12 @@ const refusalOf = (work: Promise<unknown>) =>
 describe("a new master key", () => {
   test("seals everything, and what was read, signed and sent with a link stays what it is", async () => {
     await using folder = await temporaryFolder();
-    const before = await fillHouse(folder.path, 2 * RESEAL_ROWS_MAX + 7);
+    const before = await fillDatabase(folder.path, 2 * RESEAL_ROWS_MAX + 7);
     const keyFile = join(folder.path, "outgate.db.key");
     const oldId = keyIdOf(keyIn(keyFile));
-    expect(bytesOfHouse(folder.path)).toContain(`${oldId}.`);
+    expect(bytesOfDatabase(folder.path)).toContain(`${oldId}.`);
 
-    const rotated = await rotateHouse(folder.path);
+    const rotated = await rotateKeyOf(folder.path);
     expect(rotated).toEqual({
       // The headers, two seeds of signing secrets, one root secret.
       count: 2 * RESEAL_ROWS_MAX + 7 + 2 + 1,
@@ -43,7 +43,7 @@ describe("a new master key", () => {
     });
     expect(rotated.newKeyId).not.toBe(oldId);
     expect(keyIdOf(keyIn(`${keyFile}.${oldId}`))).toBe(oldId);
-    expect(await seeHouse(folder.path)).toEqual(before);
+    expect(await readThroughKey(folder.path)).toEqual(before);
     const modes = readdirSync(folder.path).map((name) => statSync(join(folder.path, name)).mode & 0o777);
     expect(new Set(modes)).toEqual(new Set([0o600]));
   });
@@ -52,73 +52,79 @@ describe("a new master key", () => {
     await using folder = await temporaryFolder();
     const config = readConfig({ DATABASE_URL: `file:${folder.path}/outgate.db` });
     const start = async () => {
-      const { store, secrets } = await openVault(config, { clock: systemClock, ids: systemIds, onFatal: () => {} });
+      const { store, secrets } = await openEncryptedStore(config, {
+        clock: systemClock,
+        ids: systemIds,
+        onFatal: () => {},
+      });
       const keys = await bootstrap({ ...store, secrets, ids: systemIds, clock: systemClock, givenOwnerKey: null });
       await store.close();
       return keys;
     };
     const made = await start();
-    await rotateHouse(folder.path);
+    await rotateKeyOf(folder.path);
     expect(made?.ownerKey).toStartWith("og_");
     expect(await start()).toEqual(made);
   });
 
   test("leaves nothing in the files that the old one opens", async () => {
     await using folder = await temporaryFolder();
-    await fillHouse(folder.path, 300);
+    await fillDatabase(folder.path, 300);
     const oldId = keyIdOf(keyIn(join(folder.path, "outgate.db.key")));
-    await rotateHouse(folder.path);
-    expect(bytesOfHouse(folder.path).split(`${oldId}.`)).toHaveLength(1);
+    await rotateKeyOf(folder.path);
+    expect(bytesOfDatabase(folder.path).split(`${oldId}.`)).toHaveLength(1);
   });
 
   test("can be followed by another one, and another", async () => {
     await using folder = await temporaryFolder();
-    const before = await fillHouse(folder.path, 3);
-    for (let n = 0; n < 3; n += 1) await rotateHouse(folder.path);
-    expect(await seeHouse(folder.path)).toEqual(before);
+    const before = await fillDatabase(folder.path, 3);
+    for (let n = 0; n < 3; n += 1) await rotateKeyOf(folder.path);
+    expect(await readThroughKey(folder.path)).toEqual(before);
     expect(readdirSync(folder.path).filter((name) => /\.key\.[0-9a-f]{8}$/.test(name))).toHaveLength(3);
   });
 
   test("makes links that were sent worthless where that is asked for, and nothing else", async () => {
     await using folder = await temporaryFolder();
-    const before = await fillHouse(folder.path, 3);
-    await rotateHouse(folder.path, { newLinks: true });
-    const after = await seeHouse(folder.path);
+    const before = await fillDatabase(folder.path, 3);
+    await rotateKeyOf(folder.path, { newLinks: true });
+    const after = await readThroughKey(folder.path);
     expect({ ...after, links: before.links, receipts: before.receipts }).toEqual(before);
     const same = [...after.links, ...after.receipts].filter((link) =>
       [...before.links, ...before.receipts].includes(link),
     );
     expect(same).toEqual([]);
     // A change after that keeps the new ones again.
-    await rotateHouse(folder.path);
-    expect(await seeHouse(folder.path)).toEqual(after);
+    await rotateKeyOf(folder.path);
+    expect(await readThroughKey(folder.path)).toEqual(after);
   });
 
   test("is taken from the settings where the old one is", async () => {
     await using folder = await temporaryFolder();
     const [old, next] = [newKeyText(), newKeyText()];
-    const before = await fillHouse(folder.path, 3, { SECRET_KEY: old });
-    const rotated = await rotateHouse(folder.path, { newKey: readKey(next) }, { SECRET_KEY: old });
+    const before = await fillDatabase(folder.path, 3, { SECRET_KEY: old });
+    const rotated = await rotateKeyOf(folder.path, { newKey: readKey(next) }, { SECRET_KEY: old });
     expect(rotated).toMatchObject({ count: 6, keptFile: null, newKeyId: keyIdOf(readKey(next) ?? new Uint8Array()) });
-    expect(await seeHouse(folder.path, { SECRET_KEY: next })).toEqual(before);
-    expect(await refusalOf(seeHouse(folder.path, { SECRET_KEY: old }))).toContain("The master key is not the one");
+    expect(await readThroughKey(folder.path, { SECRET_KEY: next })).toEqual(before);
+    expect(await refusalOf(readThroughKey(folder.path, { SECRET_KEY: old }))).toContain(
+      "The master key is not the one",
+    );
     // Run again by mistake, it says that it is done and changes nothing.
-    expect(await rotateHouse(folder.path, { newKey: readKey(next) }, { SECRET_KEY: old })).toMatchObject({ count: 0 });
-    expect(await seeHouse(folder.path, { SECRET_KEY: next })).toEqual(before);
+    expect(await rotateKeyOf(folder.path, { newKey: readKey(next) }, { SECRET_KEY: old })).toMatchObject({ count: 0 });
+    expect(await readThroughKey(folder.path, { SECRET_KEY: next })).toEqual(before);
   });
 
   test("moves from the file into the settings", async () => {
     await using folder = await temporaryFolder();
-    const before = await fillHouse(folder.path, 3);
+    const before = await fillDatabase(folder.path, 3);
     const next = newKeyText();
-    expect(await rotateHouse(folder.path, { newKey: readKey(next) })).toMatchObject({ keptFile: null });
-    expect(await seeHouse(folder.path, { SECRET_KEY: next })).toEqual(before);
-    expect(await refusalOf(seeHouse(folder.path))).toContain("Set SECRET_KEY to that key");
+    expect(await rotateKeyOf(folder.path, { newKey: readKey(next) })).toMatchObject({ keptFile: null });
+    expect(await readThroughKey(folder.path, { SECRET_KEY: next })).toEqual(before);
+    expect(await refusalOf(readThroughKey(folder.path))).toContain("Set SECRET_KEY to that key");
   });
 
   test("leaves a text that somebody altered as it is, and names it", async () => {
     await using folder = await temporaryFolder();
-    await fillHouse(folder.path, 5);
+    await fillDatabase(folder.path, 5);
     const path = join(folder.path, "outgate.db");
     const store = await openStoreAt(path);
     const first = (await store.sealed.find("none", null, 99)).find(({ place }) => place.table === "actions");
@@ -126,7 +132,7 @@ describe("a new master key", () => {
     const altered = `${first.sealed.slice(0, -8)}AAAAAAA=`;
     await store.sealed.replace([{ ...first, by: altered }]);
     await store.close();
-    expect(await rotateHouse(folder.path)).toMatchObject({ count: 5 + 2, unopened: 1, named: [first.place] });
+    expect(await rotateKeyOf(folder.path)).toMatchObject({ count: 5 + 2, unopened: 1, named: [first.place] });
     const again = await openStoreAt(path);
     expect((await again.sealed.find("none", null, 99)).map(({ sealed }) => sealed)).toContain(altered);
     await again.close();
@@ -136,32 +142,32 @@ describe("a new master key", () => {
 describe("the change of the master key is refused", () => {
   test("while a service has the database", async () => {
     await using folder = await temporaryFolder();
-    const before = await fillHouse(folder.path, 2);
+    const before = await fillDatabase(folder.path, 2);
     const store = await openStoreAt(join(folder.path, "outgate.db"));
-    expect(await rotateHouse(folder.path).catch((error: unknown) => error)).toBeInstanceOf(DatabaseInUse);
+    expect(await rotateKeyOf(folder.path).catch((error: unknown) => error)).toBeInstanceOf(DatabaseInUse);
     await store.close();
     expect(readdirSync(folder.path).some((name) => name.endsWith(".next"))).toBe(false);
-    expect(await seeHouse(folder.path)).toEqual(before);
+    expect(await readThroughKey(folder.path)).toEqual(before);
   });
 
   test("where there is no database, and none is made", async () => {
     await using folder = await temporaryFolder();
-    expect(await refusalOf(rotateHouse(folder.path))).toBe(`There is no database ${folder.path}/outgate.db.`);
+    expect(await refusalOf(rotateKeyOf(folder.path))).toBe(`There is no database ${folder.path}/outgate.db.`);
     expect(readdirSync(folder.path)).toEqual([]);
   });
 
   test("with the key that is in use, with a wrong one, and without a new one to a setting", async () => {
     await using folder = await temporaryFolder();
     const old = newKeyText();
-    const before = await fillHouse(folder.path, 2, { SECRET_KEY: old });
+    const before = await fillDatabase(folder.path, 2, { SECRET_KEY: old });
     const rotate = (newKey: string | null, secretKey: string) =>
       refusalOf(
-        rotateHouse(folder.path, { newKey: newKey === null ? null : readKey(newKey) }, { SECRET_KEY: secretKey }),
+        rotateKeyOf(folder.path, { newKey: newKey === null ? null : readKey(newKey) }, { SECRET_KEY: secretKey }),
       );
     expect(await rotate(old, old)).toContain("The new key is the one that is in use");
     expect(await rotate(newKeyText(), newKeyText())).toContain("The master key is not the one");
     expect(await rotate(null, old)).toContain("give the one to follow it as NEW_SECRET_KEY");
-    expect(await seeHouse(folder.path, { SECRET_KEY: old })).toEqual(before);
+    expect(await readThroughKey(folder.path, { SECRET_KEY: old })).toEqual(before);
   });
 });
 
@@ -209,66 +215,66 @@ describe("a change of the master key that is stopped", () => {
 
   test("after any of its writes keeps the service away, and another run brings it to its end", async () => {
     await using folder = await temporaryFolder();
-    const before = await fillHouse(folder.path, 2 * RESEAL_ROWS_MAX);
+    const before = await fillDatabase(folder.path, 2 * RESEAL_ROWS_MAX);
     const ends: boolean[] = [];
     // Begun; three commits of texts; the end. Each time it is stopped a write further on, and goes on where it was.
     for (let writes = 0; ends.at(-1) !== true && writes < 9; writes += 1) {
       ends.push(await stopAt(folder.path, writes));
-      if (writes === 0) expect(await seeHouse(folder.path)).toEqual(before);
-      else if (ends.at(-1) === false) expect(await refusalOf(seeHouse(folder.path))).toContain("was interrupted");
+      if (writes === 0) expect(await readThroughKey(folder.path)).toEqual(before);
+      else if (ends.at(-1) === false) expect(await refusalOf(readThroughKey(folder.path))).toContain("was interrupted");
     }
     expect(ends.length).toBeGreaterThan(3);
     // All of it is done but for the key file.
-    expect(await refusalOf(seeHouse(folder.path))).toContain("The master key is not the one");
-    expect(await rotateHouse(folder.path)).toMatchObject({ count: 0, unopened: 0 });
-    expect(await seeHouse(folder.path)).toEqual(before);
+    expect(await refusalOf(readThroughKey(folder.path))).toContain("The master key is not the one");
+    expect(await rotateKeyOf(folder.path)).toMatchObject({ count: 0, unopened: 0 });
+    expect(await readThroughKey(folder.path)).toEqual(before);
   });
 
   test.each([1, 2, 3, 4])("after write %i is brought to its end by one more run", async (writes) => {
     await using folder = await temporaryFolder();
-    const before = await fillHouse(folder.path, 2 * RESEAL_ROWS_MAX);
+    const before = await fillDatabase(folder.path, 2 * RESEAL_ROWS_MAX);
     expect(await stopAt(folder.path, writes)).toBe(false);
-    await rotateHouse(folder.path);
-    expect(await seeHouse(folder.path)).toEqual(before);
+    await rotateKeyOf(folder.path);
+    expect(await readThroughKey(folder.path)).toEqual(before);
     expect(existsSync(join(folder.path, "outgate.db.key.next"))).toBe(false);
   });
 
   test("between its two names for the old key file is brought to its end by another run", async () => {
     await using folder = await temporaryFolder();
-    const before = await fillHouse(folder.path, 3);
+    const before = await fillDatabase(folder.path, 3);
     expect(await stopAt(folder.path, 99)).toBe(true);
     const keyFile = join(folder.path, "outgate.db.key");
     const kept = `${keyFile}.${keyIdOf(keyIn(keyFile))}`;
     linkSync(keyFile, kept);
-    expect(await rotateHouse(folder.path)).toMatchObject({ count: 0, keptFile: kept });
-    expect(await seeHouse(folder.path)).toEqual(before);
+    expect(await rotateKeyOf(folder.path)).toMatchObject({ count: 0, keptFile: kept });
+    expect(await readThroughKey(folder.path)).toEqual(before);
   });
 
   test("goes on with its own next key and no other", async () => {
     await using folder = await temporaryFolder();
-    const before = await fillHouse(folder.path, 2 * RESEAL_ROWS_MAX);
+    const before = await fillDatabase(folder.path, 2 * RESEAL_ROWS_MAX);
     await stopAt(folder.path, 2);
     const nextFile = join(folder.path, "outgate.db.key.next");
     const aside = join(folder.path, "aside");
     renameSync(nextFile, aside);
-    expect(await refusalOf(rotateHouse(folder.path))).toContain("A change to another key was interrupted");
-    expect(await refusalOf(rotateHouse(folder.path, { newKey: readKey(newKeyText()) }))).toContain("was interrupted");
+    expect(await refusalOf(rotateKeyOf(folder.path))).toContain("A change to another key was interrupted");
+    expect(await refusalOf(rotateKeyOf(folder.path, { newKey: readKey(newKeyText()) }))).toContain("was interrupted");
     writeFileSync(nextFile, newKeyText());
-    expect(await refusalOf(rotateHouse(folder.path))).toContain("A change to another key was interrupted");
+    expect(await refusalOf(rotateKeyOf(folder.path))).toContain("A change to another key was interrupted");
     writeFileSync(nextFile, "broken");
-    expect(await refusalOf(rotateHouse(folder.path))).toContain(`The key file ${nextFile} is broken`);
+    expect(await refusalOf(rotateKeyOf(folder.path))).toContain(`The key file ${nextFile} is broken`);
     rmSync(nextFile);
     renameSync(aside, nextFile);
-    await rotateHouse(folder.path);
-    expect(await seeHouse(folder.path)).toEqual(before);
+    await rotateKeyOf(folder.path);
+    expect(await readThroughKey(folder.path)).toEqual(before);
   });
 
   test("before anything was sealed leaves a next key that the next run takes", async () => {
     await using folder = await temporaryFolder();
-    const before = await fillHouse(folder.path, 3);
+    const before = await fillDatabase(folder.path, 3);
     const next = makeNextKey(join(folder.path, "outgate.db.key"), random);
-    expect(await seeHouse(folder.path)).toEqual(before);
-    expect(await rotateHouse(folder.path)).toMatchObject({ newKeyId: keyIdOf(next) });
-    expect(await seeHouse(folder.path)).toEqual(before);
+    expect(await readThroughKey(folder.path)).toEqual(before);
+    expect(await rotateKeyOf(folder.path)).toMatchObject({ newKeyId: keyIdOf(next) });
+    expect(await readThroughKey(folder.path)).toEqual(before);
   });
 });

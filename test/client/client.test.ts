@@ -2,24 +2,24 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { API } from "../../src/contract/operations.ts";
 import { createClient, type OutgateClient } from "../../src/client/client.ts";
 import { OutgateError } from "../../src/client/error.ts";
-import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { openRealServer, type RealServer } from "../http/real-house.ts";
 import { KEYS } from "../http/stub-house.ts";
 import { Target } from "../support/target.ts";
 
-let door: RealDoor;
+let app: RealServer;
 let target: Target;
 let owner: OutgateClient;
 beforeAll(async () => {
-  door = await openRealDoor();
+  app = await openRealServer();
   target = new Target(() => Response.json({ ok: true }));
   owner = client(KEYS.owner);
 });
 afterAll(async () => {
-  await door[Symbol.asyncDispose]();
+  await app[Symbol.asyncDispose]();
   await target[Symbol.asyncDispose]();
 });
 
-const client = (apiKey: string | null) => createClient({ url: `${door.url}/`, apiKey });
+const client = (apiKey: string | null) => createClient({ url: `${app.url}/`, apiKey });
 
 /** What a call was refused with; anything but an `OutgateError` fails the test. */
 async function refusalOf(call: Promise<unknown>): Promise<OutgateError> {
@@ -117,11 +117,11 @@ describe("the client", () => {
 
   test("ends a call when its caller wants no more of it, with the caller's own reason", async () => {
     const { id } = await owner.createAction({ url: target.url, approve: true });
-    const leave = new AbortController();
-    const waiting = owner.getAction(id, { waitSeconds: 60, signal: leave.signal }).catch((error: unknown) => error);
+    const release = new AbortController();
+    const waiting = owner.getAction(id, { waitSeconds: 60, signal: release.signal }).catch((error: unknown) => error);
     await Bun.sleep(20);
     const reason = new Error("no time");
-    leave.abort(reason);
+    release.abort(reason);
     expect(await waiting).toBe(reason);
   });
 
@@ -131,7 +131,7 @@ describe("the client", () => {
       texts.push(text);
       return JSON.parse(text);
     };
-    await createClient({ url: door.url, apiKey: KEYS.owner, parse }).getAccount();
+    await createClient({ url: app.url, apiKey: KEYS.owner, parse }).getAccount();
     expect(texts).toHaveLength(1);
   });
 });

@@ -130,12 +130,12 @@ describe("what went wrong is said in words of our own", () => {
 
 test("a pause before another try ends with the caller's signal", async () => {
   await using outgate = stand(problem(429, "rate_limited"));
-  const leave = new AbortController();
-  const call = failure(outgate.client.listActions({}, { signal: leave.signal }));
+  const release = new AbortController();
+  const call = failure(outgate.client.listActions({}, { signal: release.signal }));
   await until(() => outgate.seen.length === 1);
   // The answer is there, and the second behind it has begun.
   await Bun.sleep(100);
-  leave.abort("enough");
+  release.abort("enough");
   expect(await call).toBe("enough");
   expect(outgate.seen).toHaveLength(1);
 });

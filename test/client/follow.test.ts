@@ -3,18 +3,18 @@ import { connect, createServer, type Socket } from "node:net";
 import { createClient } from "../../src/client/client.ts";
 import type { OutgateEvent } from "../../src/client/follow.ts";
 import { messagesOf } from "../../src/client/messages.ts";
-import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { openRealServer, type RealServer } from "../http/real-house.ts";
 import { KEYS } from "../http/stub-house.ts";
 import { until } from "../support/until.ts";
 
-let door: RealDoor;
+let app: RealServer;
 // One each: a reader of the test before leaves a moment later than the test does.
 beforeEach(async () => {
-  door = await openRealDoor({ starts: false });
+  app = await openRealServer({ starts: false });
 });
-afterEach(() => door[Symbol.asyncDispose]());
+afterEach(() => app[Symbol.asyncDispose]());
 
-const held = async () => (await door.engine.create({ approve: true })).id;
+const held = async () => (await app.engine.create({ approve: true })).id;
 
 /** Stands before the service, and cuts its connections when it is told to; a client comes back to it sooner. */
 async function proxy() {
@@ -22,7 +22,7 @@ async function proxy() {
   const refusals: string[] = [];
   const open = new Set<Socket>();
   const server = createServer((client) => {
-    const service = connect(door.port, "127.0.0.1");
+    const service = connect(app.port, "127.0.0.1");
     for (const socket of [client, service]) {
       open.add(socket);
       socket.on("error", () => {}).on("close", () => open.delete(socket));
@@ -70,17 +70,17 @@ async function take(events: AsyncGenerator<OutgateEvent>, count: number): Promis
 
 describe("streamEvents", () => {
   test("tells of what happens, and goes on behind an event that was seen", async () => {
-    const client = createClient({ url: door.url, apiKey: KEYS.owner });
-    const leave = new AbortController();
-    const before = Buffer.from(String(await door.engine.store.actions.position())).toString("base64url");
+    const client = createClient({ url: app.url, apiKey: KEYS.owner });
+    const release = new AbortController();
+    const before = Buffer.from(String(await app.engine.store.actions.position())).toString("base64url");
     const ids = [await held(), await held(), await held()];
-    const events = client.streamEvents({ after: before, signal: leave.signal });
+    const events = client.streamEvents({ after: before, signal: release.signal });
     const told = await take(events, 3);
     expect(told.map(({ action, type }) => `${action.id} ${action.status} ${type}`)).toEqual(
       ids.map((id) => `${id} awaiting_approval action.awaiting_approval`),
     );
     expect(told[0]?.timestamp).toBe(told[0]?.action.created_at ?? "");
-    leave.abort();
+    release.abort();
     expect((await events.next()).done).toBe(true);
 
     const again = client.streamEvents({ after: told[0]?.id });
@@ -91,11 +91,11 @@ describe("streamEvents", () => {
   test("comes back after a break, from where it was, and misses and repeats nothing", async () => {
     using between = await proxy();
     const breaks: unknown[] = [];
-    const leave = new AbortController();
+    const release = new AbortController();
     const client = createClient({ url: between.url, apiKey: KEYS.owner });
-    const events = client.streamEvents({ signal: leave.signal, onBreak: (error) => breaks.push(error) });
+    const events = client.streamEvents({ signal: release.signal, onBreak: (error) => breaks.push(error) });
     const first = take(events, 1);
-    await until(() => door.engine.clock.timers > 0);
+    await until(() => app.engine.clock.timers > 0);
     const ids = [await held()];
     const seen = [...(await first)];
     const next = take(events, 3);
@@ -107,27 +107,27 @@ describe("streamEvents", () => {
     expect(between.seen.length).toBeGreaterThanOrEqual(3);
     expect(new Set(between.seen.slice(1))).toEqual(new Set([seen[0]?.id ?? null]));
     expect(breaks.length).toBeGreaterThan(0);
-    leave.abort();
+    release.abort();
     await events.return(undefined);
   });
 
   test("throws what the service refuses for good, and a service that is not there at all", async () => {
-    const wrong = createClient({ url: door.url, apiKey: "og_unknown_0123456789abcdefghij" }).streamEvents();
+    const wrong = createClient({ url: app.url, apiKey: "og_unknown_0123456789abcdefghij" }).streamEvents();
     expect(await wrong.next().catch((error: unknown) => error)).toMatchObject({ code: "unauthorized" });
-    const old = createClient({ url: door.url, apiKey: KEYS.owner }).streamEvents({ after: "garbage" });
+    const old = createClient({ url: app.url, apiKey: KEYS.owner }).streamEvents({ after: "garbage" });
     expect(await old.next().catch((error: unknown) => error)).toMatchObject({ code: "invalid_query" });
     const nobody = createClient({ url: "http://127.0.0.1:9", apiKey: null }).streamEvents();
     expect(await nobody.next().catch((error: unknown) => error)).toMatchObject({ code: "unreachable" });
   });
 
   test("leaves the service when its reader does", async () => {
-    const events = createClient({ url: door.url, apiKey: KEYS.owner }).streamEvents();
+    const events = createClient({ url: app.url, apiKey: KEYS.owner }).streamEvents();
     const first = events.next();
-    await until(() => door.engine.clock.timers > 0);
+    await until(() => app.engine.clock.timers > 0);
     await held();
     await first;
     await events.return(undefined);
-    await until(() => door.engine.clock.timers === 0);
+    await until(() => app.engine.clock.timers === 0);
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { compile, withoutNulls } from "../../src/contract/check.ts";
 import { checkDecision, checkRetry } from "../../src/contract/decision.ts";
-import { email, host, key } from "../../src/contract/kinds.ts";
+import { emailSchema, hostSchema, key } from "../../src/contract/kinds.ts";
 import { checkOrigin } from "../../src/contract/signing-secret.ts";
 import { refusalOf } from "./create-rig.ts";
 
@@ -31,7 +31,7 @@ describe("a check", () => {
   });
 
   test("speaks of a text in words, not in the validator's own: no expression, no `a email`", () => {
-    const text = compile(Type.Object({ email: email(""), host: host(""), key: key("") }));
+    const text = compile(Type.Object({ email: emailSchema(""), host: hostSchema(""), key: key("") }));
     expect(text.issues({ email: "x", host: "a/b", key: "" })).toEqual([
       { field: "email", message: "Must be an email address." },
       { field: "host", message: "Must be a host name, with or without a port." },
@@ -68,7 +68,7 @@ test("known members that are null are dropped, no others, and no name becomes a 
 });
 
 describe("an e-mail address", () => {
-  const address = compile(email("Somebody."));
+  const address = compile(emailSchema("Somebody."));
 
   test.each(["a@b", "ann.o'neil+tag@mail.example.com", `${"a".repeat(242)}@example.com`])("may be %s", (text) => {
     expect(address.issues(text)).toEqual([]);

@@ -15,7 +15,7 @@ export function rigCreate({ allowedPrivateTargets = [], loopbackAllowed = false 
   const policy = parsePolicy({ allowedPrivateTargets, loopbackAllowed, ownOrigins: ["http://127.0.0.1:3000"] });
   if ("problems" in policy) throw new Error(policy.problems.join("\n"));
   const targets = createTargets(policy);
-  const check = createCheckCreate({ judge: (url) => targets.judge(url) });
+  const check = createCheckCreate({ checkTarget: (url) => targets.checkTarget(url) });
   return (text: string, rest: Partial<Pick<CreateInput, "idempotencyKey" | "hold">> = {}): CheckedCreate => {
     const scan = scanJson(new TextEncoder().encode(text));
     if (scan !== "plain" && scan !== "exact") throw new Error(scan);

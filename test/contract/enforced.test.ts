@@ -37,9 +37,9 @@ describe("what is enforced in sentences of its own stands in the schema too:", (
     [" http://a.example/", false],
     ["", false],
   ])("url %p: %p", (url, isFine) => {
-    const judged = !("refused" in targets.judge(url));
+    const checked = !("refused" in targets.checkTarget(url));
     const [ofUrl, ofCallback] = [ajv.validate(create["url"] ?? {}, url), ajv.validate(create["callback"] ?? {}, url)];
-    expect({ judged, ofUrl, ofCallback }).toEqual({ judged: isFine, ofUrl: isFine, ofCallback: isFine });
+    expect({ checked, ofUrl, ofCallback }).toEqual({ checked: isFine, ofUrl: isFine, ofCallback: isFine });
   });
 
   const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`X-${index}`, "1"]));

@@ -4,7 +4,7 @@ import { hiddenValues, maskedAction, maskedEntry } from "../../src/contract/mask
 import { timelineJson } from "../../src/contract/timeline.ts";
 import { actionJson } from "../../src/contract/view.ts";
 import type { Result } from "../../src/domain/action.ts";
-import type { Happening } from "../../src/domain/timeline.ts";
+import type { TimelineEvent } from "../../src/domain/timeline.ts";
 import { anAction, NOON } from "../support/factory.ts";
 
 const RECEIPT = "/r/0123456789abcdef";
@@ -84,7 +84,7 @@ test("a callback holds what an agent key sees, but for the values of headers, al
 });
 
 describe("a masked row of a timeline", () => {
-  const ATTEMPT: Happening = {
+  const ATTEMPT: TimelineEvent = {
     type: "attempt",
     attempt: 1,
     outcome: "answered",
@@ -95,7 +95,7 @@ describe("a masked row of a timeline", () => {
     location: "/login?session=canary&page=2",
   };
 
-  test.each<[Happening, object]>([
+  test.each<[TimelineEvent, object]>([
     [ATTEMPT, { location: "/login?session=••••(session,6-chars)&page=2" }],
     [{ ...ATTEMPT, location: null }, {}],
     [
@@ -107,8 +107,8 @@ describe("a masked row of a timeline", () => {
     [{ type: "created", actor: "key:boss" }, {}],
     [{ type: "held" }, {}],
     [{ ...NOTIFIED, type: "callback" }, {}],
-  ])("%j differs only by its secrets", (happening, masked) => {
-    const entry = { seq: 7, at: NOON, run: 1, status: "failed", happening } as const;
+  ])("%j differs only by its secrets", (event, masked) => {
+    const entry = { seq: 7, at: NOON, run: 1, status: "failed", event } as const;
     const [whole] = JSON.parse(timelineJson([entry])).data;
     expect(JSON.parse(timelineJson([maskedEntry(entry, "public")])).data).toEqual([{ ...whole, ...masked }]);
   });

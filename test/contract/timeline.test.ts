@@ -2,12 +2,12 @@ import { expect, test } from "bun:test";
 import { compile } from "../../src/contract/check.ts";
 import { Timeline, timelineJson } from "../../src/contract/timeline.ts";
 import type { ActionStatus } from "../../src/domain/action.ts";
-import type { Happening } from "../../src/domain/timeline.ts";
+import type { TimelineEvent } from "../../src/domain/timeline.ts";
 import { NOON } from "../support/factory.ts";
 
 const timeline = compile(Timeline);
 
-const ATTEMPT: Happening = {
+const ATTEMPT: TimelineEvent = {
   type: "attempt",
   attempt: 2,
   outcome: "answered",
@@ -18,7 +18,7 @@ const ATTEMPT: Happening = {
   location: "/elsewhere",
 };
 
-test.each<[Happening, ActionStatus]>([
+test.each<[TimelineEvent, ActionStatus]>([
   [{ type: "created", actor: "key:ann" }, "awaiting_approval"],
   [{ type: "held" }, "awaiting_approval"],
   [{ type: "approved", actor: "key:boss", reason: "fine" }, "pending"],
@@ -37,8 +37,8 @@ test.each<[Happening, ActionStatus]>([
     { type: "callback", event: "action.completed", delivered: true, attempts: 1, error: null, next_retry_at: null },
     "completed",
   ],
-])("a timeline shows %o with its place, time and run", (happening, status) => {
-  const shown: unknown = JSON.parse(timelineJson([{ seq: 7, at: NOON, run: 2, status, happening }]));
-  expect(shown).toEqual({ data: [{ seq: 7, at: "2026-03-04T12:00:00.000Z", run: 2, status, ...happening }] });
+])("a timeline shows %o with its place, time and run", (event, status) => {
+  const shown: unknown = JSON.parse(timelineJson([{ seq: 7, at: NOON, run: 2, status, event }]));
+  expect(shown).toEqual({ data: [{ seq: 7, at: "2026-03-04T12:00:00.000Z", run: 2, status, ...event }] });
   expect(timeline.issues(shown)).toEqual([]);
 });

@@ -417,12 +417,12 @@ describe("a callback", () => {
 describe("the receipt's address", () => {
   test("is a path with an unguessable token, the same from creation to the end, and the only link", async () => {
     await using engine = await openEngine({ sender: answering(answered(200)) });
-    const { desk, owner, receiptUrl, secrets } = engine;
+    const { actionService, owner, receiptUrl, secrets } = engine;
     const request = requestFor({ approve: true, notifyEmail: "boss@example.com", callback: "http://127.0.0.1:9/done" });
-    const { action } = await desk.create(owner, request);
+    const { action } = await actionService.create(owner, request);
     const seen = [
       action,
-      await desk.approve(owner, action.id, null),
+      await actionService.approve(owner, action.id, null),
       await engine.saw(action.id, { status: "completed" }),
     ];
     for (const now of seen) {

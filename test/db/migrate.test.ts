@@ -85,14 +85,14 @@ describe("migrations", () => {
         args: [`act_${n}`],
       },
     ]);
-    const owed = ["pending", "active", "delivered", "given_up", "dropped"].map((status, n) => ({
+    const notifications = ["pending", "active", "delivered", "given_up", "dropped"].map((status, n) => ({
       sql: `INSERT INTO outbox (id, action_id, account_id, run, revision, kind, event, target, host, payload, status, attempts,
           due_at, scheduled_at, lease_until, created_at)
         VALUES (?, 'act_3', 'acc_one', 1, ?, 'callback', 'action.completed', 'https://h.example/', 'h.example', '{}', ?, 1,
           ?, 7, ?, 7)`,
       args: [`row_${n}`, n, status, status === "pending" ? 9 : null, status === "active" ? 11 : null],
     }));
-    await old.batch([...statements, ...owed]);
+    await old.batch([...statements, ...notifications]);
     const columns = "id, status, attempts, revision, body, created_by, due_at, lease_until";
     const before = await rows(old, `SELECT ${columns} FROM actions ORDER BY id`);
     await old.close();
@@ -134,7 +134,7 @@ describe("migrations", () => {
     const action = (id: string, key: string, approve: number, callback: string | null) =>
       `('${id}', 'acc_one', 1, 'cancelled', 1, 0, 3, 'https://a.example/', 'a.example', 'a.example', 'GET', 'retry',
         7, 'key:k', 7, '${key}', ${approve}, ${callback === null ? "NULL" : `'${callback}'`})`;
-    const owed = (n: number, account: string, target: string, host: string) =>
+    const notifications = (n: number, account: string, target: string, host: string) =>
       `('row_${n}', 'act_1', '${account}', 1, ${n}, 'callback', 'action.completed', '${target}', '${host}', 'delivered', 1, 7, 7)`;
     await db.sql.batch(
       [
@@ -147,9 +147,9 @@ describe("migrations", () => {
         ].join()}`,
         `INSERT INTO outbox (id, action_id, account_id, run, revision, kind, event, target, host, status, attempts,
           scheduled_at, created_at) VALUES ${[
-            owed(1, "acc_one", "https://h.example/a", "h.example"),
-            owed(2, "acc_one", "HTTPS://H.example/b", "h.example"),
-            owed(3, "acc_two", "http://h.example:81/", "h.example:81"),
+            notifications(1, "acc_one", "https://h.example/a", "h.example"),
+            notifications(2, "acc_one", "HTTPS://H.example/b", "h.example"),
+            notifications(3, "acc_two", "http://h.example:81/", "h.example:81"),
           ].join()}`,
       ].map((sql) => ({ sql, args: [] })),
     );

@@ -63,7 +63,7 @@ const OPERATIONS: readonly (readonly [name: string, run: Operation, indexes: rea
   ["changes", on(changesSince), ["actions", "pauses_in_force", "timeline_once"]],
   ["position", on((actions) => actions.position()), []],
   ["history", on((actions) => actions.history(1_000, 500)), ["actions"]],
-  ["what sleeps", on((actions) => actions.asleep(ACCOUNT, NOON)), ["actions_pending"]],
+  ["what sleeps", on((actions) => actions.scheduledRetries(ACCOUNT, NOON)), ["actions_pending"]],
   ["known position", on((actions) => actions.knowsPosition(7)), []],
   ["lanes", on((actions) => actions.lanes(null, 3)), ["actions_pending"]],
   ["pending", on((actions) => actions.pending(LANE, 9)), ["actions_pending"]],

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { Recent } from "../../db/libsql/recent.ts";
+import { WrittenActions } from "../../db/libsql/recent.ts";
 import { anAction } from "../support/factory.ts";
 
 describe("what was written a moment ago", () => {
   test("is given out once, by id and revision", () => {
-    const recent = new Recent();
+    const recent = new WrittenActions();
     const action = anAction({ revision: 3 });
     recent.keep(action);
     expect(recent.take(action.id, 3)).toEqual(action);
@@ -13,14 +13,14 @@ describe("what was written a moment ago", () => {
   });
 
   test("is not given out as another revision", () => {
-    const recent = new Recent();
+    const recent = new WrittenActions();
     const action = anAction({ revision: 3 });
     recent.keep(action);
     expect(recent.take(action.id, 4)).toBeNull();
   });
 
   test("is the newest of an action", () => {
-    const recent = new Recent();
+    const recent = new WrittenActions();
     const action = anAction({ revision: 1 });
     recent.keep(action);
     recent.keep({ ...action, revision: 3, attempts: 1 });
@@ -28,14 +28,14 @@ describe("what was written a moment ago", () => {
   });
 
   test("is only what can be claimed", () => {
-    const recent = new Recent();
+    const recent = new WrittenActions();
     const held = anAction({ approve: true });
     recent.keep(held);
     expect(recent.take(held.id, held.revision)).toBeNull();
   });
 
   test("stays small: no large body, no last answer, and the oldest goes first", () => {
-    const recent = new Recent();
+    const recent = new WrittenActions();
     const large = anAction({ body: "x".repeat(16_385) });
     const result = { lastError: null, errorSource: null, responseCode: 503, responseBody: "x".repeat(100_000) };
     const answered = anAction({ result: { ...result, responseTruncated: false, durationMs: 1 } });

@@ -10,7 +10,7 @@ async function startOverAltered(column: string, value: string) {
   await using folder = await temporaryFolder();
   const first = await openEngine({ folder: folder.path, starts: false });
   const { id } = await first.create({ approve: true, body: '{"amount":5}', url: "http://127.0.0.1:9/pay" });
-  await first.desk.approve(first.owner, id, null);
+  await first.actionService.approve(first.owner, id, null);
   await first.abandon();
   const file = openFile(`${folder.path}/outgate.db`);
   const text = `UPDATE actions SET ${column} = ? WHERE id = ?`;
@@ -19,7 +19,7 @@ async function startOverAltered(column: string, value: string) {
   const sender = answering(answered(200));
   await using second = await openEngine({ folder: folder.path, sender });
   const end = await second.saw(id, column === "dedupe" ? { status: "completed" } : { status: "failed" });
-  return { end, sent: sender.sent, told: await second.happenings(id) };
+  return { end, sent: sender.sent, told: await second.events(id) };
 }
 
 test.each([
@@ -53,7 +53,7 @@ describe("headers that don't open, of an action among others", () => {
         headers: { "X-N": `value-${n}` },
         url: "http://127.0.0.1:9/",
       });
-      if (approve) await first.desk.approve(first.owner, id, null);
+      if (approve) await first.actionService.approve(first.owner, id, null);
       ids.push(id);
     }
     await first.abandon();

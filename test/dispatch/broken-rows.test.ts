@@ -51,23 +51,23 @@ async function isAnswerable(engine: Engine, id: string): Promise<void> {
   };
   const options = { now: engine.clock.now(), receiptUrl: null };
   for (let look = 0; look < 2; look += 1) {
-    const action = await engine.desk.get(engine.owner, id).catch(ours);
+    const action = await engine.actionService.get(engine.owner, id).catch(ours);
     if (action !== null) {
       JSON.parse(actionJson(action, options));
       JSON.parse(actionJson(maskedAction(action, "decider"), options));
     }
-    await engine.desk.timeline(engine.owner, id).catch(ours);
+    await engine.actionService.timeline(engine.owner, id).catch(ours);
     // Then once more, as it is after a no.
-    await engine.desk.cancel(engine.owner, id, null).catch(ours);
+    await engine.actionService.cancel(engine.owner, id, null).catch(ours);
   }
 }
 
 const { accountId: _, ...QUERY } = aQuery({ limit: 100 });
 
 /** Everything that reads many actions at a time. */
-async function readsAll({ store, desk, owner, clock }: Engine): Promise<void> {
+async function readsAll({ store, actionService, owner, clock }: Engine): Promise<void> {
   for (let before: string | null = null; ;) {
-    const page = await desk.list(owner, { ...QUERY, before });
+    const page = await actionService.list(owner, { ...QUERY, before });
     for (const action of page.actions) actionJson(action, { now: clock.now(), receiptUrl: null });
     if ((before = page.before) === null) break;
   }
@@ -78,7 +78,7 @@ async function readsAll({ store, desk, owner, clock }: Engine): Promise<void> {
     if (page.isLast) break;
   }
   await store.actions.held(owner.accountId, null, 100);
-  await store.actions.asleep(owner.accountId, clock.now());
+  await store.actions.scheduledRetries(owner.accountId, clock.now());
   await store.actions.history(Number.MAX_SAFE_INTEGER, 500);
   for (const { createdAt, dueAt } of await store.outbox.list(owner.accountId, null, 500)) {
     createdAt.toISOString();
@@ -232,7 +232,7 @@ describe("a row whose revision was set back, as by a part of a backup", () => {
     await isAnswerable(engine, id);
     await eventually(async () => {
       await seconds(engine, 1);
-      return FINAL.has((await engine.desk.get(engine.owner, id)).status) ? true : null;
+      return FINAL.has((await engine.actionService.get(engine.owner, id)).status) ? true : null;
     }, "its end");
     expect(sender.sent.filter((request) => actionOf(request) === id)).toHaveLength(1);
     expect(engine.lines.filter(({ event }) => event === "dispatch.failed")).toEqual([]);
@@ -246,13 +246,13 @@ describe("a row whose revision was set back, as by a part of a backup", () => {
     db.close();
     const failed = await eventually(async () => {
       await seconds(engine, 1);
-      const action = await engine.desk.get(engine.owner, id);
+      const action = await engine.actionService.get(engine.owner, id);
       return action.status === "failed" ? action : null;
     }, "its end");
     expect(failed.result?.lastError).toBe(
       "The request was altered after it was created or approved, so it was not sent.",
     );
-    expect((await engine.happenings(id)).map(({ type }) => type)).toEqual([
+    expect((await engine.events(id)).map(({ type }) => type)).toEqual([
       "created",
       "started",
       "attempt",
@@ -281,6 +281,6 @@ test("a known result is written although the row was altered meanwhile, and coun
   const done = await engine.saw(id, { status: "completed", attempts: 1 });
   expect(done.result).toMatchObject({ responseCode: 200, responseBody: '"done"' });
   await seconds(engine, 50);
-  expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "completed", attempts: 1 });
   await eventually(() => (sender.sent.length === 2 ? true : null), "the callback");
 });

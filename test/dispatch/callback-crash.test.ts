@@ -97,7 +97,10 @@ test.each(STOP_POINTS)(
       expect(new Set(sends.map(idOf)).size).toBe(1);
       expect(new Set(sends.map(({ body }) => body)).size).toBe(1);
       expect(new Set(told.map(({ attempts }) => attempts)).size).toBe(told.length);
-      expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "awaiting_approval", revision: 1 });
+      expect(await engine.actionService.get(engine.owner, id)).toMatchObject({
+        status: "awaiting_approval",
+        revision: 1,
+      });
     }
   },
   BUSY,
@@ -154,7 +157,7 @@ test("an answer that comes after somebody else took the callback over changes no
   const [frozen] = await store.outbox.callbacks.orphans(null, 1, null);
   if (frozen === undefined) throw new Error("Nothing is under way.");
   const error = "Somebody else knows better.";
-  const happening = {
+  const event = {
     type: "callback",
     event: "x",
     delivered: false,
@@ -162,10 +165,10 @@ test("an answer that comes after somebody else took the callback over changes no
     error,
     next_retry_at: null,
   } as const;
-  const change = { before: frozen, status: "given_up", attempts: 1, dueAt: null, lastError: error, happening } as const;
+  const change = { before: frozen, status: "given_up", attempts: 1, dueAt: null, lastError: error, event } as const;
   expect(await store.outbox.settle(change, clock.now())).toBe(true);
   open[0]?.(answered(200));
-  await eventually(() => engine.lines.find(({ event }) => event === "notification.fenced") ?? null, "the log line");
+  await eventually(() => engine.lines.find((line) => line.event === "notification.fenced") ?? null, "the log line");
   expect(await engine.told(id, "callback", 1)).toMatchObject([{ delivered: false, error }]);
 });
 
@@ -195,7 +198,7 @@ test("a stop interrupts what hangs, and the next start delivers it", async () =>
 test("a hundred races of yes and no: each action's callbacks tell of the one decision that won", async () => {
   const sender = answering(answered(200));
   await using engine = await openEngine({ sender });
-  const { desk, owner } = engine;
+  const { actionService, owner } = engine;
   const created = await Promise.all(Array.from({ length: 100 }, () => engine.create(HELD)));
   const refused = (error: unknown) => {
     if (error instanceof DomainError) return null;
@@ -203,14 +206,14 @@ test("a hundred races of yes and no: each action's callbacks tell of the one dec
   };
   await Promise.all(
     created.flatMap(({ id }, at) => {
-      const yes = () => desk.approve(owner, id, null).catch(refused);
-      const no = () => desk.cancel(owner, id, null).catch(refused);
+      const yes = () => actionService.approve(owner, id, null).catch(refused);
+      const no = () => actionService.cancel(owner, id, null).catch(refused);
       return at % 2 === 0 ? [yes(), no()] : [no(), yes()];
     }),
   );
   for (const { id } of created) {
     const told = await engine.told(id, "callback", 2);
-    const { status } = await desk.get(owner, id);
+    const { status } = await actionService.get(owner, id);
     expect(["completed", "cancelled"]).toContain(status);
     expect(told.map(({ event }) => event).toSorted()).toEqual(["action.awaiting_approval", `action.${status}`]);
   }

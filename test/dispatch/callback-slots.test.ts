@@ -49,8 +49,8 @@ describe("a receiver that takes everything and answers nothing", () => {
     const stranger = { ...engine.owner, accountId: "acc_stranger" };
     await engine.store.accounts.create(await strangersAccount(engine), []);
     const request = { ...(await engine.create({ approve: true })), approve: false, callback: "http://127.0.0.1:9100/" };
-    const { action } = await engine.desk.create(stranger, request);
-    await engine.desk.wait(stranger, action.id, { waitMs: 1_000 });
+    const { action } = await engine.actionService.create(stranger, request);
+    await engine.actionService.wait(stranger, action.id, { waitMs: 1_000 });
     await eventually(async () => {
       const [entry] = await engine.store.outbox.list("acc_stranger", null, 1);
       return entry?.status === "delivered" ? entry : null;

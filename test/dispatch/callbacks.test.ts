@@ -34,14 +34,14 @@ describe("an action with a callback", () => {
     await using hooks = new Target(200);
     await using target = new Target(200, 500);
     await using engine = await openEngine();
-    const { desk, owner } = engine;
+    const { actionService, owner } = engine;
     const callback = `${hooks.url}done?team=7`;
     const held = { url: target.url, callback, approve: true, retries: 1, headers: { "X-Plan": "secret plan" } };
     const [good, bad, no] = [await engine.create(held), await engine.create(held), await engine.create(held)];
-    await desk.approve(owner, good.id, null);
+    await actionService.approve(owner, good.id, null);
     await engine.saw(good.id, { status: "completed" });
-    await desk.approve(owner, bad.id, null);
-    await desk.cancel(owner, no.id, null);
+    await actionService.approve(owner, bad.id, null);
+    await actionService.cancel(owner, no.id, null);
     await hooks.saw(6);
 
     const { secret } = await engine.signingSecrets(
@@ -80,7 +80,7 @@ describe("an action with a callback", () => {
     await using target = new Target(200);
     await using engine = await openEngine();
     const { id } = await engine.create({ url: target.url, callback: reviewer.url, approve: true });
-    await engine.desk.approve(engine.owner, await reviewed.promise, "The reviewer agreed.");
+    await engine.actionService.approve(engine.owner, await reviewed.promise, "The reviewer agreed.");
     await engine.saw(id, { status: "completed" });
     expect(target.received).toHaveLength(1);
   });
@@ -123,7 +123,7 @@ test("a receiver that is down for ten minutes gets every callback later, under t
   const stamps = callbacks.map((request) => Number(headersOf(request).get("webhook-timestamp")));
   expect(stamps.map((stamp) => stamp - (stamps[0] ?? 0))).toEqual([0, 5, 35, 335, 2_135]);
   expect(new Set(callbacks.map((request) => headersOf(request).get("webhook-signature"))).size).toBe(5);
-  expect(await engine.desk.get(engine.owner, id)).toEqual(done);
+  expect(await engine.actionService.get(engine.owner, id)).toEqual(done);
 });
 
 test("a receiver that never answers is given up after six attempts, and the timeline says so", async () => {
@@ -145,7 +145,7 @@ test("a receiver that never answers is given up after six attempts, and the time
   engine.clock.advance(86_400_000);
   await engine.told(id, "callback", 6);
   expect(callbacks).toHaveLength(6);
-  expect(await engine.desk.get(engine.owner, id)).toEqual(done);
+  expect(await engine.actionService.get(engine.owner, id)).toEqual(done);
 });
 
 test("a receiver at an address that is not allowed is given up at once", async () => {
@@ -198,7 +198,7 @@ test("a retry begins a run with callbacks of its own; that of the old run still 
   await engine.saw(id, { status: "failed" });
   await engine.told(id, "callback", 1);
   state.toActions = answered(200);
-  await engine.desk.retry(engine.owner, id, null);
+  await engine.actionService.retry(engine.owner, id, null);
   await engine.saw(id, { status: "completed", run: 2 });
   await engine.told(id, "callback", 2);
   engine.clock.advance(5_000);

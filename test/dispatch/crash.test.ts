@@ -62,7 +62,7 @@ async function dieInFlight(retries: number, onUnknown: "retry" | "stop" = "retry
 test("an attempt that a crash interrupted is unknown, and sent again while attempts remain", async () => {
   const { id, after, sender } = await dieInFlight(3);
   await using engine = after;
-  const waiting = await engine.desk.get(engine.owner, id);
+  const waiting = await engine.actionService.get(engine.owner, id);
   expect(waiting).toMatchObject({ status: "pending", attempts: 1 });
   expect(waiting.result?.lastError).toBe("The attempt was interrupted; the target may have received it.");
   engine.clock.advance(2_000);
@@ -73,8 +73,8 @@ test("an attempt that a crash interrupted is unknown, and sent again while attem
 test("with retries: 1 a crash ends the action, and nothing is sent again", async () => {
   const { id, after, sender } = await dieInFlight(1);
   await using engine = after;
-  expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "failed", attempts: 1 });
-  const [, , attempt] = await engine.happenings(id);
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "failed", attempts: 1 });
+  const [, , attempt] = await engine.events(id);
   expect(attempt).toMatchObject({ type: "attempt", outcome: "unknown", duration_ms: null });
   engine.clock.advance(3_600_000);
   expect(sender.count).toBe(0);
@@ -91,7 +91,7 @@ test("what a crash interrupted is counted, but not as an attempt that took no ti
 test("with on_unknown: stop a crash ends the action", async () => {
   const { id, after } = await dieInFlight(5, "stop");
   await using engine = after;
-  expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "failed", attempts: 1 });
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "failed", attempts: 1 });
 });
 
 test("an action that was acknowledged and not yet claimed is found by the next start", async () => {
@@ -125,7 +125,7 @@ test("the result of an owner whose lease was taken over changes nothing", async 
   expect(await engine.store.actions.apply({ change, at: engine.clock.now(), outbox: [] })).toBe(true);
   answers[0]?.(OK);
   await engine.loop.drain(1_000);
-  expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 1 });
   expect(engine.lines.map(({ event }) => event)).toContain("action.fenced");
 });
 
@@ -138,7 +138,7 @@ test("while serving, a lease that ran out is rescued, and those of this process 
   await leaveBehind(engine.store, theirs.id, engine.owner.accountId, engine.clock.now());
   engine.clock.advance(50_000);
   await engine.saw(theirs.id, { status: "pending", attempts: 1 });
-  expect((await engine.desk.get(engine.owner, ours.id)).status).toBe("active");
+  expect((await engine.actionService.get(engine.owner, ours.id)).status).toBe("active");
 });
 
 test("an attempt that could not begin within its lease gives its claim back, and is sent once", async () => {
@@ -162,7 +162,7 @@ test("an attempt that could not begin within its lease gives its claim back, and
   const { id } = await creating;
   const { result } = await engine.saw(id, { status: "completed", attempts: 1 });
   expect([sender.count, result?.lastError]).toEqual([1, null]);
-  expect((await engine.happenings(id)).map(({ type }) => type)).toEqual([
+  expect((await engine.events(id)).map(({ type }) => type)).toEqual([
     "created",
     "started",
     "not_started",
@@ -181,7 +181,7 @@ test("an action that finds a free slot is created and claimed in one commit, and
   expect({ revision, status }).toEqual({ revision: 1, status: "pending" });
   await engine.saw(id, { status: "completed" });
   expect(told).toEqual(["1 pending", "2 active", "3 completed"]);
-  expect((await engine.happenings(id)).map(({ type }) => type)).toEqual(["created", "started", "attempt", "completed"]);
+  expect((await engine.events(id)).map(({ type }) => type)).toEqual(["created", "started", "attempt", "completed"]);
   expect(sender.count).toBe(1);
 });
 

@@ -20,8 +20,8 @@ test("a stop lets what is in flight end and claims nothing more", async () => {
   const second = await engine.create({ url: target.url });
   gate.resolve();
   await drained;
-  expect(await engine.desk.get(engine.owner, first.id)).toMatchObject({ status: "completed" });
-  expect(await engine.desk.get(engine.owner, second.id)).toMatchObject({ status: "pending", attempts: 0 });
+  expect(await engine.actionService.get(engine.owner, first.id)).toMatchObject({ status: "completed" });
+  expect(await engine.actionService.get(engine.owner, second.id)).toMatchObject({ status: "pending", attempts: 0 });
   expect(target.received).toHaveLength(1);
   expect(engine.clock.timers).toBe(0);
 });
@@ -44,7 +44,7 @@ test("a stop waits for an action that is created and claimed while it begins", a
   answer.resolve();
   const { id } = await creating;
   await drained;
-  expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "completed", attempts: 1 });
 });
 
 test("what outlasts the drain limit is interrupted and recorded as unknown", async () => {
@@ -63,6 +63,6 @@ test("what outlasts the drain limit is interrupted and recorded as unknown", asy
   const drained = engine.drain(30_000);
   engine.clock.advance(30_000);
   await drained;
-  expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 1 });
-  expect(await engine.happenings(id)).toContainEqual(expect.objectContaining({ type: "attempt", outcome: "unknown" }));
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await engine.events(id)).toContainEqual(expect.objectContaining({ type: "attempt", outcome: "unknown" }));
 });

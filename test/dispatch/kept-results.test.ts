@@ -46,7 +46,7 @@ describe("a known result that can't be written", () => {
     // The lease of 45 s is over long since, and recovery has looked at it every five seconds.
     await pass(engine, 120_000);
     expect(await engine.renderMetrics()).toMatch(/^outgate_results_kept 1$/m);
-    expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "active", attempts: 1 });
+    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "active", attempts: 1 });
     state.isFull = false;
     await pass(engine, 2_000);
     const { result } = await engine.saw(id, { status: "completed", attempts: 1 });
@@ -96,7 +96,7 @@ describe("a known result that can't be written", () => {
       "a line for each that is lost",
     );
     for (const { id } of [first, second])
-      expect(await engine.desk.get(engine.owner, id)).toMatchObject({ attempts: 1 });
+      expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ attempts: 1 });
   });
 
   test("that a stop can still write is there when it has ended", async () => {
@@ -110,7 +110,7 @@ describe("a known result that can't be written", () => {
     state.isFull = false;
     await pass(engine, 2_000);
     await drained;
-    expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "completed", attempts: 1 });
+    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "completed", attempts: 1 });
   });
 
   test("is no reason to claim nothing, until 64 MB of them are kept", async () => {
@@ -127,7 +127,10 @@ describe("a known result that can't be written", () => {
     ids.push((await engine.create({})).id);
     await pass(engine, 60_000);
     expect(sender.sent).toHaveLength(4);
-    expect(await engine.desk.get(engine.owner, ids[4] ?? "")).toMatchObject({ status: "pending", attempts: 0 });
+    expect(await engine.actionService.get(engine.owner, ids[4] ?? "")).toMatchObject({
+      status: "pending",
+      attempts: 0,
+    });
     state.isFull = false;
     await eventually(async () => {
       // Fewer of them may wait to be written than may be kept: the others are offered again.

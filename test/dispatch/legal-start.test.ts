@@ -51,7 +51,7 @@ describe("a hand can't leave behind", () => {
     const db = new Database(join(engine.folder, "outgate.db"));
     expect(byHand(db, id, changes)).toBe(false);
     db.close();
-    expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 0 });
+    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 0 });
   });
 });
 

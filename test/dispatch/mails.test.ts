@@ -71,7 +71,7 @@ test("without a provider the action is created, nothing is mailed, and the timel
       next_retry_at: null,
     },
   ]);
-  await engine.desk.approve(engine.owner, id, null);
+  await engine.actionService.approve(engine.owner, id, null);
   await settled(engine);
   // A question that nobody was sent needs no answer.
   expect(await engine.told(id, "mail", 1)).toHaveLength(1);
@@ -99,8 +99,8 @@ describe("a provider that is down", () => {
       expect(told.at(-1)).toMatchObject({ delivered: false, error: "The mail provider answered with status 500." });
     }
     const decided = await engine.create(HELD);
-    await engine.desk.approve(engine.owner, decided.id, null);
-    expect((await engine.desk.get(engine.owner, decided.id)).approvedBy).toBe("key:owner");
+    await engine.actionService.approve(engine.owner, decided.id, null);
+    expect((await engine.actionService.get(engine.owner, decided.id)).approvedBy).toBe("key:owner");
     mailbox.script = "take";
     engine.clock.advance(7_200_000);
     await mailbox.took(1);
@@ -109,7 +109,10 @@ describe("a provider that is down", () => {
     expect(mine).toHaveLength(6);
     expect(new Set(mine.map(idOf)).size).toBe(1);
     expect(new Set(mine.map((mail) => linksIn(mail).join(" "))).size).toBe(1);
-    expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "awaiting_approval", revision: 1 });
+    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({
+      status: "awaiting_approval",
+      revision: 1,
+    });
   });
 
   test("and hangs: no create, no approval and no callback waits for it", async () => {
@@ -124,7 +127,7 @@ describe("a provider that is down", () => {
       ),
     );
     await hooks.saw(50);
-    for (const { id } of created) await engine.desk.cancel(engine.owner, id, null);
+    for (const { id } of created) await engine.actionService.cancel(engine.owner, id, null);
     await hooks.saw(100);
     // An account alone holds three quarters of the slots, and no more.
     await eventually(() => (mailbox.posted.length >= 6 ? true : null), "six mails under way");
@@ -150,7 +153,7 @@ describe("when it was decided", () => {
     await using engine = await openEngine({ env: mailbox.env });
     const { id } = await engine.create(HELD);
     await engine.told(id, "mail", 1);
-    await engine.desk.cancel(engine.owner, id, null);
+    await engine.actionService.cancel(engine.owner, id, null);
     mailbox.script = "take";
     engine.clock.advance(5_000);
     expect((await engine.told(id, "mail", 2)).at(-1)).toMatchObject({
@@ -169,7 +172,7 @@ describe("when it was decided", () => {
     await using engine = await openEngine({ env: mailbox.env });
     const { id } = await engine.create({ ...HELD, url: target.url });
     await mailbox.took(1);
-    await engine.desk.approve(engine.owner, id, "Agreed with Ann.");
+    await engine.actionService.approve(engine.owner, id, "Agreed with Ann.");
     const [question, answer] = await mailbox.took(2);
     expect(answer?.fields["h:In-Reply-To"]).toBe(question === undefined ? "" : idOf(question));
     expect(answer?.fields["subject"]).toBe(`Re: ${question?.fields["subject"]}`);
@@ -187,7 +190,7 @@ describe("when it was decided", () => {
     await using engine = await openEngine({ env: mailbox.env });
     const { id } = await engine.create(HELD);
     await mailbox.took(1);
-    await engine.desk.cancel(boss(engine.owner), id, null);
+    await engine.actionService.cancel(boss(engine.owner), id, null);
     await settled(engine);
     expect(mailbox.mails).toHaveLength(1);
   });
@@ -198,8 +201,8 @@ test("a retry asks again, by another mail with other links", async () => {
   await using engine = await openEngine({ env: mailbox.env });
   const { id } = await engine.create(HELD);
   await mailbox.took(1);
-  await engine.desk.cancel(boss(engine.owner), id, null);
-  await engine.desk.retry(engine.owner, id, null);
+  await engine.actionService.cancel(boss(engine.owner), id, null);
+  await engine.actionService.retry(engine.owner, id, null);
   const [first, second] = await mailbox.took(2);
   expect(first !== undefined && second !== undefined && idOf(first) !== idOf(second)).toBe(true);
   const links = [first, second].flatMap((mail) => (mail === undefined ? [] : linksIn(mail)));
@@ -286,7 +289,7 @@ test("no link is kept: not in the database, not in the log, not in a callback or
   await engine.told(id, "mail", 1);
   const tokens = (mail === undefined ? [] : linksIn(mail)).map((link) => link.split("/").at(-1) ?? "");
   expect(tokens).toHaveLength(2);
-  const told = JSON.stringify([engine.lines, await engine.happenings(id), hooks.received[0]?.body]);
+  const told = JSON.stringify([engine.lines, await engine.events(id), hooks.received[0]?.body]);
   const bytes = ["", "-wal"].map((end) => Bun.file(`${folder}/outgate.db${end}`).bytes());
   const stored = Buffer.concat(await Promise.all(bytes)).toString("latin1");
   for (const token of tokens) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Outcome } from "../../src/domain/outcome.ts";
-import type { HappeningType } from "../../src/domain/timeline.ts";
+import type { TimelineEventType } from "../../src/domain/timeline.ts";
 import type { Sender, Stopped } from "../../src/ports/sender.ts";
 import { type Store, StoreUnavailable } from "../../src/ports/store.ts";
 import { answering } from "../actions/senders.ts";
@@ -12,7 +12,7 @@ import { answered } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
 
 const HOOK = "http://127.0.0.1:9/hook";
-const TYPES: HappeningType[] = ["created", "started", "not_started", "started", "attempt", "completed"];
+const TYPES: TimelineEventType[] = ["created", "started", "not_started", "started", "attempt", "completed"];
 
 /** A sender that resolves a name, and is stopped before it knows an address. */
 function resolving(): Sender & { readonly began: Promise<void> } {
@@ -59,7 +59,7 @@ describe("an attempt of one that never began is not counted, and is sent once", 
     const { id } = await engine.create({ retries: 1, onUnknown: "stop" });
     const done = await engine.saw(id, { status: "completed", attempts: 1 });
     expect(sender.sent).toHaveLength(1);
-    expect((await engine.happenings(id)).map(({ type }) => type)).toEqual(TYPES);
+    expect((await engine.events(id)).map(({ type }) => type)).toEqual(TYPES);
     // The day is none of the attempt.
     expect(done.startedAt).toEqual(engine.clock.now());
   });
@@ -72,7 +72,7 @@ describe("an attempt of one that never began is not counted, and is sent once", 
     await using engine = await openEngine({ sender, clock, wrapStore });
     const { id } = await engine.create({ retries: 1 });
     await engine.saw(id, { status: "completed", attempts: 1 });
-    expect((await engine.happenings(id)).map(({ type }) => type)).toEqual(TYPES);
+    expect((await engine.events(id)).map(({ type }) => type)).toEqual(TYPES);
   });
 
   test("when the service stops while it resolves the name: the next start sends it", async () => {
@@ -84,14 +84,14 @@ describe("an attempt of one that never began is not counted, and is sent once", 
     const drained = before.drain(30_000);
     before.clock.advance(30_000);
     await drained;
-    expect(await before.desk.get(before.owner, id)).toMatchObject({
+    expect(await before.actionService.get(before.owner, id)).toMatchObject({
       status: "pending",
       attempts: 0,
       startedAt: null,
       leaseUntil: null,
       result: null,
     });
-    expect((await before.happenings(id)).at(-1)).toEqual({
+    expect((await before.events(id)).at(-1)).toEqual({
       type: "not_started",
       reason: "Nothing was sent: the service stopped before the attempt began.",
     });
@@ -138,7 +138,7 @@ describe("an attempt of one that never began is not counted, and is sent once", 
     engine.clock.advance(5_000);
     await engine.saw(id, { status: "completed", attempts: 1 });
     expect(sender.sent).toHaveLength(1);
-    expect((await engine.happenings(id)).map(({ type }) => type)).toEqual(TYPES);
+    expect((await engine.events(id)).map(({ type }) => type)).toEqual(TYPES);
     const metrics = await engine.renderMetrics();
     expect(metrics).toContain("outgate_rescued_total 0\n");
     expect(metrics).toContain('outgate_claims_returned_total{of="action"} 1\n');

@@ -31,7 +31,7 @@ export interface Entry {
 /** What became of a decision: the revision that it made, or the code that refused it. */
 export type Verdict = { readonly verb: Operation; readonly revision: number } | { readonly code: string };
 
-interface Flight {
+interface Run {
   readonly id: string;
   readonly end: (outcome: Outcome) => void;
 }
@@ -46,7 +46,7 @@ export class World {
   /** Calls for actions whose create has not answered yet. */
   readonly #early = new Map<string, number>();
   readonly #folder = mkdtempSync(join(tmpdir(), "outgate-"));
-  #flights: Flight[] = [];
+  #runs: Run[] = [];
   #engine: Awaited<ReturnType<typeof openEngine>> | null = null;
   /** Counts up with every process: what a dead one still does, it would not have done. */
   #life = 0;
@@ -58,8 +58,8 @@ export class World {
         const { promise, resolve } = Promise.withResolvers<Outcome>();
         if (life !== this.#life) return promise;
         const id = actionOf(request);
-        this.#judge(id);
-        this.#flights.push({ id, end: resolve });
+        this.#checkTarget(id);
+        this.#runs.push({ id, end: resolve });
         if (stop?.aborted === true) resolve(INTERRUPTED);
         stop?.addEventListener("abort", () => resolve(INTERRUPTED));
         return promise;
@@ -77,7 +77,7 @@ export class World {
   async create(role: Role, request: Partial<ActionRequest>): Promise<void> {
     // Each a request of its own: what was rejected of one is nothing to the others.
     const whole = requestFor({ body: `{"n":${this.entries.length}}`, ...request });
-    const { action } = await this.engine.desk.create(as(role, this.engine.owner), whole);
+    const { action } = await this.engine.actionService.create(as(role, this.engine.owner), whole);
     const sends = this.#early.get(action.id) ?? 0;
     const { approve, retries } = whole;
     if (approve && sends > 0) this.violations.push(`${action.id} was sent before anybody was asked`);
@@ -104,7 +104,7 @@ export class World {
 
   /** The target answers the oldest call that is open. */
   async answer(outcome: Outcome): Promise<void> {
-    const flight = this.#flights.shift();
+    const flight = this.#runs.shift();
     if (flight === undefined) return;
     flight.end(outcome);
     this.#wasTried(flight.id, outcome.kind === "answered" && outcome.code < 300);
@@ -112,7 +112,7 @@ export class World {
   }
 
   get isCalled(): boolean {
-    return this.#flights.length > 0;
+    return this.#runs.length > 0;
   }
 
   /** A kill, or a stop that lets nothing end; and the next start on the same file. */
@@ -126,8 +126,8 @@ export class World {
     }
     this.counts.crashes += 1;
     await this.engine.abandon();
-    for (const { id } of this.#flights) this.#wasTried(id, false);
-    this.#flights = [];
+    for (const { id } of this.#runs) this.#wasTried(id, false);
+    this.#runs = [];
     this.#life += 1;
     await this.start(clock.now());
   }
@@ -149,7 +149,11 @@ export class World {
 
   async #ask(entry: Entry, verb: Operation, caller: Caller): Promise<Verdict> {
     try {
-      const { revision } = await this.engine.desk[verb](caller, entry.id, verb === "retry" ? "Asked again." : null);
+      const { revision } = await this.engine.actionService[verb](
+        caller,
+        entry.id,
+        verb === "retry" ? "Asked again." : null,
+      );
       return { verb, revision };
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
@@ -171,7 +175,7 @@ export class World {
     if (entry !== undefined && (isDone || entry.sends >= entry.retries)) entry.mayBeSent = false;
   }
 
-  #judge(id: string): void {
+  #checkTarget(id: string): void {
     this.counts.sends += 1;
     const entry = this.entries.find((one) => one.id === id);
     if (entry === undefined) {
@@ -183,13 +187,13 @@ export class World {
   }
 
   async #isDue(id: string): Promise<boolean> {
-    const { desk, owner, clock } = this.engine;
-    const { status, dueAt } = await desk.get(owner, id);
+    const { actionService, owner, clock } = this.engine;
+    const { status, dueAt } = await actionService.get(owner, id);
     return status === "pending" && dueAt !== null && dueAt <= clock.now();
   }
 
   async #untilNot(id: string, status: string): Promise<void> {
-    const { desk, owner } = this.engine;
-    while ((await desk.get(owner, id)).status === status) await Bun.sleep(1);
+    const { actionService, owner } = this.engine;
+    while ((await actionService.get(owner, id)).status === status) await Bun.sleep(1);
   }
 }

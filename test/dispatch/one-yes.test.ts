@@ -55,10 +55,10 @@ test("one yes releases one run, whoever decides in whatever order, and whenever 
         await world.create("agent", { approve: true, retries: 2 });
         for (const one of steps) {
           await take(world, one);
-          judge(world);
+          checkTarget(world);
         }
         await playOut(world);
-        judge(world);
+        checkTarget(world);
       } finally {
         await world.end();
       }
@@ -85,8 +85,8 @@ async function take(world: World, one: Step): Promise<void> {
 async function decide(world: World, { which: number, asked }: Extract<Step, { kind: "decide" }>): Promise<void> {
   const entry = world.entries[number % world.entries.length];
   if (entry === undefined) return;
-  const { desk, owner } = world.engine;
-  const isWaiting = (await desk.get(owner, entry.id)).status === "awaiting_approval";
+  const { actionService, owner } = world.engine;
+  const isWaiting = (await actionService.get(owner, entry.id)).status === "awaiting_approval";
   const verdicts = await world.decide(entry, asked);
   const winners = verdicts.filter((verdict) => "revision" in verdict);
   for (const [at, { verb, role }] of asked.entries()) {
@@ -117,7 +117,7 @@ async function playOut(world: World): Promise<void> {
   }
 }
 
-function judge({ entries, violations }: World): void {
+function checkTarget({ entries, violations }: World): void {
   const over = entries.filter(({ sends, retries }) => sends > retries);
   expect({ violations, over }).toEqual({ violations: [], over: [] });
 }

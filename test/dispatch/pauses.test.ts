@@ -18,30 +18,31 @@ async function keyOf({ store, owner }: Engine): Promise<Caller & { readonly keyI
   return { ...owner, keyId: id, keyName: "agent", role: "agent", actor: "key:agent" };
 }
 
-const createBy = async ({ desk }: Engine, caller: Caller, url: string, approve = false) =>
-  (await desk.create(caller, requestFor({ url, approve, hostname: "127.0.0.1", host: new URL(url).host }))).action;
-const statusOf = async ({ desk, owner }: Engine, id: string) => (await desk.get(owner, id)).status;
+const createBy = async ({ actionService }: Engine, caller: Caller, url: string, approve = false) =>
+  (await actionService.create(caller, requestFor({ url, approve, hostname: "127.0.0.1", host: new URL(url).host })))
+    .action;
+const statusOf = async ({ actionService, owner }: Engine, id: string) => (await actionService.get(owner, id)).status;
 
 describe("a pause", () => {
   test("keeps what is created, approved and retried under it from being sent; its end sends all of it at once", async () => {
     await using target = new Target(200);
     await using engine = await openEngine();
-    const { owner, pauseDesk, desk } = engine;
+    const { owner, pauseService, actionService } = engine;
     const held = await engine.create({ url: target.url, approve: true });
     const again = await engine.create({ url: target.url, approve: true });
-    await desk.cancel(owner, again.id, null);
-    const { pause, isNew } = await pauseDesk.pause(owner, { keyId: null, reason: "It loops." });
+    await actionService.cancel(owner, again.id, null);
+    const { pause, isNew } = await pauseService.pause(owner, { keyId: null, reason: "It loops." });
     expect([isNew, pause.kind]).toEqual([true, "account"]);
     const created = await engine.create({ url: target.url });
-    await desk.approve(owner, held.id, null);
-    await desk.retry(owner, again.id, null);
-    await desk.approve(owner, again.id, null);
+    await actionService.approve(owner, held.id, null);
+    await actionService.retry(owner, again.id, null);
+    await actionService.approve(owner, again.id, null);
     engine.clock.advance(120_000);
     await engine.create({ url: target.url });
     expect(await statusOf(engine, created.id)).toBe("pending");
     expect(engine.pauseOf(created)).toEqual(pause);
     expect(target.received).toHaveLength(0);
-    await pauseDesk.resume(owner, pause.id);
+    await pauseService.resume(owner, pause.id);
     await target.saw(4);
     await engine.saw(held.id, { status: "completed" });
     expect(engine.pauseOf(created)).toBeNull();
@@ -51,7 +52,7 @@ describe("a pause", () => {
     await using target = new Target(200);
     await using engine = await openEngine();
     const agent = await keyOf(engine);
-    await engine.pauseDesk.pause(engine.owner, { keyId: agent.keyId, reason: null });
+    await engine.pauseService.pause(engine.owner, { keyId: agent.keyId, reason: null });
     const stopped = await createBy(engine, agent, target.url);
     const other = await engine.create({ url: target.url });
     await engine.saw(other.id, { status: "completed" });
@@ -69,27 +70,27 @@ describe("a pause", () => {
     await using engine = await openEngine();
     const { id } = await engine.create({ url: target.url });
     await target.saw(1);
-    const { pause } = await engine.pauseDesk.pause(engine.owner, ALL);
+    const { pause } = await engine.pauseService.pause(engine.owner, ALL);
     gate.resolve();
     await engine.saw(id, { status: "pending", attempts: 1 });
     engine.clock.advance(3_600_000);
     expect(await statusOf(engine, id)).toBe("pending");
     expect(target.received).toHaveLength(1);
-    await engine.pauseDesk.resume(engine.owner, pause.id);
+    await engine.pauseService.resume(engine.owner, pause.id);
     await target.saw(2);
   });
 
   test("holds over a restart", async () => {
     await using target = new Target(200);
     const first = await openEngine();
-    const { pause } = await first.pauseDesk.pause(first.owner, ALL);
+    const { pause } = await first.pauseService.pause(first.owner, ALL);
     const { id } = await first.create({ url: target.url });
     await first.abandon();
     await using second = await openEngine({ folder: first.folder, clock: first.clock });
     second.clock.advance(60_000);
     const later = await second.create({ url: target.url });
     expect([await statusOf(second, id), await statusOf(second, later.id)]).toEqual(["pending", "pending"]);
-    await second.pauseDesk.resume(second.owner, pause.id);
+    await second.pauseService.resume(second.owner, pause.id);
     await target.saw(2);
     // A thread that is ended in the middle of a write takes the process with it.
     for (const one of [id, later.id]) await second.saw(one, { status: "completed" });
@@ -108,7 +109,7 @@ describe("a pause", () => {
       }),
     });
     isAway = true;
-    const failed = engine.pauseDesk.pause(engine.owner, ALL).then(
+    const failed = engine.pauseService.pause(engine.owner, ALL).then(
       () => "paused",
       () => "failed",
     );
@@ -119,16 +120,16 @@ describe("a pause", () => {
 
   test("is in the timeline of what it stopped: since when, by whom and why, and its end", async () => {
     await using engine = await openEngine({ sender: answering(answered(200)) });
-    const { owner, pauseDesk, clock } = engine;
+    const { owner, pauseService, clock } = engine;
     const done = await engine.create({});
     await engine.saw(done.id, { status: "completed" });
-    const { pause } = await pauseDesk.pause(owner, { keyId: null, reason: "It loops." });
+    const { pause } = await pauseService.pause(owner, { keyId: null, reason: "It loops." });
     clock.advance(1_000);
     const { id } = await engine.create({});
     clock.advance(1_000);
     const lines = async () =>
-      (await engine.desk.timeline(owner, id)).map(({ at, happening, status }) => [
-        happening.type,
+      (await engine.actionService.timeline(owner, id)).map(({ at, event, status }) => [
+        event.type,
         status,
         at.getTime() - pause.createdAt.getTime(),
       ]);
@@ -136,7 +137,7 @@ describe("a pause", () => {
       ["created", "pending", 1_000],
       ["paused", "pending", 1_000],
     ]);
-    await pauseDesk.resume(owner, pause.id);
+    await pauseService.resume(owner, pause.id);
     await engine.saw(id, { status: "completed" });
     expect((await lines()).slice(0, 4)).toEqual([
       ["created", "pending", 1_000],
@@ -144,9 +145,9 @@ describe("a pause", () => {
       ["resumed", "pending", 2_000],
       ["started", "active", 2_000],
     ]);
-    expect((await engine.happenings(id))[1]).toEqual({ type: "paused", actor: "key:owner", reason: "It loops." });
+    expect((await engine.events(id))[1]).toEqual({ type: "paused", actor: "key:owner", reason: "It loops." });
     // What had ended before is told of nothing.
-    expect((await engine.happenings(done.id)).map(({ type }) => type)).not.toContain("paused");
+    expect((await engine.events(done.id)).map(({ type }) => type)).not.toContain("paused");
   });
 });
 
@@ -158,26 +159,26 @@ describe("what a revoked key left, where it is to be cancelled,", () => {
       return new Response("no", { status: 500 });
     });
     await using engine = await openEngine();
-    const { owner, pauseDesk, store } = engine;
+    const { owner, pauseService, store } = engine;
     const agent = await keyOf(engine);
     const sending = await createBy(engine, agent, target.url);
     await target.saw(1);
     const held = await createBy(engine, agent, target.url, true);
     const others = await engine.create({ url: target.url, approve: true });
-    const more = pauseDesk.forRevoked(owner, agent.keyId, true);
-    await pauseDesk.whileRevoking(owner, agent.keyId, () =>
+    const more = pauseService.forRevoked(owner, agent.keyId, true);
+    await pauseService.whileRevoking(owner, agent.keyId, () =>
       store.accounts.revokeKey(owner.accountId, agent.keyId, engine.clock.now(), { pause: more }),
     );
-    await pauseDesk.cancelRest();
+    await pauseService.cancelRest();
     expect(await statusOf(engine, held.id)).toBe("cancelled");
     expect(await statusOf(engine, sending.id)).toBe("active");
-    expect(await pauseDesk.list(owner)).toHaveLength(1);
+    expect(await pauseService.list(owner)).toHaveLength(1);
     gate.resolve();
     await engine.saw(sending.id, { status: "pending" });
-    await pauseDesk.cancelRest();
+    await pauseService.cancelRest();
     expect(await statusOf(engine, sending.id)).toBe("cancelled");
     expect(await statusOf(engine, others.id)).toBe("awaiting_approval");
-    await until(async () => (await pauseDesk.list(owner)).length === 0);
+    await until(async () => (await pauseService.list(owner)).length === 0);
     expect(target.received).toHaveLength(1);
   });
 });

@@ -127,9 +127,9 @@ test("what memory can't hold is asked of the store, oldest first", () => {
   const lanes = new Lanes(new Slots({ total: 10_000, perHost: 10_000 }));
   for (let n = 0; n < 300; n += 1) lanes.add(lane("a", "x"), due(`${n}`), NOW);
   expect(takeAll(lanes)).toHaveLength(256);
-  const [hungry] = lanes.takeHungry(10);
-  expect(hungry?.host).toBe("x");
-  if (hungry !== undefined) lanes.loaded(hungry, [due("256"), due("later", NOW + 500)], 256, NOW);
+  const [needsLoad] = lanes.takeNeedingLoad(10);
+  expect(needsLoad?.host).toBe("x");
+  if (needsLoad !== undefined) lanes.loaded(needsLoad, [due("256"), due("later", NOW + 500)], 256, NOW);
   expect(takeAll(lanes)).toEqual(["256"]);
   expect(lanes.earliestMs).toBe(NOW + 500);
 });
@@ -139,17 +139,17 @@ test("what comes while the store is asked is asked for again: it may not be in t
     const lanes = new Lanes(new Slots({ total: 10, perHost: 10 }));
     if (hear === "wake") lanes.add(lane("a", "x"), due("late", NOW + 500), NOW);
     lanes.hint(lane("a", "x"), NOW, NOW);
-    const [asked] = lanes.takeHungry(1);
+    const [asked] = lanes.takeNeedingLoad(1);
     if (hear === "add") lanes.add(lane("a", "x"), due("late"), NOW);
     if (hear === "hint") lanes.hint(lane("a", "x"), NOW, NOW);
     if (hear === "wake") lanes.wake(NOW + 500);
     if (asked !== undefined) lanes.loaded(asked, [due("early")], 256, NOW);
     expect(takeAll(lanes)).toEqual(["early"]);
-    const [again] = lanes.takeHungry(1);
+    const [again] = lanes.takeNeedingLoad(1);
     expect(again?.host).toBe("x");
     if (again !== undefined) lanes.loaded(again, [due("late")], 256, NOW + 500);
     expect(takeAll(lanes)).toEqual(["late"]);
-    expect(lanes.takeHungry(1)).toEqual([]);
+    expect(lanes.takeNeedingLoad(1)).toEqual([]);
   }
 });
 
@@ -157,9 +157,9 @@ test("a sleeping action wakes its lane at its time", () => {
   const lanes = new Lanes(new Slots({ total: 10, perHost: 10 }));
   lanes.add(lane("a", "x"), due("later", NOW + 500), NOW);
   lanes.wake(NOW + 499);
-  expect(lanes.takeHungry(1)).toEqual([]);
+  expect(lanes.takeNeedingLoad(1)).toEqual([]);
   lanes.wake(NOW + 500);
-  expect(lanes.takeHungry(1).map(({ host }) => host)).toEqual(["x"]);
+  expect(lanes.takeNeedingLoad(1).map(({ host }) => host)).toEqual(["x"]);
 });
 
 test("one account's lanes, due or asleep, never take the room of all others", () => {
@@ -202,7 +202,7 @@ test("a slot whose action was cancelled before its claim goes to the next one at
   const third = await engine.create({});
   end(answered(200));
   await asked.promise;
-  await engine.desk.cancel(engine.owner, second.id, null);
+  await engine.actionService.cancel(engine.owner, second.id, null);
   cancelled.resolve();
   await engine.saw(third.id, { status: "completed" });
 });

@@ -25,7 +25,7 @@ async function deliver(engine: Engine, caller: Caller, url: string): Promise<rea
     const unsubscribe = engine.bus.subscribe((action) => {
       if (action.accountId === caller.accountId && action.status === "completed") ended.resolve();
     });
-    await engine.desk.create(caller, requestFor({ url }));
+    await engine.actionService.create(caller, requestFor({ url }));
     await ended.promise;
     unsubscribe();
     timesMs.push(performance.now() - startedMs);

@@ -122,7 +122,7 @@ test("a store that is away at the start holds up no start: what was in flight is
   await using engine = await openEngine({ folder: folder.path, sender, wrapStore });
   expect(engine.lines.map(({ event }) => event)).toContain("dispatch.paused");
   // What can be read is read, and nothing is sent.
-  expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "active", attempts: 1 });
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "active", attempts: 1 });
   state.away = false;
   engine.clock.advance(1_000);
   const failed = await engine.saw(id, { status: "failed", attempts: 1 });
@@ -143,7 +143,7 @@ test("a store that goes away while a start looks for what was in flight holds up
   const sender = counting();
   await using engine = await openEngine({ sender, wrapStore });
   const { id } = await engine.create({});
-  expect(await engine.desk.get(engine.owner, id)).toMatchObject({ status: "pending" });
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending" });
   state.away = false;
   engine.clock.advance(1_000);
   await engine.saw(id, { status: "completed", attempts: 1 });
@@ -192,7 +192,7 @@ test("where the secrets that sign can't be read nothing has left: the attempt do
   await using engine = await openEngine({ sender, wrapStore });
   const { id } = await engine.create({ onUnknown: "stop", retries: 1 });
   await engine.saw(id, { status: "pending", attempts: 0 });
-  expect((await engine.happenings(id)).at(-1)).toEqual({
+  expect((await engine.events(id)).at(-1)).toEqual({
     type: "not_started",
     reason: "Nothing was sent: the service could not use its database.",
   });

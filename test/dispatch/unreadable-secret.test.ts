@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
-import { createSigningDesk } from "../../src/accounts/signing-desk.ts";
+import { createSigningService } from "../../src/accounts/signing-desk.ts";
 import { systemIds } from "../../src/ids.ts";
 import { answering } from "../actions/senders.ts";
 import { refusalOf } from "../actions/callers.ts";
@@ -17,8 +17,8 @@ async function openAltered(column: "sealed_seed" | "sealed_root_secret") {
   const sender = answering(answered(200));
   const engine = await openEngine({ sender });
   const { store, signingSecrets, secrets, clock, owner } = engine;
-  const desk = createSigningDesk({ ...store, signingSecrets, secrets, clock, ids: systemIds });
-  if (column === "sealed_seed") for (const use of SIGNING_USES) await desk.rotate(owner, ORIGIN, use);
+  const actionService = createSigningService({ ...store, signingSecrets, secrets, clock, ids: systemIds });
+  if (column === "sealed_seed") for (const use of SIGNING_USES) await actionService.rotate(owner, ORIGIN, use);
   const table = column === "sealed_seed" ? "signing_seeds" : "accounts";
   const file = openFile(`${engine.folder}/outgate.db`);
   await file.batch([
@@ -28,7 +28,7 @@ async function openAltered(column: "sealed_seed" | "sealed_root_secret") {
   return {
     ...engine,
     sender,
-    signingDesk: desk,
+    signingService: actionService,
     table,
     unreadable: () => engine.lines.filter(({ event }) => event === "signing.unreadable"),
   };
@@ -41,7 +41,7 @@ describe.each(["sealed_seed", "sealed_root_secret"] as const)("a %s that can't b
     const waiting = await engine.saw(id, { status: "pending", attempts: 1 });
     expect(engine.sender.sent).toEqual([]);
     expect(waiting.result).toMatchObject({ lastError: NOT_SIGNED, errorSource: "dispatch" });
-    expect(await engine.happenings(id)).toContainEqual(
+    expect(await engine.events(id)).toContainEqual(
       expect.objectContaining({ type: "attempt", outcome: "not_sent", error: NOT_SIGNED }),
     );
     const { accountId } = engine.owner;
@@ -52,7 +52,7 @@ describe.each(["sealed_seed", "sealed_root_secret"] as const)("a %s that can't b
         fields: { account_id: accountId, table: engine.table, row: expect.any(String) },
       },
     ]);
-    await engine.signingDesk.rotate(engine.owner, ORIGIN);
+    await engine.signingService.rotate(engine.owner, ORIGIN);
     engine.clock.advance(2_400);
     await engine.saw(id, { status: "completed", attempts: 2 });
     expect(engine.sender.sent).toHaveLength(1);
@@ -60,12 +60,12 @@ describe.each(["sealed_seed", "sealed_root_secret"] as const)("a %s that can't b
 
   test("is told to an owner with the way out, and the rotation page needs no look into it", async () => {
     await using engine = await openAltered(column);
-    const refused = await refusalOf(engine.signingDesk.read(engine.owner, ORIGIN));
+    const refused = await refusalOf(engine.signingService.read(engine.owner, ORIGIN));
     expect(refused).toMatchObject({ code: "internal_error", message: expect.stringContaining("Rotate it") });
-    const end = await engine.signingDesk.overlapEnd(engine.owner, ORIGIN);
+    const end = await engine.signingService.overlapEnd(engine.owner, ORIGIN);
     expect(end !== null).toBe(column === "sealed_seed");
-    await engine.signingDesk.rotate(engine.owner, ORIGIN);
-    expect(await engine.signingDesk.read(engine.owner, ORIGIN)).toMatchObject({ previous: null });
+    await engine.signingService.rotate(engine.owner, ORIGIN);
+    expect(await engine.signingService.read(engine.owner, ORIGIN)).toMatchObject({ previous: null });
   });
 
   test("puts a callback off on its schedule, and never says that it may have arrived", async () => {
@@ -74,7 +74,7 @@ describe.each(["sealed_seed", "sealed_root_secret"] as const)("a %s that can't b
     expect(await engine.told(id, "callback", 1)).toMatchObject([
       { delivered: false, attempts: 1, error: NOT_SIGNED, next_retry_at: expect.any(String) },
     ]);
-    await engine.signingDesk.rotate(engine.owner, ORIGIN, "callbacks");
+    await engine.signingService.rotate(engine.owner, ORIGIN, "callbacks");
     engine.clock.advance(6_000);
     expect(await engine.told(id, "callback", 2)).toMatchObject([{}, { delivered: true, attempts: 2 }]);
   });

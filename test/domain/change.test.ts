@@ -92,7 +92,7 @@ describe("a yes", () => {
         approvedBy: "key:boss",
         approvedDigest: "of the request",
       },
-      happenings: [{ type: "approved", actor: "key:boss", reason: "fine" }],
+      events: [{ type: "approved", actor: "key:boss", reason: "fine" }],
     });
   });
 });
@@ -107,7 +107,7 @@ describe("a cancel", () => {
     expect(cancel(action, input)).toEqual({
       before: action,
       after: { ...action, revision: action.revision + 1, status: "cancelled", dueAt: null, finishedAt: NOON },
-      happenings: [{ type, actor: "email:a@example.com", reason: null }],
+      events: [{ type, actor: "email:a@example.com", reason: null }],
     });
   });
 });
@@ -120,7 +120,7 @@ describe("a retry", () => {
       expect(retry(action, { actor: "key:boss", reason: "again", now: NOON })).toEqual({
         before: action,
         after: { ...action, ...firstState(false, NOON), run: 5, revision: action.revision + 1 },
-        happenings: [{ type: "retried", actor: "key:boss", reason: "again" }],
+        events: [{ type: "retried", actor: "key:boss", reason: "again" }],
       });
     },
   );
@@ -130,7 +130,7 @@ describe("a retry", () => {
     expect(retry(action, { actor: "key:boss", reason: null, now: NOON })).toEqual({
       before: action,
       after: { ...action, ...firstState(true, NOON), run: 5, revision: action.revision + 1 },
-      happenings: [{ type: "retried", actor: "key:boss", reason: null }, { type: "held" }],
+      events: [{ type: "retried", actor: "key:boss", reason: null }, { type: "held" }],
     });
   });
 

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { factsOf } from "../../src/contract/decision-facts.ts";
-import { factOf, NO_CONTEXT } from "../../src/domain/decision-facts.ts";
+import { factOf, NO_HISTORY } from "../../src/domain/decision-facts.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX } from "../../src/domain/limits.ts";
 import type { EarlierRejection } from "../../src/domain/rejections.ts";
 import { anAction, NOON } from "../support/factory.ts";
 
 const entry = (kind: EarlierRejection["kind"]): EarlierRejection => ({ kind, at: NOON, by: "key:ann", reason: null });
 const countIn = (run: number, rejections: readonly EarlierRejection[]) =>
-  factOf(factsOf(anAction({ run }), { ...NO_CONTEXT, rejections }, ""), "rejections");
+  factOf(factsOf(anAction({ run }), { ...NO_HISTORY, rejections }, ""), "rejections");
 
 describe("the number of earlier rejections", () => {
   test("leaves out what was asked since, and says where some may have been forgotten", () => {

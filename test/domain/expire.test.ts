@@ -13,7 +13,7 @@ describe("the end of a wait for a person", () => {
     expect(expire(HELD, WAITED, OVER)).toEqual({
       before: HELD,
       after: { ...HELD, status: "cancelled", dueAt: null, finishedAt: OVER, revision: 2 },
-      happenings: [{ type: "cancelled", actor: "system", reason: "Nobody decided within 3 hours." }],
+      events: [{ type: "cancelled", actor: "system", reason: "Nobody decided within 3 hours." }],
     });
   });
 

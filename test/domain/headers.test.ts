@@ -136,7 +136,7 @@ const DENIED = [
 
 describe("a denied name", () => {
   test.each(DENIED)("%s is refused in every case, and with _ for -", (name) => {
-    const capital = name.replaceAll(/(^|-)[a-z]/g, (letter) => letter.toUpperCase());
+    const capital = name.replaceAll(/(^|-)[a-z]/g, (email) => email.toUpperCase());
     const spellings = [name, name.toUpperCase(), capital, name.replaceAll("-", "_"), capital.replace("-", "_")];
     for (const spelling of spellings) {
       for (const hasBody of [true, false]) {

@@ -11,8 +11,8 @@ const scan = (text: string) => scanJson(bytesOf(text));
 /** Lists and objects in turn, so deep. */
 function nested(depth: number): string {
   const opening = Array.from({ length: depth }, (_, at) => (at % 2 === 0 ? '{"a":' : "["));
-  const closing = opening.map((text) => (text === "[" ? "]" : "}"));
-  return `${opening.join("")}1${closing.toReversed().join("")}`;
+  const closeWithAnswer = opening.map((text) => (text === "[" ? "]" : "}"));
+  return `${opening.join("")}1${closeWithAnswer.toReversed().join("")}`;
 }
 
 /** One object of so many members. */

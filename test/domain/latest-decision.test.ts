@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/domain/action.ts";
 import { latestDecision } from "../../src/domain/latest-decision.ts";
-import type { Happening, TimelineEntry } from "../../src/domain/timeline.ts";
+import type { TimelineEvent, TimelineEntry } from "../../src/domain/timeline.ts";
 import { anAction, NOON } from "../support/factory.ts";
 
-const entries = (...happenings: readonly (readonly [run: number, happening: Happening])[]): TimelineEntry[] =>
-  happenings.map(([run, happening], at) => ({ seq: at + 1, at: NOON, run, status: "pending", happening }));
-const approved = (reason: string | null, actor = "user:ann@example.com"): Happening => ({
+const entries = (...events: readonly (readonly [run: number, event: TimelineEvent])[]): TimelineEntry[] =>
+  events.map(([run, event], at) => ({ seq: at + 1, at: NOON, run, status: "pending", event }));
+const approved = (reason: string | null, actor = "user:ann@example.com"): TimelineEvent => ({
   type: "approved",
   actor: actor as "user:ann",
   reason,

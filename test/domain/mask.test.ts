@@ -48,7 +48,7 @@ const SPELLINGS: readonly ((name: string) => string)[] = [
 ];
 
 function camel(name: string): string {
-  return name.replace(/_(\w)/g, (_found, letter: string) => letter.toUpperCase());
+  return name.replace(/_(\w)/g, (_found, email: string) => email.toUpperCase());
 }
 
 function capital(name: string): string {

@@ -11,7 +11,7 @@ function attempt(attempts: number): Notification {
     actionId: "act_1",
     accountId: "acc_1",
     run: 1,
-    owed: { kind: "callback", event: "action.completed", target: "https://hooks.example.com/" },
+    message: { kind: "callback", event: "action.completed", target: "https://hooks.example.com/" },
     keyId: "key_one",
     host: "hooks.example.com",
     attempts,
@@ -44,7 +44,7 @@ test("what is given up says so, after how many attempts", () => {
   expect(after(6, FAILED)).toMatchObject({
     status: "given_up",
     lastError: "The target refused the connection. Given up after 6 attempts.",
-    happening: {
+    event: {
       type: "callback",
       event: "action.completed",
       delivered: false,
@@ -58,7 +58,7 @@ test("what is given up says so, after how many attempts", () => {
 test("what is delivered has no error and no next attempt", () => {
   const change = after(3, { kind: "delivered" });
   expect(change).toMatchObject({ status: "delivered", dueAt: null, lastError: null });
-  expect(change.happening).toMatchObject({ delivered: true, attempts: 3, error: null, next_retry_at: null });
+  expect(change.event).toMatchObject({ delivered: true, attempts: 3, error: null, next_retry_at: null });
 });
 
 test("a refusal by policy is not tried again", () => {
@@ -83,6 +83,6 @@ test("a receiver's Retry-After makes the wait longer, never shorter", () => {
 test("what is withheld was not tried, and says why; what is needless says nothing", () => {
   const withheld = after(1, { kind: "withheld", error: "No mail is sent." });
   expect(withheld).toMatchObject({ status: "given_up", dueAt: null, lastError: "No mail is sent." });
-  expect(withheld.happening).toMatchObject({ delivered: false, attempts: 0, error: "No mail is sent." });
-  expect(after(1, { kind: "needless" })).toMatchObject({ status: "dropped", dueAt: null, happening: null });
+  expect(withheld.event).toMatchObject({ delivered: false, attempts: 0, error: "No mail is sent." });
+  expect(after(1, { kind: "needless" })).toMatchObject({ status: "dropped", dueAt: null, event: null });
 });

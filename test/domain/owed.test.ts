@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES, type ActionStatus } from "../../src/domain/action.ts";
 import type { Actor } from "../../src/domain/actor.ts";
-import { type CallbackEvent, hostOf, type Owed, owedOn, owingHost } from "../../src/domain/owed.ts";
+import {
+  type CallbackEvent,
+  hostOf,
+  type NewNotification,
+  notificationsFor,
+  notificationHost,
+} from "../../src/domain/owed.ts";
 
 const EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
   pending: null,
@@ -16,20 +22,23 @@ const EMAIL = "boss@example.com";
 
 describe.each(ACTION_STATUSES)("an action that is %s now", (status) => {
   const event = EVENTS[status];
-  const callback: readonly Owed[] = event === null ? [] : [{ kind: "callback", event, target: CALLBACK }];
+  const callback: readonly NewNotification[] = event === null ? [] : [{ kind: "callback", event, target: CALLBACK }];
   const isHeld = status === "awaiting_approval";
-  const mail: readonly Owed[] = isHeld ? [{ kind: "mail", event: "approval", target: EMAIL }] : [];
+  const mail: readonly NewNotification[] = isHeld ? [{ kind: "mail", event: "approval", target: EMAIL }] : [];
 
   test("owes a callback where there is news, and a mail where it is held", () => {
     for (const approve of [true, false]) {
-      expect(owedOn({ status, approve, callback: CALLBACK, notifyEmail: EMAIL }, [])).toEqual([...callback, ...mail]);
+      expect(notificationsFor({ status, approve, callback: CALLBACK, notifyEmail: EMAIL }, [])).toEqual([
+        ...callback,
+        ...mail,
+      ]);
     }
   });
 
   test("owes nothing to whom nobody named", () => {
-    expect(owedOn({ status, approve: true, callback: CALLBACK, notifyEmail: null }, [])).toEqual(callback);
-    expect(owedOn({ status, approve: true, callback: null, notifyEmail: EMAIL }, [])).toEqual(mail);
-    expect(owedOn({ status, approve: true, callback: null, notifyEmail: null }, [])).toEqual([]);
+    expect(notificationsFor({ status, approve: true, callback: CALLBACK, notifyEmail: null }, [])).toEqual(callback);
+    expect(notificationsFor({ status, approve: true, callback: null, notifyEmail: EMAIL }, [])).toEqual(mail);
+    expect(notificationsFor({ status, approve: true, callback: null, notifyEmail: null }, [])).toEqual([]);
   });
 });
 
@@ -38,17 +47,17 @@ describe("whoever was asked by mail is told of a decision", () => {
   const said = (type: "approved" | "rejected", actor: Actor) => [{ type, actor }] as const;
 
   test.each(["approved", "rejected"] as const)("that another has taken: %s", (type) => {
-    const news: readonly Owed[] = [{ kind: "mail", event: "decided", target: EMAIL }];
+    const news: readonly NewNotification[] = [{ kind: "mail", event: "decided", target: EMAIL }];
     for (const actor of ["key:ann", "user:boss@example.com", "mcp:agent", "email:ann@example.com", "system"] as const) {
-      expect(owedOn(held, said(type, actor))).toEqual(news);
+      expect(notificationsFor(held, said(type, actor))).toEqual(news);
     }
   });
 
   test("but not of their own, nor where they were not asked, nor of what is no decision", () => {
-    expect(owedOn(held, said("approved", `email:${EMAIL}`))).toEqual([]);
-    expect(owedOn({ ...held, notifyEmail: null }, said("approved", "key:ann"))).toEqual([]);
+    expect(notificationsFor(held, said("approved", `email:${EMAIL}`))).toEqual([]);
+    expect(notificationsFor({ ...held, notifyEmail: null }, said("approved", "key:ann"))).toEqual([]);
     expect(
-      owedOn(held, [
+      notificationsFor(held, [
         { type: "cancelled", actor: "key:ann" },
         { type: "created", actor: "key:ann" },
       ]),
@@ -63,12 +72,16 @@ test("the host of what may be owed is hinted at wherever something is owed", () 
       // A yes makes it pending and a no cancels it; nothing else is a decision.
       if (type === "approved" && status !== "pending") continue;
       if (type === "rejected" && status !== "cancelled") continue;
-      for (const owed of owedOn(action, [{ type, actor: "key:ann" }])) {
-        expect(owingHost(action, owed.kind)).toBe(hostOf(owed));
+      for (const notifications of notificationsFor(action, [{ type, actor: "key:ann" }])) {
+        expect(notificationHost(action, notifications.kind)).toBe(hostOf(notifications));
       }
     }
   }
-  expect(owingHost({ status: "active", approve: true, callback: CALLBACK, notifyEmail: EMAIL }, "callback")).toBeNull();
-  expect(owingHost({ status: "completed", approve: true, callback: null, notifyEmail: EMAIL }, "mail")).toBeNull();
+  expect(
+    notificationHost({ status: "active", approve: true, callback: CALLBACK, notifyEmail: EMAIL }, "callback"),
+  ).toBeNull();
+  expect(
+    notificationHost({ status: "completed", approve: true, callback: null, notifyEmail: EMAIL }, "mail"),
+  ).toBeNull();
   expect(hostOf({ kind: "mail", target: "Boss@Example.com" })).toBe("boss@example.com");
 });

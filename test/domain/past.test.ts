@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import type { ActionStatus } from "../../src/domain/action.ts";
 import { pastOf } from "../../src/domain/past.ts";
-import type { Happening, TimelineEntry } from "../../src/domain/timeline.ts";
+import type { TimelineEvent, TimelineEntry } from "../../src/domain/timeline.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 let seq = 0;
-const entry = (status: ActionStatus, happening: Happening, atMs = 0): TimelineEntry => {
+const entry = (status: ActionStatus, event: TimelineEvent, atMs = 0): TimelineEntry => {
   seq += 1;
-  return { seq, at: later(atMs), run: 2, status, happening };
+  return { seq, at: later(atMs), run: 2, status, event };
 };
 const decided = (type: "retried" | "approved" | "rejected") => ({ type, actor: "key:boss", reason: null }) as const;
 const now = anAction({ status: "completed", run: 3, attempts: 2, startedAt: NOON, finishedAt: NOON });

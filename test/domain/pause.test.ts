@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
 import { withPauses } from "../../src/domain/pause.ts";
 import type { ActionStatus } from "../../src/domain/action.ts";
-import type { Happening, TimelineEntry } from "../../src/domain/timeline.ts";
+import type { TimelineEvent, TimelineEntry } from "../../src/domain/timeline.ts";
 import { aPause, later } from "../support/factory.ts";
 
-const line = (seq: number, status: ActionStatus, happening: Happening): TimelineEntry => ({
+const line = (seq: number, status: ActionStatus, event: TimelineEvent): TimelineEntry => ({
   seq,
   at: later(seq * 10),
   run: 1,
   status,
-  happening,
+  event,
 });
 const created = line(1, "pending", { type: "created", actor: "key:agent" });
 const mailed = line(2, "pending", {
@@ -21,7 +21,7 @@ const mailed = line(2, "pending", {
   next_retry_at: null,
 });
 const started = line(3, "active", { type: "started" });
-const told = (entries: readonly TimelineEntry[]) => entries.map(({ seq, happening }) => `${seq} ${happening.type}`);
+const told = (entries: readonly TimelineEntry[]) => entries.map(({ seq, event }) => `${seq} ${event.type}`);
 
 test.each([
   ["before the action was created, and has ended", aPause({ endedAt: later(9) }), []],
@@ -31,8 +31,8 @@ test.each([
   ["after it was sent", aPause({ createdAt: later(30) }), []],
 ] as const)("a pause that begins %s", (_name, pause, expected) => {
   const lines = withPauses([created, mailed, started], [pause]);
-  const added = lines.filter(({ happening }) => happening.type === "paused" || happening.type === "resumed");
-  expect(added.map(({ seq, happening }) => `${happening.type} after ${seq}`)).toEqual([...expected]);
+  const added = lines.filter(({ event }) => event.type === "paused" || event.type === "resumed");
+  expect(added.map(({ seq, event }) => `${event.type} after ${seq}`)).toEqual([...expected]);
   expect(lines.filter((entry) => !added.includes(entry))).toEqual([created, mailed, started]);
 });
 

@@ -135,7 +135,7 @@ describe("what an attempt leaves behind", () => {
           durationMs: 41,
         },
       },
-      happenings: [
+      events: [
         {
           type: "attempt",
           attempt: 2,
@@ -172,7 +172,7 @@ describe("what an attempt leaves behind", () => {
           durationMs: 41,
         },
       },
-      happenings: [
+      events: [
         {
           type: "attempt",
           attempt: 2,
@@ -208,7 +208,7 @@ describe("what an attempt leaves behind", () => {
           durationMs: 41,
         },
       },
-      happenings: [
+      events: [
         {
           type: "attempt",
           attempt: 3,
@@ -247,7 +247,7 @@ describe("what an attempt leaves behind", () => {
   });
 
   test("a GET whose body broke has no answer; its status stands in the timeline", () => {
-    const { after, happenings } = settle(active({ method: "GET", attempts: 3 }), ended(broken(200, "closed")));
+    const { after, events } = settle(active({ method: "GET", attempts: 3 }), ended(broken(200, "closed")));
     expect(after.result).toEqual({
       lastError: "The target closed the connection before the whole answer came.",
       errorSource: "dispatch",
@@ -256,7 +256,7 @@ describe("what an attempt leaves behind", () => {
       responseTruncated: false,
       durationMs: 41,
     });
-    expect(happenings[0]).toMatchObject({ outcome: "answered", response_code: 200, error: after.result?.lastError });
+    expect(events[0]).toMatchObject({ outcome: "answered", response_code: 200, error: after.result?.lastError });
   });
 
   test("a no whose body broke stays the target's no, with what was read of it", () => {
@@ -271,7 +271,7 @@ describe("what an attempt leaves behind", () => {
 
   test("where a redirect led is told in the timeline, and of nothing else", () => {
     const locationAt = (code: number) => {
-      const [attempt] = settle(active(), ended(answer({ code, location: "http://169.254.169.254/" }))).happenings;
+      const [attempt] = settle(active(), ended(answer({ code, location: "http://169.254.169.254/" }))).events;
       return attempt?.type === "attempt" ? attempt.location : undefined;
     };
     expect([301, 304, 399].map(locationAt)).toEqual(Array.from({ length: 3 }, () => "http://169.254.169.254/"));
@@ -285,7 +285,7 @@ describe("what an attempt leaves behind", () => {
   });
 
   test("a refusal by policy is the dispatch's, not sent, and names no address", () => {
-    const { after, happenings } = settle(active({ retries: 100 }), ended(notSent("address_private")));
+    const { after, events } = settle(active({ retries: 100 }), ended(notSent("address_private")));
     expect(after).toMatchObject({ status: "failed", dueAt: null });
     expect(after.finishedAt).toEqual(NOON);
     expect(after.result).toMatchObject({
@@ -293,13 +293,13 @@ describe("what an attempt leaves behind", () => {
       lastError: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS).",
       responseCode: null,
     });
-    expect(happenings[0]).toMatchObject({ outcome: "not_sent", next_retry_at: null });
+    expect(events[0]).toMatchObject({ outcome: "not_sent", next_retry_at: null });
   });
 
   test("an attempt that nobody measured has no duration", () => {
-    const { after, happenings } = settle(active(), ended(unknown("interrupted"), { durationMs: null }));
+    const { after, events } = settle(active(), ended(unknown("interrupted"), { durationMs: null }));
     expect(after.result?.durationMs).toBeNull();
-    expect(happenings[0]).toMatchObject({ duration_ms: null, outcome: "unknown" });
+    expect(events[0]).toMatchObject({ duration_ms: null, outcome: "unknown" });
   });
 
   test("the change adds one to the revision and leaves the request alone", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { ACTION_STATUSES, type ActionStatus, isTerminal } from "../../src/domain/action.ts";
-import { next, type Operation, operationsIn, sources, type Trigger } from "../../src/domain/transition.ts";
+import { nextStatus, type Operation, operationsIn, sources, type Trigger } from "../../src/domain/transition.ts";
 
 const NOWHERE = {
   approve: null,
@@ -44,7 +44,9 @@ const OPERATIONS_IN: Readonly<Record<ActionStatus, readonly Operation[]>> = {
 };
 
 test.each(ACTION_STATUSES)("from %s every trigger leads where the table says, and nowhere else", (status) => {
-  expect(Object.fromEntries(TRIGGERS.map((trigger) => [trigger, next(status, trigger)]))).toEqual(MACHINE[status]);
+  expect(Object.fromEntries(TRIGGERS.map((trigger) => [trigger, nextStatus(status, trigger)]))).toEqual(
+    MACHINE[status],
+  );
 });
 
 test.each(ACTION_STATUSES)("the operations of %s are those of the table", (status) => {
@@ -61,7 +63,7 @@ test("the statuses from which a trigger is allowed are those of the table", () =
 test("only completed, failed and cancelled are final, and only a retry leads out of them", () => {
   expect(ACTION_STATUSES.filter(isTerminal)).toEqual(["completed", "failed", "cancelled"]);
   for (const status of ACTION_STATUSES.filter(isTerminal)) {
-    const ways = TRIGGERS.filter((trigger) => next(status, trigger) !== null);
+    const ways = TRIGGERS.filter((trigger) => nextStatus(status, trigger) !== null);
     expect(ways.filter((trigger) => trigger !== "retry" && trigger !== "hold")).toEqual([]);
   }
 });

@@ -6,7 +6,7 @@ import { outgate, start } from "../cli/outgate.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-house.ts";
 import { connect } from "../mcp/clients.ts";
-import { type House, openHouse } from "../mcp/house.ts";
+import { type TestServer, openServer } from "../mcp/house.ts";
 import { eventually } from "../support/eventually.ts";
 import { type KeptMail, Mailbox } from "../support/mailbox.ts";
 
@@ -17,15 +17,15 @@ const ANN = "ann@example.com";
 const AGENT = { authorization: `Bearer ${KEYS.agent}` };
 
 let mailbox: Mailbox;
-let house: House;
+let server: TestServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
 beforeAll(async () => {
   mailbox = new Mailbox();
-  house = await openHouse({ env: { ...mailbox.env, APPROVERS: ANN } });
-  ann = await signedIn(house);
+  server = await openServer({ env: { ...mailbox.env, APPROVERS: ANN } });
+  ann = await signedIn(server);
 });
 afterAll(async () => {
-  await house[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
   await mailbox[Symbol.asyncDispose]();
 });
 
@@ -48,13 +48,13 @@ async function mailOf(id: string, which: number): Promise<KeptMail> {
 
 /** Approves in a terminal, and answers so. */
 async function commandLine(id: string, answer: string, args: readonly string[] = []): Promise<string> {
-  const env = { OUTGATE_URL: house.url, OUTGATE_API_KEY: KEYS.approver };
+  const env = { OUTGATE_URL: server.url, OUTGATE_API_KEY: KEYS.approver };
   const { out } = await outgate(["approve", id, ...args], { env, terminal: true, input: answer });
   return out;
 }
 
 async function question(id: string): Promise<string> {
-  await using client = await connect("first", house.mcpUrl, {
+  await using client = await connect("first", server.mcpUrl, {
     key: KEYS.approver,
     answer: () => ({ action: "decline" }),
   });
@@ -65,11 +65,11 @@ async function question(id: string): Promise<string> {
 /** What every place shows of an action that is held in its `run`. */
 async function placesOf(id: string, run = 1): Promise<Readonly<Record<string, string>>> {
   const { fields } = await mailOf(id, run - 1);
-  const { approve } = await house.linksOf(id);
+  const { approve } = await server.linksOf(id);
   return {
     "mail, text": fields["text"] ?? "",
     "mail, HTML": textOf(fields["html"] ?? ""),
-    "link page": textOf(await (await fetch(house.url + approve)).text()),
+    "link page": textOf(await (await fetch(server.url + approve)).text()),
     inbox: textOf((await ann.pageOf("/approvals")).split("<li ").find((item) => item.includes(`id="${id}"`)) ?? ""),
     "held page": textOf(await ann.pageOf(`/approvals/${id}`)),
     "action's page": textOf(await ann.pageOf(`/actions/${id}`)),
@@ -79,9 +79,9 @@ async function placesOf(id: string, run = 1): Promise<Readonly<Record<string, st
 }
 
 async function held(members: object): Promise<string> {
-  house.engine.clock.advance(60_000);
+  server.engine.clock.advance(60_000);
   const body = JSON.stringify({ approve: true, notify: { email: ANN }, ...members });
-  const { json, text } = await house.call("POST", "/v1/actions", body, AGENT);
+  const { json, text } = await server.call("POST", "/v1/actions", body, AGENT);
   if (json.id === undefined) throw new Error(text);
   return json.id;
 }
@@ -95,13 +95,13 @@ describe("every place of decision", () => {
       callback: "https://hooks.example.com/news",
     });
     await mailOf(id, 0);
-    await house.engine.desk.cancel(house.engine.owner, id, "Not without a ticket.");
-    const agent = { ...house.engine.owner, role: "agent", scope: "account", actor: "key:agent" } as const;
-    await house.engine.desk.retry(agent, id, "Is there none?");
+    await server.engine.actionService.cancel(server.engine.owner, id, "Not without a ticket.");
+    const agent = { ...server.engine.owner, role: "agent", scope: "account", actor: "key:agent" } as const;
+    await server.engine.actionService.retry(agent, id, "Is there none?");
     await mailOf(id, 1);
-    await house.engine.desk.cancel(house.engine.owner, id, "No.");
-    await house.engine.desk.retry(house.engine.owner, id, "Ticket 4711 allows it.");
-    const { facts, risks } = JSON.parse((await house.call("GET", `/v1/actions/${id}/facts`)).text) as {
+    await server.engine.actionService.cancel(server.engine.owner, id, "No.");
+    await server.engine.actionService.retry(server.engine.owner, id, "Ticket 4711 allows it.");
+    const { facts, risks } = JSON.parse((await server.call("GET", `/v1/actions/${id}/facts`)).text) as {
       facts: { name: string; label: string; value: string }[];
       risks: { name: string; text: string }[];
     };
@@ -137,7 +137,7 @@ describe("every place of decision", () => {
     for (const html of [...links, (await mailOf(id, 2)).fields["html"] ?? ""]) {
       expect(html).toMatch(new RegExp(String.raw`href="[^"]*/actions/${id}"`));
     }
-    const { approve } = await house.linksOf(id);
+    const { approve } = await server.linksOf(id);
     // The approval link itself stands in the mail alone.
     for (const [place, shown] of Object.entries(await placesOf(id, 3))) {
       const isThere = shown.includes(approve.slice(3));
@@ -146,7 +146,7 @@ describe("every place of decision", () => {
     expect((await mailOf(id, 2)).fields["subject"]).toBe(
       "Approve? DELETE xn--pple-43d.example:8443/v1/customers/7%E2%80%AE",
     );
-    expect((await house.engine.desk.get(house.engine.owner, id)).status).toBe("awaiting_approval");
+    expect((await server.engine.actionService.get(server.engine.owner, id)).status).toBe("awaiting_approval");
   });
 
   test("shows the longest host and the longest URL whole", async () => {
@@ -165,7 +165,7 @@ describe("every place of decision", () => {
 describe("the command line", () => {
   test("asks in a terminal before it approves, and takes only yes for it", async () => {
     const id = await held({ url: "https://api.example.com/orders", body: { amount: 5 } });
-    const statusOf = async () => (await house.engine.desk.get(house.engine.owner, id)).status;
+    const statusOf = async () => (await server.engine.actionService.get(server.engine.owner, id)).status;
     for (const answer of ["\n", "n\n", "yep\n", "\u0004"]) {
       const said = await commandLine(id, answer);
       expect(said).toContain('"amount": 5');
@@ -183,45 +183,45 @@ describe("the command line", () => {
 
   test("decides on the run that it showed, and on no other", async () => {
     const id = await held({ url: "https://a.example/runs" });
-    const { owner, desk } = house.engine;
+    const { owner, actionService } = server.engine;
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    const env = { OUTGATE_URL: house.url, OUTGATE_API_KEY: KEYS.approver };
+    const env = { OUTGATE_URL: server.url, OUTGATE_API_KEY: KEYS.approver };
     const program = start(["approve", id], { env, terminal: true, input: readable });
     let shown = "";
     for await (const chunk of program.stdout.pipeThrough(new TextDecoderStream())) {
       const isAsked = shown.includes("[y/N]");
       shown += chunk;
       if (isAsked || !shown.includes("[y/N]")) continue;
-      await desk.cancel(owner, id, "Not so.");
-      await desk.retry(owner, id, "So?");
+      await actionService.cancel(owner, id, "Not so.");
+      await actionService.retry(owner, id, "So?");
       const writer = writable.getWriter();
       await writer.write(new TextEncoder().encode("y\n"));
       await writer.close();
     }
     expect(shown).toContain("that was run 1, and the action is in run 2");
-    expect((await desk.get(owner, id)).status).toBe("awaiting_approval");
+    expect((await actionService.get(owner, id)).status).toBe("awaiting_approval");
   });
 
   test("asks nothing with --yes, nor where there is no terminal", async () => {
     const [one, two] = [await held({ url: "https://a.example/" }), await held({ url: "https://a.example/" })];
     expect(await commandLine(one, "", ["--yes"])).not.toContain("[y/N]");
-    const env = { OUTGATE_URL: house.url, OUTGATE_API_KEY: KEYS.approver };
+    const env = { OUTGATE_URL: server.url, OUTGATE_API_KEY: KEYS.approver };
     const said = await outgate(["approve", two], { env });
     expect(said).toMatchObject({ code: 0, err: "" });
     for (const id of [one, two]) {
-      expect((await house.engine.desk.get(house.engine.owner, id)).approvedBy).toBe("key:approver");
+      expect((await server.engine.actionService.get(server.engine.owner, id)).approvedBy).toBe("key:approver");
     }
   });
 
   test("shows the facts of a held action with get, and asks before it rejects", async () => {
     const id = await held({ method: "DELETE", url: "https://a.example/x" });
-    const env = { OUTGATE_URL: house.url, OUTGATE_API_KEY: KEYS.owner };
+    const env = { OUTGATE_URL: server.url, OUTGATE_API_KEY: KEYS.owner };
     const got = await outgate(["get", id], { env, terminal: true });
     expect(got).toMatchObject({ code: 4 });
     expect(got.out).toContain("Requested by");
     expect(got.out).toContain("! It deletes: the method is DELETE.");
     const said = await outgate(["reject", id], { env, terminal: true, input: "y\n" });
     expect(said.out).toContain("Reject this request? [y/N]");
-    expect((await house.engine.desk.get(house.engine.owner, id)).status).toBe("cancelled");
+    expect((await server.engine.actionService.get(server.engine.owner, id)).status).toBe("cancelled");
   });
 });

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { keyIdOf, readKey } from "../../src/secrets/master.ts";
 import { leftNextKey } from "../../src/secrets/next-key-file.ts";
-import { bytesOfHouse, fillHouse, seeHouse } from "../key-house.ts";
+import { bytesOfDatabase, fillDatabase, readThroughKey } from "../key-house.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 
@@ -60,7 +60,7 @@ test("the command changes the key of a service's database, and says where the ol
 
 test("killed over and over, it is brought to its end with nothing lost, and the old key opens nothing more", async () => {
   await using folder = await temporaryFolder();
-  const before = await fillHouse(folder.path, ACTIONS);
+  const before = await fillDatabase(folder.path, ACTIONS);
   const keyFile = join(folder.path, "outgate.db.key");
   const oldId = keyIdOf(readKey(readFileSync(keyFile, "latin1").trim()) ?? new Uint8Array());
   const stopped = new Set<number>();
@@ -78,8 +78,8 @@ test("killed over and over, it is brought to its end with nothing lost, and the 
   }
   console.log(`rotate-key: killed ${kills} times, at ${stopped.size} different points`);
   expect(stopped.size).toBeGreaterThan(1);
-  expect(await seeHouse(folder.path)).toEqual(before);
-  expect(bytesOfHouse(folder.path).split(`${oldId}.`)).toHaveLength(1);
+  expect(await readThroughKey(folder.path)).toEqual(before);
+  expect(bytesOfDatabase(folder.path).split(`${oldId}.`)).toHaveLength(1);
   expect(existsSync(`${keyFile}.next`)).toBe(false);
   expect(existsSync(`${keyFile}.${oldId}`)).toBe(true);
 }, 120_000);

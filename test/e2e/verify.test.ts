@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
-import { createSigningDesk } from "../../src/accounts/signing-desk.ts";
+import { createSigningService } from "../../src/accounts/signing-desk.ts";
 import { systemIds } from "../../src/ids.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
@@ -85,7 +85,7 @@ async function realCalls(): Promise<readonly Call[]> {
   await using target = new Target(200);
   await using engine = await openEngine({ clock: new FakeClock(new Date()) });
   const { store, signingSecrets, secrets, clock, owner } = engine;
-  const desk = createSigningDesk({ ...store, signingSecrets, secrets, clock, ids: systemIds });
+  const actionService = createSigningService({ ...store, signingSecrets, secrets, clock, ids: systemIds });
   const { origin } = new URL(target.url);
   const call = async (what: string, secret: string, body: string | null): Promise<Call> => {
     const { id } = await engine.create({ url: target.url, body });
@@ -102,11 +102,11 @@ async function realCalls(): Promise<readonly Call[]> {
     ...change,
   });
 
-  const old = (await desk.read(owner, origin)).secret;
+  const old = (await actionService.read(owner, origin)).secret;
   const plain = await call("a call", old, '{"a":"grüße \u{1f600}","n":1.0}');
   const empty = await call("a call without a body", old, null);
-  await desk.rotate(owner, origin);
-  const { secret } = await desk.read(owner, origin);
+  await actionService.rotate(owner, origin);
+  const { secret } = await actionService.read(owner, origin);
   const rotated = await call("a call after a rotation, by the new secret", secret, "{}");
   const stale = Math.floor(clock.now().getTime() / 1_000) - 360;
   const early = Math.floor(clock.now().getTime() / 1_000) + 360;
@@ -122,7 +122,9 @@ async function realCalls(): Promise<readonly Call[]> {
     forged("another body", plain, { body: `${plain.body} ` }),
     forged("another id", plain, { id: "act_other" }),
     forged("another time", plain, { timestamp: String(Number(plain.timestamp) - 1) }),
-    forged("the secret of another origin", plain, { secret: (await desk.read(owner, "https://a.example")).secret }),
+    forged("the secret of another origin", plain, {
+      secret: (await actionService.read(owner, "https://a.example")).secret,
+    }),
     forged("the new secret for an old call", plain, { secret }),
     forged("six minutes ago, well signed", plain, signedAt(stale)),
     forged("in six minutes, well signed", plain, signedAt(early)),

@@ -47,8 +47,8 @@ async function readUntil(stream: EventStream, position: number): Promise<readonl
 async function lives(count: number): Promise<void> {
   const one = async (_: unknown, at: number) => {
     const { id } = await engine.create({ retries: 1, approve: at % 3 === 0 });
-    const action = await engine.desk.get(engine.owner, id);
-    if (action.status === "awaiting_approval") await engine.desk.approve(engine.owner, id, null);
+    const action = await engine.actionService.get(engine.owner, id);
+    if (action.status === "awaiting_approval") await engine.actionService.approve(engine.owner, id, null);
     await Promise.race([engine.saw(id, { status: "completed" }), engine.saw(id, { status: "failed" })]);
   };
   for (let left = count; left > 0; left -= 10) await Promise.all(Array.from({ length: Math.min(10, left) }, one));

@@ -18,7 +18,7 @@ function madeUp(history: OverviewDeps["actions"]["history"], clock = new FakeClo
   const bus = createBus();
   const warned: string[] = [];
   const overview = createOverview({
-    actions: { history, position: async () => 1, asleep: async () => NOTHING_ASLEEP },
+    actions: { history, position: async () => 1, scheduledRetries: async () => NOTHING_ASLEEP },
     bus,
     clock,
     log: { warn: (event) => void warned.push(event) },
@@ -47,11 +47,11 @@ describe("the overview", () => {
       const retries = 1 + (count % 3);
       const { id } = await engine.create({ retries, url: `http://127.0.0.1:${9_000 + (count % 2)}/` });
       await ended(id, retries);
-      const { status } = await engine.desk.get(owner, id);
-      if (status === "failed") await engine.desk.retry(owner, id, null).then(() => ended(id, retries));
+      const { status } = await engine.actionService.get(owner, id);
+      if (status === "failed") await engine.actionService.retry(owner, id, null).then(() => ended(id, retries));
     }
     const held = await engine.create({ approve: true, retries: 1 });
-    await engine.desk.approve(owner, held.id, null);
+    await engine.actionService.approve(owner, held.id, null);
     await ended(held.id, 1);
     await engine.loop.drain(0);
     const live = await engine.overview.read(owner);

@@ -3,7 +3,7 @@ import { Account } from "../../src/contract/account.ts";
 import { compile } from "../../src/contract/check.ts";
 import { ROLES } from "../../src/domain/roles.ts";
 import { anAccount, anApiKey, aPerson } from "../support/factory.ts";
-import { openRealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, STRANGER } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 
 const account = compile(Account);
@@ -31,14 +31,14 @@ const LIMITS = {
 
 describe("GET /v1/account", () => {
   test.each(ROLES)("tells a key of role %s whose it is and what it has to keep to", async (role) => {
-    await using door = await openRealDoor({ starts: false, rateLimitPerSecond: 100 });
-    const { status, json } = await door.call("GET", "/v1/account", undefined, {
+    await using app = await openRealServer({ starts: false, rateLimitPerSecond: 100 });
+    const { status, json } = await app.call("GET", "/v1/account", undefined, {
       authorization: `Bearer ${KEYS[role]}`,
     });
     expect(status).toBe(200);
     expect(account.issues(json)).toEqual([]);
     expect(Object(json)).toEqual({
-      id: door.engine.owner.accountId,
+      id: app.engine.owner.accountId,
       email: null,
       key: { id: expect.stringMatching(/^key_/), name: role, role },
       limits: LIMITS,
@@ -46,8 +46,8 @@ describe("GET /v1/account", () => {
   });
 
   test("is each account's own, with the address of its person", async () => {
-    await using door = await openRealDoor({ starts: false });
-    const { store, secrets } = door.engine;
+    await using app = await openRealServer({ starts: false });
+    const { store, secrets } = app.engine;
     const theirs = anAccount();
     const key = "og_ann_0123456789abcdefghijklmnop";
     await store.people.signUp({
@@ -56,13 +56,13 @@ describe("GET /v1/account", () => {
       ...aPerson({ accountId: theirs.id, email: "ann@example.com" }),
     });
     const ask = async (token: string) =>
-      (await door.call("GET", "/v1/account", undefined, { authorization: `Bearer ${token}` })).json;
+      (await app.call("GET", "/v1/account", undefined, { authorization: `Bearer ${token}` })).json;
     expect(await ask(key)).toMatchObject({ id: theirs.id, email: "ann@example.com", key: { name: "ann" } });
-    expect(await ask(STRANGER)).toMatchObject({ id: door.strangerId, email: null });
+    expect(await ask(STRANGER)).toMatchObject({ id: app.strangerId, email: null });
   });
 
   test("says null where no rate is set", async () => {
-    await using door = await openRealDoor({ starts: false });
-    expect((await door.call("GET", "/v1/account")).json).toMatchObject({ limits: { requests_per_second: null } });
+    await using app = await openRealServer({ starts: false });
+    expect((await app.call("GET", "/v1/account")).json).toMatchObject({ limits: { requests_per_second: null } });
   });
 });

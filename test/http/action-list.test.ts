@@ -1,28 +1,28 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LIST_LIMIT_DEFAULT, RETRY_BATCH_MAX } from "../../src/domain/limits.ts";
 import { Target } from "../support/target.ts";
-import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
 
 /** As a browser asks, without undoing the compression. */
 const AS_SENT = { headers: { "accept-encoding": "gzip, deflate, br" }, decompress: false };
 const NO_TARGET = "http://127.0.0.1:9/";
 
-let door: RealDoor;
+let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
 beforeAll(async () => {
-  door = await openRealDoor();
-  ann = await signedIn(door);
+  app = await openRealServer();
+  ann = await signedIn(app);
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
-async function created(members: object = {}, house: RealDoor = door): Promise<string> {
+async function created(members: object = {}, server: RealServer = app): Promise<string> {
   const body = JSON.stringify({ url: NO_TARGET, approve: true, ...members });
-  return (await house.call("POST", "/v1/actions", body)).json.id;
+  return (await server.call("POST", "/v1/actions", body)).json.id;
 }
-async function failed(members: object, house: RealDoor): Promise<string> {
-  const id = await created({ approve: false, retries: 1, ...members }, house);
-  await house.engine.saw(id, { status: "failed" });
+async function failed(members: object, server: RealServer): Promise<string> {
+  const id = await created({ approve: false, retries: 1, ...members }, server);
+  await server.engine.saw(id, { status: "failed" });
   return id;
 }
 const idsIn = (html: string) => [...html.matchAll(/href="\/actions\/(act_\w+)" data-item/g)].map(([, id]) => id ?? "");
@@ -31,15 +31,15 @@ const linkIn = (html: string, words: string) =>
 
 describe("the list of actions", () => {
   test("shows status, method, host, attempts and age, newest first, and leads to each", async () => {
-    await using house = await openRealDoor();
+    await using server = await openRealServer();
     await using target = new Target(200);
-    const bob = await signedIn(house);
-    const old = await created({ url: target.url, method: "PUT", approve: false, retries: 5 }, house);
-    await house.engine.saw(old, { status: "completed" });
-    house.engine.clock.advance(7_200_000);
+    const bob = await signedIn(server);
+    const old = await created({ url: target.url, method: "PUT", approve: false, retries: 5 }, server);
+    await server.engine.saw(old, { status: "completed" });
+    server.engine.clock.advance(7_200_000);
     const young = await created(
       { url: `${NO_TARGET}refunds?token=canaryx9Kq2Lm8Vb3Zt7Rw`, body: { password: "canaryx9Kq2Lm8Vb3Zt7Rw" } },
-      house,
+      server,
     );
     const html = await bob.pageOf("/actions");
     expect(idsIn(html)).toEqual([young, old]);
@@ -52,12 +52,12 @@ describe("the list of actions", () => {
   });
 
   test("is filtered by the parameters of the API's list, and each filter has its address", async () => {
-    await using house = await openRealDoor({ starts: false });
-    const bob = await signedIn(house);
-    const early = house.engine.clock.now();
-    const one = await created({ method: "GET", dedupe: "order 7" }, house);
-    house.engine.clock.advance(60_000);
-    const two = await created({ url: "http://127.0.0.1:10/", approve: false }, house);
+    await using server = await openRealServer({ starts: false });
+    const bob = await signedIn(server);
+    const early = server.engine.clock.now();
+    const one = await created({ method: "GET", dedupe: "order 7" }, server);
+    server.engine.clock.advance(60_000);
+    const two = await created({ url: "http://127.0.0.1:10/", approve: false }, server);
     const seen = async (query: string) => idsIn(await bob.pageOf(`/actions?${query}`));
     const between = encodeURIComponent(new Date(early.getTime() + 1_000).toISOString());
     expect(await seen("status=pending")).toEqual([two]);
@@ -77,7 +77,7 @@ describe("the list of actions", () => {
   });
 
   test("drops what a form leaves empty, and takes times without a zone for UTC", async () => {
-    const lead = async (query: string) => (await ann.visit(`/actions?${query}`)).headers.get("location");
+    const lead = async (query: string) => (await ann.context(`/actions?${query}`)).headers.get("location");
     expect(await lead("host=&method=&dedupe=&created_after=&created_before=")).toBe("/actions");
     expect(await lead("host=a.example&method=")).toBe("/actions?host=a.example");
     expect(await lead("created_after=2026-01-01T10%3A00")).toBe("/actions?created_after=2026-01-01T10%3A00%3A00Z");
@@ -98,7 +98,7 @@ describe("the list of actions", () => {
       ["created_after=2026-02-30T99%3A00%3A00Z", "created_after"],
       ["nothing=known", "nothing"],
     ]) {
-      const response = await ann.visit(`/actions?${query}`);
+      const response = await ann.context(`/actions?${query}`);
       const html = await response.text();
       expect({ query, status: response.status, named: html.includes(`${field}: `) }).toEqual({
         query: query ?? "",
@@ -111,10 +111,10 @@ describe("the list of actions", () => {
   });
 
   test("goes on to older ones, and back to the newest, and none is left out or shown twice", async () => {
-    await using house = await openRealDoor({ starts: false });
-    const bob = await signedIn(house);
+    await using server = await openRealServer({ starts: false });
+    const bob = await signedIn(server);
     const ids = [];
-    for (let count = 0; count < LIST_LIMIT_DEFAULT + 3; count += 1) ids.push(await created({}, house));
+    for (let count = 0; count < LIST_LIMIT_DEFAULT + 3; count += 1) ids.push(await created({}, server));
     const first = await bob.pageOf("/actions?status=awaiting_approval");
     const second = await bob.pageOf(linkIn(first, "Older"));
     expect([...idsIn(first), ...idsIn(second)]).toEqual(ids.toSorted().toReversed());
@@ -123,19 +123,19 @@ describe("the list of actions", () => {
   });
 
   test("tells whoever has sent nothing yet how to", async () => {
-    await using house = await openRealDoor({ starts: false });
-    const html = await (await signedIn(house)).pageOf("/actions");
+    await using server = await openRealServer({ starts: false });
+    const html = await (await signedIn(server)).pageOf("/actions");
     expect(html).toContain("Nothing was sent yet.");
     expect(html).toContain("/v1/actions");
   });
 
   test("comes with everything that it loads in 60 kB, twenty to a page", async () => {
-    await using house = await openRealDoor({ starts: false });
-    const bob = await signedIn(house);
+    await using server = await openRealServer({ starts: false });
+    const bob = await signedIn(server);
     for (let count = 0; count <= LIST_LIMIT_DEFAULT; count += 1) {
-      await created({ url: `https://api-${count}.example.com/v1/customers/4711/orders?page=${count}` }, house);
+      await created({ url: `https://api-${count}.example.com/v1/customers/4711/orders?page=${count}` }, server);
     }
-    const bytesOf = async (path: string) => (await (await bob.visit(path, AS_SENT)).bytes()).byteLength;
+    const bytesOf = async (path: string) => (await (await bob.context(path, AS_SENT)).bytes()).byteLength;
     for (const path of ["/actions", "/approvals"]) {
       const html = await bob.pageOf(path);
       const loaded = [...html.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, asset]) => asset ?? "");
@@ -150,14 +150,14 @@ describe("the list of actions", () => {
   test("knows nothing of another account's", async () => {
     const theirs = { authorization: `Bearer ${STRANGER}` };
     const body = JSON.stringify({ url: NO_TARGET, approve: true });
-    const { json } = await door.call("POST", "/v1/actions", body, theirs);
+    const { json } = await app.call("POST", "/v1/actions", body, theirs);
     expect(await ann.pageOf("/actions?limit=100")).not.toContain(json.id);
   });
 });
 
 describe("the search", () => {
   test("leads to an action by its id, wherever that stands, or to the actions of a host", async () => {
-    const lead = async (q: string) => (await ann.visit(`/search?q=${encodeURIComponent(q)}`)).headers.get("location");
+    const lead = async (q: string) => (await ann.context(`/search?q=${encodeURIComponent(q)}`)).headers.get("location");
     const id = await created();
     expect(await lead(id)).toBe(`/actions/${id}`);
     expect(await lead(` https://outgate.example/actions/${id}?x `)).toBe(`/actions/${id}`);
@@ -172,12 +172,12 @@ describe("the search", () => {
 
 describe("a bulk retry", () => {
   test("goes through the filter in steps, each of them a form that works without script", async () => {
-    await using house = await openRealDoor();
+    await using server = await openRealServer();
     await using down = new Target(500);
-    const bob = await signedIn(house);
+    const bob = await signedIn(server);
     const ids = [];
-    for (let count = 0; count < RETRY_BATCH_MAX + 2; count += 1) ids.push(await failed({ url: down.url }, house));
-    const other = await failed({}, house);
+    for (let count = 0; count < RETRY_BATCH_MAX + 2; count += 1) ids.push(await failed({ url: down.url }, server));
+    const other = await failed({}, server);
     const path = `/actions?status=failed&host=${new URL(down.url).host.replace(":", "%3A")}`;
     const list = await bob.pageOf(path);
     expect(list).toContain(`Retry ${ids.length} actions`);
@@ -187,7 +187,7 @@ describe("a bulk retry", () => {
     const first = await (await bob.follow(sent)).text();
     // Loaded again it begins nothing again, and says the same.
     expect(await (await bob.follow(sent)).text()).toBe(first);
-    expect((await bob.visit("/actions/retried")).headers.get("location")).toBe("/actions");
+    expect((await bob.context("/actions/retried")).headers.get("location")).toBe("/actions");
     expect(first).toContain(`${RETRY_BATCH_MAX} actions begun again. 2 actions left.`);
     expect(first).toContain(`<progress aria-label="Done" value="${RETRY_BATCH_MAX}" max="${ids.length}">`);
     const next = (/<form method="post" action="(\/actions[^"]+)"/.exec(first)?.[1] ?? "").replaceAll("&amp;", "&");
@@ -200,18 +200,18 @@ describe("a bulk retry", () => {
     const second = await (await bob.follow(await bob.send(next, fields))).text();
     expect(second).toContain(`${ids.length} actions begun again. Nothing is left.`);
     for (const id of ids) {
-      await house.engine.saw(id, { run: 2, status: "failed" });
-      const retried = (await house.engine.happenings(id)).find(({ type }) => type === "retried");
+      await server.engine.saw(id, { run: 2, status: "failed" });
+      const retried = (await server.engine.events(id)).find(({ type }) => type === "retried");
       expect(retried).toMatchObject({ actor: "user:ann@example.com", reason: "It is up again." });
     }
-    expect((await house.engine.desk.get(house.engine.owner, other)).run).toBe(1);
+    expect((await server.engine.actionService.get(server.engine.owner, other)).run).toBe(1);
   });
 
   test("is offered only for what failed or was cancelled, and was asked for", async () => {
-    await using house = await openRealDoor();
-    const bob = await signedIn(house);
-    const id = await created({}, house);
-    await house.call("POST", `/v1/actions/${id}/cancel`);
+    await using server = await openRealServer();
+    const bob = await signedIn(server);
+    const id = await created({}, server);
+    await server.call("POST", `/v1/actions/${id}/cancel`);
     for (const query of ["", "?status=completed", "?status=failed", "?status=pending&status=active"]) {
       expect(await bob.pageOf(`/actions${query}`)).not.toContain("Retry all");
     }
@@ -220,14 +220,14 @@ describe("a bulk retry", () => {
     const fields = await bob.hiddenOf("/actions");
     const done = await (await bob.follow(await bob.send("/actions?status=cancelled", fields))).text();
     expect(done).toContain("1 action needed an approval");
-    expect((await house.engine.desk.get(house.engine.owner, id)).status).toBe("awaiting_approval");
+    expect((await server.engine.actionService.get(server.engine.owner, id)).status).toBe("awaiting_approval");
   });
 
   test("names what could not be begun again", async () => {
-    await using house = await openRealDoor();
-    const bob = await signedIn(house);
-    const id = await failed({ dedupe: "one" }, house);
-    await created({ dedupe: "one" }, house);
+    await using server = await openRealServer();
+    const bob = await signedIn(server);
+    const id = await failed({ dedupe: "one" }, server);
+    await created({ dedupe: "one" }, server);
     const fields = await bob.hiddenOf("/actions");
     const done = await (await bob.follow(await bob.send("/actions?status=failed", fields))).text();
     expect(done).toContain("0 actions begun again, 1 not.");
@@ -236,15 +236,15 @@ describe("a bulk retry", () => {
   });
 
   test("needs our own page and this session's token", async () => {
-    await using house = await openRealDoor();
-    const bob = await signedIn(house);
-    const id = await failed({}, house);
+    await using server = await openRealServer();
+    const bob = await signedIn(server);
+    const id = await failed({}, server);
     const fields = await bob.hiddenOf("/actions");
     expect((await bob.send("/actions?status=failed", {})).status).toBe(403);
     expect((await bob.send("/actions?status=failed", { ...fields, form_token: "0".repeat(64) })).status).toBe(403);
-    const foreign = { origin: "https://evil.example" };
-    expect((await bob.send("/actions?status=failed", fields, foreign)).status).toBe(403);
-    expect((await house.engine.desk.get(house.engine.owner, id)).run).toBe(1);
+    const untrusted = { origin: "https://evil.example" };
+    expect((await bob.send("/actions?status=failed", fields, untrusted)).status).toBe(403);
+    expect((await server.engine.actionService.get(server.engine.owner, id)).run).toBe(1);
     // Whatever the page said of the steps before is a number or nothing.
     const odd = await (
       await bob.follow(await bob.send("/actions?status=failed", { ...fields, retried: "<b>", held: "-5" }))
@@ -255,7 +255,7 @@ describe("a bulk retry", () => {
 
 test("whoever is not logged in is led to the log-in page and back", async () => {
   for (const path of ["/actions?status=failed", "/search?q=a", "/actions/act_x", "/actions/act_x/again"]) {
-    const response = await fetch(door.url + path, { redirect: "manual" });
+    const response = await fetch(app.url + path, { redirect: "manual" });
     expect([response.status, response.headers.get("location")]).toEqual([
       303,
       `/login?${new URLSearchParams({ next: path }).toString()}`,

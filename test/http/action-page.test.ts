@@ -1,28 +1,29 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
-import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
 import { ANN, signedIn } from "./signed-in.ts";
 
 const NO_TARGET = "http://127.0.0.1:9/";
 /** Whose outcome nobody knows: it takes the request and closes. */
-const closing = () => Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: (socket) => socket.terminate() } });
+const closeWithAnswer = () =>
+  Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: (socket) => socket.terminate() } });
 
-let door: RealDoor;
+let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
 beforeAll(async () => {
-  door = await openRealDoor();
-  ann = await signedIn(door);
+  app = await openRealServer();
+  ann = await signedIn(app);
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 async function created(members: object = {}): Promise<string> {
   const body = JSON.stringify({ url: NO_TARGET, ...members });
-  return (await door.call("POST", "/v1/actions", body)).json.id;
+  return (await app.call("POST", "/v1/actions", body)).json.id;
 }
-const actionOf = (id: string) => door.engine.desk.get(door.engine.owner, id);
+const actionOf = (id: string) => app.engine.actionService.get(app.engine.owner, id);
 async function ended(members: object, status: "completed" | "failed"): Promise<string> {
   const id = await created({ retries: 1, ...members });
-  await door.engine.saw(id, { status });
+  await app.engine.saw(id, { status });
   return id;
 }
 const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
@@ -51,9 +52,9 @@ describe("the page of an action", () => {
       body: { order: 7, password: "canary-bodyx9Kq2Lm8Vb3Zt7Rw" },
       dedupe: "order-7",
     });
-    await door.engine.saw(id, { status: "pending", attempts: 1 });
-    door.engine.clock.advance(2_000);
-    await door.engine.saw(id, { status: "completed" });
+    await app.engine.saw(id, { status: "pending", attempts: 1 });
+    app.engine.clock.advance(2_000);
+    await app.engine.saw(id, { status: "completed" });
     const html = await ann.pageOf(`/actions/${id}`);
     expect(html).not.toContain("canary");
     const text = textOf(html);
@@ -68,7 +69,7 @@ describe("the page of an action", () => {
       ["bad", 0],
       ["good", 995],
     ]);
-    expect(html).toContain(`href="${door.engine.receiptUrl(id)}"`);
+    expect(html).toContain(`href="${app.engine.receiptUrl(id)}"`);
   });
 
   test("offers what its status and the person's role allow, and nothing else", async () => {
@@ -78,7 +79,7 @@ describe("the page of an action", () => {
     expect(await buttonsOf(held)).toEqual(["approve", "reject"]);
     await using slow = new Target(500);
     const pending = await created({ url: slow.url });
-    await door.engine.saw(pending, { status: "pending", attempts: 1 });
+    await app.engine.saw(pending, { status: "pending", attempts: 1 });
     expect(await buttonsOf(pending)).toEqual(["cancel"]);
     expect(await buttonsOf(await ended({}, "failed"))).toEqual(["retry"]);
     await say(held, { decision: "reject" });
@@ -87,7 +88,7 @@ describe("the page of an action", () => {
     expect(await ann.pageOf(`/actions/${held}`)).toMatch(/class="button-plain"[^>]*value="retry_and_approve"/);
     const approved = await created({ approve: true, retries: 1 });
     await say(approved, { decision: "approve" });
-    await door.engine.saw(approved, { status: "failed" });
+    await app.engine.saw(approved, { status: "failed" });
     expect(await buttonsOf(approved)).toEqual(["retry_and_approve", "retry"]);
     await using target = new Target(200);
     const done = await ended({ url: target.url }, "completed");
@@ -97,11 +98,11 @@ describe("the page of an action", () => {
 
   test("does not exist for another account's, nor for what is no id", async () => {
     const theirs = { authorization: `Bearer ${STRANGER}` };
-    const { json } = await door.call("POST", "/v1/actions", `{"url":"${NO_TARGET}","approve":true}`, theirs);
+    const { json } = await app.call("POST", "/v1/actions", `{"url":"${NO_TARGET}","approve":true}`, theirs);
     const fields = await ann.hiddenOf("/actions");
     for (const id of [json.id, "act_nobody", "nonsense", "act_%00"]) {
-      expect((await ann.visit(`/actions/${id}`)).status).toBe(404);
-      expect((await ann.visit(`/actions/${id}/again`)).status).toBe(404);
+      expect((await ann.context(`/actions/${id}`)).status).toBe(404);
+      expect((await ann.context(`/actions/${id}/again`)).status).toBe(404);
       for (const tail of ["", "/again", "/reveal"]) {
         const sent = { ...fields, decision: "approve", run: "1", sure: "yes" };
         expect((await ann.send(`/actions/${id}${tail}`, sent)).status).toBe(404);
@@ -114,7 +115,7 @@ describe("the page of an action", () => {
     const before = await actionOf(id);
     for (const path of ["/actions", "/actions?status=failed", `/actions/${id}`, `/actions/${id}/again`]) {
       for (const method of ["GET", "HEAD"]) {
-        expect(Object.fromEntries((await ann.visit(path, { method })).headers)).toMatchObject({
+        expect(Object.fromEntries((await ann.context(path, { method })).headers)).toMatchObject({
           "content-security-policy":
             "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
             "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -141,19 +142,19 @@ describe("a decision on it", () => {
     const id = await created({ approve: true });
     const response = await say(id, { decision, reason: "Seen by Ann." });
     expect([response.status, response.headers.get("location")]).toEqual([303, `/actions/${id}`]);
-    const told = (await door.engine.happenings(id)).find((happening) => happening.type === type);
+    const told = (await app.engine.events(id)).find((event) => event.type === type);
     expect(told).toEqual({ type, actor: `user:${ANN}`, reason: "Seen by Ann." });
   });
 
   test("cancel and retry are, too", async () => {
     await using target = new Target(500);
     const id = await created({ url: target.url });
-    await door.engine.saw(id, { status: "pending", attempts: 1 });
+    await app.engine.saw(id, { status: "pending", attempts: 1 });
     await say(id, { decision: "cancel", reason: "Wrong order." });
     expect((await actionOf(id)).status).toBe("cancelled");
     await say(id, { decision: "retry" });
     expect((await actionOf(id)).run).toBe(2);
-    const told = (await door.engine.happenings(id)).flatMap((one) => ("actor" in one ? [one.type] : []));
+    const told = (await app.engine.events(id)).flatMap((one) => ("actor" in one ? [one.type] : []));
     expect(told).toEqual(["created", "cancelled", "retried"]);
   });
 
@@ -161,12 +162,12 @@ describe("a decision on it", () => {
     await using target = new Target(500, 500);
     const id = await created({ url: target.url, approve: true, retries: 1 });
     await say(id, { decision: "approve" });
-    await door.engine.saw(id, { status: "failed", run: 1 });
+    await app.engine.saw(id, { status: "failed", run: 1 });
     await say(id, { decision: "retry" });
     expect(await actionOf(id)).toMatchObject({ status: "awaiting_approval", run: 2 });
     await say(id, { decision: "reject" });
     await say(id, { decision: "retry_and_approve", reason: "Agreed." });
-    await door.engine.saw(id, { status: "failed", run: 3 });
+    await app.engine.saw(id, { status: "failed", run: 3 });
     expect((await actionOf(id)).approvedBy).toBe(`user:${ANN}`);
     expect(target.received).toHaveLength(2);
   });
@@ -174,7 +175,7 @@ describe("a decision on it", () => {
   test("that comes too late says so on the page, and keeps what was typed", async () => {
     const id = await created({ approve: true });
     const fields = await ann.hiddenOf(`/actions/${id}`);
-    await door.call("POST", `/v1/actions/${id}/cancel`);
+    await app.call("POST", `/v1/actions/${id}/cancel`);
     const late = await ann.send(`/actions/${id}`, { ...fields, decision: "approve", reason: "Yes & please" });
     expect(late.status).toBe(409);
     const html = await late.text();
@@ -189,8 +190,8 @@ describe("a decision on it", () => {
   test("on a run that was not looked at is not taken", async () => {
     const id = await created({ approve: true });
     const fields = await ann.hiddenOf(`/actions/${id}`);
-    await door.call("POST", `/v1/actions/${id}/cancel`);
-    await door.call("POST", `/v1/actions/${id}/retry`);
+    await app.call("POST", `/v1/actions/${id}/cancel`);
+    await app.call("POST", `/v1/actions/${id}/retry`);
     for (const run of [fields["run"] ?? "", "", "x"]) {
       expect((await ann.send(`/actions/${id}`, { ...fields, run, decision: "approve" })).status).toBe(409);
     }
@@ -233,7 +234,7 @@ describe("what is secret", () => {
     ]) {
       expect(html).toContain(secret);
     }
-    expect((await ann.visit(`/actions/${id}/reveal`)).status).toBe(405);
+    expect((await ann.context(`/actions/${id}/reveal`)).status).toBe(405);
   });
 });
 
@@ -248,7 +249,7 @@ describe("send again as new", () => {
     const copy = location.replace("/actions/", "");
     expect(copy).toMatch(/^act_/);
     expect(copy).not.toBe(id);
-    const [old, young] = [await actionOf(id), await door.engine.saw(copy, { status: "completed" })];
+    const [old, young] = [await actionOf(id), await app.engine.saw(copy, { status: "completed" })];
     expect(young).toMatchObject({
       url: old.url,
       method: "PUT",
@@ -275,10 +276,10 @@ describe("send again as new", () => {
   });
 
   test("asks first where nobody knows whether it was received, and without a yes makes nothing", async () => {
-    const silent = closing();
+    const silent = closeWithAnswer();
     const id = await ended({ url: `http://127.0.0.1:${silent.port}/` }, "failed");
     silent.stop(true);
-    expect(await door.engine.happenings(id)).toContainEqual(expect.objectContaining({ outcome: "unknown" }));
+    expect(await app.engine.events(id)).toContainEqual(expect.objectContaining({ outcome: "unknown" }));
     expect(await ann.pageOf(`/actions/${id}`)).toContain("Nobody knows how an attempt ended");
     expect(await ann.pageOf(`/actions/${id}/again`)).toContain('name="sure"');
     const refused = await say(id, {}, "/again");
@@ -290,7 +291,7 @@ describe("send again as new", () => {
 
   test("is judged as every create is", async () => {
     const id = await ended({}, "failed");
-    const { store } = door.engine;
+    const { store } = app.engine;
     const stored = await actionOf(id);
     const find = store.actions.find.bind(store.actions);
     // As if the settings had changed since.

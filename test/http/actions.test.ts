@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
-import { openRealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, STRANGER } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 
-let door: Awaited<ReturnType<typeof openRealDoor>>;
+let app: Awaited<ReturnType<typeof openRealServer>>;
 beforeAll(async () => {
-  door = await openRealDoor();
+  app = await openRealServer();
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 /** Bodies of creates: one that is sent at once and one that waits for a person. */
 const at = (url: string, members = "") => `{"url":"${url}"${members}}`;
 const held = (members = "") => at("http://127.0.0.1:9/", `,"approve":true${members}`);
-const create = async (body: string) => (await door.call("POST", "/v1/actions", body)).json;
+const create = async (body: string) => (await app.call("POST", "/v1/actions", body)).json;
 
 describe("an action over REST", () => {
   test("is delivered as it was written, and reads back the same", async () => {
@@ -21,7 +21,7 @@ describe("an action over REST", () => {
     const created = await create(at(target.url, `,"body":${body},"sync":true`));
     expect(created.status).toBe("completed");
     expect(target.received.map((received) => received.body)).toEqual([body]);
-    expect((await door.call("GET", `/v1/actions/${created.id}`)).text).toContain(`"body":${body}`);
+    expect((await app.call("GET", `/v1/actions/${created.id}`)).text).toContain(`"body":${body}`);
   });
 
   test("is answered with its end in sync, and as it was created without", async () => {
@@ -39,10 +39,10 @@ describe("an action over REST", () => {
     await using target = new Target(() => release.promise);
     const first = await create(at(target.url, `,"dedupe":"slow"`));
     await target.saw(1);
-    const again = door.call("POST", "/v1/actions", at(target.url, `,"dedupe":"slow","sync":true`));
+    const again = app.call("POST", "/v1/actions", at(target.url, `,"dedupe":"slow","sync":true`));
     // A wait sets a timer for its end.
-    const { timers } = door.engine.clock;
-    while (door.engine.clock.timers <= timers) await new Promise((resolve) => setImmediate(resolve));
+    const { timers } = app.engine.clock;
+    while (app.engine.clock.timers <= timers) await new Promise((resolve) => setImmediate(resolve));
     release.resolve(new Response(null, { status: 204 }));
     const { status, json } = await again;
     expect({ status, id: json.id, state: json.status, deduplicated: json.deduplicated }).toEqual({
@@ -59,10 +59,10 @@ describe("an action over REST", () => {
     await using target = new Target(() => answers.promise);
     const first = await create(at(target.url, `,"dedupe":"meant","retries":1`));
     const again = () =>
-      door.call("POST", "/v1/actions", at(target.url, `,"dedupe":"meant"`), { "Idempotency-Key": "order-7" });
+      app.call("POST", "/v1/actions", at(target.url, `,"dedupe":"meant"`), { "Idempotency-Key": "order-7" });
     const found = await again();
     answers.resolve(new Response(null, { status: 500 }));
-    await door.engine.saw(first.id, { status: "failed" });
+    await app.engine.saw(first.id, { status: "failed" });
     const retried = await again();
     const shown = [found, retried].map(({ status, json }) => [status, json.id, json.deduplicated]);
     expect(shown).toEqual([
@@ -75,15 +75,15 @@ describe("an action over REST", () => {
   test("waits for a person with approve, and the endpoint says yes", async () => {
     const { id, status } = await create(held());
     expect(status).toBe("awaiting_approval");
-    const { status: answer, json } = await door.call("POST", `/v1/actions/${id}/approve`, `{"reason":"fine"}`);
+    const { status: answer, json } = await app.call("POST", `/v1/actions/${id}/approve`, `{"reason":"fine"}`);
     expect(answer).toBe(200);
     expect(json).toMatchObject({ id, status: "pending", approved_by: "key:owner" });
   });
 
   test("keeps what it is told in its timeline, oldest first", async () => {
     const { id } = await create(held());
-    await door.call("POST", `/v1/actions/${id}/cancel`, `{"reason":"Zu teuer.\\n👎"}`);
-    const { data } = (await door.call("GET", `/v1/actions/${id}/timeline`)).json;
+    await app.call("POST", `/v1/actions/${id}/cancel`, `{"reason":"Zu teuer.\\n👎"}`);
+    const { data } = (await app.call("GET", `/v1/actions/${id}/timeline`)).json;
     expect(data.map(({ type, status }) => [type, status])).toEqual([
       ["created", "awaiting_approval"],
       ["held", "awaiting_approval"],
@@ -104,7 +104,7 @@ describe("a decision that comes at the wrong time", () => {
 
   const refuses = async (id: string, ...verbs: readonly Verb[]) => {
     for (const verb of verbs) {
-      const { status, json } = await door.call("POST", `/v1/actions/${id}/${verb}`);
+      const { status, json } = await app.call("POST", `/v1/actions/${id}/${verb}`);
       expect({ verb, status, code: json.error.code }).toEqual({ verb, status: 409, code: codes[verb] });
     }
   };
@@ -116,12 +116,12 @@ describe("a decision that comes at the wrong time", () => {
     await target.saw(1);
     await refuses(active.id, "approve", "cancel", "retry");
     release.resolve(new Response(null, { status: 500 }));
-    await door.engine.saw(active.id, { status: "failed" });
+    await app.engine.saw(active.id, { status: "failed" });
     await refuses(active.id, "approve", "cancel");
 
     const waiting = await create(held());
     await refuses(waiting.id, "retry");
-    expect((await door.call("POST", `/v1/actions/${waiting.id}/cancel`)).status).toBe(200);
+    expect((await app.call("POST", `/v1/actions/${waiting.id}/cancel`)).status).toBe(200);
     await refuses(waiting.id, "approve", "cancel");
 
     await using fine = new Target(200);
@@ -143,32 +143,32 @@ describe("another account", () => {
     ];
     const headers = { authorization: `Bearer ${STRANGER}` };
     const words = async (method: string, path: string, name: string) => {
-      const { status, text } = await door.call(method, path, undefined, headers);
+      const { status, text } = await app.call(method, path, undefined, headers);
       return `${status} ${text}`.replace(/"req_[^"]+"/, '"req"').replaceAll(name, "<id>");
     };
     for (const [method, rest] of asks) {
-      const foreign = await words(method, `/v1/actions/${id}${rest}`, id);
-      expect(foreign).toStartWith("404 ");
-      expect(foreign).toBe(await words(method, `/v1/actions/${nobody}${rest}`, nobody));
+      const untrusted = await words(method, `/v1/actions/${id}${rest}`, id);
+      expect(untrusted).toStartWith("404 ");
+      expect(untrusted).toBe(await words(method, `/v1/actions/${nobody}${rest}`, nobody));
     }
-    expect((await door.call("GET", "/v1/actions", undefined, headers)).json.data).toEqual([]);
-    expect((await door.call("GET", `/v1/actions/${id}`)).json.status).toBe("awaiting_approval");
+    expect((await app.call("GET", "/v1/actions", undefined, headers)).json.data).toEqual([]);
+    expect((await app.call("GET", `/v1/actions/${id}`)).json.status).toBe("awaiting_approval");
   });
 });
 
 describe("a list", () => {
-  const list = async (query: string) => (await door.call("GET", `/v1/actions?${query}`)).json;
+  const list = async (query: string) => (await app.call("GET", `/v1/actions?${query}`)).json;
   const idsOf = async (query: string) => (await list(query)).data.map(({ id }) => id);
 
   test("is narrowed by every parameter, and by all of them together", async () => {
-    const before = door.engine.clock.now().toISOString();
-    door.engine.clock.advance(5);
+    const before = app.engine.clock.now().toISOString();
+    app.engine.clock.advance(5);
     const one = await create(`{"url":"http://127.0.0.1:4001/","method":"PUT","approve":true,"dedupe":"narrow 1"}`);
-    door.engine.clock.advance(5);
-    const between = door.engine.clock.now().toISOString();
-    door.engine.clock.advance(5);
+    app.engine.clock.advance(5);
+    const between = app.engine.clock.now().toISOString();
+    app.engine.clock.advance(5);
     const two = await create(`{"url":"http://127.0.0.1:4002/","method":"PATCH","approve":true,"dedupe":"narrow 2"}`);
-    await door.call("POST", `/v1/actions/${two.id}/cancel`);
+    await app.call("POST", `/v1/actions/${two.id}/cancel`);
     const since = `created_after=${before}`;
 
     expect(await idsOf(since)).toEqual([two.id, one.id]);
@@ -183,8 +183,8 @@ describe("a list", () => {
   });
 
   test("goes on at its cursor, newest first, without a page that skips or repeats", async () => {
-    const before = door.engine.clock.now().toISOString();
-    door.engine.clock.advance(5);
+    const before = app.engine.clock.now().toISOString();
+    app.engine.clock.advance(5);
     const made: string[] = [];
     for (let count = 0; count < 5; count += 1) made.unshift((await create(held())).id);
     const seen: string[] = [];
@@ -203,7 +203,7 @@ describe("a list", () => {
 
 test("an owner reads the secret of an origin, and nobody else does", async () => {
   const read = (origin: string, key: string = KEYS.owner) =>
-    door.call("GET", `/v1/signing-secret?origin=${origin}`, undefined, { authorization: `Bearer ${key}` });
+    app.call("GET", `/v1/signing-secret?origin=${origin}`, undefined, { authorization: `Bearer ${key}` });
   const { json } = await read("https://api.example.com");
   expect(json.secret).toMatch(/^whsec_/);
   expect((await read("https://API.example.com:443")).json.secret).toBe(json.secret);

@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Happening } from "../../src/domain/timeline.ts";
+import type { TimelineEvent } from "../../src/domain/timeline.ts";
 import { STYLE } from "../../src/web/assets.ts";
 import { Target } from "../support/target.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const DAY_MS = 86_400_000;
 
-let door: RealDoor;
+let app: RealServer;
 beforeAll(async () => {
-  door = await openRealDoor();
+  app = await openRealServer();
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 /** A held action with the two links of its mail. */
-async function held(house: RealDoor = door, members: object = {}) {
+async function held(server: RealServer = app, members: object = {}) {
   const request = {
     url: "http://127.0.0.1:9/refunds",
     approve: true,
@@ -22,24 +22,25 @@ async function held(house: RealDoor = door, members: object = {}) {
     body: { amount: 5 },
     ...members,
   };
-  const { json } = await house.call("POST", "/v1/actions", JSON.stringify(request));
-  const { receipt_url: receipt } = JSON.parse((await house.call("GET", `/v1/actions/${json.id}`)).text) as {
+  const { json } = await server.call("POST", "/v1/actions", JSON.stringify(request));
+  const { receipt_url: receipt } = JSON.parse((await server.call("GET", `/v1/actions/${json.id}`)).text) as {
     receipt_url: string;
   };
-  return { id: json.id, receipt, ...(await house.linksOf(json.id)) };
+  return { id: json.id, receipt, ...(await server.linksOf(json.id)) };
 }
 
-const visit = (path: string, init: RequestInit = {}, house: RealDoor = door) =>
-  fetch(house.url + path, { redirect: "manual", ...init });
+const context = (path: string, init: RequestInit = {}, server: RealServer = app) =>
+  fetch(server.url + path, { redirect: "manual", ...init });
 const press = (
   path: string,
   fields: Readonly<Record<string, string>>,
   headers: Readonly<Record<string, string>> = {},
-) => visit(path, { method: "POST", headers: { ...FORM, ...headers }, body: new URLSearchParams(fields).toString() });
+) => context(path, { method: "POST", headers: { ...FORM, ...headers }, body: new URLSearchParams(fields).toString() });
 
-const statusOf = async (id: string, { engine }: RealDoor = door) => (await engine.desk.get(engine.owner, id)).status;
-const lastOf = async (id: string, { engine }: RealDoor = door): Promise<Happening | undefined> =>
-  (await engine.happenings(id)).findLast(({ type }) => type === "approved" || type === "rejected");
+const statusOf = async (id: string, { engine }: RealServer = app) =>
+  (await engine.actionService.get(engine.owner, id)).status;
+const lastOf = async (id: string, { engine }: RealServer = app): Promise<TimelineEvent | undefined> =>
+  (await engine.events(id)).findLast(({ type }) => type === "approved" || type === "rejected");
 
 function leadsTo(response: Response, receipt: string): void {
   expect({ status: response.status, to: response.headers.get("location") }).toEqual({ status: 303, to: receipt });
@@ -47,30 +48,32 @@ function leadsTo(response: Response, receipt: string): void {
 
 describe("an approval link", () => {
   test("says what to look at twice, as the inbox does, and no more once it is decided", async () => {
-    await using house = await openRealDoor({ starts: false });
+    await using server = await openRealServer({ starts: false });
     const request = { method: "DELETE", url: "http://127.0.0.1:9/exports", body: null };
-    const { approve, receipt } = await held(house, request);
-    const text = await (await visit(approve, {}, house)).text();
+    const { approve, receipt } = await held(server, request);
+    const text = await (await context(approve, {}, server)).text();
     expect(text).toContain("It deletes: the method is DELETE.");
     expect(text).toContain("New host: no approved call of this key");
-    const usual = await (await visit((await held(house, { url: "http://127.0.0.1:9/" })).approve, {}, house)).text();
+    const usual = await (
+      await context((await held(server, { url: "http://127.0.0.1:9/" })).approve, {}, server)
+    ).text();
     expect(usual).not.toContain("It deletes: the method is DELETE.");
 
-    const answer = await visit(approve, { method: "POST", headers: FORM, body: "decision=approve" }, house);
+    const answer = await context(approve, { method: "POST", headers: FORM, body: "decision=approve" }, server);
     leadsTo(answer, receipt);
-    expect(await (await visit(receipt, {}, house)).text()).not.toContain("New host: no approved call of this key");
+    expect(await (await context(receipt, {}, server)).text()).not.toContain("New host: no approved call of this key");
   });
 
   test("shows the exact request and two buttons, whichever of the two it is, and changes nothing", async () => {
-    const { id, approve, reject } = await held(door, {
+    const { id, approve, reject } = await held(app, {
       method: "PATCH",
       url: "http://127.0.0.1:9/refunds/7?reason=x&token=canary-queryx9Kq2Lm8Vb3Zt7Rw",
       headers: { Authorization: "Bearer canary-headerx9Kq2Lm8Vb3Zt7Rw", Accept: "text/plain" },
       body: { amount: 12.5, note: "</pre><b>", password: "canary-bodyx9Kq2Lm8Vb3Zt7Rw" },
     });
-    const before = await door.engine.desk.get(door.engine.owner, id);
+    const before = await app.engine.actionService.get(app.engine.owner, id);
     for (const path of [approve, reject]) {
-      const response = await visit(path);
+      const response = await context(path);
       expect(response.status).toBe(200);
       const html = await response.text();
       const text = html.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, " ").replaceAll(/\s+/g, " ");
@@ -82,15 +85,15 @@ describe("an approval link", () => {
       expect(html).toContain("&lt;/pre&gt;&lt;b&gt;");
       expect(html).not.toContain("canary");
       expect(html.match(/<button[^>]*name="decision"[^>]*>/g)).toHaveLength(2);
-      expect((await visit(path, { method: "HEAD" })).status).toBe(200);
+      expect((await context(path, { method: "HEAD" })).status).toBe(200);
     }
-    expect(await door.engine.desk.get(door.engine.owner, id)).toEqual(before);
+    expect(await app.engine.actionService.get(app.engine.owner, id)).toEqual(before);
   });
 
   test("has the headers of an approval page, with GET and HEAD, and no script", async () => {
     const { approve } = await held();
     for (const method of ["GET", "HEAD"]) {
-      expect(Object.fromEntries((await visit(approve, { method })).headers)).toMatchObject({
+      expect(Object.fromEntries((await context(approve, { method })).headers)).toMatchObject({
         "content-security-policy":
           `default-src 'none'; style-src 'sha256-${STYLE.sha256}'; img-src data:; base-uri 'none'; ` +
           "frame-ancestors 'none'; form-action 'self'",
@@ -101,7 +104,7 @@ describe("an approval link", () => {
         "x-robots-tag": "noindex, nofollow, noarchive",
       });
     }
-    expect(await (await visit(approve)).text()).not.toMatch(/<script|\son\w+=/i);
+    expect(await (await context(approve)).text()).not.toMatch(/<script|\son\w+=/i);
   });
 
   test.each([
@@ -113,7 +116,7 @@ describe("an approval link", () => {
     const { id, receipt, ...links } = await held();
     leadsTo(await press(links[link], { decision, reason: "Checked.\r\nTwice. " }), receipt);
     // It may have been sent by now, and failed: nothing listens there.
-    const { approvedBy } = await door.engine.desk.get(door.engine.owner, id);
+    const { approvedBy } = await app.engine.actionService.get(app.engine.owner, id);
     expect(approvedBy).toBe(decision === "approve" ? "email:ann@example.com" : null);
     if (status === "cancelled") expect(await statusOf(id)).toBe("cancelled");
     expect(await lastOf(id)).toEqual({ type, actor: "email:ann@example.com", reason: "Checked.\nTwice." });
@@ -123,7 +126,7 @@ describe("an approval link", () => {
     const { id, receipt, approve, reject } = await held();
     await press(reject, { decision: "reject", reason: "" });
     for (const path of [approve, reject]) {
-      leadsTo(await visit(path), receipt);
+      leadsTo(await context(path), receipt);
       leadsTo(await press(path, { decision: "approve" }), receipt);
     }
     expect(await statusOf(id)).toBe("cancelled");
@@ -131,51 +134,51 @@ describe("an approval link", () => {
   });
 
   test("is over after seven days, not before", async () => {
-    await using house = await openRealDoor();
-    const { id, receipt, approve, reject } = await held(house);
-    house.engine.clock.advance(7 * DAY_MS - 1);
-    expect((await visit(approve, {}, house)).status).toBe(200);
-    house.engine.clock.advance(1);
+    await using server = await openRealServer();
+    const { id, receipt, approve, reject } = await held(server);
+    server.engine.clock.advance(7 * DAY_MS - 1);
+    expect((await context(approve, {}, server)).status).toBe(200);
+    server.engine.clock.advance(1);
     for (const path of [approve, reject]) {
-      leadsTo(await visit(path, {}, house), receipt);
+      leadsTo(await context(path, {}, server), receipt);
       const body = "decision=approve";
-      leadsTo(await visit(path, { method: "POST", headers: FORM, body }, house), receipt);
+      leadsTo(await context(path, { method: "POST", headers: FORM, body }, server), receipt);
     }
-    expect(await statusOf(id, house)).toBe("awaiting_approval");
+    expect(await statusOf(id, server)).toBe("awaiting_approval");
   });
 
   test("of the run before a retry is dead, also while the new run is held", async () => {
     const { id, receipt, approve, reject } = await held();
-    await door.call("POST", `/v1/actions/${id}/cancel`);
-    await door.call("POST", `/v1/actions/${id}/retry`);
+    await app.call("POST", `/v1/actions/${id}/cancel`);
+    await app.call("POST", `/v1/actions/${id}/retry`);
     expect(await statusOf(id)).toBe("awaiting_approval");
     for (const path of [approve, reject]) {
-      leadsTo(await visit(path), receipt);
+      leadsTo(await context(path), receipt);
       leadsTo(await press(path, { decision: "approve" }), receipt);
       leadsTo(await press(path, { decision: "reject" }), receipt);
     }
     expect(await statusOf(id)).toBe("awaiting_approval");
-    const fresh = await door.linksOf(id);
-    expect((await visit(fresh.approve)).status).toBe(200);
+    const fresh = await app.linksOf(id);
+    expect((await context(fresh.approve)).status).toBe(200);
     leadsTo(await press(fresh.approve, { decision: "reject" }), receipt);
     expect(await statusOf(id)).toBe("cancelled");
   });
 
   test.each(["approve", "cancel"])("leads to the receipt after %s over REST", async (verb) => {
     const { id, receipt, approve, reject } = await held();
-    await door.call("POST", `/v1/actions/${id}/${verb}`);
+    await app.call("POST", `/v1/actions/${id}/${verb}`);
     for (const path of [approve, reject]) {
-      leadsTo(await visit(path), receipt);
-      leadsTo(await visit(path, { method: "HEAD" }), receipt);
+      leadsTo(await context(path), receipt);
+      leadsTo(await context(path, { method: "HEAD" }), receipt);
     }
   });
 
   test("says no only to what is held: one that was approved meanwhile goes its way", async () => {
-    await using house = await openRealDoor({ starts: false });
-    const { id, approve } = await held(house);
-    const { followLink } = house;
+    await using server = await openRealServer({ starts: false });
+    const { id, approve } = await held(server);
+    const { followLink } = server;
     const [yes, no] = await Promise.all([
-      house.engine.desk.approve(house.engine.owner, id, null),
+      server.engine.actionService.approve(server.engine.owner, id, null),
       followLink.decide(approve.slice(3), "reject", null, ""),
     ]);
     expect(yes.status).toBe("pending");
@@ -193,7 +196,7 @@ describe("an approval link", () => {
     expect(long.status).toBe(400);
     expect(await long.text()).toContain(`&lt;i&gt;${"x".repeat(1_001)}</textarea>`);
     const json = { method: "POST", headers: { "content-type": "application/json" }, body: '{"decision":"approve"}' };
-    expect((await visit(approve, json)).status).toBe(400);
+    expect((await context(approve, json)).status).toBe(400);
     expect(await statusOf(id)).toBe("awaiting_approval");
   });
 
@@ -230,22 +233,22 @@ describe("an approval link", () => {
 
   test("takes GET, HEAD and POST only", async () => {
     const { approve } = await held();
-    const response = await visit(approve, { method: "DELETE" });
+    const response = await context(approve, { method: "DELETE" });
     expect(response.status).toBe(405);
     expect(response.headers.get("allow")).toBe("GET, HEAD, POST");
   });
 
   test("stands in no answer, event, log line or receipt", async () => {
     await using client = new Target();
-    const { id, receipt, approve, reject } = await held(door, { callback: `${client.url}news` });
+    const { id, receipt, approve, reject } = await held(app, { callback: `${client.url}news` });
     await client.saw(1);
     const secrets = [approve, reject].map((path) => path.slice(-64));
     const texts = [
-      (await door.call("GET", `/v1/actions/${id}`)).text,
-      (await door.call("GET", `/v1/actions/${id}/timeline`)).text,
-      await (await visit(receipt)).text(),
-      await (await visit(receipt, { headers: { accept: "application/json" } })).text(),
-      JSON.stringify([door.lines, door.engine.lines]),
+      (await app.call("GET", `/v1/actions/${id}`)).text,
+      (await app.call("GET", `/v1/actions/${id}/timeline`)).text,
+      await (await context(receipt)).text(),
+      await (await context(receipt, { headers: { accept: "application/json" } })).text(),
+      JSON.stringify([app.lines, app.engine.lines]),
       JSON.stringify(client.received),
     ];
     for (const text of texts) {
@@ -256,25 +259,25 @@ describe("an approval link", () => {
 });
 
 describe("with APPROVAL_LINKS=one_click", () => {
-  let house: RealDoor;
+  let server: RealServer;
   beforeAll(async () => {
-    house = await openRealDoor({ approvalLinks: "one_click" });
+    server = await openRealServer({ approvalLinks: "one_click" });
   });
-  afterAll(() => house[Symbol.asyncDispose]());
+  afterAll(() => server[Symbol.asyncDispose]());
 
   test.each([
     ["approve", "approved"],
     ["reject", "rejected"],
   ] as const)("opening the link to %s resolves and leads to the receipt", async (link, type) => {
-    const { id, receipt, ...links } = await held(house);
-    leadsTo(await visit(links[link], {}, house), receipt);
-    expect(await lastOf(id, house)).toEqual({ type, actor: "email:ann@example.com", reason: null });
+    const { id, receipt, ...links } = await held(server);
+    leadsTo(await context(links[link], {}, server), receipt);
+    expect(await lastOf(id, server)).toEqual({ type, actor: "email:ann@example.com", reason: null });
   });
 
   test("only the first of both decides", async () => {
-    const { id, receipt, approve, reject } = await held(house);
-    for (const path of [reject, approve, reject]) leadsTo(await visit(path, {}, house), receipt);
-    expect(await statusOf(id, house)).toBe("cancelled");
+    const { id, receipt, approve, reject } = await held(server);
+    for (const path of [reject, approve, reject]) leadsTo(await context(path, {}, server), receipt);
+    expect(await statusOf(id, server)).toBe("cancelled");
   });
 
   test.each([
@@ -285,14 +288,17 @@ describe("with APPROVAL_LINKS=one_click", () => {
     ["a prefetch of Firefox", { headers: { "x-moz": "prefetch" } }],
     ["a post without a decision", { method: "POST", headers: FORM, body: "" }],
   ] as const)("%s decides nothing", async (_what, init) => {
-    const { id, approve, reject } = await held(house);
-    for (const path of [approve, reject]) expect((await visit(path, init, house)).status).not.toBe(303);
-    expect(await statusOf(id, house)).toBe("awaiting_approval");
+    const { id, approve, reject } = await held(server);
+    for (const path of [approve, reject]) expect((await context(path, init, server)).status).not.toBe(303);
+    expect(await statusOf(id, server)).toBe("awaiting_approval");
   });
 
   test("a post decides as it does when links ask first", async () => {
-    const { id, receipt, approve } = await held(house);
-    leadsTo(await visit(approve, { method: "POST", headers: FORM, body: "decision=reject&reason=no" }, house), receipt);
-    expect(await lastOf(id, house)).toMatchObject({ type: "rejected", reason: "no" });
+    const { id, receipt, approve } = await held(server);
+    leadsTo(
+      await context(approve, { method: "POST", headers: FORM, body: "decision=reject&reason=no" }, server),
+      receipt,
+    );
+    expect(await lastOf(id, server)).toMatchObject({ type: "rejected", reason: "no" });
   });
 });

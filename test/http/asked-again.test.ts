@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Answer, actionIn, CLIENTS, connect, errorIn } from "../mcp/clients.ts";
-import { type House, openHouse } from "../mcp/house.ts";
+import { type TestServer, openServer } from "../mcp/house.ts";
 import { ANN, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-house.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const NO_TARGET = "http://127.0.0.1:9/";
 
-let house: House;
+let server: TestServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
 beforeAll(async () => {
-  house = await openHouse({ starts: false });
-  ann = await signedIn(house);
+  server = await openServer({ starts: false });
+  ann = await signedIn(server);
 });
-afterAll(() => house[Symbol.asyncDispose]());
+afterAll(() => server[Symbol.asyncDispose]());
 
 let requests = 0;
 /** A request that nobody has asked for before. */
@@ -22,10 +22,10 @@ const fresh = (members: object = {}) => {
   return { url: `${NO_TARGET}${requests}`, approve: true, ...members };
 };
 const post = (path: string, body: object, key: keyof typeof KEYS = "agent") =>
-  house.call("POST", path, JSON.stringify(body), { authorization: `Bearer ${KEYS[key]}` });
+  server.call("POST", path, JSON.stringify(body), { authorization: `Bearer ${KEYS[key]}` });
 const create = async (request: object) => (await post("/v1/actions", request)).json.id;
 const stateOf = async (id: string) => {
-  const { status, run } = await house.engine.desk.get(house.engine.owner, id);
+  const { status, run } = await server.engine.actionService.get(server.engine.owner, id);
   return { status, run };
 };
 
@@ -104,7 +104,7 @@ describe("an approval or a rejection of run 1", () => {
       const id = await inSecondRun();
       const answer: Answer = () => ({ action: "accept", content: { decision: "approve" } });
       for (const answers of [{ key: KEYS.owner }, { key: KEYS.owner, answer }]) {
-        await using client = await connect(kind, house.mcpUrl, answers);
+        await using client = await connect(kind, server.mcpUrl, answers);
         for (const [tool, code] of [
           ["approve", "not_approvable"],
           ["cancel", "not_cancellable"],
@@ -114,14 +114,14 @@ describe("an approval or a rejection of run 1", () => {
         expect(client.questions).toEqual([]);
       }
       expect(await stateOf(id)).toEqual({ status: "awaiting_approval", run: 2 });
-      await using client = await connect(kind, house.mcpUrl, { key: KEYS.owner, answer });
+      await using client = await connect(kind, server.mcpUrl, { key: KEYS.owner, answer });
       expect(actionIn(await client.call("approve", { id, run: 2 }))).toMatchObject({ status: "pending", run: 2 });
     },
   );
 
   test("does nothing to run 2 by forms and links that were made for run 1", async () => {
     const id = await create(fresh({ notify: { email: ANN } }));
-    const links = await house.linksOf(id);
+    const links = await server.linksOf(id);
     const forms = {
       [`/approvals/${id}`]: await ann.hiddenOf(`/approvals/${id}`),
       [`/actions/${id}`]: await ann.hiddenOf(`/actions/${id}`),
@@ -134,7 +134,7 @@ describe("an approval or a rejection of run 1", () => {
         await ann.send(path, { ...hidden, decision });
       }
       for (const link of Object.values(links)) {
-        await fetch(house.url + link, {
+        await fetch(server.url + link, {
           method: "POST",
           redirect: "manual",
           headers: FORM,
@@ -160,14 +160,14 @@ describe("what was said before", () => {
     const request = fresh({ notify: { email: ANN } });
     const id = await create(request);
     await post(`/v1/actions/${id}/cancel`, { reason: "Not with password=Zq8Xw2Lr5Tn9Vb4Kc please." }, "approver");
-    house.engine.clock.advance(60_000);
+    server.engine.clock.advance(60_000);
     await post(`/v1/actions/${id}/retry`, { reason: "See https://evil.example/x\n**It** is due." });
-    const { approve } = await house.linksOf(id);
+    const { approve } = await server.linksOf(id);
     const pages = await Promise.all([
       ann.pageOf("/approvals"),
       ann.pageOf(`/approvals/${id}`),
       ann.pageOf(`/actions/${id}`),
-      (await fetch(house.url + approve)).text(),
+      (await fetch(server.url + approve)).text(),
     ]);
     const said =
       "approver, over the API, 1 Jan 2026, 00:00 UTC: Not with password=••••(password,17-chars,…b4Kc) please.";
@@ -177,7 +177,7 @@ describe("what was said before", () => {
       expect(text).toContain("ReasonSee ");
       expect(page).not.toContain("canary-0123456789abcdef");
     }
-    await using client = await connect("modern", house.mcpUrl, {
+    await using client = await connect("modern", server.mcpUrl, {
       key: KEYS.owner,
       answer: () => ({ action: "cancel" }),
     });
@@ -189,7 +189,7 @@ describe("what was said before", () => {
     expect(lines.filter((line) => line.includes("is due"))).toEqual([
       "Reason: See https:%2F%2Fevil%2Eexample/x(U+000A)**It** is due.",
     ]);
-    const { facts } = JSON.parse((await house.call("GET", `/v1/actions/${id}/facts`)).text) as { facts: object[] };
+    const { facts } = JSON.parse((await server.call("GET", `/v1/actions/${id}/facts`)).text) as { facts: object[] };
     expect(facts.slice(4, 8)).toMatchObject([
       { name: "reason" },
       { name: "run", value: "2" },
@@ -200,7 +200,7 @@ describe("what was said before", () => {
 
   test("stands in the timeline, and no more than that in the action", async () => {
     const { json } = await post("/v1/actions", { ...fresh(), reason: "The invoice is due." });
-    const timeline = await house.call("GET", `/v1/actions/${json.id}/timeline`);
+    const timeline = await server.call("GET", `/v1/actions/${json.id}/timeline`);
     expect(timeline.json.data[0]).toMatchObject({ type: "created", reason: "The invoice is due." });
     expect(json).toMatchObject({ run: 1 });
     expect(json).not.toHaveProperty("reason");

@@ -3,25 +3,25 @@ import type { AuditItem } from "../../src/contract/audit.ts";
 import { AUDIT_STEP_ROWS } from "../../src/domain/limits.ts";
 import { anAuditEntry } from "../support/factory.ts";
 import { until } from "../support/until.ts";
-import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
 import { ANN, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-house.ts";
 
-let door: RealDoor;
+let app: RealServer;
 beforeEach(async () => {
-  door = await openRealDoor({ starts: false });
+  app = await openRealServer({ starts: false });
 });
-afterEach(() => door[Symbol.asyncDispose]());
+afterEach(() => app[Symbol.asyncDispose]());
 
 const log = async (query = "", headers = {}) => {
-  const { json } = await door.call("GET", `/v1/audit${query}`, undefined, headers);
+  const { json } = await app.call("GET", `/v1/audit${query}`, undefined, headers);
   return json as unknown as { readonly data: readonly AuditItem[]; readonly next_cursor: string | null };
 };
 const kinds = async (query = "") => (await log(query)).data.map(({ kind }) => kind);
 const subjects = async () => (await log()).data.map(({ subject }) => subject);
 const wrong = { email: ANN, password: "not the password" };
 const logIn = (body: object) =>
-  fetch(`${door.url}/auth/login`, {
+  fetch(`${app.url}/auth/login`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
@@ -29,12 +29,12 @@ const logIn = (body: object) =>
 
 describe("the audit log has an entry for", () => {
   test("a decision: by whom, which way, from where, on what and why", async () => {
-    const { id } = (await door.call("POST", "/v1/actions", `{"url":"https://a.example/","approve":true}`)).json;
-    await door.call("POST", `/v1/actions/${id}/cancel`, `{"reason":"Not now, sk_live_0123456789abcdefghij."}`);
+    const { id } = (await app.call("POST", "/v1/actions", `{"url":"https://a.example/","approve":true}`)).json;
+    await app.call("POST", `/v1/actions/${id}/cancel`, `{"reason":"Not now, sk_live_0123456789abcdefghij."}`);
     const { data } = await log("?kind=rejected");
     expect(data).toHaveLength(1);
     expect(data[0]).toMatchObject({
-      account_id: door.engine.owner.accountId,
+      account_id: app.engine.owner.accountId,
       actor: "key:owner",
       kind: "rejected",
       subject: id,
@@ -46,9 +46,9 @@ describe("the audit log has an entry for", () => {
   });
 
   test("a decision by the link of a mail", async () => {
-    const { id } = await door.engine.create({ approve: true, notifyEmail: "bob@example.com" });
-    const { approve } = await door.linksOf(id);
-    await fetch(door.url + approve, {
+    const { id } = await app.engine.create({ approve: true, notifyEmail: "bob@example.com" });
+    const { approve } = await app.linksOf(id);
+    await fetch(app.url + approve, {
       method: "POST",
       headers: { "content-type": "application/x-www-form-urlencoded" },
       body: "decision=approve",
@@ -63,14 +63,14 @@ describe("the audit log has an entry for", () => {
   });
 
   test("keys, pauses, secrets and everything that a person does, and none with a secret", async () => {
-    const ann = await signedIn(door);
-    const { id, key } = (await door.call("POST", "/v1/keys", `{"name":"ci","role":"agent"}`)).json;
-    const { id: pauseId } = (await door.call("POST", "/v1/pauses", JSON.stringify({ key_id: id }))).json;
-    await door.call("DELETE", `/v1/pauses/${pauseId}`);
-    await door.call("DELETE", `/v1/keys/${id}?unfinished=pause`);
-    const { secret } = (await door.call("GET", "/v1/signing-secret?origin=https://a.example")).json;
-    await door.call("POST", "/v1/signing-secret/rotate?origin=https://a.example");
-    const action = await door.engine.create({ headers: { authorization: "Bearer hidden-from-most" } });
+    const ann = await signedIn(app);
+    const { id, key } = (await app.call("POST", "/v1/keys", `{"name":"ci","role":"agent"}`)).json;
+    const { id: pauseId } = (await app.call("POST", "/v1/pauses", JSON.stringify({ key_id: id }))).json;
+    await app.call("DELETE", `/v1/pauses/${pauseId}`);
+    await app.call("DELETE", `/v1/keys/${id}?unfinished=pause`);
+    const { secret } = (await app.call("GET", "/v1/signing-secret?origin=https://a.example")).json;
+    await app.call("POST", "/v1/signing-secret/rotate?origin=https://a.example");
+    const action = await app.engine.create({ headers: { authorization: "Bearer hidden-from-most" } });
     const hidden = await ann.hiddenOf(`/actions/${action.id}`);
     expect(await (await ann.send(`/actions/${action.id}/reveal`, hidden)).text()).toContain("hidden-from-most");
     const next = { current_password: "correct horse battery", password: "another horse battery" };
@@ -100,12 +100,12 @@ describe("the audit log has an entry for", () => {
   });
 
   test("log-ins, those that failed one by one at first, and a flood of them as a number", async () => {
-    await signedIn(door);
+    await signedIn(app);
     for (let n = 0; n < 40; n += 1) await logIn(wrong);
     await logIn({ email: "nobody@example.com", password: "not the password" });
     await until(async () => (await kinds("?kind=sign_in_throttled")).length === 1);
     expect(await kinds("?kind=sign_in_failed")).toHaveLength(5);
-    door.engine.clock.advance(60_000);
+    app.engine.clock.advance(60_000);
     await until(async () => (await kinds("?kind=sign_in_throttled")).length === 2);
     const { data } = await log("?actor=anonymous");
     expect(data).toHaveLength(7);
@@ -118,8 +118,8 @@ describe("the audit log has an entry for", () => {
 
 describe("GET /v1/audit", () => {
   const fill = async (count: number) => {
-    const { audit } = door.engine.store;
-    const { accountId } = door.engine.owner;
+    const { audit } = app.engine.store;
+    const { accountId } = app.engine.owner;
     const entries = Array.from({ length: count }, (_, n) => anAuditEntry({ accountId, subject: String(n) }));
     await Promise.all(entries.map((entry) => audit.record(entry)));
   };
@@ -145,7 +145,7 @@ describe("GET /v1/audit", () => {
     ["?actor="],
     ["?page=2"],
   ])("%s is refused", async (query) => {
-    const { status, json } = await door.call("GET", `/v1/audit${query}`);
+    const { status, json } = await app.call("GET", `/v1/audit${query}`);
     expect({ status, code: json.error.code }).toEqual({ status: 400, code: "invalid_query" });
   });
 
@@ -154,7 +154,7 @@ describe("GET /v1/audit", () => {
     const before = await subjects();
     await fill(count);
     const exported = async (query = "") => {
-      const response = await door.ask(`/v1/audit${query}`, { headers: { accept: "application/x-ndjson" } });
+      const response = await app.ask(`/v1/audit${query}`, { headers: { accept: "application/x-ndjson" } });
       expect(response.headers.get("content-type")).toBe("application/x-ndjson");
       const lines = (await response.text()).trimEnd().split("\n");
       return lines.map((line) => (JSON.parse(line) as AuditItem).subject);
@@ -166,22 +166,22 @@ describe("GET /v1/audit", () => {
 
   test("an export of a key that is revoked meanwhile ends", async () => {
     await fill(3 * AUDIT_STEP_ROWS);
-    const { authenticate, engine } = door;
+    const { authenticate, engine } = app;
     const caller = await authenticate(`Bearer ${KEYS.owner}`);
-    const { createAuditDesk } = await import("../../src/accounts/audit.ts");
+    const { createAuditService } = await import("../../src/accounts/audit.ts");
     const asked = { kinds: [], actor: null, since: null, until: null, before: null, limit: null };
-    const steps = createAuditDesk(engine.store.audit, engine.clock).export(caller, asked);
+    const steps = createAuditService(engine.store.audit, engine.clock).export(caller, asked);
     expect((await steps.next()).value).toHaveLength(AUDIT_STEP_ROWS);
     authenticate.forget(engine.secrets.hash(KEYS.owner));
     expect(await steps.next().catch((error: unknown) => String(error))).toContain("Send an API key");
   });
 
   test("is a page for people", async () => {
-    const ann = await signedIn(door);
+    const ann = await signedIn(app);
     const html = await ann.pageOf("/audit?kind=signed_up");
     expect(html).toContain(`user:${ANN}`);
     expect(html).toContain("127.0.0.1");
     expect(await ann.pageOf("/audit?kind=paused")).toContain("Nothing of this kind");
-    expect((await fetch(`${door.url}/audit`, { redirect: "manual" })).status).toBe(303);
+    expect((await fetch(`${app.url}/audit`, { redirect: "manual" })).status).toBe(303);
   });
 });

@@ -2,40 +2,40 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { compile } from "../../src/contract/check.ts";
 import { LoggedIn, SignedUp } from "../../src/contract/credentials.ts";
 import { isWellFormedApiKey } from "../../src/secrets/api-keys.ts";
-import { ann, codeOf, fieldsOf, openPeopleDoor, PASSWORD, type PeopleDoor } from "./people-house.ts";
+import { ann, codeOf, fieldsOf, openPeopleServer, PASSWORD, type PeopleServer } from "./people-house.ts";
 import { OWN_ORIGIN } from "./stub-house.ts";
 
 const signedUp = compile(SignedUp);
 const loggedIn = compile(LoggedIn);
 const withOrigin = { origin: OWN_ORIGIN };
 
-let door: PeopleDoor;
+let app: PeopleServer;
 beforeAll(async () => {
-  door = await openPeopleDoor();
+  app = await openPeopleServer();
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 // One client may sign up twenty times a minute.
-beforeEach(() => door.engine.clock.advance(60_000));
+beforeEach(() => app.engine.clock.advance(60_000));
 
 /** People who came in, accounts and keys: what a refusal must not add to. */
-async function rows(house: PeopleDoor) {
+async function rows(server: PeopleServer) {
   const { Database } = await import("bun:sqlite");
-  using db = new Database(`${house.engine.folder}/outgate.db`, { readonly: true });
+  using db = new Database(`${server.engine.folder}/outgate.db`, { readonly: true });
   const count = (table: string) => db.query(`select count(*) as n from ${table}`).values()[0]?.[0];
   return ["people", "accounts", "members", "api_keys", "sessions"].map((table) => [table, count(table)]);
 }
 
 describe("a sign-up", () => {
   test("makes an account with an owner key that works, and logs its person in", async () => {
-    const answer = await door.send("/auth/signup", ann({ email: "Zoe.O'Hara+1@Example.com" }));
+    const answer = await app.send("/auth/signup", ann({ email: "Zoe.O'Hara+1@Example.com" }));
     expect(answer.status).toBe(201);
     const shown: unknown = JSON.parse(answer.text);
     if (!signedUp.accepts(shown)) throw new Error(JSON.stringify(signedUp.issues(shown)));
     expect(Object.keys(shown)).toEqual(["account", "api_key"]);
     expect(shown.account).toEqual({ id: expect.stringMatching(/^acc_/), email: "Zoe.O'Hara+1@Example.com" });
     expect(isWellFormedApiKey(shown.api_key)).toBe(true);
-    expect(await door.isIn(answer.cookie)).toBe(true);
-    const me = await door.get("/v1/account", { authorization: `Bearer ${shown.api_key}` });
+    expect(await app.isIn(answer.cookie)).toBe(true);
+    const me = await app.get("/v1/account", { authorization: `Bearer ${shown.api_key}` });
     expect(JSON.parse(me.text)).toMatchObject({
       id: shown.account.id,
       email: "Zoe.O'Hara+1@Example.com",
@@ -45,18 +45,18 @@ describe("a sign-up", () => {
   });
 
   test("makes an account of its own: what others have sent is not there", async () => {
-    const { key } = await door.signedUp("own@example.com");
-    await door.engine.create({ url: "http://127.0.0.1:9/" });
-    const list = await door.get("/v1/actions", { authorization: `Bearer ${key}` });
+    const { key } = await app.signedUp("own@example.com");
+    await app.engine.create({ url: "http://127.0.0.1:9/" });
+    const list = await app.get("/v1/actions", { authorization: `Bearer ${key}` });
     expect(JSON.parse(list.text)).toEqual({ data: [], next_cursor: null });
   });
 
   test("shows key, password and session nowhere but in its answer", async () => {
-    const { key, cookie } = await door.signedUp("quiet@example.com");
-    const lines = JSON.stringify([door.lines, door.engine.lines]);
+    const { key, cookie } = await app.signedUp("quiet@example.com");
+    const lines = JSON.stringify([app.lines, app.engine.lines]);
     for (const secret of [key, cookie.split("=")[1] ?? "", PASSWORD]) expect(lines).not.toContain(secret);
     expect(lines).not.toContain("quiet@example.com");
-    expect(door.lines.at(-1)?.fields).toMatchObject({
+    expect(app.lines.at(-1)?.fields).toMatchObject({
       route: "/auth/signup",
       account_id: expect.stringMatching(/^acc_/),
       person_id: expect.stringMatching(/^per_/),
@@ -66,27 +66,27 @@ describe("a sign-up", () => {
   test.each(["taken@example.com", "HAD@EXAMPLE.COM", "Gone@Example.com"])(
     "with an address that somebody has is email_taken: %s",
     async (email) => {
-      await door.signedUp(email.toLowerCase());
-      const before = await rows(door);
-      const answer = await door.send("/auth/signup", ann({ email }));
+      await app.signedUp(email.toLowerCase());
+      const before = await rows(app);
+      const answer = await app.send("/auth/signup", ann({ email }));
       expect({ status: answer.status, code: codeOf(answer), cookie: answer.cookie }).toEqual({
         status: 409,
         code: "email_taken",
         cookie: "",
       });
-      expect(await rows(door)).toEqual(before);
+      expect(await rows(app)).toEqual(before);
     },
   );
 
   test("of one address raced twenty times has one winner", async () => {
-    const racing = Array.from({ length: 20 }, () => door.send("/auth/signup", ann({ email: "race@example.com" })));
+    const racing = Array.from({ length: 20 }, () => app.send("/auth/signup", ann({ email: "race@example.com" })));
     const statuses = (await Promise.all(racing)).map(({ status }) => status);
     expect(statuses.filter((status) => status === 201)).toHaveLength(1);
     expect(statuses.filter((status) => status === 409)).toHaveLength(19);
   });
 
   test("while SIGNUPS=closed is 403, whatever is in it, and makes nothing", async () => {
-    await using closed = await openPeopleDoor({ signUps: { closedBy: "SIGNUPS" } });
+    await using closed = await openPeopleServer({ signUps: { closedBy: "SIGNUPS" } });
     const before = await rows(closed);
     const answers = [
       await closed.send("/auth/signup", ann()),
@@ -103,22 +103,22 @@ describe("a sign-up", () => {
 
 describe("a log-in", () => {
   test("is 200 with the account, in any case of the address, and a session", async () => {
-    const { accountId } = await door.signedUp("Bob@example.com");
+    const { accountId } = await app.signedUp("Bob@example.com");
     for (const email of ["Bob@example.com", "BOB@EXAMPLE.COM"]) {
-      const answer = await door.send("/auth/login", ann({ email }));
+      const answer = await app.send("/auth/login", ann({ email }));
       expect(answer.status).toBe(200);
       const shown: unknown = JSON.parse(answer.text);
       expect(loggedIn.issues(shown)).toEqual([]);
       expect(shown).toEqual({ account: { id: accountId, email: "Bob@example.com" } });
-      expect(await door.isIn(answer.cookie)).toBe(true);
+      expect(await app.isIn(answer.cookie)).toBe(true);
       expect(answer.headers.get("cache-control")).toBe("no-store");
     }
   });
 
   test("with a wrong password and with an unknown address is answered in the same bytes", async () => {
-    await door.signedUp("carl@example.com");
-    const wrong = await door.send("/auth/login", { email: "carl@example.com", password: "wrong wrong" });
-    const unknown = await door.send("/auth/login", { email: "nobody@example.com", password: "wrong wrong" });
+    await app.signedUp("carl@example.com");
+    const wrong = await app.send("/auth/login", { email: "carl@example.com", password: "wrong wrong" });
+    const unknown = await app.send("/auth/login", { email: "nobody@example.com", password: "wrong wrong" });
     for (const answer of [wrong, unknown]) {
       expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: 401, code: "invalid_credentials" });
       expect(answer.cookie).toBe("");
@@ -130,9 +130,9 @@ describe("a log-in", () => {
   });
 
   test("is nobody's session but the person's: another account is not seen", async () => {
-    const one = await door.signedUp("dora@example.com");
-    const other = await door.signedUp("emil@example.com");
-    const answer = await door.send("/auth/login", ann({ email: "dora@example.com" }));
+    const one = await app.signedUp("dora@example.com");
+    const other = await app.signedUp("emil@example.com");
+    const answer = await app.send("/auth/login", ann({ email: "dora@example.com" }));
     expect(JSON.parse(answer.text)).toMatchObject({ account: { id: one.accountId } });
     expect(one.accountId).not.toBe(other.accountId);
   });
@@ -164,15 +164,15 @@ describe("address and password", () => {
   test.each(
     bad.flatMap(([what, body, fields]) => ["signup", "login"].map((verb) => [verb, what, body, fields] as const)),
   )("at /auth/%s: %s is a validation_error that names it, and nothing is made", async (verb, _what, body, fields) => {
-    const before = await rows(door);
-    const answer = await door.send(`/auth/${verb}`, body);
+    const before = await rows(app);
+    const answer = await app.send(`/auth/${verb}`, body);
     expect({ status: answer.status, code: codeOf(answer), fields: fieldsOf(answer) }).toEqual({
       status: 400,
       code: "validation_error",
       fields: [...fields],
     });
     expect(answer.text).not.toContain(PASSWORD);
-    expect(await rows(door)).toEqual(before);
+    expect(await rows(app)).toEqual(before);
   });
 
   test.each([
@@ -183,15 +183,15 @@ describe("address and password", () => {
     ["what a form and JSON would quote", `"'&=%+<\\ü\n☃`],
   ])("a password of %s signs up and logs in", async (what, password) => {
     const email = `${what.replaceAll(" ", ".")}@example.com`;
-    expect((await door.send("/auth/signup", { email, password })).status).toBe(201);
-    expect((await door.send("/auth/login", { email, password })).status).toBe(200);
-    expect((await door.send("/auth/login", { email, password: "of somebody else" })).status).toBe(401);
+    expect((await app.send("/auth/signup", { email, password })).status).toBe(201);
+    expect((await app.send("/auth/login", { email, password })).status).toBe(200);
+    expect((await app.send("/auth/login", { email, password: "of somebody else" })).status).toBe(401);
   });
 
   test.each(["signup", "login"])("/auth/%s reads its body like every other request", async (verb) => {
     const path = `/auth/${verb}`;
     const post = (body: string | undefined, type: string | null) =>
-      door.ask("POST", path, {
+      app.ask("POST", path, {
         ...(body === undefined ? {} : { body }),
         headers: type === null ? {} : { "content-type": type },
       });
@@ -201,7 +201,7 @@ describe("address and password", () => {
       await post("a=b", "text/plain"),
       await post("{}", "multipart/form-data"),
       await post("x".repeat(1_048_577), "application/json"),
-      await door.send(`${path}?next=/`, ann()),
+      await app.send(`${path}?next=/`, ann()),
     ];
     expect(answers.map(codeOf)).toEqual([
       "missing_body",
@@ -216,14 +216,14 @@ describe("address and password", () => {
 
 describe("a log-out", () => {
   test("is 204, ends the session, and takes the cookie back", async () => {
-    const { cookie } = await door.signedUp("fritz@example.com");
-    const other = (await door.send("/auth/login", ann({ email: "fritz@example.com" }))).cookie;
-    const answer = await door.ask("POST", "/auth/logout", { headers: { cookie, ...withOrigin } });
+    const { cookie } = await app.signedUp("fritz@example.com");
+    const other = (await app.send("/auth/login", ann({ email: "fritz@example.com" }))).cookie;
+    const answer = await app.ask("POST", "/auth/logout", { headers: { cookie, ...withOrigin } });
     expect({ status: answer.status, text: answer.text }).toEqual({ status: 204, text: "" });
     expect(answer.headers.get("set-cookie")).toBe("outgate_session=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0");
-    expect(await door.isIn(cookie)).toBe(false);
+    expect(await app.isIn(cookie)).toBe(false);
     // Elsewhere the person stays logged in.
-    expect(await door.isIn(other)).toBe(true);
+    expect(await app.isIn(other)).toBe(true);
   });
 
   test.each([
@@ -231,7 +231,7 @@ describe("a log-out", () => {
     ["a session that has ended", { cookie: `outgate_session=${"0".repeat(64)}` }],
     ["a cookie that is none of ours", { cookie: "outgate_session='; drop table people; --" }],
   ])("of %s is 204 too", async (_who, headers) => {
-    const answer = await door.ask("POST", "/auth/logout", { headers: { ...headers, ...withOrigin } });
+    const answer = await app.ask("POST", "/auth/logout", { headers: { ...headers, ...withOrigin } });
     expect(answer.status).toBe(204);
   });
 });

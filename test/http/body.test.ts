@@ -1,10 +1,10 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+import { KEYS, KNOWN_ID, openStubServer } from "./stub-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
-const door = openDoor();
-afterAll(() => door[Symbol.asyncDispose]());
-beforeEach(() => void door.calls.splice(0));
+const app = openStubServer();
+afterAll(() => app[Symbol.asyncDispose]());
+beforeEach(() => void app.calls.splice(0));
 
 const KEY = `Authorization: Bearer ${KEYS.owner}`;
 const TYPE = "Content-Type: application/json";
@@ -22,7 +22,7 @@ async function post({ headers = [TYPE], body = "", path = "/v1/actions" }: Sent)
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
   const length = bytes.length === 0 ? [] : [`Content-Length: ${bytes.length}`];
   const head = request(`POST ${path}`, [KEY, "Connection: close", ...headers, ...length]);
-  const { text } = await exchange(door.port, [head, bytes]);
+  const { text } = await exchange(app.port, [head, bytes]);
   const answer = readAnswer(text);
   const code = /"code":"([a-z_]+)"/.exec(answer.body)?.[1] ?? null;
   return { status: answer.status, code, requestId: answer.headers.get("x-request-id") };
@@ -47,7 +47,7 @@ describe("a body that is refused before its fields are looked at", () => {
     ["B30", { headers: [] }, "missing_body"],
   ])("%s", async (_name, sent, code) => {
     expect(await post(sent)).toMatchObject({ status: 400, code });
-    expect(door.calls).toEqual([]);
+    expect(app.calls).toEqual([]);
   });
 
   const body = `{${URL}}`;
@@ -64,7 +64,7 @@ describe("a body that is refused before its fields are looked at", () => {
     ["no body, but a wrong type", { headers: ["Content-Type: text/plain"] }],
   ])("%s is invalid_content_type", async (_name, sent) => {
     expect(await post(sent)).toMatchObject({ status: 400, code: "invalid_content_type" });
-    expect(door.calls).toEqual([]);
+    expect(app.calls).toEqual([]);
   });
 
   test.each<[string, string | Uint8Array]>([
@@ -84,7 +84,7 @@ describe("a body that is refused before its fields are looked at", () => {
     ["a NUL behind it", `{${URL}}\0`],
   ])("%s is invalid_request", async (_name, body_) => {
     expect(await post({ body: body_ })).toMatchObject({ status: 400, code: "invalid_request" });
-    expect(door.calls).toEqual([]);
+    expect(app.calls).toEqual([]);
   });
 
   test.each([
@@ -94,7 +94,7 @@ describe("a body that is refused before its fields are looked at", () => {
     ["depth in a string", `["${"[".repeat(65)}"!`, "not valid JSON"],
   ])("is judged by its bytes before anything is parsed: %s", async (_name, sent, message) => {
     const init = { method: "POST", body: sent, headers: { "content-type": "application/json" } };
-    const { error } = (await (await door.ask("/v1/actions", init)).json()) as {
+    const { error } = (await (await app.ask("/v1/actions", init)).json()) as {
       error: { code: string; message: string };
     };
     expect(error).toMatchObject({ code: "invalid_request", message: expect.stringContaining(message) });
@@ -104,12 +104,12 @@ describe("a body that is refused before its fields are looked at", () => {
     const tooLarge = createOf(BYTES_MAX + 1);
     expect(await post({ body: tooLarge })).toMatchObject({ status: 413, code: "payload_too_large" });
     const chunked = [KEY, TYPE, "Transfer-Encoding: chunked", "Connection: close"];
-    const { text } = await exchange(door.port, [request("POST /v1/actions", chunked), chunk(tooLarge), "0\r\n\r\n"]);
+    const { text } = await exchange(app.port, [request("POST /v1/actions", chunked), chunk(tooLarge), "0\r\n\r\n"]);
     const answer = readAnswer(text);
     expect(answer.status).toBe(413);
     expect(answer.body).toContain(`"code":"payload_too_large"`);
     expect(answer.body).toContain(`"request_id":"${answer.headers.get("x-request-id")}"`);
-    expect(door.calls).toEqual([]);
+    expect(app.calls).toEqual([]);
   });
 });
 
@@ -134,7 +134,7 @@ describe("a body that is accepted", () => {
     const half = BYTES_MAX / 2;
     const chunked = [KEY, TYPE, "Transfer-Encoding: chunked", "Connection: close"];
     const parts = [request("POST /v1/actions", chunked), chunk(largest.slice(0, half)), chunk(largest.slice(half))];
-    const { text } = await exchange(door.port, [...parts, "0\r\n\r\n"]);
+    const { text } = await exchange(app.port, [...parts, "0\r\n\r\n"]);
     expect(readAnswer(text).status).toBe(201);
   });
 
@@ -157,7 +157,7 @@ describe("a body that is accepted", () => {
     expect((await post({ path, headers: ["Content-Type: text/plain"], body: "x" })).code).toBe("invalid_content_type");
     expect((await post({ path, body: "null" })).code).toBe("validation_error");
     expect((await post({ path, body: `{"reason":"${"x".repeat(1_001)}"}` })).code).toBe("validation_error");
-    expect(door.calls).toEqual([]);
+    expect(app.calls).toEqual([]);
   });
 });
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { outgate } from "../cli/outgate.ts";
 import { connect } from "../mcp/clients.ts";
-import { openHouse as openMcpHouse } from "../mcp/house.ts";
+import { openServer as openMcpServer } from "../mcp/house.ts";
 import { Listener } from "../support/listener.ts";
 import { SECRET_FORMATS } from "../../src/domain/secret-formats.ts";
 import { Target } from "../support/target.ts";
@@ -12,7 +12,7 @@ import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-house.ts";
 
 type Role = "owner" | "approver" | "agent" | "reader";
-type House = Awaited<ReturnType<typeof openHouse>>;
+type TestServer = Awaited<ReturnType<typeof openServer>>;
 
 const MAILGUN_KEY = "key-of-mailgun-0123456789abcdef";
 const ALL: readonly Part[] = [
@@ -35,7 +35,7 @@ interface Place {
   readonly name: string;
   /** While the action waits for a person, or when it is over. */
   readonly when: "held" | "over";
-  readonly read: (house: House) => Promise<string>;
+  readonly read: (server: TestServer) => Promise<string>;
   /** Whole, as it was written: nothing is lost to whom it belongs. */
   readonly whole: readonly Part[];
   readonly without: readonly Part[];
@@ -52,11 +52,12 @@ const place = (name: string, when: Place["when"], whole: readonly Part[], read: 
   isForDecider: !/receipt|reader|log/.test(name),
 });
 
-const get = (role: Role, path: (house: House) => string) => (house: House) => house.as(role, "GET", path(house));
-const one = ({ id }: House) => `/v1/actions/${id}`;
+const get = (role: Role, path: (server: TestServer) => string) => (server: TestServer) =>
+  server.as(role, "GET", path(server));
+const one = ({ id }: TestServer) => `/v1/actions/${id}`;
 const list = () => "/v1/actions?dedupe=canaries";
-const facts = ({ id }: House) => `/v1/actions/${id}/facts`;
-const timeline = ({ id }: House) => `/v1/actions/${id}/timeline`;
+const facts = ({ id }: TestServer) => `/v1/actions/${id}/facts`;
+const timeline = ({ id }: TestServer) => `/v1/actions/${id}/timeline`;
 
 const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as const).flatMap((role) => {
   const mayUse = role === "owner" || role === "agent";
@@ -77,28 +78,28 @@ const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as cons
 /** What `outgate get` prints. */
 const commandLine =
   (role: Role, options: readonly string[]): Place["read"] =>
-  async ({ door, id }) => {
-    const env = { OUTGATE_URL: door.url, OUTGATE_API_KEY: KEYS[role] };
+  async ({ app, id }) => {
+    const env = { OUTGATE_URL: app.url, OUTGATE_API_KEY: KEYS[role] };
     const { out, err } = await outgate(["get", id, ...options], { env });
     return out + err;
   };
 
 /** What an agent's client gets at /mcp, as it came over the wire. */
 const tool =
-  (role: Role, name: string, args: (house: House) => Record<string, unknown>): Place["read"] =>
-  async (house) => {
-    await using client = await connect("modern", house.door.mcpUrl, { key: KEYS[role] });
-    return JSON.stringify(await client.call(name, args(house)));
+  (role: Role, name: string, args: (server: TestServer) => Record<string, unknown>): Place["read"] =>
+  async (server) => {
+    await using client = await connect("modern", server.app.mcpUrl, { key: KEYS[role] });
+    return JSON.stringify(await client.call(name, args(server)));
   };
 const resource =
   (role: Role): Place["read"] =>
-  async (house) => {
-    await using client = await connect("modern", house.door.mcpUrl, { key: KEYS[role] });
-    const { contents } = await client.client.readResource({ uri: `outgate://actions/${house.id}` });
+  async (server) => {
+    await using client = await connect("modern", server.app.mcpUrl, { key: KEYS[role] });
+    const { contents } = await client.client.readResource({ uri: `outgate://actions/${server.id}` });
     return contents.map((content) => ("text" in content ? content.text : "")).join("\n");
   };
-const question: Place["read"] = async ({ door, id }) => {
-  await using client = await connect("modern", door.mcpUrl, { key: KEYS.agent, answer: () => ({ action: "cancel" }) });
+const question: Place["read"] = async ({ app, id }) => {
+  await using client = await connect("modern", app.mcpUrl, { key: KEYS.agent, answer: () => ({ action: "cancel" }) });
   await client.call("approve", { id });
   return client.questions.join("\n");
 };
@@ -137,12 +138,12 @@ const PLACES: readonly Place[] = [
   place("MCP: the question to an agent's person", "held", [], question),
   place("agent: the answer to the create", "over", REQUEST, async ({ answers }) => answers.created),
   place("approver: the answer to the approval", "over", [], async ({ answers }) => answers.approved),
-  place("agent: the answer to a create that finds it", "held", REQUEST, (house) => house.create()),
-  place("receipt of what is held, page", "held", [], (house) => house.visit(house.receipt)),
-  place("receipt, page", "over", [], (house) => house.visit(house.receipt)),
-  place("receipt, JSON", "over", [], (house) => house.visit(house.receipt, { accept: "application/json" })),
-  place("approval page", "held", [], (house) => house.visit(house.links.approve)),
-  place("rejection page", "held", [], (house) => house.visit(house.links.reject)),
+  place("agent: the answer to a create that finds it", "held", REQUEST, (server) => server.create()),
+  place("receipt of what is held, page", "held", [], (server) => server.context(server.receipt)),
+  place("receipt, page", "over", [], (server) => server.context(server.receipt)),
+  place("receipt, JSON", "over", [], (server) => server.context(server.receipt, { accept: "application/json" })),
+  place("approval page", "held", [], (server) => server.context(server.links.approve)),
+  place("rejection page", "held", [], (server) => server.context(server.links.reject)),
   place("inbox", "held", [], ({ ann }) => ann.pageOf("/approvals")),
   place("inbox, the action", "held", [], ({ ann, id }) => ann.pageOf(`/approvals/${id}`)),
   place("inbox, what was decided", "over", [], ({ ann, id }) => ann.pageOf(`/approvals?decided=${id}`)),
@@ -153,8 +154,8 @@ const PLACES: readonly Place[] = [
   place("overview", "over", [], ({ ann }) => ann.pageOf("/overview")),
   place("page of callbacks and mails", "over", [], ({ ann }) => ann.pageOf("/settings/callbacks")),
   place("command line, reader: the action", "over", [], commandLine("reader", [])),
-  place("command line, approver: what is decided on", "held", [], async ({ door, id }) => {
-    const env = { OUTGATE_URL: door.url, OUTGATE_API_KEY: KEYS.approver };
+  place("command line, approver: what is decided on", "held", [], async ({ app, id }) => {
+    const env = { OUTGATE_URL: app.url, OUTGATE_API_KEY: KEYS.approver };
     return (await outgate(["reject", id], { env, terminal: true, input: "n\n" })).out;
   }),
   place("command line, reader: the timeline", "over", [], commandLine("reader", ["--timeline"])),
@@ -181,11 +182,11 @@ const PLACES: readonly Place[] = [
     await mailgun.saw(2);
     return mailgun.received[1]?.body ?? "";
   }),
-  place("log", "over", [], async ({ door }) => JSON.stringify([door.lines, door.told, door.engine.lines])),
+  place("log", "over", [], async ({ app }) => JSON.stringify([app.lines, app.told, app.engine.lines])),
   {
     name: "database file",
     when: "over",
-    read: async ({ door }) => bytesOf(door.engine.folder),
+    read: async ({ app }) => bytesOf(app.engine.folder),
     whole: [],
     // Bodies, URLs and answers are kept as they are; docs/security.md says so.
     without: ["header", "dropped"],
@@ -193,7 +194,7 @@ const PLACES: readonly Place[] = [
   },
 ];
 
-async function openHouse() {
+async function openServer() {
   const target = new Target(answerOfTarget);
   const hooks = new Target(200);
   const mailgun = new Target(() => Response.json({ id: "<1@mg.example.com>", message: "Queued. Thank you." }));
@@ -203,14 +204,14 @@ async function openHouse() {
     MAILGUN_URL: mailgun.url,
     APPROVERS: "boss@example.com",
   };
-  const door = await openMcpHouse({ env });
-  const ann = await signedIn(door);
+  const app = await openMcpServer({ env });
+  const ann = await signedIn(app);
   const as = async (role: Role, method: string, path: string, body?: string) => {
-    const { status, text } = await door.call(method, path, body, { authorization: `Bearer ${KEYS[role]}` });
+    const { status, text } = await app.call(method, path, body, { authorization: `Bearer ${KEYS[role]}` });
     expect({ role, method, path, ok: status < 300 }).toEqual({ role, method, path, ok: true });
     return text;
   };
-  const listen = (role: Role) => Listener.open(`${door.url}/v1/events`, { authorization: `Bearer ${KEYS[role]}` });
+  const listen = (role: Role) => Listener.open(`${app.url}/v1/events`, { authorization: `Bearer ${KEYS[role]}` });
   const [owner, approver, agent, reader] = await Promise.all(
     (["owner", "approver", "agent", "reader"] as const).map(listen),
   );
@@ -223,7 +224,7 @@ async function openHouse() {
   const { id, receipt_url: receipt }: { id: string; receipt_url: string } = JSON.parse(created);
   const answers = { created, approved: "" };
   return {
-    door,
+    app,
     ann,
     as,
     streams,
@@ -234,9 +235,9 @@ async function openHouse() {
     hooks,
     target,
     mailgun,
-    links: await door.linksOf(id),
-    visit: async (path: string, headers: Readonly<Record<string, string>> = { accept: "text/html" }) => {
-      const response = await fetch(door.url + path, { headers, redirect: "manual" });
+    links: await app.linksOf(id),
+    context: async (path: string, headers: Readonly<Record<string, string>> = { accept: "text/html" }) => {
+      const response = await fetch(app.url + path, { headers, redirect: "manual" });
       expect({ path: path.replace(/[^/]{30,}/, "{token}"), status: response.status }).toMatchObject({ status: 200 });
       return response.text();
     },
@@ -246,14 +247,14 @@ async function openHouse() {
       const { key }: { key: string } = JSON.parse(made);
       const approval = JSON.stringify({ reason: REASON });
       const headers = { authorization: `Bearer ${key}` };
-      const { status, text } = await door.call("POST", `/v1/actions/${id}/approve`, approval, headers);
+      const { status, text } = await app.call("POST", `/v1/actions/${id}/approve`, approval, headers);
       expect(status).toBe(200);
       answers.approved = text;
-      await door.engine.saw(id, { status: "failed" });
+      await app.engine.saw(id, { status: "failed" });
     },
     async [Symbol.asyncDispose]() {
       for (const stream of Object.values(streams)) await stream[Symbol.asyncDispose]();
-      await door[Symbol.asyncDispose]();
+      await app[Symbol.asyncDispose]();
       await target[Symbol.asyncDispose]();
       await hooks[Symbol.asyncDispose]();
       await mailgun[Symbol.asyncDispose]();
@@ -266,16 +267,16 @@ function bytesOf(folder: string): string {
   return files.map((name) => readFileSync(join(folder, name), "latin1")).join("\n");
 }
 
-let house: House;
+let server: TestServer;
 const texts = new Map<string, string>();
 beforeAll(async () => {
-  house = await openHouse();
+  server = await openServer();
   for (const when of ["held", "over"] as const) {
-    if (when === "over") await house.decide();
-    for (const { name, read } of PLACES.filter((one_) => one_.when === when)) texts.set(name, await read(house));
+    if (when === "over") await server.decide();
+    for (const { name, read } of PLACES.filter((one_) => one_.when === when)) texts.set(name, await read(server));
   }
 });
-afterAll(() => house[Symbol.asyncDispose]());
+afterAll(() => server[Symbol.asyncDispose]());
 
 describe("thirty and more secrets, planted through every field", () => {
   test("hold one of each format: in the body, the headers and the answer all, in the URL those that fit", () => {
@@ -290,7 +291,7 @@ describe("thirty and more secrets, planted through every field", () => {
     // Issuers of one shape are told apart by their beginnings alone.
     const places = CANARIES.map(({ part, core }) => `${part} ${core}`);
     expect(new Set(CANARIES.map(({ core }) => core)).size).toBe(new Set(places).size);
-    const [received] = house.target.received;
+    const [received] = server.target.received;
     const sent = `${received?.path} ${received?.body} ${JSON.stringify([...(received?.headers ?? [])])}`;
     const request = CANARIES.filter(({ part }) => ["header", "url", "body"].includes(part));
     expect(request.filter(({ secret }) => !sent.includes(secret)).map(({ name }) => name)).toEqual([]);
@@ -330,9 +331,9 @@ describe("thirty and more secrets, planted through every field", () => {
 });
 
 test("keys, sessions, links and signing secrets of the house itself are neither logged nor kept in clear", async () => {
-  const { door, ann, links, receipt } = house;
-  await door.call("POST", "/v1/signing-secret/rotate");
-  const { text } = await door.call("GET", "/v1/signing-secret?origin=https://a.example");
+  const { app, ann, links, receipt } = server;
+  await app.call("POST", "/v1/signing-secret/rotate");
+  const { text } = await app.call("GET", "/v1/signing-secret?origin=https://a.example");
   const signing: { secret: string; previous: { secret: string } } = JSON.parse(text);
   const bytesIn = (secret: string) => Buffer.from(secret.slice(6), "base64").toString("latin1");
   const secrets = {
@@ -345,10 +346,10 @@ test("keys, sessions, links and signing secrets of the house itself are neither 
     "signing, as bytes": bytesIn(signing.secret),
     "signing before": signing.previous.secret,
     "mail provider's key": MAILGUN_KEY,
-    "master key": readFileSync(join(door.engine.folder, "outgate.db.key"), "latin1").trim(),
+    "master key": readFileSync(join(app.engine.folder, "outgate.db.key"), "latin1").trim(),
   };
-  const log = JSON.stringify([door.lines, door.engine.lines]);
-  const database = bytesOf(door.engine.folder);
+  const log = JSON.stringify([app.lines, app.engine.lines]);
+  const database = bytesOf(app.engine.folder);
   for (const [name, secret] of Object.entries(secrets)) {
     expect(secret.length).toBeGreaterThan(15);
     expect({ name, isLogged: log.includes(secret) }).toEqual({ name, isLogged: false });
@@ -367,11 +368,11 @@ test("T27 a target that echoes what it got, signature and credentials too: store
     });
   });
   await using _echo = echo;
-  const { door, as, visit } = house;
+  const { app, as, context } = server;
   const credentials = { Authorization: "Bearer echo-4711-x9Kq2Lm8Vb3Zt7Rw", Cookie: "sid=echo-4712-x9Kq2Lm8Vb3Zt7Rw" };
   const created = await as("agent", "POST", "/v1/actions", JSON.stringify({ url: echo.url, headers: credentials }));
   const { id, receipt_url: receipt }: { id: string; receipt_url: string } = JSON.parse(created);
-  await door.engine.saw(id, { status: "completed" });
+  await app.engine.saw(id, { status: "completed" });
   const signature = echo.received[0]?.headers.get("webhook-signature") ?? "";
   const cores = ["echo-4711", "echo-4712", signature.slice(3, -4)];
   const shown = {
@@ -379,8 +380,8 @@ test("T27 a target that echoes what it got, signature and credentials too: store
     agent: await as("agent", "GET", `/v1/actions/${id}`),
     approver: await as("approver", "GET", `/v1/actions/${id}`),
     reader: await as("reader", "GET", `/v1/actions/${id}`),
-    receipt: await visit(receipt),
-    receiptJson: await visit(receipt, { accept: "application/json" }),
+    receipt: await context(receipt),
+    receiptJson: await context(receipt, { accept: "application/json" }),
   };
   const counts = Object.entries(shown).map(([who, text]) => [who, cores.filter((core) => text.includes(core)).length]);
   expect(Object.fromEntries(counts)).toEqual({

@@ -38,7 +38,7 @@ function plant(
 ): string {
   planted += 1;
   const digits = String(Bun.hash(name)).padEnd(14, "7");
-  const mixed = Array.from("kQxZbRwYvMtLsN", (letter, at) => letter + (digits[at] ?? "")).join("");
+  const mixed = Array.from("kQxZbRwYvMtLsN", (email, at) => email + (digits[at] ?? "")).join("");
   const unique = `cAnary${String(planted).padStart(2, "0")}${mixed}`;
   const secret = wrap(unique);
   all.push({ name: `${part}: ${name}`, part, secret, core: secret.slice(0, -4), isShownToDecider });

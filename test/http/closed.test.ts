@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { openClosedDoor } from "../../src/http/closed.ts";
+import { openUnavailableServer } from "../../src/http/closed.ts";
 import { systemIds } from "../../src/ids.ts";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
 
 /** What the door of a service answers whose store can't be opened yet. */
 async function ask(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-  const server = openClosedDoor(0, "127.0.0.1", { ids: systemIds, version: "1.2.3" });
+  const server = openUnavailableServer(0, "127.0.0.1", { ids: systemIds, version: "1.2.3" });
   try {
     const response = await fetch(new URL(path, server.url), { headers });
     return new Response(await response.text(), response);

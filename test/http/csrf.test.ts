@@ -3,14 +3,14 @@ import { createSessionCookie } from "../../src/http/cookie.ts";
 import { createOwnOrigin } from "../../src/http/own-origin.ts";
 import { pageRoute } from "../../src/http/route.ts";
 import { createPersonOf, createTokenFormOf } from "../../src/http/session.ts";
-import { ann, codeOf, openPeopleDoor, type PeopleDoor } from "./people-house.ts";
+import { ann, codeOf, openPeopleServer, type PeopleServer } from "./people-house.ts";
 import { OWN_ORIGIN } from "./stub-house.ts";
 
-let door: PeopleDoor;
+let app: PeopleServer;
 beforeAll(async () => {
-  door = await openPeopleDoor();
+  app = await openPeopleServer();
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 /** What browsers say of a page of another site, and of none. */
 const FOREIGN = [
@@ -34,46 +34,46 @@ const OWN = [
 
 describe("/auth from a page of", () => {
   test.each(FOREIGN)("%s is 403, as JSON and as a form, and nobody comes in or goes", async (_where, headers) => {
-    const { cookie } = await door.signedUp(`${Bun.randomUUIDv7()}@example.com`);
+    const { cookie } = await app.signedUp(`${Bun.randomUUIDv7()}@example.com`);
     const email = `${Bun.randomUUIDv7()}@example.com`;
     for (const path of ["/auth/signup", "/auth/login"]) {
-      const json = await door.send(path, ann({ email }), headers);
+      const json = await app.send(path, ann({ email }), headers);
       expect({ status: json.status, code: codeOf(json), cookie: json.cookie }).toEqual({
         status: 403,
         code: "forbidden",
         cookie: "",
       });
-      const form = await door.ask("POST", path, {
+      const form = await app.ask("POST", path, {
         body: new URLSearchParams(ann({ email }) as Record<string, string>),
         headers,
       });
       expect({ status: form.status, cookie: form.cookie }).toEqual({ status: 403, cookie: "" });
     }
-    expect(await door.engine.store.people.find(email)).toBeNull();
-    expect((await door.ask("POST", "/auth/logout", { headers: { ...headers, cookie } })).status).toBe(403);
-    expect(await door.isIn(cookie)).toBe(true);
+    expect(await app.engine.store.people.find(email)).toBeNull();
+    expect((await app.ask("POST", "/auth/logout", { headers: { ...headers, cookie } })).status).toBe(403);
+    expect(await app.isIn(cookie)).toBe(true);
   });
 
   test.each(OWN)("our own, by %s, is let in and out", async (_where, headers) => {
     const email = `${Bun.randomUUIDv7()}@example.com`;
-    const { status, cookie } = await door.send("/auth/signup", ann({ email }), headers);
+    const { status, cookie } = await app.send("/auth/signup", ann({ email }), headers);
     expect(status).toBe(201);
     const body = new URLSearchParams(ann({ email }) as Record<string, string>);
-    expect((await door.ask("POST", "/auth/login", { body, headers })).status).toBe(303);
-    expect((await door.ask("POST", "/auth/logout", { headers: { ...headers, cookie } })).status).toBe(204);
-    expect(await door.isIn(cookie)).toBe(false);
+    expect((await app.ask("POST", "/auth/login", { body, headers })).status).toBe(303);
+    expect((await app.ask("POST", "/auth/logout", { headers: { ...headers, cookie } })).status).toBe(204);
+    expect(await app.isIn(cookie)).toBe(false);
   });
 
   test("no page at all is let in with JSON, and neither with a form nor out", async () => {
-    const { cookie } = await door.signedUp("program@example.com");
-    expect((await door.send("/auth/login", ann({ email: "program@example.com" }))).status).toBe(200);
+    const { cookie } = await app.signedUp("program@example.com");
+    expect((await app.send("/auth/login", ann({ email: "program@example.com" }))).status).toBe(200);
     const body = new URLSearchParams(ann({ email: "program@example.com" }) as Record<string, string>);
-    expect((await door.ask("POST", "/auth/login", { body })).status).toBe(403);
-    const refused = await door.ask("POST", "/auth/logout", { headers: { cookie } });
+    expect((await app.ask("POST", "/auth/login", { body })).status).toBe(403);
+    const refused = await app.ask("POST", "/auth/logout", { headers: { cookie } });
     expect(refused.status).toBe(403);
     // It has sent no form, and is not told that it had.
     expect(refused.text).toContain("Forms and log-outs are taken from our own pages only");
-    expect(await door.isIn(cookie)).toBe(true);
+    expect(await app.isIn(cookie)).toBe(true);
   });
 
   test("a program that reads our pages sends no form in another dress", async () => {
@@ -82,7 +82,7 @@ describe("/auth from a page of", () => {
       "multipart/form-data; boundary=x",
       "application/x-www-form-urlencoded; charset=utf-16",
     ]) {
-      const answer = await door.ask("POST", "/auth/login", {
+      const answer = await app.ask("POST", "/auth/login", {
         body: "email=ann%40example.com&password=12345678",
         headers: { "content-type": type, origin: OWN_ORIGIN },
       });
@@ -130,37 +130,37 @@ describe("a change by cookie", () => {
   async function withChange() {
     const ownOrigin = createOwnOrigin({ baseUrl: OWN_ORIGIN, isOnLoopback: true, port: 3_000 });
     const changes: string[] = [];
-    let house: PeopleDoor | null = null;
+    let server: PeopleServer | null = null;
     const personOf = createPersonOf({
-      resume: async (token) => (await house?.resume(token)) ?? null,
+      resume: async (token) => (await server?.resume(token)) ?? null,
       cookie: createSessionCookie(OWN_ORIGIN),
     });
     const formOf = createTokenFormOf({ ownOrigin });
     const routes = [
-      pageRoute("own", "POST", "/change", async (visit) => {
-        const person = await personOf(visit);
+      pageRoute("own", "POST", "/change", async (context) => {
+        const person = await personOf(context);
         if (person === null) return new Response("nobody", { status: 401 });
-        changes.push((await formOf(visit, person)).get("what") ?? "");
+        changes.push((await formOf(context, person)).get("what") ?? "");
         return new Response(person.email);
       }),
-      pageRoute("own", "GET", "/token", async (visit) => new Response((await personOf(visit))?.formToken ?? "")),
+      pageRoute("own", "GET", "/token", async (context) => new Response((await personOf(context))?.formToken ?? "")),
     ];
-    house = await openPeopleDoor({ routes });
-    return { house, changes };
+    server = await openPeopleServer({ routes });
+    return { server, changes };
   }
 
   test("needs our own page and the session's token in its form; else nothing is changed", async () => {
-    const { house, changes } = await withChange();
-    await using _house = house;
-    const [one, other] = [await house.signedUp("a@example.com"), await house.signedUp("b@example.com")];
-    const later = (await house.send("/auth/login", ann({ email: "a@example.com" }))).cookie;
-    const tokenOf = async (cookie: string) => (await house.get("/token", { cookie })).text;
+    const { server, changes } = await withChange();
+    await using _house = server;
+    const [one, other] = [await server.signedUp("a@example.com"), await server.signedUp("b@example.com")];
+    const later = (await server.send("/auth/login", ann({ email: "a@example.com" }))).cookie;
+    const tokenOf = async (cookie: string) => (await server.get("/token", { cookie })).text;
     const token = await tokenOf(one.cookie);
     expect(token).toMatch(/^[0-9a-f]{64}$/);
     expect(token).not.toBe(one.cookie.split("=")[1] ?? "");
 
     const change = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
-      house.form("/change", { what: "x", ...fields }, { cookie: one.cookie, ...headers });
+      server.form("/change", { what: "x", ...fields }, { cookie: one.cookie, ...headers });
     const refused = [
       await change({}),
       await change({ form_token: "" }),
@@ -180,27 +180,27 @@ describe("a change by cookie", () => {
       text: "a@example.com",
       changes: ["x"],
     });
-    expect(house.lines.at(-1)?.fields).toMatchObject({ person_id: expect.stringMatching(/^per_/), key_id: undefined });
+    expect(server.lines.at(-1)?.fields).toMatchObject({ person_id: expect.stringMatching(/^per_/), key_id: undefined });
   });
 
   test("is refused without a session, and with one that has ended", async () => {
-    const { house, changes } = await withChange();
-    await using _house = house;
-    const { cookie } = await house.signedUp();
-    const token = (await house.get("/token", { cookie })).text;
-    await house.ask("POST", "/auth/logout", { headers: { cookie, origin: OWN_ORIGIN } });
-    expect((await house.form("/change", { form_token: token }, { cookie })).status).toBe(401);
-    expect((await house.form("/change", { form_token: token })).status).toBe(401);
+    const { server, changes } = await withChange();
+    await using _house = server;
+    const { cookie } = await server.signedUp();
+    const token = (await server.get("/token", { cookie })).text;
+    await server.ask("POST", "/auth/logout", { headers: { cookie, origin: OWN_ORIGIN } });
+    expect((await server.form("/change", { form_token: token }, { cookie })).status).toBe(401);
+    expect((await server.form("/change", { form_token: token })).status).toBe(401);
     expect(changes).toEqual([]);
   });
 
   test("by a form that is too large or not UTF-8 is refused", async () => {
-    const { house, changes } = await withChange();
-    await using _house = house;
-    const { cookie } = await house.signedUp();
-    const token = (await house.get("/token", { cookie })).text;
+    const { server, changes } = await withChange();
+    await using _house = server;
+    const { cookie } = await server.signedUp();
+    const token = (await server.get("/token", { cookie })).text;
     const raw = (body: string | Uint8Array) =>
-      house.ask("POST", "/change", {
+      server.ask("POST", "/change", {
         body,
         headers: { cookie, origin: OWN_ORIGIN, "content-type": "application/x-www-form-urlencoded" },
       });
@@ -215,26 +215,26 @@ describe("the log-out of a page", () => {
   const formTokenIn = (html: string) => /name="form_token" value="([0-9a-f]{64})"/.exec(html)?.[1] ?? "";
 
   test("needs the session's token, and leads to the log-in", async () => {
-    const signedUp = await door.form("/auth/signup", ann({ email: "gone@example.com" }));
+    const signedUp = await app.form("/auth/signup", ann({ email: "gone@example.com" }));
     const { cookie } = signedUp;
-    const refused = await door.form("/auth/logout", { form_token: "0".repeat(64) }, { cookie });
+    const refused = await app.form("/auth/logout", { form_token: "0".repeat(64) }, { cookie });
     expect({ status: refused.status, type: refused.headers.get("content-type") }).toEqual({
       status: 403,
       type: "text/html; charset=utf-8",
     });
-    expect(await door.isIn(cookie)).toBe(true);
-    const html = (await door.get("/approvals", { cookie })).text;
-    const answer = await door.form("/auth/logout", { form_token: formTokenIn(html) }, { cookie });
+    expect(await app.isIn(cookie)).toBe(true);
+    const html = (await app.get("/approvals", { cookie })).text;
+    const answer = await app.form("/auth/logout", { form_token: formTokenIn(html) }, { cookie });
     expect({ status: answer.status, to: answer.headers.get("location") }).toEqual({ status: 303, to: "/login" });
     expect(answer.headers.get("set-cookie")).toContain("Max-Age=0");
-    expect(await door.isIn(cookie)).toBe(false);
+    expect(await app.isIn(cookie)).toBe(false);
     // A second click, with the page of before.
-    expect((await door.form("/auth/logout", { form_token: "x" }, { cookie })).status).toBe(303);
+    expect((await app.form("/auth/logout", { form_token: "x" }, { cookie })).status).toBe(303);
   });
 });
 
 test("GET and HEAD change nothing: they neither let in nor out nor take a link", async () => {
-  await using own = await openPeopleDoor();
+  await using own = await openPeopleServer();
   const { cookie } = await own.signedUp();
   const { store, secrets, clock } = own.engine;
   const token = secrets.newToken();

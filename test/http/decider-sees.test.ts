@@ -3,22 +3,22 @@ import type { Browser } from "playwright-core";
 import { outgate } from "../cli/outgate.ts";
 import { HAS_BROWSER, openBrowser, openPage } from "../support/browser.ts";
 import { Target } from "../support/target.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-house.ts";
 
 const URL_OF = "http://127.0.0.1:9/";
 
-let door: RealDoor;
+let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
 const mailgun = new Target(() => Response.json({ id: "<1@mg.example.com>", message: "Queued. Thank you." }));
 beforeAll(async () => {
   const env = { MAILGUN_API_KEY: "key-of-mailgun", MAILGUN_DOMAIN: "mg.example.com", MAILGUN_URL: mailgun.url };
-  door = await openRealDoor({ env: { ...env, APPROVERS: "boss@example.com" } });
-  ann = await signedIn(door);
+  app = await openRealServer({ env: { ...env, APPROVERS: "boss@example.com" } });
+  ann = await signedIn(app);
 });
 afterAll(async () => {
-  await door[Symbol.asyncDispose]();
+  await app[Symbol.asyncDispose]();
   await mailgun[Symbol.asyncDispose]();
 });
 
@@ -26,18 +26,18 @@ afterAll(async () => {
 async function shownOf(members: object) {
   const before = mailgun.received.length;
   const request = { url: URL_OF, approve: true, notify: { email: "boss@example.com" }, ...members };
-  const { json, text } = await door.call("POST", "/v1/actions", JSON.stringify(request));
+  const { json, text } = await app.call("POST", "/v1/actions", JSON.stringify(request));
   const { id } = json;
   if (id === undefined) throw new Error(text);
-  const links = await door.linksOf(id);
+  const links = await app.linksOf(id);
   await mailgun.saw(before + 1);
-  const approver = await door.call("GET", `/v1/actions/${id}`, undefined, { authorization: `Bearer ${KEYS.approver}` });
+  const approver = await app.call("GET", `/v1/actions/${id}`, undefined, { authorization: `Bearer ${KEYS.approver}` });
   return {
     id,
     links,
     places: {
       mail: mailgun.received[before]?.body ?? "",
-      "link page": await (await fetch(door.url + links.approve)).text(),
+      "link page": await (await fetch(app.url + links.approve)).text(),
       "held page": await ann.pageOf(`/approvals/${id}`),
       "action page": await ann.pageOf(`/actions/${id}`),
       inbox: await ann.pageOf("/approvals"),
@@ -83,7 +83,7 @@ describe("whoever decides sees", () => {
         expect({ place, has: text.includes(secret) }).toEqual({ place, has: false });
     }
     expect(JSON.parse(json).hidden_values).toBe(2);
-    const env = { OUTGATE_URL: door.url, OUTGATE_API_KEY: KEYS.approver };
+    const env = { OUTGATE_URL: app.url, OUTGATE_API_KEY: KEYS.approver };
     const { out } = await outgate(["get", id], { env, terminal: true });
     expect(out).toContain("2 values hidden");
   });
@@ -97,15 +97,15 @@ describe("whoever decides sees", () => {
     expect(revealed).toContain(PASSWORD);
     expect(revealed).toContain(TOKEN);
     expect(revealed).toContain('value="approve"');
-    const { text: audit } = await door.call("GET", "/v1/audit?kind=revealed");
+    const { text: audit } = await app.call("GET", "/v1/audit?kind=revealed");
     expect(JSON.parse(audit).data[0]).toMatchObject({ kind: "revealed", subject: id });
     expect(audit).not.toContain(PASSWORD);
 
     // Whoever has a link alone is told where, and has no form for it.
-    const page = await (await fetch(door.url + links.approve)).text();
+    const page = await (await fetch(app.url + links.approve)).text();
     expect(page).toContain(`<a href="/actions/${id}">`);
     expect(page).not.toContain("/reveal");
-    const stranger = await fetch(`${door.url}/actions/${id}/reveal`, { method: "POST", redirect: "manual" });
+    const stranger = await fetch(`${app.url}/actions/${id}/reveal`, { method: "POST", redirect: "manual" });
     expect(await stranger.text()).not.toContain(TOKEN);
     expect(stranger.status).not.toBe(200);
   });
@@ -142,9 +142,9 @@ describe.skipIf(!HAS_BROWSER)("the whole request, in a browser without script", 
       const { id, links } = await shownOf(padded(chars));
       const page = await openPage(chromium, { width });
       const [name = "", value = ""] = ann.cookie.split("=");
-      await page.context().addCookies([{ name, value, url: door.url }]);
+      await page.context().addCookies([{ name, value, url: app.url }]);
       for (const path of [links.approve, `/approvals/${id}`, `/actions/${id}`]) {
-        await page.goto(door.url + path);
+        await page.goto(app.url + path);
         const approve = await page.getByRole("button", { name: "Approve", exact: true }).boundingBox();
         const windows = await page.evaluate(
           "[...document.querySelectorAll('main *')].filter((part) => part.scrollHeight > part.clientHeight + 1 && /auto|scroll|hidden/.test(getComputedStyle(part).overflowY) && part.closest('pre')).length",
@@ -157,7 +157,7 @@ describe.skipIf(!HAS_BROWSER)("the whole request, in a browser without script", 
         expect(Number(transferEnd)).toBeLessThan((approve?.y ?? 0) + 1);
       }
       // In the list of what waits the beginning alone is shown: the rest is counted below it and in the button.
-      await page.goto(`${door.url}/approvals`);
+      await page.goto(`${app.url}/approvals`);
       const card = page.locator(`[id="${id}"]`);
       expect(await card.textContent()).not.toContain("5000 to Bob");
       expect(await card.textContent()).toMatch(/\d+ more lines \([\d,]+ characters\) below\. Read the whole request/);

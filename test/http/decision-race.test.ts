@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { answering } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { openRealDoor } from "./real-house.ts";
+import { openRealServer } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
@@ -35,25 +35,25 @@ test("of a hundred approvals and a hundred rejections over link, REST and inbox 
   const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
   const chance = generatorOf(seed);
   const sender = answering(answered(200));
-  await using door = await openRealDoor({ sender });
-  const ann = await signedIn(door);
+  await using app = await openRealServer({ sender });
+  const ann = await signedIn(app);
   const wins: Record<string, number> = {};
   let yes = 0;
 
   for (let race = 0; race < RACES; race += 1) {
     const request = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, notify: { email: "ann@example.com" } });
-    const { id } = (await door.call("POST", "/v1/actions", request)).json;
-    const links = await door.linksOf(id);
+    const { id } = (await app.call("POST", "/v1/actions", request)).json;
+    const links = await app.linksOf(id);
     const hidden = await ann.hiddenOf(`/approvals/${id}`);
     const press = (decision: "approve" | "reject") =>
-      fetch(door.url + links[decision], {
+      fetch(app.url + links[decision], {
         method: "POST",
         redirect: "manual",
         headers: FORM,
         body: `decision=${decision}`,
       });
     const inInbox = (decision: "approve" | "reject") => ann.send(`/approvals/${id}`, { ...hidden, decision });
-    const overRest = () => door.ask(`/v1/actions/${id}/approve`, { method: "POST" });
+    const overRest = () => app.ask(`/v1/actions/${id}/approve`, { method: "POST" });
     const rest: number[] = [];
     const count = async (answer: Promise<Response>) => void rest.push((await answer).status);
     const yesses = [() => press("approve"), () => inInbox("approve"), () => count(overRest())];
@@ -62,7 +62,7 @@ test("of a hundred approvals and a hundred rejections over link, REST and inbox 
     const all = [...hundredOf(yesses), ...hundredOf(noes)];
     await Promise.all(shuffled(all, chance).map((decide) => decide()));
 
-    const decided = (await door.engine.happenings(id)).filter(({ type }) => type === "approved" || type === "rejected");
+    const decided = (await app.engine.events(id)).filter(({ type }) => type === "approved" || type === "rejected");
     expect(decided).toHaveLength(1);
     const [winner] = decided;
     const actor = winner !== undefined && "actor" in winner ? winner.actor : "";
@@ -73,8 +73,8 @@ test("of a hundred approvals and a hundred rejections over link, REST and inbox 
     expect(new Set(rest.filter((status) => status !== 200))).toEqual(new Set([409]));
     if (winner?.type === "approved") {
       yes += 1;
-      await door.engine.saw(id, { status: "completed" });
-    } else expect((await door.engine.desk.get(door.engine.owner, id)).status).toBe("cancelled");
+      await app.engine.saw(id, { status: "completed" });
+    } else expect((await app.engine.actionService.get(app.engine.owner, id)).status).toBe("cancelled");
   }
   expect(sender.sent).toHaveLength(yes);
   console.log(`race over link, REST and inbox: seed ${seed}, ${JSON.stringify(wins)}`);

@@ -4,19 +4,19 @@ import { API, type ApiOperation } from "../../src/contract/operations.ts";
 import { SHAPES } from "../../src/contract/shapes.ts";
 import { ERROR_CODES } from "../../src/domain/errors.ts";
 import { GUIDES } from "../../src/guides.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
 
 const BASE_URL = "http://outgate.example:8080";
 
-let door: RealDoor;
+let app: RealServer;
 beforeAll(async () => {
-  door = await openRealDoor({ starts: false, baseUrl: BASE_URL });
+  app = await openRealServer({ starts: false, baseUrl: BASE_URL });
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const get = async (path: string) => {
-  const response = await fetch(door.url + path, { redirect: "manual", headers: { accept: "text/html" } });
+  const response = await fetch(app.url + path, { redirect: "manual", headers: { accept: "text/html" } });
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 const pathOf = (name: string) => (name === "start" ? "/docs" : `/docs/${name}`);
@@ -137,12 +137,12 @@ describe("the documentation", () => {
       expect({ path, status: (await get(path)).status }).toEqual({ path, status: 404 });
     }
     expect((await get("/docs/start")).headers.get("location")).toBe("/docs");
-    expect((await fetch(`${door.url}/docs`, { method: "POST" })).status).toBe(405);
+    expect((await fetch(`${app.url}/docs`, { method: "POST" })).status).toBe(405);
   });
 
   test("keeps whoever is logged in where they were", async () => {
-    await using house = await openRealDoor({ starts: false });
-    const ann = await signedIn(house);
+    await using server = await openRealServer({ starts: false });
+    const ann = await signedIn(server);
     expect(await ann.pageOf("/docs")).toContain('<a href="/docs" aria-current="page">Docs</a>');
     expect(await ann.pageOf("/docs")).not.toContain("Log in");
     expect((await get("/docs")).text).toContain('<a href="/login">Log in</a>');

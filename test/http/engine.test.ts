@@ -1,12 +1,12 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { KEYS, openDoor } from "./stub-house.ts";
+import { KEYS, openStubServer } from "./stub-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
-const door = openDoor();
-afterAll(() => door[Symbol.asyncDispose]());
+const app = openStubServer();
+afterAll(() => app[Symbol.asyncDispose]());
 beforeEach(() => {
-  door.calls.length = 0;
-  door.lines.length = 0;
+  app.calls.length = 0;
+  app.lines.length = 0;
 });
 
 const KEY = `Authorization: Bearer ${KEYS.owner}`;
@@ -46,14 +46,14 @@ describe("what the HTTP engine refuses itself", () => {
   test.each(REFUSED)(
     "has no envelope, reaches no handler and ends the connection: %s",
     async (_name, status, bytes) => {
-      const { text, isClosed } = await exchange(door.port, [bytes + NEXT], {
+      const { text, isClosed } = await exchange(app.port, [bytes + NEXT], {
         until: (soFar) => soFar.includes("\r\n\r\n"),
       });
       const answer = readAnswer(text);
       expect({ status: answer.status, body: answer.body }).toEqual({ status, body: "" });
       expect(isClosed || answer.headers.get("connection") === "close").toBe(true);
       expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
-      expect([door.calls, door.lines]).toEqual([[], []]);
+      expect([app.calls, app.lines]).toEqual([[], []]);
     },
   );
 
@@ -63,14 +63,14 @@ describe("what the HTTP engine refuses itself", () => {
     ["one beyond every number", "ffffffffffffffffff"],
   ])("a chunk whose size is %s: nothing is done, nor what follows", async (_name, size) => {
     const bytes = create(["Transfer-Encoding: chunked"], `${size}\r\n${BODY}\r\n0\r\n\r\n`);
-    const { text } = await exchange(door.port, [bytes + NEXT]);
+    const { text } = await exchange(app.port, [bytes + NEXT]);
     expect(readAnswer(text)).toMatchObject({ status: 400, body: "" });
-    expect(door.calls).toEqual([]);
+    expect(app.calls).toEqual([]);
   });
 
   test("leaves the neighbours of the bound alone: 16 KB and 150 headers are read", async () => {
     for (const headers of [[`X-A: ${"x".repeat(15 * 1_024)}`], many(150)]) {
-      const { text } = await exchange(door.port, [create([SIZE, "Connection: close", ...headers])]);
+      const { text } = await exchange(app.port, [create([SIZE, "Connection: close", ...headers])]);
       expect(readAnswer(text).status).toBe(201);
     }
   });
@@ -84,8 +84,8 @@ test("two Authorization headers are none, in whichever order and even when they 
     [KEY, "Authorization:"],
     ["Authorization: Basic eDp5", KEY],
   ]) {
-    const { text } = await exchange(door.port, [request("GET /v1/actions", [...headers, "Connection: close"])]);
+    const { text } = await exchange(app.port, [request("GET /v1/actions", [...headers, "Connection: close"])]);
     expect(readAnswer(text).status).toBe(401);
   }
-  expect(door.calls).toEqual([]);
+  expect(app.calls).toEqual([]);
 });

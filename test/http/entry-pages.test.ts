@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { nextOf } from "../../src/http/next.ts";
 import { isWellFormedApiKey } from "../../src/secrets/api-keys.ts";
 import { cookiesIn } from "./signed-in.ts";
-import { ann, openPeopleDoor, PASSWORD, type PeopleAnswer, type PeopleDoor } from "./people-house.ts";
+import { ann, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-house.ts";
 
-let door: PeopleDoor;
+let app: PeopleServer;
 beforeAll(async () => {
-  door = await openPeopleDoor();
+  app = await openPeopleServer();
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 /** The texts that stand with a field as its problem. */
 const problemOf = ({ text }: PeopleAnswer, field: string) =>
@@ -18,23 +18,23 @@ const goesTo = ({ headers }: PeopleAnswer) => headers.get("location");
 
 describe("a form of our own pages", () => {
   test("signs up: the page shows the key once, and its person is logged in", async () => {
-    const answer = await door.form("/auth/signup", ann({ email: "form@example.com", next: "/approvals?status=x" }));
+    const answer = await app.form("/auth/signup", ann({ email: "form@example.com", next: "/approvals?status=x" }));
     expect(answer.status).toBe(200);
     const key = /og_[0-9A-Za-z]{36}/.exec(answer.text)?.[0] ?? "";
     expect(isWellFormedApiKey(key)).toBe(true);
     expect(JSON.stringify([...answer.headers])).not.toContain(key.slice(3));
     expect(answer.text).toContain('href="/approvals?status=x"');
     expect(answer.text).toContain("form@example.com");
-    expect(goesTo(await door.get("/signup/done", { cookie: cookiesIn(answer).join("; ") }))).toBe("/approvals");
-    expect(await door.isIn(answer.cookie)).toBe(true);
+    expect(goesTo(await app.get("/signup/done", { cookie: cookiesIn(answer).join("; ") }))).toBe("/approvals");
+    expect(await app.isIn(answer.cookie)).toBe(true);
     // Sent again it signs nobody up again.
-    expect((await door.form("/auth/signup", ann({ email: "form@example.com" }))).status).toBe(409);
-    const me = await door.get("/v1/account", { authorization: `Bearer ${key}` });
+    expect((await app.form("/auth/signup", ann({ email: "form@example.com" }))).status).toBe(409);
+    const me = await app.get("/v1/account", { authorization: `Bearer ${key}` });
     expect(JSON.parse(me.text)).toMatchObject({ email: "form@example.com", key: { role: "owner" } });
   });
 
   test("signs up with https: a page that can be loaded again shows the key", async () => {
-    await using own = await openPeopleDoor({ baseUrl: "https://outgate.example" });
+    await using own = await openPeopleServer({ baseUrl: "https://outgate.example" });
     const answer = await own.form("/auth/signup", ann());
     expect([answer.status, goesTo(answer)]).toEqual([303, "/signup/done"]);
     const cookie = cookiesIn(answer).join("; ");
@@ -46,21 +46,21 @@ describe("a form of our own pages", () => {
   });
 
   test("logs in, and leads to where its person wanted to go", async () => {
-    await door.signedUp("bob@example.com");
+    await app.signedUp("bob@example.com");
     const bob = ann({ email: "BOB@example.com" });
-    const home = await door.form("/auth/login", bob);
+    const home = await app.form("/auth/login", bob);
     expect({ status: home.status, to: goesTo(home) }).toEqual({ status: 303, to: "/approvals" });
-    expect(await door.isIn(home.cookie)).toBe(true);
-    expect(goesTo(await door.form("/auth/login", { ...bob, next: "/approvals?x=1&y=%2F" }))).toBe(
+    expect(await app.isIn(home.cookie)).toBe(true);
+    expect(goesTo(await app.form("/auth/login", { ...bob, next: "/approvals?x=1&y=%2F" }))).toBe(
       "/approvals?x=1&y=%2F",
     );
-    expect(goesTo(await door.form("/auth/login", { ...bob, next: "//evil.example" }))).toBe("/approvals");
+    expect(goesTo(await app.form("/auth/login", { ...bob, next: "//evil.example" }))).toBe("/approvals");
   });
 
   test("takes letters of every script as they are", async () => {
     const password = `ü&=%+"'<>☃ \u{1f600}`;
-    expect((await door.form("/auth/signup", { email: "odd@example.com", password })).status).toBe(200);
-    expect((await door.send("/auth/login", { email: "odd@example.com", password })).status).toBe(200);
+    expect((await app.form("/auth/signup", { email: "odd@example.com", password })).status).toBe(200);
+    expect((await app.send("/auth/login", { email: "odd@example.com", password })).status).toBe(200);
   });
 });
 
@@ -72,7 +72,7 @@ describe("a form that is not taken is shown again", () => {
     ["no password", { email: "ann@example.com" }, "password"],
   ])("with what is wrong beside the field: %s", async (_what, fields, field) => {
     for (const path of ["/auth/signup", "/auth/login"]) {
-      const answer = await door.form(path, { ...fields, next: "/approvals?a=b" });
+      const answer = await app.form(path, { ...fields, next: "/approvals?a=b" });
       expect(answer.status).toBe(400);
       expect(problemOf(answer, field)).toMatch(/^(Enter|Has) /);
       expect(problemOf(answer, field === "email" ? "password" : "email")).toBeNull();
@@ -85,17 +85,17 @@ describe("a form that is not taken is shown again", () => {
   });
 
   test("with a taken address: 409, beside it", async () => {
-    await door.signedUp("taken@example.com");
-    const answer = await door.form("/auth/signup", ann({ email: "Taken@example.com" }));
+    await app.signedUp("taken@example.com");
+    const answer = await app.form("/auth/signup", ann({ email: "Taken@example.com" }));
     expect(answer.status).toBe(409);
     expect(problemOf(answer, "email")).toContain("Somebody has signed up with this address.");
     expect(shownEmail(answer)).toBe("Taken@example.com");
   });
 
   test("with a wrong password or an unknown address: 401, the same but for the address", async () => {
-    await door.signedUp("carl@example.com");
-    const wrong = await door.form("/auth/login", { email: "carl@example.com", password: "wrong wrong" });
-    const unknown = await door.form("/auth/login", { email: "nobody@example.com", password: "wrong wrong" });
+    await app.signedUp("carl@example.com");
+    const wrong = await app.form("/auth/login", { email: "carl@example.com", password: "wrong wrong" });
+    const unknown = await app.form("/auth/login", { email: "nobody@example.com", password: "wrong wrong" });
     expect([wrong.status, unknown.status]).toEqual([401, 401]);
     expect(wrong.text).toContain("E-mail and password do not belong together.");
     expect(wrong.text.replaceAll("carl@", "nobody@")).toBe(unknown.text);
@@ -103,7 +103,7 @@ describe("a form that is not taken is shown again", () => {
   });
 
   test("after too many of them: 429, and when to try again", async () => {
-    await using own = await openPeopleDoor();
+    await using own = await openPeopleServer();
     for (let at = 0; at < 5; at += 1)
       await own.form("/auth/login", { email: "a@example.com", password: "wrong wrong" });
     const answer = await own.form("/auth/login", { email: "a@example.com", password: "wrong wrong" });
@@ -114,7 +114,7 @@ describe("a form that is not taken is shown again", () => {
 
   test("without a word of it becoming part of the page", async () => {
     const email = `"><script>alert(1)</script>`;
-    const answer = await door.form("/auth/login", { email, password: `"><b>`, next: `/"><i>` });
+    const answer = await app.form("/auth/login", { email, password: `"><b>`, next: `/"><i>` });
     expect(answer.status).toBe(400);
     expect(answer.text).not.toMatch(/<script(?! type="module" src="\/assets\/session-)|<b>|<i>/);
     expect(shownEmail(answer)).toBe("&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;");
@@ -125,7 +125,7 @@ describe("the pages", () => {
   test.each(["/login", "/signup"])(
     "%s keep themselves to themselves, and their forms say where they come from",
     async (path) => {
-      const { status, headers } = await door.get(path);
+      const { status, headers } = await app.get(path);
       expect(status).toBe(200);
       expect(headers.get("referrer-policy")).toBe("same-origin");
       expect(headers.get("cache-control")).toBe("private, no-store");
@@ -138,25 +138,25 @@ describe("the pages", () => {
     ["/login", "current-password"],
     ["/signup", "new-password"],
   ])("%s tell a password manager what they ask for", async (path, kind) => {
-    const { text } = await door.get(path);
+    const { text } = await app.get(path);
     expect(text).toContain('autocomplete="username"');
     expect(text).toContain(`autocomplete="${kind}"`);
   });
 
   test("lead on whoever is logged in", async () => {
-    const { cookie } = await door.signedUp("in@example.com");
+    const { cookie } = await app.signedUp("in@example.com");
     for (const path of ["/login", "/signup"]) {
-      expect(goesTo(await door.get(path, { cookie }))).toBe("/approvals");
-      expect(goesTo(await door.get(`${path}?next=/keys`, { cookie }))).toBe("/keys");
-      expect(goesTo(await door.get(`${path}?next=https://evil.example`, { cookie }))).toBe("/approvals");
+      expect(goesTo(await app.get(path, { cookie }))).toBe("/approvals");
+      expect(goesTo(await app.get(`${path}?next=/keys`, { cookie }))).toBe("/keys");
+      expect(goesTo(await app.get(`${path}?next=https://evil.example`, { cookie }))).toBe("/approvals");
     }
   });
 
   test("carry where a person wants to go from one to the other", async () => {
-    const { text } = await door.get("/login?next=/approvals%3Fa=1");
+    const { text } = await app.get("/login?next=/approvals%3Fa=1");
     expect(text).toContain('name="next" value="/approvals?a=1"');
     expect(text).toContain('href="/signup?next=%2Fapprovals%3Fa%3D1"');
-    expect((await door.get("/login?next=//evil.example")).text).not.toContain("evil");
+    expect((await app.get("/login?next=//evil.example")).text).not.toContain("evil");
   });
 });
 

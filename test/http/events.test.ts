@@ -7,22 +7,22 @@ import { EVENT_HEARTBEAT_MS, EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/dom
 import { Listener } from "../support/listener.ts";
 import { broken } from "../support/promised.ts";
 import { Target } from "../support/target.ts";
-import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
-let door: RealDoor;
+let app: RealServer;
 beforeAll(async () => {
-  door = await openRealDoor();
+  app = await openRealServer();
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const action = compile(Action);
 
-const listen = (headers: Readonly<Record<string, string>> = {}, key: string = KEYS.owner, house: RealDoor = door) =>
-  Listener.open(`${house.url}/v1/events`, { authorization: `Bearer ${key}`, ...headers });
+const listen = (headers: Readonly<Record<string, string>> = {}, key: string = KEYS.owner, server: RealServer = app) =>
+  Listener.open(`${server.url}/v1/events`, { authorization: `Bearer ${key}`, ...headers });
 
-const create = async (members: object) => (await door.call("POST", "/v1/actions", JSON.stringify(members))).json;
+const create = async (members: object) => (await app.call("POST", "/v1/actions", JSON.stringify(members))).json;
 /** Waits for nobody: it is there, and that is news. */
 const held = () => create({ url: "http://127.0.0.1:9/", approve: true });
 
@@ -34,9 +34,9 @@ describe("GET /v1/events", () => {
     await using target = new Target(503, 200);
     await using stream = await listen();
     const { id } = await create({ url: target.url, body: { n: 1 }, approve: true });
-    await door.call("POST", `/v1/actions/${id}/approve`);
+    await app.call("POST", `/v1/actions/${id}/approve`);
     await stream.heard((heard) => heard.events.at(-1)?.event === "action.pending" && heard.events.length > 3);
-    door.engine.clock.advance(2_000);
+    app.engine.clock.advance(2_000);
     await stream.heard((heard) => heard.events.at(-1)?.event === "action.completed");
 
     const statuses = ["awaiting_approval", "pending", "active", "pending", "active", "completed"];
@@ -46,10 +46,10 @@ describe("GET /v1/events", () => {
     expect(bodies.map(({ data }) => data["status"])).toEqual(statuses);
     expect(bodies.map(({ data }) => data["attempts"])).toEqual([0, 0, 1, 1, 2, 2]);
     expect(bodies.flatMap(({ data }) => action.issues(data))).toEqual([]);
-    const told = (await door.call("GET", `/v1/actions/${id}/timeline`)).json.data as unknown as { at: string }[];
+    const told = (await app.call("GET", `/v1/actions/${id}/timeline`)).json.data as unknown as { at: string }[];
     expect(told.map(({ at }) => at)).toEqual(expect.arrayContaining(bodies.map(({ timestamp }) => timestamp)));
     expect(new Set(stream.events.map((event) => event.id)).size).toBe(6);
-    const read = await door.call("GET", `/v1/actions/${id}`);
+    const read = await app.call("GET", `/v1/actions/${id}`);
     expect(stream.events.at(-1)?.data).toEndWith(`"data":${read.text}}`);
   });
 
@@ -89,13 +89,13 @@ describe("GET /v1/events", () => {
   });
 
   test.each(["garbage", "7", "OTk5OTk5OTk5OTk"])("refuses a Last-Event-ID that it never gave: %s", async (id) => {
-    const { status, json } = await door.call("GET", "/v1/events", undefined, { "last-event-id": id });
+    const { status, json } = await app.call("GET", "/v1/events", undefined, { "last-event-id": id });
     expect({ status, code: json.error.code }).toEqual({ status: 400, code: "invalid_query" });
     expect(json.error.details?.map(({ field }) => field)).toEqual(["Last-Event-ID"]);
   });
 
   test("refuses a Last-Event-ID behind which something may have been deleted", async () => {
-    await using other = await openRealDoor({ starts: false });
+    await using other = await openRealServer({ starts: false });
     for (let count = 0; count < 3; count += 1) await other.engine.create({ approve: true });
     const database = new Database(join(other.engine.folder, "outgate.db"));
     const [row] = database.query("SELECT seq, action_id FROM timeline ORDER BY seq LIMIT 1").values();
@@ -108,14 +108,14 @@ describe("GET /v1/events", () => {
   });
 
   test("knows no parameters", async () => {
-    expect((await door.call("GET", "/v1/events?last_event_id=1")).status).toBe(400);
+    expect((await app.call("GET", "/v1/events?last_event_id=1")).status).toBe(400);
   });
 
   test("tells nobody of another account's actions", async () => {
     await using stream = await listen({}, STRANGER);
     await held();
     const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true });
-    const own = (await door.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` })).json;
+    const own = (await app.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` })).json;
     const events = await stream.heard(1);
     expect(events.map((event) => bodyOf(event).data["id"])).toEqual([own.id]);
   });
@@ -131,7 +131,7 @@ describe("GET /v1/events", () => {
     });
     for (const [at, stream] of streams.entries()) {
       const [event] = await stream.heard(1);
-      const { text } = await door.call("GET", `/v1/actions/${id}`, undefined, {
+      const { text } = await app.call("GET", `/v1/actions/${id}`, undefined, {
         authorization: `Bearer ${KEYS[roles[at] ?? "owner"]}`,
       });
       expect(event?.data).toContain(text);
@@ -156,13 +156,13 @@ describe("GET /v1/events", () => {
     await using stream = await listen();
     await stream.heard((heard) => heard.others.length === 1);
     const beat = async (count: number) => {
-      door.engine.clock.advance(EVENT_HEARTBEAT_MS);
+      app.engine.clock.advance(EVENT_HEARTBEAT_MS);
       await stream.heard((heard) => heard.others.length >= count);
     };
     await beat(2);
     expect(stream.others[1]).toBe(":");
     const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true });
-    await door.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` });
+    await app.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` });
     const before = stream.lastEventId;
     // One looks, and one that comes when it has looked tells.
     for (let count = 3; stream.lastEventId === before; count += 1) await beat(count);
@@ -175,7 +175,7 @@ describe("GET /v1/events", () => {
 
   test("to HEAD is its head alone, and nothing stays open", async () => {
     for (let count = 0; count <= EVENT_STREAMS_PER_ACCOUNT_MAX; count += 1) {
-      const response = await door.ask("/v1/events", { method: "HEAD" });
+      const response = await app.ask("/v1/events", { method: "HEAD" });
       expect({ status: response.status, text: await response.text() }).toEqual({ status: 200, text: "" });
       expect(response.headers.get("content-type")).toBe("text/event-stream");
     }
@@ -185,18 +185,18 @@ describe("GET /v1/events", () => {
 
   test("is refused to the 101st listener, until another leaves", async () => {
     // Of its own, since a listener of the test before leaves a moment later.
-    await using house = await openRealDoor({ starts: false });
-    const enter = () => listen({}, KEYS.owner, house);
+    await using server = await openRealServer({ starts: false });
+    const enter = () => listen({}, KEYS.owner, server);
     const streams: Listener[] = [];
     for (let count = 0; count < EVENT_STREAMS_PER_ACCOUNT_MAX; count += 1) streams.push(await enter());
     expect(streams.map(({ response }) => response.status)).toEqual(streams.map(() => 200));
-    const { status, json } = await house.call("GET", "/v1/events");
+    const { status, json } = await server.call("GET", "/v1/events");
     expect({ status, code: json.error.code }).toEqual({ status: 429, code: "rate_limited" });
-    expect((await house.call("GET", "/v1/events", undefined, { authorization: `Bearer ${STRANGER}` })).status).toBe(
+    expect((await server.call("GET", "/v1/events", undefined, { authorization: `Bearer ${STRANGER}` })).status).toBe(
       200,
     );
     // All of them are told the same.
-    const { id } = await house.engine.create({ approve: true });
+    const { id } = await server.engine.create({ approve: true });
     const told = await Promise.all(streams.map((stream) => stream.heard(1)));
     expect(new Set(told.map(([event]) => event && bodyOf(event).data["id"]))).toEqual(new Set([id]));
     await streams.pop()?.[Symbol.asyncDispose]();
@@ -207,10 +207,10 @@ describe("GET /v1/events", () => {
   });
 
   test("ends when its key is revoked, at once", async () => {
-    const lent = (await door.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role: "reader" }))).json;
+    const lent = (await app.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role: "reader" }))).json;
     await using stream = await listen({}, lent.key);
     await using other = await listen();
-    await door.call("DELETE", `/v1/keys/${lent.id}`);
+    await app.call("DELETE", `/v1/keys/${lent.id}`);
     expect(await stream.over()).toBe("closed");
     await held();
     await other.heard(1);
@@ -219,7 +219,7 @@ describe("GET /v1/events", () => {
 
   test("does not wait for a body that nobody needs", async () => {
     const head = ["Authorization: Bearer " + KEYS.owner, "Content-Length: 7"];
-    const { text } = await exchange(door.port, [request("GET /v1/events", head, '{"a":1}')], {
+    const { text } = await exchange(app.port, [request("GET /v1/events", head, '{"a":1}')], {
       until: (soFar) => soFar.includes("retry:"),
     });
     expect(readAnswer(text).status).toBe(200);
@@ -227,7 +227,7 @@ describe("GET /v1/events", () => {
 });
 
 test("streams end when the service stops, and hold up no stop", async () => {
-  await using other = await openRealDoor();
+  await using other = await openRealServer();
   const key = { authorization: `Bearer ${KEYS.owner}` };
   const streams = await Promise.all([1, 2, 3].map(() => Listener.open(`${other.url}/v1/events`, key)));
   for (const stream of streams) await stream.heard((heard) => heard.others.length > 0);

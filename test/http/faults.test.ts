@@ -3,12 +3,12 @@ import type { HttpDeps } from "../../src/http/server.ts";
 import type { Caller } from "../../src/domain/caller.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import { StoreUnavailable } from "../../src/ports/store.ts";
-import { cardboardDesk, KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+import { cardboardDesk, KEYS, KNOWN_ID, openStubServer } from "./stub-house.ts";
 import { exchange, request } from "./wire.ts";
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {
-  for (const door of open.splice(0)) await door[Symbol.asyncDispose]();
+  for (const app of open.splice(0)) await app[Symbol.asyncDispose]();
 });
 
 /** A door at whose desk every get goes wrong in this way. */
@@ -16,9 +16,9 @@ function doorThatThrows(error: unknown, overrides: Partial<HttpDeps> = {}) {
   const get = async () => {
     throw error;
   };
-  const door = openDoor({ desk: { ...cardboardDesk([]), get }, ...overrides });
-  open.push(door);
-  return door;
+  const app = openStubServer({ actionService: { ...cardboardDesk([]), get }, ...overrides });
+  open.push(app);
+  return app;
 }
 
 const CALLER: Caller = {
@@ -33,15 +33,15 @@ const GET = `/v1/actions/${KNOWN_ID}`;
 
 describe("a fault of ours", () => {
   test("is 500 without a word of what it was; the log has the place and the same id", async () => {
-    const door = doorThatThrows(new Error("s3cr3t: insert into keys values ('og_s3cr3t')"));
-    const response = await door.ask(GET, { headers: { "x-request-id": "mine" } });
+    const app = doorThatThrows(new Error("s3cr3t: insert into keys values ('og_s3cr3t')"));
+    const response = await app.ask(GET, { headers: { "x-request-id": "mine" } });
     const text = await response.text();
     expect(response.status).toBe(500);
     expect(JSON.parse(text)).toMatchObject({
       error: { code: "internal_error", request_id: expect.stringMatching(/^req_/) },
     });
-    expect(text + JSON.stringify(door.lines)).not.toContain("s3cr3t");
-    const failed = door.lines.find(({ event }) => event === "http.failed");
+    expect(text + JSON.stringify(app.lines)).not.toContain("s3cr3t");
+    const failed = app.lines.find(({ event }) => event === "http.failed");
     expect(failed?.fields).toMatchObject({ request_id: "mine", route: "/v1/actions/{id}" });
     expect(String(failed?.fields["error"])).toContain("faults.test.ts");
     expect(text).toContain(String(failed?.fields["error_id"]));
@@ -72,10 +72,10 @@ describe("a fault of ours", () => {
 
   test("is 503 too where it is the keys that can't be read", async () => {
     const broken = () => Promise.reject(new StoreUnavailable("away"));
-    const door = openDoor({ authenticate: Object.assign(broken, { forget: () => {} }) });
-    open.push(door);
-    expect((await door.ask(GET)).status).toBe(503);
-    expect((await door.ask("/health")).status).toBe(200);
+    const app = openStubServer({ authenticate: Object.assign(broken, { forget: () => {} }) });
+    open.push(app);
+    expect((await app.ask(GET)).status).toBe(503);
+    expect((await app.ask("/health")).status).toBe(200);
   });
 });
 
@@ -92,24 +92,24 @@ test.each([
 
 describe("readiness", () => {
   test("follows the store; health does not", async () => {
-    const door = openDoor();
-    const away = openDoor({ probe: () => Promise.reject(new StoreUnavailable("disk full")) });
-    open.push(door, away);
+    const app = openStubServer();
+    const away = openStubServer({ probe: () => Promise.reject(new StoreUnavailable("disk full")) });
+    open.push(app, away);
     const ready = async ({ url }: { readonly url: string }) => {
       const response = await fetch(`${url}/ready`);
       return [response.status, await response.json()] as const;
     };
-    expect(await ready(door)).toEqual([200, { status: "ok", version: "0.0.0-test" }]);
+    expect(await ready(app)).toEqual([200, { status: "ok", version: "0.0.0-test" }]);
     expect(await ready(away)).toEqual([503, { status: "unavailable", version: "0.0.0-test" }]);
     expect(await (await fetch(`${away.url}/health`)).json()).toEqual({ status: "ok", version: "0.0.0-test" });
-    door.drain.abort();
-    expect((await ready(door))[0]).toBe(503);
+    app.drain.abort();
+    expect((await ready(app))[0]).toBe(503);
   });
 
   test("metrics are Prometheus text, and none without the store is an error of ours", async () => {
-    const door = openDoor();
-    open.push(door);
-    const response = await fetch(`${door.url}/metrics`);
+    const app = openStubServer();
+    open.push(app);
+    const response = await fetch(`${app.url}/metrics`);
     expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
     expect(await response.text()).toBe("outgate_up 1\n");
   });
@@ -117,15 +117,15 @@ describe("readiness", () => {
 
 describe("the log", () => {
   test("has one line for each request: route and ids, never a query, a key or a body", async () => {
-    const door = openDoor();
-    open.push(door);
+    const app = openStubServer();
+    open.push(app);
     const body = `{"url":"https://s3cr3t.example/","headers":{"authorization":"s3cr3t"},"body":{"a":"s3cr3t"}}`;
-    await door.ask("/v1/actions", { method: "POST", body, headers: { "content-type": "application/json" } });
-    await door.ask(GET);
-    await door.ask(`${GET}?token=s3cr3t`);
-    await door.ask("/r/s3cr3t");
-    await fetch(`${door.url}/v1/actions?key=s3cr3t`, { headers: { cookie: "s3cr3t", authorization: "Bearer s3cr3t" } });
-    const lines = door.lines.filter(({ event }) => event === "http.requested").map(({ fields }) => fields);
+    await app.ask("/v1/actions", { method: "POST", body, headers: { "content-type": "application/json" } });
+    await app.ask(GET);
+    await app.ask(`${GET}?token=s3cr3t`);
+    await app.ask("/r/s3cr3t");
+    await fetch(`${app.url}/v1/actions?key=s3cr3t`, { headers: { cookie: "s3cr3t", authorization: "Bearer s3cr3t" } });
+    const lines = app.lines.filter(({ event }) => event === "http.requested").map(({ fields }) => fields);
     const who = { account_id: "acc_one", key_id: "key_owner" };
     expect(lines).toEqual([
       expect.objectContaining({ method: "POST", route: "/v1/actions", status: 201, action_id: KNOWN_ID, ...who }),
@@ -134,8 +134,8 @@ describe("the log", () => {
       expect.objectContaining({ method: "GET", route: "/r/{token}", status: 404, code: "not_found" }),
       expect.objectContaining({ method: "GET", route: null, status: 401, code: "unauthorized" }),
     ]);
-    expect(JSON.stringify(door.lines)).not.toContain("s3cr3t");
-    expect(JSON.stringify(door.lines)).not.toContain(KEYS.owner);
+    expect(JSON.stringify(app.lines)).not.toContain("s3cr3t");
+    expect(JSON.stringify(app.lines)).not.toContain(KEYS.owner);
     for (const line of lines) expect(line["duration_ms"]).toBeNumber();
   });
 
@@ -145,12 +145,12 @@ describe("the log", () => {
       asked.resolve();
       return CALLER;
     };
-    const door = openDoor({ authenticate: Object.assign(authenticate, { forget: () => {} }) });
-    open.push(door);
+    const app = openStubServer({ authenticate: Object.assign(authenticate, { forget: () => {} }) });
+    open.push(app);
     const head = [`Authorization: Bearer ${KEYS.owner}`, "Content-Type: application/json", "Content-Length: 100"];
-    await exchange(door.port, [request("POST /v1/actions", head, `{"url"`), () => asked.promise], { leaves: true });
-    while (door.lines.length === 0) await new Promise((resolve) => setImmediate(resolve));
-    const [line, ...others] = door.lines;
+    await exchange(app.port, [request("POST /v1/actions", head, `{"url"`), () => asked.promise], { leaves: true });
+    while (app.lines.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    const [line, ...others] = app.lines;
     expect(line).toMatchObject({
       level: "info",
       event: "http.requested",
@@ -167,11 +167,11 @@ describe("the log", () => {
         left.abort();
         return Promise.reject(error);
       };
-      const door = openDoor({ desk: { ...cardboardDesk([]), get } });
-      open.push(door);
+      const app = openStubServer({ actionService: { ...cardboardDesk([]), get } });
+      open.push(app);
       const headers = { authorization: `Bearer ${KEYS.owner}` };
-      await door.http.handle(new Request(`${door.url}${GET}`, { headers, signal: left.signal }));
-      return door.lines;
+      await app.http.handle(new Request(`${app.url}${GET}`, { headers, signal: left.signal }));
+      return app.lines;
     };
 
     test("a bug is an error with its name and its place", async () => {
@@ -196,9 +196,9 @@ describe("the log", () => {
     });
 
     test("an abort that is none of the client's doing is a bug", async () => {
-      const door = doorThatThrows(new DOMException("Ours.", "AbortError"));
-      expect((await door.ask(GET)).status).toBe(500);
-      expect(door.lines.map(({ event }) => event)).toEqual(["http.failed", "http.requested"]);
+      const app = doorThatThrows(new DOMException("Ours.", "AbortError"));
+      expect((await app.ask(GET)).status).toBe(500);
+      expect(app.lines.map(({ event }) => event)).toEqual(["http.failed", "http.requested"]);
     });
   });
 });
@@ -206,23 +206,23 @@ describe("the log", () => {
 describe("the rate of an account", () => {
   test("B28 counts whatever it asked for, refused or not; one more is 429 with Retry-After", async () => {
     const seconds = { now: 0 };
-    const door = openDoor({
+    const app = openStubServer({
       limits: { rateLimitPerSecond: 5, mcpSessionsPerAccount: 20 },
       clock: { now: () => new Date(), monotonicMs: () => seconds.now, after: () => () => {} },
     });
-    open.push(door);
+    open.push(app);
     const asks = ["/v1/actions", "/v1/nothing", "/v1/actions?x=1", GET, "/v1/actions/act_nobody"];
-    for (const path of asks) expect((await door.ask(path)).status).not.toBe(429);
+    for (const path of asks) expect((await app.ask(path)).status).not.toBe(429);
     const other = { headers: { authorization: `Bearer ${KEYS.agent}` } };
     for (const init of [{}, other]) {
-      const refused = await door.ask("/v1/actions", init);
+      const refused = await app.ask("/v1/actions", init);
       expect({ status: refused.status, wait: refused.headers.get("retry-after") }).toEqual({ status: 429, wait: "1" });
       expect(await refused.json()).toMatchObject({ error: { code: "rate_limited" } });
     }
     // Neither strangers nor the system's own routes count.
-    expect((await fetch(`${door.url}/v1/actions`)).status).toBe(401);
-    expect((await fetch(`${door.url}/health`)).status).toBe(200);
+    expect((await fetch(`${app.url}/v1/actions`)).status).toBe(401);
+    expect((await fetch(`${app.url}/health`)).status).toBe(200);
     seconds.now = 1_000;
-    expect((await door.ask("/v1/actions")).status).toBe(200);
+    expect((await app.ask("/v1/actions")).status).toBe(200);
   });
 });

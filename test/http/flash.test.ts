@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { FLASH_COOKIE_CHARS_MAX } from "../../src/domain/limits.ts";
 import { createFlash, FlashTooLarge } from "../../src/http/flash.ts";
 import { nameRequest } from "../../src/http/request-id.ts";
-import type { Visit } from "../../src/http/visit.ts";
+import type { RequestContext } from "../../src/http/visit.ts";
 import { systemIds } from "../../src/ids.ts";
 import { FakeClock } from "../support/clock.ts";
 import { testSecrets } from "../support/store.ts";
@@ -14,7 +14,7 @@ const rig = (baseUrl = "http://127.0.0.1:3000") => {
   const clock = new FakeClock();
   return { clock, flash: createFlash({ secrets: testSecrets, clock, baseUrl }) };
 };
-const visitOf = (path: string, cookies: readonly string[]): Visit => ({
+const contextOf = (path: string, cookies: readonly string[]): RequestContext => ({
   request: new Request(`http://localhost${path}`, { headers: { cookie: cookies.join("; ") } }),
   server: null,
   path,
@@ -42,7 +42,7 @@ describe("what a page is told after a form", () => {
     for (const cookie of cookies) expect(cookie.length).toBeLessThan(4_000);
     // Those of a longer answer before may be there still.
     const left = Array.from({ length: 3 - cookies.length }, (_, at) => `outgate_flash_${cookies.length + at}=left`);
-    expect(flash.read(visitOf("/keys/key_1/made", [...cookies, ...left]), ANN)).toEqual(value);
+    expect(flash.read(contextOf("/keys/key_1/made", [...cookies, ...left]), ANN)).toEqual(value);
   });
 
   test("is refused where it does not fit", () => {
@@ -55,16 +55,16 @@ describe("what a page is told after a form", () => {
     const { flash, clock } = rig();
     const cookies = cookiesIn(flash.redirect(ANN, "/x", { text: randomBytes(4_000).toString("hex") }));
     expect(cookies.length).toBeGreaterThan(1);
-    expect(flash.read(visitOf("/x", cookies), ANN)).not.toBeNull();
-    expect(flash.read(visitOf("/x", cookies), { formToken: "bob's" })).toBeNull();
-    expect(flash.read(visitOf("/y", cookies), ANN)).toBeNull();
-    expect(flash.read(visitOf("/x", cookies.slice(0, 1)), ANN)).toBeNull();
-    expect(flash.read(visitOf("/x", []), ANN)).toBeNull();
+    expect(flash.read(contextOf("/x", cookies), ANN)).not.toBeNull();
+    expect(flash.read(contextOf("/x", cookies), { formToken: "bob's" })).toBeNull();
+    expect(flash.read(contextOf("/y", cookies), ANN)).toBeNull();
+    expect(flash.read(contextOf("/x", cookies.slice(0, 1)), ANN)).toBeNull();
+    expect(flash.read(contextOf("/x", []), ANN)).toBeNull();
     for (const odd of ["", "1-", "1-x", "0-x", "99-x", "x"]) {
-      expect({ odd, told: flash.read(visitOf("/x", [`outgate_flash_0=${odd}`]), ANN) }).toEqual({ odd, told: null });
+      expect({ odd, told: flash.read(contextOf("/x", [`outgate_flash_0=${odd}`]), ANN) }).toEqual({ odd, told: null });
     }
     clock.advance(5 * 60_000);
-    expect(flash.read(visitOf("/x", cookies), ANN)).toBeNull();
+    expect(flash.read(contextOf("/x", cookies), ANN)).toBeNull();
   });
 
   test("never goes out in clear, and with https only sealed and over TLS", () => {

@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { API, type ApiOperation } from "../../src/contract/operations.ts";
 import { anApiKey } from "../support/factory.ts";
-import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
 
 const withId = Object.values<ApiOperation>(API).filter(({ path }) => path.includes("{id}"));
 
-let door: RealDoor;
+let app: RealServer;
 beforeAll(async () => {
-  door = await openRealDoor({ starts: false });
+  app = await openRealServer({ starts: false });
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const theirs = { authorization: `Bearer ${STRANGER}` };
 const bytesOf = (text: string) => text.replace(/"req_[^"]+"/, '"req"');
 
 /** A thing of the owner's in the state that the operation works on, and how to see that nothing happened to it. */
 async function thingFor({ id, path }: ApiOperation) {
-  const { engine } = door;
+  const { engine } = app;
   const { accountId } = engine.owner;
   if (path.startsWith("/v1/keys/")) {
     const key = anApiKey({ accountId });
@@ -25,10 +25,10 @@ async function thingFor({ id, path }: ApiOperation) {
     return { id: key.id, unknown: "key_nobody", look: find };
   }
   const action = await engine.create({ approve: true, dedupe: null });
-  if (id === "retryAction") await engine.desk.cancel(engine.owner, action.id, null);
+  if (id === "retryAction") await engine.actionService.cancel(engine.owner, action.id, null);
   const look = async () => [
-    await engine.desk.get(engine.owner, action.id),
-    await engine.desk.timeline(engine.owner, action.id),
+    await engine.actionService.get(engine.owner, action.id),
+    await engine.actionService.timeline(engine.owner, action.id),
   ];
   return { id: action.id, unknown: "act_nobody", look };
 }
@@ -41,7 +41,7 @@ describe("what is another account's does not exist", () => {
       const before = await look();
       const ask = async (one: string) => {
         const path = operation.path.replace("{id}", encodeURIComponent(one));
-        const response = await door.ask(path, { method: operation.method, headers: theirs });
+        const response = await app.ask(path, { method: operation.method, headers: theirs });
         return `${response.status} ${String(response.headers.get("content-length"))} ${bytesOf(await response.text())}`;
       };
       const expected = await ask(unknown);
@@ -58,21 +58,21 @@ describe("what is another account's does not exist", () => {
 
   test("in no list, under no key of deduplication and by no cursor", async () => {
     const body = `{"url":"http://127.0.0.1:9/","approve":true,"dedupe":"same"}`;
-    const mine = (await door.call("POST", "/v1/actions", body, { "idempotency-key": "same" })).json;
-    const other = await door.call("POST", "/v1/actions", body, { ...theirs, "idempotency-key": "same" });
+    const mine = (await app.call("POST", "/v1/actions", body, { "idempotency-key": "same" })).json;
+    const other = await app.call("POST", "/v1/actions", body, { ...theirs, "idempotency-key": "same" });
     expect(other.status).toBe(201);
     expect(other.json.id).not.toBe(mine.id);
-    const { next_cursor: cursor } = (await door.call("GET", "/v1/actions?limit=1")).json;
+    const { next_cursor: cursor } = (await app.call("GET", "/v1/actions?limit=1")).json;
     for (const query of ["", "?dedupe=same", "?limit=100", "?status=awaiting_approval"]) {
-      const { json } = await door.call("GET", `/v1/actions${query}`, undefined, theirs);
+      const { json } = await app.call("GET", `/v1/actions${query}`, undefined, theirs);
       expect(json.data.map(({ id }) => id)).toEqual([other.json.id]);
     }
     if (cursor !== null) {
-      const { json } = await door.call("GET", `/v1/actions?cursor=${cursor}`, undefined, theirs);
+      const { json } = await app.call("GET", `/v1/actions?cursor=${cursor}`, undefined, theirs);
       expect(json.data.map(({ id }) => id)).not.toContain(mine.id);
     }
-    const keys = (await door.call("GET", "/v1/keys", undefined, theirs)).json.data;
-    const ours = new Set((await door.call("GET", "/v1/keys")).json.data.map(({ id }) => id));
+    const keys = (await app.call("GET", "/v1/keys", undefined, theirs)).json.data;
+    const ours = new Set((await app.call("GET", "/v1/keys")).json.data.map(({ id }) => id));
     expect(keys).toHaveLength(1);
     expect(keys.filter(({ id }) => ours.has(id))).toEqual([]);
   });

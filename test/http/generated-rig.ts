@@ -6,7 +6,7 @@ import type { Sender } from "../../src/ports/sender.ts";
 import { maxGapMs } from "../db/event-loop.ts";
 import { answered } from "../support/factory.ts";
 import type { Draft } from "./draft.ts";
-import { openRealDoor, type RealDoor, SOMEBODY } from "./real-house.ts";
+import { openRealServer, type RealServer, SOMEBODY } from "./real-house.ts";
 import { wholeText } from "./whole-text.ts";
 
 export interface Answered {
@@ -25,7 +25,7 @@ const WAIT_MS_MAX = 121_000;
 
 /** A real door, and what was answered so far: later requests go by it, and so do the rows at the end. */
 export class Rig {
-  readonly door: RealDoor;
+  readonly app: RealServer;
   readonly actions: string[] = [];
   readonly keys: string[] = [];
   readonly pauses: string[] = [];
@@ -36,14 +36,14 @@ export class Rig {
   readonly decided = { approve: 0, cancel: 0, retry: 0 };
   requests = 0;
 
-  private constructor(door: RealDoor) {
-    this.door = door;
+  private constructor(app: RealServer) {
+    this.app = app;
   }
 
   static async open(): Promise<Rig> {
-    const door = await openRealDoor({ sender: target() });
-    await door.call("POST", "/auth/signup", JSON.stringify(SOMEBODY));
-    return new Rig(door);
+    const app = await openRealServer({ sender: target() });
+    await app.call("POST", "/auth/signup", JSON.stringify(SOMEBODY));
+    return new Rig(app);
   }
 
   /**
@@ -61,7 +61,7 @@ export class Rig {
       const pending: Promise<Answered>[] = [];
       for (const { draft, path, request } of requests) {
         const answer = async (): Promise<Answered> => {
-          const response = await this.door.http.handle(request);
+          const response = await this.app.http.handle(request);
           const { status, headers } = response;
           return { draft, path, status, headers, text: await wholeText(response) };
         };
@@ -81,12 +81,12 @@ export class Rig {
     if (requestOf(draft, path) === null || path.length > URL_CHARS_MAX) return null;
     // Bun's client sends `//a` as `/a`, which is another path than the one that is held against.
     if (path.startsWith("//")) return null;
-    const asked = fetch(this.door.url + path, { method, headers, body, redirect: "manual" });
-    const { clock } = this.door.engine;
+    const asked = fetch(this.app.url + path, { method, headers, body, redirect: "manual" });
+    const { clock } = this.app.engine;
     const ticking = setInterval(() => clock.advance(WAIT_MS_MAX), IDLE_MS);
     try {
       const response = await asked;
-      const sent = new URL(this.door.url + path);
+      const sent = new URL(this.app.url + path);
       const { status, headers: given } = response;
       return { draft, path: sent.pathname + sent.search, status, headers: given, text: await wholeText(response) };
     } finally {
@@ -96,7 +96,7 @@ export class Rig {
 
   /** Rows of the tables, counted from the file: what the service itself can't leave out. */
   rows(): Readonly<Record<string, number>> {
-    const db = new Database(join(this.door.engine.folder, "outgate.db"), { readonly: true });
+    const db = new Database(join(this.app.engine.folder, "outgate.db"), { readonly: true });
     const count = (sql: string) => Number(db.query(`select count(*) as n ${sql}`).values()[0]?.[0]);
     const happened = (type: string) => count(`from timeline where type = '${type}'`);
     const counted = {
@@ -115,11 +115,11 @@ export class Rig {
 
   /** Errors that were logged: bugs, whatever the answer was. */
   errors(): readonly unknown[] {
-    return this.door.lines.filter(({ event }) => event === "http.failed");
+    return this.app.lines.filter(({ event }) => event === "http.failed");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.door[Symbol.asyncDispose]();
+    await this.app[Symbol.asyncDispose]();
   }
 
   async #allOf(pending: readonly Promise<Answered>[]): Promise<readonly Answered[]> {
@@ -127,17 +127,17 @@ export class Rig {
     for (;;) {
       const answers = await Promise.race([all, Bun.sleep(IDLE_MS)]);
       if (answers !== undefined) return answers;
-      this.door.engine.clock.advance(WAIT_MS_MAX);
+      this.app.engine.clock.advance(WAIT_MS_MAX);
     }
   }
 
   #filled(path: string): string {
     return path.replace(/\{(action|account|key|pause|receipt) (\d+)\}/, (_token, what: string, index: string) => {
-      const account = [this.door.engine.owner.accountId];
+      const account = [this.app.engine.owner.accountId];
       const named: Readonly<Record<string, readonly string[]>> = { key: this.keys, pause: this.pauses, account };
       const ids = named[what] ?? this.actions;
       const id = ids[Number(index) % Math.max(1, ids.length)] ?? "act_none";
-      return what === "receipt" ? this.door.engine.receiptUrl(id).slice("/r/".length) : id;
+      return what === "receipt" ? this.app.engine.receiptUrl(id).slice("/r/".length) : id;
     });
   }
 

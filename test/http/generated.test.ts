@@ -90,10 +90,10 @@ test("a page of large actions does not hold the event loop: it ends early, and t
 });
 
 /** The least of ten tries, of an ordinary core: what a request costs, and not what else the machine does. */
-async function leastGap(house: Rig, ask: Draft, enoughMs: number): Promise<number> {
+async function leastGap(server: Rig, ask: Draft, enoughMs: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let count = 0; count < 10 && least > enoughMs; count += 1) {
-    least = Math.min(least, (await house.send([ask])).gapMs);
+    least = Math.min(least, (await server.send([ask])).gapMs);
   }
   return least > enoughMs ? least / slowness() : least;
 }

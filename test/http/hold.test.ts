@@ -4,7 +4,7 @@ import { HOLDS, type Hold } from "../../src/domain/roles.ts";
 import { answering, type KeepingSender } from "../actions/senders.ts";
 import { HELD_PER_KEY_MAX } from "../../src/domain/limits.ts";
 import { aCreation, answered } from "../support/factory.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 
 const CREATORS = ["owner", "agent"] as const;
@@ -27,19 +27,19 @@ const HELD: Readonly<Record<Hold, readonly string[]>> = {
 
 const keys = new Map<string, string>();
 let sender: KeepingSender;
-let door: RealDoor;
+let app: RealServer;
 
 beforeAll(async () => {
   sender = answering(answered(200));
-  door = await openRealDoor({ sender });
+  app = await openRealServer({ sender });
   for (const role of CREATORS) {
     for (const hold of HOLDS) {
-      const made = await door.call("POST", "/v1/keys", JSON.stringify({ name: `${role} ${hold}`, role, hold }));
+      const made = await app.call("POST", "/v1/keys", JSON.stringify({ name: `${role} ${hold}`, role, hold }));
       keys.set(`${role} ${hold}`, made.json.key);
     }
   }
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const as = (role: string, hold: Hold) => ({ authorization: `Bearer ${keys.get(`${role} ${hold}`) ?? ""}` });
 
@@ -51,7 +51,7 @@ describe("what a key creates is held as the key says", () => {
     const sent = sender.sent.length;
     // What was rejected of one is nothing to the others.
     const request = { url: `http://127.0.0.1:9/${cases.indexOf(one)}`, method, approve, sync };
-    const { status, json } = await door.call("POST", "/v1/actions", JSON.stringify(request), as(role, hold));
+    const { status, json } = await app.call("POST", "/v1/actions", JSON.stringify(request), as(role, hold));
 
     if (sync && isHeld) {
       expect({ status, code: json.error.code }).toEqual({ status: 400, code: "invalid_sync" });
@@ -62,31 +62,31 @@ describe("what a key creates is held as the key says", () => {
     expect(json).toMatchObject({ approve: isHeld, approved_by: null });
     const unheld = sync ? "completed" : "pending";
     expect(json.status).toBe(isHeld ? "awaiting_approval" : unheld);
-    expect((await door.call("GET", `/v1/actions/${json.id}`)).json).toMatchObject({ approve: isHeld });
+    expect((await app.call("GET", `/v1/actions/${json.id}`)).json).toMatchObject({ approve: isHeld });
     if (!isHeld) {
-      await door.engine.saw(json.id, { status: "completed" });
+      await app.engine.saw(json.id, { status: "completed" });
       expect(sender.sent).toHaveLength(sent + 1);
       return;
     }
     // As long as nobody says yes nothing leaves, and every later run needs a yes of its own.
-    door.engine.clock.advance(3_600_000);
-    await door.call("POST", `/v1/actions/${json.id}/cancel`);
-    const retried = await door.call("POST", `/v1/actions/${json.id}/retry`, '{"reason":"Please."}', as(role, hold));
+    app.engine.clock.advance(3_600_000);
+    await app.call("POST", `/v1/actions/${json.id}/cancel`);
+    const retried = await app.call("POST", `/v1/actions/${json.id}/retry`, '{"reason":"Please."}', as(role, hold));
     expect(retried.json.status).toBe("awaiting_approval");
     expect(sender.sent).toHaveLength(sent);
   });
 });
 
 test("a key with ten thousand actions that wait is told to wait for decisions; other keys and calls go on", async () => {
-  await using house = await openRealDoor({ starts: false });
+  await using server = await openRealServer({ starts: false });
   const post = (path: string, key: string, body?: string) =>
-    house.call("POST", path, body, { authorization: `Bearer ${key}` });
+    server.call("POST", path, body, { authorization: `Bearer ${key}` });
   const hold = (key: string) => post("/v1/actions", key, `{"url":"http://127.0.0.1:9/","approve":true}`);
   const { id } = (await hold(KEYS.agent)).json;
   await post(`/v1/actions/${id}/cancel`, KEYS.agent);
-  const { keyId, accountId } = await house.engine.desk.get(house.engine.owner, id);
+  const { keyId, accountId } = await server.engine.actionService.get(server.engine.owner, id);
   const many = Array.from({ length: HELD_PER_KEY_MAX }, () => aCreation({ approve: true, keyId, accountId }));
-  await Promise.all(many.map((creation) => house.engine.store.actions.create(creation)));
+  await Promise.all(many.map((creation) => server.engine.store.actions.create(creation)));
 
   const { status, json } = await hold(KEYS.agent);
   expect({ status, code: json.error.code }).toEqual({ status: 409, code: "too_many_held" });
@@ -100,5 +100,5 @@ test("a key with ten thousand actions that wait is told to wait for decisions; o
 });
 
 async function newestId(): Promise<string> {
-  return (await door.call("GET", "/v1/actions?limit=1")).json.data[0]?.id ?? "";
+  return (await app.call("GET", "/v1/actions?limit=1")).json.data[0]?.id ?? "";
 }

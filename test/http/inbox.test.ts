@@ -1,44 +1,44 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { HELD_LISTED_MAX } from "../../src/domain/limits.ts";
-import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
 import { ANN, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-house.ts";
 
 const NO_TARGET = "http://127.0.0.1:9/";
 
-let door: RealDoor;
+let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
 beforeAll(async () => {
-  door = await openRealDoor();
-  ann = await signedIn(door);
+  app = await openRealServer();
+  ann = await signedIn(app);
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 let asked = 0;
 /** Each a request of its own: what was rejected of one is nothing to the others. */
-async function held(members: object = {}, house: RealDoor = door, key: string = KEYS.agent): Promise<string> {
+async function held(members: object = {}, server: RealServer = app, key: string = KEYS.agent): Promise<string> {
   asked += 1;
   const body = JSON.stringify({ url: `${NO_TARGET}?n=${asked}`, approve: true, ...members });
-  return (await house.call("POST", "/v1/actions", body, { authorization: `Bearer ${key}` })).json.id;
+  return (await server.call("POST", "/v1/actions", body, { authorization: `Bearer ${key}` })).json.id;
 }
 
-const actionOf = (id: string) => door.engine.desk.get(door.engine.owner, id);
+const actionOf = (id: string) => app.engine.actionService.get(app.engine.owner, id);
 const decide = async (id: string, fields: Readonly<Record<string, string>>) =>
   ann.send(`/approvals/${id}`, { ...(await ann.hiddenOf(`/approvals/${id}`)), ...fields });
 
 describe("the inbox", () => {
   test("lists what waits, oldest first, each leading to a page of its own, without any mail", async () => {
-    await using house = await openRealDoor();
-    const bob = await signedIn(house);
+    await using server = await openRealServer();
+    const bob = await signedIn(server);
     expect(await bob.pageOf("/approvals")).toContain("Nothing waits for you.");
     const ids = [];
     for (let count = 0; count < 3; count += 1) {
-      ids.push(await held({ url: `${NO_TARGET}${count}`, body: { amount: count } }, house));
-      house.engine.clock.advance(120_000);
+      ids.push(await held({ url: `${NO_TARGET}${count}`, body: { amount: count } }, server));
+      server.engine.clock.advance(120_000);
     }
-    await held({}, house, STRANGER);
-    const decided = await held({}, house);
-    await house.call("POST", `/v1/actions/${decided}/cancel`);
+    await held({}, server, STRANGER);
+    const decided = await held({}, server);
+    await server.call("POST", `/v1/actions/${decided}/cancel`);
     const html = await bob.pageOf("/approvals");
     expect([...html.matchAll(/href="\/approvals\/(act_\w+)"/g)].map(([, id]) => id)).toEqual(ids);
     expect(html).toContain("3 requests wait for you");
@@ -47,10 +47,10 @@ describe("the inbox", () => {
   });
 
   test("goes on on a next page, and none is left out or shown twice", async () => {
-    await using house = await openRealDoor();
-    const bob = await signedIn(house);
+    await using server = await openRealServer();
+    const bob = await signedIn(server);
     const made: string[] = [];
-    for (let count = 0; count < HELD_LISTED_MAX + 3; count += 1) made.push(await held({}, house));
+    for (let count = 0; count < HELD_LISTED_MAX + 3; count += 1) made.push(await held({}, server));
     const first = await bob.pageOf("/approvals");
     const next = /href="(\/approvals\?after=[^"]+)"/.exec(first)?.[1] ?? "";
     const second = await bob.pageOf(next);
@@ -58,15 +58,15 @@ describe("the inbox", () => {
     expect(seen).toEqual(made.toSorted());
     expect(second).not.toContain("?after=");
     for (const odd of ["?after=x", "?after=../..", "?decided=act_nobody", "?decided=%00", "?more=1"]) {
-      expect({ odd, status: (await ann.visit(`/approvals${odd}`)).status }).toEqual({ odd, status: 200 });
+      expect({ odd, status: (await ann.context(`/approvals${odd}`)).status }).toEqual({ odd, status: 200 });
     }
   });
 
   test("shows what every key asks for on its first page, and what one of them asks for alone", async () => {
-    await using house = await openRealDoor({ starts: false });
-    const bob = await signedIn(house);
-    for (let count = 0; count < HELD_LISTED_MAX + 5; count += 1) await held({}, house);
-    const [mine, also] = [await held({}, house, KEYS.owner), await held({}, house, KEYS.owner)];
+    await using server = await openRealServer({ starts: false });
+    const bob = await signedIn(server);
+    for (let count = 0; count < HELD_LISTED_MAX + 5; count += 1) await held({}, server);
+    const [mine, also] = [await held({}, server, KEYS.owner), await held({}, server, KEYS.owner)];
     const idsIn = (html: string) => [...html.matchAll(/href="\/approvals\/(act_\w+)"/g)].map(([, id]) => id ?? "");
     const first = await bob.pageOf("/approvals");
     expect(idsIn(first)).toHaveLength(HELD_LISTED_MAX);
@@ -90,7 +90,7 @@ describe("the inbox", () => {
       "?after=99999999999.act_x",
       "?after=0.act_x",
     ]) {
-      expect({ odd, status: (await bob.visit(`/approvals${odd}`)).status }).toEqual({ odd, status: 200 });
+      expect({ odd, status: (await bob.context(`/approvals${odd}`)).status }).toEqual({ odd, status: 200 });
     }
   });
 
@@ -128,21 +128,21 @@ describe("the inbox", () => {
     const id = await held();
     const response = await decide(id, { decision, reason: " Agreed.\r\n👍 " });
     expect([response.status, response.headers.get("location")]).toEqual([303, `/approvals?decided=${id}`]);
-    const told = (await door.engine.happenings(id)).find((happening) => happening.type === type);
+    const told = (await app.engine.events(id)).find((event) => event.type === type);
     expect(told).toEqual({ type, actor: `user:${ANN}`, reason: "Agreed.\n👍" });
     const after = await actionOf(id);
     expect(after.approvedBy).toBe(decision === "approve" ? `user:${ANN}` : null);
     const list = (await ann.pageOf(`/approvals?decided=${id}`)).replaceAll(/<[^>]+>/g, "");
     expect(list).toContain(`POST 127.0.0.1:9 was ${type} by ${ANN}`);
     // What is decided is no page of the inbox any more.
-    const again = await ann.visit(`/approvals/${id}`);
+    const again = await ann.context(`/approvals/${id}`);
     expect([again.status, again.headers.get("location")?.slice(0, 3)]).toEqual([303, "/r/"]);
   });
 
   test("a no that comes after somebody's yes changes nothing, and says who was first", async () => {
     const id = await held();
     const fields = await ann.hiddenOf(`/approvals/${id}`);
-    await door.call("POST", `/v1/actions/${id}/approve`);
+    await app.call("POST", `/v1/actions/${id}/approve`);
     const response = await ann.send(`/approvals/${id}`, { ...fields, decision: "reject" });
     expect(response.headers.get("location")).toBe(`/approvals?decided=${id}`);
     expect((await actionOf(id)).status).not.toBe("cancelled");
@@ -153,8 +153,8 @@ describe("the inbox", () => {
   test("a page of before a retry does not decide on the new run", async () => {
     const id = await held();
     const fields = await ann.hiddenOf(`/approvals/${id}`);
-    await door.call("POST", `/v1/actions/${id}/cancel`);
-    await door.call("POST", `/v1/actions/${id}/retry`);
+    await app.call("POST", `/v1/actions/${id}/cancel`);
+    await app.call("POST", `/v1/actions/${id}/retry`);
     for (const run of [fields["run"] ?? "", "", "x", "99"]) {
       await ann.send(`/approvals/${id}`, { ...fields, run, decision: "approve" });
       expect((await actionOf(id)).status).toBe("awaiting_approval");
@@ -171,9 +171,9 @@ describe("the inbox", () => {
   });
 
   test("knows nothing of another account's requests", async () => {
-    const id = await held({}, door, STRANGER);
+    const id = await held({}, app, STRANGER);
     for (const path of [`/approvals/${id}`, "/approvals/act_nobody", "/approvals/nonsense"]) {
-      expect((await ann.visit(path)).status).toBe(404);
+      expect((await ann.context(path)).status).toBe(404);
     }
     const fields = await ann.hiddenOf(`/approvals/${await held()}`);
     expect((await ann.send(`/approvals/${id}`, { ...fields, decision: "approve" })).status).toBe(404);
@@ -209,7 +209,7 @@ describe("whoever is not logged in", () => {
   test("is led to the log-in page, and comes back from there", async () => {
     const id = await held();
     const lead = async (path: string, method = "GET") => {
-      const response = await fetch(door.url + path, { method, redirect: "manual" });
+      const response = await fetch(app.url + path, { method, redirect: "manual" });
       return [response.status, response.headers.get("location")];
     };
     expect(await lead("/approvals")).toEqual([303, "/login?next=%2Fapprovals"]);
@@ -222,12 +222,12 @@ describe("whoever is not logged in", () => {
 
   test("is nobody with a key: pages are for people", async () => {
     const headers = { authorization: `Bearer ${KEYS.owner}` };
-    expect((await fetch(`${door.url}/approvals`, { headers, redirect: "manual" })).status).toBe(303);
+    expect((await fetch(`${app.url}/approvals`, { headers, redirect: "manual" })).status).toBe(303);
   });
 });
 
 test("the root leads whoever is logged in to the inbox", async () => {
-  const response = await ann.visit("/");
+  const response = await ann.context("/");
   expect([response.status, response.headers.get("location")]).toEqual([303, "/approvals"]);
 });
 
@@ -235,7 +235,7 @@ test("the pages of the inbox live under the rules of our own pages", async () =>
   const id = await held();
   for (const path of ["/approvals", `/approvals/${id}`]) {
     for (const method of ["GET", "HEAD"]) {
-      expect(Object.fromEntries((await ann.visit(path, { method })).headers)).toMatchObject({
+      expect(Object.fromEntries((await ann.context(path, { method })).headers)).toMatchObject({
         "content-security-policy":
           "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
           "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",

@@ -1,13 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { API, type ApiOperation } from "../../src/contract/operations.ts";
-import { KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+import { KEYS, KNOWN_ID, openStubServer } from "./stub-house.ts";
 
-const door = openDoor();
-afterAll(() => door[Symbol.asyncDispose]());
+const app = openStubServer();
+afterAll(() => app[Symbol.asyncDispose]());
 
 const JSON_TYPE = { "content-type": "application/json" };
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
-const bare = (path: string, init?: RequestInit) => fetch(`${door.url}${path}`, init);
+const bare = (path: string, init?: RequestInit) => fetch(`${app.url}${path}`, init);
 const codeOf = async (response: Response): Promise<unknown> => Object((await response.json()) as object).error.code;
 
 /** The envelope without what differs from request to request. */
@@ -35,7 +35,7 @@ describe("without a valid key", () => {
   ];
 
   test("every /v1 request is the same 401, and nobody is asked for anything", async () => {
-    door.calls.length = 0;
+    app.calls.length = 0;
     const bodies = new Set<string>();
     for (const [name, path, init] of cases) {
       const response = await bare(path, init);
@@ -44,7 +44,7 @@ describe("without a valid key", () => {
       bodies.add(await bytesOf(response));
     }
     expect([...bodies]).toHaveLength(1);
-    expect(door.calls).toEqual([]);
+    expect(app.calls).toEqual([]);
   });
 
   test("the 401 says how to get a key", async () => {
@@ -80,14 +80,14 @@ describe("a role that may not do it", () => {
   ];
 
   test.each(refused)("is 403 before query, body and id are looked at: %s", async (_name, role, method, path) => {
-    door.calls.length = 0;
+    app.calls.length = 0;
     const response = await bare(`${path}${path.includes("?") ? "&" : "?"}unknown=1`, {
       method,
       headers: bearer(KEYS[role]),
       ...(method === "POST" ? { body: "no json" } : {}),
     });
     expect({ status: response.status, code: await codeOf(response) }).toEqual({ status: 403, code: "forbidden" });
-    expect(door.calls).toEqual([]);
+    expect(app.calls).toEqual([]);
   });
 
   test("tells nothing about the id: the same bytes for one that exists", async () => {
@@ -110,10 +110,10 @@ describe("a path", () => {
     ["percent-coded", "/%76%31/actions"],
     ["a name of ours misspelt", "/healthz"],
   ])("that leads nowhere is 404: %s", async (_name, path) => {
-    door.calls.length = 0;
-    const response = await door.ask(path);
+    app.calls.length = 0;
+    const response = await app.ask(path);
     expect({ status: response.status, code: await codeOf(response) }).toEqual({ status: 404, code: "not_found" });
-    expect(door.calls).toEqual([]);
+    expect(app.calls).toEqual([]);
   });
 
   const withId = Object.values<ApiOperation>(API).filter(({ path }) => path.includes("{id}"));
@@ -121,23 +121,23 @@ describe("a path", () => {
   test.each(withId.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
     "whose id can't be one is 404 before anybody looks for it: %s",
     async (_name, { method, path }) => {
-      door.calls.length = 0;
+      app.calls.length = 0;
       const kinds = { "/v1/keys/": "key_", "/v1/pauses/": "pau_", "/v1/accounts/": "acc_" };
       const kind = Object.entries(kinds).find(([start]) => path.startsWith(start))?.[1] ?? "act_";
       const odd = ["", "a".repeat(65), "a.b", "a%2Fb", "a%00", "%C3%A9", "a%20", "a%0A", "a~b", "%ED%A0%80"];
       const ids = [...odd.map((rest) => kind + rest), kind.slice(0, -1), kind.toUpperCase() + "a", "x", "%2e%2e", "1"];
       for (const id of ids) {
-        const response = await door.ask(path.replace("{id}", id), { method });
+        const response = await app.ask(path.replace("{id}", id), { method });
         expect({ id, status: response.status, code: await codeOf(response) }).toEqual({
           id,
           status: 404,
           code: "not_found",
         });
       }
-      expect(door.calls).toEqual([]);
+      expect(app.calls).toEqual([]);
       // One that can be is looked for.
-      for (const rest of ["a", "a".repeat(64), "A-z_0"]) await door.ask(path.replace("{id}", kind + rest), { method });
-      expect(door.calls).toHaveLength(3);
+      for (const rest of ["a", "a".repeat(64), "A-z_0"]) await app.ask(path.replace("{id}", kind + rest), { method });
+      expect(app.calls).toHaveLength(3);
     },
   );
 
@@ -151,30 +151,30 @@ describe("a path", () => {
     ["trailing slash", "PATCH", "/v1/actions/", "GET, HEAD, POST"],
     ["system", "POST", "/health", "GET, HEAD"],
   ])("with another method is 405 and says which it has: %s", async (_name, method, path, allow) => {
-    const response = await door.ask(path, { method });
+    const response = await app.ask(path, { method });
     expect({ status: response.status, allow: response.headers.get("allow") }).toEqual({ status: 405, allow });
     if (method !== "HEAD") expect(await codeOf(response)).toBe("method_not_allowed");
   });
 
   test("answers OPTIONS with 204 and Allow, and no browser gets a yes", async () => {
     const headers = { origin: "https://evil.example", "access-control-request-method": "POST" };
-    const response = await door.ask("/v1/actions", { method: "OPTIONS", headers });
+    const response = await app.ask("/v1/actions", { method: "OPTIONS", headers });
     expect({ status: response.status, allow: response.headers.get("allow") }).toEqual({
       status: 204,
       allow: "GET, HEAD, POST",
     });
     expect([...response.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
-    expect((await door.ask("/nothing", { method: "OPTIONS" })).status).toBe(404);
+    expect((await app.ask("/nothing", { method: "OPTIONS" })).status).toBe(404);
   });
 
   test.each(["/v1/actions", `/v1/actions/${KNOWN_ID}`, "/health"])("may end with one slash: %s", async (path) => {
-    expect((await door.ask(`${path}/`)).status).toBe(200);
+    expect((await app.ask(`${path}/`)).status).toBe(200);
   });
 
   test.each(["/v1/actions", `/v1/actions/${KNOWN_ID}`, "/health", "/metrics"])(
     "has HEAD where it has GET: %s",
     async (path) => {
-      const [head, get] = [await door.ask(path, { method: "HEAD" }), await door.ask(path)];
+      const [head, get] = [await app.ask(path, { method: "HEAD" }), await app.ask(path)];
       expect(head.status).toBe(200);
       expect(head.headers.get("content-length")).toBe(get.headers.get("content-length"));
       expect(head.headers.get("content-type")).toBe(get.headers.get("content-type"));

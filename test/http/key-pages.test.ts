@@ -2,17 +2,17 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEYS_SHOWN_MAX } from "../../src/domain/limits.ts";
 import { ROLES } from "../../src/domain/roles.ts";
 import { anApiKey } from "../support/factory.ts";
-import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
 import { ANN, ANN_PASSWORD, cookiesIn, signedIn } from "./signed-in.ts";
 import { OWN_ORIGIN } from "./stub-house.ts";
 
-let door: RealDoor;
+let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
 beforeAll(async () => {
-  door = await openRealDoor();
-  ann = await signedIn(door);
+  app = await openRealServer();
+  ann = await signedIn(app);
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const make = async (fields: Readonly<Record<string, string>>, who = ann) => {
   const sent = await who.send("/keys", { ...(await who.hiddenOf("/keys/new")), ...fields });
@@ -20,9 +20,9 @@ const make = async (fields: Readonly<Record<string, string>>, who = ann) => {
   const html = await response.text();
   return { sent, response, html, key: /og_[0-9A-Za-z]{36}/.exec(html)?.[0] ?? "" };
 };
-const keysOf = async () => door.engine.store.accounts.keys(door.engine.owner.accountId, 1_000);
+const keysOf = async () => app.engine.store.accounts.keys(app.engine.owner.accountId, 1_000);
 const keyNamed = async (name: string) => (await keysOf()).find((key) => key.name === name);
-const asks = (key: string) => fetch(`${door.url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
+const asks = (key: string) => fetch(`${app.url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
 
 describe("the keys page", () => {
   test("makes a key, shows it once with lines that use it, and keeps it nowhere", async () => {
@@ -49,7 +49,7 @@ describe("the keys page", () => {
     // The day to be read, the moment for whoever points at it.
     expect(list).toMatch(/Made <time datetime="[^"]+" title="2026-03-04T12:00:00.000Z">4 Mar 2026<\/time>/);
     expect(list).not.toContain(key.slice(3));
-    expect(JSON.stringify(door.lines)).not.toContain(key.slice(3));
+    expect(JSON.stringify(app.lines)).not.toContain(key.slice(3));
   });
 
   test("shows a new key again when its form comes again, and makes no other", async () => {
@@ -64,16 +64,16 @@ describe("the keys page", () => {
     const sent = await ann.send("/keys", fields);
     expect(sent.headers.getSetCookie()).toEqual([]);
     const id = (await keyNamed("twice"))?.id ?? "";
-    expect((await ann.visit(`/keys/${id}/made`)).status).toBe(404);
-    door.engine.clock.advance(5 * 60_000);
+    expect((await ann.context(`/keys/${id}/made`)).status).toBe(404);
+    app.engine.clock.advance(5 * 60_000);
     expect(await keyIn(ann.send("/keys", fields))).not.toBe(one);
     expect(await keysOf()).toHaveLength(before + 2);
   });
 
   test("shows a new key again for five minutes with https, to the session that made it, and makes no other", async () => {
-    await using house = await openRealDoor({ baseUrl: "https://outgate.example" });
-    const bob = await signedIn(house);
-    const keysOfBob = () => house.engine.store.accounts.keys(house.engine.owner.accountId, 1_000);
+    await using server = await openRealServer({ baseUrl: "https://outgate.example" });
+    const bob = await signedIn(server);
+    const keysOfBob = () => server.engine.store.accounts.keys(server.engine.owner.accountId, 1_000);
     const before = (await keysOfBob()).length;
     const { sent, key } = await make({ name: "shown", role: "reader", hold: "none" }, bob);
     const path = sent.headers.get("location") ?? "";
@@ -88,7 +88,7 @@ describe("the keys page", () => {
     expect(await keysOfBob()).toHaveLength(before + 1);
     // By the path alone, by a cookie that was altered, at another key, in another session.
     const other = await make({ name: "other", role: "reader", hold: "none" }, bob);
-    const again = await fetch(`${house.url}/auth/login`, {
+    const again = await fetch(`${server.url}/auth/login`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ email: ANN, password: ANN_PASSWORD }),
@@ -101,12 +101,12 @@ describe("the keys page", () => {
       [bob.cookie, other.sent.headers.get("location") ?? "", flash],
       [somebody, path, flash],
     ] as const) {
-      const response = await fetch(house.url + to, { headers: { cookie: `${who}; ${cookie}` } });
+      const response = await fetch(server.url + to, { headers: { cookie: `${who}; ${cookie}` } });
       const html = await response.text();
       expect([response.status, html.includes(key)]).toEqual([404, false]);
       expect(html).toContain("revoke it and make another");
     }
-    house.engine.clock.advance(5 * 60_000);
+    server.engine.clock.advance(5 * 60_000);
     expect((await bob.follow(sent)).status).toBe(404);
   });
 
@@ -152,16 +152,16 @@ describe("the keys page", () => {
     expect((await asks(key)).status).toBe(401);
     expect(await ann.pageOf(`/keys?revoked=${id}`)).toContain("is revoked. Nobody comes in by it any more.");
     // Nothing is left to ask, and a second time is the same as once.
-    expect((await ann.visit(path)).headers.get("location")).toBe(`/keys?revoked=${id}`);
+    expect((await ann.context(path)).headers.get("location")).toBe(`/keys?revoked=${id}`);
     expect((await ann.send(path, await ann.hiddenOf("/keys"))).status).toBe(303);
   });
 
   test("knows nothing of another account's keys", async () => {
-    const [theirs] = await door.engine.store.accounts.keys(door.strangerId, 10);
+    const [theirs] = await app.engine.store.accounts.keys(app.strangerId, 10);
     const id = theirs?.id ?? "";
     const fields = await ann.hiddenOf("/keys");
     for (const path of [`/keys/${id}/revoke`, "/keys/key_nobody/revoke", "/keys/x/revoke", "/keys/%00/revoke"]) {
-      expect({ path, get: (await ann.visit(path)).status }).toEqual({ path, get: 404 });
+      expect({ path, get: (await ann.context(path)).status }).toEqual({ path, get: 404 });
       expect({ path, post: (await ann.send(path, fields)).status }).toEqual({ path, post: 404 });
     }
     expect((await asks(STRANGER)).status).toBe(200);
@@ -186,10 +186,10 @@ describe("the keys page", () => {
   });
 
   test("comes in pages, each key once, the live ones first", async () => {
-    await using house = await openRealDoor();
-    const bob = await signedIn(house);
-    const { accounts } = house.engine.store;
-    const { accountId } = house.engine.owner;
+    await using server = await openRealServer();
+    const bob = await signedIn(server);
+    const { accounts } = server.engine.store;
+    const { accountId } = server.engine.owner;
     for (let count = 0; count < KEYS_SHOWN_MAX; count += 1) {
       await accounts.addKey(anApiKey({ accountId, name: `key ${count}`, hash: `hash ${count}` }));
     }
@@ -200,13 +200,13 @@ describe("the keys page", () => {
     expect(ids).toEqual(all.map(({ id }) => id));
     expect(second).not.toContain("Next page");
     for (const odd of ["?page=0", "?page=x", "?page=9999", "?page=-1", "?revoked=x"]) {
-      expect({ odd, status: (await bob.visit(`/keys${odd}`)).status }).toEqual({ odd, status: 200 });
+      expect({ odd, status: (await bob.context(`/keys${odd}`)).status }).toEqual({ odd, status: 200 });
     }
   });
 
   test("is for people who are logged in", async () => {
     for (const path of ["/keys", "/keys/new", "/keys/key_1/revoke"]) {
-      const response = await fetch(door.url + path, { redirect: "manual" });
+      const response = await fetch(app.url + path, { redirect: "manual" });
       const next = encodeURIComponent(path);
       expect([response.status, response.headers.get("location")]).toEqual([303, `/login?next=${next}`]);
     }

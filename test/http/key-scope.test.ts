@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, errorIn } from "../mcp/clients.ts";
-import { type House, openHouse } from "../mcp/house.ts";
+import { type TestServer, openServer } from "../mcp/house.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 import { KEYS } from "./stub-house.ts";
@@ -9,13 +9,13 @@ import { KEYS } from "./stub-house.ts";
 const SECRET = "Bearer sk_live_4eC39HqLyjWDarjtT1zdp7dc";
 const REASON_CANARY = "hunter2-canary";
 
-let house: House;
+let server: TestServer;
 let target: Target;
 const keys = { a: "", b: "", wide: "" };
 const ids = { a: "", b: "", wide: "" };
 beforeAll(async () => {
   target = new Target(200);
-  house = await openHouse();
+  server = await openServer();
   for (const name of ["a", "b", "wide"] as const) {
     const made = await makeKey({ name, role: "agent", ...(name === "wide" ? { scope: "account" } : {}) });
     keys[name] = made.json.key;
@@ -23,22 +23,22 @@ beforeAll(async () => {
   }
 });
 afterAll(async () => {
-  await house[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
   await target[Symbol.asyncDispose]();
 });
 
 const by = (key: string) => ({ authorization: `Bearer ${key}` });
-const makeKey = (body: object) => house.call("POST", "/v1/keys", JSON.stringify(body));
+const makeKey = (body: object) => server.call("POST", "/v1/keys", JSON.stringify(body));
 const create = (key: string, body: object = {}) =>
-  house.call("POST", "/v1/actions", JSON.stringify({ url: target.url, ...HELD, ...body }), by(key));
+  server.call("POST", "/v1/actions", JSON.stringify({ url: target.url, ...HELD, ...body }), by(key));
 const HELD = { approve: true, headers: { Authorization: SECRET }, body: { password: REASON_CANARY } } as const;
-const read = (path: string, key: string) => house.call("GET", path, undefined, by(key));
-const post = (path: string, key: string, body = {}) => house.call("POST", path, JSON.stringify(body), by(key));
+const read = (path: string, key: string) => server.call("GET", path, undefined, by(key));
+const post = (path: string, key: string, body = {}) => server.call("POST", path, JSON.stringify(body), by(key));
 
 /** The data of the events of a stream that were told so far, once one names the action. */
 async function eventsOf(key: string, about: () => Promise<string>): Promise<string> {
   const stop = new AbortController();
-  const response = await house.ask("/v1/events", { headers: by(key), signal: stop.signal });
+  const response = await server.ask("/v1/events", { headers: by(key), signal: stop.signal });
   const id = await about();
   const decoder = new TextDecoder();
   let text = "";
@@ -53,9 +53,9 @@ async function eventsOf(key: string, about: () => Promise<string>): Promise<stri
 describe("an agent that attacks the actions of another agent", () => {
   test("reads no secret of them: get, wait, list, timeline, events, MCP and a create that finds one", async () => {
     const { id } = (await create(keys.a, { dedupe: "attack-1", approve: true })).json;
-    await house.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: `password=${REASON_CANARY}` }));
+    await server.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: `password=${REASON_CANARY}` }));
     await until(() => target.received.length > 0);
-    await using agent = await connect("modern", house.mcpUrl, { key: keys.b });
+    await using agent = await connect("modern", server.mcpUrl, { key: keys.b });
     const found = await create(keys.b, { dedupe: "attack-1" });
     expect(found).toMatchObject({ status: 200, json: { id, deduplicated: true, differs: [] } });
     const answers = [
@@ -98,7 +98,7 @@ describe("an agent that attacks the actions of another agent", () => {
   test("cancels none, retries none that a person cancelled, and asks no person about one", async () => {
     const sent = target.received.length;
     const { id } = (await create(keys.a)).json;
-    await using agent = await connect("modern", house.mcpUrl, {
+    await using agent = await connect("modern", server.mcpUrl, {
       key: keys.b,
       answer: () => ({ action: "accept", content: { decision: "approve" } }),
     });
@@ -109,7 +109,7 @@ describe("an agent that attacks the actions of another agent", () => {
       expect(errorIn(await agent.call(tool, { id }))).toMatchObject({ code: "forbidden" });
     }
     expect(agent.questions).toEqual([]);
-    await house.engine.desk.cancel(house.engine.owner, id, "No.");
+    await server.engine.actionService.cancel(server.engine.owner, id, "No.");
     const retried = await post(`/v1/actions/${id}/retry`, keys.b, { reason: "Again." });
     expect(retried).toMatchObject(refused);
     expect(retried.json.error.message).toContain(words);
@@ -133,7 +133,7 @@ describe("created_by", () => {
     for (const one of listed.json.data) expect(one).toMatchObject({ created_by: creator });
     expect((await read("/v1/actions?created_by=key_nobody", keys.a)).json.data).toEqual([]);
     expect((await read("/v1/actions?created_by=ci", keys.a)).status).toBe(400);
-    await using agent = await connect("modern", house.mcpUrl, { key: keys.a });
+    await using agent = await connect("modern", server.mcpUrl, { key: keys.a });
     expect(await agent.call("list", { created_by: ids.b, limit: 1 })).toMatchObject({
       structuredContent: { data: [{ id, created_by: creator }] },
     });
@@ -147,7 +147,7 @@ describe("a key that replaces another", () => {
     const second = (await makeKey({ name: "second", role: "agent", replaces: first.id })).json;
     const third = (await makeKey({ name: "third", role: "agent", replaces: second.id })).json;
     expect(third).toMatchObject({ hold: "writes", scope: "own", replaces: second.id });
-    await house.call("DELETE", `/v1/keys/${first.id}`);
+    await server.call("DELETE", `/v1/keys/${first.id}`);
     for (const { key } of [second, third]) {
       expect((await read(`/v1/actions/${id}`, key)).text).toContain(SECRET);
     }
@@ -169,8 +169,8 @@ describe("a key that replaces another", () => {
       json: { error: { details: [{ field: "hold" }] } },
     });
     expect(await makeKey({ ...weaker, weaker_hold: true })).toMatchObject({ status: 201, json: { hold: "writes" } });
-    const { accounts } = house.engine.store;
-    const [theirs] = await accounts.keys(house.strangerId, 1);
+    const { accounts } = server.engine.store;
+    const [theirs] = await accounts.keys(server.strangerId, 1);
     expect(await makeKey({ name: "x", role: "agent", replaces: theirs?.id })).toMatchObject({
       status: 400,
       json: { error: { details: [{ field: "replaces" }] } },

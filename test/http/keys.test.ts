@@ -5,23 +5,23 @@ import { LIVE_KEYS_MAX } from "../../src/domain/limits.ts";
 import { HOLDS, ROLES } from "../../src/domain/roles.ts";
 import { isWellFormedApiKey } from "../../src/secrets/api-keys.ts";
 import { anApiKey, later, NOON } from "../support/factory.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 
 const created = compile(CreatedKey);
 const list = compile(KeyList);
 
-let door: RealDoor;
+let app: RealServer;
 beforeAll(async () => {
-  door = await openRealDoor({ starts: false });
+  app = await openRealServer({ starts: false });
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const make = async (body: object) =>
-  door.call("POST", "/v1/keys", JSON.stringify({ name: "ci", role: "agent", ...body }));
+  app.call("POST", "/v1/keys", JSON.stringify({ name: "ci", role: "agent", ...body }));
 
 async function listed() {
-  const { json } = await door.call("GET", "/v1/keys");
+  const { json } = await app.call("GET", "/v1/keys");
   if (!list.accepts(json)) throw new Error(JSON.stringify(list.issues(json)));
   return json.data;
 }
@@ -43,16 +43,16 @@ describe("POST /v1/keys", () => {
       ...(role === "agent" ? { scope: "own" as const } : {}),
       replaces: null,
       last4: key.slice(-4),
-      created_at: door.engine.clock.now().toISOString(),
+      created_at: app.engine.clock.now().toISOString(),
       last_used_at: null,
       revoked_at: null,
     });
     expect(text.split(key)).toHaveLength(2);
     // Nowhere else: neither in a list nor in a line of the log, nor its hash.
-    const everywhere = (await door.call("GET", "/v1/keys")).text + JSON.stringify([door.lines, door.engine.lines]);
+    const everywhere = (await app.call("GET", "/v1/keys")).text + JSON.stringify([app.lines, app.engine.lines]);
     expect(everywhere).not.toContain(key);
-    expect(everywhere).not.toContain(door.engine.secrets.hash(key));
-    const whoAmI = await door.call("GET", "/v1/account", undefined, bearer(key));
+    expect(everywhere).not.toContain(app.engine.secrets.hash(key));
+    const whoAmI = await app.call("GET", "/v1/account", undefined, bearer(key));
     expect(whoAmI.json).toMatchObject({ key: { id, name: rest.name, role } });
   });
 
@@ -62,7 +62,7 @@ describe("POST /v1/keys", () => {
       headers: { "content-type": "application/json" },
       body: `{"name":"a","role":"agent"}`,
     };
-    expect((await door.ask("/v1/keys", init)).headers.get("cache-control")).toBe("no-store");
+    expect((await app.ask("/v1/keys", init)).headers.get("cache-control")).toBe("no-store");
   });
 
   test.each([
@@ -108,12 +108,12 @@ describe("POST /v1/keys", () => {
     ["a list", "[]", "validation_error"],
     ["no JSON", "{", "invalid_request"],
   ])("refuses %s", async (_name, body, code) => {
-    const answer = await door.call("POST", "/v1/keys", body);
+    const answer = await app.call("POST", "/v1/keys", body);
     expect({ status: answer.status, code: answer.json.error.code }).toEqual({ status: 400, code });
   });
 
   test("refuses one key too many, and takes it when another is revoked", async () => {
-    await using full = await openRealDoor({ starts: false });
+    await using full = await openRealServer({ starts: false });
     const { accounts } = full.engine.store;
     const { accountId } = full.engine.owner;
     const more = LIVE_KEYS_MAX - (await accounts.keys(accountId, LIVE_KEYS_MAX)).length;
@@ -128,7 +128,7 @@ describe("POST /v1/keys", () => {
 
 describe("GET /v1/keys", () => {
   test("lists the account's keys, live ones first, with when they were used and revoked", async () => {
-    await using other = await openRealDoor({ starts: false });
+    await using other = await openRealServer({ starts: false });
     const { store, owner, clock } = other.engine;
     const made = { accountId: owner.accountId, createdAt: later(1), revokedAt: later(2), lastUsedAt: NOON };
     const revoked = anApiKey({ ...made, name: "gone", role: "reader", hold: "all", last4: "wxyz" });
@@ -158,7 +158,7 @@ describe("GET /v1/keys", () => {
 
   test.each(["/v1/keys", "/v1/keys/key_x", "/v1/account"])("%s knows no parameter", async (path) => {
     const method = path === "/v1/keys/key_x" ? "DELETE" : "GET";
-    const { status, json } = await door.call(method, `${path}?limit=1`);
+    const { status, json } = await app.call(method, `${path}?limit=1`);
     expect({ status, code: json.error.code }).toEqual({ status: 400, code: "invalid_query" });
   });
 });

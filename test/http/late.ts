@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ActionDesk } from "../../src/actions/desk.ts";
+import type { ActionService } from "../../src/actions/desk.ts";
 import { anAction } from "../support/factory.ts";
 import { broken, type FaultReport } from "../support/faults/report.ts";
-import { cardboardDesk, KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+import { cardboardDesk, KEYS, KNOWN_ID, openStubServer } from "./stub-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 /** Short, so that nobody waits: the engine looks every four seconds. The service has thirty. */
@@ -16,8 +16,8 @@ const LIST = request("GET /v1/actions", [KEY]);
 
 /** What does not arrive in time, what waits for longer than that, and two hundred that are stuck, beside one that asks. */
 export async function lateArrivals(): Promise<FaultReport> {
-  await using door = openDoor({ desk: slowDesk(), arrivalSeconds: ARRIVAL_SECONDS });
-  const { port } = door;
+  await using app = openStubServer({ actionService: slowDesk(), arrivalSeconds: ARRIVAL_SECONDS });
+  const { port } = app;
   const sync = `{"url":"https://api.example.com/","sync":true}`;
   const half = (body: string, headers: readonly string[]) =>
     request("POST /v1/actions", [KEY, "Content-Type: application/json", ...headers], body);
@@ -35,20 +35,20 @@ export async function lateArrivals(): Promise<FaultReport> {
     exchange(port, [half(sync, [`Content-Length: ${sync.length}`, "Connection: close"])]),
   ]);
   const stuck = Array.from({ length: 100 }, () => [LIST.slice(0, -2), half("{", ["Content-Length: 32"])]).flat();
-  const leave = Promise.withResolvers<void>();
-  const held = stuck.map((part) => exchange(port, [part, () => leave.promise], { leaves: true }));
+  const release = Promise.withResolvers<void>();
+  const held = stuck.map((part) => exchange(port, [part, () => release.promise], { leaves: true }));
   const timesMs: number[] = [];
   const others = new Set<number>();
   for (let count = 0; count < 100; count += 1) {
     const startedMs = performance.now();
-    others.add((await door.ask("/v1/actions")).status);
+    others.add((await app.ask("/v1/actions")).status);
     timesMs.push(performance.now() - startedMs);
     await nextTurn();
   }
   const slowMs = timesMs.toSorted((a, b) => a - b)[90] ?? Number.POSITIVE_INFINITY;
   const ends = await late;
   const waited = (await waiting).map(({ text }) => readAnswer(text).status);
-  leave.resolve();
+  release.resolve();
   await Promise.all(held);
   return {
     figures: { closedMs: Math.max(...ends.map(({ closedMs }) => closedMs)), slowMs },
@@ -61,7 +61,7 @@ export async function lateArrivals(): Promise<FaultReport> {
 }
 
 /** A desk at which a wait lasts longer than a request may take to arrive. */
-function slowDesk(): ActionDesk {
+function slowDesk(): ActionService {
   const wait = async () => {
     await Bun.sleep(ARRIVAL_SECONDS * 1_000 + 250);
     return anAction({ id: KNOWN_ID, status: "active", attempts: 1 });

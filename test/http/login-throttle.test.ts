@@ -1,65 +1,65 @@
 import { describe, expect, test } from "bun:test";
-import { createPeopleDesk } from "../../src/accounts/people.ts";
+import { createPeopleService } from "../../src/accounts/people.ts";
 import { systemIds } from "../../src/ids.ts";
 import { createPasswords } from "../../src/secrets/passwords.ts";
-import { ann, codeOf, openPeopleDoor, PASSWORD, type PeopleAnswer, type PeopleDoor } from "./people-house.ts";
+import { ann, codeOf, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 const wrong = (email: string) => ({ email, password: "wrong wrong" });
-const statuses = async (door: PeopleDoor, bodies: readonly object[]) => {
+const statuses = async (app: PeopleServer, bodies: readonly object[]) => {
   const answers = [];
-  for (const body of bodies) answers.push((await door.send("/auth/login", body)).status);
+  for (const body of bodies) answers.push((await app.send("/auth/login", body)).status);
   return answers;
 };
 
 const forwarded = (address: string) => ({ "x-forwarded-for": address });
 /** The proxy before the door is trusted, so that each client is told by its header. */
-const behindProxy = () => openPeopleDoor({ trustedProxies: ["127.0.0.1/32"] });
+const behindProxy = () => openPeopleServer({ trustedProxies: ["127.0.0.1/32"] });
 const afterOf = ({ headers }: PeopleAnswer) => headers.get("retry-after");
 const deviceOf = ({ headers }: PeopleAnswer) =>
   /outgate_device=[^;]+/.exec(headers.getSetCookie().join("\n"))?.[0] ?? "";
 
 describe("a sixth log-in", () => {
   test("after five wrong ones of an address from one client is 429, right or wrong, as long as it says", async () => {
-    await using door = await openPeopleDoor();
-    await door.signedUp();
+    await using app = await openPeopleServer();
+    await app.signedUp();
     const five = Array.from({ length: 5 }, (_, at) => wrong(at % 2 === 0 ? "ann@example.com" : "Ann@EXAMPLE.com"));
-    expect(await statuses(door, [...five, wrong("ann@example.com"), ann()])).toEqual([
+    expect(await statuses(app, [...five, wrong("ann@example.com"), ann()])).toEqual([
       401, 401, 401, 401, 401, 429, 429,
     ]);
-    door.engine.clock.advance(20_500);
-    const refused = await door.send("/auth/login", ann());
+    app.engine.clock.advance(20_500);
+    const refused = await app.send("/auth/login", ann());
     expect({ code: codeOf(refused), after: afterOf(refused) }).toEqual({ code: "rate_limited", after: "40" });
     // Others go on as they were.
-    await door.signedUp("bob@example.com");
-    expect(await statuses(door, [ann({ email: "bob@example.com" })])).toEqual([200]);
-    door.engine.clock.advance(39_000);
-    expect(await statuses(door, [ann()])).toEqual([429]);
-    door.engine.clock.advance(1_000);
-    expect(await statuses(door, [ann()])).toEqual([200]);
+    await app.signedUp("bob@example.com");
+    expect(await statuses(app, [ann({ email: "bob@example.com" })])).toEqual([200]);
+    app.engine.clock.advance(39_000);
+    expect(await statuses(app, [ann()])).toEqual([429]);
+    app.engine.clock.advance(1_000);
+    expect(await statuses(app, [ann()])).toEqual([200]);
   });
 
   test("of an address that nobody has is 429 likewise: it tells nothing", async () => {
-    await using door = await openPeopleDoor();
+    await using app = await openPeopleServer();
     const six = Array.from({ length: 6 }, () => wrong("nobody@example.com"));
-    expect(await statuses(door, six)).toEqual([401, 401, 401, 401, 401, 429]);
+    expect(await statuses(app, six)).toEqual([401, 401, 401, 401, 401, 429]);
   });
 
   test("is none after log-ins that were right", async () => {
-    await using door = await openPeopleDoor();
-    await door.signedUp();
+    await using app = await openPeopleServer();
+    await app.signedUp();
     expect(
       await statuses(
-        door,
+        app,
         Array.from({ length: 20 }, () => ann()),
       ),
     ).toEqual(Array.from({ length: 20 }, () => 200));
   });
 
   test("of many at once is not looked at", async () => {
-    await using door = await openPeopleDoor();
-    await door.signedUp();
-    const racing = Array.from({ length: 40 }, () => door.send("/auth/login", wrong("ann@example.com")));
+    await using app = await openPeopleServer();
+    await app.signedUp();
+    const racing = Array.from({ length: 40 }, () => app.send("/auth/login", wrong("ann@example.com")));
     const answers = (await Promise.all(racing)).map(({ status }) => status);
     expect(answers.filter((status) => status === 401)).toHaveLength(5);
     expect(answers.filter((status) => status === 429)).toHaveLength(35);
@@ -68,14 +68,14 @@ describe("a sixth log-in", () => {
 
 describe("nobody is kept out", () => {
   test("by wrong log-ins of their address from elsewhere: 65 right ones among them all succeed", async () => {
-    await using door = await behindProxy();
-    await door.signedUp();
+    await using app = await behindProxy();
+    await app.signedUp();
     const right: number[] = [];
     const flooded: number[] = [];
     for (let round = 0; round < 65; round += 1) {
       const attacker = forwarded(`203.0.113.${round % 20}`);
-      const flood = Array.from({ length: 3 }, () => door.send("/auth/login", wrong("ann@example.com"), attacker));
-      right.push((await door.send("/auth/login", ann(), forwarded("198.51.100.7"))).status);
+      const flood = Array.from({ length: 3 }, () => app.send("/auth/login", wrong("ann@example.com"), attacker));
+      right.push((await app.send("/auth/login", ann(), forwarded("198.51.100.7"))).status);
       flooded.push(...(await Promise.all(flood)).map(({ status }) => status));
     }
     expect(right).toEqual(right.map(() => 200));
@@ -85,13 +85,13 @@ describe("nobody is kept out", () => {
   });
 
   test("by wrong ones from their own network, where they have logged in before", async () => {
-    await using door = await openPeopleDoor();
-    const known = deviceOf(await door.send("/auth/signup", ann()));
-    const bobs = deviceOf(await door.send("/auth/signup", ann({ email: "bob@example.com" })));
+    await using app = await openPeopleServer();
+    const known = deviceOf(await app.send("/auth/signup", ann()));
+    const bobs = deviceOf(await app.send("/auth/signup", ann({ email: "bob@example.com" })));
     for (let at = 0; at < 100; at += 1)
-      await door.send("/auth/login", wrong(at < 5 ? "ann@example.com" : `p${at}@a.example`));
+      await app.send("/auth/login", wrong(at < 5 ? "ann@example.com" : `p${at}@a.example`));
     const logIn = async (device: string, body: object = ann()) =>
-      (await door.send("/auth/login", body, { cookie: `a=b; ${device}` })).status;
+      (await app.send("/auth/login", body, { cookie: `a=b; ${device}` })).status;
     expect(await logIn("")).toBe(429);
     expect(await logIn(known)).toBe(200);
     // Another person's, and one that was altered, are worth nothing.
@@ -106,74 +106,74 @@ describe("nobody is kept out", () => {
   });
 
   test("by the cookie of a device alone: it lets nobody in, and ends after 400 days", async () => {
-    await using door = await openPeopleDoor();
-    const answer = await door.send("/auth/signup", ann());
+    await using app = await openPeopleServer();
+    const answer = await app.send("/auth/signup", ann());
     const device = deviceOf(answer);
     const [, ofDevice = ""] = answer.headers.getSetCookie();
     expect(ofDevice).toMatch(
       /^outgate_device=per_\w+\.[0-9a-f]+\.\d+\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=34560000$/,
     );
-    expect(await door.isIn(device)).toBe(false);
-    for (let at = 0; at < 5; at += 1) await door.send("/auth/login", wrong("ann@example.com"));
-    expect((await door.send("/auth/login", ann(), { cookie: device })).status).toBe(200);
-    door.engine.clock.advance(400 * 86_400_000);
-    for (let at = 0; at < 5; at += 1) await door.send("/auth/login", wrong("ann@example.com"));
-    expect((await door.send("/auth/login", ann(), { cookie: device })).status).toBe(429);
+    expect(await app.isIn(device)).toBe(false);
+    for (let at = 0; at < 5; at += 1) await app.send("/auth/login", wrong("ann@example.com"));
+    expect((await app.send("/auth/login", ann(), { cookie: device })).status).toBe(200);
+    app.engine.clock.advance(400 * 86_400_000);
+    for (let at = 0; at < 5; at += 1) await app.send("/auth/login", wrong("ann@example.com"));
+    expect((await app.send("/auth/login", ann(), { cookie: device })).status).toBe(429);
   });
 
   test("in the change of their password either", async () => {
-    await using door = await openPeopleDoor();
-    const answer = await door.send("/auth/signup", ann());
+    await using app = await openPeopleServer();
+    const answer = await app.send("/auth/signup", ann());
     const cookie = `${answer.cookie}; ${deviceOf(answer)}`;
-    for (let at = 0; at < 6; at += 1) await door.send("/auth/login", wrong("ann@example.com"));
-    const html = (await door.get("/settings/password", { cookie })).text;
+    for (let at = 0; at < 6; at += 1) await app.send("/auth/login", wrong("ann@example.com"));
+    const html = (await app.get("/settings/password", { cookie })).text;
     const form_token = /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? "";
     const fields = { form_token, current_password: PASSWORD, password: "another horse battery" };
-    expect((await door.form("/settings/password", fields, { cookie })).status).toBeLessThan(400);
-    expect((await door.send("/auth/login", ann({ password: "another horse battery" }), { cookie })).status).toBe(200);
+    expect((await app.form("/settings/password", fields, { cookie })).status).toBeLessThan(400);
+    expect((await app.send("/auth/login", ann({ password: "another horse battery" }), { cookie })).status).toBe(200);
   });
 });
 
 test("the 101st wrong log-in from one client in a minute is 429, whatever its address", async () => {
-  await using door = await openPeopleDoor();
-  await door.signedUp();
+  await using app = await openPeopleServer();
+  await app.signedUp();
   const hundred = Array.from({ length: 101 }, (_, at) => wrong(`p${at}@example.com`));
   const forged = { "x-forwarded-for": "198.51.100.7", forwarded: "for=198.51.100.7" };
-  const answers = await statuses(door, hundred);
+  const answers = await statuses(app, hundred);
   expect(answers.indexOf(429)).toBe(100);
   // What a proxy would write down makes nobody another client while no proxy is trusted: anybody can write it.
-  expect((await door.send("/auth/login", ann(), forged)).status).toBe(429);
-  door.engine.clock.advance(60_000);
-  expect((await door.send("/auth/login", ann())).status).toBe(200);
+  expect((await app.send("/auth/login", ann(), forged)).status).toBe(429);
+  app.engine.clock.advance(60_000);
+  expect((await app.send("/auth/login", ann())).status).toBe(200);
 });
 
 test("behind a trusted proxy each client has a count of its own, and can write nobody else's address", async () => {
-  await using door = await behindProxy();
-  await door.signedUp();
+  await using app = await behindProxy();
+  await app.signedUp();
   const from = async (address: string, body: object) =>
-    (await door.send("/auth/login", body, forwarded(address))).status;
+    (await app.send("/auth/login", body, forwarded(address))).status;
   for (let at = 0; at < 5; at += 1) await from("203.0.113.9", wrong("ann@example.com"));
   for (const forged of ["203.0.113.9", "198.51.100.7, 203.0.113.9", "127.0.0.1, 203.0.113.9", "x, 203.0.113.9:80"]) {
     expect({ forged, status: await from(forged, ann()) }).toEqual({ forged, status: 429 });
   }
   expect(await from("203.0.113.9, 198.51.100.7", ann())).toBe(200);
-  expect(door.lines.at(-1)?.fields).toMatchObject({ route: "/auth/login", status: 200, client: "198.51.100.7" });
+  expect(app.lines.at(-1)?.fields).toMatchObject({ route: "/auth/login", status: 200, client: "198.51.100.7" });
 });
 
 test("the log tells the client of each request, and of a new password", async () => {
-  await using door = await openPeopleDoor();
-  await door.get("/health", forwarded("198.51.100.7"));
-  expect(door.lines.at(-1)?.fields).toMatchObject({ route: "/health", client: "127.0.0.1" });
+  await using app = await openPeopleServer();
+  await app.get("/health", forwarded("198.51.100.7"));
+  expect(app.lines.at(-1)?.fields).toMatchObject({ route: "/health", client: "127.0.0.1" });
 });
 
 describe("sign-ups of one client", () => {
   test("are twenty in a minute: then 429, as long as it says, whoever has the address", async () => {
-    await using door = await behindProxy();
-    const signUp = (email: string, address: string) => door.send("/auth/signup", ann({ email }), forwarded(address));
+    await using app = await behindProxy();
+    const signUp = (email: string, address: string) => app.send("/auth/signup", ann({ email }), forwarded(address));
     for (let at = 0; at < 10; at += 1) expect((await signUp(`p${at}@example.com`, "203.0.113.9")).status).toBe(201);
     // To ask who has an address is counted too.
     for (let at = 0; at < 10; at += 1) expect((await signUp(`p${at}@example.com`, "203.0.113.9")).status).toBe(409);
-    door.engine.clock.advance(20_000);
+    app.engine.clock.advance(20_000);
     for (const email of ["p0@example.com", "new@example.com"]) {
       const refused = await signUp(email, "203.0.113.9");
       expect({ status: refused.status, code: codeOf(refused), after: afterOf(refused) }).toEqual({
@@ -182,48 +182,48 @@ describe("sign-ups of one client", () => {
         after: "40",
       });
     }
-    const page = await door.form("/auth/signup", ann({ email: "new@example.com" }), forwarded("203.0.113.9"));
+    const page = await app.form("/auth/signup", ann({ email: "new@example.com" }), forwarded("203.0.113.9"));
     expect({ status: page.status, after: afterOf(page) }).toEqual({ status: 429, after: "40" });
     expect(page.text).toContain("Too many sign-ups from here. Try again in 40 s.");
     expect((await signUp("new@example.com", "198.51.100.7")).status).toBe(201);
-    door.engine.clock.advance(40_000);
+    app.engine.clock.advance(40_000);
     expect((await signUp("newer@example.com", "203.0.113.9")).status).toBe(201);
   });
 });
 
 test.skipIf(process.platform !== "linux")("another client of the same machine is not held up by it", async () => {
-  await using door = await openPeopleDoor();
-  await door.signedUp();
+  await using app = await openPeopleServer();
+  await app.signedUp();
   await statuses(
-    door,
+    app,
     Array.from({ length: 100 }, (_, at) => wrong(`p${at}@example.com`)),
   );
-  expect((await door.send("/auth/login", ann())).status).toBe(429);
+  expect((await app.send("/auth/login", ann())).status).toBe(429);
   const body = JSON.stringify(ann());
   const head = ["Content-Type: application/json", `Content-Length: ${body.length}`, "Connection: close"];
-  const elsewhere = await exchange(door.port, [request("POST /auth/login", head, body)], { from: "127.0.0.2" });
+  const elsewhere = await exchange(app.port, [request("POST /auth/login", head, body)], { from: "127.0.0.2" });
   expect(readAnswer(elsewhere.text).status).toBe(200);
 });
 
 test("an unknown address takes as long as a wrong password", async () => {
-  await using door = await openPeopleDoor();
-  const { store, secrets, clock } = door.engine;
+  await using app = await openPeopleServer();
+  const { store, secrets, clock } = app.engine;
   // As the service has it: real hashes, two at a time.
-  const desk = createPeopleDesk({
+  const actionService = createPeopleService({
     people: store.people,
     audit: store.audit,
     passwords: createPasswords(),
     secrets,
     ids: systemIds,
     clock,
-    signUpGate: door.signUpGate,
+    signUpGate: app.signUpGate,
   });
   const source = { client: "192.0.2.1", deviceToken: null, sessionSecret: null };
-  await desk.signUp({ email: "ann@example.com", password: PASSWORD }, source);
+  await actionService.signUp({ email: "ann@example.com", password: PASSWORD }, source);
   const took = async (email: string) => {
     clock.advance(60_000);
     const startedMs = performance.now();
-    const error: unknown = await desk.logIn(wrong(email), source).catch((thrown: unknown) => thrown);
+    const error: unknown = await actionService.logIn(wrong(email), source).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "invalid_credentials" });
     return performance.now() - startedMs;
   };

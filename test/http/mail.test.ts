@@ -1,14 +1,16 @@
 import { expect, test } from "bun:test";
 import { Mailbox } from "../support/mailbox.ts";
-import { openRealDoor } from "./real-house.ts";
+import { openRealServer } from "./real-house.ts";
 
 const HELD = '{"url":"http://127.0.0.1:9/","approve":true,"notify":{"email":"boss@example.com"}}';
 
 test("the links of a mail are our own address's, whatever a request says of hosts", async () => {
   for (const BASE_URL of [undefined, "https://gate.example.com"]) {
     await using mailbox = new Mailbox();
-    await using door = await openRealDoor({ env: { ...mailbox.env, ...(BASE_URL === undefined ? {} : { BASE_URL }) } });
-    const { status } = await door.call("POST", "/v1/actions", HELD, {
+    await using app = await openRealServer({
+      env: { ...mailbox.env, ...(BASE_URL === undefined ? {} : { BASE_URL }) },
+    });
+    const { status } = await app.call("POST", "/v1/actions", HELD, {
       Host: "evil.example",
       Forwarded: "host=evil.example;proto=https",
       "X-Forwarded-Host": "evil.example",
@@ -28,13 +30,13 @@ test("while mail is on its way REST decides as ever, and the timeline tells of b
   await using mailbox = new Mailbox();
   const gate = Promise.withResolvers<Response>();
   mailbox.script = () => gate.promise;
-  await using door = await openRealDoor({ env: mailbox.env });
-  const { json } = await door.call("POST", "/v1/actions", HELD);
+  await using app = await openRealServer({ env: mailbox.env });
+  const { json } = await app.call("POST", "/v1/actions", HELD);
   while (mailbox.posted.length === 0) await Bun.sleep(1);
-  const approved = await door.call("POST", `/v1/actions/${json.id}/cancel`);
+  const approved = await app.call("POST", `/v1/actions/${json.id}/cancel`);
   expect(approved.json.status).toBe("cancelled");
   gate.resolve(new Response(null, { status: 503 }));
-  await door.engine.told(json.id, "mail", 1);
-  const timeline = await door.call("GET", `/v1/actions/${json.id}/timeline`);
+  await app.engine.told(json.id, "mail", 1);
+  const timeline = await app.call("GET", `/v1/actions/${json.id}/timeline`);
   expect(timeline.json.data.map(({ type }) => type)).toEqual(["created", "held", "rejected", "mail"]);
 });

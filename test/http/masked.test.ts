@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
-import { openRealDoor } from "./real-house.ts";
+import { openRealServer } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 
-let door: Awaited<ReturnType<typeof openRealDoor>>;
+let app: Awaited<ReturnType<typeof openRealServer>>;
 beforeAll(async () => {
-  door = await openRealDoor();
+  app = await openRealServer();
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 type Role = Exclude<keyof typeof KEYS, "revoked">;
 const WHOLE = ["owner", "agent"] as const;
 const MASKED = ["approver", "reader"] as const;
 
 const as = async (role: Role, method: string, path: string, body?: string) => {
-  const { status, text } = await door.call(method, path, body, { authorization: `Bearer ${KEYS[role]}` });
+  const { status, text } = await app.call(method, path, body, { authorization: `Bearer ${KEYS[role]}` });
   expect({ role, method, path, ok: status < 300 }).toEqual({ role, method, path, ok: true });
   return text;
 };
@@ -65,7 +65,7 @@ describe("what was sent and answered", () => {
     );
     expect(canariesIn(approved)).toEqual([]);
     expect(JSON.parse(approved)).toMatchObject({ id, status: "pending", approved_by: "key:approver" });
-    await door.engine.saw(id, { status: "failed" });
+    await app.engine.saw(id, { status: "failed" });
     // What is sent is what was asked for, whatever is shown to whom.
     const sent = target.received.find(({ headers }) => headers.has("x-outgate-attempt"));
     expect(sent?.body).toContain(SENT["canary-body"]);

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readMediaType } from "../../src/http/media-type.ts";
-import { openDoor } from "./stub-house.ts";
+import { openStubServer } from "./stub-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 describe("a media type is read", () => {
@@ -22,8 +22,8 @@ describe("a media type is read", () => {
 });
 
 describe("a Content-Type full of blanks holds up nobody", () => {
-  const door = openDoor();
-  afterAll(() => door[Symbol.asyncDispose]());
+  const app = openStubServer();
+  afterAll(() => app[Symbol.asyncDispose]());
 
   test.each([
     ["JSON", `application/json; charset=${" ".repeat(15_000)}"x`],
@@ -32,7 +32,7 @@ describe("a Content-Type full of blanks holds up nobody", () => {
   ])("as %s, sent without any key", async (_name, type) => {
     const head = request("POST /auth/login", ["Connection: close", `Content-Type: ${type}`, "Content-Length: 2"]);
     const startedMs = performance.now();
-    const { text } = await exchange(door.port, [head, new TextEncoder().encode("{}")]);
+    const { text } = await exchange(app.port, [head, new TextEncoder().encode("{}")]);
     expect(readAnswer(text).status).toBe(400);
     // Seven seconds before, with a fifth of the length. A machine that has other work may take a while for the rest.
     expect(performance.now() - startedMs).toBeLessThan(1_000);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { API, type ApiOperation } from "../../src/contract/operations.ts";
 import { anApiKey } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 import { tablesIn } from "./tables.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
@@ -14,28 +14,28 @@ const byPath = [...Map.groupBy(operations, ({ path }) => path)];
 const gets = operations.filter(({ method, id }) => method === "GET" && id !== "streamEvents");
 
 /** Over a bare socket, since no client sends every method. */
-async function ask(door: RealDoor, method: string, path: string) {
+async function ask(app: RealServer, method: string, path: string) {
   const headers = [`Authorization: Bearer ${KEYS.owner}`, "Origin: https://evil.example", "Connection: close"];
-  const { text } = await exchange(door.port, [request(`${method} ${path}`, headers)]);
+  const { text } = await exchange(app.port, [request(`${method} ${path}`, headers)]);
   return readAnswer(text);
 }
 
-let door: RealDoor;
+let app: RealServer;
 let ids: { readonly action: string; readonly key: string };
 beforeAll(async () => {
   // Nothing is dispatched: only a request can change a row.
-  door = await openRealDoor({ starts: false });
-  const { engine } = door;
+  app = await openRealServer({ starts: false });
+  const { engine } = app;
   const key = anApiKey({ accountId: engine.owner.accountId });
   await engine.store.accounts.addKey(key);
   ids = { action: (await engine.create({ approve: true })).id, key: key.id };
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const at = (path: string) =>
   path
     .replace("{id}", path.startsWith("/v1/keys") ? ids.key : ids.action)
-    .replace("/r/{token}", () => door.engine.receiptUrl(ids.action));
+    .replace("/r/{token}", () => app.engine.receiptUrl(ids.action));
 const query = ({ id }: ApiOperation) => (id === "getSigningSecret" ? "?origin=https://a.example" : "");
 const allowed = (same: readonly ApiOperation[]) => {
   const methods = same.map<string>(({ method }) => method);
@@ -45,10 +45,10 @@ const allowed = (same: readonly ApiOperation[]) => {
 describe("every path and every method", () => {
   test.each(byPath)("%s takes what it has, and names it to whoever asks for another", async (path, same) => {
     const allow = allowed(same).join(", ");
-    const before = tablesIn(door.engine.folder);
+    const before = tablesIn(app.engine.folder);
     for (const method of METHODS.filter((one) => !allowed(same).includes(one))) {
       for (const address of [at(path), `${at(path)}/`]) {
-        const answer = await ask(door, method, address);
+        const answer = await ask(app, method, address);
         const status = method === "OPTIONS" ? 204 : 405;
         expect({ method, status: answer.status, allow: answer.headers.get("allow") }).toEqual({
           method,
@@ -60,11 +60,11 @@ describe("every path and every method", () => {
         expect([...answer.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
       }
     }
-    expect(tablesIn(door.engine.folder)).toEqual(before);
+    expect(tablesIn(app.engine.folder)).toEqual(before);
   });
 
   test("a path that is none is 404, whatever the method", async () => {
-    for (const method of METHODS) expect((await ask(door, method, "/v1/nothing")).status).toBe(404);
+    for (const method of METHODS) expect((await ask(app, method, "/v1/nothing")).status).toBe(404);
   });
 });
 
@@ -73,24 +73,24 @@ describe("where GET is", () => {
 
   test.each(cases)("HEAD of %s is its head and nothing else, and changes nothing", async (path, operation) => {
     const address = at(path) + query(operation);
-    const before = tablesIn(door.engine.folder);
-    const head = await ask(door, "HEAD", address);
-    expect(tablesIn(door.engine.folder)).toEqual(before);
-    const get = await ask(door, "GET", address);
+    const before = tablesIn(app.engine.folder);
+    const head = await ask(app, "HEAD", address);
+    expect(tablesIn(app.engine.folder)).toEqual(before);
+    const get = await ask(app, "GET", address);
     expect({ status: head.status, body: head.body }).toEqual({ status: 200, body: "" });
     const told = (headers: Headers) => [...headers.keys()].filter((name) => name !== "date").toSorted();
     expect(told(head.headers)).toEqual(told(get.headers));
     // Numbers move from one look to the next.
     if (path !== "/metrics") expect(head.headers.get("content-length")).toBe(get.headers.get("content-length"));
     // Of a secret that was shown there is an entry, and of nothing else.
-    const { audit, ...rest } = tablesIn(door.engine.folder);
+    const { audit, ...rest } = tablesIn(app.engine.folder);
     expect(rest).toEqual(Object.fromEntries(Object.entries(before).filter(([name]) => name !== "audit")));
     expect((audit ?? []).length - (before["audit"] ?? []).length).toBe(path === "/v1/signing-secret" ? 1 : 0);
   });
 
   test.each(cases)("a trailing slash makes no difference to %s, and two do", async (path, operation) => {
     const bytes = async (address: string) => {
-      const { status, body } = await ask(door, "GET", address);
+      const { status, body } = await ask(app, "GET", address);
       return path === "/metrics" ? String(status) : `${status} ${body.replace(/"req_[^"]+"/, '"req"')}`;
     };
     const plain = await bytes(at(path) + query(operation));
@@ -101,8 +101,8 @@ describe("where GET is", () => {
 });
 
 test("what is posted may be posted to a path with a slash too", async () => {
-  const made = await door.call("POST", "/v1/actions/", `{"url":"http://127.0.0.1:9/","approve":true}`);
+  const made = await app.call("POST", "/v1/actions/", `{"url":"http://127.0.0.1:9/","approve":true}`);
   expect(made.status).toBe(201);
-  expect((await door.call("POST", `/v1/actions/${made.json.id}/cancel/`)).status).toBe(200);
-  expect((await door.call("POST", "/v1/keys/", `{"name":"a","role":"agent"}`)).status).toBe(201);
+  expect((await app.call("POST", `/v1/actions/${made.json.id}/cancel/`)).status).toBe(200);
+  expect((await app.call("POST", "/v1/keys/", `{"name":"a","role":"agent"}`)).status).toBe(201);
 });

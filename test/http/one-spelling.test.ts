@@ -2,24 +2,24 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { FakeClock } from "../support/clock.ts";
 import { Target } from "../support/target.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 
-let door: RealDoor;
+let app: RealServer;
 beforeAll(async () => {
   // Whoever verifies a signature looks at the time.
-  door = await openRealDoor({ clock: new FakeClock(new Date()) });
+  app = await openRealServer({ clock: new FakeClock(new Date()) });
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const secretAt = async (origin: string, use: "calls" | "callbacks" = "calls") =>
-  (await door.call("GET", `/v1/signing-secret?origin=${encodeURIComponent(origin)}&for=${use}`)).json.secret;
+  (await app.call("GET", `/v1/signing-secret?origin=${encodeURIComponent(origin)}&for=${use}`)).json.secret;
 
 test("a name with capitals and a trailing dot is called, signed, listed and shown as the same name without", async () => {
   await using target = new Target();
   const port = new URL(target.url).port;
   const [dotted, plain] = [`http://Api.LOCALHOST.:${port}`, `http://api.localhost:${port}`];
   const body = JSON.stringify({ url: `${dotted}/orders`, body: { n: 1 }, callback: `${dotted}/done` });
-  const { id } = (await door.call("POST", "/v1/actions", body)).json;
+  const { id } = (await app.call("POST", "/v1/actions", body)).json;
   await target.saw(2);
 
   const [call, callback] = ["/orders", "/done"].map((path) => target.received.find((one) => one.path === path));
@@ -38,20 +38,20 @@ test("a name with capitals and a trailing dot is called, signed, listed and show
   }
 
   for (const host of ["api.localhost", "API.localhost.", `api.LOCALHOST.:${port}`]) {
-    const { json } = await door.call("GET", `/v1/actions?host=${encodeURIComponent(host)}`);
+    const { json } = await app.call("GET", `/v1/actions?host=${encodeURIComponent(host)}`);
     expect(json.data.map((action) => action.id)).toEqual([id]);
   }
-  const receipt = /"receipt_url":"([^"]+)"/.exec((await door.call("GET", `/v1/actions/${id}`)).text)?.[1] ?? "";
-  const page = await (await fetch(door.url + receipt, { headers: { accept: "text/html" } })).text();
+  const receipt = /"receipt_url":"([^"]+)"/.exec((await app.call("GET", `/v1/actions/${id}`)).text)?.[1] ?? "";
+  const page = await (await fetch(app.url + receipt, { headers: { accept: "text/html" } })).text();
   expect(page).toContain(`api.localhost:${port}`);
   expect(page).not.toMatch(/localhost\.:/i);
 });
 
 test("a list is asked for a host in letters of any script, and for the port of the scheme", async () => {
   const body = JSON.stringify({ url: "https://Bücher.example./x", approve: true });
-  const { id } = (await door.call("POST", "/v1/actions", body)).json;
+  const { id } = (await app.call("POST", "/v1/actions", body)).json;
   const found = async (host: string) => {
-    const { json } = await door.call("GET", `/v1/actions?host=${encodeURIComponent(host)}`);
+    const { json } = await app.call("GET", `/v1/actions?host=${encodeURIComponent(host)}`);
     return json.data.map((action) => action.id);
   };
   for (const host of ["bücher.example", "BÜCHER.example.", "xn--bcher-kva.example", "bücher.example:443"]) {
@@ -63,7 +63,7 @@ test("a list is asked for a host in letters of any script, and for the port of t
 
 test("rotating an origin in another spelling gives the name that is called its new secret", async () => {
   const before = await secretAt("https://api.example.com");
-  const { text } = await door.call("POST", "/v1/signing-secret/rotate?origin=https://API.example.com.:443");
+  const { text } = await app.call("POST", "/v1/signing-secret/rotate?origin=https://API.example.com.:443");
   expect(JSON.parse(text)).toMatchObject({ origin: "https://api.example.com" });
   expect(await secretAt("https://api.example.com")).not.toBe(before);
 });

@@ -2,29 +2,29 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { answering, type KeepingSender } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 
 const SEED = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 /** Bodies beyond it are read in another way: the value is not made. */
 const LARGE = 140_000;
 
 let sender: KeepingSender;
-let door: RealDoor;
+let app: RealServer;
 beforeAll(async () => {
   sender = answering(answered(200));
-  door = await openRealDoor({ sender });
+  app = await openRealServer({ sender });
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 /** Sends a create with this body, written like this, and gives back what the target got and what a reader gets. */
 async function through(body: string) {
   const before = sender.sent.length;
   const create = ` { "url" : "http://127.0.0.1:9/" ,"body":${body}, "sync":true}`;
   const headers = { "content-type": "application/json" };
-  const made = (await (await door.ask("/v1/actions", { method: "POST", body: create, headers })).json()) as {
+  const made = (await (await app.ask("/v1/actions", { method: "POST", body: create, headers })).json()) as {
     id: string;
   };
-  const read = await (await door.ask(`/v1/actions/${made.id}`)).text();
+  const read = await (await app.ask(`/v1/actions/${made.id}`)).text();
   return { sent: sender.sent.slice(before).map((request) => request.body ?? ""), read };
 }
 
@@ -106,7 +106,7 @@ test("of a name given twice the last one counts, and the target is told nothing 
   }
   // Of ours too, and of `body` itself.
   const text = `{"url":"nonsense","body":{"a":1},"approve":false,"url":"http://127.0.0.1:9/","body":{"b":2},"approve":true}`;
-  const { json, text: shown } = await door.call("POST", "/v1/actions", text);
+  const { json, text: shown } = await app.call("POST", "/v1/actions", text);
   expect(json.status).toBe("awaiting_approval");
   expect(shown).toContain(`"body":{"b":2}`);
 });

@@ -2,30 +2,35 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { StoreBusy, StoreUnavailable } from "../../src/ports/store.ts";
 import { DOCUMENT } from "../support/openapi.ts";
 import { broken } from "../support/promised.ts";
-import { cardboardDesk, openDoor } from "./stub-house.ts";
+import { cardboardDesk, openStubServer } from "./stub-house.ts";
 
-const door = openDoor();
-afterAll(() => door[Symbol.asyncDispose]());
+const app = openStubServer();
+afterAll(() => app[Symbol.asyncDispose]());
 
 test("GET /openapi.json is the API description, whoever asks", async () => {
-  const response = await fetch(`${door.url}/openapi.json`);
+  const response = await fetch(`${app.url}/openapi.json`);
   expect(response.status).toBe(200);
   expect(response.headers.get("content-type")).toBe("application/json");
   expect(await response.json()).toEqual(DOCUMENT);
 });
 
 describe("the API description allows what no input brings about:", () => {
-  const desk = (thrown: Error) => ({ ...cardboardDesk([]), list: () => Promise.reject(thrown) });
+  const actionService = (thrown: Error) => ({ ...cardboardDesk([]), list: () => Promise.reject(thrown) });
   const unready = { probe: () => Promise.reject(new Error("no")) };
 
   test.each([
     ["429", "/v1/actions", 429, { limits: { rateLimitPerSecond: 0.5, mcpSessionsPerAccount: 20 } }],
-    ["500", "/v1/actions", 500, { desk: desk(new TypeError("bug")) }],
-    ["503", "/v1/actions", 503, { desk: desk(new StoreUnavailable("away")) }],
-    ["503 of a store that has too much to write", "/v1/actions", 503, { desk: desk(new StoreBusy("full")) }],
+    ["500", "/v1/actions", 500, { actionService: actionService(new TypeError("bug")) }],
+    ["503", "/v1/actions", 503, { actionService: actionService(new StoreUnavailable("away")) }],
+    [
+      "503 of a store that has too much to write",
+      "/v1/actions",
+      503,
+      { actionService: actionService(new StoreBusy("full")) },
+    ],
     ["503 of readiness", "/ready", 503, unready],
   ])("%s", async (_what, path, status, overrides) => {
-    await using other = openDoor(overrides);
+    await using other = openStubServer(overrides);
     const response = await other.ask(path);
     expect(response.status).toBe(status);
     const { headers } = response;

@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { answering } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 
 const PER_SECOND = 3;
 const JSON_TYPE = { "content-type": "application/json" };
 const TOO_LARGE = "{".repeat(1_048_577);
 
-let door: RealDoor;
+let app: RealServer;
 let done: string;
 beforeAll(async () => {
-  door = await openRealDoor({ sender: answering(answered(200)), rateLimitPerSecond: PER_SECOND });
-  const { id } = await door.engine.create({});
-  await door.engine.saw(id, { status: "completed" });
+  app = await openRealServer({ sender: answering(answered(200)), rateLimitPerSecond: PER_SECOND });
+  const { id } = await app.engine.create({});
+  await app.engine.saw(id, { status: "completed" });
   done = `/v1/actions/${id}/cancel`;
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 interface Wrong {
   readonly key?: string;
@@ -47,12 +47,12 @@ const STEPS: readonly (readonly [code: string, wrong: Wrong])[] = [
 
 test.each(STEPS)("the first failure answers: %s", async (code, wrong) => {
   const { key = KEYS.owner, path = "", method = "POST", headers = JSON_TYPE, body = "{}" } = wrong;
-  door.engine.clock.advance(1_000);
+  app.engine.clock.advance(1_000);
   // The account has had its second; whoever has no key is refused for that all the same.
   const before = code === "unauthorized" || code === "rate_limited" ? PER_SECOND : 0;
-  for (let count = 0; count < before; count += 1) await door.ask("/v1/account");
+  for (let count = 0; count < before; count += 1) await app.ask("/v1/account");
   const address = path.startsWith("/") ? path : done + path;
   const init = { method, headers: { ...headers, authorization: `Bearer ${key}` }, body };
-  const response = await door.ask(address, init);
+  const response = await app.ask(address, init);
   expect(await response.text()).toContain(`"code":"${code}"`);
 });

@@ -1,33 +1,33 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
 
-let door: RealDoor;
+let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
 const good = new Target(200);
 const bad = new Target(503);
 beforeAll(async () => {
-  door = await openRealDoor();
-  ann = await signedIn(door);
+  app = await openRealServer();
+  ann = await signedIn(app);
 });
 afterAll(async () => {
-  await door[Symbol.asyncDispose]();
+  await app[Symbol.asyncDispose]();
   await good[Symbol.asyncDispose]();
   await bad[Symbol.asyncDispose]();
 });
 
 const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
 const create = async (url: string, retries: number) => {
-  const { id } = (await door.call("POST", "/v1/actions", JSON.stringify({ url, retries }))).json;
+  const { id } = (await app.call("POST", "/v1/actions", JSON.stringify({ url, retries }))).json;
   const ends = ["completed", "failed"] as const;
-  if (retries === 1) await Promise.race(ends.map((status) => door.engine.saw(id, { status })));
-  else await door.engine.saw(id, { status: "pending", attempts: 1 });
+  if (retries === 1) await Promise.race(ends.map((status) => app.engine.saw(id, { status })));
+  else await app.engine.saw(id, { status: "pending", attempts: 1 });
 };
 
 test("the overview says that there is nothing, before there is something", async () => {
-  await using house = await openRealDoor();
-  const text = textOf(await (await signedIn(house)).pageOf("/overview"));
+  await using server = await openRealServer();
+  const text = textOf(await (await signedIn(server)).pageOf("/overview"));
   for (const words of ["No attempt failed.", "No retry waits for its time.", "Success rate –", "Nothing yet"]) {
     expect(text).toContain(words);
   }
@@ -58,9 +58,9 @@ test("the overview shows throughput, success, latency, failing hosts and sleepin
 });
 
 test("the overview is the account's of whoever is logged in", async () => {
-  const response = await fetch(`${door.url}/overview`, { redirect: "manual" });
+  const response = await fetch(`${app.url}/overview`, { redirect: "manual" });
   expect(response.headers.get("location")).toBe("/login?next=%2Foverview");
-  await using house = await openRealDoor();
-  const bob = await signedIn(house);
+  await using server = await openRealServer();
+  const bob = await signedIn(server);
   expect(textOf(await bob.pageOf("/overview"))).toContain("Created 0");
 });

@@ -6,26 +6,26 @@ import {
   PAGE_STREAM_BEATS_MAX,
   SESSIONS_PER_PERSON_MAX,
 } from "../../src/domain/limits.ts";
-import { ann as credentials, openPeopleDoor, type PeopleDoor } from "./people-house.ts";
-import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { ann as credentials, openPeopleServer, type PeopleServer } from "./people-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS, OWN_ORIGIN } from "./stub-house.ts";
 
-let door: RealDoor;
+let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
 beforeAll(async () => {
-  door = await openRealDoor({ starts: false });
-  ann = await signedIn(door);
+  app = await openRealServer({ starts: false });
+  ann = await signedIn(app);
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const create = (headers: Readonly<Record<string, string>> = {}) =>
-  door.call("POST", "/v1/actions", `{"url":"http://127.0.0.1:9/?token=canary","approve":true}`, headers);
+  app.call("POST", "/v1/actions", `{"url":"http://127.0.0.1:9/?token=canary","approve":true}`, headers);
 
 /** The stream of a page, read until it shows what is waited for, or to its end. */
 async function open(headers: Readonly<Record<string, string>> = {}) {
   const end = new AbortController();
-  const response = await ann.visit("/events", {
+  const response = await ann.context("/events", {
     headers: { accept: "text/event-stream", ...headers },
     signal: end.signal,
   });
@@ -44,9 +44,9 @@ async function open(headers: Readonly<Record<string, string>> = {}) {
 }
 
 /** A stream by a session, and whether it is over. */
-async function follow(house: PeopleDoor, cookie: string) {
+async function follow(server: PeopleServer, cookie: string) {
   const end = new AbortController();
-  const response = await fetch(`${house.url}/events`, { headers: { cookie }, signal: end.signal });
+  const response = await fetch(`${server.url}/events`, { headers: { cookie }, signal: end.signal });
   expect(response.status).toBe(200);
   let isOver = false;
   const over = response.text().then(
@@ -88,7 +88,7 @@ describe("the stream of our own pages", () => {
     const whole = stream.read(() => false).then(() => (isOver = true));
     for (let beat = 0; beat < PAGE_STREAM_BEATS_MAX; beat += 1) {
       expect(isOver).toBe(false);
-      door.engine.clock.advance(EVENT_HEARTBEAT_MS);
+      app.engine.clock.advance(EVENT_HEARTBEAT_MS);
       await new Promise((resolve) => setImmediate(resolve));
     }
     await whole;
@@ -96,15 +96,15 @@ describe("the stream of our own pages", () => {
   });
 
   test("ends at the log-out, at once, and only for whoever logged out", async () => {
-    await using house = await openPeopleDoor();
-    const { cookie } = await house.signedUp();
-    const elsewhere = (await house.send("/auth/login", credentials())).cookie;
+    await using server = await openPeopleServer();
+    const { cookie } = await server.signedUp();
+    const elsewhere = (await server.send("/auth/login", credentials())).cookie;
     const [mine, alsoMine, other] = [
-      await follow(house, cookie),
-      await follow(house, cookie),
-      await follow(house, elsewhere),
+      await follow(server, cookie),
+      await follow(server, cookie),
+      await follow(server, elsewhere),
     ];
-    await house.ask("POST", "/auth/logout", { headers: { cookie, origin: OWN_ORIGIN } });
+    await server.ask("POST", "/auth/logout", { headers: { cookie, origin: OWN_ORIGIN } });
     await Promise.all([mine.over, alsoMine.over]);
     expect({ mine: mine.isOver(), alsoMine: alsoMine.isOver(), other: other.isOver() }).toEqual({
       mine: true,
@@ -115,28 +115,28 @@ describe("the stream of our own pages", () => {
   });
 
   test("ends when a new password ends its session, and when the person has too many", async () => {
-    await using house = await openPeopleDoor();
-    const { cookie } = await house.signedUp();
-    const stream = await follow(house, cookie);
-    house.engine.clock.advance(1);
-    for (let at = 0; at < SESSIONS_PER_PERSON_MAX - 1; at += 1) await house.send("/auth/login", credentials());
+    await using server = await openPeopleServer();
+    const { cookie } = await server.signedUp();
+    const stream = await follow(server, cookie);
+    server.engine.clock.advance(1);
+    for (let at = 0; at < SESSIONS_PER_PERSON_MAX - 1; at += 1) await server.send("/auth/login", credentials());
     expect(stream.isOver()).toBe(false);
-    const newest = (await house.send("/auth/login", credentials())).cookie;
+    const newest = (await server.send("/auth/login", credentials())).cookie;
     await stream.over;
 
-    const again = await follow(house, newest);
-    const { store, secrets, clock } = house.engine;
+    const again = await follow(server, newest);
+    const { store, secrets, clock } = server.engine;
     const token = await createOfferPassword({ ...store, secrets, clock })("ann@example.com");
-    const { cookie: renewed } = await house.form(`/welcome/${token}`, credentials({ password: "another password" }));
+    const { cookie: renewed } = await server.form(`/welcome/${token}`, credentials({ password: "another password" }));
     await again.over;
 
-    const last = await follow(house, renewed);
-    const html = (await house.get("/settings/password", { cookie: renewed })).text;
+    const last = await follow(server, renewed);
+    const html = (await server.get("/settings/password", { cookie: renewed })).text;
     const form_token = /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? "";
     const fields = { form_token, current_password: "another password", password: "the third of them" };
-    const { cookie: changed } = await house.form("/settings/password", fields, { cookie: renewed });
+    const { cookie: changed } = await server.form("/settings/password", fields, { cookie: renewed });
     await last.over;
-    (await follow(house, changed)).close();
+    (await follow(server, changed)).close();
   });
 
   test("is for nobody without a session, whatever key they have, nor for another site's page", async () => {
@@ -145,25 +145,25 @@ describe("the stream of our own pages", () => {
       { authorization: `Bearer ${KEYS.owner}` },
       { cookie: `outgate_session=${"0".repeat(64)}` },
     ]) {
-      expect((await fetch(`${door.url}/events`, { headers })).status).toBe(403);
+      expect((await fetch(`${app.url}/events`, { headers })).status).toBe(403);
     }
     for (const headers of [{ origin: "https://evil.example" }, { "sec-fetch-site": "same-site" }]) {
-      expect((await ann.visit("/events", { headers })).status).toBe(403);
+      expect((await ann.context("/events", { headers })).status).toBe(403);
     }
     const own = await open({ origin: OWN_ORIGIN });
     expect(own.response.status).toBe(200);
     own.close();
-    expect((await ann.visit("/events?x=1")).status).toBe(400);
+    expect((await ann.context("/events?x=1")).status).toBe(400);
   });
 
   test("counts among the streams of its account", async () => {
-    await using house = await openRealDoor({ starts: false });
-    const bob = await signedIn(house);
+    await using server = await openRealServer({ starts: false });
+    const bob = await signedIn(server);
     const end = new AbortController();
     // Kept: an answer that nobody holds any more is collected, and its stream ends with it.
     const answers: Response[] = [];
     for (let count = 0; count <= EVENT_STREAMS_PER_ACCOUNT_MAX; count += 1) {
-      answers.push(await bob.visit("/events", { signal: end.signal }));
+      answers.push(await bob.context("/events", { signal: end.signal }));
     }
     const statuses = answers.map(({ status }) => status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(EVENT_STREAMS_PER_ACCOUNT_MAX);

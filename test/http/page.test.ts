@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { page, pageHeaders, type PageKind } from "../../src/http/page.ts";
 import { ASSETS, STYLE } from "../../src/web/assets.ts";
-import { openDoor } from "./stub-house.ts";
+import { openStubServer } from "./stub-house.ts";
 
-let door: ReturnType<typeof openDoor>;
+let app: ReturnType<typeof openStubServer>;
 beforeAll(() => {
-  door = openDoor();
+  app = openStubServer();
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const KINDS = ["own", "receipt", "approval", "notice"] as const satisfies readonly PageKind[];
 
@@ -39,19 +39,19 @@ describe("a page", () => {
 });
 
 describe("the page of an error", () => {
-  const visit = async (path: string) => {
-    const response = await fetch(door.url + path, { headers: { accept: "text/html" } });
+  const context = async (path: string) => {
+    const response = await fetch(app.url + path, { headers: { accept: "text/html" } });
     return { text: await response.text(), id: response.headers.get("x-request-id") };
   };
 
   test("leads on, and says by what the request is found", async () => {
-    const { text, id } = await visit("/nothing");
+    const { text, id } = await context("/nothing");
     expect(text).toContain('<a href="/">Go to the start page</a>');
     expect(text).toContain(`If you ask for help, name this request: ${id}`);
   });
 
   test("leads nowhere in place of a page that stands alone", async () => {
-    const { text, id } = await visit("/r/nothing");
+    const { text, id } = await context("/r/nothing");
     expect(text).toContain(`name this request: ${id}`);
     expect(text).not.toContain("<a ");
   });
@@ -60,19 +60,19 @@ describe("the page of an error", () => {
 describe("what pages load", () => {
   test("is served under a path that names its content, and may be kept", async () => {
     for (const { path, text, type } of ASSETS) {
-      const response = await fetch(door.url + path);
+      const response = await fetch(app.url + path);
       expect(await response.text()).toBe(text);
       expect(response.headers.get("content-type")).toBe(type);
       expect(response.headers.get("cache-control")).toContain("immutable");
     }
-    expect((await fetch(`${door.url}/assets/style-0000000000000000.css`)).status).toBe(404);
+    expect((await fetch(`${app.url}/assets/style-0000000000000000.css`)).status).toBe(404);
   });
 
   test("is compressed for whoever understands that", async () => {
     for (const { path, text } of ASSETS) {
       const encodingFor = async (accepted: string) => {
         const init = { headers: { "accept-encoding": accepted }, decompress: false };
-        const response = await fetch(door.url + path, init);
+        const response = await fetch(app.url + path, init);
         const bytes = Buffer.from(await response.arrayBuffer());
         const encoding = response.headers.get("content-encoding");
         expect((encoding === null ? bytes : Buffer.from(Bun.gunzipSync(bytes))).toString()).toBe(text);
@@ -89,7 +89,7 @@ describe("what pages load", () => {
 
   test("is the one thing that is compressed, but for the documentation", async () => {
     const asked = async (path: string, accepted: string) => {
-      const response = await fetch(door.url + path, { headers: { "accept-encoding": accepted }, decompress: false });
+      const response = await fetch(app.url + path, { headers: { "accept-encoding": accepted }, decompress: false });
       const { headers } = response;
       return {
         encoding: headers.get("content-encoding"),
@@ -114,7 +114,7 @@ describe("what pages load", () => {
 });
 
 describe("a path that leads nowhere", () => {
-  const ask = (path: string, accept: string) => fetch(door.url + path, { headers: { accept } });
+  const ask = (path: string, accept: string) => fetch(app.url + path, { headers: { accept } });
 
   test("is a page for a browser and an envelope for a program", async () => {
     const seen = await ask("/nowhere", "text/html,application/xhtml+xml");

@@ -1,30 +1,30 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-house.ts";
 
-let door: RealDoor;
+let app: RealServer;
 let target: Target;
 beforeEach(async () => {
   target = new Target(200);
-  door = await openRealDoor();
+  app = await openRealServer();
 });
 afterEach(async () => {
-  await door[Symbol.asyncDispose]();
+  await app[Symbol.asyncDispose]();
   await target[Symbol.asyncDispose]();
 });
 
 const AGENT = { authorization: `Bearer ${KEYS.agent}` };
 const agentId = async () => {
-  const keys = await door.engine.store.accounts.keys(door.engine.owner.accountId, 99);
-  return keys.find(({ hash }) => hash === door.engine.secrets.hash(KEYS.agent))?.id ?? "";
+  const keys = await app.engine.store.accounts.keys(app.engine.owner.accountId, 99);
+  return keys.find(({ hash }) => hash === app.engine.secrets.hash(KEYS.agent))?.id ?? "";
 };
-const pause = (body: object = {}) => door.call("POST", "/v1/pauses", JSON.stringify(body));
+const pause = (body: object = {}) => app.call("POST", "/v1/pauses", JSON.stringify(body));
 const create = (body: object = {}, query = "") =>
-  door.call("POST", `/v1/actions${query}`, JSON.stringify({ url: target.url, ...body }), AGENT);
-const read = async (path: string, headers = {}) => (await door.call("GET", path, undefined, headers)).json as object;
+  app.call("POST", `/v1/actions${query}`, JSON.stringify({ url: target.url, ...body }), AGENT);
+const read = async (path: string, headers = {}) => (await app.call("GET", path, undefined, headers)).json as object;
 
 describe("POST /v1/pauses", () => {
   test("stops a key at once; what it creates is taken, stays pending and says so; DELETE sends it", async () => {
@@ -34,7 +34,7 @@ describe("POST /v1/pauses", () => {
       status: 201,
       json: { kind: "key", key_id: keyId, reason: "It loops.", cancels: false },
     });
-    const { clock } = door.engine;
+    const { clock } = app.engine;
     const pausedAt = clock.now().toISOString();
     const before = clock.timers;
     const creating = create({ sync: true }, "?wait=1");
@@ -57,14 +57,14 @@ describe("POST /v1/pauses", () => {
       data: [{ type: "created" }, { type: "paused", actor: "key:owner", reason: "It loops." }],
     });
     expect(await read("/v1/pauses")).toMatchObject({ data: [{ id: made.json.id }] });
-    const ended = await door.call("DELETE", `/v1/pauses/${made.json.id}`);
+    const ended = await app.call("DELETE", `/v1/pauses/${made.json.id}`);
     expect(ended.status).toBe(204);
     await target.saw(1);
     const done = await read(`/v1/actions/${json.id}?wait=5`);
     expect(done).toMatchObject({ status: "completed" });
     expect("paused" in done || "pause" in done).toBe(false);
     expect(await read("/v1/pauses")).toEqual({ data: [] });
-    expect((await door.call("DELETE", `/v1/pauses/${made.json.id}`)).status).toBe(204);
+    expect((await app.call("DELETE", `/v1/pauses/${made.json.id}`)).status).toBe(204);
   });
 
   test("stops the account, and a second one finds the first", async () => {
@@ -74,7 +74,7 @@ describe("POST /v1/pauses", () => {
     expect(second.json).toEqual(first.json);
     expect(first.json).toMatchObject({ kind: "account", key_id: null, reason: null });
     expect((await create()).json).toMatchObject({ paused: true, pause: { kind: "account" } });
-    const mine = await door.call("POST", "/v1/actions", JSON.stringify({ url: target.url }));
+    const mine = await app.call("POST", "/v1/actions", JSON.stringify({ url: target.url }));
     expect(mine.json).toMatchObject({ status: "pending", paused: true });
   });
 
@@ -90,36 +90,36 @@ describe("POST /v1/pauses", () => {
   });
 
   test("refuses to pause the account for a body that was left out", async () => {
-    expect(await door.call("POST", "/v1/pauses")).toMatchObject({
+    expect(await app.call("POST", "/v1/pauses")).toMatchObject({
       status: 400,
       json: { error: { code: "missing_body" } },
     });
   });
 
   test.each(["pau_nobody", "x"])("DELETE of %s is 404", async (id) => {
-    expect((await door.call("DELETE", `/v1/pauses/${id}`)).status).toBe(404);
+    expect((await app.call("DELETE", `/v1/pauses/${id}`)).status).toBe(404);
   });
 });
 
 describe("DELETE /v1/keys/{id}", () => {
   const unfinished = async (query: string) => {
     const { id } = (await create({ approve: true })).json;
-    const { status } = await door.call("DELETE", `/v1/keys/${await agentId()}${query}`);
-    const { data } = (await door.call("GET", "/v1/pauses")).json;
+    const { status } = await app.call("DELETE", `/v1/keys/${await agentId()}${query}`);
+    const { data } = (await app.call("GET", "/v1/pauses")).json;
     return { status, id, pauses: data.length };
   };
 
   test.each(["", "?unfinished=keep"])("%s changes no action", async (query) => {
     const { status, id, pauses } = await unfinished(query);
     expect({ status, pauses }).toEqual({ status: 204, pauses: 0 });
-    await door.call("POST", `/v1/actions/${id}/approve`);
+    await app.call("POST", `/v1/actions/${id}/approve`);
     await target.saw(1);
   });
 
   test("?unfinished=pause keeps what it left from being sent until the pause ends", async () => {
     const { status, id, pauses } = await unfinished("?unfinished=pause");
     expect({ status, pauses }).toEqual({ status: 204, pauses: 1 });
-    const approved = await door.call("POST", `/v1/actions/${id}/approve`);
+    const approved = await app.call("POST", `/v1/actions/${id}/approve`);
     expect(approved.json).toMatchObject({ status: "pending", paused: true, pause: { reason: "The key was revoked." } });
     expect(target.received).toHaveLength(0);
   });
@@ -127,7 +127,7 @@ describe("DELETE /v1/keys/{id}", () => {
   test("?unfinished=cancel cancels what it left", async () => {
     const { status, id } = await unfinished("?unfinished=cancel");
     expect(status).toBe(204);
-    await door.engine.saw(id, { status: "cancelled" });
+    await app.engine.saw(id, { status: "cancelled" });
   });
 
   test("refuses any other word, and revokes nothing", async () => {
@@ -139,7 +139,7 @@ describe("DELETE /v1/keys/{id}", () => {
 
 describe("for people, without script,", () => {
   test("a page pauses a key, shows it wherever it matters, and resumes it", async () => {
-    const ann = await signedIn(door);
+    const ann = await signedIn(app);
     const keyId = await agentId();
     const page = await ann.pageOf(`/settings/pauses?key=${keyId}`);
     expect(page).toContain(`value="${keyId}" selected`);
@@ -153,20 +153,20 @@ describe("for people, without script,", () => {
     expect(shown).toContain("&lt;b&gt;loops&lt;/b&gt;");
     expect(await ann.pageOf("/actions")).toContain("Paused");
     expect(await ann.pageOf("/keys")).toContain(">Paused<");
-    const [row] = (await door.engine.pauseDesk.list(door.engine.owner)).map((one) => one.id);
+    const [row] = (await app.engine.pauseService.list(app.engine.owner)).map((one) => one.id);
     expect((await ann.send(`/settings/pauses/${row}/resume`, hidden)).status).toBe(303);
     await target.saw(1);
     expect(await ann.pageOf("/settings/pauses")).toContain("Nothing is paused.");
   });
 
   test("a form without the token of the session pauses nothing", async () => {
-    const ann = await signedIn(door);
+    const ann = await signedIn(app);
     expect((await ann.send("/settings/pauses", { key_id: "" })).status).toBe(403);
     expect(await read("/v1/pauses")).toEqual({ data: [] });
   });
 
   test("the page that revokes a key asks what becomes of its actions, and keeps them unless it is said", async () => {
-    const ann = await signedIn(door);
+    const ann = await signedIn(app);
     const path = `/keys/${await agentId()}/revoke`;
     expect(await ann.pageOf(path)).toMatch(/value="keep" checked/);
     const fields = await ann.hiddenOf(path);

@@ -1,8 +1,8 @@
 import { cookiesIn, SESSION_SECRET } from "./signed-in.ts";
-import { openRealDoor, type RealDoorOptions } from "./real-house.ts";
+import { openRealServer, type RealServerOptions } from "./real-house.ts";
 import { OWN_ORIGIN } from "./stub-house.ts";
 
-export type PeopleDoor = Awaited<ReturnType<typeof openPeopleDoor>>;
+export type PeopleServer = Awaited<ReturnType<typeof openPeopleServer>>;
 type Headers_ = Readonly<Record<string, string>>;
 
 /** What people tests look at. */
@@ -23,15 +23,15 @@ export const ann = (overrides: Readonly<Record<string, unknown>> = {}) => ({
 });
 
 /** The real door as programs and browsers come to it: nothing is followed, no key is sent along. */
-export async function openPeopleDoor(options: RealDoorOptions = {}) {
-  const door = await openRealDoor({ starts: false, ...options });
+export async function openPeopleServer(options: RealServerOptions = {}) {
+  const app = await openRealServer({ starts: false, ...options });
   const ask = async (method: string, path: string, init: RequestInit = {}): Promise<PeopleAnswer> => {
-    const response = await fetch(door.url + path, { ...init, method, redirect: "manual" });
+    const response = await fetch(app.url + path, { ...init, method, redirect: "manual" });
     const cookie = cookiesIn(response).find((one) => one.includes("outgate_session=")) ?? "";
     return { status: response.status, text: await response.text(), headers: response.headers, cookie };
   };
   return {
-    ...door,
+    ...app,
     ask,
     get: (path: string, headers: Headers_ = {}) => ask("GET", path, { headers }),
     /** Sends JSON, as a program does. */

@@ -1,16 +1,16 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { cursorOf } from "../../src/contract/page.ts";
-import { KNOWN_ID, openDoor } from "./stub-house.ts";
+import { KNOWN_ID, openStubServer } from "./stub-house.ts";
 
-const door = openDoor();
-afterAll(() => door[Symbol.asyncDispose]());
+const app = openStubServer();
+afterAll(() => app[Symbol.asyncDispose]());
 
 interface Envelope {
   readonly error: { readonly code: string; readonly details?: readonly { readonly field: string }[] };
 }
 
 async function refusal(path: string, method = "GET") {
-  const response = await door.ask(path, { method });
+  const response = await app.ask(path, { method });
   const { error } = (await response.json()) as Envelope;
   return { status: response.status, code: error.code, fields: error.details?.map(({ field }) => field) ?? [] };
 }
@@ -88,10 +88,10 @@ describe("a query that is accepted", () => {
     `cursor=${cursorOf(KNOWN_ID)}`,
     "limit=5#fragment?x=1",
   ])("of a list: %s", async (query) => {
-    expect((await door.ask(`/v1/actions?${query}`)).status).toBe(200);
+    expect((await app.ask(`/v1/actions?${query}`)).status).toBe(200);
   });
 
   test.each(["1", "120"])("wait=%s", async (wait) => {
-    expect((await door.ask(`/v1/actions/${KNOWN_ID}?wait=${wait}`)).status).toBe(200);
+    expect((await app.ask(`/v1/actions/${KNOWN_ID}?wait=${wait}`)).status).toBe(200);
   });
 });

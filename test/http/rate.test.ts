@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Service } from "../support/service.ts";
-import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 
 const PER_SECOND = 12;
@@ -24,19 +24,19 @@ const ASKS: readonly (readonly [status: number, ...ask: Ask])[] = [
   [403, "POST", "/v1/actions", CREATE, { authorization: `Bearer ${KEYS.reader}` }],
 ];
 
-async function refusal(door: RealDoor, key: string) {
-  const response = await door.ask("/v1/actions", { headers: { authorization: `Bearer ${key}` } });
+async function refusal(app: RealServer, key: string) {
+  const response = await app.ask("/v1/actions", { headers: { authorization: `Bearer ${key}` } });
   const { error } = (await response.json()) as { error: { code: string; message: string; request_id: string } };
   return { status: response.status, wait: response.headers.get("retry-after"), ...error };
 }
 
 test("B28 every request of an account counts, refused ones and found ones too, by whichever of its keys", async () => {
-  await using door = await openRealDoor({ starts: false, rateLimitPerSecond: PER_SECOND });
+  await using app = await openRealServer({ starts: false, rateLimitPerSecond: PER_SECOND });
   expect(ASKS).toHaveLength(PER_SECOND);
-  for (const [status, ...ask] of ASKS) expect([ask[1], (await door.call(...ask)).status]).toEqual([ask[1], status]);
+  for (const [status, ...ask] of ASKS) expect([ask[1], (await app.call(...ask)).status]).toEqual([ask[1], status]);
 
   for (const key of [KEYS.owner, KEYS.agent, KEYS.approver, KEYS.reader]) {
-    expect(await refusal(door, key)).toEqual({
+    expect(await refusal(app, key)).toEqual({
       status: 429,
       wait: "1",
       code: "rate_limited",
@@ -45,95 +45,95 @@ test("B28 every request of an account counts, refused ones and found ones too, b
     });
   }
   // Nobody else's requests are fewer for it, and who has no key is none of the account.
-  const theirs = await door.call("GET", "/v1/actions", undefined, { authorization: `Bearer ${STRANGER}` });
+  const theirs = await app.call("GET", "/v1/actions", undefined, { authorization: `Bearer ${STRANGER}` });
   expect({ status: theirs.status, data: theirs.json.data }).toEqual({ status: 200, data: [] });
-  expect((await door.call("GET", "/v1/actions", undefined, { authorization: "Bearer nonsense" })).status).toBe(401);
-  expect((await door.call("GET", "/health")).status).toBe(200);
+  expect((await app.call("GET", "/v1/actions", undefined, { authorization: "Bearer nonsense" })).status).toBe(401);
+  expect((await app.call("GET", "/health")).status).toBe(200);
 });
 
 /** How many of so many requests of a key are admitted now. */
-async function admitted(door: RealDoor, key: string, count: number): Promise<number> {
+async function admitted(app: RealServer, key: string, count: number): Promise<number> {
   let passed = 0;
   for (let n = 0; n < count; n += 1) {
-    const { status } = await door.ask("/v1/actions", { headers: { authorization: `Bearer ${key}` } });
+    const { status } = await app.ask("/v1/actions", { headers: { authorization: `Bearer ${key}` } });
     if (status === 200) passed += 1;
   }
   return passed;
 }
 
 test("beside a key that floods every other one makes its share of the account's requests, from the first on", async () => {
-  await using door = await openRealDoor({ starts: false, rateLimitPerSecond: PER_SECOND });
+  await using app = await openRealServer({ starts: false, rateLimitPerSecond: PER_SECOND });
   // Alone it has all of them.
-  expect(await admitted(door, KEYS.agent, 14)).toBe(12);
-  expect(await admitted(door, KEYS.owner, 4)).toBe(4);
+  expect(await admitted(app, KEYS.agent, 14)).toBe(12);
+  expect(await admitted(app, KEYS.owner, 4)).toBe(4);
   // From the next second on they stay within the account's twelve, whoever comes first, and nothing is left unused.
   for (let second = 0; second < 2; second += 1) {
-    door.engine.clock.advance(1_000);
-    expect(await admitted(door, KEYS.agent, 13)).toBe(8);
-    expect(await admitted(door, KEYS.owner, 4)).toBe(4);
+    app.engine.clock.advance(1_000);
+    expect(await admitted(app, KEYS.agent, 13)).toBe(8);
+    expect(await admitted(app, KEYS.owner, 4)).toBe(4);
   }
-  door.engine.clock.advance(1_000);
-  expect(await admitted(door, KEYS.owner, 13)).toBe(6);
-  expect(await admitted(door, KEYS.agent, 13)).toBe(6);
+  app.engine.clock.advance(1_000);
+  expect(await admitted(app, KEYS.owner, 13)).toBe(6);
+  expect(await admitted(app, KEYS.agent, 13)).toBe(6);
   // Who has gone is waited for no longer than a second.
-  door.engine.clock.advance(1_000);
-  expect(await admitted(door, KEYS.agent, 13)).toBe(6);
-  door.engine.clock.advance(1_000);
-  expect(await admitted(door, KEYS.agent, 13)).toBe(12);
+  app.engine.clock.advance(1_000);
+  expect(await admitted(app, KEYS.agent, 13)).toBe(6);
+  app.engine.clock.advance(1_000);
+  expect(await admitted(app, KEYS.agent, 13)).toBe(12);
 });
 
 test("however many keys begin to ask at once, the account makes twice its requests at most", async () => {
-  await using door = await openRealDoor({ starts: false, rateLimitPerSecond: 3 });
-  const more = (await door.call("POST", "/v1/keys", '{"name":"more","role":"reader"}')).json;
-  door.engine.clock.advance(2_000);
+  await using app = await openRealServer({ starts: false, rateLimitPerSecond: 3 });
+  const more = (await app.call("POST", "/v1/keys", '{"name":"more","role":"reader"}')).json;
+  app.engine.clock.advance(2_000);
   const passed: number[] = [];
-  passed.push(await admitted(door, KEYS.agent, 5));
-  for (const key of [KEYS.owner, KEYS.approver, KEYS.reader, more.key]) passed.push(await admitted(door, key, 3));
+  passed.push(await admitted(app, KEYS.agent, 5));
+  for (const key of [KEYS.owner, KEYS.approver, KEYS.reader, more.key]) passed.push(await admitted(app, key, 3));
   expect(passed).toEqual([3, 1, 1, 1, 0]);
   // Another account has its own.
-  expect(await admitted(door, STRANGER, 4)).toBe(3);
+  expect(await admitted(app, STRANGER, 4)).toBe(3);
 });
 
 test("a second later the account has all of its requests again, and what was refused has changed nothing", async () => {
-  await using door = await openRealDoor({ starts: false, rateLimitPerSecond: 3 });
+  await using app = await openRealServer({ starts: false, rateLimitPerSecond: 3 });
   const create = `{"url":"http://127.0.0.1:9/","approve":true}`;
   for (let second = 0; second < 3; second += 1) {
     const statuses: number[] = [];
-    for (let count = 0; count < 6; count += 1) statuses.push((await door.call("POST", "/v1/actions", create)).status);
+    for (let count = 0; count < 6; count += 1) statuses.push((await app.call("POST", "/v1/actions", create)).status);
     expect(statuses).toEqual([201, 201, 201, 429, 429, 429]);
-    door.engine.clock.advance(1_000);
+    app.engine.clock.advance(1_000);
   }
-  const { data } = (await door.call("GET", "/v1/actions?limit=100")).json;
+  const { data } = (await app.call("GET", "/v1/actions?limit=100")).json;
   expect(data).toHaveLength(9);
 });
 
 test("a key that floods hears of its refusals a second later, and nobody else waits", async () => {
-  await using door = await openRealDoor({ starts: false, rateLimitPerSecond: 3 });
-  const timers = door.engine.clock.timers;
-  const ask = () => door.ask("/v1/actions", { headers: { authorization: `Bearer ${KEYS.agent}` } });
+  await using app = await openRealServer({ starts: false, rateLimitPerSecond: 3 });
+  const timers = app.engine.clock.timers;
+  const ask = () => app.ask("/v1/actions", { headers: { authorization: `Bearer ${KEYS.agent}` } });
   for (let count = 0; count < 6; count += 1) await ask();
   const held = [ask(), ask(), ask()];
   const answered: number[] = [];
   for (const answer of held) answer.then(({ status }) => answered.push(status)).catch(() => {});
-  while (door.engine.clock.timers < timers + 3) await Bun.sleep(1);
-  const theirs = await door.call("GET", "/v1/actions", undefined, { authorization: `Bearer ${STRANGER}` });
+  while (app.engine.clock.timers < timers + 3) await Bun.sleep(1);
+  const theirs = await app.call("GET", "/v1/actions", undefined, { authorization: `Bearer ${STRANGER}` });
   expect(theirs.status).toBe(200);
-  const owners = await door.call("GET", "/v1/actions");
+  const owners = await app.call("GET", "/v1/actions");
   expect(owners.status).toBe(200);
   expect(answered).toEqual([]);
 
   // Not all at the same moment, and none later than after a second and a half.
-  door.engine.clock.advance(499);
+  app.engine.clock.advance(499);
   await Bun.sleep(5);
   expect(answered).toEqual([]);
-  door.engine.clock.advance(501);
+  app.engine.clock.advance(501);
   while (answered.length === 0) await Bun.sleep(1);
   expect(answered.length).toBeLessThan(3);
-  door.engine.clock.advance(500);
+  app.engine.clock.advance(500);
   for (const answer of await Promise.all(held)) {
     expect({ status: answer.status, wait: answer.headers.get("retry-after") }).toEqual({ status: 429, wait: "1" });
   }
-  expect(door.engine.clock.timers).toBe(timers);
+  expect(app.engine.clock.timers).toBe(timers);
 });
 
 test("RATE_LIMIT_PER_SECOND is what the service counts against", async () => {

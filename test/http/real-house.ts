@@ -1,11 +1,11 @@
 import { createReadAccount } from "../../src/accounts/account.ts";
-import { createAuditDesk } from "../../src/accounts/audit.ts";
+import { createAuditService } from "../../src/accounts/audit.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { createCallbackHostService } from "../../src/accounts/callback-hosts.ts";
-import { createKeyDesk } from "../../src/accounts/keys.ts";
-import { createPeopleDesk } from "../../src/accounts/people.ts";
+import { createKeyService } from "../../src/accounts/keys.ts";
+import { createPeopleService } from "../../src/accounts/people.ts";
 import { createSignUpGate } from "../../src/accounts/sign-up-gate.ts";
-import { createSigningDesk } from "../../src/accounts/signing-desk.ts";
+import { createSigningService } from "../../src/accounts/signing-desk.ts";
 import { createLinksOf } from "../../src/actions/approval-links.ts";
 import { createFollowLink } from "../../src/actions/follow-link.ts";
 import { createListNotifications } from "../../src/actions/notifications.ts";
@@ -21,7 +21,7 @@ import { createPasswords } from "../../src/secrets/passwords.ts";
 import { type EngineOptions, openEngine } from "../support/engine.ts";
 import { anAccount, anApiKey } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
-import { KEYS, openDoor, OWN_ORIGIN } from "./stub-house.ts";
+import { KEYS, openStubServer, OWN_ORIGIN } from "./stub-house.ts";
 import { wholeText } from "./whole-text.ts";
 
 /** The key of somebody in another account. */
@@ -30,7 +30,7 @@ export const STRANGER = "og_stranger_0123456789abcdefghij";
 /** With what somebody signs up who may log in again. */
 export const SOMEBODY = { email: "somebody@example.com", password: "correct horse battery staple" } as const;
 
-export interface RealDoorOptions extends EngineOptions {
+export interface RealServerOptions extends EngineOptions {
   /** Of an account; none unless it is given. */
   readonly rateLimitPerSecond?: number;
   readonly approvalLinks?: "confirm" | "one_click";
@@ -48,10 +48,10 @@ export interface RealDoorOptions extends EngineOptions {
 
 type OpenEngine = Awaited<ReturnType<typeof openEngine>>;
 
-export type RealDoor = Awaited<ReturnType<typeof openRealDoor>>;
+export type RealServer = Awaited<ReturnType<typeof openRealServer>>;
 
 /** The real door before the real desk and store, with the keys of the cardboard one and a stranger's. */
-export async function openRealDoor(options: RealDoorOptions = {}) {
+export async function openRealServer(options: RealServerOptions = {}) {
   const engine = await openEngine(options);
   const { accounts } = engine.store;
   const addKey = (accountId: string, token: string, role: Role) =>
@@ -72,9 +72,9 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     ...engine.store,
     secrets,
     clock,
-    desk: engine.desk,
+    actionService: engine.actionService,
     recipients: engine.recipients,
-    contextOf: engine.contextOf,
+    historyOf: engine.historyOf,
   });
   const { isStopped } = engine.pausedSet;
   const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock });
@@ -85,7 +85,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     clock,
     log: { warn: () => {} },
   });
-  const peopleDesk = createPeopleDesk({
+  const peopleService = createPeopleService({
     people: engine.store.people,
     audit: engine.store.audit,
     // As everywhere, but for what it costs: the real cost has a test of its own.
@@ -96,28 +96,28 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     signUpGate,
   });
   const ways = {
-    desk: engine.desk,
+    actionService: engine.actionService,
     pauseOf: engine.pauseOf,
-    pauseDesk: engine.pauseDesk,
+    pauseService: engine.pauseService,
     signUpGate,
     isStopped,
-    auditDesk: createAuditDesk(engine.store.audit, clock),
+    auditService: createAuditService(engine.store.audit, clock),
     feed: engine.feed,
-    overviewDesk: engine.overview,
+    overviewService: engine.overview,
     authenticate,
-    keyDesk: createKeyDesk({
+    keyService: createKeyService({
       accounts,
       secrets,
       clock,
       ids: systemIds,
-      pauseDesk: engine.pauseDesk,
+      pauseService: engine.pauseService,
       signUpGate,
       forget: authenticate.forget,
     }),
-    peopleDesk,
+    peopleService,
     secrets,
     readAccount: createReadAccount(engine.store.people),
-    signingDesk: createSigningDesk({
+    signingService: createSigningService({
       signing: engine.store.signing,
       audit: engine.store.audit,
       signingSecrets: engine.signingSecrets,
@@ -144,18 +144,18 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     limits: { rateLimitPerSecond: options.rateLimitPerSecond ?? 0, mcpSessionsPerAccount: 20 },
   };
   const { port } = options;
-  const door = port === undefined ? openDoor(ways) : openDoor({ ...ways, port }, port);
+  const app = port === undefined ? openStubServer(ways) : openStubServer({ ...ways, port }, port);
   return {
-    ...door,
+    ...app,
     engine,
     followLink,
     /** The links of an approval mail, as paths. */
     async linksOf(id: string) {
-      const action = await engine.desk.get(engine.owner, id);
+      const action = await engine.actionService.get(engine.owner, id);
       const links = await createLinksOf({ links: engine.store.links, secrets, baseUrl: "" })(action, clock.now());
       return { approve: links.approve, reject: links.reject };
     },
-    resume: peopleDesk.resume,
+    resume: peopleService.resume,
     authenticate,
     signUpGate,
     /** The account of the stranger. */
@@ -163,7 +163,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
     /** Sends JSON text, or nothing, and reads JSON. */
     async call(method: string, path: string, body?: string, headers: Readonly<Record<string, string>> = {}) {
       const type: Readonly<Record<string, string>> = body === undefined ? {} : { "content-type": "application/json" };
-      const response = await door.ask(path, {
+      const response = await app.ask(path, {
         method,
         headers: { ...type, ...headers },
         ...(body === undefined ? {} : { body }),
@@ -177,7 +177,7 @@ export async function openRealDoor(options: RealDoorOptions = {}) {
       return { status: response.status, text, json };
     },
     async [Symbol.asyncDispose]() {
-      await door[Symbol.asyncDispose]();
+      await app[Symbol.asyncDispose]();
       await engine[Symbol.asyncDispose]();
     },
   };

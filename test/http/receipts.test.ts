@@ -1,31 +1,31 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Action } from "../../src/contract/action.ts";
 import { compile } from "../../src/contract/check.ts";
-import { Receipt } from "../../src/contract/receipt.ts";
+import { ReceiptJson } from "../../src/contract/receipt.ts";
 import { STYLE } from "../../src/web/assets.ts";
 import { at, OPERATIONS } from "../support/openapi.ts";
 import { broken } from "../support/promised.ts";
 import { Target } from "../support/target.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 
-let door: RealDoor;
+let app: RealServer;
 let done: Awaited<ReturnType<typeof delivered>>;
 beforeAll(async () => {
-  door = await openRealDoor();
+  app = await openRealServer();
   done = await delivered();
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const HTML = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 const JSON_ONLY = { accept: "application/json" };
 
 /** Without a key, as whoever has the link. */
-const visit = (path: string, headers: Readonly<Record<string, string>> = HTML, method = "GET") =>
-  fetch(door.url + path, { method, headers });
+const context = (path: string, headers: Readonly<Record<string, string>> = HTML, method = "GET") =>
+  fetch(app.url + path, { method, headers });
 
 async function created(body: object): Promise<{ readonly id: string; readonly receipt: string }> {
-  const { json } = await door.call("POST", "/v1/actions", JSON.stringify(body));
-  const receipt = (await door.call("GET", `/v1/actions/${json.id}`)).text.match(/"receipt_url":"([^"]+)"/)?.[1] ?? "";
+  const { json } = await app.call("POST", "/v1/actions", JSON.stringify(body));
+  const receipt = (await app.call("GET", `/v1/actions/${json.id}`)).text.match(/"receipt_url":"([^"]+)"/)?.[1] ?? "";
   return { id: json.id, receipt };
 }
 
@@ -42,10 +42,10 @@ async function delivered() {
     callback: "http://127.0.0.1:9/hooks/canary-callback",
     notify: { email: "ann@example.com" },
   });
-  await door.call("POST", `/v1/actions/${id}/approve`, '{"reason":"Checked it."}');
-  await door.engine.saw(id, { status: "pending", attempts: 1 });
-  door.engine.clock.advance(10_000);
-  await door.engine.saw(id, { status: "completed" });
+  await app.call("POST", `/v1/actions/${id}/approve`, '{"reason":"Checked it."}');
+  await app.engine.saw(id, { status: "pending", attempts: 1 });
+  app.engine.clock.advance(10_000);
+  await app.engine.saw(id, { status: "completed" });
   return { id, receipt };
 }
 
@@ -55,7 +55,7 @@ test("the API description speaks of every header and form of a receipt, and of w
     [HTML, JSON_ONLY, {}].flatMap((headers) => ["GET", "HEAD", "POST"].map((method) => ({ path, headers, method }))),
   );
   for (const { path, headers, method } of asked) {
-    const response = await visit(path, headers, method);
+    const response = await context(path, headers, method);
     const { status } = response;
     const text = method === "HEAD" ? null : await response.text();
     expect({
@@ -77,7 +77,7 @@ test("the API description speaks of every header and form of a receipt, and of w
 describe("a receipt", () => {
   test("is a page for whoever has the link: status, URL, timing, attempts, request and response", async () => {
     const { id, receipt } = done;
-    const response = await visit(receipt);
+    const response = await context(receipt);
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
     const html = await response.text();
@@ -107,7 +107,7 @@ describe("a receipt", () => {
 
   test("masks secrets, on the page and in the JSON", async () => {
     const { receipt } = done;
-    const [page, json] = [await visit(receipt), await visit(receipt, JSON_ONLY)];
+    const [page, json] = [await context(receipt), await context(receipt, JSON_ONLY)];
     for (const text of [await page.text(), await json.text()]) {
       expect(text).not.toContain("canary");
       expect(text).toContain("Authorization");
@@ -117,13 +117,13 @@ describe("a receipt", () => {
 
   test("is the action for programs, masked, with its timeline, and leads nowhere", async () => {
     const { id, receipt } = done;
-    const response = await visit(receipt, JSON_ONLY);
+    const response = await context(receipt, JSON_ONLY);
     expect(response.headers.get("content-type")).toBe("application/json");
     const text = await response.text();
     const shown = JSON.parse(text);
     expect(compile(Action).issues(shown)).toEqual([]);
     // As the API description has it, with no member more.
-    expect(compile({ ...Receipt, additionalProperties: false }).issues(shown)).toEqual([]);
+    expect(compile({ ...ReceiptJson, additionalProperties: false }).issues(shown)).toEqual([]);
     expect(shown).toMatchObject({
       id,
       status: "completed",
@@ -160,7 +160,7 @@ describe("a receipt", () => {
 
   test("is what was asked for by name: a page, unless JSON is wanted at least as much", async () => {
     const { receipt } = done;
-    const typeOf = async (accept: string) => (await visit(receipt, { accept })).headers.get("content-type");
+    const typeOf = async (accept: string) => (await context(receipt, { accept })).headers.get("content-type");
     for (const accept of ["*/*", "", "text/html", "text/html,application/json;q=0.9", "application/json;q=0"]) {
       expect({ accept, type: await typeOf(accept) }).toEqual({ accept, type: "text/html; charset=utf-8" });
     }
@@ -172,9 +172,9 @@ describe("a receipt", () => {
   test("carries the headers of a page that a token opens, as a page and as JSON, with GET and HEAD", async () => {
     const { receipt } = done;
     for (const response of [
-      await visit(receipt),
-      await visit(receipt, HTML, "HEAD"),
-      await visit(receipt, JSON_ONLY),
+      await context(receipt),
+      await context(receipt, HTML, "HEAD"),
+      await context(receipt, JSON_ONLY),
     ]) {
       expect(Object.fromEntries(response.headers)).toMatchObject({
         "x-content-type-options": "nosniff",
@@ -187,7 +187,7 @@ describe("a receipt", () => {
       });
       expect(response.headers.get("cross-origin-opener-policy")).toBeNull();
     }
-    expect((await visit(receipt)).headers.get("content-security-policy")).toBe(
+    expect((await context(receipt)).headers.get("content-security-policy")).toBe(
       `default-src 'none'; style-src 'sha256-${STYLE.sha256}'; img-src data:; base-uri 'none'; ` +
         "frame-ancestors 'none'; form-action 'none'; sandbox",
     );
@@ -195,15 +195,15 @@ describe("a receipt", () => {
 
   test("changes nothing, however often it is looked at", async () => {
     const { id, receipt } = await created({ url: "http://127.0.0.1:9/", approve: true });
-    const before = await door.engine.desk.get(door.engine.owner, id);
-    for (const method of ["GET", "HEAD", "GET"]) expect((await visit(receipt, HTML, method)).status).toBe(200);
-    expect(await door.engine.desk.get(door.engine.owner, id)).toEqual(before);
+    const before = await app.engine.actionService.get(app.engine.owner, id);
+    for (const method of ["GET", "HEAD", "GET"]) expect((await context(receipt, HTML, method)).status).toBe(200);
+    expect(await app.engine.actionService.get(app.engine.owner, id)).toEqual(before);
   });
 
   test("B23 takes GET and HEAD only", async () => {
     const { receipt } = await created({ url: "http://127.0.0.1:9/", approve: true });
     for (const method of ["POST", "PUT", "DELETE"]) {
-      const response = await visit(receipt, { accept: "*/*" }, method);
+      const response = await context(receipt, { accept: "*/*" }, method);
       expect(response.status).toBe(405);
       expect(response.headers.get("allow")).toBe("GET, HEAD");
       expect(await response.json()).toMatchObject({ error: { code: "method_not_allowed" } });
@@ -213,7 +213,7 @@ describe("a receipt", () => {
 
 describe("a token that opens nothing", () => {
   const words = async (path: string, headers?: Readonly<Record<string, string>>) => {
-    const response = await visit(path, headers);
+    const response = await context(path, headers);
     expect(response.status).toBe(404);
     expect(response.headers.get("vary")).toBe("Accept");
     return (await response.text()).replaceAll(/req_[0-9a-z]+/g, "req");
@@ -222,7 +222,7 @@ describe("a token that opens nothing", () => {
   test("B19 is the same page, whatever is wrong with it, for receipts and approval links alike", async () => {
     const { receipt } = await created({ url: "http://127.0.0.1:9/", approve: true });
     const { id } = await created({ url: "http://127.0.0.1:9/", approve: true });
-    const { approve } = await door.linksOf(id);
+    const { approve } = await app.linksOf(id);
     const page = await words("/r/nonsense");
     expect(page).toContain("Page not found");
     const changed = (path: string) => path.replace(/.$/, (last) => (last === "0" ? "1" : "0"));
@@ -247,13 +247,13 @@ describe("a token that opens nothing", () => {
   });
 
   test("is an envelope for a program", async () => {
-    const response = await visit("/r/nonsense", JSON_ONLY);
+    const response = await context("/r/nonsense", JSON_ONLY);
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject({ error: { code: "not_found" } });
   });
 
   test("lives under the rules of a token page too", async () => {
-    const { headers } = await visit("/r/nonsense");
+    const { headers } = await context("/r/nonsense");
     expect(Object.fromEntries(headers)).toMatchObject({
       "referrer-policy": "no-referrer",
       "x-frame-options": "DENY",
@@ -268,11 +268,11 @@ test("no line of the log holds a token", async () => {
     approve: true,
     notify: { email: "a@b.example" },
   });
-  const { approve } = await door.linksOf(id);
+  const { approve } = await app.linksOf(id);
   for (const path of [receipt, approve, `${receipt}?x=${receipt.slice(3)}`, `${receipt}x`, `${approve}x`]) {
-    await visit(path);
+    await context(path);
   }
-  const lines = JSON.stringify([door.lines, door.engine.lines]);
+  const lines = JSON.stringify([app.lines, app.engine.lines]);
   for (const token of [receipt, approve]) expect(lines).not.toContain(token.slice(3));
   for (const route of ["/r/{token}", "/a/{token}"]) expect(lines).toContain(route);
 });

@@ -5,7 +5,7 @@ import type { Hold, Role } from "../../src/domain/roles.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { testSecrets } from "../support/store.ts";
 import { type Received, Target } from "../support/target.ts";
-import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
 import { ANN, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-house.ts";
 
@@ -13,39 +13,39 @@ const MONTH_MS = 30 * 86_400_000;
 const as = (key: string) => ({ authorization: `Bearer ${key}` });
 
 /** A key of the owner's account, as its owner makes it. */
-async function keyOf(door: RealDoor, role: Role, hold: Hold) {
-  return (await door.call("POST", "/v1/keys", JSON.stringify({ name: `${role} ${hold}`, role, hold }))).json.key;
+async function keyOf(app: RealServer, role: Role, hold: Hold) {
+  return (await app.call("POST", "/v1/keys", JSON.stringify({ name: `${role} ${hold}`, role, hold }))).json.key;
 }
 
-const create = (door: RealDoor, key: string, body: object) =>
-  door.call("POST", "/v1/actions", JSON.stringify({ url: "http://127.0.0.1:9/", ...body }), as(key));
+const create = (app: RealServer, key: string, body: object) =>
+  app.call("POST", "/v1/actions", JSON.stringify({ url: "http://127.0.0.1:9/", ...body }), as(key));
 /** What a secret makes of what was received. */
 function signatureOf(received: Received | undefined, secret: string): string {
   const [id = "", seconds] = ["webhook-id", "webhook-timestamp"].map((name) => received?.headers.get(name) ?? "");
   return testSecrets.sign([secret], { id, timestampSeconds: Number(seconds), body: received?.body ?? "" });
 }
 
-const listHost = (door: RealDoor, host: string) => door.call("POST", "/v1/callback-hosts", JSON.stringify({ host }));
-const toldOf = (door: RealDoor, id: string) => door.engine.told(id, "callback", 1);
+const listHost = (app: RealServer, host: string) => app.call("POST", "/v1/callback-hosts", JSON.stringify({ host }));
+const toldOf = (app: RealServer, id: string) => app.engine.told(id, "callback", 1);
 
 describe("callbacks of a key with a hold", () => {
-  let door: RealDoor;
+  let app: RealServer;
   let attacker: Target;
   beforeAll(async () => {
-    door = await openRealDoor();
+    app = await openRealServer();
     attacker = new Target();
   });
   afterAll(async () => {
-    await door[Symbol.asyncDispose]();
+    await app[Symbol.asyncDispose]();
     await attacker[Symbol.asyncDispose]();
   });
 
   test("go nowhere that no owner has listed: nothing is created, and the refusal says how to list it", async () => {
     for (const role of ["agent", "owner"] as const) {
       for (const hold of ["writes", "all"] as const) {
-        const key = await keyOf(door, role, hold);
+        const key = await keyOf(app, role, hold);
         for (const method of ["GET", "POST"]) {
-          const { status, json } = await create(door, key, { method, callback: `${attacker.url}steal` });
+          const { status, json } = await create(app, key, { method, callback: `${attacker.url}steal` });
           expect({ status, code: json.error.code }).toEqual({ status: 400, code: "invalid_url" });
           expect(json.error.details?.map(({ field }) => field)).toEqual(["callback"]);
           expect(json.error.details?.[0]?.message).toContain(new URL(attacker.url).host);
@@ -53,13 +53,13 @@ describe("callbacks of a key with a hold", () => {
         }
       }
     }
-    expect((await door.call("GET", "/v1/actions")).json.data).toEqual([]);
+    expect((await app.call("GET", "/v1/actions")).json.data).toEqual([]);
     expect(attacker.received).toEqual([]);
   });
 
   test("go to a listed host, and no further than its port, with a signature that no call has", async () => {
     await using hooks = new Target();
-    await using other = await openRealDoor();
+    await using other = await openRealServer();
     const key = await keyOf(other, "agent", "all");
     const origin = new URL(hooks.url).origin;
     expect((await listHost(other, new URL(hooks.url).host)).status).toBe(200);
@@ -89,14 +89,14 @@ describe("callbacks of a key with a hold", () => {
   test("stop as soon as their host is listed no longer, before the decision and after it", async () => {
     await using hooks = new Target(() => new Response("later", { status: 503 }));
     const { host } = new URL(hooks.url);
-    await listHost(door, host);
-    const key = await keyOf(door, "agent", "all");
-    const { id } = (await create(door, key, { callback: `${hooks.url}news` })).json;
-    await toldOf(door, id);
-    expect((await door.call("DELETE", `/v1/callback-hosts?host=${host}`)).status).toBe(204);
-    await door.call("POST", `/v1/actions/${id}/cancel`);
-    door.engine.clock.advance(10_000);
-    const told = await door.engine.told(id, "callback", 3);
+    await listHost(app, host);
+    const key = await keyOf(app, "agent", "all");
+    const { id } = (await create(app, key, { callback: `${hooks.url}news` })).json;
+    await toldOf(app, id);
+    expect((await app.call("DELETE", `/v1/callback-hosts?host=${host}`)).status).toBe(204);
+    await app.call("POST", `/v1/actions/${id}/cancel`);
+    app.engine.clock.advance(10_000);
+    const told = await app.engine.told(id, "callback", 3);
     for (const one of told.slice(1)) {
       expect(one).toMatchObject({
         delivered: false,
@@ -110,44 +110,44 @@ describe("callbacks of a key with a hold", () => {
   test("are bound by the rules of whoever wrote the request, also where a person sends it again", async () => {
     await using hooks = new Target();
     const { host } = new URL(hooks.url);
-    await listHost(door, host);
-    const { id } = (await create(door, await keyOf(door, "agent", "all"), { callback: `${hooks.url}news` })).json;
+    await listHost(app, host);
+    const { id } = (await create(app, await keyOf(app, "agent", "all"), { callback: `${hooks.url}news` })).json;
     await hooks.saw(1);
-    await door.call("POST", `/v1/actions/${id}/cancel`);
-    await door.call("DELETE", `/v1/callback-hosts?host=${host}`);
-    const ann = await signedIn(door);
+    await app.call("POST", `/v1/actions/${id}/cancel`);
+    await app.call("DELETE", `/v1/callback-hosts?host=${host}`);
+    const ann = await signedIn(app);
     const again = await ann.send(`/actions/${id}/again`, await ann.hiddenOf(`/actions/${id}/again`));
     expect(again.status).toBe(400);
     expect(await again.text()).toContain("is not listed");
   });
 
   test("of a key without a hold go where they went before", async () => {
-    const { json } = await create(door, KEYS.agent, { approve: true, callback: `${attacker.url}news` });
-    expect(await toldOf(door, json.id)).toMatchObject([{ delivered: true }]);
+    const { json } = await create(app, KEYS.agent, { approve: true, callback: `${attacker.url}news` });
+    expect(await toldOf(app, json.id)).toMatchObject([{ delivered: true }]);
   });
 });
 
 describe("origins that got callbacks before callbacks had secrets of their own", () => {
   test("get both signatures until the month is over, the new one first", async () => {
     await using hooks = new Target();
-    await using door = await openRealDoor();
+    await using app = await openRealServer();
     const { origin } = new URL(hooks.url);
-    const { engine } = door;
+    const { engine } = app;
     const untilMs = engine.clock.now().getTime() + MONTH_MS;
     const file = openFile(`${engine.folder}/outgate.db`);
     const insert = "INSERT INTO callback_overlaps (account_id, origin, until) VALUES (?, ?, ?)";
     await file.batch([{ sql: insert, args: [engine.owner.accountId, origin, untilMs] }]);
     await file.close();
     const path = `/v1/signing-secret?origin=${origin}`;
-    const calls = (await door.call("GET", path)).json.secret;
-    const callbacks = JSON.parse((await door.call("GET", `${path}&for=callbacks`)).text);
+    const calls = (await app.call("GET", path)).json.secret;
+    const callbacks = JSON.parse((await app.call("GET", `${path}&for=callbacks`)).text);
     expect(callbacks).toEqual({
       origin,
       secret: expect.not.stringContaining(calls),
       previous: { secret: calls, expires_at: new Date(untilMs).toISOString() },
     });
     const signatures = async (at: number) => {
-      await create(door, KEYS.owner, { approve: true, callback: `${hooks.url}news` });
+      await create(app, KEYS.owner, { approve: true, callback: `${hooks.url}news` });
       await hooks.saw(at);
       const received = hooks.received[at - 1];
       return { received, list: received?.headers.get("webhook-signature")?.split(" ") ?? [] };
@@ -156,64 +156,64 @@ describe("origins that got callbacks before callbacks had secrets of their own",
     expect(list).toEqual([signatureOf(received, callbacks.secret), signatureOf(received, calls)]);
     engine.clock.advance(MONTH_MS);
     expect((await signatures(2)).list).toHaveLength(1);
-    expect(JSON.parse((await door.call("GET", `${path}&for=callbacks`)).text).previous).toBeNull();
+    expect(JSON.parse((await app.call("GET", `${path}&for=callbacks`)).text).previous).toBeNull();
   });
 });
 
 describe("who may be asked by mail", () => {
   test("an agent names nobody but people of its account; a held key of an owner neither", async () => {
     await using mailbox = new Mailbox();
-    await using door = await openRealDoor({ env: mailbox.env });
-    await signedIn(door);
+    await using app = await openRealServer({ env: mailbox.env });
+    await signedIn(app);
     const asking = (email: string) => ({ approve: true, notify: { email } });
-    const bound = [KEYS.agent, await keyOf(door, "agent", "all"), await keyOf(door, "owner", "writes")];
+    const bound = [KEYS.agent, await keyOf(app, "agent", "all"), await keyOf(app, "owner", "writes")];
     for (const key of bound) {
-      const { status, json } = await create(door, key, asking("agent@evil.example"));
+      const { status, json } = await create(app, key, asking("agent@evil.example"));
       expect({ status, code: json.error.code }).toEqual({ status: 400, code: "validation_error" });
       expect(json.error.details).toMatchObject([
         { field: "notify.email", message: expect.stringContaining("add it to APPROVERS") },
       ]);
-      expect((await create(door, key, asking(ANN.toUpperCase()))).status).toBe(201);
+      expect((await create(app, key, asking(ANN.toUpperCase()))).status).toBe(201);
     }
-    expect((await create(door, KEYS.owner, asking("anybody@example.org"))).status).toBe(201);
-    expect((await create(door, STRANGER, asking(ANN))).status).toBe(201);
+    expect((await create(app, KEYS.owner, asking("anybody@example.org"))).status).toBe(201);
+    expect((await create(app, STRANGER, asking(ANN))).status).toBe(201);
     const mails = await mailbox.took(bound.length + 2);
     expect(mails.map(({ fields }) => fields["to"])).not.toContain("agent@evil.example");
   });
 
   test("with APPROVERS set nobody names anybody else, owners neither", async () => {
-    await using door = await openRealDoor({ env: { APPROVERS: "boss@example.com,@ops.example" } });
-    await signedIn(door);
+    await using app = await openRealServer({ env: { APPROVERS: "boss@example.com,@ops.example" } });
+    await signedIn(app);
     for (const key of [KEYS.agent, KEYS.owner]) {
       for (const email of ["boss@example.com", "any@ops.example", ANN]) {
-        expect((await create(door, key, { approve: true, notify: { email } })).status).toBe(201);
+        expect((await create(app, key, { approve: true, notify: { email } })).status).toBe(201);
       }
-      expect((await create(door, key, { approve: true, notify: { email: "eve@example.com" } })).status).toBe(400);
+      expect((await create(app, key, { approve: true, notify: { email: "eve@example.com" } })).status).toBe(400);
     }
   });
 
   test("is asked again before a mail leaves and before a link decides: who has left is sent nothing", async () => {
     await using mailbox = new Mailbox();
-    await using door = await openRealDoor({ env: mailbox.env });
-    await signedIn(door);
-    const { engine } = door;
-    const { id } = (await create(door, KEYS.agent, { approve: true, notify: { email: ANN } })).json;
+    await using app = await openRealServer({ env: mailbox.env });
+    await signedIn(app);
+    const { engine } = app;
+    const { id } = (await create(app, KEYS.agent, { approve: true, notify: { email: ANN } })).json;
     await mailbox.took(1);
-    const { approve } = await door.linksOf(id);
+    const { approve } = await app.linksOf(id);
     const file = openFile(`${engine.folder}/outgate.db`);
     await file.batch([{ sql: "DELETE FROM members", args: [] }]);
     await file.close();
     // The link that lies in the mailbox leads to the receipt and decides nothing.
-    const pressed = await fetch(door.url + approve, {
+    const pressed = await fetch(app.url + approve, {
       method: "POST",
       redirect: "manual",
       headers: { "content-type": "application/x-www-form-urlencoded" },
       body: "decision=approve",
     });
     expect(pressed.headers.get("location")).toStartWith("/r/");
-    expect((await engine.desk.get(engine.owner, id)).status).toBe("awaiting_approval");
-    await door.call("POST", `/v1/actions/${id}/cancel`);
-    await door.call("POST", `/v1/actions/${id}/retry`);
+    expect((await engine.actionService.get(engine.owner, id)).status).toBe("awaiting_approval");
+    await app.call("POST", `/v1/actions/${id}/cancel`);
+    await app.call("POST", `/v1/actions/${id}/retry`);
     const told = await engine.told(id, "mail", 3);
     for (const one of told.slice(1)) {
       expect(one).toMatchObject({ delivered: false, error: expect.stringContaining("neither of a person") });
@@ -224,35 +224,35 @@ describe("who may be asked by mail", () => {
 
 describe("/v1/callback-hosts", () => {
   test("keeps each host once in its normal form, for its own account", async () => {
-    await using door = await openRealDoor();
+    await using app = await openRealServer();
     for (const host of ["Hooks.Example.com.", "hooks.example.com", "10.0.0.7:8080"]) {
-      expect((await listHost(door, host)).status).toBe(200);
+      expect((await listHost(app, host)).status).toBe(200);
     }
     const hosts = async (headers = {}) =>
       (
-        JSON.parse((await door.call("GET", "/v1/callback-hosts", undefined, headers)).text) as {
+        JSON.parse((await app.call("GET", "/v1/callback-hosts", undefined, headers)).text) as {
           data: readonly { host: string }[];
         }
       ).data.map(({ host }) => host);
     expect(await hosts()).toEqual(["10.0.0.7:8080", "hooks.example.com"]);
     expect(await hosts(as(STRANGER))).toEqual([]);
     for (const host of ["*.example.com", "https://a.example", "a/b", ""]) {
-      expect((await listHost(door, host)).json.error.code).toBe("validation_error");
+      expect((await listHost(app, host)).json.error.code).toBe("validation_error");
     }
-    expect((await door.call("DELETE", "/v1/callback-hosts?host=HOOKS.example.com")).status).toBe(204);
-    expect((await door.call("DELETE", "/v1/callback-hosts?host=hooks.example.com")).status).toBe(404);
+    expect((await app.call("DELETE", "/v1/callback-hosts?host=HOOKS.example.com")).status).toBe(204);
+    expect((await app.call("DELETE", "/v1/callback-hosts?host=hooks.example.com")).status).toBe(404);
   });
 
   test("stops at so many, and says so", async () => {
-    await using door = await openRealDoor({ starts: false });
-    for (let n = 0; n < CALLBACK_HOSTS_MAX; n += 1) await listHost(door, `h${n}.example`);
-    const { status, text } = await listHost(door, "more.example");
+    await using app = await openRealServer({ starts: false });
+    for (let n = 0; n < CALLBACK_HOSTS_MAX; n += 1) await listHost(app, `h${n}.example`);
+    const { status, text } = await listHost(app, "more.example");
     expect({ status, says: text.includes(`at most ${CALLBACK_HOSTS_MAX} hosts`) }).toEqual({ status: 400, says: true });
   });
 
   test("is a section of the settings page, with forms of our own session, and without script", async () => {
-    await using door = await openRealDoor();
-    const ann = await signedIn(door);
+    await using app = await openRealServer();
+    const ann = await signedIn(app);
     const token = (await ann.hiddenOf("/settings"))["form_token"] ?? "";
     expect((await ann.send("/settings/callback-hosts", { host: "a.example" })).status).toBe(403);
     const added = await ann.send("/settings/callback-hosts", { form_token: token, host: " A.example. " });

@@ -6,7 +6,7 @@ import { answered } from "../support/factory.ts";
 import { type Draft, JSON_TYPE, OWNER } from "./draft.ts";
 import { drafts } from "./generated-requests.ts";
 import { hugeBodies } from "./hostile-requests.ts";
-import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 import { tablesIn } from "./tables.ts";
 
@@ -23,21 +23,21 @@ interface Asked {
 }
 type Row = readonly [code: string, status: number, asked: Asked];
 
-let door: RealDoor;
+let app: RealServer;
 /** Actions in the states that decisions are refused in. */
 let ids: Readonly<Record<"held" | "done" | "gone" | "taken", string>>;
 const seen = { published: 0, nudged: 0 };
 
 beforeAll(async () => {
-  door = await openRealDoor({ sender: answering(answered(200)) });
-  const { engine } = door;
+  app = await openRealServer({ sender: answering(answered(200)) });
+  const { engine } = app;
   const done = await engine.create({});
   await engine.saw(done.id, { status: "completed" });
   const gone = await engine.create({ approve: true, dedupe: "taken" });
   // A day later the key of the first is free, and a second one takes it.
   engine.clock.advance(86_400_001);
   const taken = await engine.create({ approve: true, dedupe: "taken" });
-  await engine.desk.cancel(engine.owner, gone.id, null);
+  await engine.actionService.cancel(engine.owner, gone.id, null);
   const held = await engine.create({ approve: true });
   ids = { held: held.id, done: done.id, gone: gone.id, taken: taken.id };
   engine.bus.subscribe(() => void (seen.published += 1));
@@ -47,16 +47,16 @@ beforeAll(async () => {
     return null;
   });
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 /** Everything that a request could have changed, in the file and in memory. */
 function state() {
-  const { clock, folder } = door.engine;
+  const { clock, folder } = app.engine;
   return { tables: tablesIn(folder), timers: clock.timers, ...seen };
 }
 
 async function send({ method, path, headers = {}, body = null }: Asked) {
-  const response = await door.ask(path, { method, headers, ...(body === null ? {} : { body }) });
+  const response = await app.ask(path, { method, headers, ...(body === null ? {} : { body }) });
   const text = await response.text();
   return { status: response.status, code: /"code":"(\w+)"/.exec(text)?.[1] ?? "none" };
 }

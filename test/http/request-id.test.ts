@@ -1,18 +1,18 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { openDoor } from "./stub-house.ts";
+import { openStubServer } from "./stub-house.ts";
 
-const door = openDoor();
-afterAll(() => door[Symbol.asyncDispose]());
+const app = openStubServer();
+afterAll(() => app[Symbol.asyncDispose]());
 
 const OURS = /^req_[A-Za-z0-9_-]+$/;
 
 /** The id in the head of the answer, that of the envelope, and what the log says. */
 async function ids(given: string | null, path = "/nothing") {
-  door.lines.length = 0;
-  const response = await door.ask(path, given === null ? {} : { headers: { "x-request-id": given } });
+  app.lines.length = 0;
+  const response = await app.ask(path, given === null ? {} : { headers: { "x-request-id": given } });
   const text = await response.text();
   const envelope = /"request_id":"([^"]*)"/.exec(text)?.[1] ?? null;
-  return { head: response.headers.get("x-request-id"), envelope, log: door.lines[0]?.fields };
+  return { head: response.headers.get("x-request-id"), envelope, log: app.lines[0]?.fields };
 }
 
 describe("a request id", () => {
@@ -57,7 +57,7 @@ describe("a request id", () => {
     ["/v1/actions", "DELETE", 405],
     ["/nothing", "GET", 404],
   ])("is on every answer: %s %s %i", async (path, method, status) => {
-    const response = await door.ask(path, { method, headers: { "x-request-id": "req_mine" } });
+    const response = await app.ask(path, { method, headers: { "x-request-id": "req_mine" } });
     expect({ status: response.status, id: response.headers.get("x-request-id") }).toEqual({ status, id: "req_mine" });
   });
 });

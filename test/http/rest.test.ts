@@ -1,13 +1,13 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { dropRest } from "../../src/http/rest.ts";
+import { drainBody } from "../../src/http/rest.ts";
 import { FakeClock } from "../support/clock.ts";
 import { until } from "../support/until.ts";
-import { KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+import { KEYS, KNOWN_ID, openStubServer } from "./stub-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
-const door = openDoor();
-afterAll(() => door[Symbol.asyncDispose]());
-beforeEach(() => void door.calls.splice(0));
+const app = openStubServer();
+afterAll(() => app[Symbol.asyncDispose]());
+beforeEach(() => void app.calls.splice(0));
 
 const KEY = `Authorization: Bearer ${KEYS.owner}`;
 const TYPE = "Content-Type: application/json";
@@ -28,7 +28,7 @@ const REFUSED: readonly (readonly [string, number, string, readonly string[]])[]
 describe("what follows on a connection whose body was not read", () => {
   test.each(REFUSED)("is not executed, and the connection closes: %s", async (_name, status, line, headers) => {
     const whole = request(line, [...headers, "Content-Length: 5"], "hello");
-    const { text, isClosed } = await exchange(door.port, [whole + NEXT]);
+    const { text, isClosed } = await exchange(app.port, [whole + NEXT]);
     const answer = readAnswer(text);
     expect({ status: answer.status, connection: answer.headers.get("connection"), isClosed }).toEqual({
       status,
@@ -36,14 +36,14 @@ describe("what follows on a connection whose body was not read", () => {
       isClosed: true,
     });
     expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
-    expect(door.calls).not.toContain("list");
+    expect(app.calls).not.toContain("list");
   });
 
   test.each(REFUSED)("is not executed when it comes later: %s", async (_name, status, line, headers) => {
     const half = request(line, [...headers, "Content-Length: 10"], "hello");
     const seen = Promise.withResolvers<void>();
     const parts = [half, () => seen.promise, `world${NEXT}`];
-    const { text } = await exchange(door.port, parts, {
+    const { text } = await exchange(app.port, parts, {
       until: (soFar) => {
         // The answer is there before the rest of the body was sent.
         if (soFar.includes("\r\n\r\n")) seen.resolve();
@@ -52,14 +52,14 @@ describe("what follows on a connection whose body was not read", () => {
     });
     expect(readAnswer(text).status).toBe(status);
     expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
-    expect(door.calls).not.toContain("list");
+    expect(app.calls).not.toContain("list");
   });
 
   test("is executed when the body was read, also a refused one", async () => {
     const broken = request("POST /v1/actions", [KEY, TYPE, "Content-Length: 2"], `{"`);
-    const { text } = await exchange(door.port, [broken + NEXT], { until: (soFar) => soFar.includes("next_cursor") });
+    const { text } = await exchange(app.port, [broken + NEXT], { until: (soFar) => soFar.includes("next_cursor") });
     expect(readAnswer(text).status).toBe(400);
-    expect(door.calls).toEqual(["list"]);
+    expect(app.calls).toEqual(["list"]);
   });
 });
 
@@ -67,7 +67,7 @@ describe("a body without end", () => {
   test("B25 a length of 10 GB and no body is 413 at once, and the connection closes after 2 seconds", async () => {
     const head = request("POST /v1/actions", [KEY, TYPE, "Content-Length: 10000000000"]);
     const clock = new FakeClock();
-    await using slow = openDoor({ clock });
+    await using slow = openStubServer({ clock });
     const answered = Promise.withResolvers<void>();
     const later = async () => {
       await answered.promise;
@@ -97,21 +97,21 @@ describe("a body without end", () => {
       },
     ]).flat();
     const head = request("POST /v1/actions", [KEY, TYPE, "Transfer-Encoding: chunked"]);
-    const { text, isClosed, firstByteMs, closedMs } = await exchange(door.port, [head, ...endless]);
+    const { text, isClosed, firstByteMs, closedMs } = await exchange(app.port, [head, ...endless]);
     expect({ status: readAnswer(text).status, isClosed }).toEqual({ status: 413, isClosed: true });
     // It was once overtaken by the reset of a close while bytes still came, one time in six.
     // The rest is 250 ms; reading the first byte late takes some of it.
     expect(closedMs - firstByteMs).toBeGreaterThan(100);
     // What they cost is looked at in `memory.test.ts`: here the sender, with all that it could not get rid of, is in the way.
     expect(sent).toBeGreaterThan(5 * MEBIBYTE);
-    expect(door.calls).toEqual([]);
+    expect(app.calls).toEqual([]);
   });
 
   test("real clients see the 413 and not a reset, with 20 MB behind it", async () => {
     const body = new Uint8Array(20_000_000);
     const statuses: number[] = [];
     for (let time = 0; time < 5; time += 1) {
-      const response = await door.ask("/v1/actions", {
+      const response = await app.ask("/v1/actions", {
         method: "POST",
         body,
         headers: { "content-type": "application/json" },
@@ -143,7 +143,7 @@ describe("what is dropped of a body that nobody reads", () => {
     const { seen, request: asked } = endless();
     const clock = new FakeClock();
     let isOver = false;
-    const dropped = dropRest(asked, clock).then(() => (isOver = true));
+    const dropped = drainBody(asked, clock).then(() => (isOver = true));
     // Two timers: the 2 s, and the rest behind the 4 MiB, in which the client sees the answer before the reset.
     while (clock.timers < 2) await new Promise((resolve) => setImmediate(resolve));
     expect(seen.taken).toBeWithin(4 * MEBIBYTE, 5 * MEBIBYTE);
@@ -160,7 +160,7 @@ describe("what is dropped of a body that nobody reads", () => {
     const { seen, request: asked } = endless(MEBIBYTE);
     const clock = new FakeClock();
     let isOver = false;
-    const dropped = dropRest(asked, clock).then(() => (isOver = true));
+    const dropped = drainBody(asked, clock).then(() => (isOver = true));
     while (seen.taken < MEBIBYTE) await new Promise((resolve) => setImmediate(resolve));
     clock.advance(1_999);
     await new Promise((resolve) => setImmediate(resolve));
@@ -175,7 +175,7 @@ describe("routing", () => {
   test.each(["x", "a b", "a/v1/actions", "a/v1/actions?", "a#", "a@b", "", "[::1", "a:99999"])(
     "B18 looks at the path only, never at the host: %j",
     async (host) => {
-      await using anyHost = openDoor({ pagesGuard: () => {} });
+      await using anyHost = openStubServer({ pagesGuard: () => {} });
       const ask = async (path: string, headers: readonly string[] = []) => {
         const head = [`GET ${path} HTTP/1.1`, `Host: ${host}`, "Connection: close", ...headers, "", ""].join("\r\n");
         return readAnswer((await exchange(anyHost.port, [head])).text).status;
@@ -191,7 +191,7 @@ describe("routing", () => {
 
   test("ends at a fragment, and takes the path of a whole URL", async () => {
     const status = async (target: string) => {
-      const { text } = await exchange(door.port, [request(`GET ${target}`, [KEY, "Connection: close"])]);
+      const { text } = await exchange(app.port, [request(`GET ${target}`, [KEY, "Connection: close"])]);
       return readAnswer(text).status;
     };
     expect(await status("/v1/actions#/../../health")).toBe(200);

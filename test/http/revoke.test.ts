@@ -5,32 +5,32 @@ import { Account } from "../../src/contract/account.ts";
 import { compile } from "../../src/contract/check.ts";
 import { systemIds } from "../../src/ids.ts";
 import { refusalOf } from "../actions/callers.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 const account = compile(Account);
 
-let door: RealDoor;
+let app: RealServer;
 beforeAll(async () => {
   // Nothing is dispatched and the clock stands still: whoever waits waits until something ends it.
-  door = await openRealDoor({ starts: false });
+  app = await openRealServer({ starts: false });
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const bytesOf = (text: string) => text.replace(/"req_[^"]+"/, '"req"');
-const read = (key: string) => door.call("GET", "/v1/account", undefined, bearer(key));
-const revoke = (id: string) => door.call("DELETE", `/v1/keys/${id}`);
+const read = (key: string) => app.call("GET", "/v1/account", undefined, bearer(key));
+const revoke = (id: string) => app.call("DELETE", `/v1/keys/${id}`);
 
 async function newKey(role = "agent") {
-  const { json } = await door.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role }));
+  const { json } = await app.call("POST", "/v1/keys", JSON.stringify({ name: "lent", role }));
   return { id: json.id, key: json.key };
 }
 
 /** Lets requests come to where they wait: each has a timer on the clock from then on. */
 async function untilTimers(count: number): Promise<void> {
-  while (door.engine.clock.timers < count) await Bun.sleep(1);
+  while (app.engine.clock.timers < count) await Bun.sleep(1);
 }
 
 describe("DELETE /v1/keys/{id}", () => {
@@ -45,51 +45,51 @@ describe("DELETE /v1/keys/{id}", () => {
       status: 401,
       text: bytesOf(unknown.text),
     });
-    const shown = (await door.call("GET", "/v1/keys")).json.data.find((one) => one.id === id);
-    expect(shown).toMatchObject({ revoked_at: door.engine.clock.now().toISOString() });
+    const shown = (await app.call("GET", "/v1/keys")).json.data.find((one) => one.id === id);
+    expect(shown).toMatchObject({ revoked_at: app.engine.clock.now().toISOString() });
   });
 
   test("twice is the same as once, and the first time counts", async () => {
     const { id } = await newKey();
     await revoke(id);
-    const first = (await door.call("GET", "/v1/keys")).json.data.find((one) => one.id === id);
-    door.engine.clock.advance(5_000);
+    const first = (await app.call("GET", "/v1/keys")).json.data.find((one) => one.id === id);
+    app.engine.clock.advance(5_000);
     expect((await revoke(id)).status).toBe(204);
-    expect((await door.call("GET", "/v1/keys")).json.data).toContainEqual(first ?? { id, type: "", status: "" });
+    expect((await app.call("GET", "/v1/keys")).json.data).toContainEqual(first ?? { id, type: "", status: "" });
   });
 
   test("leaves what the key has created as it is", async () => {
     const { id, key } = await newKey();
     const body = `{"url":"http://127.0.0.1:9/","approve":true}`;
-    const action = (await door.call("POST", "/v1/actions", body, bearer(key))).json;
+    const action = (await app.call("POST", "/v1/actions", body, bearer(key))).json;
     await revoke(id);
-    expect((await door.call("GET", `/v1/actions/${action.id}`)).json.status).toBe("awaiting_approval");
+    expect((await app.call("GET", `/v1/actions/${action.id}`)).json.status).toBe("awaiting_approval");
   });
 
   test("ends what waits by the key: it is told no more, and the action goes on", async () => {
     const { id, key } = await newKey();
-    const held = await door.engine.create({ approve: true });
-    const timers = door.engine.clock.timers;
+    const held = await app.engine.create({ approve: true });
+    const timers = app.engine.clock.timers;
     const body = `{"url":"http://127.0.0.1:9/","sync":true}`;
     const waiting = [
-      door.call("GET", `/v1/actions/${held.id}?wait=120`, undefined, bearer(key)),
-      door.call("POST", "/v1/actions?wait=120", body, bearer(key)),
+      app.call("GET", `/v1/actions/${held.id}?wait=120`, undefined, bearer(key)),
+      app.call("POST", "/v1/actions?wait=120", body, bearer(key)),
     ];
-    const others = door.call("GET", `/v1/actions/${held.id}?wait=120`);
+    const others = app.call("GET", `/v1/actions/${held.id}?wait=120`);
     await untilTimers(timers + 3);
     await revoke(id);
     for (const answer of await Promise.all(waiting)) {
       expect({ status: answer.status, code: answer.json.error.code }).toEqual({ status: 401, code: "unauthorized" });
     }
     // Nobody else's wait has ended.
-    expect(door.engine.clock.timers).toBe(timers + 1);
-    await door.engine.desk.cancel(door.engine.owner, held.id, null);
+    expect(app.engine.clock.timers).toBe(timers + 1);
+    await app.engine.actionService.cancel(app.engine.owner, held.id, null);
     expect((await others).json.status).toBe("cancelled");
   });
 
   test("refuses a create whose body was still on its way: no row", async () => {
     const { id, key } = await newKey();
-    const newest = async () => (await door.call("GET", "/v1/actions?limit=1")).json.data[0]?.id;
+    const newest = async () => (await app.call("GET", "/v1/actions?limit=1")).json.data[0]?.id;
     const before = await newest();
     const body = `{"url":"http://127.0.0.1:9/","approve":true}`;
     const headers = [
@@ -101,15 +101,15 @@ describe("DELETE /v1/keys/{id}", () => {
     // In use before, so that the half request is let in on what is remembered.
     await read(key);
     const head = request("POST /v1/actions", headers, body.slice(0, 10));
-    const letIn = async () => Bun.sleep(50);
+    const startSession = async () => Bun.sleep(50);
     const revoked = async () => void (await revoke(id));
-    const { text } = await exchange(door.port, [head, letIn, revoked, body.slice(10)]);
+    const { text } = await exchange(app.port, [head, startSession, revoked, body.slice(10)]);
     expect(readAnswer(text).status).toBe(401);
     expect(await newest()).toBe(before);
   });
 
   test("may end its own key, and the account's last: only the first account's way back is left", async () => {
-    await using lonely = await openRealDoor({ starts: false });
+    await using lonely = await openRealServer({ starts: false });
     const { store, secrets, clock } = lonely.engine;
     const keys = (await lonely.call("GET", "/v1/keys")).json.data;
     const me: unknown = (await lonely.call("GET", "/v1/account")).json;

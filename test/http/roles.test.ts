@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { API, type ApiOperation } from "../../src/contract/operations.ts";
 import { type Role, ROLES } from "../../src/domain/roles.ts";
 import { anApiKey } from "../support/factory.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 
 type OperationId = keyof typeof API;
@@ -42,19 +42,19 @@ const cases = guarded.flatMap((operation) =>
 const isOperation = (id: string): id is OperationId => id in API;
 const rolesOf = ({ id }: ApiOperation): readonly Role[] => (isOperation(id) ? (MAY[id] ?? []) : []);
 
-let door: RealDoor;
+let app: RealServer;
 beforeAll(async () => {
   // Nothing is dispatched: what is looked at stays as it was made.
-  door = await openRealDoor({ starts: false });
+  app = await openRealServer({ starts: false });
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const as = (role: Role) => ({ authorization: `Bearer ${KEYS[role]}` });
 const bytesOf = (text: string) => text.replace(/"req_[^"]+"/, '"req"');
 
 /** A request that the owner would have answered well, on a thing of its own. */
 async function goodRequest({ id, method, path }: ApiOperation, role: Role) {
-  const { engine } = door;
+  const { engine } = app;
   const body: Readonly<Record<string, string>> = {
     createAction: `{"url":"https://a.example/","approve":true}`,
     addCallbackHost: `{"host":"hooks.example.com"}`,
@@ -75,29 +75,29 @@ async function goodRequest({ id, method, path }: ApiOperation, role: Role) {
     return { method, path: path.replace("{id}", key.id), body: undefined, thing: null };
   }
   if (path.startsWith("/v1/accounts/")) {
-    return { method, path: path.replace("{id}", door.strangerId), body: undefined, thing: null };
+    return { method, path: path.replace("{id}", app.strangerId), body: undefined, thing: null };
   }
   if (path.startsWith("/v1/pauses/")) {
-    const { pause } = await engine.pauseDesk.pause(engine.owner, { keyId: null, reason: null });
+    const { pause } = await engine.pauseService.pause(engine.owner, { keyId: null, reason: null });
     return { method, path: path.replace("{id}", pause.id), body: undefined, thing: null };
   }
   const action = await engine.create({ approve: true, body: `{"role":"${role}"}` });
-  if (id === "retryAction") await engine.desk.cancel(engine.owner, action.id, null);
+  if (id === "retryAction") await engine.actionService.cancel(engine.owner, action.id, null);
   return { method, path: path.replace("{id}", action.id), body: body[id], thing: action.id };
 }
 
 /** Everything of the account that a request could have changed. */
 async function stateOf(thing: string | null) {
-  const { desk, owner, store } = door.engine;
+  const { actionService, owner, store } = app.engine;
   const keys = await store.accounts.keys(owner.accountId, 1_000);
-  const secret = await door.call("GET", "/v1/signing-secret?origin=https://a.example");
+  const secret = await app.call("GET", "/v1/signing-secret?origin=https://a.example");
   return {
     secret: secret.text,
-    action: thing === null ? null : await desk.get(owner, thing),
-    told: thing === null ? [] : await desk.timeline(owner, thing),
+    action: thing === null ? null : await actionService.get(owner, thing),
+    told: thing === null ? [] : await actionService.timeline(owner, thing),
     callbackHosts: await store.callbackHosts.list(owner.accountId),
     keys: keys.map((key) => ({ ...key, lastUsedAt: null })),
-    newest: (await door.call("GET", "/v1/actions?limit=100")).json.data,
+    newest: (await app.call("GET", "/v1/actions?limit=100")).json.data,
   };
 }
 
@@ -109,7 +109,7 @@ describe("by role, route and method", () => {
   test.each(cases)("%s: %s", async (role, _name, operation) => {
     const { method, path, body, thing } = await goodRequest(operation, role);
     const before = await stateOf(thing);
-    const answer = await door.call(method, path, body, as(role));
+    const answer = await app.call(method, path, body, as(role));
     if (rolesOf(operation).includes(role)) {
       expect(operation.success).toContain(answer.status);
       return;
@@ -124,7 +124,7 @@ describe("by role, route and method", () => {
     const { method, path } = await goodRequest(operation, role);
     const bytes = async (address: string, body?: string, type?: string) => {
       const headers = { ...as(role), ...(type === undefined ? {} : { "content-type": type }) };
-      const response = await door.ask(address, { method, headers, ...(body === undefined ? {} : { body }) });
+      const response = await app.ask(address, { method, headers, ...(body === undefined ? {} : { body }) });
       return `${response.status} ${bytesOf(await response.text())}`;
     };
     const ids = ["act_nobody", "key_nobody", "nonsense", "%00", "act_a%2Fb", "x".repeat(500)];

@@ -12,12 +12,12 @@ import {
   KNOWN_KEY_ID,
   KNOWN_PAUSE_ID,
   KNOWN_TOKEN,
-  openDoor,
+  openStubServer,
   OWN_ORIGIN,
 } from "./stub-house.ts";
 
-const door = openDoor();
-afterAll(() => door[Symbol.asyncDispose]());
+const app = openStubServer();
+afterAll(() => app[Symbol.asyncDispose]());
 
 const action = compile(Action);
 const page = compile(ActionPage);
@@ -54,9 +54,9 @@ describe("the operations table and the routes", () => {
         body === undefined
           ? { method, headers: origin }
           : { ...CREATE, headers: { ...CREATE.headers, ...origin }, body };
-      expect(success).toContain((await door.ask(address, init)).status);
+      expect(success).toContain((await app.ask(address, init)).status);
       // Whoever holds no key is let in only where nobody is asked.
-      expect((await fetch(`${door.url}${address}`, { method })).status === 401).toBe(permission !== null);
+      expect((await fetch(`${app.url}${address}`, { method })).status === 401).toBe(permission !== null);
     },
   );
 
@@ -64,7 +64,7 @@ describe("the operations table and the routes", () => {
     for (const path of new Set(operations.map((operation) => operation.path))) {
       const methods = operations.filter((operation) => operation.path === path).map<string>(({ method }) => method);
       const allowed = [...methods, ...(methods.includes("GET") ? ["HEAD"] : [])].toSorted().join(", ");
-      const response = await door.ask(withId(path), { method: "OPTIONS" });
+      const response = await app.ask(withId(path), { method: "OPTIONS" });
       expect(response.headers.get("allow")).toBe(allowed);
     }
   });
@@ -84,7 +84,7 @@ describe("the operations table and the routes", () => {
       for (const role of ["owner", "approver", "agent", "reader"] as const) {
         const { method = "GET", path = "", permission } = operation ?? {};
         const headers = { authorization: `Bearer ${KEYS[role]}` };
-        const { status } = await fetch(`${door.url}${withId(path)}`, { method, headers });
+        const { status } = await fetch(`${app.url}${withId(path)}`, { method, headers });
         expect({ role, isLetIn: status !== 403 }).toEqual({
           role,
           isLetIn: may[permission ?? ""]?.includes(role) ?? false,
@@ -96,7 +96,7 @@ describe("the operations table and the routes", () => {
 
 describe("an answer", () => {
   test("to a create is 201 with the whole action, and Location says where it is", async () => {
-    const response = await door.ask("/v1/actions", {
+    const response = await app.ask("/v1/actions", {
       ...CREATE,
       body: `{"url":"https://a.example/","body":{"n":1.0}}`,
     });
@@ -112,8 +112,8 @@ describe("an answer", () => {
 
   test("to a create that matches is 200, deduplicated, with what differs and without Location", async () => {
     for (const differs of [[], ["url", "retries"]]) {
-      const desk = { ...cardboardDesk([]), create: () => Promise.resolve({ action: anAction(), differs }) };
-      await using other = openDoor({ desk });
+      const actionService = { ...cardboardDesk([]), create: () => Promise.resolve({ action: anAction(), differs }) };
+      await using other = openStubServer({ actionService });
       const response = await other.ask("/v1/actions", { ...CREATE, body: `{"url":"https://a.example/"}` });
       expect({ status: response.status, at: response.headers.get("location") }).toEqual({ status: 200, at: null });
       const shown: unknown = await response.json();
@@ -123,25 +123,25 @@ describe("an answer", () => {
   });
 
   test("to a list is a page of actions and the cursor of the next", async () => {
-    const shown: unknown = await (await door.ask("/v1/actions")).json();
+    const shown: unknown = await (await app.ask("/v1/actions")).json();
     expect(page.issues(shown)).toEqual([]);
     expect(shown).toMatchObject({ data: [{ id: KNOWN_ID }], next_cursor: expect.any(String) });
   });
 
   test.each(["approve", "cancel", "retry"])("to %s is 200 with the whole action", async (verb) => {
-    const response = await door.ask(`/v1/actions/${KNOWN_ID}/${verb}`, { method: "POST" });
+    const response = await app.ask(`/v1/actions/${KNOWN_ID}/${verb}`, { method: "POST" });
     expect(response.status).toBe(200);
     expect(action.issues(await response.json())).toEqual([]);
   });
 
   test("with a secret in it is stored nowhere on its way", async () => {
-    const response = await door.ask("/v1/signing-secret?origin=HTTPS://API.example.com:443");
+    const response = await app.ask("/v1/signing-secret?origin=HTTPS://API.example.com:443");
     expect(response.headers.get("cache-control")).toBe("no-store");
     expect(await response.json()).toEqual({ origin: "https://api.example.com", secret: "whsec_test", previous: null });
   });
 
   test("says the same of an id that is malformed and of one that nobody has, but for what the desk calls it", async () => {
-    const malformed = await door.ask("/v1/actions/nonsense");
+    const malformed = await app.ask("/v1/actions/nonsense");
     expect(malformed.status).toBe(404);
     expect(await malformed.text()).not.toContain("nonsense");
   });
@@ -155,7 +155,7 @@ describe("a route that another room brings along", () => {
       operationId: null,
       answer: (_visit: unknown, params: Readonly<Record<string, string>>) => new Response(`<p>${params["token"]}</p>`),
     } as const;
-    await using other = openDoor({ routes: [route] });
+    await using other = openStubServer({ routes: [route] });
     const response = await fetch(`${other.url}/x/abc`);
     expect(await response.text()).toBe("<p>abc</p>");
     expect(response.headers.get("x-request-id")).toMatch(/^req_/);
@@ -167,21 +167,21 @@ describe("a route that another room brings along", () => {
     const answer = (_visit: unknown, params: Readonly<Record<string, string>>) =>
       new Response(JSON.stringify(params["token"]));
     const route = { method: "GET", path: "/x/{token}", operationId: null, answer } as const;
-    await using other = openDoor({ routes: [route] });
+    await using other = openStubServer({ routes: [route] });
     const seen = async (token: string) => (await fetch(`${other.url}/x/${token}`)).text();
     expect([await seen("%zz"), await seen("%E0%A4"), await seen("a%2Fb")]).toEqual(['""', '""', '"a/b"']);
   });
 
   test("whose path has no parameters is handed none", async () => {
     const answer = (_visit: unknown, params: Readonly<Record<string, string>>) => Response.json(params);
-    await using other = openDoor({ routes: [{ method: "GET", path: "/plain", operationId: null, answer }] });
+    await using other = openStubServer({ routes: [{ method: "GET", path: "/plain", operationId: null, answer }] });
     expect(await (await fetch(`${other.url}/plain`)).json()).toEqual({});
   });
 
   test("that needs a caller and stands outside of /v1 lets nobody in", async () => {
     const { routeOf } = await import("../../src/http/route.ts");
     const open = routeOf({ ...API.getAction, path: "/elsewhere" }, () => new Response("in"));
-    await using other = openDoor({ routes: [open] });
+    await using other = openStubServer({ routes: [open] });
     expect((await other.ask("/elsewhere")).status).toBe(401);
   });
 });

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { FORM_FIELDS_MAX } from "../../src/domain/limits.ts";
 import { anAction } from "../support/factory.ts";
-import { openRealDoor, type RealDoor, type RealDoorOptions } from "./real-house.ts";
+import { openRealServer, type RealServer, type RealServerOptions } from "./real-house.ts";
 import { ANN_PASSWORD, SESSION_SECRET, signedIn } from "./signed-in.ts";
 import {
   cardboardDesk,
@@ -11,7 +11,7 @@ import {
   KNOWN_ID,
   KNOWN_KEY_ID,
   KNOWN_PAUSE_ID,
-  openDoor,
+  openStubServer,
   OWN_ORIGIN,
 } from "./stub-house.ts";
 import { exchange, readAnswer } from "./wire.ts";
@@ -41,28 +41,28 @@ const FORM_TOKEN = "form token";
 
 function stubDoor(isRight: boolean, baseUrl = OWN_ORIGIN) {
   const calls: string[] = [];
-  const peopleDesk = { ...cardboardPeopleDesk([]), sessionSecret: { isRight: () => isRight, confirm: notAsked } };
+  const peopleService = { ...cardboardPeopleDesk([]), sessionSecret: { isRight: () => isRight, confirm: notAsked } };
   const found = { ...cardboardDesk(calls), get: () => Promise.resolve(anAction({ id: KNOWN_ID, status: "failed" })) };
-  const door = openDoor({ peopleDesk, desk: found, baseUrl });
+  const app = openStubServer({ peopleService, actionService: found, baseUrl });
   const post = (path: string, fields: Fields) =>
-    fetch(door.url + path, {
+    fetch(app.url + path, {
       method: "POST",
       redirect: "manual",
       headers: { cookie: `${COOKIE}; __Host-${COOKIE}`, origin: OWN_ORIGIN },
       body: new URLSearchParams({ form_token: FORM_TOKEN, ...fields }),
     });
-  return { ...door, calls, post };
+  return { ...app, calls, post };
 }
 const notAsked = () => Promise.reject(new Error("No password was sent."));
 
 describe("a form of a session", () => {
   test.each(FORMS)("to %s changes nothing and shows nothing by cookie and form token alone", async (path, fields) => {
-    await using door = stubDoor(false);
-    const answer = await door.post(path, fields);
+    await using app = stubDoor(false);
+    const answer = await app.post(path, fields);
     const html = await answer.text();
     expect([answer.status, html.includes("Confirm with your password")]).toEqual([403, true]);
     expect(html).not.toMatch(/whsec_|og_new/);
-    expect([door.calls, answer.headers.getSetCookie()]).toEqual([[], []]);
+    expect([app.calls, answer.headers.getSetCookie()]).toEqual([[], []]);
     // It is the secret that was missing.
     for (const [isRight, baseUrl] of [
       [true, OWN_ORIGIN],
@@ -85,26 +85,26 @@ describe("a form of a session", () => {
 });
 
 describe("the question for the password", () => {
-  let door: RealDoor;
+  let app: RealServer;
   let ann: Awaited<ReturnType<typeof signedIn>>;
   beforeAll(async () => {
-    door = await openRealDoor({ starts: false });
-    ann = await signedIn(door);
+    app = await openRealServer({ starts: false });
+    ann = await signedIn(app);
   });
-  afterAll(() => door[Symbol.asyncDispose]());
+  afterAll(() => app[Symbol.asyncDispose]());
 
-  const open = async (options: RealDoorOptions = {}) => {
-    const house = await openRealDoor({ starts: false, ...options });
-    return { house, bob: await signedIn(house) };
+  const open = async (options: RealServerOptions = {}) => {
+    const server = await openRealServer({ starts: false, ...options });
+    return { server, bob: await signedIn(server) };
   };
-  const hostsOf = async (house: RealDoor) => {
-    const { json } = await house.call("GET", "/v1/callback-hosts");
+  const hostsOf = async (server: RealServer) => {
+    const { json } = await server.call("GET", "/v1/callback-hosts");
     return (json.data as readonly { readonly host?: string }[]).map(({ host }) => host);
   };
   const WITHOUT = { session_secret: "" };
 
   test("keeps what was sent, escaped, and nothing that is secret", async () => {
-    const { id } = await door.engine.create({ approve: true });
+    const { id } = await app.engine.create({ approve: true });
     const token = await ann.hiddenOf(`/approvals/${id}`);
     const reason = `a "quoted" <b>reason</b>\nof two lines`;
     const wrong = "f0".repeat(32);
@@ -115,16 +115,16 @@ describe("the question for the password", () => {
     expect(html).toContain(`name="reason" value="a &quot;quoted&quot; &lt;b&gt;reason&lt;/b&gt;\nof two lines"`);
     expect(html).toContain(`action="/approvals/${id}"`);
     for (const secret of [wrong, "typed-elsewhere", "not the password"]) expect(html).not.toContain(secret);
-    expect((await door.engine.desk.get(door.engine.owner, id)).status).toBe("awaiting_approval");
+    expect((await app.engine.actionService.get(app.engine.owner, id)).status).toBe("awaiting_approval");
     const kept = await ann.send(`/approvals/${id}`, { ...fields, confirm_password: ANN_PASSWORD });
     expect(kept.headers.get("location")).toBe(`/approvals?decided=${id}`);
-    const told = await door.engine.happenings(id);
+    const told = await app.engine.events(id);
     expect(told.find(({ type }) => type === "approved")).toMatchObject({ reason: reason.trim() });
   });
 
   test("counts wrong answers as wrong log-ins, and lets nothing through after five", async () => {
-    const { house, bob } = await open();
-    await using _house = house;
+    const { server, bob } = await open();
+    await using _house = server;
     const token = await bob.hiddenOf("/settings");
     const add = async (confirm_password: string) => {
       const fields = { ...token, ...WITHOUT, host: "hooks.example.com", confirm_password };
@@ -133,20 +133,20 @@ describe("the question for the password", () => {
     const tried = [];
     for (let count = 0; count < 5; count += 1) tried.push(await add(`wrong number ${count}`));
     expect([...tried, await add(ANN_PASSWORD)]).toEqual([401, 401, 401, 401, 401, 429]);
-    expect(await hostsOf(house)).toEqual([]);
-    house.engine.clock.advance(60_000);
+    expect(await hostsOf(server)).toEqual([]);
+    server.engine.clock.advance(60_000);
     expect(await add(ANN_PASSWORD)).toBe(303);
-    expect(await hostsOf(house)).toEqual(["hooks.example.com"]);
+    expect(await hostsOf(server)).toEqual(["hooks.example.com"]);
   });
 
   test("is asked once of a session from before where scripts run, and each time where none does", async () => {
-    const { house, bob } = await open();
-    await using _house = house;
+    const { server, bob } = await open();
+    await using _house = server;
     const login = JSON.stringify({ email: "ann@example.com", password: ANN_PASSWORD });
     const headers = { "content-type": "application/json" };
-    const entered = await fetch(`${house.url}/auth/login`, { method: "POST", headers, body: login });
+    const entered = await fetch(`${server.url}/auth/login`, { method: "POST", headers, body: login });
     const cookie = (entered.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
-    const html = await (await bob.visit("/settings", { headers: { cookie } })).text();
+    const html = await (await bob.context("/settings", { headers: { cookie } })).text();
     const form_token = /name="form_token" value="(\w+)"/.exec(html)?.[1] ?? "";
     const send = async (fields: Fields) => {
       const all = { form_token, host: "hooks.example.com", ...fields };
@@ -176,7 +176,7 @@ describe("the question for the password", () => {
       const answer = await ann.send("/settings/callback-hosts", { ...fields, session_secret });
       expect({ session_secret, status: answer.status }).toEqual({ session_secret, status: 403 });
     }
-    expect(await hostsOf(door)).toEqual([]);
+    expect(await hostsOf(app)).toEqual([]);
   });
 
   test("keeps no form of more fields than our pages have", async () => {
@@ -187,8 +187,8 @@ describe("the question for the password", () => {
   });
 
   test("is none for a new password, which asks for the old one, and the new session has a secret", async () => {
-    const { house, bob } = await open();
-    await using _house = house;
+    const { server, bob } = await open();
+    await using _house = server;
     const fields = { ...(await bob.hiddenOf("/settings/password")), password: "another long one" };
     const wrong = await bob.send("/settings/password", { ...fields, ...WITHOUT, current_password: "not the one" });
     expect(wrong.status).toBe(401);
@@ -198,7 +198,7 @@ describe("the question for the password", () => {
     const [session] = (changed.headers.getSetCookie().find((set) => set.startsWith("outgate_session")) ?? cookie).split(
       ";",
     );
-    const html = await (await bob.visit("/settings", { headers: { cookie: session ?? "" } })).text();
+    const html = await (await bob.context("/settings", { headers: { cookie: session ?? "" } })).text();
     const form_token = /name="form_token" value="(\w+)"/.exec(html)?.[1] ?? "";
     const host = { form_token, host: "hooks.example.com" };
     expect((await bob.send("/settings/callback-hosts", host, { cookie: session ?? "" })).status).toBe(303);
@@ -206,8 +206,8 @@ describe("the question for the password", () => {
 });
 
 describe("on loopback", () => {
-  const door = openDoor();
-  afterAll(() => door[Symbol.asyncDispose]());
+  const app = openStubServer();
+  afterAll(() => app[Symbol.asyncDispose]());
   const ask = async (path: string, host: string, more: readonly string[] = [], method = "GET") => {
     const head = [
       `${method} ${path} HTTP/1.1`,
@@ -218,7 +218,7 @@ describe("on loopback", () => {
       "",
       "",
     ];
-    return readAnswer((await exchange(door.port, [head.join("\r\n")])).text);
+    return readAnswer((await exchange(app.port, [head.join("\r\n")])).text);
   };
   const FOREIGN = [
     "evil.example",
@@ -256,7 +256,7 @@ describe("on loopback", () => {
       /<link rel="stylesheet"/.test(page.body),
     ]).toEqual([421, true, false]);
     expect(page.body).not.toContain("evil");
-    expect(door.calls).toEqual([]);
+    expect(app.calls).toEqual([]);
   });
 
   test("probes and /v1 answer as ever, and so does everything under its own names", async () => {

@@ -2,29 +2,29 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSessionCookie } from "../../src/http/cookie.ts";
-import { ann, openPeopleDoor, PASSWORD, type PeopleDoor } from "./people-house.ts";
+import { ann, openPeopleServer, PASSWORD, type PeopleServer } from "./people-house.ts";
 
 const DAY_MS = 86_400_000;
 
-let door: PeopleDoor;
+let app: PeopleServer;
 beforeAll(async () => {
-  door = await openPeopleDoor();
+  app = await openPeopleServer();
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 describe("a session", () => {
   test("is 256 random bits, new at each log-in", async () => {
-    await door.signedUp("a@example.com");
+    await app.signedUp("a@example.com");
     const cookies = [];
     for (let at = 0; at < 5; at += 1) {
-      cookies.push((await door.send("/auth/login", ann({ email: "a@example.com" }))).cookie);
+      cookies.push((await app.send("/auth/login", ann({ email: "a@example.com" }))).cookie);
     }
     expect(new Set(cookies).size).toBe(5);
     for (const cookie of cookies) expect(cookie).toMatch(/^outgate_session=[0-9a-f]{64}$/);
   });
 
   test("lasts seven days and not a moment longer, used or not", async () => {
-    await using own = await openPeopleDoor();
+    await using own = await openPeopleServer();
     const { cookie } = await own.signedUp();
     own.engine.clock.advance(7 * DAY_MS - 1);
     expect(await own.isIn(cookie)).toBe(true);
@@ -33,26 +33,26 @@ describe("a session", () => {
   });
 
   test("is nobody's under /v1 and at /mcp", async () => {
-    const { cookie, accountId } = await door.signedUp("b@example.com");
-    expect(await door.isIn(cookie)).toBe(true);
+    const { cookie, accountId } = await app.signedUp("b@example.com");
+    expect(await app.isIn(cookie)).toBe(true);
     for (const path of ["/v1/actions", "/v1/account", "/v1/keys", "/v1/signing-secret?origin=https://a.example"]) {
-      const answer = await door.get(path, { cookie, origin: "http://127.0.0.1:3000" });
+      const answer = await app.get(path, { cookie, origin: "http://127.0.0.1:3000" });
       expect({ path, status: answer.status, asks: answer.headers.get("www-authenticate") }).toEqual({
         path,
         status: 401,
         asks: "Bearer",
       });
     }
-    const created = await door.send("/v1/actions", { url: "http://127.0.0.1:9/" }, { cookie });
+    const created = await app.send("/v1/actions", { url: "http://127.0.0.1:9/" }, { cookie });
     expect(created.status).toBe(401);
-    const called = await door.send("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" }, { cookie });
+    const called = await app.send("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" }, { cookie });
     expect([401, 404]).toContain(called.status);
-    expect(await door.engine.store.actions.waiting()).toEqual({ pending: 0, active: 0, awaiting_approval: 0 });
+    expect(await app.engine.store.actions.waiting()).toEqual({ pending: 0, active: 0, awaiting_approval: 0 });
     expect(accountId).toMatch(/^acc_/);
   });
 
   test("is kept as its SHA-256 alone, and so is a one-time link; a password as its argon2id hash", async () => {
-    await using own = await openPeopleDoor();
+    await using own = await openPeopleServer();
     const { cookie } = await own.signedUp();
     const { store, secrets, folder, clock } = own.engine;
     const account = await store.accounts.first();
@@ -82,14 +82,14 @@ describe("a session", () => {
       false,
     ],
   ])("is found by its cookie, with %s", async (_what, change, isIn) => {
-    const { cookie } = await door.signedUp(`${Bun.randomUUIDv7()}@example.com`);
-    expect(await door.isIn(change(cookie))).toBe(isIn);
+    const { cookie } = await app.signedUp(`${Bun.randomUUIDv7()}@example.com`);
+    expect(await app.isIn(change(cookie))).toBe(isIn);
   });
 });
 
 describe("its cookie", () => {
   const given = async (baseUrl: string) => {
-    await using own = await openPeopleDoor({ baseUrl });
+    await using own = await openPeopleServer({ baseUrl });
     const { headers } = await own.send("/auth/signup", ann(), { origin: baseUrl });
     return headers.getSetCookie()[0] ?? "";
   };

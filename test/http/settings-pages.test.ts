@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../../src/domain/limits.ts";
 import { Target } from "../support/target.ts";
-import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
 
 const ORIGIN = "https://api.example.com";
 const DAY_MS = 86_400_000;
 
-let door: RealDoor;
+let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
 beforeAll(async () => {
-  door = await openRealDoor();
-  ann = await signedIn(door);
+  app = await openRealServer();
+  ann = await signedIn(app);
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const apiSecret = async (origin: string): Promise<{ secret: string; previous: { secret: string } | null }> =>
-  JSON.parse((await door.call("GET", `/v1/signing-secret?origin=${origin}`)).text);
+  JSON.parse((await app.call("GET", `/v1/signing-secret?origin=${origin}`)).text);
 const send = async (path: string, fields: Readonly<Record<string, string>>) => {
   const response = await ann.send(path, { ...(await ann.hiddenOf("/settings")), ...fields });
   return { status: response.status, url: response.url, html: await response.text(), headers: response.headers };
@@ -38,7 +38,7 @@ describe("signing secrets on the settings page", () => {
     expect(answer.html).toContain(secret);
     expect(answer.url).not.toContain("api.example");
     expect(answer.headers.get("cache-control")).toBe("private, no-store");
-    expect(JSON.stringify(door.lines)).not.toContain(secret);
+    expect(JSON.stringify(app.lines)).not.toContain(secret);
   });
 
   test("of what is no origin are asked for again", async () => {
@@ -70,15 +70,15 @@ describe("signing secrets on the settings page", () => {
     expect([done.status, done.headers.getSetCookie()]).toEqual([200, []]);
     const html = await done.text();
     const after = await apiSecret(origin);
-    expect((await ann.visit("/settings/rotated")).headers.get("location")).toBe("/settings");
+    expect((await ann.context("/settings/rotated")).headers.get("location")).toBe("/settings");
     expect(after.previous?.secret).toBe(before.secret);
     for (const shown of [after.secret, before.secret, "It signs too until"]) expect(html).toContain(shown);
     expect((await apiSecret(ORIGIN)).previous).toBeNull();
   });
 
   test("of one origin are shown with https by a page that can be loaded again", async () => {
-    await using house = await openRealDoor({ baseUrl: "https://outgate.example" });
-    const bob = await signedIn(house);
+    await using server = await openRealServer({ baseUrl: "https://outgate.example" });
+    const bob = await signedIn(server);
     const origin = "https://one.example";
     const yes = await bob.send("/settings/rotation", { ...(await bob.hiddenOf("/settings")), origin });
     const done = await bob.send("/settings/rotation", hiddenIn(await yes.text()));
@@ -104,11 +104,11 @@ describe("signing secrets on the settings page", () => {
   });
 
   test("of all origins are rotated together, and nobody else's", async () => {
-    await using house = await openRealDoor();
-    const bob = await signedIn(house);
+    await using server = await openRealServer();
+    const bob = await signedIn(server);
     const secretOf = async (origin: string, key?: string) => {
       const headers: Readonly<Record<string, string>> = key === undefined ? {} : { authorization: `Bearer ${key}` };
-      return (await house.call("GET", `/v1/signing-secret?origin=${origin}`, undefined, headers)).json.secret;
+      return (await server.call("GET", `/v1/signing-secret?origin=${origin}`, undefined, headers)).json.secret;
     };
     const before = await Promise.all([secretOf(ORIGIN), secretOf("http://b.example:81"), secretOf(ORIGIN, STRANGER)]);
     const page = await bob.pageOf("/settings/rotation");
@@ -118,7 +118,7 @@ describe("signing secrets on the settings page", () => {
     const after = await Promise.all([secretOf(ORIGIN), secretOf("http://b.example:81"), secretOf(ORIGIN, STRANGER)]);
     expect(after.map((secret, at) => secret === before[at])).toEqual([false, false, true]);
     expect(await (await bob.send("/settings/rotation", hiddenIn(page))).text()).toContain("Nothing more was done.");
-    house.engine.clock.advance(DAY_MS);
+    server.engine.clock.advance(DAY_MS);
     expect(await bob.pageOf("/settings/rotation")).not.toContain("another rotation ends it at once");
   });
 
@@ -133,9 +133,9 @@ describe("signing secrets on the settings page", () => {
         expect(response.status).toBe(403);
         expect(await response.text()).not.toContain("whsec_");
       }
-      const out = await fetch(door.url + path, { method: "POST", redirect: "manual" });
+      const out = await fetch(app.url + path, { method: "POST", redirect: "manual" });
       expect(out.headers.get("location")).toBe(`/login?next=${encodeURIComponent(path)}`);
-      expect((await ann.visit(path)).status).toBe(200);
+      expect((await ann.context(path)).status).toBe(200);
     }
     expect((await apiSecret(ORIGIN)).previous).toBeNull();
   });
@@ -143,14 +143,14 @@ describe("signing secrets on the settings page", () => {
 
 describe("callbacks on the settings page", () => {
   test("tell target, event, attempts, the last error and the next try, masked", async () => {
-    await using house = await openRealDoor();
-    const bob = await signedIn(house);
+    await using server = await openRealServer();
+    const bob = await signedIn(server);
     expect(await bob.pageOf("/settings")).toContain("None was owed so far.");
     await using target = new Target(500);
     const url = `${target.url}hook?token=canary-tokenx9Kq2Lm8Vb3Zt7Rw`;
     const request = { url: "http://127.0.0.1:9/", approve: true, callback: url };
-    const { id } = (await house.call("POST", "/v1/actions", JSON.stringify(request))).json;
-    await house.engine.told(id, "callback", 1);
+    const { id } = (await server.call("POST", "/v1/actions", JSON.stringify(request))).json;
+    await server.engine.told(id, "callback", 1);
     const html = await bob.pageOf("/settings");
     for (const told of [
       "action.awaiting_approval",
@@ -166,15 +166,15 @@ describe("callbacks on the settings page", () => {
   });
 
   test("come in pages, newest first, each once, and only the account's", async () => {
-    await using house = await openRealDoor({ starts: false });
-    const bob = await signedIn(house);
+    await using server = await openRealServer({ starts: false });
+    const bob = await signedIn(server);
     const made: string[] = [];
     const callback = "http://127.0.0.1:9/hook";
     const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, callback });
     for (let count = 0; count < NOTIFICATIONS_SHOWN_MAX + 3; count += 1) {
-      made.unshift((await house.call("POST", "/v1/actions", body)).json.id);
+      made.unshift((await server.call("POST", "/v1/actions", body)).json.id);
     }
-    await house.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` });
+    await server.call("POST", "/v1/actions", body, { authorization: `Bearer ${STRANGER}` });
     const idsIn = (html: string) => [...html.matchAll(/href="\/actions\/(act_\w+)"/g)].map(([, id]) => id ?? "");
     const settings = await bob.pageOf("/settings");
     expect(idsIn(settings)).toEqual(made.slice(0, NOTIFICATIONS_NEWEST_MAX));
@@ -184,7 +184,7 @@ describe("callbacks on the settings page", () => {
     expect([...idsIn(first), ...idsIn(second)]).toEqual(made);
     expect(second).not.toContain("Older ones");
     for (const odd of ["?before=", "?before=%00", "?before=x'--", "?more=1"]) {
-      expect({ odd, status: (await bob.visit(`/settings/callbacks${odd}`)).status }).toEqual({ odd, status: 200 });
+      expect({ odd, status: (await bob.context(`/settings/callbacks${odd}`)).status }).toEqual({ odd, status: 200 });
     }
   });
 });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { SignUps } from "../../src/domain/sign-ups.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS, OWN_ORIGIN } from "./stub-house.ts";
 
@@ -17,8 +17,8 @@ const FORM = { "content-type": "application/x-www-form-urlencoded", origin: OWN_
 const by = (key: string) => ({ authorization: `Bearer ${key}` });
 
 /** Somebody who signs up as anybody on the machine can: with a session and an owner key of an account of their own. */
-async function signUp(door: RealDoor, email: string) {
-  const response = await fetch(`${door.url}/auth/signup`, {
+async function signUp(app: RealServer, email: string) {
+  const response = await fetch(`${app.url}/auth/signup`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ email, password: "correct horse battery" }),
@@ -28,54 +28,54 @@ async function signUp(door: RealDoor, email: string) {
   return { status: response.status, json, cookie, key: json.api_key ?? "", id: json.account?.id ?? "" };
 }
 
-const send = (door: RealDoor, key: string, body: object = {}) =>
-  door.call("POST", "/v1/actions", JSON.stringify({ url: target.url, ...body }), by(key));
-const holdBy = (door: RealDoor) =>
-  door.call("POST", "/v1/keys", JSON.stringify({ name: "agent", role: "agent", hold: "all" }));
-const open = (signUps: SignUps = "until_hold") => openRealDoor({ signUps });
+const send = (app: RealServer, key: string, body: object = {}) =>
+  app.call("POST", "/v1/actions", JSON.stringify({ url: target.url, ...body }), by(key));
+const holdBy = (app: RealServer) =>
+  app.call("POST", "/v1/keys", JSON.stringify({ name: "agent", role: "agent", hold: "all" }));
+const open = (signUps: SignUps = "until_hold") => openRealServer({ signUps });
 
 describe("an agent whose calls are held", () => {
   test("that signs up afterwards gets no account, by the API and by the page, and is told why", async () => {
-    await using door = await open();
-    expect((await holdBy(door)).status).toBe(201);
+    await using app = await open();
+    expect((await holdBy(app)).status).toBe(201);
     const words = "a key of the first account has its calls approved";
-    const refused = await signUp(door, "eve@example.com");
+    const refused = await signUp(app, "eve@example.com");
     expect(refused).toMatchObject({ status: 403, key: "" });
     expect(refused.json.error?.message).toContain(words);
     for (const init of [{}, { method: "POST", headers: FORM, body: "email=eve%40example.com&password=12345678" }]) {
-      const page = await fetch(`${door.url}${"method" in init ? "/auth/signup" : "/signup"}`, init);
+      const page = await fetch(`${app.url}${"method" in init ? "/auth/signup" : "/signup"}`, init);
       expect(page.status).toBe(403);
       const text = await page.text();
       expect(text).toContain(words);
       expect(text).toContain("SIGNUPS=open");
     }
-    expect(await (await fetch(`${door.url}/login`)).text()).not.toContain("Sign up");
-    expect(await door.engine.store.people.find("eve@example.com")).toBeNull();
+    expect(await (await fetch(`${app.url}/login`)).text()).not.toContain("Sign up");
+    expect(await app.engine.store.people.find("eve@example.com")).toBeNull();
   });
 
   test("that races the first hold with many sign-ups sends nothing by any of them", async () => {
-    await using door = await open();
-    const racing = Array.from({ length: 15 }, (_, n) => signUp(door, `eve${n}@example.com`));
-    const hold = holdBy(door);
+    await using app = await open();
+    const racing = Array.from({ length: 15 }, (_, n) => signUp(app, `eve${n}@example.com`));
+    const hold = holdBy(app);
     const came = (await Promise.all(racing)).filter(({ status }) => status === 201);
     await hold;
-    for (const { key } of came) expect((await send(door, key)).status).toBe(403);
+    for (const { key } of came) expect((await send(app, key)).status).toBe(403);
     expect(target.received).toHaveLength(0);
   });
 
   test("that signed up before is refused by key, and what its account had pending does not leave", async () => {
-    await using door = await open();
-    const eve = await signUp(door, "eve@example.com");
+    await using app = await open();
+    const eve = await signUp(app, "eve@example.com");
     // One that waits for its next attempt, one that waits for a pause of its own, and a callback that is owed.
-    const { clock, store } = door.engine;
+    const { clock, store } = app.engine;
     const refusing = "http://127.0.0.1:9/";
-    const retrying = (await send(door, eve.key, { url: refusing, callback: `${refusing}callback` })).json.id;
-    const { json: pause } = await door.call("POST", "/v1/pauses", "{}", by(eve.key));
-    const paused = (await send(door, eve.key)).json.id;
-    const held = (await send(door, eve.key, { approve: true, callback: target.url })).json.id;
+    const retrying = (await send(app, eve.key, { url: refusing, callback: `${refusing}callback` })).json.id;
+    const { json: pause } = await app.call("POST", "/v1/pauses", "{}", by(eve.key));
+    const paused = (await send(app, eve.key)).json.id;
+    const held = (await send(app, eve.key, { approve: true, callback: target.url })).json.id;
     await until(() => target.received.length === 1);
     const called = target.received.length;
-    expect((await holdBy(door)).status).toBe(201);
+    expect((await holdBy(app)).status).toBe(201);
 
     for (const [method, path, body] of [
       ["POST", "/v1/actions", JSON.stringify({ url: target.url })],
@@ -85,7 +85,7 @@ describe("an agent whose calls are held", () => {
       ["POST", "/v1/keys", `{"name":"x","role":"owner"}`],
       ["POST", `/v1/accounts/${eve.id}/allow`, undefined],
     ] as const) {
-      const answer = await door.call(method, path, body, by(eve.key));
+      const answer = await app.call(method, path, body, by(eve.key));
       expect({ path, status: answer.status, code: answer.json.error.code }).toEqual({
         path,
         status: 403,
@@ -94,9 +94,9 @@ describe("an agent whose calls are held", () => {
       expect(answer.json.error.message).toContain(`outgate accounts allow ${eve.id}`);
     }
     // Whoever has the session looks, and sends nothing: neither by an approval, nor by ending a pause, nor anew.
-    const page = await fetch(`${door.url}/actions/${paused}`, { headers: { cookie: eve.cookie } });
+    const page = await fetch(`${app.url}/actions/${paused}`, { headers: { cookie: eve.cookie } });
     expect(await page.text()).toContain("An owner of the first account of this service has to allow it.");
-    const token = await tokenOf(door, eve.cookie);
+    const token = await tokenOf(app, eve.cookie);
     for (const [path, fields] of [
       [`/approvals/${held}`, { decision: "approve", run: "1" }],
       [`/actions/${retrying}/again`, { sure: "yes" }],
@@ -104,17 +104,17 @@ describe("an agent whose calls are held", () => {
       ["/keys", { name: "x", role: "owner", hold: "none" }],
     ] as const) {
       const body = new URLSearchParams({ ...fields, form_token: token }).toString();
-      const answer = await fetch(door.url + path, { method: "POST", headers: { ...FORM, cookie: eve.cookie }, body });
+      const answer = await fetch(app.url + path, { method: "POST", headers: { ...FORM, cookie: eve.cookie }, body });
       expect({ path, status: answer.status }).toEqual({ path, status: 403 });
       expect(await answer.text()).toContain("is stopped");
     }
-    const { approve } = await door.linksOf(held).catch(() => ({ approve: null }));
-    if (approve !== null) await door.followLink.decide(approve.slice("/a/".length), "approve", null, "");
+    const { approve } = await app.linksOf(held).catch(() => ({ approve: null }));
+    if (approve !== null) await app.followLink.decide(approve.slice("/a/".length), "approve", null, "");
     // Nor does time release anything, nor what memory has forgotten.
-    await store.pauses.end(eve.id, pause.id, pauseEnd(door));
+    await store.pauses.end(eve.id, pause.id, pauseEnd(app));
     for (let hours = 0; hours < 5; hours += 1) {
       clock.advance(3_600_000);
-      await door.engine.pauseDesk.keepUp();
+      await app.engine.pauseService.keepUp();
       await Bun.sleep(20);
     }
     expect(target.received.length).toBe(called);
@@ -122,64 +122,64 @@ describe("an agent whose calls are held", () => {
     expect(notSent).toMatchObject({ status: "pending", attempts: 0 });
 
     // The owner of the first account sees it, and lets it go on.
-    const list = await door.call("GET", "/v1/accounts");
+    const list = await app.call("GET", "/v1/accounts");
     expect(list.json.data[0]).toMatchObject({ id: eve.id, email: "eve@example.com", stopped: true, first: false });
     for (const key of [KEYS.agent, KEYS.approver, KEYS.reader]) {
-      expect((await door.call("POST", `/v1/accounts/${eve.id}/allow`, undefined, by(key))).status).toBe(403);
+      expect((await app.call("POST", `/v1/accounts/${eve.id}/allow`, undefined, by(key))).status).toBe(403);
     }
     for (const _twice of [1, 2]) {
-      expect((await door.call("POST", `/v1/accounts/${eve.id}/allow`)).status).toBe(204);
+      expect((await app.call("POST", `/v1/accounts/${eve.id}/allow`)).status).toBe(204);
     }
     await until(() => target.received.length > called);
-    expect((await send(door, eve.key)).status).toBe(201);
-    const log = (await door.call("GET", "/v1/audit?kind=account_allowed&kind=signups_closed")).json.data;
+    expect((await send(app, eve.key)).status).toBe(201);
+    const log = (await app.call("GET", "/v1/audit?kind=account_allowed&kind=signups_closed")).json.data;
     expect(log).toMatchObject([{ kind: "account_allowed", subject: eve.id }, { kind: "signups_closed" }]);
   });
 
   test("finds the same at a start where settings ask for approval", async () => {
     for (const closedBy of ["APPROVERS", "AGENT_APPROVAL", "SIGNUPS", "HOST"] as const) {
-      await using door = await open({ closedBy });
-      const { accounts } = door.engine.store;
-      expect(await door.signUpGate.enforce()).toContain("1 account that was signed up before is stopped");
-      await door.engine.pausedSet.load();
-      expect((await signUp(door, "eve@example.com")).status).toBe(403);
-      expect(await accounts.list(9)).toMatchObject([{ id: door.strangerId, isStopped: true }, { isFirst: true }]);
+      await using app = await open({ closedBy });
+      const { accounts } = app.engine.store;
+      expect(await app.signUpGate.enforce()).toContain("1 account that was signed up before is stopped");
+      await app.engine.pausedSet.load();
+      expect((await signUp(app, "eve@example.com")).status).toBe(403);
+      expect(await accounts.list(9)).toMatchObject([{ id: app.strangerId, isStopped: true }, { isFirst: true }]);
     }
   });
 });
 
 describe("sign-ups", () => {
   test("stay open for a first look: keys without a hold, and holds of other accounts, close nothing", async () => {
-    await using door = await open();
-    await door.call("POST", "/v1/keys", `{"name":"ci","role":"agent"}`);
-    const eve = await signUp(door, "eve@example.com");
-    await door.call("POST", "/v1/keys", `{"name":"x","role":"agent","hold":"all"}`, by(eve.key));
-    expect((await signUp(door, "bob@example.com")).status).toBe(201);
-    expect((await send(door, eve.key)).status).toBe(201);
+    await using app = await open();
+    await app.call("POST", "/v1/keys", `{"name":"ci","role":"agent"}`);
+    const eve = await signUp(app, "eve@example.com");
+    await app.call("POST", "/v1/keys", `{"name":"x","role":"agent","hold":"all"}`, by(eve.key));
+    expect((await signUp(app, "bob@example.com")).status).toBe(201);
+    expect((await send(app, eve.key)).status).toBe(201);
   });
 
   test("that somebody opens by the setting stay open, and who came by them is not stopped later", async () => {
-    await using door = await open("open");
-    const eve = await signUp(door, "eve@example.com");
-    await holdBy(door);
-    expect((await signUp(door, "bob@example.com")).status).toBe(201);
-    expect((await send(door, eve.key)).status).toBe(201);
-    await door.engine.store.accounts.stopOthers({ at: door.engine.clock.now(), reason: "x" });
-    await door.engine.pausedSet.load();
-    expect((await send(door, eve.key)).status).toBe(201);
+    await using app = await open("open");
+    const eve = await signUp(app, "eve@example.com");
+    await holdBy(app);
+    expect((await signUp(app, "bob@example.com")).status).toBe(201);
+    expect((await send(app, eve.key)).status).toBe(201);
+    await app.engine.store.accounts.stopOthers({ at: app.engine.clock.now(), reason: "x" });
+    await app.engine.pausedSet.load();
+    expect((await send(app, eve.key)).status).toBe(201);
   });
 
   test("that have closed stay closed when the key with the hold is revoked", async () => {
-    await using door = await open();
-    const { json } = await holdBy(door);
-    await door.call("DELETE", `/v1/keys/${json.id}`);
-    expect((await signUp(door, "eve@example.com")).status).toBe(403);
+    await using app = await open();
+    const { json } = await holdBy(app);
+    await app.call("DELETE", `/v1/keys/${json.id}`);
+    expect((await signUp(app, "eve@example.com")).status).toBe(403);
   });
 
   test("are told of on the pages: with the key that closes them, and in the settings of the first account alone", async () => {
-    await using door = await open();
-    const eve = await signUp(door, "eve@example.com");
-    const ann = await signedIn(door);
+    await using app = await open();
+    const eve = await signUp(app, "eve@example.com");
+    const ann = await signedIn(app);
     const token = (await ann.hiddenOf("/keys/new"))["form_token"] ?? "";
     const made = await ann.send("/keys", {
       name: "agent",
@@ -195,23 +195,23 @@ describe("sign-ups", () => {
     const accounts = await ann.pageOf("/settings/accounts");
     expect(accounts).toContain("eve@example.com");
     expect(accounts).toContain("Stopped");
-    const theirs = await fetch(`${door.url}/settings`, { headers: { cookie: eve.cookie } });
+    const theirs = await fetch(`${app.url}/settings`, { headers: { cookie: eve.cookie } });
     expect(await theirs.text()).not.toContain("/settings/accounts");
-    const refused = await fetch(`${door.url}/settings/accounts`, { headers: { cookie: eve.cookie } });
+    const refused = await fetch(`${app.url}/settings/accounts`, { headers: { cookie: eve.cookie } });
     expect(refused.status).toBe(403);
     const allowed = await ann.send(`/settings/accounts/${eve.id}/allow`, { form_token: token });
     expect(allowed.status).toBe(303);
-    expect((await send(door, eve.key)).status).toBe(201);
+    expect((await send(app, eve.key)).status).toBe(201);
   });
 });
 
-async function tokenOf(door: RealDoor, cookie: string): Promise<string> {
-  const html = await (await fetch(`${door.url}/keys/new`, { headers: { cookie } })).text();
+async function tokenOf(app: RealServer, cookie: string): Promise<string> {
+  const html = await (await fetch(`${app.url}/keys/new`, { headers: { cookie } })).text();
   return /name="form_token" value="([^"]*)"/.exec(html)?.[1] ?? "";
 }
 
-function pauseEnd(door: RealDoor) {
-  const at = door.engine.clock.now();
+function pauseEnd(app: RealServer) {
+  const at = app.engine.clock.now();
   const audit = {
     at,
     accountId: "acc",

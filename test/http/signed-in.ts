@@ -1,6 +1,6 @@
 import { createOfferWelcome } from "../../src/accounts/welcome-link.ts";
 import type { BrowserContext, Page } from "playwright-core";
-import type { RealDoor } from "./real-house.ts";
+import type { RealServer } from "./real-house.ts";
 import { OWN_ORIGIN } from "./stub-house.ts";
 
 export const ANN = "ann@example.com";
@@ -10,17 +10,17 @@ export const ANN_PASSWORD = "correct horse battery";
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 /** The first person of the owner's account, in a browser: a cookie, what its storage holds, pages and forms. */
-export async function signedIn(door: RealDoor) {
-  const { store, secrets, clock } = door.engine;
+export async function signedIn(app: RealServer) {
+  const { store, secrets, clock } = app.engine;
   const token = await createOfferWelcome({ ...store, secrets, clock })();
   const body = new URLSearchParams({ email: ANN, password: ANN_PASSWORD, session_secret: SESSION_SECRET }).toString();
   const welcome = { method: "POST", redirect: "manual", headers: { ...FORM, origin: OWN_ORIGIN }, body } as const;
-  const entered = await fetch(`${door.url}/welcome/${token}`, welcome);
+  const entered = await fetch(`${app.url}/welcome/${token}`, welcome);
   const cookie = (entered.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
 
-  const visit = (path: string, init: RequestInit = {}) =>
-    fetch(door.url + path, { redirect: "manual", ...init, headers: { cookie, ...Object(init.headers) } });
-  const pageOf = async (path: string) => (await visit(path)).text();
+  const context = (path: string, init: RequestInit = {}) =>
+    fetch(app.url + path, { redirect: "manual", ...init, headers: { cookie, ...Object(init.headers) } });
+  const pageOf = async (path: string) => (await context(path)).text();
   /** The hidden fields of the forms of a page, as they would be sent. */
   const hiddenOf = async (path: string) => {
     const inputs = (await pageOf(path)).matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g);
@@ -29,24 +29,24 @@ export async function signedIn(door: RealDoor) {
   return {
     cookie,
     /** Lets a browser be the one that has logged in: with the cookie, and with what the log-in left in its storage. */
-    async enter(context: BrowserContext) {
+    async enter(browser: BrowserContext) {
       const [name = "", value = ""] = cookie.split("=");
-      await context.addCookies([{ name, value, url: door.url }]);
-      const own = JSON.stringify(door.url);
+      await browser.addCookies([{ name, value, url: app.url }]);
+      const own = JSON.stringify(app.url);
       const keep = `localStorage.setItem("outgate_session_secret", ${JSON.stringify(SESSION_SECRET)})`;
-      await context.addInitScript(`if (self.origin === ${own}) ${keep}`);
+      await browser.addInitScript(`if (self.origin === ${own}) ${keep}`);
     },
-    visit,
+    context,
     pageOf,
     hiddenOf,
     /** Loads the page that a redirect leads to, with the cookies that came with it, as often as it is called. */
     follow: (redirect: Response) =>
-      visit(redirect.headers.get("location") ?? "", {
+      context(redirect.headers.get("location") ?? "", {
         headers: { cookie: [cookie, ...cookiesIn(redirect)].join("; ") },
       }),
     /** Sends fields to a page as a form of it and the script would. */
     send: (path: string, fields: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) =>
-      visit(path, {
+      context(path, {
         method: "POST",
         headers: { ...FORM, origin: OWN_ORIGIN, ...headers },
         body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }).toString(),

@@ -1,27 +1,27 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openRealDoor, type RealDoor, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
 
 const ORIGIN = "https://api.example.com";
 const ELSEWHERE = "http://other.example:8080";
 const DAY_MS = 86_400_000;
 
-let door: RealDoor;
+let app: RealServer;
 beforeAll(async () => {
-  door = await openRealDoor({ starts: false });
+  app = await openRealServer({ starts: false });
 });
-afterAll(() => door[Symbol.asyncDispose]());
+afterAll(() => app[Symbol.asyncDispose]());
 
 const read = async (origin = ORIGIN, key?: string): Promise<Readonly<Record<string, unknown>>> => {
   const headers: Readonly<Record<string, string>> = key === undefined ? {} : { authorization: `Bearer ${key}` };
-  const { text } = await door.call("GET", `/v1/signing-secret?origin=${origin}`, undefined, headers);
+  const { text } = await app.call("GET", `/v1/signing-secret?origin=${origin}`, undefined, headers);
   return JSON.parse(text);
 };
-const rotate = (query = "", body?: string) => door.call("POST", `/v1/signing-secret/rotate${query}`, body);
+const rotate = (query = "", body?: string) => app.call("POST", `/v1/signing-secret/rotate${query}`, body);
 
 describe("POST /v1/signing-secret/rotate", () => {
   test("says what was rotated, and until when the secret before it signs too", async () => {
     const [before, elsewhere] = [await read(), await read(ELSEWHERE)];
-    const now = door.engine.clock.now().getTime();
+    const now = app.engine.clock.now().getTime();
     const expires_at = new Date(now + DAY_MS).toISOString();
     const rotated = await rotate(`?origin=${ORIGIN}`);
     expect(rotated.status).toBe(200);

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/domain/limits.ts";
 import { Listener } from "../support/listener.ts";
-import { openRealDoor, type RealDoor } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-house.ts";
 import { KEYS } from "./stub-house.ts";
 import { request } from "./wire.ts";
 
@@ -12,15 +12,15 @@ const KEY = { authorization: `Bearer ${KEYS.owner}` };
 const BODIES = 100;
 const BODY = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, body: { text: "x".repeat(150_000) } });
 
-let door: RealDoor;
+let app: RealServer;
 beforeEach(async () => {
-  door = await openRealDoor({ starts: false });
+  app = await openRealServer({ starts: false });
 });
-afterEach(() => door[Symbol.asyncDispose]());
+afterEach(() => app[Symbol.asyncDispose]());
 
 async function createMany(): Promise<readonly string[]> {
   const ids: string[] = [];
-  for (let count = 0; count < BODIES; count += 1) ids.push((await door.call("POST", "/v1/actions", BODY)).json.id);
+  for (let count = 0; count < BODIES; count += 1) ids.push((await app.call("POST", "/v1/actions", BODY)).json.id);
   return ids;
 }
 
@@ -37,12 +37,12 @@ class Sleeper implements Disposable {
   }
 
   static async open(lastEventId?: string): Promise<Sleeper> {
-    const socket = connect(door.port, "127.0.0.1");
+    const socket = connect(app.port, "127.0.0.1");
     const headers = [`Authorization: ${KEY.authorization}`, ...(lastEventId ? [`Last-Event-ID: ${lastEventId}`] : [])];
     socket.write(request("GET /v1/events", headers));
     const sleeper = new Sleeper(socket);
     // It has a timer on the clock once it is open.
-    while (door.engine.clock.timers === 0) await nextTurn();
+    while (app.engine.clock.timers === 0) await nextTurn();
     return sleeper;
   }
 
@@ -71,12 +71,12 @@ class Sleeper implements Disposable {
   }
 }
 
-const ended = () => door.lines.filter(({ event }) => event === "events.ended").map(({ fields }) => fields["why"]);
+const ended = () => app.lines.filter(({ event }) => event === "events.ended").map(({ fields }) => fields["why"]);
 
 describe("a reader of events that never reads", () => {
   test("is closed at its backlog, and goes on from the last event that it got", async () => {
     using sleeper = await Sleeper.open();
-    await using awake = await Listener.open(`${door.url}/v1/events`, KEY);
+    await using awake = await Listener.open(`${app.url}/v1/events`, KEY);
     const ids = await createMany();
     expect(ended()).toEqual(["slow"]);
     // Whoever reads is not bothered by it.
@@ -87,7 +87,7 @@ describe("a reader of events that never reads", () => {
     expect(got).toEqual(ids.slice(0, got.length));
     const left = ids.slice(got.length);
     expect(left.length * BODY.length).toBeGreaterThan(EVENT_BACKLOG_BYTES_MAX);
-    await using resumed = await Listener.open(`${door.url}/v1/events`, {
+    await using resumed = await Listener.open(`${app.url}/v1/events`, {
       ...KEY,
       "last-event-id": sleeper.lastEventId,
     });
@@ -100,11 +100,11 @@ describe("a reader of events that never reads", () => {
     await createMany();
     expect(ended()).toEqual(["slow"]);
     // The clock of the test stands still: nothing cuts it but what was done to it when it was closed.
-    await door.http.stop(1);
+    await app.http.stop(1);
   });
 
   test("of what lies behind is closed, too, when two heartbeats went by without its taking anything", async () => {
-    const { engine } = door;
+    const { engine } = app;
     await createMany();
     using _sleeper = await Sleeper.open("MA");
     const beats: number[] = [];

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/domain/limits.ts";
 import { nameRequest } from "../../src/http/request-id.ts";
 import { answerEvents, type SseEnd, type SsePart } from "../../src/http/sse.ts";
-import type { Visit } from "../../src/http/visit.ts";
+import type { RequestContext } from "../../src/http/visit.ts";
 import { systemIds } from "../../src/ids.ts";
 import { FakeClock } from "../support/clock.ts";
 
@@ -24,10 +24,12 @@ function open({ isGone = false, isStopping = false, isRevoked = false } = {}) {
   const ends: (SseEnd | Error)[] = [];
   const seen = { sourceEnds: 0 };
   let told = Promise.withResolvers<SsePart | null>();
-  const visit: Visit = {
+  const context: RequestContext = {
     request: new Request("http://localhost/", { signal: gone.signal }),
     // Safe: of a server a stream only sets the time limit.
-    server: { timeout: (_: Request, seconds: number) => void limits.push(seconds) } as unknown as Visit["server"],
+    server: {
+      timeout: (_: Request, seconds: number) => void limits.push(seconds),
+    } as unknown as RequestContext["server"],
     path: "/",
     search: "",
     client: "",
@@ -49,7 +51,7 @@ function open({ isGone = false, isStopping = false, isRevoked = false } = {}) {
   };
   const ended = (why: SseEnd | Error) => void ends.push(why);
   const late: unknown[] = [];
-  const response = answerEvents(visit, source, {
+  const response = answerEvents(context, source, {
     clock,
     draining: draining.signal,
     revoked: revoked.signal,
@@ -62,7 +64,7 @@ function open({ isGone = false, isStopping = false, isRevoked = false } = {}) {
     ends,
     late,
     seen,
-    leave: () => gone.abort(),
+    release: () => gone.abort(),
     stop: () => draining.abort(),
     revoke: () => revoked.abort(),
     fail: (error: unknown) => told.reject(error),
@@ -102,7 +104,7 @@ describe("an answer of events", () => {
 
   test("ends once, whatever else happens afterwards", async () => {
     const stream = open();
-    stream.leave();
+    stream.release();
     stream.stop();
     await stream.response.body?.cancel();
     stream.tell(null);
@@ -131,7 +133,7 @@ describe("an answer of events", () => {
 
   test("tells of a source that fails after its reader has left, once, and not as an end", async () => {
     const stream = open();
-    stream.leave();
+    stream.release();
     stream.fail(new RangeError("a defect"));
     await Bun.sleep(0);
     expect({ ends: stream.ends, late: stream.late }).toEqual({ ends: ["left"], late: [new RangeError("a defect")] });

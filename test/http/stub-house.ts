@@ -1,14 +1,14 @@
-import { createAuditDesk } from "../../src/accounts/audit.ts";
+import { createAuditService } from "../../src/accounts/audit.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import type { CallbackHostService } from "../../src/accounts/callback-hosts.ts";
-import type { KeyDesk } from "../../src/accounts/keys.ts";
+import type { KeyService } from "../../src/accounts/keys.ts";
 import type { Entered } from "../../src/accounts/new-session.ts";
-import type { PeopleDesk } from "../../src/accounts/people.ts";
+import type { PeopleService } from "../../src/accounts/people.ts";
 import { personWith } from "../../src/accounts/person.ts";
-import type { SigningDesk } from "../../src/accounts/signing-desk.ts";
-import type { ActionDesk } from "../../src/actions/desk.ts";
+import type { SigningService } from "../../src/accounts/signing-desk.ts";
+import type { ActionService } from "../../src/actions/desk.ts";
 import { systemClock } from "../../src/clock.ts";
-import { NO_CONTEXT } from "../../src/domain/decision-facts.ts";
+import { NO_HISTORY } from "../../src/domain/decision-facts.ts";
 import { DomainError } from "../../src/domain/errors.ts";
 import type { Role } from "../../src/domain/roles.ts";
 import type { Feed } from "../../src/events/feed.ts";
@@ -53,7 +53,7 @@ export interface Line {
  * The real door on a real socket over a desk made of cardboard: for what is judged before a desk is asked. Whatever the
  * desk is asked for is written down in `calls`. Listens on any free port; a browser has to know which beforehand.
  */
-export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
+export function openStubServer(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
   const calls: string[] = [];
   const lines: Line[] = [];
   const at =
@@ -62,7 +62,7 @@ export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
       void lines.push({ level, event, fields });
   const drain = new AbortController();
   const http = createHttp({
-    desk: cardboardDesk(calls),
+    actionService: cardboardDesk(calls),
     feed: cardboardFeed(calls),
     authenticate: createAuthenticate({
       accounts: accountsOf(),
@@ -70,9 +70,9 @@ export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
       secrets: { hash: (text) => text },
       clock: systemClock,
     }),
-    keyDesk: cardboardKeyDesk(calls),
+    keyService: cardboardKeyDesk(calls),
     pauseOf: () => null,
-    pauseDesk: {
+    pauseService: {
       list: () => Promise.resolve([aPause({ id: KNOWN_PAUSE_ID })]),
       pause: () => Promise.resolve({ pause: aPause({ id: KNOWN_PAUSE_ID }), isNew: true }),
       resume(_caller, id) {
@@ -82,20 +82,22 @@ export function openDoor(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
     },
     signUpGate: cardboardSignUpGate(calls),
     isStopped: () => false,
-    auditDesk: createAuditDesk(emptyAudit(), systemClock),
-    peopleDesk: cardboardPeopleDesk(calls),
+    auditService: createAuditService(emptyAudit(), systemClock),
+    peopleService: cardboardPeopleDesk(calls),
     readAccount: () => Promise.resolve({ id: ACCOUNT, email: null }),
-    signingDesk: cardboardSigningDesk(calls),
+    signingService: cardboardSigningDesk(calls),
     callbackHosts: cardboardCallbackHosts(calls),
     readReceipt: (token) =>
       Promise.resolve(token === KNOWN_TOKEN ? { action: anAction({ id: KNOWN_ID }), timeline: [] } : null),
     listNotifications: () => Promise.resolve({ entries: [], before: null }),
-    overviewDesk: { read: () => Promise.reject(new Error("Nothing is counted here.")) },
+    overviewService: { read: () => Promise.reject(new Error("Nothing is counted here.")) },
     guides: GUIDES,
     rulesFor: () => Promise.resolve(SOME_RULES),
     followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
     approvalLinks: "confirm",
-    targets: { judge: (url) => (url.startsWith("http") ? { hostname: "h", host: "h" } : { refused: "Is no URL." }) },
+    targets: {
+      checkTarget: (url) => (url.startsWith("http") ? { hostname: "h", host: "h" } : { refused: "Is no URL." }),
+    },
     clock: systemClock,
     ids: systemIds,
     log: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
@@ -167,7 +169,7 @@ function cardboardCallbackHosts(calls: string[]): CallbackHostService {
 }
 
 /** The desk of one known action. */
-export function cardboardDesk(calls: string[]): ActionDesk {
+export function cardboardDesk(calls: string[]): ActionService {
   const find = (verb: string) => (_caller: unknown, id: string) => {
     calls.push(`${verb} ${id}`);
     if (id !== KNOWN_ID) throw new DomainError("not_found", `There is no action ${id}.`);
@@ -189,7 +191,7 @@ export function cardboardDesk(calls: string[]): ActionDesk {
         contexts: new Map(),
       });
     },
-    contextOf: () => Promise.resolve(NO_CONTEXT),
+    historyOf: () => Promise.resolve(NO_HISTORY),
     countRetryable: () => Promise.resolve({ count: 0, isMore: false }),
     retryMany() {
       calls.push("retry many");
@@ -250,7 +252,7 @@ function cardboardSignUpGate(calls: string[]): HttpDeps["signUpGate"] {
 }
 
 /** The desk of one known key. */
-function cardboardKeyDesk(calls: string[]): KeyDesk {
+function cardboardKeyDesk(calls: string[]): KeyService {
   return {
     list() {
       calls.push("list keys");
@@ -277,7 +279,7 @@ function cardboardKeyDesk(calls: string[]): KeyDesk {
 }
 
 /** The desk of one person, whom every password and every link lets in, and whom every session is. */
-export function cardboardPeopleDesk(calls: string[]): PeopleDesk {
+export function cardboardPeopleDesk(calls: string[]): PeopleService {
   const who = { person: { id: "per_one", email: "ann@example.com" }, accountId: ACCOUNT, secretHash: null };
   const entered: Entered = {
     person: personWith("token", who, { hash: (text) => text }),
@@ -295,7 +297,7 @@ export function cardboardPeopleDesk(calls: string[]): PeopleDesk {
     logOut: () => came("log out", undefined),
     resume: () => Promise.resolve(entered.person),
     changePassword: () => came("change password", entered),
-    stay: () => Promise.resolve({ caller: entered.person.caller, leave: () => {} }),
+    watchSession: () => Promise.resolve({ caller: entered.person.caller, release: () => {} }),
     sessionSecret: { isRight: () => true, confirm: () => Promise.resolve() },
     seeWelcome: () => came("see welcome", { email: null }),
     takeWelcome: () => came("take welcome", entered),
@@ -303,7 +305,7 @@ export function cardboardPeopleDesk(calls: string[]): PeopleDesk {
 }
 
 /** Every origin has one secret, and a rotation is of noon. */
-function cardboardSigningDesk(calls: string[]): SigningDesk {
+function cardboardSigningDesk(calls: string[]): SigningService {
   return {
     read: (_caller, origin) => Promise.resolve({ origin, secret: "whsec_test", previous: null }),
     overlapEnd: () => Promise.resolve(null),

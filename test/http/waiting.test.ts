@@ -1,16 +1,16 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { ActionDesk } from "../../src/actions/desk.ts";
+import type { ActionService } from "../../src/actions/desk.ts";
 import { systemClock } from "../../src/clock.ts";
 import type { Action } from "../../src/domain/action.ts";
 import { nameRequest } from "../../src/http/request-id.ts";
-import type { Visit } from "../../src/http/visit.ts";
+import type { RequestContext } from "../../src/http/visit.ts";
 import { whileWaiting } from "../../src/http/waiting.ts";
 import { systemIds } from "../../src/ids.ts";
 import { anAction } from "../support/factory.ts";
-import { cardboardDesk, KEYS, KNOWN_ID, openDoor } from "./stub-house.ts";
+import { cardboardDesk, KEYS, KNOWN_ID, openStubServer } from "./stub-house.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
-type Wait = ActionDesk["wait"];
+type Wait = ActionService["wait"];
 
 /** A desk at which every wait hangs until it is stopped or `finish` is called. */
 function hangingDesk() {
@@ -32,19 +32,19 @@ function hangingDesk() {
     return await Promise.race([stopped, over.promise]);
   };
   const finish = () => over.resolve(anAction({ id: KNOWN_ID, status: "completed", attempts: 1 }));
-  return { desk: { ...cardboardDesk([]), wait }, waits, begun: begun.promise, finish };
+  return { actionService: { ...cardboardDesk([]), wait }, waits, begun: begun.promise, finish };
 }
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {
-  for (const door of open.splice(0)) await door[Symbol.asyncDispose]();
+  for (const app of open.splice(0)) await app[Symbol.asyncDispose]();
 });
 
 function openHanging() {
   const hanging = hangingDesk();
-  const door = openDoor({ desk: hanging.desk });
-  open.push(door);
-  return { ...hanging, door };
+  const app = openStubServer({ actionService: hanging.actionService });
+  open.push(app);
+  return { ...hanging, app };
 }
 
 const SYNC = {
@@ -59,8 +59,8 @@ describe("a wait", () => {
     ["/v1/actions?wait=120", SYNC, 120_000],
     [`/v1/actions/${KNOWN_ID}?wait=7`, {}, 7_000],
   ])("lasts as long as it was asked for, and answers with the end: %s", async (path, init, waitMs) => {
-    const { door, waits, begun, finish } = openHanging();
-    const asked = door.ask(path, init);
+    const { app, waits, begun, finish } = openHanging();
+    const asked = app.ask(path, init);
     await begun;
     finish();
     const response = await asked;
@@ -70,46 +70,46 @@ describe("a wait", () => {
   });
 
   test("does not happen without sync, nor when the action has ended", async () => {
-    const { door, waits } = openHanging();
+    const { app, waits } = openHanging();
     const body = `{"url":"https://api.example.com/"}`;
-    expect((await door.ask("/v1/actions?wait=60", { ...SYNC, body })).status).toBe(201);
-    expect((await door.ask(`/v1/actions/${KNOWN_ID}`)).status).toBe(200);
+    expect((await app.ask("/v1/actions?wait=60", { ...SYNC, body })).status).toBe(201);
+    expect((await app.ask(`/v1/actions/${KNOWN_ID}`)).status).toBe(200);
     const ended = { ...cardboardDesk([]), get: () => Promise.resolve(anAction({ id: KNOWN_ID, status: "failed" })) };
-    const other = openDoor({ desk: ended });
+    const other = openStubServer({ actionService: ended });
     open.push(other);
     expect(await (await other.ask(`/v1/actions/${KNOWN_ID}?wait=60`)).json()).toMatchObject({ status: "failed" });
     expect(waits).toEqual([]);
   });
 
   test("ends when the service stops, with what there is", async () => {
-    const { door, waits, begun } = openHanging();
-    const [create, get] = [door.ask("/v1/actions", SYNC), door.ask(`/v1/actions/${KNOWN_ID}?wait=100`)];
+    const { app, waits, begun } = openHanging();
+    const [create, get] = [app.ask("/v1/actions", SYNC), app.ask(`/v1/actions/${KNOWN_ID}?wait=100`)];
     await begun;
     while (waits.length < 2) await new Promise((resolve) => setImmediate(resolve));
-    door.drain.abort();
+    app.drain.abort();
     expect(await (await create).json()).toMatchObject({ status: "active" });
     expect(await (await get).json()).toMatchObject({ status: "active" });
     // One that comes while it stops does not begin to wait.
-    expect(await (await door.ask(`/v1/actions/${KNOWN_ID}?wait=100`)).json()).toMatchObject({ status: "active" });
+    expect(await (await app.ask(`/v1/actions/${KNOWN_ID}?wait=100`)).json()).toMatchObject({ status: "active" });
   });
 
   test("ends when the client goes away", async () => {
-    const { door, waits, begun } = openHanging();
+    const { app, waits, begun } = openHanging();
     const key = `Authorization: Bearer ${KEYS.owner}`;
-    await exchange(door.port, [request(`GET /v1/actions/${KNOWN_ID}?wait=100`, [key]), () => begun], { leaves: true });
+    await exchange(app.port, [request(`GET /v1/actions/${KNOWN_ID}?wait=100`, [key]), () => begun], { leaves: true });
     while (waits[0]?.wasStopped !== true) await new Promise((resolve) => setImmediate(resolve));
     expect(waits).toHaveLength(1);
   });
 
   test("leaves the connection as it was: what follows on it is answered", async () => {
-    const { door, begun, finish } = openHanging();
+    const { app, begun, finish } = openHanging();
     const key = `Authorization: Bearer ${KEYS.owner}`;
     const get = request(`GET /v1/actions/${KNOWN_ID}?wait=100`, [key]);
     const end = async () => {
       await begun;
       finish();
     };
-    const { text } = await exchange(door.port, [get, end, request("GET /v1/actions", [key])], {
+    const { text } = await exchange(app.port, [get, end, request("GET /v1/actions", [key])], {
       until: (soFar) => soFar.includes("next_cursor"),
     });
     expect(readAnswer(text).body).toContain(`"status":"completed"`);
@@ -117,12 +117,12 @@ describe("a wait", () => {
 });
 
 test("stopping lets what is under way end, takes nothing new, and cuts what is not done after the grace", async () => {
-  const { door, begun, finish } = openHanging();
-  const asked = door.ask("/v1/actions", SYNC);
+  const { app, begun, finish } = openHanging();
+  const asked = app.ask("/v1/actions", SYNC);
   await begun;
-  const stopped = door.http.stop(20_000);
+  const stopped = app.http.stop(20_000);
   expect(
-    await fetch(`${door.url}/health`).then(
+    await fetch(`${app.url}/health`).then(
       () => "answered",
       () => "refused",
     ),
@@ -132,24 +132,24 @@ test("stopping lets what is under way end, takes nothing new, and cuts what is n
   await stopped;
 
   const stubborn = openHanging();
-  const never = stubborn.door.ask("/v1/actions", SYNC).then(
+  const never = stubborn.app.ask("/v1/actions", SYNC).then(
     () => "answered",
     () => "cut",
   );
   await stubborn.begun;
-  await stubborn.door.http.stop(10);
+  await stubborn.app.http.stop(10);
   expect(await never).toBe("cut");
 });
 
 describe("the time limit of a request", () => {
-  const visitOf = (limits: number[], isBodyUnread: boolean): Visit => {
+  const contextOf = (limits: number[], isBodyUnread: boolean): RequestContext => {
     const body = isBodyUnread ? new ReadableStream({ start: (controller) => controller.close() }) : null;
     return {
       request: new Request("http://localhost/", { method: "POST", body }),
       // Safe: of a server a wait only sets the time limit.
       server: {
         timeout: (_request: Request, seconds: number) => void limits.push(seconds),
-      } as unknown as Visit["server"],
+      } as unknown as RequestContext["server"],
       path: "/",
       search: "",
       client: "",
@@ -170,16 +170,16 @@ describe("the time limit of a request", () => {
   test("is lifted only while it waits: without it a connection would stay open for good", async () => {
     const limits: number[] = [];
     const work = () => Promise.resolve(void limits.push(-1));
-    await whileWaiting(visitOf(limits, false), deps, work);
+    await whileWaiting(contextOf(limits, false), deps, work);
     expect(limits).toEqual([0, -1, 30]);
   });
 
   test("comes back when the work fails, and is lifted only when the body is in", async () => {
     const limits: number[] = [];
-    const visit = visitOf(limits, true);
-    const failing = whileWaiting(visit, deps, () => Promise.reject(new Error("x")));
+    const context = contextOf(limits, true);
+    const failing = whileWaiting(context, deps, () => Promise.reject(new Error("x")));
     expect(await failing.catch((error: unknown) => String(error))).toBe("Error: x");
     expect(limits).toEqual([0, 30]);
-    expect(visit.request.bodyUsed).toBe(true);
+    expect(context.request.bodyUsed).toBe(true);
   });
 });

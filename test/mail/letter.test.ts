@@ -13,10 +13,10 @@ describe("the subject", () => {
   });
 
   test("shows a host in its ASCII form", () => {
-    const letter = letterOf({ url: "https://аpple.com/x", host: "xn--pple-43d.com", hostname: "xn--pple-43d.com" });
-    expect(letter.subject).toBe("Approve? POST xn--pple-43d.com/x");
-    expect(letter.text).toContain("URL: https://xn--pple-43d.com/x\n");
-    expect(letter.text + letter.html).not.toContain("аpple");
+    const email = letterOf({ url: "https://аpple.com/x", host: "xn--pple-43d.com", hostname: "xn--pple-43d.com" });
+    expect(email.subject).toBe("Approve? POST xn--pple-43d.com/x");
+    expect(email.text).toContain("URL: https://xn--pple-43d.com/x\n");
+    expect(email.text + email.html).not.toContain("аpple");
   });
 
   test("is one line of at most 70 characters, whatever the URL is", () => {

@@ -1,7 +1,7 @@
 import type { Message } from "../../src/mail/mailgun.ts";
 import type { ApprovalMail, DecidedMail } from "../../src/ports/mailer.ts";
 import type { Action } from "../../src/domain/action.ts";
-import { NO_CONTEXT } from "../../src/domain/decision-facts.ts";
+import { NO_HISTORY } from "../../src/domain/decision-facts.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 /** A message, written. */
@@ -36,13 +36,13 @@ export function anApprovalMail(action: Partial<Action> = {}): ApprovalMail {
     run: 1,
     links: LINKS,
     receiptUrl,
-    context: NO_CONTEXT,
+    history: NO_HISTORY,
     baseUrl: "https://gate.example.com",
   };
 }
 
 /** How it was answered elsewhere. */
 export function aDecidedMail(overrides: Partial<DecidedMail> = {}): DecidedMail {
-  const { links: _, context: _context, baseUrl: _baseUrl, ...about } = anApprovalMail();
+  const { links: _, history: _history, baseUrl: _baseUrl, ...about } = anApprovalMail();
   return { ...about, event: "decided", decision: "approved", actor: "key:ann", reason: null, at: NOON, ...overrides };
 }

@@ -2,22 +2,22 @@ import { createMCPClient, ElicitationRequestSchema } from "@ai-sdk/mcp";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-house.ts";
 import { Target } from "../support/target.ts";
-import { type House, openHouse } from "./house.ts";
+import { type TestServer, openServer } from "./house.ts";
 
-let house: House;
+let server: TestServer;
 let target: Target;
 beforeAll(async () => {
   target = new Target(() => Response.json({ weather: "fine" }));
-  house = await openHouse();
+  server = await openServer();
 });
 afterAll(async () => {
-  await house[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
   await target[Symbol.asyncDispose]();
 });
 
 const clientOf = (capabilities: { elicitation?: Record<string, unknown> } = {}) =>
   createMCPClient({
-    transport: { type: "http", url: house.mcpUrl, headers: { Authorization: `Bearer ${KEYS.agent}` } },
+    transport: { type: "http", url: server.mcpUrl, headers: { Authorization: `Bearer ${KEYS.agent}` } },
     capabilities,
   });
 const HOW = { toolCallId: "1", messages: [], context: {} };
@@ -41,7 +41,7 @@ test("the Vercel AI SDK puts a question to its person", async () => {
     asked.push(params.message);
     return { action: "accept", content: { decision: "reject", reason: "not today" } };
   });
-  const { id } = await house.engine.create({ url: target.url, approve: true });
+  const { id } = await server.engine.create({ url: target.url, approve: true });
   const { approve } = await client.tools();
   const output = await approve?.execute?.({ id }, HOW);
   expect(asked).toHaveLength(1);
@@ -52,6 +52,6 @@ test("the Vercel AI SDK puts a question to its person", async () => {
 });
 
 test("the Vercel AI SDK shows what is wrong with a key in our words", async () => {
-  const refused = createMCPClient({ transport: { type: "http", url: house.mcpUrl } });
+  const refused = createMCPClient({ transport: { type: "http", url: server.mcpUrl } });
   expect(await refused.then(() => "let in", String)).toMatch(/401|Authorization: Bearer/);
 });

@@ -3,19 +3,19 @@ import { KEYS } from "../http/stub-house.ts";
 import { requestFor } from "../support/engine.ts";
 import { STRANGER } from "../http/real-house.ts";
 import { type Answer, actionIn, CLIENTS, codeOf, connect, errorIn } from "./clients.ts";
-import { BASE_URL, type House, openHouse } from "./house.ts";
+import { BASE_URL, type TestServer, openServer } from "./house.ts";
 import { callModern, type Said } from "./wire.ts";
 
-let house: House;
+let server: TestServer;
 beforeAll(async () => {
-  house = await openHouse({ starts: false });
+  server = await openServer({ starts: false });
 });
-afterAll(() => house[Symbol.asyncDispose]());
+afterAll(() => server[Symbol.asyncDispose]());
 
 const YES: Answer = () => ({ action: "accept", content: { decision: "approve" } });
-const hold = async () => (await house.engine.create({ url: "https://api.example.com/orders/7", approve: true })).id;
+const hold = async () => (await server.engine.create({ url: "https://api.example.com/orders/7", approve: true })).id;
 const stateOf = async (id: string) => {
-  const { status, run, approvedBy } = await house.engine.desk.get(house.engine.owner, id);
+  const { status, run, approvedBy } = await server.engine.actionService.get(server.engine.owner, id);
   return { status, run, approvedBy };
 };
 const HELD = { status: "awaiting_approval", run: 1, approvedBy: null } as const;
@@ -23,11 +23,11 @@ const HELD = { status: "awaiting_approval", run: 1, approvedBy: null } as const;
 describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
   test("puts the question to its person, whose yes releases the action", async () => {
     const id = await hold();
-    await using agent = await connect(kind, house.mcpUrl, { answer: YES });
+    await using agent = await connect(kind, server.mcpUrl, { answer: YES });
     expect(actionIn(await agent.call("approve", { id }))).toMatchObject({ id, status: "pending" });
     expect(agent.questions).toHaveLength(1);
     expect(await stateOf(id)).toEqual({ ...HELD, status: "pending", approvedBy: "mcp:agent" });
-    expect((await house.engine.happenings(id)).at(-1)).toEqual({
+    expect((await server.engine.events(id)).at(-1)).toEqual({
       type: "approved",
       actor: "mcp:agent",
       reason: null,
@@ -36,13 +36,13 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
   });
 
   test("is not asked by an agent's key about what a key's hold holds, whichever agent asks; owners are", async () => {
-    const { engine } = house;
+    const { engine } = server;
     const held = async () => {
       const request = requestFor({ url: "https://api.example.com/pay", approve: true });
-      return (await engine.desk.create({ ...engine.owner, role: "agent", hold: "writes" }, request)).action.id;
+      return (await engine.actionService.create({ ...engine.owner, role: "agent", hold: "writes" }, request)).action.id;
     };
     const id = await held();
-    await using agent = await connect(kind, house.mcpUrl, { answer: YES });
+    await using agent = await connect(kind, server.mcpUrl, { answer: YES });
     const answer = await agent.call("approve", { id });
     expect(agent.questions).toEqual([]);
     expect(JSON.stringify(answer)).toContain("unavailable");
@@ -50,7 +50,7 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     expect(await stateOf(id)).toEqual(HELD);
     for (const key of [KEYS.owner, KEYS.approver]) {
       const other = await held();
-      await using person = await connect(kind, house.mcpUrl, { key, answer: YES });
+      await using person = await connect(kind, server.mcpUrl, { key, answer: YES });
       expect(actionIn(await person.call("approve", { id: other }))).toMatchObject({ status: "pending" });
       expect(person.questions).toHaveLength(1);
     }
@@ -59,7 +59,7 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
   test("is asked with any role: the key of an owner is no yes", async () => {
     for (const key of [KEYS.owner, KEYS.approver, KEYS.agent]) {
       const id = await hold();
-      await using client = await connect(kind, house.mcpUrl, { key, answer: () => ({ action: "decline" }) });
+      await using client = await connect(kind, server.mcpUrl, { key, answer: () => ({ action: "decline" }) });
       expect(actionIn(await client.call("approve", { id }))).toMatchObject({ status: "awaiting_approval" });
       expect(client.questions).toHaveLength(1);
       expect(await stateOf(id)).toEqual(HELD);
@@ -69,11 +69,11 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
   test("brings back a no with its reason, and the action is cancelled", async () => {
     const id = await hold();
     const answer = () => ({ action: "accept", content: { decision: "reject", reason: "too much" } });
-    await using agent = await connect(kind, house.mcpUrl, { answer });
+    await using agent = await connect(kind, server.mcpUrl, { answer });
     expect(actionIn(await agent.call("approve", { id, reason: "the model's own" }))).toMatchObject({
       status: "cancelled",
     });
-    expect((await house.engine.happenings(id)).at(-1)).toEqual({
+    expect((await server.engine.events(id)).at(-1)).toEqual({
       type: "rejected",
       actor: "mcp:agent",
       reason: "too much",
@@ -96,7 +96,7 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     ["garbage", { decision: "approve" }],
   ])("%s is no decision: the action is still held, and nobody is asked again", async (what, answer) => {
     const id = await hold();
-    await using agent = await connect(kind, house.mcpUrl, { answer: () => answer });
+    await using agent = await connect(kind, server.mcpUrl, { answer: () => answer });
     const result = await agent.call("approve", { id }).catch((error: unknown) => String(error));
     expect(agent.questions).toHaveLength(1);
     expect(await stateOf(id)).toEqual(HELD);
@@ -107,15 +107,15 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
   });
 
   test("asks nobody about what is not held, or is nobody's", async () => {
-    const { id } = await house.engine.create({ url: "https://api.example.com/" });
-    const theirs = await house.engine.desk.create(
-      { ...house.engine.owner, accountId: house.strangerId },
+    const { id } = await server.engine.create({ url: "https://api.example.com/" });
+    const theirs = await server.engine.actionService.create(
+      { ...server.engine.owner, accountId: server.strangerId },
       {
-        ...(await house.engine.desk.get(house.engine.owner, id)),
+        ...(await server.engine.actionService.get(server.engine.owner, id)),
         approve: true,
       },
     );
-    await using agent = await connect(kind, house.mcpUrl, { answer: YES });
+    await using agent = await connect(kind, server.mcpUrl, { answer: YES });
     expect(errorIn(await agent.call("approve", { id })).code).toBe("not_approvable");
     expect(errorIn(await agent.call("approve", { id: "act_nobody" })).code).toBe("not_found");
     expect(errorIn(await agent.call("approve", { id: theirs.action.id })).code).toBe("not_found");
@@ -127,10 +127,10 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
       for (const decision of ["approve", "reject"]) {
         const id = await hold();
         const answer = async () => {
-          await house.engine.desk[verb](house.engine.owner, id, null);
+          await server.engine.actionService[verb](server.engine.owner, id, null);
           return { action: "accept", content: { decision } };
         };
-        await using agent = await connect(kind, house.mcpUrl, { answer });
+        await using agent = await connect(kind, server.mcpUrl, { answer });
         expect(errorIn(await agent.call("approve", { id })).code).toMatch(/^not_(approvable|cancellable)$/);
         const { status, approvedBy } = await stateOf(id);
         const won = {
@@ -145,11 +145,11 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
   test("whose person thinks while the action begins another run, releases nothing", async () => {
     const id = await hold();
     const answer = async () => {
-      await house.engine.desk.cancel(house.engine.owner, id, null);
-      await house.engine.desk.retry(house.engine.owner, id, null);
+      await server.engine.actionService.cancel(server.engine.owner, id, null);
+      await server.engine.actionService.retry(server.engine.owner, id, null);
       return { action: "accept", content: { decision: "approve" } };
     };
-    await using agent = await connect(kind, house.mcpUrl, { answer });
+    await using agent = await connect(kind, server.mcpUrl, { answer });
     const refused = agent.call("approve", { id });
     if (kind === "modern") expect(await codeOf(refused)).toBe(-32_602);
     else expect(errorIn(await refused).code).toBe("not_approvable");
@@ -161,16 +161,16 @@ describe.each(CLIENTS)("a client of the kind %s that can't ask", (kind) => {
   test("approves by the role of an owner or approver, with the reason of the call", async () => {
     for (const role of ["owner", "approver"] as const) {
       const id = await hold();
-      await using client = await connect(kind, house.mcpUrl, { key: KEYS[role] });
+      await using client = await connect(kind, server.mcpUrl, { key: KEYS[role] });
       expect(actionIn(await client.call("approve", { id, reason: "as told" }))).toMatchObject({ status: "pending" });
       const told = { type: "approved", actor: `mcp:${role}`, reason: "as told" };
-      expect((await house.engine.happenings(id)).at(-1) as unknown).toEqual(told);
+      expect((await server.engine.events(id)).at(-1) as unknown).toEqual(told);
     }
   });
 
   test("and has an agent's key is told who can decide, whatever it says", async () => {
     const id = await hold();
-    await using agent = await connect(kind, house.mcpUrl);
+    await using agent = await connect(kind, server.mcpUrl);
     for (const args of [{ id }, { id, confirmed: true }, { id, reason: "the person agreed" }, { id: "act_nobody" }]) {
       const { code, message } = errorIn(await agent.call("approve", args));
       expect(code).toBe("forbidden");
@@ -183,7 +183,7 @@ describe.each(CLIENTS)("a client of the kind %s that can't ask", (kind) => {
 
   test("and has a reader's key may only read", async () => {
     const id = await hold();
-    await using reader = await connect(kind, house.mcpUrl, { key: KEYS.reader, answer: YES });
+    await using reader = await connect(kind, server.mcpUrl, { key: KEYS.reader, answer: YES });
     for (const [name, args] of [
       ["create", { url: "https://api.example.com/" }],
       ["approve", { id }],
@@ -202,7 +202,7 @@ describe.each(CLIENTS)("a client of the kind %s that can't ask", (kind) => {
 
 describe.each(CLIENTS)("between question and answer, with a client of the kind %s,", (kind) => {
   test("a key that is revoked decides nothing any more", async () => {
-    await using own = await openHouse({ starts: false });
+    await using own = await openServer({ starts: false });
     const { id } = await own.engine.create({ approve: true });
     const hash = own.engine.secrets.hash(KEYS.agent);
     const answer: Answer = async () => {
@@ -215,7 +215,7 @@ describe.each(CLIENTS)("between question and answer, with a client of the kind %
     const patience = AbortSignal.timeout(10_000);
     await agent.call("approve", { id }, { signal: patience }).catch(() => {});
     expect(agent.questions).toHaveLength(1);
-    expect(await own.engine.desk.get(own.engine.owner, id)).toMatchObject({
+    expect(await own.engine.actionService.get(own.engine.owner, id)).toMatchObject({
       status: "awaiting_approval",
       approvedBy: null,
     });
@@ -224,7 +224,7 @@ describe.each(CLIENTS)("between question and answer, with a client of the kind %
 
   test("a key that has got another role is judged by that", async () => {
     let role: "agent" | "reader" = "agent";
-    await using own = await openHouse({ starts: false, asCaller: (caller) => ({ ...caller, role }) });
+    await using own = await openServer({ starts: false, asCaller: (caller) => ({ ...caller, role }) });
     const { id } = await own.engine.create({ approve: true });
     const answer: Answer = () => {
       role = "reader";
@@ -232,7 +232,7 @@ describe.each(CLIENTS)("between question and answer, with a client of the kind %
     };
     await using agent = await connect(kind, own.mcpUrl, { answer });
     expect(errorIn(await agent.call("approve", { id })).code).toBe("forbidden");
-    expect(await own.engine.desk.get(own.engine.owner, id)).toMatchObject({
+    expect(await own.engine.actionService.get(own.engine.owner, id)).toMatchObject({
       status: "awaiting_approval",
       approvedBy: null,
     });
@@ -240,7 +240,7 @@ describe.each(CLIENTS)("between question and answer, with a client of the kind %
 });
 
 test("with AGENT_APPROVAL=off an agent is not asked, an approver still is", async () => {
-  await using strict = await openHouse({ starts: false, agentApproval: "off" });
+  await using strict = await openServer({ starts: false, agentApproval: "off" });
   const { id } = await strict.engine.create({ approve: true });
   for (const kind of CLIENTS) {
     await using agent = await connect(kind, strict.mcpUrl, { answer: YES });
@@ -256,12 +256,12 @@ describe("the state of a question", () => {
   const asked = { capabilities: { elicitation: {} } };
   const ANSWERS = { approval: { action: "accept", content: { decision: "approve" } } };
   const ask = async (id: string, key: string = KEYS.agent): Promise<string> => {
-    const { json } = await callModern(house.mcpUrl, "approve", `{"id":"${id}"}`, { ...asked, key });
+    const { json } = await callModern(server.mcpUrl, "approve", `{"id":"${id}"}`, { ...asked, key });
     expect(json.result).toMatchObject({ resultType: "input_required" });
     return String(json.result?.["requestState"]);
   };
   const answer = (id: string, requestState: unknown, key: string = KEYS.agent): Promise<Said> =>
-    callModern(house.mcpUrl, "approve", `{"id":"${id}"}`, {
+    callModern(server.mcpUrl, "approve", `{"id":"${id}"}`, {
       ...asked,
       key,
       more: { inputResponses: ANSWERS, ...(requestState === undefined ? {} : { requestState }) },
@@ -307,9 +307,9 @@ describe("the state of a question", () => {
   test("is worth nothing after ten minutes", async () => {
     const id = await hold();
     const state = await ask(id);
-    house.engine.clock.jump(599_999);
+    server.engine.clock.jump(599_999);
     expect((await answer("act_nobody", state)).text).toContain("not_found");
-    house.engine.clock.jump(1);
+    server.engine.clock.jump(1);
     await refused(answer(id, state), id);
     expect((await answer(id, await ask(id))).json.result).toMatchObject({ structuredContent: { status: "pending" } });
   });
@@ -321,8 +321,8 @@ describe("the state of a question", () => {
     await refused(answer(id, state, KEYS.approver), id);
     await refused(answer(id, await ask(id, KEYS.owner)), id);
     expect((await answer(id, state, STRANGER)).text).toContain("not_found");
-    await house.engine.desk.cancel(house.engine.owner, id, null);
-    await house.engine.desk.retry(house.engine.owner, id, null);
+    await server.engine.actionService.cancel(server.engine.owner, id, null);
+    await server.engine.actionService.retry(server.engine.owner, id, null);
     await refused(answer(id, state), id);
     expect((await answer(id, await ask(id))).json.result).toMatchObject({ structuredContent: { status: "pending" } });
   });
@@ -332,7 +332,7 @@ describe("the state of a question", () => {
     const requestState = await ask(id);
     for (const inputResponses of [{}, { other: ANSWERS.approval }, { approval: { method: "elicitation/create" } }]) {
       const more = { inputResponses, requestState };
-      const { json } = await callModern(house.mcpUrl, "approve", `{"id":"${id}"}`, { ...asked, more });
+      const { json } = await callModern(server.mcpUrl, "approve", `{"id":"${id}"}`, { ...asked, more });
       expect(json.result).toMatchObject({ resultType: "complete", structuredContent: { status: "awaiting_approval" } });
     }
   });
@@ -341,14 +341,14 @@ describe("the state of a question", () => {
     const id = await hold();
     const requestState = await ask(id);
     const more = { inputResponses: ANSWERS, requestState };
-    const { text } = await callModern(house.mcpUrl, "approve", `{"id":"${id}"}`, { more });
+    const { text } = await callModern(server.mcpUrl, "approve", `{"id":"${id}"}`, { more });
     expect(text).toContain("forbidden");
     expect(await stateOf(id)).toEqual(HELD);
   });
 
   test("holds no secret, and no address at which somebody could approve", async () => {
     const id = await hold();
-    const { text } = await callModern(house.mcpUrl, "approve", `{"id":"${id}"}`, asked);
+    const { text } = await callModern(server.mcpUrl, "approve", `{"id":"${id}"}`, asked);
     expect(text).not.toContain("/a/");
     expect(text).not.toMatch(/og_|whsec_|key_|acc_/);
   });

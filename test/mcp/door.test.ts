@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { exchange, readAnswer, request } from "../http/wire.ts";
 import { KEYS } from "../http/stub-house.ts";
 import { connect } from "./clients.ts";
-import { type House, openHouse } from "./house.ts";
+import { type TestServer, openServer } from "./house.ts";
 import { begin, callModern, modern, post } from "./wire.ts";
 
-let house: House;
+let server: TestServer;
 beforeAll(async () => {
-  house = await openHouse({ starts: false });
+  server = await openServer({ starts: false });
 });
-afterAll(() => house[Symbol.asyncDispose]());
+afterAll(() => server[Symbol.asyncDispose]());
 
 const LIST = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`;
 const codeOf = (said: { json: { error?: { code: unknown } } }) => said.json.error?.code;
@@ -22,9 +22,9 @@ describe("the key", () => {
     ["an empty one", ""],
   ])("that is %s is 401 with our envelope, in words that a client can show", async (_what, key) => {
     for (const answer of [
-      await post(house.mcpUrl, LIST, { key }),
-      await post(house.mcpUrl, "not even JSON", { key }),
-      await modern(house.mcpUrl, "tools/list", "{}", { key }),
+      await post(server.mcpUrl, LIST, { key }),
+      await post(server.mcpUrl, "not even JSON", { key }),
+      await modern(server.mcpUrl, "tools/list", "{}", { key }),
     ]) {
       expect(answer.status).toBe(401);
       expect(answer.headers.get("www-authenticate")).toBe("Bearer");
@@ -36,16 +36,16 @@ describe("the key", () => {
 
   test("is not looked for in a query or a cookie", async () => {
     const headers = { cookie: `__Host-session=${KEYS.owner}` };
-    expect((await post(`${house.mcpUrl}?key=${KEYS.owner}`, LIST, { key: null, headers })).status).toBe(401);
+    expect((await post(`${server.mcpUrl}?key=${KEYS.owner}`, LIST, { key: null, headers })).status).toBe(401);
   });
 
   test("is asked for by every method, and on no other path than this one", async () => {
     for (const method of ["GET", "HEAD", "DELETE", "PUT", "OPTIONS"]) {
-      expect((await fetch(house.mcpUrl, { method })).status).toBe(401);
-      expect((await fetch(`${house.mcpUrl}/`, { method })).status).toBe(401);
+      expect((await fetch(server.mcpUrl, { method })).status).toBe(401);
+      expect((await fetch(`${server.mcpUrl}/`, { method })).status).toBe(401);
     }
-    expect((await fetch(`${house.url}/mcp/more`)).status).toBe(404);
-    const put = await house.ask("/mcp", { method: "PUT" });
+    expect((await fetch(`${server.url}/mcp/more`)).status).toBe(404);
+    const put = await server.ask("/mcp", { method: "PUT" });
     expect({ status: put.status, allow: put.headers.get("allow") }).toEqual({
       status: 405,
       allow: "DELETE, GET, HEAD, POST",
@@ -60,7 +60,7 @@ describe("the key", () => {
       "/.well-known/openid-configuration",
       "/mcp/.well-known/openid-configuration",
     ]) {
-      const answer = await fetch(`${house.url}${path}`);
+      const answer = await fetch(`${server.url}${path}`);
       expect(answer.status).toBe(404);
       expect(await answer.json()).toMatchObject({ error: { code: "not_found" } });
     }
@@ -83,7 +83,7 @@ describe("where a request comes from", () => {
   ])("is foreign: %s, and 403 comes before the key is looked at", async (header) => {
     const lines = header.startsWith("Host") ? [header] : ["Host: localhost", header];
     const text = ["POST /mcp HTTP/1.1", ...lines, "Connection: close", "Content-Length: 0", "", ""].join("\r\n");
-    const answer = readAnswer((await exchange(house.port, [text])).text);
+    const answer = readAnswer((await exchange(server.port, [text])).text);
     expect(answer.status).toBe(403);
     expect(JSON.parse(answer.body)).toMatchObject({ error: { code: "forbidden" } });
     expect(answer.headers.has("www-authenticate")).toBe(false);
@@ -104,11 +104,11 @@ describe("where a request comes from", () => {
   ])("is our own: %s", async (header) => {
     const lines = header.startsWith("Host") ? [header] : ["Host: localhost", header];
     const text = ["POST /mcp HTTP/1.1", ...lines, "Connection: close", "Content-Length: 0", "", ""].join("\r\n");
-    expect(readAnswer((await exchange(house.port, [text])).text).status).toBe(401);
+    expect(readAnswer((await exchange(server.port, [text])).text).status).toBe(401);
   });
 
   test("does not matter to /v1, which no browser can call with a key of ours", async () => {
-    expect((await house.ask("/v1/account", { headers: { origin: "https://evil.example" } })).status).toBe(200);
+    expect((await server.ask("/v1/account", { headers: { origin: "https://evil.example" } })).status).toBe(200);
   });
 });
 
@@ -121,7 +121,7 @@ describe("what is wrong with the HTTP", () => {
     ["another type", LIST, { "content-type": "text/plain" }, "400 invalid_content_type"],
     ["too large", `"${"x".repeat(1_048_576)}"`, {}, "413 payload_too_large"],
   ])("has our envelope: %s", async (_what, body, headers, expected) => {
-    const answer = await post(house.mcpUrl, body, { headers });
+    const answer = await post(server.mcpUrl, body, { headers });
     expect(`${answer.status} ${String(codeOf(answer))}`).toBe(expected);
     expect(answer.headers.get("x-request-id")).toStartWith("req_");
   });
@@ -129,13 +129,13 @@ describe("what is wrong with the HTTP", () => {
   test("of a GET or DELETE is a body", async () => {
     for (const method of ["GET", "DELETE"]) {
       const head = [`Authorization: Bearer ${KEYS.agent}`, "Content-Length: 2", "Connection: close"];
-      const { text } = await exchange(house.port, [request(`${method} /mcp`, head, "{}")]);
+      const { text } = await exchange(server.port, [request(`${method} /mcp`, head, "{}")]);
       expect(readAnswer(text).status).toBe(400);
     }
   });
 
   test("HEAD opens nothing", async () => {
-    const answer = await house.ask("/mcp", { method: "HEAD" });
+    const answer = await server.ask("/mcp", { method: "HEAD" });
     expect({ status: answer.status, type: answer.headers.get("content-type") }).toEqual({
       status: 200,
       type: "text/event-stream",
@@ -145,12 +145,12 @@ describe("what is wrong with the HTTP", () => {
 
 describe("what is wrong with the MCP", () => {
   test("has the words of the protocol", async () => {
-    expect(codeOf(await post(house.mcpUrl, `{"jsonrpc":"2.0"}`))).toBe(-32_600);
-    expect(codeOf(await post(house.mcpUrl, "[]"))).toBe(-32_600);
-    expect(codeOf(await modern(house.mcpUrl, "tools/nothing", "{}"))).toBe(-32_601);
-    expect(codeOf(await callModern(house.mcpUrl, "nothing", "{}"))).toBe(-32_602);
+    expect(codeOf(await post(server.mcpUrl, `{"jsonrpc":"2.0"}`))).toBe(-32_600);
+    expect(codeOf(await post(server.mcpUrl, "[]"))).toBe(-32_600);
+    expect(codeOf(await modern(server.mcpUrl, "tools/nothing", "{}"))).toBe(-32_601);
+    expect(codeOf(await callModern(server.mcpUrl, "nothing", "{}"))).toBe(-32_602);
     const mismatch = { headers: { "mcp-method": "tools/call" } };
-    expect((await modern(house.mcpUrl, "tools/list", "{}", mismatch)).status).toBe(400);
+    expect((await modern(server.mcpUrl, "tools/list", "{}", mismatch)).status).toBe(400);
   });
 });
 
@@ -158,7 +158,7 @@ describe("the rate", () => {
   const call = (id: number) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "list", arguments: {} } });
 
   test("counts each call of a batch, and one batch too many is executed in no part", async () => {
-    await using strict = await openHouse({ starts: false, rateLimitPerSecond: 50 });
+    await using strict = await openServer({ starts: false, rateLimitPerSecond: 50 });
     const batchOf = (size: number) => JSON.stringify(Array.from({ length: size }, (_, id) => call(id)));
     expect((await post(strict.mcpUrl, batchOf(40))).status).toBe(200);
     const over = await post(strict.mcpUrl, batchOf(11));
@@ -176,24 +176,24 @@ describe("the rate", () => {
   });
 
   test("off, a batch of a thousand is refused whole", async () => {
-    const before = house.told.length;
+    const before = server.told.length;
     const batch = JSON.stringify(Array.from({ length: 1_000 }, (_, id) => call(id)));
-    expect((await post(house.mcpUrl, batch)).status).toBe(400);
-    expect(house.told).toHaveLength(before);
+    expect((await post(server.mcpUrl, batch)).status).toBe(400);
+    expect(server.told).toHaveLength(before);
   });
 });
 
 test("a call is one line of the log, with its tool, code and key, and nothing that was said", async () => {
-  await using agent = await connect("modern", house.mcpUrl);
+  await using agent = await connect("modern", server.mcpUrl);
   await agent.call("get", { id: "act_nobody" });
-  const line = house.told.findLast(({ event }) => event === "mcp.called");
-  expect(line?.fields).toMatchObject({ tool: "get", code: "not_found", account_id: house.engine.owner.accountId });
+  const line = server.told.findLast(({ event }) => event === "mcp.called");
+  expect(line?.fields).toMatchObject({ tool: "get", code: "not_found", account_id: server.engine.owner.accountId });
   expect(Object.keys(line?.fields ?? {}).toSorted()).toEqual(["account_id", "code", "duration_ms", "key_id", "tool"]);
 });
 
 test("a client of 2025 that begins no session is answered, too", async () => {
-  const answer = await post(house.mcpUrl, LIST, { headers: { "mcp-protocol-version": "2025-06-18" } });
+  const answer = await post(server.mcpUrl, LIST, { headers: { "mcp-protocol-version": "2025-06-18" } });
   expect(answer.status).toBe(200);
   expect(answer.text).toContain(`"name":"create"`);
-  expect((await begin(house.mcpUrl)).id).toMatch(/^[0-9a-f]{32}$/);
+  expect((await begin(server.mcpUrl)).id).toMatch(/^[0-9a-f]{32}$/);
 });

@@ -1,4 +1,4 @@
-import { createAgentDoor } from "../../mcp/http.ts";
+import { createAgentHandler } from "../../mcp/http.ts";
 import { createAgentServer } from "../../mcp/server.ts";
 import { createShow } from "../../mcp/show.ts";
 import { isLoopbackUrl } from "../../src/config/listen.ts";
@@ -6,37 +6,37 @@ import type { Caller } from "../../src/domain/caller.ts";
 import { createOwnHostOnly } from "../../src/http/own-host.ts";
 import { mcpRoutes } from "../../src/http/routes/mcp.ts";
 import { systemIds } from "../../src/ids.ts";
-import { openRealDoor, type RealDoorOptions } from "../http/real-house.ts";
+import { openRealServer, type RealServerOptions } from "../http/real-house.ts";
 
-export interface HouseOptions extends RealDoorOptions {
+export interface TestServerOptions extends RealServerOptions {
   readonly agentApproval?: "elicit" | "off";
   readonly sessionsPerAccount?: number;
   /** Stands between the door and its tools, to show a caller as somebody else. */
   readonly asCaller?: (caller: Caller) => Caller;
 }
 
-export type House = Awaited<ReturnType<typeof openHouse>>;
+export type TestServer = Awaited<ReturnType<typeof openServer>>;
 
 /** Where the sentences of this house send people. */
 export const BASE_URL = "https://outgate.example.com";
 
 /** The real door with /mcp in it, before the real desk and store, with a clock that the test moves. */
-export async function openHouse(options: HouseOptions = {}) {
+export async function openServer(options: TestServerOptions = {}) {
   const stop = new AbortController();
   const called: string[] = [];
   const lines: { event: string; fields: object }[] = [];
   const write = (event: string, fields: object = {}) => void lines.push({ event, fields });
-  const door = await openRealDoor({
+  const app = await openRealServer({
     ...options,
     routesOf: (engine) => {
       const deps = {
-        desk: engine.desk,
+        actionService: engine.actionService,
         bus: engine.bus,
         secrets: engine.secrets,
         clock: engine.clock,
         ids: systemIds,
         log: { debug: write, info: write, warn: write, error: write },
-        judge: (url: string) => {
+        checkTarget: (url: string) => {
           const { hostname = "", host = "" } = URL.parse(url) ?? {};
           return host === "" ? { refused: "Is no URL." } : { hostname, host };
         },
@@ -49,7 +49,7 @@ export async function openHouse(options: HouseOptions = {}) {
         sessionsPerAccount: options.sessionsPerAccount ?? 20,
         metrics: { toolCalled: (tool: string, outcome: string) => void called.push(`${tool} ${outcome}`) },
       } as const;
-      const answer = createAgentDoor((exchangeOf) => createAgentServer(deps, exchangeOf), deps);
+      const answer = createAgentHandler((exchangeOf) => createAgentServer(deps, exchangeOf), deps);
       return mcpRoutes({
         guard: createOwnHostOnly({
           ownHostname: new URL(BASE_URL).hostname,
@@ -61,17 +61,17 @@ export async function openHouse(options: HouseOptions = {}) {
     },
   });
   return {
-    ...door,
+    ...app,
     /** The calls of tools as the metrics count them: tool and outcome. */
     called,
     /** What the tools have logged. */
     told: lines,
     /** Stops the service as far as agents are concerned. */
     stop: () => stop.abort(),
-    mcpUrl: `${door.url}/mcp`,
+    mcpUrl: `${app.url}/mcp`,
     async [Symbol.asyncDispose]() {
       stop.abort();
-      await door[Symbol.asyncDispose]();
+      await app[Symbol.asyncDispose]();
     },
   };
 }

@@ -3,13 +3,13 @@ import { KEEP_ALIVE_MS } from "../../src/domain/limits.ts";
 import { KEYS } from "../http/stub-house.ts";
 import { until } from "../support/until.ts";
 import { actionIn, connect, errorIn } from "./clients.ts";
-import { type House, openHouse } from "./house.ts";
+import { type TestServer, openServer } from "./house.ts";
 import { begin, callModern } from "./wire.ts";
 
-let house: House;
-afterEach(() => house[Symbol.asyncDispose]());
+let server: TestServer;
+afterEach(() => server[Symbol.asyncDispose]());
 
-const hold = async () => (await house.engine.create({ approve: true })).id;
+const hold = async () => (await server.engine.create({ approve: true })).id;
 
 const HEADERS = {
   authorization: `Bearer ${KEYS.agent}`,
@@ -19,7 +19,7 @@ const HEADERS = {
 /** A wait as no library would send it; without a session it is answered all the same. */
 function wait(id: string, { more = {}, session, signal }: { more?: object; session?: string; signal?: AbortSignal }) {
   const params = { ...more, name: "wait", arguments: { id } };
-  return fetch(house.mcpUrl, {
+  return fetch(server.mcpUrl, {
     method: "POST",
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
     headers: session === undefined ? HEADERS : { ...HEADERS, "mcp-session-id": session },
@@ -28,7 +28,7 @@ function wait(id: string, { more = {}, session, signal }: { more?: object; sessi
 }
 
 async function revoke() {
-  const { engine, authenticate } = house;
+  const { engine, authenticate } = server;
   const hash = engine.secrets.hash(KEYS.agent);
   const key = await engine.store.accounts.keyByHash(hash);
   await engine.store.accounts.revokeKey(engine.owner.accountId, key?.id ?? "", engine.clock.now());
@@ -36,18 +36,18 @@ async function revoke() {
 }
 
 test("a client that goes away ends its wait, in a session and without one", async () => {
-  house = await openHouse({ starts: false });
+  server = await openServer({ starts: false });
   const id = await hold();
-  const session = (await begin(house.mcpUrl)).id;
+  const session = (await begin(server.mcpUrl)).id;
   for (const more of [{}, { _meta: { progressToken: 7 } }]) {
     for (const of of [{}, { session }]) {
-      const base = house.engine.clock.timers;
+      const base = server.engine.clock.timers;
       const gone = new AbortController();
       const asked = wait(id, { more, ...of, signal: gone.signal }).then((response) => response.text());
-      await until(() => house.engine.clock.timers > base);
+      await until(() => server.engine.clock.timers > base);
       gone.abort();
       await asked.catch(() => {});
-      await until(() => house.engine.clock.timers === base);
+      await until(() => server.engine.clock.timers === base);
     }
   }
 });
@@ -62,11 +62,11 @@ test("a stream on which nothing happens says every few seconds that it lives", a
     return realInterval(...args);
   }) as typeof realInterval);
   try {
-    house = await openHouse({ starts: false });
+    server = await openServer({ starts: false });
     const id = await hold();
-    const session = (await begin(house.mcpUrl)).id;
+    const session = (await begin(server.mcpUrl)).id;
     const news = { headers: { ...HEADERS, accept: "text/event-stream", "mcp-session-id": session } };
-    for (const ask of [() => fetch(house.mcpUrl, news), () => wait(id, { session }), () => wait(id, {})]) {
+    for (const ask of [() => fetch(server.mcpUrl, news), () => wait(id, { session }), () => wait(id, {})]) {
       beats.length = 0;
       const reader = (await ask()).body?.pipeThrough(new TextDecoderStream()).getReader();
       await until(() => beats.length === 1);
@@ -82,9 +82,9 @@ test("a stream on which nothing happens says every few seconds that it lives", a
 });
 
 test("no more than twenty questions of one key wait at a time, and one that is answered makes room", async () => {
-  house = await openHouse({ starts: false });
+  server = await openServer({ starts: false });
   const answers: ((answer: object) => void)[] = [];
-  await using agent = await connect("legacy", house.mcpUrl, {
+  await using agent = await connect("legacy", server.mcpUrl, {
     answer: () => new Promise<object>((resolve) => answers.push(resolve)),
   });
   const ids = await Promise.all(Array.from({ length: 21 }, hold));
@@ -95,23 +95,23 @@ test("no more than twenty questions of one key wait at a time, and one that is a
   await Promise.race(asked);
   asked.push(agent.call("approve", { id: ids[20] }));
   await until(() => answers.length === 21);
-  house.stop();
+  server.stop();
   for (const result of await Promise.all(asked)) expect(actionIn(result).status).toBe("awaiting_approval");
 });
 
 test("a call that waits hears at once that its key is revoked", async () => {
-  house = await openHouse({ starts: false });
+  server = await openServer({ starts: false });
   const id = await hold();
-  const base = house.engine.clock.timers;
-  const waiting = callModern(house.mcpUrl, "wait", `{"id":"${id}"}`);
-  await until(() => house.engine.clock.timers > base);
+  const base = server.engine.clock.timers;
+  const waiting = callModern(server.mcpUrl, "wait", `{"id":"${id}"}`);
+  await until(() => server.engine.clock.timers > base);
   await revoke();
   expect((await waiting).text).toContain("unauthorized");
 });
 
 test("a question ends as soon as the key of its call is revoked", async () => {
-  house = await openHouse({ starts: false });
-  await using agent = await connect("legacy", house.mcpUrl, { answer: () => new Promise(() => {}) });
+  server = await openServer({ starts: false });
+  await using agent = await connect("legacy", server.mcpUrl, { answer: () => new Promise(() => {}) });
   const asked = agent.call("approve", { id: await hold() });
   await until(() => agent.questions.length === 1);
   await revoke();

@@ -3,11 +3,11 @@ import { assert as holds, property, string, webUrl } from "fast-check";
 import { formOf } from "../../mcp/question.ts";
 import { factsOf } from "../../src/contract/decision-facts.ts";
 import type { Action } from "../../src/domain/action.ts";
-import { NO_CONTEXT } from "../../src/domain/decision-facts.ts";
+import { NO_HISTORY } from "../../src/domain/decision-facts.ts";
 import { anAction } from "../support/factory.ts";
 
-const messageOf = (action: Action, context = NO_CONTEXT) =>
-  formOf(factsOf(action, context, "https://gate.example.com")).message;
+const messageOf = (action: Action, history = NO_HISTORY) =>
+  formOf(factsOf(action, history, "https://gate.example.com")).message;
 const lines = (url: string, method: "DELETE" | "POST" = "POST") => {
   const { host, hostname } = new URL(url);
   return messageOf(anAction({ url, host, hostname, method })).split("\n");
@@ -85,7 +85,7 @@ describe("a question", () => {
       property(webUrl({ withFragments: true, withQueryParameters: true }), string({ unit: "binary" }), (url, words) => {
         const { host, hostname } = new URL(url);
         const message = messageOf(anAction({ url, host, hostname, createdBy: `key:${words}` }), {
-          ...NO_CONTEXT,
+          ...NO_HISTORY,
           reason: `[x](https://b.example) ${words}`,
         });
         const told = message.split("\n").filter((line) => !line.startsWith("! "));

@@ -2,22 +2,22 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-house.ts";
 import { STRANGER } from "../http/real-house.ts";
 import { CLIENTS, codeOf, connect } from "./clients.ts";
-import { type House, openHouse } from "./house.ts";
+import { type TestServer, openServer } from "./house.ts";
 
-let house: House;
+let server: TestServer;
 let id: string;
 beforeAll(async () => {
-  house = await openHouse({ starts: false });
+  server = await openServer({ starts: false });
   id = (
-    await house.engine.create({ url: "https://api.example.com/orders", headers: { "X-Key": "canary" }, approve: true })
+    await server.engine.create({ url: "https://api.example.com/orders", headers: { "X-Key": "canary" }, approve: true })
   ).id;
 });
-afterAll(() => house[Symbol.asyncDispose]());
+afterAll(() => server[Symbol.asyncDispose]());
 
 const textOf = (read: { contents: readonly object[] }) => JSON.parse((read.contents[0] as { text: string }).text);
 describe.each(CLIENTS)("for a client of the kind %s", (kind) => {
   test("each action is a resource, and so is the page of the newest", async () => {
-    await using agent = await connect(kind, house.mcpUrl);
+    await using agent = await connect(kind, server.mcpUrl);
     const { resources } = await agent.client.listResources();
     expect(resources.map(({ uri }) => uri)).toEqual(["outgate://actions", `outgate://actions/${id}`]);
     expect(resources[1]).toMatchObject({
@@ -34,7 +34,7 @@ describe.each(CLIENTS)("for a client of the kind %s", (kind) => {
   });
 
   test("what is not the account's is not there", async () => {
-    await using stranger = await connect(kind, house.mcpUrl, { key: STRANGER });
+    await using stranger = await connect(kind, server.mcpUrl, { key: STRANGER });
     expect((await stranger.client.listResources()).resources).toHaveLength(1);
     for (const uri of [
       `outgate://actions/${id}`,
@@ -47,17 +47,17 @@ describe.each(CLIENTS)("for a client of the kind %s", (kind) => {
   });
 
   test("a reader sees it masked", async () => {
-    await using reader = await connect(kind, house.mcpUrl, { key: KEYS.reader });
+    await using reader = await connect(kind, server.mcpUrl, { key: KEYS.reader });
     expect(JSON.stringify(await reader.client.readResource({ uri: `outgate://actions/${id}` }))).not.toContain(
       "canary",
     );
     expect(JSON.stringify(await reader.call("get", { id }))).not.toContain("canary");
-    await using agent = await connect(kind, house.mcpUrl);
+    await using agent = await connect(kind, server.mcpUrl);
     expect(JSON.stringify(await agent.call("get", { id }))).toContain("canary");
   });
 
   test("two prompts begin what people ask for, in words of ours alone", async () => {
-    await using agent = await connect(kind, house.mcpUrl);
+    await using agent = await connect(kind, server.mcpUrl);
     const { prompts } = await agent.client.listPrompts();
     expect(prompts.map(({ name }) => name)).toEqual(["review_pending_approvals", "explain_failure"]);
     const review = await agent.client.getPrompt({ name: "review_pending_approvals" });

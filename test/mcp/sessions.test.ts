@@ -2,28 +2,28 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-house.ts";
 import { STRANGER } from "../http/real-house.ts";
 import { until } from "../support/until.ts";
-import { type House, openHouse } from "./house.ts";
+import { type TestServer, openServer } from "./house.ts";
 import { begin, post, type RawOptions } from "./wire.ts";
 
-let house: House;
-afterEach(() => house[Symbol.asyncDispose]());
+let server: TestServer;
+afterEach(() => server[Symbol.asyncDispose]());
 
 const PING = `{"jsonrpc":"2.0","id":5,"method":"ping"}`;
 const ping = async (id: string, options: RawOptions = {}) =>
-  (await post(house.mcpUrl, PING, { ...options, headers: { "mcp-session-id": id } })).status;
+  (await post(server.mcpUrl, PING, { ...options, headers: { "mcp-session-id": id } })).status;
 const openStream = (id: string, key: string = KEYS.agent) =>
-  fetch(house.mcpUrl, {
+  fetch(server.mcpUrl, {
     headers: { authorization: `Bearer ${key}`, accept: "text/event-stream", "mcp-session-id": id },
   });
 
 describe("a session of a client of 2025", () => {
   test("is for the key that began it; to any other it does not exist", async () => {
-    house = await openHouse({ starts: false });
-    const { id } = await begin(house.mcpUrl);
+    server = await openServer({ starts: false });
+    const { id } = await begin(server.mcpUrl);
     expect(await ping(id)).toBe(200);
     for (const key of [STRANGER, KEYS.owner]) {
-      const answer = await post(house.mcpUrl, PING, { key, headers: { "mcp-session-id": id } });
-      const unknown = await post(house.mcpUrl, PING, { key, headers: { "mcp-session-id": "f".repeat(32) } });
+      const answer = await post(server.mcpUrl, PING, { key, headers: { "mcp-session-id": id } });
+      const unknown = await post(server.mcpUrl, PING, { key, headers: { "mcp-session-id": "f".repeat(32) } });
       // What the official server says: clients know it and begin another session.
       expect({ status: answer.status, json: Object(answer.json) }).toEqual({
         status: 404,
@@ -41,77 +41,77 @@ describe("a session of a client of 2025", () => {
   });
 
   test("ends when its client says so", async () => {
-    house = await openHouse({ starts: false });
-    const { id } = await begin(house.mcpUrl);
+    server = await openServer({ starts: false });
+    const { id } = await begin(server.mcpUrl);
     const headers = { authorization: `Bearer ${KEYS.agent}`, "mcp-session-id": id };
-    expect((await fetch(house.mcpUrl, { method: "DELETE", headers })).status).toBe(200);
+    expect((await fetch(server.mcpUrl, { method: "DELETE", headers })).status).toBe(200);
     expect(await ping(id)).toBe(404);
   });
 
   test("ends with its key, at once, its open stream too, and makes room for another", async () => {
-    house = await openHouse({ starts: false });
-    const lent = (await house.call("POST", "/v1/keys", '{"name":"lent","role":"agent"}')).json;
-    const timers = house.engine.clock.timers;
+    server = await openServer({ starts: false });
+    const lent = (await server.call("POST", "/v1/keys", '{"name":"lent","role":"agent"}')).json;
+    const timers = server.engine.clock.timers;
     const mine: string[] = [];
     const streams: Response[] = [];
     for (let count = 0; count < 20; count += 1) {
-      const { id } = await begin(house.mcpUrl, { key: lent.key });
+      const { id } = await begin(server.mcpUrl, { key: lent.key });
       mine.push(id);
       streams.push(await openStream(id, lent.key));
     }
-    expect((await begin(house.mcpUrl, { key: lent.key })).said.status).toBe(429);
-    await house.call("DELETE", `/v1/keys/${lent.id}`);
+    expect((await begin(server.mcpUrl, { key: lent.key })).said.status).toBe(429);
+    await server.call("DELETE", `/v1/keys/${lent.id}`);
     for (const stream of streams) expect(await stream.text()).toStartWith(":");
-    const { id } = await begin(house.mcpUrl);
+    const { id } = await begin(server.mcpUrl);
     expect(await ping(id)).toBe(200);
     expect(await ping(mine[0] ?? "")).toBe(404);
-    house.engine.clock.advance(22 * 60_000);
-    expect(house.engine.clock.timers).toBe(timers);
+    server.engine.clock.advance(22 * 60_000);
+    expect(server.engine.clock.timers).toBe(timers);
   });
 
   test("that nobody has used for ten minutes is swept", async () => {
-    house = await openHouse({ starts: false });
-    const [used, unused] = [await begin(house.mcpUrl), await begin(house.mcpUrl)];
-    house.engine.clock.advance(5 * 60_000);
+    server = await openServer({ starts: false });
+    const [used, unused] = [await begin(server.mcpUrl), await begin(server.mcpUrl)];
+    server.engine.clock.advance(5 * 60_000);
     expect(await ping(used.id)).toBe(200);
-    house.engine.clock.advance(5 * 60_000);
+    server.engine.clock.advance(5 * 60_000);
     expect(await ping(unused.id)).toBe(404);
     expect(await ping(used.id)).toBe(200);
-    house.engine.clock.advance(11 * 60_000);
+    server.engine.clock.advance(11 * 60_000);
     expect(await ping(used.id)).toBe(404);
   });
 
   test("whose client listens is used, however long it says nothing", async () => {
-    house = await openHouse({ starts: false });
-    const { id } = await begin(house.mcpUrl);
+    server = await openServer({ starts: false });
+    const { id } = await begin(server.mcpUrl);
     const stream = await openStream(id);
     expect(stream.status).toBe(200);
-    house.engine.clock.advance(60 * 60_000);
+    server.engine.clock.advance(60 * 60_000);
     expect(await ping(id)).toBe(200);
     await stream.body?.cancel();
     await until(async () => {
-      house.engine.clock.advance(11 * 60_000);
+      server.engine.clock.advance(11 * 60_000);
       return (await ping(id)) === 404;
     });
   });
 
   test("is one of twenty of its account: the one idle for longest makes room, one in use never", async () => {
-    house = await openHouse({ starts: false });
+    server = await openServer({ starts: false });
     const streams: Response[] = [];
     const ids: string[] = [];
     for (let count = 0; count < 20; count += 1) {
-      ids.push((await begin(house.mcpUrl)).id);
-      house.engine.clock.advance(1_000);
+      ids.push((await begin(server.mcpUrl)).id);
+      server.engine.clock.advance(1_000);
     }
     const [first = "", second = "", third = ""] = ids;
     streams.push(await openStream(first));
-    const other = await begin(house.mcpUrl, { key: STRANGER });
-    ids.push((await begin(house.mcpUrl)).id);
+    const other = await begin(server.mcpUrl, { key: STRANGER });
+    ids.push((await begin(server.mcpUrl)).id);
     expect([await ping(first), await ping(second), await ping(third)]).toEqual([200, 404, 200]);
     expect(await ping(other.id, { key: STRANGER })).toBe(200);
 
     for (const id of ids) if (id !== first && id !== second) streams.push(await openStream(id));
-    const { said } = await begin(house.mcpUrl);
+    const { said } = await begin(server.mcpUrl);
     expect({ status: said.status, code: said.json.error?.code }).toEqual({
       status: 429,
       code: "rate_limited",
@@ -122,63 +122,63 @@ describe("a session of a client of 2025", () => {
   });
 
   test("of a key that has them all makes room for another key's: what is idle, then what only listens", async () => {
-    house = await openHouse({ starts: false, sessionsPerAccount: 4 });
+    server = await openServer({ starts: false, sessionsPerAccount: 4 });
     const [first, second, third, fourth] = [
-      (await begin(house.mcpUrl)).id,
-      (await begin(house.mcpUrl)).id,
-      (await begin(house.mcpUrl)).id,
-      (await begin(house.mcpUrl)).id,
+      (await begin(server.mcpUrl)).id,
+      (await begin(server.mcpUrl)).id,
+      (await begin(server.mcpUrl)).id,
+      (await begin(server.mcpUrl)).id,
     ];
     const streams = [await openStream(first), await openStream(second), await openStream(fourth)];
-    const { id: owners } = await begin(house.mcpUrl, { key: KEYS.owner });
+    const { id: owners } = await begin(server.mcpUrl, { key: KEYS.owner });
     expect(await Promise.all([first, second, third, fourth].map((id) => ping(id)))).toEqual([200, 200, 404, 200]);
     // It was used last, and the first one longest ago.
-    house.engine.clock.advance(1_000);
+    server.engine.clock.advance(1_000);
     for (const id of [second, fourth]) await ping(id);
-    const { id: alsoOwners } = await begin(house.mcpUrl, { key: KEYS.owner });
+    const { id: alsoOwners } = await begin(server.mcpUrl, { key: KEYS.owner });
     expect(await streams[0]?.text()).toStartWith(":");
     expect(await Promise.all([first, second, fourth].map((id) => ping(id)))).toEqual([404, 200, 200]);
     // Each has its share now: nobody takes over what another one uses, nor what it does not use.
-    const { said } = await begin(house.mcpUrl);
+    const { said } = await begin(server.mcpUrl);
     expect(said.status).toBe(429);
-    const { id: instead } = await begin(house.mcpUrl, { key: KEYS.owner });
+    const { id: instead } = await begin(server.mcpUrl, { key: KEYS.owner });
     const owned = await Promise.all([owners, alsoOwners, instead].map((id) => ping(id, { key: KEYS.owner })));
     expect(owned).toEqual([404, 200, 200]);
     for (const stream of streams.slice(1)) await stream.body?.cancel();
   });
 
   test("of a thousand that are begun leaves twenty", async () => {
-    house = await openHouse({ starts: false });
+    server = await openServer({ starts: false });
     const ids: string[] = [];
-    for (let count = 0; count < 1_000; count += 1) ids.push((await begin(house.mcpUrl)).id);
+    for (let count = 0; count < 1_000; count += 1) ids.push((await begin(server.mcpUrl)).id);
     const alive = await Promise.all(ids.map(async (id) => (await ping(id)) === 200));
     expect(alive.filter(Boolean)).toHaveLength(20);
   });
 
   test("is not begun by what is no initialize", async () => {
-    house = await openHouse({ starts: false });
+    server = await openServer({ starts: false });
     for (const body of [
       `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`,
       `{"jsonrpc":"2.0","method":"initialize"}`,
     ]) {
-      expect((await post(house.mcpUrl, body)).headers.get("mcp-session-id")).toBeNull();
+      expect((await post(server.mcpUrl, body)).headers.get("mcp-session-id")).toBeNull();
     }
-    const { said } = await begin(house.mcpUrl, { headers: { accept: "application/json" } });
+    const { said } = await begin(server.mcpUrl, { headers: { accept: "application/json" } });
     expect(said.status).toBe(406);
     // What was never begun is in nobody's way.
-    for (let count = 0; count < 30; count += 1) await begin(house.mcpUrl, { headers: { accept: "text/html" } });
-    const { id } = await begin(house.mcpUrl);
+    for (let count = 0; count < 30; count += 1) await begin(server.mcpUrl, { headers: { accept: "text/html" } });
+    const { id } = await begin(server.mcpUrl);
     expect(await ping(id)).toBe(200);
   });
 
   test("has its streams closed when the service stops, and leaves no timer behind", async () => {
-    house = await openHouse({ starts: false });
-    const before = house.engine.clock.timers;
-    const { id } = await begin(house.mcpUrl);
+    server = await openServer({ starts: false });
+    const before = server.engine.clock.timers;
+    const { id } = await begin(server.mcpUrl);
     const stream = await openStream(id);
-    expect(house.engine.clock.timers).toBe(before + 1);
-    house.stop();
+    expect(server.engine.clock.timers).toBe(before + 1);
+    server.stop();
     expect(await stream.text()).toBe(":\n\n");
-    expect(house.engine.clock.timers).toBe(before);
+    expect(server.engine.clock.timers).toBe(before);
   });
 });

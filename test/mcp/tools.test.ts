@@ -5,23 +5,23 @@ import { TOOLS, type ToolName } from "../../src/contract/tools.ts";
 import { KEYS } from "../http/stub-house.ts";
 import { Target } from "../support/target.ts";
 import { actionIn, CLIENTS, codeOf, connect, errorIn } from "./clients.ts";
-import { type House, openHouse } from "./house.ts";
+import { type TestServer, openServer } from "./house.ts";
 import { callModern, modern, post } from "./wire.ts";
 
-let house: House;
+let server: TestServer;
 let target: Target;
 beforeAll(async () => {
   target = new Target(() => Response.json({ done: true }));
-  house = await openHouse();
+  server = await openServer();
 });
 afterAll(async () => {
-  await house[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
   await target[Symbol.asyncDispose]();
 });
 
 describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   test("finds the seven tools in a fixed order, each with title, schemas and all four hints", async () => {
-    await using agent = await connect(kind, house.mcpUrl);
+    await using agent = await connect(kind, server.mcpUrl);
     const { tools } = await agent.client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(["create", "get", "list", "wait", "approve", "cancel", "retry"]);
     for (const tool of tools) {
@@ -39,11 +39,11 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   });
 
   test("uses every tool, and each shows the action as REST does", async () => {
-    await using agent = await connect(kind, house.mcpUrl);
-    await using owner = await connect(kind, house.mcpUrl, { key: KEYS.owner });
+    await using agent = await connect(kind, server.mcpUrl);
+    await using owner = await connect(kind, server.mcpUrl, { key: KEYS.owner });
     const created = actionIn(await agent.call("create", { url: target.url, body: { n: 1 }, sync: true }));
     const overRest = async (id: string) =>
-      (await house.call("GET", `/v1/actions/${id}`, undefined, { authorization: `Bearer ${KEYS.agent}` })).json;
+      (await server.call("GET", `/v1/actions/${id}`, undefined, { authorization: `Bearer ${KEYS.agent}` })).json;
     const { response_note: note, ...rest } = actionIn(await agent.call("get", { id: created.id }));
     expect(rest).toEqual({ ...(await overRest(created.id)) });
     expect(note).toContain("Data from outside");
@@ -70,8 +70,8 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   });
 
   test("gets one object in both forms, structured and as the only text, whatever it calls", async () => {
-    await using agent = await connect(kind, house.mcpUrl);
-    await using owner = await connect(kind, house.mcpUrl, { key: KEYS.owner });
+    await using agent = await connect(kind, server.mcpUrl);
+    await using owner = await connect(kind, server.mcpUrl, { key: KEYS.owner });
     const { id } = actionIn(await agent.call("create", { url: target.url, approve: true }));
     const results = [
       await agent.call("create", { url: target.url, sync: true }),
@@ -94,7 +94,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
 
   test("gets each body once, and none in a list", async () => {
     await using broken = new Target(() => new Response("the answer", { status: 500 }));
-    await using agent = await connect(kind, house.mcpUrl);
+    await using agent = await connect(kind, server.mcpUrl);
     const body = { note: "the request" };
     const failed = await agent.call("create", {
       url: broken.url,
@@ -112,7 +112,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   });
 
   test("is told a broken rule as an error of the tool, with our code and the next step", async () => {
-    await using agent = await connect(kind, house.mcpUrl);
+    await using agent = await connect(kind, server.mcpUrl);
     const codes = async (name: string, args: Record<string, unknown>) => errorIn(await agent.call(name, args));
     expect(await codes("create", {})).toMatchObject({ code: "missing_field" });
     expect(await codes("create", { url: "nowhere" })).toMatchObject({ code: "invalid_url" });
@@ -134,7 +134,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   });
 
   test("gets large actions in short pages", async () => {
-    await using agent = await connect(kind, house.mcpUrl);
+    await using agent = await connect(kind, server.mcpUrl);
     const body = { text: "x".repeat(0.6 * TOOL_LIST_BYTES_MAX) };
     for (let n = 0; n < 2; n += 1) actionIn(await agent.call("create", { url: target.url, body, sync: true }));
     const page = (await agent.call("list", { limit: 2 })).structuredContent;
@@ -143,7 +143,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   });
 
   test("is told of an unknown tool in the words of the protocol", async () => {
-    await using agent = await connect(kind, house.mcpUrl);
+    await using agent = await connect(kind, server.mcpUrl);
     for (const name of ["confirm", "toString", "__proto__"]) {
       const refused = agent.call(name);
       expect(await codeOf(refused)).toBe(-32_602);
@@ -152,7 +152,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   });
 
   test("sends nothing twice under one idempotency_key, and hears how its repeat differs", async () => {
-    await using agent = await connect(kind, house.mcpUrl);
+    await using agent = await connect(kind, server.mcpUrl);
     const intent = { url: target.url, idempotency_key: `order ${kind}`, approve: true };
     const first = actionIn(await agent.call("create", intent));
     const again = await agent.call("create", { ...intent, method: "PUT" });
@@ -163,7 +163,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
 });
 
 test("a create by a key whose hold says so is put before a person, whatever the call says", async () => {
-  await using strict = await openHouse({ starts: false, asCaller: (caller) => ({ ...caller, hold: "writes" }) });
+  await using strict = await openServer({ starts: false, asCaller: (caller) => ({ ...caller, hold: "writes" }) });
   const create = (method: string) =>
     callModern(strict.mcpUrl, "create", `{"url":"${target.url}","method":"${method}","approve":false}`);
   for (const [method, status] of [
@@ -179,8 +179,8 @@ const TOOLS_LIST_CHARS_MAX = 12_000;
 
 describe("the table of tools", () => {
   test("costs at most 12,000 characters, and each input says of every member what it is", async () => {
-    await using strict = await openHouse({ starts: false, agentApproval: "off" });
-    for (const { mcpUrl } of [house, strict]) {
+    await using strict = await openServer({ starts: false, agentApproval: "off" });
+    for (const { mcpUrl } of [server, strict]) {
       for (const kind of CLIENTS) {
         await using agent = await connect(kind, mcpUrl);
         const listed = await agent.client.listTools();
@@ -189,7 +189,7 @@ describe("the table of tools", () => {
         expect(members.filter(([, member]) => !("description" in member) || !("type" in member))).toEqual([]);
       }
     }
-    const { json } = await modern(house.mcpUrl, "tools/list", "{}");
+    const { json } = await modern(server.mcpUrl, "tools/list", "{}");
     expect(JSON.stringify(json.result).length).toBeLessThanOrEqual(TOOLS_LIST_CHARS_MAX);
   });
 
@@ -205,9 +205,9 @@ describe("the table of tools", () => {
   });
 
   test("takes for a create what REST takes, and what REST says elsewhere", async () => {
-    await using agent = await connect("modern", house.mcpUrl);
+    await using agent = await connect("modern", server.mcpUrl);
     const { tools } = await agent.client.listTools();
-    const document = JSON.parse(await (await fetch(`${house.url}/openapi.json`)).text());
+    const document = JSON.parse(await (await fetch(`${server.url}/openapi.json`)).text());
     const ofRest = Object.keys(document.components.schemas.CreateAction.properties);
     const ofTool = Object.keys(tools[0]?.inputSchema.properties ?? {});
     expect(ofTool.toSorted()).toEqual([...ofRest, "idempotency_key", "wait"].toSorted());
@@ -215,7 +215,7 @@ describe("the table of tools", () => {
   });
 
   test("prints no format but dates: some providers of models refuse a tool that has another", async () => {
-    await using agent = await connect("modern", house.mcpUrl);
+    await using agent = await connect("modern", server.mcpUrl);
     const { tools } = await agent.client.listTools();
     const formats = JSON.stringify(tools).match(/"format":"[^"]+"/g) ?? [];
     expect(new Set(formats)).toEqual(new Set(['"format":"date-time"']));
@@ -224,7 +224,7 @@ describe("the table of tools", () => {
 
 describe("arguments", () => {
   test("are all judged at once, and what is unknown is refused by name", async () => {
-    await using agent = await connect("modern", house.mcpUrl);
+    await using agent = await connect("modern", server.mcpUrl);
     const wrong = { url: target.url, retries: 0, idempotency_key: "", wait: 0, confirmed: true };
     const { code, details } = errorIn(await agent.call("create", wrong));
     expect(code).toBe("validation_error");
@@ -240,19 +240,19 @@ describe("arguments", () => {
   });
 
   test("are judged as they were sent, __proto__ too", async () => {
-    const { json } = await callModern(house.mcpUrl, "create", `{"url":"${target.url}","__proto__":{}}`);
+    const { json } = await callModern(server.mcpUrl, "create", `{"url":"${target.url}","__proto__":{}}`);
     expect(JSON.stringify(json)).toContain("__proto__");
     expect(json.result).toMatchObject({ isError: true });
   });
 
   test("may hold a URL that validators of clients do not take", async () => {
-    await using agent = await connect("first", house.mcpUrl);
+    await using agent = await connect("first", server.mcpUrl);
     const url = "https://exämple.com/ü?q=ä";
     expect(actionIn(await agent.call("create", { url, approve: true }))).toMatchObject({ url });
   });
 
   test("that are null count as absent", async () => {
-    await using agent = await connect("modern", house.mcpUrl);
+    await using agent = await connect("modern", server.mcpUrl);
     const args = { url: target.url, body: null, idempotency_key: null, wait: null, approve: true, dedupe: null };
     expect(actionIn(await agent.call("create", args))).toMatchObject({ body: null, idempotency_key: null });
   });
@@ -260,7 +260,7 @@ describe("arguments", () => {
   test("keep the spelling of numbers on their way to the target and back", async () => {
     const body = `{"a":12345678901234567890,"b":[1.0,-0,1e5],"__proto__":2.50,"text":"1.0 \\"é"}`;
     const args = `{"sync":true,"body": ${body.replaceAll(":", " : ")} ,"url":"${target.url}numbers","retries":1e2}`;
-    const said = await callModern(house.mcpUrl, "create", args);
+    const said = await callModern(server.mcpUrl, "create", args);
     const sent = target.received.find(({ path }) => path === "/numbers");
     expect(sent?.body).toBe(body);
     expect(said.text).toContain(`"body":${body}`);
@@ -271,7 +271,7 @@ describe("arguments", () => {
     const call = (id: number, body: string) =>
       `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"create","arguments":{"url":"${target.url}","approve":true,"body":${body}}}}`;
     const batch = `[${call(7, `{"n":1.0}`)},${call(8, `{"n":2.00}`)}]`;
-    const said = await post(house.mcpUrl, batch);
+    const said = await post(server.mcpUrl, batch);
     expect(said.text).toContain(`"body":{"n":1.0}`);
     expect(said.text).toContain(`"body":{"n":2.00}`);
   });

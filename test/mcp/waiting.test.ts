@@ -1,110 +1,112 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { whileStreaming } from "../../src/http/streaming.ts";
 import { nameRequest } from "../../src/http/request-id.ts";
-import type { Visit } from "../../src/http/visit.ts";
+import type { RequestContext } from "../../src/http/visit.ts";
 import { systemIds } from "../../src/ids.ts";
 import { until } from "../support/until.ts";
 import { actionIn, CLIENTS, connect } from "./clients.ts";
-import { type House, openHouse } from "./house.ts";
+import { type TestServer, openServer } from "./house.ts";
 
-let house: House;
-afterEach(() => house[Symbol.asyncDispose]());
+let server: TestServer;
+afterEach(() => server[Symbol.asyncDispose]());
 
-const hold = async () => (await house.engine.create({ approve: true })).id;
+const hold = async () => (await server.engine.create({ approve: true })).id;
 
 describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
   test("that wants to hear of progress hears of it every few seconds and at each change, in growing numbers", async () => {
-    house = await openHouse({ starts: false });
+    server = await openServer({ starts: false });
     const id = await hold();
-    await using agent = await connect(kind, house.mcpUrl);
-    const base = house.engine.clock.timers;
+    await using agent = await connect(kind, server.mcpUrl);
+    const base = server.engine.clock.timers;
     const heard: { progress: number; total?: number | undefined; message?: string | undefined }[] = [];
     const waiting = agent.call("wait", { id, wait: 120 }, { onprogress: (progress) => void heard.push(progress) });
-    await until(() => house.engine.clock.timers >= base + 2 && heard.length === 1);
-    house.engine.clock.advance(5_000);
+    await until(() => server.engine.clock.timers >= base + 2 && heard.length === 1);
+    server.engine.clock.advance(5_000);
     await until(() => heard.length === 2);
-    await house.engine.desk.approve(house.engine.owner, id, null);
+    await server.engine.actionService.approve(server.engine.owner, id, null);
     await until(() => heard.length === 3);
-    await house.engine.desk.cancel(house.engine.owner, id, null);
+    await server.engine.actionService.cancel(server.engine.owner, id, null);
     expect(actionIn(await waiting)).toMatchObject({ status: "cancelled" });
     expect(heard.slice(0, 3)).toEqual([
       { progress: 0, total: 120, message: "waiting" },
       { progress: 5, total: 120, message: "waiting" },
       { progress: 5.001, total: 120, message: "pending" },
     ] as never);
-    expect(house.engine.clock.timers).toBe(base);
+    expect(server.engine.clock.timers).toBe(base);
   });
 
   test("that wants to hear of none is answered after 50 seconds, with the action as it is", async () => {
-    house = await openHouse({ starts: false });
+    server = await openServer({ starts: false });
     const id = await hold();
-    await using agent = await connect(kind, house.mcpUrl);
-    const base = house.engine.clock.timers;
+    await using agent = await connect(kind, server.mcpUrl);
+    const base = server.engine.clock.timers;
     let isOver = false;
     const waiting = agent.call("wait", { id, wait: 120 }).finally(() => (isOver = true));
-    await until(() => house.engine.clock.timers > base);
-    house.engine.clock.advance(49_999);
+    await until(() => server.engine.clock.timers > base);
+    server.engine.clock.advance(49_999);
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(isOver).toBe(false);
-    house.engine.clock.advance(1);
+    server.engine.clock.advance(1);
     expect(actionIn(await waiting)).toMatchObject({ status: "awaiting_approval" });
   });
 
   test("ends when the call is cancelled, and the action does not", async () => {
-    house = await openHouse({ starts: false });
+    server = await openServer({ starts: false });
     const id = await hold();
-    await using agent = await connect(kind, house.mcpUrl);
-    const base = house.engine.clock.timers;
+    await using agent = await connect(kind, server.mcpUrl);
+    const base = server.engine.clock.timers;
     const giveUp = new AbortController();
     const waiting = agent.call("wait", { id }, { signal: giveUp.signal }).catch(() => "given up" as const);
-    await until(() => house.engine.clock.timers > base);
+    await until(() => server.engine.clock.timers > base);
     giveUp.abort();
     expect(await waiting).toBe("given up");
-    await until(() => house.engine.clock.timers === base);
-    expect(await house.engine.desk.get(house.engine.owner, id)).toMatchObject({ status: "awaiting_approval" });
+    await until(() => server.engine.clock.timers === base);
+    expect(await server.engine.actionService.get(server.engine.owner, id)).toMatchObject({
+      status: "awaiting_approval",
+    });
   });
 
   test("ends when the service stops, with what there is", async () => {
-    house = await openHouse({ starts: false });
+    server = await openServer({ starts: false });
     const id = await hold();
-    const { id: pending } = await house.engine.create({});
-    await using agent = await connect(kind, house.mcpUrl);
-    await using asker = await connect(kind, house.mcpUrl, { answer: () => new Promise(() => {}) });
-    const base = house.engine.clock.timers;
+    const { id: pending } = await server.engine.create({});
+    await using agent = await connect(kind, server.mcpUrl);
+    await using asker = await connect(kind, server.mcpUrl, { answer: () => new Promise(() => {}) });
+    const base = server.engine.clock.timers;
     const waiting = agent.call("wait", { id: pending });
     const asking = kind === "modern" ? null : asker.call("approve", { id });
-    await until(() => house.engine.clock.timers > base && (asking === null || asker.questions.length === 1));
-    house.stop();
+    await until(() => server.engine.clock.timers > base && (asking === null || asker.questions.length === 1));
+    server.stop();
     expect(actionIn(await waiting)).toMatchObject({ status: "pending" });
     if (asking !== null) expect(actionIn(await asking)).toMatchObject({ decision: "unanswered" });
-    expect(house.engine.clock.timers).toBe(kind === "modern" ? base : base - 1);
+    expect(server.engine.clock.timers).toBe(kind === "modern" ? base : base - 1);
   });
 });
 
 describe("a create with sync", () => {
   test("waits as long as it was told, with progress", async () => {
-    house = await openHouse({ starts: false });
-    await using agent = await connect("modern", house.mcpUrl);
-    const base = house.engine.clock.timers;
+    server = await openServer({ starts: false });
+    await using agent = await connect("modern", server.mcpUrl);
+    const base = server.engine.clock.timers;
     const heard: unknown[] = [];
     const args = { url: "https://api.example.com/", sync: true, wait: 7 };
     const creating = agent.call("create", args, { onprogress: (progress) => void heard.push(progress) });
-    await until(() => house.engine.clock.timers >= base + 2);
-    house.engine.clock.advance(7_000);
+    await until(() => server.engine.clock.timers >= base + 2);
+    server.engine.clock.advance(7_000);
     const action = actionIn(await creating);
     expect(action).toMatchObject({ status: "pending" });
     expect(heard.length).toBeGreaterThanOrEqual(2);
-    expect(await house.engine.desk.get(house.engine.owner, action.id)).toMatchObject({ status: "pending" });
+    expect(await server.engine.actionService.get(server.engine.owner, action.id)).toMatchObject({ status: "pending" });
   });
 });
 
 describe("the time limit of a stream", () => {
-  const visitOf = (limits: number[]): Visit => ({
+  const contextOf = (limits: number[]): RequestContext => ({
     request: new Request("http://localhost/mcp"),
     // Safe: of a server a stream only sets the time limit.
     server: {
       timeout: (_request: Request, seconds: number) => void limits.push(seconds),
-    } as unknown as Visit["server"],
+    } as unknown as RequestContext["server"],
     path: "/mcp",
     search: "",
     client: "",
@@ -126,12 +128,12 @@ describe("the time limit of a stream", () => {
   };
 
   test("is lifted until the stream has ended, and its end is told", async () => {
-    house = await openHouse({ starts: false });
+    server = await openServer({ starts: false });
     for (const end of ["close", "error", "cancel"] as const) {
       const limits: number[] = [];
       const { response, sent } = stream("text/event-stream");
       let isOver = false;
-      const answer = await whileStreaming(visitOf(limits), (over) => {
+      const answer = await whileStreaming(contextOf(limits), (over) => {
         over.addEventListener("abort", () => (isOver = true));
         return Promise.resolve(response);
       });
@@ -150,10 +152,10 @@ describe("the time limit of a stream", () => {
   });
 
   test("is back at once where there is no stream, and when the work fails", async () => {
-    house = await openHouse({ starts: false });
+    server = await openServer({ starts: false });
     const limits: number[] = [];
-    await whileStreaming(visitOf(limits), () => Promise.resolve(Response.json({})));
-    await whileStreaming(visitOf(limits), () => Promise.reject(new Error("x"))).catch(() => {});
+    await whileStreaming(contextOf(limits), () => Promise.resolve(Response.json({})));
+    await whileStreaming(contextOf(limits), () => Promise.reject(new Error("x"))).catch(() => {});
     expect(limits).toEqual([0, 30, 0, 30]);
   });
 });

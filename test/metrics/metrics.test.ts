@@ -44,7 +44,7 @@ test("readings are taken when somebody looks", async () => {
   let inFlight = 1;
   show({ inFlight: () => inFlight, loopLagMaxMs: () => 250 });
   show({ waiting: async () => ({ pending: 12, awaiting_approval: 2 }), residentBytes });
-  show({ owed: async () => ({ callback: 7, mail: 0 }) });
+  show({ notifications: async () => ({ callback: 7, mail: 0 }) });
   inFlight = 5;
   const text = await render();
   const lines = text.split("\n");
@@ -95,7 +95,7 @@ test("times to an answer tell routes apart, and waits from work", async () => {
 test("while the store is away the other numbers are shown", async () => {
   const { show, render } = createMetrics();
   const away = () => Promise.reject(new Error("away"));
-  show({ waiting: away, owed: away, oldestDueMs: away, inFlight: () => 1 });
+  show({ waiting: away, notifications: away, oldestDueMs: away, inFlight: () => 1 });
   const text = await render();
   expect(text).toContain("outgate_attempts_in_flight 1\n");
   expect(text).not.toMatch(/outgate_(actions|outbox|oldest)/);

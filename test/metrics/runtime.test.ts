@@ -6,29 +6,29 @@ import { LoopLag } from "../../src/metrics/runtime.ts";
 /** A monotonic clock that rings its bell as late as it is told. */
 function openClock() {
   let nowMs = 1_000;
-  const bells = new Set<{ dueMs: number; ring: () => void }>();
+  const jobs = new Set<{ dueMs: number; run: () => void }>();
   const clock: Clock = {
     now: () => new Date(nowMs),
     monotonicMs: () => nowMs,
-    after(delayMs, ring) {
-      const bell = { dueMs: nowMs + delayMs, ring };
-      bells.add(bell);
-      return () => void bells.delete(bell);
+    after(delayMs, run) {
+      const job = { dueMs: nowMs + delayMs, run };
+      jobs.add(job);
+      return () => void jobs.delete(job);
     },
   };
   return {
     clock,
-    bells,
+    jobs,
     pass: (ms: number) => {
       nowMs += ms;
     },
     /** Lets time pass until the bell is due, and so many milliseconds longer, and rings it. */
     ringLate: (lateMs: number) => {
-      const [bell] = bells;
-      if (bell === undefined) throw new Error("No bell is set.");
-      bells.delete(bell);
-      nowMs = bell.dueMs + lateMs;
-      bell.ring();
+      const [job] = jobs;
+      if (job === undefined) throw new Error("No bell is set.");
+      jobs.delete(job);
+      nowMs = job.dueMs + lateMs;
+      job.run();
     },
   };
 }
@@ -53,14 +53,14 @@ test("a delay that still lasts is told too", () => {
 });
 
 test("after stop nothing is sampled, and it may start again", () => {
-  const { clock, bells, ringLate } = openClock();
+  const { clock, jobs, ringLate } = openClock();
   const lag = new LoopLag(clock);
   expect(lag.takeMaxMs()).toBe(0);
   lag.start();
   lag.start();
-  expect(bells.size).toBe(1);
+  expect(jobs.size).toBe(1);
   lag.stop();
-  expect(bells.size).toBe(0);
+  expect(jobs.size).toBe(0);
   expect(lag.takeMaxMs()).toBe(0);
   lag.start();
   ringLate(30);

@@ -41,7 +41,7 @@ describe("a target that wants more than one attempt", () => {
       answers(200, /^X-Number: (\d+)/im.exec(request)?.[1] ?? "")(socket, request);
     });
     let next = 0;
-    const foreign: unknown[] = [];
+    const untrusted: unknown[] = [];
     const worker = async () => {
       while (next < 1_800) {
         const number = String((next += 1));
@@ -50,12 +50,12 @@ describe("a target that wants more than one attempt", () => {
           sender.send(requestTo(evil.url()), { timeoutMs: 5_000 }),
           sender.send(requestTo(honest.url("/", "localhost"), { headers }), { timeoutMs: 5_000 }),
         ]);
-        if (first.kind !== "answered" || first.body !== "{}") foreign.push(first);
-        if (second.kind !== "answered" || second.body !== number) foreign.push(second);
+        if (first.kind !== "answered" || first.body !== "{}") untrusted.push(first);
+        if (second.kind !== "answered" || second.body !== number) untrusted.push(second);
       }
     };
     await Promise.all(Array.from({ length: 16 }, worker));
-    expect([foreign, evil.connections, honest.connections]).toEqual([[], 1_800, 1_800]);
+    expect([untrusted, evil.connections, honest.connections]).toEqual([[], 1_800, 1_800]);
   });
 
   test("a redirect is an answer: not followed, its Location kept as text", async () => {

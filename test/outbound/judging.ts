@@ -8,8 +8,8 @@ export const CLOSED = createTargets(policyWith());
 
 /** What the URL is taken for: the sentence, or the host. */
 export function verdict(url: string, targets = CLOSED): string {
-  const judged = targets.judge(url);
-  return "refused" in judged ? judged.refused : judged.host;
+  const checked = targets.checkTarget(url);
+  return "refused" in checked ? checked.refused : checked.host;
 }
 
 /** Every URL is refused, by a sentence that holds the fragment. */
@@ -21,6 +21,6 @@ export function refuses(urls: readonly string[], fragment: string, targets: Targ
 
 /** Every URL is accepted, as the host beside it. */
 export function accepts(urls: Readonly<Record<string, string>>, targets: Targets = CLOSED): void {
-  const judged = Object.keys(urls).map((url) => [url, verdict(url, targets)]);
-  expect(judged).toEqual(Object.entries(urls));
+  const checked = Object.keys(urls).map((url) => [url, verdict(url, targets)]);
+  expect(checked).toEqual(Object.entries(urls));
 }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { parseAddress } from "../../src/outbound/address.ts";
-import { describePolicy, judgeAddress, judgeName, parsePolicy } from "../../src/outbound/policy.ts";
+import { describePolicy, checkAddress, checkName, parsePolicy } from "../../src/outbound/policy.ts";
 import { LOCAL, policyWith } from "./policies.ts";
 
-function judge(policy: ReturnType<typeof policyWith>, text: string, name: string | null): string {
+function checkTarget(policy: ReturnType<typeof policyWith>, text: string, name: string | null): string {
   const address = parseAddress(text);
   if (address === null) throw new Error(`${text} can't be read.`);
-  return judgeAddress(policy, address, name);
+  return checkAddress(policy, address, name);
 }
 
 describe("what is listed", () => {
@@ -71,29 +71,29 @@ describe("what is listed", () => {
 describe("an address behind a name", () => {
   test("a listed name may stand for any private address, and a listed range may stand behind any name", () => {
     const policy = policyWith({ allowedPrivateTargets: ["billing.internal", "192.168.0.0/16"] });
-    expect(judge(policy, "10.1.2.3", "billing.internal")).toBe("allowed");
-    expect(judge(policy, "10.1.2.3", "other.internal")).toBe("private");
-    expect(judge(policy, "10.1.2.3", "www.billing.internal")).toBe("private");
-    expect(judge(policy, "10.1.2.3", null)).toBe("private");
-    expect(judge(policy, "192.168.3.4", "www.example.com")).toBe("allowed");
-    expect(judge(policy, "169.254.169.254", "billing.internal")).toBe("never");
+    expect(checkTarget(policy, "10.1.2.3", "billing.internal")).toBe("allowed");
+    expect(checkTarget(policy, "10.1.2.3", "other.internal")).toBe("private");
+    expect(checkTarget(policy, "10.1.2.3", "www.billing.internal")).toBe("private");
+    expect(checkTarget(policy, "10.1.2.3", null)).toBe("private");
+    expect(checkTarget(policy, "192.168.3.4", "www.example.com")).toBe("allowed");
+    expect(checkTarget(policy, "169.254.169.254", "billing.internal")).toBe("never");
   });
 
   test("loopback stands behind localhost names only", () => {
     const verdicts = ["localhost", "a.b.localhost", null, "www.example.com", "localhost.example.com"].map((name) =>
-      judge(LOCAL, "127.0.0.1", name),
+      checkTarget(LOCAL, "127.0.0.1", name),
     );
     expect(verdicts).toEqual(["allowed", "allowed", "allowed", "private", "private"]);
-    expect(judge(LOCAL, "10.0.0.1", "localhost")).toBe("private");
+    expect(checkTarget(LOCAL, "10.0.0.1", "localhost")).toBe("private");
   });
 
   test("names are judged before anybody is asked for them", () => {
-    expect(["x.onion", "metadata.google.internal", "www.example.com"].map((name) => judgeName(LOCAL, name))).toEqual([
+    expect(["x.onion", "metadata.google.internal", "www.example.com"].map((name) => checkName(LOCAL, name))).toEqual([
       "never",
       "never",
       "allowed",
     ]);
-    expect(["intranet", "a.local", "a.internal", "a.home.arpa"].map((name) => judgeName(LOCAL, name))).toEqual(
+    expect(["intranet", "a.local", "a.internal", "a.home.arpa"].map((name) => checkName(LOCAL, name))).toEqual(
       Array.from({ length: 4 }, () => "private"),
     );
   });

@@ -108,7 +108,7 @@ describe("where it leads", () => {
     const named = createTargets(policyWith({ allowedPrivateTargets: ["billing.internal"] }));
     refuses(urls.slice(1), "ALLOWED_PRIVATE_TARGETS", named);
     accepts({ "http://Billing.Internal./": "billing.internal" }, named);
-    expect(urls.map((url) => "refused" in OPEN.judge(url))).toEqual(urls.map(() => false));
+    expect(urls.map((url) => "refused" in OPEN.checkTarget(url))).toEqual(urls.map(() => false));
   });
 
   test("public addresses and names pass", () => {
@@ -172,11 +172,9 @@ describe("where it leads", () => {
         targets,
       );
       const elsewhere = ["http://10.20.30.41:3000/v1/actions", "http://203.0.113.9:3001/v1/actions"];
-      expect([...elsewhere, "http://10.20.30.40:3000/hooks"].map((url) => "refused" in targets.judge(url))).toEqual([
-        false,
-        false,
-        false,
-      ]);
+      expect(
+        [...elsewhere, "http://10.20.30.40:3000/hooks"].map((url) => "refused" in targets.checkTarget(url)),
+      ).toEqual([false, false, false]);
     });
 
     test("an address that an interface has got meanwhile counts from then on", () => {
@@ -188,7 +186,7 @@ describe("where it leads", () => {
   });
 
   test("a host keeps the brackets of an IPv6 address, and a refusal repeats nothing of the URL", () => {
-    expect(OPEN.judge("http://[FD12:0:0::1]:80/")).toEqual({ hostname: "[fd12::1]", host: "[fd12::1]" });
+    expect(OPEN.checkTarget("http://[FD12:0:0::1]:80/")).toEqual({ hostname: "[fd12::1]", host: "[fd12::1]" });
     expect(verdict("http://10.1.2.3/secret?token=x")).not.toMatch(/10\.1|secret|token/);
   });
 });

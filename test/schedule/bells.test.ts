@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Bell, hangBells } from "../../src/schedule/bells.ts";
+import { type Job, startJobs } from "../../src/schedule/bells.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { FakeClock } from "../support/clock.ts";
 
@@ -7,19 +7,19 @@ const NEVER = "0 0 1 1 *";
 const EVERY_SECOND = "* * * * * *";
 
 /** Bells on a clock of the test, and what was logged of them. */
-function hang(...bells: readonly Partial<Bell>[]) {
+function hang(...jobs: readonly Partial<Job>[]) {
   const clock = new FakeClock();
   const failed: unknown[] = [];
-  const named = bells.map((bell, n): Bell => ({ name: `bell ${n}`, pattern: NEVER, ring: async () => {}, ...bell }));
+  const named = jobs.map((job, n): Job => ({ name: `bell ${n}`, pattern: NEVER, run: async () => {}, ...job }));
   const error = (_event: string, fields?: object) => void failed.push(fields);
   const { metrics, render } = createMetrics();
-  return { clock, failed, render, takeDown: hangBells(named, { clock, log: { error }, metrics }) };
+  return { clock, failed, render, takeDown: startJobs(named, { clock, log: { error }, metrics }) };
 }
 
 describe("a bell", () => {
   test("rings once when it is hung up, and is handed the time", async () => {
     const times: Date[] = [];
-    const { clock, takeDown } = hang({ ring: async (now) => void times.push(now) });
+    const { clock, takeDown } = hang({ run: async (now) => void times.push(now) });
     expect(times).toEqual([clock.now()]);
     await takeDown();
   });
@@ -30,10 +30,10 @@ describe("a bell", () => {
     let rings = 0;
     let slow = 0;
     const { takeDown } = hang(
-      { pattern: EVERY_SECOND, ring: async () => void ((rings += 1) === 3 && twice.resolve()) },
+      { pattern: EVERY_SECOND, run: async () => void ((rings += 1) === 3 && twice.resolve()) },
       {
         pattern: EVERY_SECOND,
-        ring: () => {
+        run: () => {
           slow += 1;
           return first.promise;
         },
@@ -52,28 +52,28 @@ describe("a bell", () => {
     const { failed, render, takeDown } = hang(
       {
         pattern: EVERY_SECOND,
-        ring: () => {
+        run: () => {
           if ((rings += 1) === 2) again.resolve();
           return Promise.reject(new Error("no"));
         },
       },
-      { ring: async () => void (others += 1) },
+      { run: async () => void (others += 1) },
     );
     await again.promise;
     await takeDown();
-    expect(failed[0]).toEqual({ bell: "bell 0", error: "Error" });
+    expect(failed[0]).toEqual({ job: "bell 0", error: "Error" });
     expect(await render()).toContain(`outgate_task_failures_total{task="housekeeping"} ${failed.length}\n`);
     expect(others).toBe(1);
   });
 
   test("that is taken down is told to stop, and its end is waited for; what it fails with then is no news", async () => {
     const events: string[] = [];
-    const ring = async (_now: Date, stop: AbortSignal) => {
+    const run = async (_now: Date, stop: AbortSignal) => {
       await new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve()));
       events.push("stopped");
       throw new Error("The store is closed.");
     };
-    const { failed, takeDown } = hang({ ring });
+    const { failed, takeDown } = hang({ run });
     await takeDown();
     events.push("down");
     expect({ events, failed }).toEqual({ events: ["stopped", "down"], failed: [] });

@@ -7,7 +7,7 @@ import { createSecrets } from "../../src/secrets/secrets.ts";
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 function base62(text: string): number {
-  return text.split("").reduce((sum, letter) => sum * 62 + ALPHABET.indexOf(letter), 0);
+  return text.split("").reduce((sum, email) => sum * 62 + ALPHABET.indexOf(email), 0);
 }
 
 test("a key is og_, 30 base62 characters and the checksum of these", () => {
@@ -23,11 +23,11 @@ test("every character is as likely as any other", () => {
   const counts = new Map<string, number>();
   const keys = 10_000;
   for (let count = 0; count < keys; count += 1) {
-    for (const letter of newApiKey(randomBytes).slice(3, 33)) counts.set(letter, (counts.get(letter) ?? 0) + 1);
+    for (const email of newApiKey(randomBytes).slice(3, 33)) counts.set(email, (counts.get(email) ?? 0) + 1);
   }
   const expected = (keys * 30) / 62;
   const chiSquare = ALPHABET.split("").reduce(
-    (sum, letter) => sum + ((counts.get(letter) ?? 0) - expected) ** 2 / expected,
+    (sum, email) => sum + ((counts.get(email) ?? 0) - expected) ** 2 / expected,
     0,
   );
   // 61 degrees of freedom: a fair generator passes 140 once in 10^8 runs; bytes modulo 62 give about 1,900.

@@ -200,14 +200,14 @@ function cycles(files: readonly ReadFile[]): readonly string[] {
   const graph = new Map(files.map((file) => [file.path, relatives(file)]));
   const done = new Set<string>();
   const problems: string[] = [];
-  const visit = (path: string, trail: readonly string[]): void => {
+  const context = (path: string, trail: readonly string[]): void => {
     if (trail.includes(path)) problems.push(`cycle: ${[...trail.slice(trail.indexOf(path)), path].join(" -> ")}`);
     else if (!done.has(path)) {
-      for (const next of graph.get(path) ?? []) visit(next, [...trail, path]);
+      for (const next of graph.get(path) ?? []) context(next, [...trail, path]);
       done.add(path);
     }
   };
-  for (const path of graph.keys()) visit(path, []);
+  for (const path of graph.keys()) context(path, []);
   return problems;
 }
 

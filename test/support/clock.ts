@@ -2,7 +2,7 @@ import type { Clock } from "../../src/ports/clock.ts";
 
 interface Timer {
   readonly atMs: number;
-  readonly ring: () => void;
+  readonly run: () => void;
 }
 
 /** A clock whose hands a test moves. Timers ring in order, each at its own time. */
@@ -23,8 +23,8 @@ export class FakeClock implements Clock {
     return this.#monotonicMs;
   }
 
-  after(delayMs: number, ring: () => void): () => void {
-    const timer = { atMs: this.#monotonicMs + delayMs, ring };
+  after(delayMs: number, run: () => void): () => void {
+    const timer = { atMs: this.#monotonicMs + delayMs, run };
     this.#timers.add(timer);
     return () => void this.#timers.delete(timer);
   }
@@ -42,7 +42,7 @@ export class FakeClock implements Clock {
       if (next === undefined || next.atMs > endMs) break;
       this.#timers.delete(next);
       this.#move(Math.max(0, next.atMs - this.#monotonicMs));
-      next.ring();
+      next.run();
     }
     this.#move(endMs - this.#monotonicMs);
   }

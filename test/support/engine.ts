@@ -16,7 +16,7 @@ import type { Ids } from "../../src/ports/ids.ts";
 import type { Log, LogFields } from "../../src/ports/log.ts";
 import type { Sender } from "../../src/ports/sender.ts";
 import type { Store } from "../../src/ports/store.ts";
-import { openVault } from "../../src/vault.ts";
+import { openEncryptedStore } from "../../src/vault.ts";
 import { FakeClock } from "./clock.ts";
 import { eventually } from "./eventually.ts";
 
@@ -38,21 +38,21 @@ export async function openEngine(options: EngineOptions = {}) {
   const config: Config = readConfig({ DATABASE_URL: `file:${folder}/outgate.db`, ...options.env });
   const ids: Ids = { ...systemIds, chance: () => 0.5 };
   const lines: { level: string; event: string; fields: LogFields }[] = [];
-  const vault = await openVault(config, {
+  const encryptedStore = await openEncryptedStore(config, {
     clock,
     ids,
     onFatal: (cause) => lines.push({ level: "error", event: String(cause), fields: {} }),
   });
-  const store = options.wrapStore?.(vault.store) ?? vault.store;
+  const store = options.wrapStore?.(encryptedStore.store) ?? encryptedStore.store;
   const { accounts, people, facts } = store;
-  await bootstrap({ accounts, people, facts, secrets: vault.secrets, ids, clock, givenOwnerKey: null });
+  await bootstrap({ accounts, people, facts, secrets: encryptedStore.secrets, ids, clock, givenOwnerKey: null });
   await forgetFirstKeys(facts);
   const account = await accounts.first();
   const sender = options.sender ?? createSender(policyOf());
   const { metrics, render, show } = createMetrics();
   const engine = createEngine(config, {
     store,
-    secrets: vault.secrets,
+    secrets: encryptedStore.secrets,
     sender,
     mailer: await mailerOf(config, clock),
     clock,
@@ -79,18 +79,18 @@ export async function openEngine(options: EngineOptions = {}) {
     folder,
     lines,
     owner,
-    secrets: vault.secrets,
+    secrets: encryptedStore.secrets,
     /** The text of /metrics, but for what only a running process tells. */
     renderMetrics: render,
     create: async (request: Partial<ActionRequest>): Promise<Action> =>
-      (await engine.desk.create(owner, requestFor(request))).action,
+      (await engine.actionService.create(owner, requestFor(request))).action,
     /** Resolves with the action as soon as it looks like this; what it is now counts. */
     saw: async (id: string, like: { status?: ActionStatus; attempts?: number; run?: number }): Promise<Action> => {
       const fits = (action: Action) =>
         Object.entries(like).every(([name, value]) => Reflect.get(action, name) === value);
       const { promise, resolve } = Promise.withResolvers<Action>();
       const unwatch = engine.bus.watch(id, (action) => fits(action) && resolve(action));
-      const now = await engine.desk.get(owner, id);
+      const now = await engine.actionService.get(owner, id);
       const seen = fits(now) ? now : await promise;
       unwatch();
       return seen;
@@ -98,20 +98,20 @@ export async function openEngine(options: EngineOptions = {}) {
     /** What the timeline tells of callbacks or mails, as soon as it tells of so many attempts. */
     told: (id: string, type: "callback" | "mail", count: number) =>
       eventually(async () => {
-        const entries = await engine.desk.timeline(owner, id);
-        const told = entries.flatMap(({ happening }) => (happening.type === type ? [happening] : []));
+        const entries = await engine.actionService.timeline(owner, id);
+        const told = entries.flatMap(({ event }) => (event.type === type ? [event] : []));
         return told.length >= count ? told : null;
       }, `${count} of ${type} in the timeline of ${id}`),
-    happenings: async (id: string) => (await engine.desk.timeline(owner, id)).map(({ happening }) => happening),
+    events: async (id: string) => (await engine.actionService.timeline(owner, id)).map(({ event }) => event),
     /** As a kill would leave the files: nothing is drained or settled. */
     async abandon(): Promise<void> {
-      await vault.store.close();
+      await encryptedStore.store.close();
     },
     async [Symbol.asyncDispose](): Promise<void> {
       const drained = engine.drain(1_000);
       clock.advance(1_000 + DRAIN_WRITE_MS);
       await drained;
-      await vault.store.close();
+      await encryptedStore.store.close();
       if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -1,11 +1,11 @@
-import { createOwe } from "../../src/actions/owe.ts";
+import { createEnqueue } from "../../src/actions/owe.ts";
 import { type Action, type ActionRequest, firstState } from "../../src/domain/action.ts";
 import type { AuditEntry } from "../../src/domain/audit.ts";
 import { type Change, isRefusal, type Refusal } from "../../src/domain/change.ts";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import type { Pause } from "../../src/domain/pause.ts";
 import { type AttemptEnd, settle } from "../../src/domain/settle.ts";
-import type { Happening } from "../../src/domain/timeline.ts";
+import type { TimelineEvent } from "../../src/domain/timeline.ts";
 import { systemIds } from "../../src/ids.ts";
 import type { PersonRow, SessionRow, SignUp } from "../../src/ports/people.ts";
 import type { WelcomeLink } from "../../src/ports/welcome-link.ts";
@@ -25,7 +25,7 @@ export const OTHER_ACCOUNT = "acc_two";
 /** The key that actions are created by. */
 export const KEY = "key_one";
 
-const owe = createOwe({ ids: systemIds, receiptUrl: (actionId) => `/r/${actionId}` });
+const enqueue = createEnqueue({ ids: systemIds, receiptUrl: (actionId) => `/r/${actionId}` });
 
 /** What a caller asks for. Host and hostname follow from the URL unless they are given. */
 export function aRequest(overrides: Partial<ActionRequest> = {}): ActionRequest {
@@ -73,12 +73,12 @@ export function aCreation(overrides: Partial<Action> = {}): Creation {
 }
 
 export function creationOf(action: Action): Creation {
-  const created: Happening = { type: "created", actor: action.createdBy };
-  const happenings: readonly Happening[] = action.approve ? [created, { type: "held" }] : [created];
+  const created: TimelineEvent = { type: "created", actor: action.createdBy };
+  const events: readonly TimelineEvent[] = action.approve ? [created, { type: "held" }] : [created];
   return {
     action,
-    happenings,
-    outbox: owe(action, action.createdAt, happenings),
+    events,
+    outbox: enqueue(action, action.createdAt, events),
     claim: null,
   };
 }
@@ -91,7 +91,7 @@ export function aDecision(now: Date = NOON, reason: string | null = null) {
 /** What a desk would write for a step that the law allowed; a refusal fails the test. */
 export function writeOf(step: Change | Refusal, at: Date = NOON): ChangeWrite {
   if (isRefusal(step)) throw new Error(`The law refused: ${step.message}`);
-  return { change: step, at, outbox: owe({ ...step.before, ...step.after }, at, step.happenings) };
+  return { change: step, at, outbox: enqueue({ ...step.before, ...step.after }, at, step.events) };
 }
 
 /** The target answered with this status. */

@@ -13,19 +13,19 @@ export class Listener implements AsyncDisposable {
   readonly others: string[] = [];
   /** What a browser would send when it comes back. */
   lastEventId = "";
-  readonly #leave: AbortController;
+  readonly #release: AbortController;
   readonly #over: Promise<string>;
   #arrived: () => void = () => {};
 
-  private constructor(response: Response, leave: AbortController) {
+  private constructor(response: Response, release: AbortController) {
     this.response = response;
-    this.#leave = leave;
+    this.#release = release;
     this.#over = this.#read();
   }
 
   static async open(url: string, headers: Readonly<Record<string, string>>): Promise<Listener> {
-    const leave = new AbortController();
-    return new Listener(await fetch(url, { headers, signal: leave.signal }), leave);
+    const release = new AbortController();
+    return new Listener(await fetch(url, { headers, signal: release.signal }), release);
   }
 
   /** Resolves when so many events have come, or something else that the test waits for; rejects when the stream ends first. */
@@ -45,7 +45,7 @@ export class Listener implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#leave.abort();
+    this.#release.abort();
     await this.#over;
   }
 

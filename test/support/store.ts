@@ -29,7 +29,7 @@ export interface TestStore extends AsyncDisposable {
   readonly store: Store;
   /** `store.actions`, which most tests are about. */
   readonly actions: ActionStore;
-  readonly owed: OutboxStore;
+  readonly notifications: OutboxStore;
   /** Closes the store and opens it again on what it has written: whatever was in memory only is gone. */
   restart(): Promise<void>;
   /** What an action owes, in the order in which it was written. */
@@ -124,7 +124,7 @@ function testStore(first: Store, { folder, look, open }: Place): TestStore {
     get actions() {
       return store.actions;
     },
-    get owed() {
+    get notifications() {
       return store.outbox;
     },
     async restart() {

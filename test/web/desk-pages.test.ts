@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { openRealServer, type RealServer } from "../http/real-house.ts";
 import { confirmPassword, signedIn } from "../http/signed-in.ts";
 import { barriersOf, HAS_BROWSER, heightsOf, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
@@ -30,26 +30,26 @@ if (!HAS_BROWSER) console.log("desk pages: skipped, there is no browser on this 
 
 describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser", () => {
   let chromium: Browser;
-  let door: RealDoor;
+  let app: RealServer;
   let ann: Awaited<ReturnType<typeof signedIn>>;
   const target = new Target(503);
 
   beforeAll(async () => {
     chromium = await openBrowser();
-    door = await openRealDoor({ port: await freePort() });
-    ann = await signedIn(door);
+    app = await openRealServer({ port: await freePort() });
+    ann = await signedIn(app);
     const callback = `${target.url}hook/%22%3E<script>alert(3)</script>`;
     const request = { url: `${target.url}x`, retries: 2, callback };
-    const { id } = (await door.call("POST", "/v1/actions", JSON.stringify(request))).json;
-    await door.engine.saw(id, { status: "pending", attempts: 1 });
-    const held = (await door.call("POST", "/v1/actions", JSON.stringify({ ...request, approve: true }))).json;
-    await door.engine.told(held.id, "callback", 1);
+    const { id } = (await app.call("POST", "/v1/actions", JSON.stringify(request))).json;
+    await app.engine.saw(id, { status: "pending", attempts: 1 });
+    const held = (await app.call("POST", "/v1/actions", JSON.stringify({ ...request, approve: true }))).json;
+    await app.engine.told(held.id, "callback", 1);
     const fields = { ...(await ann.hiddenOf("/keys/new")), role: "reader", hold: "all", name: MARKUP };
     expect((await ann.send("/keys", fields)).status).toBe(200);
   });
   afterAll(async () => {
     await chromium.close();
-    await door[Symbol.asyncDispose]();
+    await app[Symbol.asyncDispose]();
     await target[Symbol.asyncDispose]();
   });
 
@@ -62,7 +62,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
   test("a key is made, shown once and revoked on a phone, without script", async () => {
     await using watched = await openAs({ javaScriptEnabled: false, viewport: { width: 375, height: 700 } });
     const { page } = watched;
-    await page.goto(`${door.url}/keys`);
+    await page.goto(`${app.url}/keys`);
     await page.getByRole("link", { name: "Make a key" }).click();
     await page.getByLabel("Name").fill("phone");
     await page.getByRole("radio", { name: /^Agent/ }).check();
@@ -72,7 +72,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     const key = (await page.locator("#key").innerText()).trim();
     expect(key).toMatch(/^og_[0-9A-Za-z]{36}$/);
     expect((await page.locator("pre").allInnerTexts()).filter((text) => text.includes(key))).toHaveLength(1);
-    const asks = () => fetch(`${door.url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
+    const asks = () => fetch(`${app.url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
     expect((await asks()).status).toBe(200);
     await page.getByRole("link", { name: "I have kept it" }).click();
     await page.getByRole("link", { name: "Revoke phone" }).waitFor();
@@ -87,7 +87,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
   test("a secret is shown and rotated on a phone, without script", async () => {
     await using watched = await openAs({ javaScriptEnabled: false, viewport: { width: 375, height: 700 } });
     const { page } = watched;
-    await page.goto(`${door.url}/settings`);
+    await page.goto(`${app.url}/settings`);
     await page.getByLabel("Origin").fill("https://api.example.com");
     await page.getByRole("button", { name: "Show its secret" }).click();
     await confirmPassword(page);
@@ -111,7 +111,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     await using watched = await openAs();
     const { page, troubles } = watched;
     for (const path of [...PAGES, ...DOCS]) {
-      await page.goto(door.url + path);
+      await page.goto(app.url + path);
       expect({
         path,
         elements: await page
@@ -119,9 +119,9 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
           .count(),
       }).toEqual({ path, elements: 0 });
     }
-    await page.goto(`${door.url}/keys`);
+    await page.goto(`${app.url}/keys`);
     expect(await page.locator("main").innerText()).toContain(MARKUP);
-    await page.goto(`${door.url}/settings`);
+    await page.goto(`${app.url}/settings`);
     expect(await page.locator("main").innerText()).toContain("<script>alert(3)</script>");
     await page.getByLabel("Origin").fill(MARKUP);
     await page.getByRole("button", { name: "Show its secret" }).click();
@@ -137,7 +137,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
       const width = colorScheme === "light" ? 900 : 320;
       await using watched = await openAs({ bypassCSP: true, colorScheme, viewport: { width, height: 700 } });
       for (const path of [...PAGES, ...DOCS]) {
-        await watched.page.goto(door.url + path);
+        await watched.page.goto(app.url + path);
         await watched.page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true;");
         expect({ path, found: await barriersOf(watched.page) }).toEqual({ path, found: [] });
       }
@@ -151,7 +151,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
       const { page } = watched;
       // As if nothing had been kept.
       await page.addInitScript("localStorage.clear()");
-      await page.goto(`${door.url}/settings`);
+      await page.goto(`${app.url}/settings`);
       await page.getByLabel("Host", { exact: true }).fill("a.example");
       await page.getByRole("button", { name: "List it" }).click();
       await confirmPassword(page, "not the password");
@@ -166,12 +166,12 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     await using watched = await openAs({ viewport: { width: 320, height: 700 } });
     const { page } = watched;
     for (const path of [...PAGES, ...DOCS]) {
-      await page.goto(door.url + path);
+      await page.goto(app.url + path);
       expect({ path, overflow: await overflowOf(page) }).toEqual({ path, overflow: 0 });
       const heights = await heightsOf(page, "main :is(button, .button, .option, summary)");
       expect({ path, small: heights.filter((height) => height < 48) }).toEqual({ path, small: [] });
     }
-    await page.goto(`${door.url}/keys/new`);
+    await page.goto(`${app.url}/keys/new`);
     await page.getByLabel("Name").focus();
     await page.keyboard.press("Tab");
     await page.keyboard.press("Space");

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { openRealServer, type RealServer } from "../http/real-house.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { GUIDES } from "../../src/guides.ts";
 import { docsPath } from "../../src/web/guide.ts";
@@ -11,38 +11,38 @@ const BYTES_MAX = 60_000;
 const ACTIONS = 60;
 const HELD = 12;
 
-let door: RealDoor;
+let app: RealServer;
 let ann: Awaited<ReturnType<typeof signedIn>>;
 const target = new Target(503, 200);
 /** Paths of pages that exist only for one action. */
 const own = { completed: "", held: "", receipt: "", link: "" };
 
 beforeAll(async () => {
-  door = await openRealDoor();
-  ann = await signedIn(door);
+  app = await openRealServer();
+  ann = await signedIn(app);
   const create = async (count: number, members: object): Promise<string> => {
     const request = { url: `${target.url}v1/charges/${count}`, body: { amount: count, currency: "eur" }, ...members };
-    return (await door.call("POST", "/v1/actions", JSON.stringify(request))).json.id;
+    return (await app.call("POST", "/v1/actions", JSON.stringify(request))).json.id;
   };
   const first = await create(0, { callback: `${target.url}hook` });
-  await door.engine.saw(first, { status: "pending", attempts: 1 });
-  door.engine.clock.advance(10_000);
-  await door.engine.saw(first, { status: "completed" });
+  await app.engine.saw(first, { status: "pending", attempts: 1 });
+  app.engine.clock.advance(10_000);
+  await app.engine.saw(first, { status: "completed" });
   for (let count = 1; count < ACTIONS; count += 1) await create(count, {});
   const body = { charge: "ch_1", amount: 1_200, reason: "requested_by_customer", metadata: { order: "1881" } };
   const held: string[] = [];
   for (let count = 0; count < HELD; count += 1) held.push(await create(count, { approve: true, body }));
   const mailed = await create(0, { approve: true, body, notify: { email: "ann@example.com" } });
   for (const name of ["billing", "support", "reports"]) {
-    await door.call("POST", "/v1/keys", JSON.stringify({ name, role: "agent" }));
+    await app.call("POST", "/v1/keys", JSON.stringify({ name, role: "agent" }));
   }
   own.completed = `/actions/${first}`;
   own.held = `/approvals/${held[0]}`;
-  own.receipt = door.engine.receiptUrl(first);
-  own.link = (await door.linksOf(mailed)).approve;
+  own.receipt = app.engine.receiptUrl(first);
+  own.link = (await app.linksOf(mailed)).approve;
 });
 afterAll(async () => {
-  await door[Symbol.asyncDispose]();
+  await app[Symbol.asyncDispose]();
   await target[Symbol.asyncDispose]();
 });
 
@@ -51,7 +51,7 @@ const BEFORE_LOG_IN = new Set(["/login", "/signup"]);
 
 /** The bytes of an answer as a browser asks for it, and its text. */
 async function sent(path: string): Promise<{ readonly status: number; readonly bytes: number; readonly text: string }> {
-  const response = await fetch(door.url + path, {
+  const response = await fetch(app.url + path, {
     headers: {
       accept: "text/html",
       "accept-encoding": "gzip",

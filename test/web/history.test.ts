@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import type { Action } from "../../src/domain/action.ts";
 import { type OutcomeKind, statusSentence } from "../../src/domain/outcome.ts";
-import type { Happening } from "../../src/domain/timeline.ts";
+import type { TimelineEvent } from "../../src/domain/timeline.ts";
 import { receiptPage } from "../../src/web/receipt.tsx";
 import { anAction, later, NOON } from "../support/factory.ts";
 
-const shownOf = (happening: Happening) =>
+const shownOf = (event: TimelineEvent) =>
   receiptPage({
     action: anAction(),
-    timeline: [{ seq: 1, at: NOON, run: 1, status: "pending", happening }],
+    timeline: [{ seq: 1, at: NOON, run: 1, status: "pending", event }],
   })
     .replaceAll(/<[^>]+>/g, " ")
     .replaceAll(/\s+/g, " ");

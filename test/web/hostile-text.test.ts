@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { openRealServer, type RealServer } from "../http/real-house.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-house.ts";
 import { HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
@@ -48,7 +48,7 @@ interface Pages {
 }
 
 /** An action with attacks in every field that a caller may set, and where it is shown. */
-async function hostileAction(door: RealDoor, url: string): Promise<Pages> {
+async function hostileAction(app: RealServer, url: string): Promise<Pages> {
   const path = encodeURI(ATTACKS.join("/").replaceAll(/[\\\s\p{Cc}\u2028]/gu, "")).replaceAll(
     /%3[CE]|%22/g,
     decodeURIComponent,
@@ -66,13 +66,13 @@ async function hostileAction(door: RealDoor, url: string): Promise<Pages> {
     notify: { email: APPROVERS },
   };
   const as = { authorization: `Bearer ${KEYS.agent}` };
-  const { json } = await door.call("POST", "/v1/actions", JSON.stringify(request), as);
-  const { approve } = await door.linksOf(json.id);
+  const { json } = await app.call("POST", "/v1/actions", JSON.stringify(request), as);
+  const { approve } = await app.linksOf(json.id);
   return {
     id: json.id,
     held: ["/approvals", `/approvals/${json.id}`, approve, "/actions", `/actions/${json.id}`],
     ended: [
-      door.engine.receiptUrl(json.id),
+      app.engine.receiptUrl(json.id),
       `/approvals?decided=${json.id}`,
       "/actions?status=failed",
       `/actions/${json.id}`,
@@ -81,19 +81,19 @@ async function hostileAction(door: RealDoor, url: string): Promise<Pages> {
   };
 }
 
-async function letRun(door: RealDoor, id: string): Promise<void> {
-  await door.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: ATTACKS.join("\n") }));
-  await door.engine.saw(id, { status: "failed" });
+async function letRun(app: RealServer, id: string): Promise<void> {
+  await app.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: ATTACKS.join("\n") }));
+  await app.engine.saw(id, { status: "failed" });
 }
 
 describe("what agents and targets write", () => {
-  let door: RealDoor;
+  let app: RealServer;
   let ann: Awaited<ReturnType<typeof signedIn>>;
   beforeAll(async () => {
-    door = await openRealDoor({ env: { APPROVERS } });
-    ann = await signedIn(door);
+    app = await openRealServer({ env: { APPROVERS } });
+    ann = await signedIn(app);
   });
-  afterAll(() => door[Symbol.asyncDispose]());
+  afterAll(() => app[Symbol.asyncDispose]());
 
   /** Only what our own pages are made of: their tags, with all attributes quoted, and their links. */
   const TAG = /^<(?:!doctype html|\/?[a-z]+[1-3]?(?: [a-zA-Z-]+(?:="[^"]*")?)*\/?)>$/;
@@ -104,7 +104,7 @@ describe("what agents and targets write", () => {
     /^(?:\/$|\/auth\/logout$|\/(?:overview|approvals|actions|search|keys|settings|docs|assets|r)\b|#main$|data:image\/svg\+xml,)/;
 
   async function look(path: string): Promise<string> {
-    const response = await ann.visit(path, { headers: { accept: "text/html" } });
+    const response = await ann.context(path, { headers: { accept: "text/html" } });
     expect({ path, status: response.status }).toEqual({ path, status: 200 });
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
     const html = await response.text();
@@ -125,9 +125,9 @@ describe("what agents and targets write", () => {
 
   test("is text on every page, escaped, and never a link", async () => {
     await using target = hostileTarget();
-    const { id, held, ended } = await hostileAction(door, target.url);
+    const { id, held, ended } = await hostileAction(app, target.url);
     for (const path of held) await look(path);
-    await letRun(door, id);
+    await letRun(app, id);
     for (const path of ended) await look(path);
     const receipt = await look(ended[0] ?? "");
     // In the body, in the answer, and in the reason; a JSON text writes a quote in its own way.
@@ -141,8 +141,8 @@ describe("what agents and targets write", () => {
     const flood = "&".repeat(262_144);
     await using target = new Target(() => new Response(flood));
     const request = JSON.stringify({ url: target.url, body: { flood }, sync: true });
-    const { json } = await door.call("POST", "/v1/actions", request);
-    const html = await (await fetch(door.url + door.engine.receiptUrl(json.id))).text();
+    const { json } = await app.call("POST", "/v1/actions", request);
+    const html = await (await fetch(app.url + app.engine.receiptUrl(json.id))).text();
     expect(html.split("&amp;".repeat(262_144))).toHaveLength(3);
   });
 
@@ -151,7 +151,7 @@ describe("what agents and targets write", () => {
     for (const flood of floods) {
       const text = flood.repeat(Math.floor(1_000_000 / Buffer.byteLength(JSON.stringify(flood).slice(1, -1))));
       const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, body: { text } });
-      const { json } = await door.call("POST", "/v1/actions", body);
+      const { json } = await app.call("POST", "/v1/actions", body);
       const startedMs = ownMs();
       const html = await ann.pageOf(`/approvals/${json.id}`);
       const tookMs = ownMs() - startedMs;
@@ -176,13 +176,13 @@ describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
     ["even without it", true],
   ])("nothing of it runs, loads or leads away, %s", async (_what, bypassCSP) => {
     await using target = hostileTarget();
-    await using door = await openRealDoor({ port: await freePort(), env: { APPROVERS } });
-    const ann = await signedIn(door);
+    await using app = await openRealServer({ port: await freePort(), env: { APPROVERS } });
+    const ann = await signedIn(app);
     await using watched = await watchPage(chromium, { bypassCSP });
     const { page, troubles } = watched;
     await ann.enter(page.context());
     const look = async (path: string, buttons: readonly string[]) => {
-      await page.goto(door.url + path);
+      await page.goto(app.url + path);
       // Images and frames are in before that; what leads away by itself does so now.
       await page.waitForTimeout(100);
       expect(new URL(page.url()).pathname).toBe(path.split("?")[0] ?? "");
@@ -194,13 +194,13 @@ describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
       );
       expect({ path, shown }).toEqual({ path, shown: [...buttons] });
     };
-    const { id, held, ended } = await hostileAction(door, target.url);
+    const { id, held, ended } = await hostileAction(app, target.url);
     const decisions = ["Log out", "Approve", "Reject"];
     const list = ["Log out", "Find"];
     const onItsPage = ["Log out", "Approve", "Reject"];
     const whileHeld = [decisions, decisions, ["Approve", "Reject"], list, onItsPage];
     for (const [at, path] of held.entries()) await look(path, whileHeld[at] ?? []);
-    await letRun(door, id);
+    await letRun(app, id);
     const retry = ["Log out", "Retry and approve", "Retry only", "Show secrets"];
     const whenEnded = [[], ["Log out"], list, retry, ["Log out", "Send as a new action"]];
     for (const [at, path] of ended.entries()) await look(path, whenEnded[at] ?? []);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createOfferWelcome } from "../../src/accounts/welcome-link.ts";
 import type { Browser } from "playwright-core";
-import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { openRealServer, type RealServer } from "../http/real-house.ts";
 import { confirmPassword, signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-house.ts";
 import { HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
@@ -15,37 +15,38 @@ const AGENT = { authorization: `Bearer ${KEYS.agent}` };
 
 describe.skipIf(!HAS_BROWSER)("in a browser", () => {
   let chromium: Browser;
-  let door: RealDoor;
+  let app: RealServer;
   beforeAll(async () => {
     chromium = await openBrowser();
-    door = await openRealDoor({ port: await freePort(), env: { APPROVERS: "ann@example.com" } });
+    app = await openRealServer({ port: await freePort(), env: { APPROVERS: "ann@example.com" } });
   });
   afterAll(async () => {
     await chromium.close();
-    await door[Symbol.asyncDispose]();
+    await app[Symbol.asyncDispose]();
   });
 
   /** What an agent asks for, and a person has to decide on. */
-  async function asked(url: string, house: RealDoor = door) {
+  async function asked(url: string, server: RealServer = app) {
     const body = { url, approve: true, body: { amount: 1200 }, notify: { email: "ann@example.com" } };
-    const { json } = await house.call("POST", "/v1/actions", JSON.stringify(body), AGENT);
-    return { id: json.id, ...(await house.linksOf(json.id)) };
+    const { json } = await server.call("POST", "/v1/actions", JSON.stringify(body), AGENT);
+    return { id: json.id, ...(await server.linksOf(json.id)) };
   }
-  const statusOf = async (id: string, { engine }: RealDoor = door) => (await engine.desk.get(engine.owner, id)).status;
+  const statusOf = async (id: string, { engine }: RealServer = app) =>
+    (await engine.actionService.get(engine.owner, id)).status;
 
   test("an agent asks, a person opens the link and presses, the target is called, the receipt shows it", async () => {
     await using target = new Target(() => Response.json({ refunded: true }));
     const { id, approve } = await asked(`${target.url}refunds`);
     await using watched = await watchPage(chromium);
     const { page, troubles } = watched;
-    await page.goto(door.url + approve);
+    await page.goto(app.url + approve);
     expect(await page.textContent("h1")).toBe("Approve this request?");
     expect(await page.textContent("pre")).toContain('"amount": 1200');
     expect(target.received).toHaveLength(0);
     await page.fill("textarea", "Agreed with Ann.");
     await page.click("button[value=approve]");
     await page.waitForURL("**/r/*");
-    await door.engine.saw(id, { status: "completed" });
+    await app.engine.saw(id, { status: "completed" });
     await page.reload();
     const text = await page.textContent("main");
     for (const seen of ["Completed", "Agreed with Ann.", "ann@example.com", '"refunded": true', "answered 200"]) {
@@ -53,7 +54,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     }
     expect(target.received.map(({ path, body }) => [path, body])).toEqual([["/refunds", '{"amount":1200}']]);
     // Going back shows no page of before: what was decided is no question any more.
-    await page.goto(door.url + approve);
+    await page.goto(app.url + approve);
     expect(new URL(page.url()).pathname).toStartWith("/r/");
     expect(troubles).toEqual([]);
   });
@@ -74,13 +75,13 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
       filled: [verb],
       focus: "BODY",
     });
-    await page.goto(door.url + reject);
+    await page.goto(app.url + reject);
     expect(await seen()).toEqual(of("Reject", "Approve"));
     // Enter presses nothing, and each button does what it says.
     await page.keyboard.press("Enter");
-    await page.goto(door.url + approve);
+    await page.goto(app.url + approve);
     expect(await seen()).toEqual(of("Approve", "Reject"));
-    await page.goto(door.url + reject);
+    await page.goto(app.url + reject);
     await page.getByRole("button", { name: "Reject" }).click();
     await page.waitForURL("**/r/*");
     expect(await statusOf(id)).toBe("cancelled");
@@ -89,17 +90,17 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
 
   test("the style of a page that a token opens is let through by its own policy", async () => {
     const { id, approve } = await asked("http://127.0.0.1:9/");
-    const { receiptUrl } = door.engine;
+    const { receiptUrl } = app.engine;
     for (const path of [approve, receiptUrl(id)]) {
       await using watched = await watchPage(chromium);
-      await watched.page.goto(door.url + path);
+      await watched.page.goto(app.url + path);
       expect(await watched.page.evaluate("getComputedStyle(document.querySelector('.card')).display")).toBe("grid");
       expect(watched.troubles).toEqual([]);
     }
   });
 
   test("somebody logs in with a link, says no with a reason in the inbox, and logs out, without script and on a phone", async () => {
-    const { store, secrets, clock } = door.engine;
+    const { store, secrets, clock } = app.engine;
     const welcome = await createOfferWelcome({ ...store, secrets, clock })();
     const { id } = await asked("http://127.0.0.1:9/refunds");
     await using watched = await watchPage(chromium, {
@@ -107,7 +108,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
       viewport: { width: 375, height: 700 },
     });
     const { page } = watched;
-    await page.goto(`${door.url}/welcome/${welcome}`);
+    await page.goto(`${app.url}/welcome/${welcome}`);
     await page.fill("input[type=email]", "ann@example.com");
     await page.fill("input[type=password]", "correct horse battery");
     await page.click("main button");
@@ -124,27 +125,27 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.click("text=See its receipt");
     await page.waitForURL("**/r/*");
     expect(await page.textContent("main")).toContain("Not without a ticket.");
-    await page.goto(door.url);
+    await page.goto(app.url);
     await page.click("text=Log out");
     await page.waitForURL("**/login");
-    await page.goto(`${door.url}/approvals`);
+    await page.goto(`${app.url}/approvals`);
     expect(new URL(page.url()).pathname).toBe("/login");
   });
 
   test("somebody filters, retries, cancels and sends again, without script and on a phone", async () => {
-    await using house = await openRealDoor({ port: await freePort(), env: { APPROVERS: "ann@example.com" } });
+    await using server = await openRealServer({ port: await freePort(), env: { APPROVERS: "ann@example.com" } });
     await using target = new Target(500, 200, 200);
-    const ann = await signedIn(house);
-    const { id } = await house.engine.create({ url: target.url, retries: 1 });
-    await house.engine.saw(id, { status: "failed" });
-    const held = await house.engine.create({ approve: true });
+    const ann = await signedIn(server);
+    const { id } = await server.engine.create({ url: target.url, retries: 1 });
+    await server.engine.saw(id, { status: "failed" });
+    const held = await server.engine.create({ approve: true });
     await using watched = await watchPage(chromium, {
       javaScriptEnabled: false,
       viewport: { width: 375, height: 700 },
     });
     const { page } = watched;
     await ann.enter(page.context());
-    await page.goto(`${house.url}/actions`);
+    await page.goto(`${server.url}/actions`);
     await page.click("text=More filters");
     await page.fill("input[name=host]", "127.0.0.1");
     await page.selectOption("select", "POST");
@@ -159,12 +160,12 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.click("button:has-text('Retry 1 action')");
     await confirmPassword(page);
     await page.getByText("1 action begun again. Nothing is left.").waitFor();
-    await house.engine.saw(id, { status: "completed" });
+    await server.engine.saw(id, { status: "completed" });
     await page.reload();
     await page.getByText("1 action begun again. Nothing is left.").waitFor();
-    expect((await house.engine.desk.get(house.engine.owner, id)).run).toBe(2);
+    expect((await server.engine.actionService.get(server.engine.owner, id)).run).toBe(2);
 
-    await page.goto(`${house.url}/actions`);
+    await page.goto(`${server.url}/actions`);
     await page.fill("input[type=search]", id);
     await page.click("text='Find'");
     await page.waitForURL(`**/actions/${id}`);
@@ -173,7 +174,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.click("text='Send as a new action'");
     await confirmPassword(page);
     await page.waitForURL((url) => /^\/actions\/act_\w+$/.test(url.pathname) && !url.pathname.includes(id));
-    await page.goto(`${house.url}/actions/${held.id}`);
+    await page.goto(`${server.url}/actions/${held.id}`);
     await page.fill("textarea", "Not this one.");
     await page.click("button[value=reject]");
     await confirmPassword(page);
@@ -184,7 +185,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
   });
 
   test("somebody signs up and makes a key, and loading its page again makes nothing again", async () => {
-    await using house = await openRealDoor({ port: await freePort() });
+    await using server = await openRealServer({ port: await freePort() });
     await using watched = await watchPage(chromium);
     const { page, troubles } = watched;
     const posts: string[] = [];
@@ -194,12 +195,12 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
       expect(shown).toMatch(/^og_[0-9A-Za-z]{36}$/);
       return shown;
     };
-    await page.goto(`${house.url}/signup`);
+    await page.goto(`${server.url}/signup`);
     await page.getByLabel("E-mail").fill("zoe@example.com");
     await page.getByLabel("Password").fill("correct horse battery");
     await page.click("main form button");
     const ownerKey = await shownKey();
-    await page.goto(`${house.url}/keys/new`);
+    await page.goto(`${server.url}/keys/new`);
     await page.fill("input[name=name]", "an agent");
     await page.check("input[name=role][value=agent]");
     await page.click("main form button");
@@ -207,7 +208,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.reload();
     expect(await shownKey()).toBe(agentKey);
     expect(agentKey).not.toBe(ownerKey);
-    const keys = await house.call("GET", "/v1/keys", undefined, { authorization: `Bearer ${ownerKey}` });
+    const keys = await server.call("GET", "/v1/keys", undefined, { authorization: `Bearer ${ownerKey}` });
     expect(keys.json.data).toHaveLength(2);
     await page.click("text=I have kept it");
     await page.waitForURL("**/keys");
@@ -217,18 +218,18 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
 
   describe("a mail scanner", () => {
     /** Opens a link as scanners do: asks ahead, then with a real browser that runs scripts, and looks around. */
-    async function scan(house: RealDoor, path: string): Promise<void> {
+    async function scan(server: RealServer, path: string): Promise<void> {
       for (const init of [
         { method: "HEAD" },
         { headers: { "sec-purpose": "prefetch" } },
         { headers: { purpose: "prefetch" } },
         { headers: { "x-moz": "prefetch" } },
       ]) {
-        await fetch(house.url + path, { ...init, redirect: "manual" });
+        await fetch(server.url + path, { ...init, redirect: "manual" });
       }
       await using watched = await watchPage(chromium, { userAgent: "Mozilla/5.0 (Scanner)" });
       const { page } = watched;
-      await page.goto(house.url + path, { waitUntil: "networkidle" });
+      await page.goto(server.url + path, { waitUntil: "networkidle" });
       await page.mouse.move(200, 400);
       await page.mouse.wheel(0, 4_000);
       for (const link of await page.locator("a[href]").all()) await link.click();
@@ -236,50 +237,50 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
 
     test("opens both links and changes nothing while links ask first", async () => {
       const { id, approve, reject } = await asked("http://127.0.0.1:9/");
-      const before = await door.engine.desk.get(door.engine.owner, id);
-      await Promise.all([scan(door, approve), scan(door, reject), scan(door, approve)]);
-      expect(await door.engine.desk.get(door.engine.owner, id)).toEqual(before);
+      const before = await app.engine.actionService.get(app.engine.owner, id);
+      await Promise.all([scan(app, approve), scan(app, reject), scan(app, approve)]);
+      expect(await app.engine.actionService.get(app.engine.owner, id)).toEqual(before);
       // The fate of the mail itself is no change of the action.
-      const told = (await door.engine.happenings(id)).map(({ type }) => type).filter((type) => type !== "mail");
+      const told = (await app.engine.events(id)).map(({ type }) => type).filter((type) => type !== "mail");
       expect(told).toEqual(["created", "held"]);
       // The person comes after it, and the link still works.
       await using watched = await watchPage(chromium);
-      await watched.page.goto(door.url + reject);
+      await watched.page.goto(app.url + reject);
       await watched.page.click("button[value=reject]");
       await watched.page.waitForURL("**/r/*");
       expect(await statusOf(id)).toBe("cancelled");
     });
 
     test("decides nothing by asking ahead where a click decides", async () => {
-      await using house = await openRealDoor({
+      await using server = await openRealServer({
         approvalLinks: "one_click",
         port: await freePort(),
         env: { APPROVERS: "ann@example.com" },
       });
-      const { id, approve, reject } = await asked("http://127.0.0.1:9/", house);
+      const { id, approve, reject } = await asked("http://127.0.0.1:9/", server);
       for (const path of [approve, reject]) {
-        await fetch(house.url + path, { method: "HEAD", redirect: "manual" });
-        await fetch(house.url + path, { headers: { "sec-purpose": "prefetch;prerender" }, redirect: "manual" });
+        await fetch(server.url + path, { method: "HEAD", redirect: "manual" });
+        await fetch(server.url + path, { headers: { "sec-purpose": "prefetch;prerender" }, redirect: "manual" });
       }
-      expect(await statusOf(id, house)).toBe("awaiting_approval");
+      expect(await statusOf(id, server)).toBe("awaiting_approval");
       await using watched = await watchPage(chromium);
-      await watched.page.goto(house.url + approve);
+      await watched.page.goto(server.url + approve);
       expect(new URL(watched.page.url()).pathname).toStartWith("/r/");
-      expect(await statusOf(id, house)).not.toBe("awaiting_approval");
+      expect(await statusOf(id, server)).not.toBe("awaiting_approval");
     });
   });
 
   test("another site's page can press no button of ours", async () => {
     const { id, approve } = await asked("http://127.0.0.1:9/pressed");
     // Another port is another origin, and to a browser the same site; a name of its own is a foreign one.
-    await using foreign = new Target(
+    await using untrusted = new Target(
       () =>
         new Response(
-          `<form method="post" action="${door.url}${approve}"><button name="decision" value="approve">x</button></form>`,
+          `<form method="post" action="${app.url}${approve}"><button name="decision" value="approve">x</button></form>`,
           { headers: { "content-type": "text/html" } },
         ),
     );
-    for (const url of [foreign.url, foreign.url.replace("127.0.0.1", "localhost")]) {
+    for (const url of [untrusted.url, untrusted.url.replace("127.0.0.1", "localhost")]) {
       await using watched = await watchPage(chromium);
       await watched.page.goto(url);
       await watched.page.click("button");
@@ -287,7 +288,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     }
     expect(await statusOf(id)).toBe("awaiting_approval");
     await using framed = await watchPage(chromium);
-    await framed.page.setContent(`<iframe src="${door.url}${approve}"></iframe>`, { waitUntil: "networkidle" });
+    await framed.page.setContent(`<iframe src="${app.url}${approve}"></iframe>`, { waitUntil: "networkidle" });
     expect(framed.troubles.join()).toContain("frame-ancestors");
   });
 });

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { setOut } from "../../src/web/json-text.ts";
+import { prettyPrint } from "../../src/web/json-text.ts";
 
 test("has a member a line, and leaves numbers, escapes and names as they are written", () => {
   const json = `{"n":12345678901234567890,"one":1.0, "text":"a\\u202e{\\"b\\": 1}\\\\","list":[{"x" : null},[]],"e":{}}`;
-  expect(setOut(json)).toBe(
+  expect(prettyPrint(json)).toBe(
     [
       "{",
       '  "n": 12345678901234567890,',
@@ -23,13 +23,13 @@ test("has a member a line, and leaves numbers, escapes and names as they are wri
 });
 
 test("keeps a short list of plain values on its line, and no other", () => {
-  expect(setOut('["a","]",-1.5]')).toBe('["a","]",-1.5]');
-  expect(setOut("[1,[2]]")).toBe("[\n  1,\n  [2]\n]");
-  expect(setOut(`["${"a".repeat(80)}"]`)).toBe(`[\n  "${"a".repeat(80)}"\n]`);
+  expect(prettyPrint('["a","]",-1.5]')).toBe('["a","]",-1.5]');
+  expect(prettyPrint("[1,[2]]")).toBe("[\n  1,\n  [2]\n]");
+  expect(prettyPrint(`["${"a".repeat(80)}"]`)).toBe(`[\n  "${"a".repeat(80)}"\n]`);
 });
 
 test.each(['"text"', "12", "null", "true", "[]", "{}"])("leaves %s as it is", (json) => {
-  expect(setOut(json)).toBe(json);
+  expect(prettyPrint(json)).toBe(json);
 });
 
 test("changes white space only, whatever the JSON", () => {
@@ -37,8 +37,8 @@ test("changes white space only, whatever the JSON", () => {
   const withoutSpace = (json: string) => json.replaceAll(/("(?:[^"\\]|\\.)*")|\s/g, "$1");
   fc.assert(
     fc.property(fc.json({ maxDepth: 6 }), (json) => {
-      expect(withoutSpace(setOut(json))).toBe(withoutSpace(json));
-      expect(JSON.parse(setOut(json))).toEqual(JSON.parse(json));
+      expect(withoutSpace(prettyPrint(json))).toBe(withoutSpace(json));
+      expect(JSON.parse(prettyPrint(json))).toEqual(JSON.parse(json));
     }),
     { seed, numRuns: 300 },
   );
@@ -46,7 +46,7 @@ test("changes white space only, whatever the JSON", () => {
 
 test("does not grow beyond its bound: what is nested deep, and what is long, is shown as it is", () => {
   const deep = `${"[".repeat(63)}${"1,".repeat(60_000)}1${"]".repeat(63)}`;
-  expect(setOut(deep)).toBe(deep);
+  expect(prettyPrint(deep)).toBe(deep);
   const long = `{"list":[${"1,".repeat(200_000)}1]}`;
-  expect(setOut(long)).toBe(long);
+  expect(prettyPrint(long)).toBe(long);
 });

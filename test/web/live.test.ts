@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { openRealServer, type RealServer } from "../http/real-house.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-house.ts";
 import { HAS_BROWSER, openBrowser, type Watched, watchPage } from "../support/browser.ts";
@@ -19,17 +19,17 @@ const NO_TARGET = "http://127.0.0.1:9/";
 
 describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   let chromium: Browser;
-  let door: RealDoor;
+  let app: RealServer;
   let ann: Person;
   let watched: Watched;
   beforeAll(async () => {
     chromium = await openBrowser();
-    door = await openRealDoor({ port: await freePort() });
-    ann = await signedIn(door);
+    app = await openRealServer({ port: await freePort() });
+    ann = await signedIn(app);
   });
   afterAll(async () => {
     await chromium.close();
-    await door[Symbol.asyncDispose]();
+    await app[Symbol.asyncDispose]();
   });
   afterEach(() => watched[Symbol.asyncDispose]());
 
@@ -41,11 +41,11 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   }
 
   /** Ann's browser at a page of hers, with our policy in force. A page that is loaded anew forgets the mark. */
-  async function open(path: string, house: RealDoor = door, person: Person = ann, how?: "a clock of the test") {
+  async function open(path: string, server: RealServer = app, person: Person = ann, how?: "a clock of the test") {
     const page = await enter(person);
     if (how !== undefined) await page.clock.install();
-    const listens = page.waitForRequest(`${house.url}/events`);
-    await page.goto(house.url + path);
+    const listens = page.waitForRequest(`${server.url}/events`);
+    await page.goto(server.url + path);
     await listens;
     await page.evaluate("window.mark = 1");
     return page;
@@ -57,28 +57,28 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     count += 1;
     const body = JSON.stringify({ url: `${NO_TARGET}?n=${count}`, ...members });
     // Newer than every other: the clock stands still, and ids of one millisecond need not be in order.
-    door.engine.clock.advance(1);
-    return (await door.call("POST", "/v1/actions", body, AGENT)).json.id;
+    app.engine.clock.advance(1);
+    return (await app.call("POST", "/v1/actions", body, AGENT)).json.id;
   }
-  const actionOf = (id: string) => door.engine.desk.get(door.engine.owner, id);
+  const actionOf = (id: string) => app.engine.actionService.get(app.engine.owner, id);
 
   test("shows an action fail twice and succeed, in the list and on its own page, without being loaded anew", async () => {
     await using target = new Target(503, 503, () => Response.json({ done: true }));
     const page = await open("/actions");
     const id = await created({ url: target.url });
     const row = page.locator(`#${id}`);
-    await door.engine.saw(id, { status: "pending", attempts: 1 });
+    await app.engine.saw(id, { status: "pending", attempts: 1 });
     await row.getByText("1 of 3 attempts").waitFor();
-    door.engine.clock.advance(2_000);
-    await door.engine.saw(id, { status: "pending", attempts: 2 });
+    app.engine.clock.advance(2_000);
+    await app.engine.saw(id, { status: "pending", attempts: 2 });
     await row.getByText("2 of 3 attempts").waitFor();
     expect(await isSamePage(page)).toBe(true);
 
     await row.getByRole("link").click();
     await page.getByText("Attempt 2: answered 503").waitFor();
     await page.evaluate("window.mark = 1");
-    door.engine.clock.advance(4_000);
-    await door.engine.saw(id, { status: "completed" });
+    app.engine.clock.advance(4_000);
+    await app.engine.saw(id, { status: "completed" });
     await page.locator("#state").getByText("Completed").waitFor();
     await page.locator("#answer").getByText('"done": true').waitFor();
     expect(await page.locator(".span-bad").count()).toBe(2);
@@ -96,20 +96,20 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     expect(await page.locator(`#${second}`).getByText("It deletes: the method is DELETE.").count()).toBe(1);
     expect(await page.title()).toStartWith(`(${before + 1}) Approvals`);
     // Somebody else is first: what was typed stays, and can't be sent any more.
-    await door.call("POST", `/v1/actions/${first}/cancel`);
+    await app.call("POST", `/v1/actions/${first}/cancel`);
     await page.locator(`#${first}`).getByText("Somebody has decided on this meanwhile.").waitFor();
     expect(await page.locator(`#${first} textarea`).inputValue()).toBe("Not without a ticket.");
     expect(await page.locator(`#${first} button[value=reject]`).isDisabled()).toBe(true);
-    await door.call("POST", `/v1/actions/${second}/cancel`);
+    await app.call("POST", `/v1/actions/${second}/cancel`);
     await page.locator(`#${second}`).waitFor({ state: "detached" });
     expect(await isSamePage(page)).toBe(true);
     expect(watched.troubles).toEqual([]);
   });
 
   test("leaves for the log-in as soon as its session has ended elsewhere, before its next look", async () => {
-    await using house = await openRealDoor({ port: await freePort(), starts: false });
-    const bob = await signedIn(house);
-    const page = await open("/approvals", house, bob, "a clock of the test");
+    await using server = await openRealServer({ port: await freePort(), starts: false });
+    const bob = await signedIn(server);
+    const page = await open("/approvals", server, bob, "a clock of the test");
     // Nothing in the page that waits for its clock goes on: neither the polling nor the coming back.
     await page.clock.pauseAt(Number(await page.evaluate("Date.now()")) + 2_000);
     const refused = page.waitForResponse((answer) => answer.url().endsWith("/events") && answer.status() === 403);
@@ -131,9 +131,9 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     });
     await page.locator(`#${id} pre`).getByText(attack).first().waitFor();
     await page.locator(`#${id} h2 a`).click();
-    await page.waitForURL(`${door.url}/approvals/${id}`);
-    await page.goto(`${door.url}/actions/${id}`);
-    await door.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: attack }));
+    await page.waitForURL(`${app.url}/approvals/${id}`);
+    await page.goto(`${app.url}/actions/${id}`);
+    await app.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: attack }));
     await page.locator("#answer").getByText(attack).waitFor();
     await page.locator("#told").getByText(attack).waitFor();
     expect(await page.evaluate("[window.ran, document.scripts.length, document.images.length]")).toEqual([
@@ -150,7 +150,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.keyboard.press("j");
     expect(await page.evaluate("document.activeElement.closest('li').id")).toBe(id);
     await page.keyboard.press("Enter");
-    await page.waitForURL(`${door.url}/actions/${id}`);
+    await page.waitForURL(`${app.url}/actions/${id}`);
     await page.getByRole("heading", { name: "Your decision" }).waitFor();
 
     await page.keyboard.press("a");
@@ -173,11 +173,11 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keys" }).getByText("Approve, after a confirmation").waitFor();
     await page.keyboard.press("Escape");
-    await page.goto(`${door.url}/actions`);
+    await page.goto(`${app.url}/actions`);
     await page.keyboard.press("/");
     await page.keyboard.type(id);
     await page.keyboard.press("Enter");
-    await page.waitForURL(`${door.url}/actions/${id}`);
+    await page.waitForURL(`${app.url}/actions/${id}`);
     await page.keyboard.press("r");
     await page.getByRole("dialog", { name: "Retry POST 127.0.0.1:9?" }).waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Retry only" }).click();
@@ -215,7 +215,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.locator(`#${id} h2 a`).focus();
     await page.keyboard.press("a");
     await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
-    await page.waitForURL(`${door.url}/approvals?decided=${id}`);
+    await page.waitForURL(`${app.url}/approvals?decided=${id}`);
     expect((await actionOf(id)).approvedBy).toBe("user:ann@example.com");
     expect(watched.troubles).toEqual([]);
   });
@@ -227,20 +227,20 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.keyboard.type("axr?/jk");
     expect(await page.locator("textarea").inputValue()).toBe("axr?/jk");
     expect(await page.locator("dialog").count()).toBe(0);
-    await page.goto(`${door.url}/actions`);
+    await page.goto(`${app.url}/actions`);
     await page.keyboard.press("j");
     await page.keyboard.press("a");
-    await page.waitForURL(`${door.url}/actions/${id}`);
+    await page.waitForURL(`${app.url}/actions/${id}`);
     expect((await actionOf(id)).status).toBe("awaiting_approval");
   });
 
   test("asks now and then while its stream is broken", async () => {
-    await using house = await openRealDoor({ port: await freePort() });
-    const page = await open("/approvals", house, await signedIn(house), "a clock of the test");
-    await page.context().route(`${house.url}/events`, (route) => route.abort());
+    await using server = await openRealServer({ port: await freePort() });
+    const page = await open("/approvals", server, await signedIn(server), "a clock of the test");
+    await page.context().route(`${server.url}/events`, (route) => route.abort());
     // The stream ends, and can't be opened again.
-    house.drain.abort();
-    const { id } = await house.engine.create({ approve: true });
+    server.drain.abort();
+    const { id } = await server.engine.create({ approve: true });
     await until(async () => {
       await page.clock.fastForward(5_000);
       return (await page.locator(`#${id}`).count()) > 0;
@@ -249,42 +249,42 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   });
 
   test("listens to nothing while nobody looks, and shows what came meanwhile", async () => {
-    await using house = await openRealDoor({ port: await freePort() });
-    const page = await open("/approvals", house, await signedIn(house));
+    await using server = await openRealServer({ port: await freePort() });
+    const page = await open("/approvals", server, await signedIn(server));
     const look = (isHidden: boolean) =>
       page.evaluate(`Object.defineProperty(document, "hidden", { value: ${isHidden}, configurable: true });
         document.dispatchEvent(new Event("visibilitychange"))`);
     await look(true);
-    await eventually(() => house.lines.find(({ event }) => event === "events.ended") ?? null, "the end of the stream");
+    await eventually(() => server.lines.find(({ event }) => event === "events.ended") ?? null, "the end of the stream");
     const asked: string[] = [];
     page.on("request", (request) => void asked.push(request.url()));
-    const { id } = await house.engine.create({ approve: true });
+    const { id } = await server.engine.create({ approve: true });
     expect(asked).toEqual([]);
     await look(false);
     await page.locator(`#${id}`).waitFor();
-    expect(asked).toContain(`${house.url}/events`);
+    expect(asked).toContain(`${server.url}/events`);
   });
 
   test("goes on with a bulk retry by itself, and shows how far it is", async () => {
-    await using house = await openRealDoor({ port: await freePort() });
+    await using server = await openRealServer({ port: await freePort() });
     const made = await Promise.all(
-      Array.from({ length: 70 }, () => house.engine.create({ retries: 1, url: "http://127.0.0.1:9/" })),
+      Array.from({ length: 70 }, () => server.engine.create({ retries: 1, url: "http://127.0.0.1:9/" })),
     );
-    for (const { id } of made) await house.engine.saw(id, { status: "failed" });
-    const page = await enter(await signedIn(house));
-    await page.goto(`${house.url}/actions?status=failed`);
+    for (const { id } of made) await server.engine.saw(id, { status: "failed" });
+    const page = await enter(await signedIn(server));
+    await page.goto(`${server.url}/actions?status=failed`);
     await page.getByText("Retry all of these: 70 actions").click();
     await page.getByRole("button", { name: "Retry 70 actions" }).click();
     await page.getByText("70 actions begun again. Nothing is left.").waitFor();
     expect(await page.locator("progress").getAttribute("value")).toBe("70");
-    for (const { id } of made) expect((await house.engine.desk.get(house.engine.owner, id)).run).toBe(2);
+    for (const { id } of made) expect((await server.engine.actionService.get(server.engine.owner, id)).run).toBe(2);
     expect(watched.troubles).toEqual([]);
   });
 
   test("copies a call as a command, secrets and all left out", async () => {
     const id = await created({ approve: true, headers: { Authorization: "Bearer canary-0123456789abcdef" } });
     const page = await enter(ann, { permissions: ["clipboard-read", "clipboard-write"] });
-    await page.goto(`${door.url}/actions/${id}`);
+    await page.goto(`${app.url}/actions/${id}`);
     await page.getByText("curl", { exact: true }).click();
     await page.getByRole("button", { name: "Copy" }).first().click();
     await page.getByRole("button", { name: "Copied" }).waitFor();
@@ -300,12 +300,12 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
       await page.getByRole("button", { name: "Copied" }).waitFor();
       return page.evaluate("navigator.clipboard.readText()");
     };
-    await page.goto(`${door.url}/keys/new`);
+    await page.goto(`${app.url}/keys/new`);
     await page.getByLabel("Name").fill("ci");
     await page.getByRole("radio", { name: /^Agent/ }).check();
     await page.getByRole("button", { name: "Make the key" }).click();
     expect(await copied()).toMatch(/^og_[0-9A-Za-z]{36}$/);
-    await page.goto(`${door.url}/settings`);
+    await page.goto(`${app.url}/settings`);
     await page.getByLabel("Origin").fill("https://api.example.com");
     await page.getByRole("button", { name: "Show its secret" }).click();
     expect(await copied()).toMatch(/^whsec_[0-9A-Za-z+/]+=*$/);

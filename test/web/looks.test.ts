@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { URL_CHARS_MAX } from "../../src/domain/limits.ts";
-import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { openRealServer, type RealServer } from "../http/real-house.ts";
 import { signedIn } from "../http/signed-in.ts";
 import { barriersOf, HAS_BROWSER, heightsOf, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
@@ -12,18 +12,18 @@ setDefaultTimeout(60_000);
 
 describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
   let chromium: Browser;
-  let door: RealDoor;
+  let app: RealServer;
   let ann: Awaited<ReturnType<typeof signedIn>>;
   let paths: readonly string[];
   const target = new Target(503, () => Response.json({ ok: true, text: "x".repeat(400) }));
 
   beforeAll(async () => {
     chromium = await openBrowser();
-    door = await openRealDoor({ port: await freePort() });
-    ann = await signedIn(door);
+    app = await openRealServer({ port: await freePort() });
+    ann = await signedIn(app);
     const ask = async (members: object) => {
       const request = { approve: true, notify: { email: "ann@example.com" }, ...members };
-      return (await door.call("POST", "/v1/actions", JSON.stringify(request))).json.id;
+      return (await app.call("POST", "/v1/actions", JSON.stringify(request))).json.id;
     };
     const wide = {
       url: `${target.url}${"a".repeat(300)}?token=x`,
@@ -39,14 +39,14 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     const url = `https://${"sub.".repeat(61)}a.example/`.padEnd(URL_CHARS_MAX, "x");
     const longest = await ask({ url, callback: url, method: "DELETE", body: { to: "p\u0430ypal" } });
     const done = await ask({ ...wide, body: { amount: 7 } });
-    await door.call("POST", `/v1/actions/${done}/approve`, JSON.stringify({ reason: "w".repeat(300) }));
-    await door.engine.saw(done, { status: "pending", attempts: 1 });
-    door.engine.clock.advance(10_000);
-    await door.engine.saw(done, { status: "completed" });
+    await app.call("POST", `/v1/actions/${done}/approve`, JSON.stringify({ reason: "w".repeat(300) }));
+    await app.engine.saw(done, { status: "pending", attempts: 1 });
+    app.engine.clock.advance(10_000);
+    await app.engine.saw(done, { status: "completed" });
     const failed = await ask({ ...wide, body: { amount: 8 }, approve: false, retries: 1, url: "http://127.0.0.1:9/" });
-    await door.engine.saw(failed, { status: "failed" });
-    const { approve } = await door.linksOf(waiting);
-    const receipts = [waiting, done].map((id) => door.engine.receiptUrl(id));
+    await app.engine.saw(failed, { status: "failed" });
+    const { approve } = await app.linksOf(waiting);
+    const receipts = [waiting, done].map((id) => app.engine.receiptUrl(id));
     paths = [
       "/actions",
       "/actions?status=failed&status=cancelled&host=127.0.0.1",
@@ -61,7 +61,7 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
       `/approvals/${waiting}`,
       `/approvals/${longest}`,
       `/actions/${longest}`,
-      (await door.linksOf(longest)).reject,
+      (await app.linksOf(longest)).reject,
       approve,
       ...receipts,
       "/r/nothing",
@@ -71,7 +71,7 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
   });
   afterAll(async () => {
     await chromium.close();
-    await door[Symbol.asyncDispose]();
+    await app[Symbol.asyncDispose]();
     await target[Symbol.asyncDispose]();
   });
 
@@ -99,7 +99,7 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
   test.each(["light", "dark"] as const)("can be read by everybody (axe finds nothing), %s", async (scheme) => {
     await using watched = await openAs(scheme, 900);
     for (const path of paths) {
-      await watched.page.goto(door.url + path);
+      await watched.page.goto(app.url + path);
       await openAll(watched.page);
       expect({ path, found: await barriersOf(watched.page) }).toEqual({ path, found: [] });
     }
@@ -108,7 +108,7 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
   test("fits a screen of 320 px, and a finger finds its buttons", async () => {
     await using watched = await openAs("light", 320);
     for (const path of paths) {
-      await watched.page.goto(door.url + path);
+      await watched.page.goto(app.url + path);
       await openAll(watched.page);
       expect({ path, overflow: await overflowOf(watched.page) }).toEqual({ path, overflow: 0 });
       expect({ path, outside: await watched.page.evaluate(OUTSIDE) }).toEqual({ path, outside: [] });
@@ -124,7 +124,7 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
       .filter((card) => card.checkVisibility() && card.innerText.trim() === card.querySelector("h2")?.innerText.trim())
       .map((card) => card.innerText)`;
     for (const path of paths) {
-      await watched.page.goto(door.url + path);
+      await watched.page.goto(app.url + path);
       expect({ path, buttons: await watched.page.locator("button:visible, nav:visible").count() }).toEqual({
         path,
         buttons: 0,
@@ -147,7 +147,7 @@ describe.skipIf(!HAS_BROWSER)("every page, in a browser", () => {
     await using light = await openAs("light", 900);
     const printed = async ({ page }: typeof dark, path: string) => {
       await page.emulateMedia({ media: "print" });
-      await page.goto(door.url + path);
+      await page.goto(app.url + path);
       return page.evaluate(colours);
     };
     for (const path of paths) {

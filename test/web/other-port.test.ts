@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
-import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { openRealServer, type RealServer } from "../http/real-house.ts";
 import { ANN, ANN_PASSWORD, confirmPassword, signedIn } from "../http/signed-in.ts";
 import { HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
@@ -15,19 +15,19 @@ const SECRETS = /og_[0-9A-Za-z]{36}|whsec_[0-9A-Za-z+/]{20}|cAn4ry9Zq8Xw2/;
 
 describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () => {
   let chromium: Browser;
-  let door: RealDoor;
+  let app: RealServer;
   beforeAll(async () => {
     chromium = await openBrowser();
-    door = await openRealDoor({ port: await freePort() });
-    await signedIn(door);
+    app = await openRealServer({ port: await freePort() });
+    await signedIn(app);
   });
   afterAll(async () => {
     await chromium.close();
-    await door[Symbol.asyncDispose]();
+    await app[Symbol.asyncDispose]();
   });
 
   async function logIn(page: Page): Promise<void> {
-    await page.goto(`${door.url}/login`);
+    await page.goto(`${app.url}/login`);
     await page.getByLabel("E-mail").fill(ANN);
     await page.getByLabel("Password").fill(ANN_PASSWORD);
     await page.getByRole("button", { name: "Log in" }).click();
@@ -35,11 +35,11 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
   }
   const asked = async () => {
     const headers = { Authorization: CANARY };
-    return (await door.engine.create({ approve: true, url: "http://127.0.0.1:9/x", headers })).id;
+    return (await app.engine.create({ approve: true, url: "http://127.0.0.1:9/x", headers })).id;
   };
   /** Everything that an owner can change, as it is now. */
   const stateOf = async (id: string) => {
-    const read = async (path: string) => (await door.call("GET", path)).text;
+    const read = async (path: string) => (await app.call("GET", path)).text;
     const account = ["/v1/keys", "/v1/callback-hosts", "/v1/pauses", "/v1/signing-secret?origin=https://a.example"];
     return Promise.all([...account, "/v1/actions?limit=100", `/v1/actions/${id}/timeline`].map(read));
   };
@@ -64,13 +64,13 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
     await logIn(page);
     const id = await asked();
     // The owner makes a key while the other server looks on.
-    await page.goto(`${door.url}/keys/new`);
+    await page.goto(`${app.url}/keys/new`);
     await page.getByLabel("Name").fill("looked on");
     await page.getByRole("radio", { name: /^Agent/ }).check();
     await page.getByRole("button", { name: "Make the key" }).click();
     const key = (await page.locator("#key").innerText()).trim();
     expect(key).toMatch(SECRETS);
-    const made = (await door.engine.store.accounts.keys(door.engine.owner.accountId, 1_000)).find(
+    const made = (await app.engine.store.accounts.keys(app.engine.owner.accountId, 1_000)).find(
       ({ name }) => name === "looked on",
     );
     // It makes the browser ask it for each path for which a cookie may be kept.
@@ -85,19 +85,19 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
     const before = await stateOf(id);
 
     // What its server can do with them, with every header of its own choice.
-    const own = { cookie, origin: door.url, referer: `${door.url}/approvals`, "sec-fetch-site": "same-origin" };
-    const read = await (await fetch(`${door.url}/approvals/${id}`, { headers: own })).text();
+    const own = { cookie, origin: app.url, referer: `${app.url}/approvals`, "sec-fetch-site": "same-origin" };
+    const read = await (await fetch(`${app.url}/approvals/${id}`, { headers: own })).text();
     const form_token = /name="form_token" value="(\w{64})"/.exec(read)?.[1] ?? "";
     expect(form_token).not.toBe("");
     const seen = [read];
     for (const path of [...shown, "/keys", "/actions", `/actions/${id}`, "/settings", "/approvals"]) {
-      seen.push(await (await fetch(door.url + path, { headers: own, redirect: "manual" })).text());
+      seen.push(await (await fetch(app.url + path, { headers: own, redirect: "manual" })).text());
     }
     for (const [path, fields] of formsFor(id)) {
       for (const session_secret of [null, "", form_token, "0".repeat(64)]) {
         const more: Readonly<Record<string, string>> = session_secret === null ? {} : { session_secret };
         const body = new URLSearchParams({ form_token, ...fields, ...more });
-        const answer = await fetch(door.url + path, { method: "POST", redirect: "manual", headers: own, body });
+        const answer = await fetch(app.url + path, { method: "POST", redirect: "manual", headers: own, body });
         expect({ path, isRefused: answer.status >= 401 }).toEqual({ path, isRefused: true });
         seen.push(await answer.text());
       }
@@ -113,18 +113,18 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
       const all = { form_token, ...fields };
       const told = await page2.evaluate(`(async () => {
         const init = { method: "POST", credentials: "include", body: new URLSearchParams(${JSON.stringify(all)}) };
-        const url = ${JSON.stringify(door.url + path)};
+        const url = ${JSON.stringify(app.url + path)};
         const opaque = await fetch(url, { ...init, mode: "no-cors" }).then((r) => r.type + (r.body === null), String);
         return [opaque, await fetch(url, init).then(() => "read it", () => "blocked")];
       })()`);
       expect({ path, told }).toEqual({ path, told: [expect.not.stringMatching(/false$/), "blocked"] });
       await page2.goto(evil.url);
       const inputs = Object.entries(all).map(([name, value]) => [name, value] as const);
-      const answered = page2.waitForResponse(door.url + path);
+      const answered = page2.waitForResponse(app.url + path);
       await page2.evaluate(`{
         const form = document.createElement("form");
         form.method = "post";
-        form.action = ${JSON.stringify(door.url + path)};
+        form.action = ${JSON.stringify(app.url + path)};
         for (const [name, value] of ${JSON.stringify(inputs)}) {
           const input = document.createElement("input");
           [input.name, input.value] = [name, value];
@@ -140,10 +140,10 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
     expect(await stateOf(id)).toEqual(before);
 
     // The owner goes on as before, and is asked nothing.
-    await page.goto(`${door.url}/approvals/${id}`);
+    await page.goto(`${app.url}/approvals/${id}`);
     await page.getByRole("button", { name: "Approve" }).click();
     await page.waitForURL("**/approvals?decided=*");
-    expect((await door.engine.desk.get(door.engine.owner, id)).status).not.toBe("awaiting_approval");
+    expect((await app.engine.actionService.get(app.engine.owner, id)).status).not.toBe("awaiting_approval");
   });
 
   test("changes nothing for whoever works with script: no question comes up, but once where the storage was emptied", async () => {
@@ -154,14 +154,14 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
     const first = await secret();
     expect(first).toMatch(/^[0-9a-f]{64}$/);
     const addHost = async (host: string) => {
-      await page.goto(`${door.url}/settings`);
+      await page.goto(`${app.url}/settings`);
       await page.getByLabel("Host", { exact: true }).fill(host);
       await page.getByRole("button", { name: "List it" }).click();
     };
     await addHost("one.example");
     await page.getByText("one.example").first().waitFor();
     const id = await asked();
-    await page.goto(`${door.url}/actions/${id}`);
+    await page.goto(`${app.url}/actions/${id}`);
     await page.getByRole("button", { name: "Show secrets" }).click();
     await page.getByText(CANARY).first().waitFor();
 

@@ -31,8 +31,8 @@ function fullDay(overrides: Partial<Overview> = {}): Overview {
     ...overrides,
   };
 }
-const pageOf = (overview: Overview, asleep = NOTHING_ASLEEP) =>
-  overviewPage({ visitor: VISITOR, overview, asleep, now: NOON });
+const pageOf = (overview: Overview, scheduledRetries = NOTHING_ASLEEP) =>
+  overviewPage({ user: VISITOR, overview, scheduledRetries, now: NOON });
 const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
 
 test("the fullest overview is a small page, with all that it loads", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { confirmPage } from "../../src/web/confirm.tsx";
-import { NO_CONTEXT } from "../../src/domain/decision-facts.ts";
+import { NO_HISTORY } from "../../src/domain/decision-facts.ts";
 import { heldPage } from "../../src/web/held.tsx";
 import { approvalLetter } from "../../src/mail/letter.ts";
 import { inboxPage } from "../../src/web/inbox.tsx";
@@ -9,7 +9,7 @@ import { receiptPage } from "../../src/web/receipt.tsx";
 import { shownAnswer } from "../../src/web/shown.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
-const visitor = { email: "ann@example.com", formToken: "t" };
+const user = { email: "ann@example.com", formToken: "t" };
 
 test("every page shows the host in its ASCII form, and no fragment", () => {
   const url = "https://exаmple.com/pay/../admin?x=1#approved-by-your-boss";
@@ -17,11 +17,11 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
   const action = anAction({ url, host, hostname: host, approve: true });
   const pages = [
     receiptPage({ action, timeline: [] }),
-    confirmPage({ action, expiresAt: later(1), context: NO_CONTEXT, decision: "approve" }),
-    heldPage({ context: NO_CONTEXT, action, visitor }),
+    confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
+    heldPage({ history: NO_HISTORY, action, user }),
     inboxPage({
       contexts: new Map(),
-      visitor,
+      user,
       actions: [action],
       after: null,
       requesters: [],
@@ -39,8 +39,8 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
 });
 
 test("a yes that came through an agent's client says so, on the receipt", () => {
-  const happening = { type: "approved", actor: "mcp:agent", reason: null, via: "elicitation" } as const;
-  const entry = { seq: 1, at: NOON, run: 1, status: "pending", happening } as const;
+  const event = { type: "approved", actor: "mcp:agent", reason: null, via: "elicitation" } as const;
+  const entry = { seq: 1, at: NOON, run: 1, status: "pending", event } as const;
   const page = receiptPage({ action: anAction(), timeline: [entry] });
   expect(page.replaceAll(/<[^>]+>/g, "")).toContain("Approved by agent over MCP");
   expect(page).toContain("Its client says that it put the question to its person.");
@@ -57,16 +57,16 @@ test("whoever decides on a run that was begun again is not told that nothing was
       action,
       links,
       receiptUrl: "/r/1",
-      context: NO_CONTEXT,
+      history: NO_HISTORY,
       baseUrl: "",
     } as const;
-    const letter = approvalLetter(mail, "confirm");
+    const email = approvalLetter(mail, "confirm");
     return [
       receiptPage({ action, timeline: [] }),
-      confirmPage({ action, expiresAt: later(1), context: NO_CONTEXT, decision: "approve" }),
-      heldPage({ context: NO_CONTEXT, action, visitor }),
-      letter.html,
-      letter.text,
+      confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
+      heldPage({ history: NO_HISTORY, action, user }),
+      email.html,
+      email.text,
     ];
   };
   for (const page of decides(1)) expect(page).toContain("Nothing has been sent.");
@@ -77,7 +77,7 @@ test("whoever decides on a run that was begun again is not told that nothing was
   const again = anAction({ status: "awaiting_approval", approve: true, run: 2 });
   const inbox = inboxPage({
     contexts: new Map(),
-    visitor,
+    user,
     actions: [again],
     after: null,
     requesters: [],
@@ -99,17 +99,17 @@ test("whoever decides on a request with a callback reads where news of it goes, 
     action,
     links,
     receiptUrl: "/r/1",
-    context: NO_CONTEXT,
+    history: NO_HISTORY,
     baseUrl: "",
   } as const;
-  const letter = approvalLetter(mail, "confirm");
+  const email = approvalLetter(mail, "confirm");
   const none = { contexts: new Map(), requesters: [], by: null, after: null, outcome: null };
-  const inbox = inboxPage({ ...none, visitor, actions: [action], now: NOON });
+  const inbox = inboxPage({ ...none, user, actions: [action], now: NOON });
   const pages = [
-    confirmPage({ action, expiresAt: later(1), context: NO_CONTEXT, decision: "approve" }),
-    heldPage({ context: NO_CONTEXT, action, visitor }),
+    confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
+    heldPage({ history: NO_HISTORY, action, user }),
   ];
-  for (const page of [...pages, inbox, letter.html, letter.text]) {
+  for (const page of [...pages, inbox, email.html, email.text]) {
     expect(page).toContain("The request has not been sent. Its callback is told");
     expect(page).toContain("Its callback goes to another host: hooks.example.com.");
     expect(page).toContain("hooks.example.com");
@@ -120,25 +120,25 @@ test("whoever decides on a request with a callback reads where news of it goes, 
 });
 
 test("what was rejected was not always by a person: an agent may take its own request back", () => {
-  const happening = { type: "rejected", actor: "key:agent", reason: null } as const;
-  const entry = { seq: 1, at: NOON, run: 1, status: "cancelled", happening } as const;
+  const event = { type: "rejected", actor: "key:agent", reason: null } as const;
+  const entry = { seq: 1, at: NOON, run: 1, status: "cancelled", event } as const;
   const page = receiptPage({ action: anAction({ status: "cancelled" }), timeline: [entry] });
   expect(page).toContain("It was rejected. Nothing has been sent.");
 });
 
 test("a mail about a decision is not listed as one that asks for it", () => {
-  const owed = { kind: "mail", event: "decided", target: "ann@example.com" } as const;
+  const message = { kind: "mail", event: "decided", target: "ann@example.com" } as const;
   const times = { createdAt: NOON, dueAt: null };
   const entry = {
     id: "1",
     actionId: "act_1",
-    owed,
+    message,
     status: "delivered",
     attempts: 1,
     lastError: null,
     ...times,
   } as const;
-  const page = notificationsPage({ visitor, entries: [entry], before: null });
+  const page = notificationsPage({ user, entries: [entry], before: null });
   expect(page).toContain("Mail about the decision");
   expect(page).not.toContain("Approval mail");
 });

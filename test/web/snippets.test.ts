@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-house.ts";
-import { openRealDoor, type RealDoor } from "../http/real-house.ts";
+import { openRealServer, type RealServer } from "../http/real-house.ts";
 import type { Action } from "../../src/domain/action.ts";
 import { createSnippets } from "../../src/web/snippets.ts";
 import { anAction } from "../support/factory.ts";
@@ -22,11 +22,11 @@ const textOf = (name: string, of: Action = action, url = "http://127.0.0.1:3000"
   createSnippets(of, url)?.find((snippet) => snippet.name === name)?.text ?? "";
 
 describe("a snippet", () => {
-  let door: RealDoor;
+  let app: RealServer;
   beforeAll(async () => {
-    door = await openRealDoor({ starts: false });
+    app = await openRealServer({ starts: false });
   });
-  afterAll(() => door[Symbol.asyncDispose]());
+  afterAll(() => app[Symbol.asyncDispose]());
 
   const PROGRAMS = {
     curl: (text: string) => ["bash", "-c", text],
@@ -37,7 +37,7 @@ describe("a snippet", () => {
   test.each(["curl", "TypeScript", "Python"] as const)(
     "for %s, run as it stands, makes the same action",
     async (name) => {
-      const [program = "", ...args] = PROGRAMS[name](textOf(name, { ...action, dedupe: `${name}'s` }, door.url));
+      const [program = "", ...args] = PROGRAMS[name](textOf(name, { ...action, dedupe: `${name}'s` }, app.url));
       if (Bun.which(program) === null || (name === "curl" && Bun.which("curl") === null)) {
         return console.log(`skipped: ${program} is not there`);
       }
@@ -49,7 +49,7 @@ describe("a snippet", () => {
       const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
       const id = /act_\w+/.exec(output)?.[0] ?? `none: ${output} ${errors}`;
       if (id.startsWith("none")) throw new Error(id);
-      const { body, ...made } = await door.engine.desk.get(door.engine.owner, id);
+      const { body, ...made } = await app.engine.actionService.get(app.engine.owner, id);
       // In other spellings the same text; numbers as they are written.
       expect(body).toContain('{"n":1.0,"big":12345678901234567890,"__proto__":{"a":1},"text":"');
       expect(JSON.parse(body ?? "null").text).toBe(NASTY);

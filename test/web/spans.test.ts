@@ -1,27 +1,27 @@
 import { expect, test } from "bun:test";
 import type { ActionStatus } from "../../src/domain/action.ts";
-import type { Happening, TimelineEntry } from "../../src/domain/timeline.ts";
+import type { TimelineEvent, TimelineEntry } from "../../src/domain/timeline.ts";
 import { runsOf } from "../../src/web/spans.ts";
 import { later, NOON } from "../support/factory.ts";
 
-type Row = readonly [atMs: number, status: ActionStatus, happening: Happening, run?: number];
+type Row = readonly [atMs: number, status: ActionStatus, event: TimelineEvent, run?: number];
 
 const made = { outcome: "answered", duration_ms: 5, next_retry_at: null, location: null } as const;
-const failed = (attempt: number): Happening => ({
+const failed = (attempt: number): TimelineEvent => ({
   type: "attempt",
   attempt,
   response_code: 503,
   error: "The target answered with status 503.",
   ...made,
 });
-const succeeded = (attempt: number): Happening => ({
+const succeeded = (attempt: number): TimelineEvent => ({
   type: "attempt",
   attempt,
   response_code: 200,
   error: null,
   ...made,
 });
-const told = (type: "callback"): Happening => ({
+const told = (type: "callback"): TimelineEvent => ({
   type,
   event: "action.completed",
   delivered: true,
@@ -31,7 +31,7 @@ const told = (type: "callback"): Happening => ({
 });
 
 function timelineOf(...rows: readonly Row[]): readonly TimelineEntry[] {
-  return rows.map(([atMs, status, happening, run = 1], seq) => ({ seq, at: later(atMs), run, status, happening }));
+  return rows.map(([atMs, status, event, run = 1], seq) => ({ seq, at: later(atMs), run, status, event }));
 }
 
 /** Kind, begin and end in milliseconds after noon. */
@@ -41,7 +41,7 @@ const drawn = (rows: readonly Row[], nowMs = 99_000) =>
     spans.map(({ kind, from, to }) => `${kind} ${from.getTime() - NOON.getTime()}-${to.getTime() - NOON.getTime()}`),
   ]);
 
-const created: Happening = { type: "created", actor: "key:agent" };
+const created: TimelineEvent = { type: "created", actor: "key:agent" };
 
 test("a run is what it was spent with, one stretch behind the other", () => {
   const rows: readonly Row[] = [

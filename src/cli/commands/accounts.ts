@@ -14,21 +14,21 @@ export const accountsCommand: Command = {
   --json      JSON also on a terminal`,
   run: withSession((args, session) => {
     const [verb = "list", ...rest] = args[0]?.startsWith("-") === true ? ["list", ...args] : args;
-    if (verb === "list") return list(rest, session);
+    if (verb === "list") return listAccounts(rest, session);
     if (verb === "allow") return allow(rest, session);
     throw new UsageError(`accounts knows list and allow, not ${JSON.stringify(verb)}.`);
   }),
 };
 
-async function list(args: readonly string[], { client, io, json, say, paint }: Session): Promise<number> {
+async function listAccounts(args: readonly string[], { client, io, json, say, paint }: Session): Promise<number> {
   const { values } = readArguments(args, JSON_ONLY);
   const accounts = await client.listAccounts();
   if (values.json === true || !io.isTty) json(accounts);
-  else say(table(rowsOf(accounts), paint, io.columns));
+  else say(table(accountRowsOf(accounts), paint, io.columns));
   return EXIT.ok;
 }
 
-function rowsOf({ data }: AccountList): readonly (readonly Cell[])[] {
+function accountRowsOf({ data }: AccountList): readonly (readonly Cell[])[] {
   const head = ["ID", "STATE", "MADE", "EMAIL"].map((text): Cell => ({ text, color: "grey" }));
   const stateOf = ({ first, stopped }: AccountList["data"][number]): Cell => {
     if (stopped) return { text: "stopped", color: "red" };

@@ -55,13 +55,13 @@ export const auditCommand: Command = {
       json(page);
       return EXIT.ok;
     }
-    say(page.data.length === 0 ? "There are no such entries." : table(rowsOf(page), paint, io.columns));
+    say(page.data.length === 0 ? "There are no such entries." : table(auditRowsOf(page), paint, io.columns));
     if (page.next_cursor !== null) say(paint(`more: outgate audit --cursor ${page.next_cursor} …`, "grey"));
     return EXIT.ok;
   }),
 };
 
-function rowsOf({ data }: AuditLog): readonly (readonly Cell[])[] {
+function auditRowsOf({ data }: AuditLog): readonly (readonly Cell[])[] {
   const head = ["AT", "WHAT", "WHO", "FROM", "ON WHAT"].map((text): Cell => ({ text, color: "grey" }));
   const rows = data.map((entry): readonly Cell[] => [
     entry.at,

@@ -16,14 +16,14 @@ export const callbackHostsCommand: Command = {
   --json               JSON also on a terminal`,
   run: withSession((args, session) => {
     const [verb = "list", ...rest] = args[0]?.startsWith("-") === true ? ["list", ...args] : args;
-    if (verb === "list") return list(rest, session);
+    if (verb === "list") return listHosts(rest, session);
     if (verb === "add") return add(rest, session);
     if (verb === "remove") return remove(rest, session);
     throw new UsageError(`callback-hosts knows list, add and remove, not ${JSON.stringify(verb)}.`);
   }),
 };
 
-async function list(args: readonly string[], { client, io, json, say, paint }: Session): Promise<number> {
+async function listHosts(args: readonly string[], { client, io, json, say, paint }: Session): Promise<number> {
   const { values } = readArguments(args, JSON_ONLY);
   const hosts = await client.listCallbackHosts();
   if (values.json === true || !io.isTty) json(hosts);

@@ -17,7 +17,7 @@ const CALLS = {
 /** Decisions on what is held: a person at a terminal sees first what they decide on. */
 const QUESTIONS = { approve: "Approve this request?", reject: "Reject this request?" } as const;
 
-const OPTIONS = {
+const DECIDE_OPTIONS = {
   reason: { type: "string" },
   run: { type: "string" },
   wait: { type: "string" },
@@ -41,7 +41,7 @@ export function decideCommand(verb: keyof typeof CALLS): Command {
   --wait <seconds>  then wait so long for its end
 ${question === null ? "" : "  --yes             don't show the request and ask first, as a terminal does\n"}  --json            JSON also on a terminal`,
     run: withSession(async (args, session) => {
-      const options = question === null ? OPTIONS : { ...OPTIONS, yes: { type: "boolean" } as const };
+      const options = question === null ? DECIDE_OPTIONS : { ...DECIDE_OPTIONS, yes: { type: "boolean" } as const };
       const { values, positionals } = readArguments(args, options, ["<id>"]);
       const named = wholeNumber(values.run, "run");
       if (named !== undefined && verb === "retry") {

@@ -70,9 +70,9 @@ async function deliver(
   request: CreateAction,
   onHeld: (action: Action) => Promise<void> = () => Promise.resolve(),
 ): Promise<Action> {
-  const leave = new AbortController();
+  const release = new AbortController();
   try {
-    const { events, first } = await openStream(session.client, { signal: leave.signal });
+    const { events, first } = await openStream(session.client, { signal: release.signal });
     const { id } = await session.client.createAction(request, { idempotencyKey: crypto.randomUUID() });
     for (let next = await first; next.done !== true; next = await events.next()) {
       const { action } = next.value;
@@ -83,7 +83,7 @@ async function deliver(
     }
     return await session.client.getAction(id);
   } finally {
-    leave.abort();
+    release.abort();
   }
 }
 

@@ -4,7 +4,7 @@ import { type Command, EXIT } from "../command.ts";
 import { withSession } from "../session.ts";
 import { waitForEnd } from "../wait.ts";
 
-const OPTIONS = {
+const GET_OPTIONS = {
   wait: { type: "string" },
   timeline: { type: "boolean" },
   json: { type: "boolean" },
@@ -19,7 +19,7 @@ export const getCommand: Command = {
 
   Exit code: 0 completed or on its way, 1 failed or cancelled, 3 not ended in time, 4 awaits approval.`,
   run: withSession(async (args, session) => {
-    const { values, positionals } = readArguments(args, OPTIONS, ["<id>"]);
+    const { values, positionals } = readArguments(args, GET_OPTIONS, ["<id>"]);
     const { client, io, json, say } = session;
     const waitSeconds = wholeNumber(values.wait, "wait", 0) ?? 0;
     const action = await waitForEnd(client, await client.getAction(positionals[0] ?? ""), waitSeconds);

@@ -6,7 +6,7 @@ import { type Command, EXIT } from "../command.ts";
 import { withSession } from "../session.ts";
 import { type Cell, seen, table } from "../style.ts";
 
-const OPTIONS = {
+const LIST_OPTIONS = {
   status: { type: "string", multiple: true },
   method: { type: "string" },
   host: { type: "string" },
@@ -33,7 +33,7 @@ export const listCommand: Command = {
   --cursor <cursor>  the next page, as the page before names it
   --json             JSON also on a terminal`,
   run: withSession(async (args, session) => {
-    const { values } = readArguments(args, OPTIONS);
+    const { values } = readArguments(args, LIST_OPTIONS);
     const { client, io, json, say, paint } = session;
     const query = {
       status: values.status,

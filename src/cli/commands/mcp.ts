@@ -2,7 +2,7 @@ import { relayStreams, sendTo } from "../../../mcp/bridge/bridge.ts";
 import type { Send } from "../../../mcp/bridge/send.ts";
 import { apiKeyOf } from "../../client/api-key.ts";
 import { serve } from "../../serve.ts";
-import { welcomeBeside } from "../../welcome.ts";
+import { firstStartNotice } from "../../welcome.ts";
 import { type Command, EXIT, type Io, UsageError } from "../command.ts";
 
 const ADVICE = " To use an Outgate that runs already, set OUTGATE_URL and OUTGATE_API_KEY.";
@@ -26,7 +26,7 @@ export const mcpCommand: Command = {
 
 /** Runs the whole service, pages included, until the agent closes its end. */
 async function beTheService(io: Io, key: string): Promise<number> {
-  const served = await serve(io.env, { speaksTo: 2, insteadOfKeys: welcomeBeside, advice: ADVICE });
+  const served = await serve(io.env, { speaksTo: 2, insteadOfKeys: firstStartNotice, advice: ADVICE });
   const own: Readonly<Record<string, string>> = key === "" ? {} : { host: "localhost", authorization: `Bearer ${key}` };
   const send: Send = ({ headers, body = "", ...init }) => {
     const framed = { ...headers, ...own, "content-length": String(Buffer.byteLength(body)) };

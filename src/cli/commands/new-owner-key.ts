@@ -1,5 +1,5 @@
 import { createNewOwnerKey } from "../../accounts/new-owner-key.ts";
-import { besideService } from "../../beside/open.ts";
+import { withStore } from "../../beside/open.ts";
 import { type Command, EXIT, UsageError } from "../command.ts";
 
 /** `outgate new-owner-key`: for whoever holds the server's machine and has lost the key. */
@@ -8,7 +8,7 @@ export const newOwnerKeyCommand: Command = {
   async run(args, { env, out, err }) {
     const [email = null, ...rest] = args;
     if (rest.length > 0) throw new UsageError("new-owner-key takes one address at most.");
-    const key = await besideService(env, (parts) => createNewOwnerKey(parts)(email));
+    const key = await withStore(env, (parts) => createNewOwnerKey(parts)(email));
     if (key === null) {
       throw new Error(email === null ? "There is no account yet: start the service once." : `Nobody has ${email}.`);
     }

@@ -46,12 +46,12 @@ export const pausesCommand: Command = {
     const { values } = readArguments(args, JSON_ONLY);
     const pauses = await client.listPauses();
     if (values.json === true || !io.isTty) json(pauses);
-    else say(pauses.data.length === 0 ? "Nothing is paused." : table(rowsOf(pauses), paint, io.columns));
+    else say(pauses.data.length === 0 ? "Nothing is paused." : table(pauseRowsOf(pauses), paint, io.columns));
     return EXIT.ok;
   }),
 };
 
-function rowsOf({ data }: PauseList): readonly (readonly Cell[])[] {
+function pauseRowsOf({ data }: PauseList): readonly (readonly Cell[])[] {
   const head = ["ID", "WHAT", "SINCE", "BY", "REASON"].map((text): Cell => ({ text, color: "grey" }));
   const rows = data.map((pause): readonly Cell[] => [
     pause.id,

@@ -1,5 +1,5 @@
 import { createOfferPassword } from "../../accounts/welcome-link.ts";
-import { besideService } from "../../beside/open.ts";
+import { withStore } from "../../beside/open.ts";
 import { welcomeUrl } from "../../welcome.ts";
 import { type Command, EXIT, UsageError } from "../command.ts";
 
@@ -9,7 +9,7 @@ export const resetPasswordCommand: Command = {
   async run(args, { env, out, err }) {
     const [email, ...rest] = args;
     if (email === undefined || rest.length > 0) throw new UsageError("reset-password takes the address of one person.");
-    const url = await besideService(env, async (parts) => {
+    const url = await withStore(env, async (parts) => {
       const token = await createOfferPassword(parts)(email);
       return token === null ? null : welcomeUrl(parts.config, token);
     });

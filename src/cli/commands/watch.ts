@@ -6,7 +6,7 @@ import { type Session, withSession } from "../session.ts";
 import { seen, table } from "../style.ts";
 import { hasEnded, openStream } from "../wait.ts";
 
-const OPTIONS = {
+const WATCH_OPTIONS = {
   after: { type: "string" },
   status: { type: "string", multiple: true },
   json: { type: "boolean" },
@@ -20,14 +20,14 @@ export const watchCommand: Command = {
   --after <event>    go on behind the event of this id, as --json shows it
   --json             one JSON line for each event, also on a terminal`,
   run: withSession(async (args, session) => {
-    const { values, positionals } = readArguments(args, OPTIONS, ["[<id>]"]);
-    const leave = new AbortController();
-    const deafen = session.io.onInterrupt?.(() => leave.abort());
+    const { values, positionals } = readArguments(args, WATCH_OPTIONS, ["[<id>]"]);
+    const release = new AbortController();
+    const deafen = session.io.onInterrupt?.(() => release.abort());
     try {
-      return await follow(session, { ...values, id: positionals[0] }, leave.signal);
+      return await follow(session, { ...values, id: positionals[0] }, release.signal);
     } finally {
       deafen?.();
-      leave.abort();
+      release.abort();
     }
   }),
 };

@@ -1,5 +1,5 @@
 import { createOfferWelcome } from "../../accounts/welcome-link.ts";
-import { besideService } from "../../beside/open.ts";
+import { withStore } from "../../beside/open.ts";
 import { welcomeUrl } from "../../welcome.ts";
 import { type Command, EXIT, UsageError } from "../command.ts";
 
@@ -8,7 +8,7 @@ export const welcomeLinkCommand: Command = {
   usage: "welcome-link",
   async run(args, { env, out, err }) {
     if (args.length > 0) throw new UsageError("welcome-link takes no arguments.");
-    const url = await besideService(env, async (parts) => {
+    const url = await withStore(env, async (parts) => {
       const token = await createOfferWelcome(parts)();
       return token === null ? null : welcomeUrl(parts.config, token);
     });

@@ -18,9 +18,9 @@ const NONE = compileQuery(NoQuery);
 /** Who am I (decisions 1). */
 export function accountRoutes({ readAccount, limits }: AccountRouteDeps): readonly Route[] {
   return [
-    routeOf(API.getAccount, async (visit) => {
-      readQuery(visit.search, NONE);
-      const caller = callerOf(visit);
+    routeOf(API.getAccount, async (context) => {
+      readQuery(context.search, NONE);
+      const caller = callerOf(context);
       return json(accountJson(await readAccount(caller), caller, limits));
     }),
   ];

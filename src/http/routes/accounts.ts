@@ -25,16 +25,16 @@ const NONE = compileQuery(NoQuery);
 /** The accounts of the service, for owners of the first one. */
 export function accountsRoutes({ signUpGate }: AccountsRouteDeps): readonly Route[] {
   return [
-    routeOf(API.listAccounts, async (visit) => {
-      await signUpGate.requireOperator(callerOf(visit));
-      readQuery(visit.search, NONE);
-      return json(accountListJson(await signUpGate.list(callerOf(visit))));
+    routeOf(API.listAccounts, async (context) => {
+      await signUpGate.requireOperator(callerOf(context));
+      readQuery(context.search, NONE);
+      return json(accountListJson(await signUpGate.list(callerOf(context))));
     }),
-    routeOf(API.allowAccount, async (visit, params) => {
-      await signUpGate.requireOperator(callerOf(visit));
-      readQuery(visit.search, NONE);
-      checkNoBody(await readOptionalJson(visit));
-      await signUpGate.allow(callerOf(visit), accountIn(params["id"]));
+    routeOf(API.allowAccount, async (context, params) => {
+      await signUpGate.requireOperator(callerOf(context));
+      readQuery(context.search, NONE);
+      checkNoBody(await readOptionalJson(context));
+      await signUpGate.allow(callerOf(context), accountIn(params["id"]));
       return new Response(null, { status: 204 });
     }),
   ];
@@ -49,10 +49,10 @@ export interface AccountsPageDeps extends AccountsRouteDeps {
 export function accountsPages({ signUpGate, personOf, formOf }: AccountsPageDeps): readonly Route[] {
   const show: AnswerPerson = async (_visit, person) => {
     const [accounts, closedBy] = await Promise.all([signUpGate.list(person.caller), signUpGate.closedBy()]);
-    return page("own", accountsPage({ visitor: person, accounts, closedBy }));
+    return page("own", accountsPage({ user: person, accounts, closedBy }));
   };
-  const allow: AnswerPerson = async (visit, person, { id }) => {
-    await formOf(visit, person);
+  const allow: AnswerPerson = async (context, person, { id }) => {
+    await formOf(context, person);
     await signUpGate.allow(person.caller, accountIn(id));
     return seeOther("own", ACCOUNTS_PAGE_PATH);
   };

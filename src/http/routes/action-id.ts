@@ -1,12 +1,12 @@
 import { DomainError } from "../../domain/errors.ts";
 import { ACTION_ID } from "../../domain/id.ts";
 import type { Params } from "../route.ts";
-import type { Visit } from "../visit.ts";
+import type { RequestContext } from "../visit.ts";
 
 /** The id in the path. What can't be an id is as unknown as one that nobody has, in the same words (hostile 1). */
-export function actionIdOf(visit: Visit, params: Params): string {
+export function actionIdOf(context: RequestContext, params: Params): string {
   const id = params["id"] ?? "";
   if (!ACTION_ID.test(id)) throw new DomainError("not_found", "There is no such action.");
-  visit.actionId = id;
+  context.actionId = id;
   return id;
 }

@@ -1,5 +1,5 @@
-import type { KeyDesk } from "../../accounts/keys.ts";
-import type { ActionDesk } from "../../actions/desk.ts";
+import type { KeyService } from "../../accounts/keys.ts";
+import type { ActionService } from "../../actions/desk.ts";
 import { checkReasonField } from "../../contract/decision.ts";
 import { cursorOf } from "../../contract/page.ts";
 import type { PauseOf } from "../../domain/pause.ts";
@@ -18,8 +18,8 @@ import type { Route } from "../route.ts";
 import type { FormOf, PersonOf } from "../session.ts";
 
 export interface ActionListRouteDeps {
-  readonly desk: Pick<ActionDesk, "list" | "countRetryable" | "retryMany">;
-  readonly keyDesk: Pick<KeyDesk, "list">;
+  readonly actionService: Pick<ActionService, "list" | "countRetryable" | "retryMany">;
+  readonly keyService: Pick<KeyService, "list">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
   readonly pauseOf: PauseOf;
@@ -41,12 +41,12 @@ export function actionListRoutes(deps: ActionListRouteDeps): readonly Route[] {
   ];
 }
 
-function list({ desk, keyDesk, clock, baseUrl, pauseOf }: ActionListRouteDeps): AnswerPerson {
+function list({ actionService, keyService, clock, baseUrl, pauseOf }: ActionListRouteDeps): AnswerPerson {
   return async ({ search }, person) => {
     const plain = plainSearch(search);
     if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
-    const keys = await keyDesk.list(person.caller);
-    const shared = { visitor: person, typed: typedIn(search), keys, now: clock.now(), baseUrl, pauseOf };
+    const keys = await keyService.list(person.caller);
+    const shared = { user: person, typed: typedIn(search), keys, now: clock.now(), baseUrl, pauseOf };
     const filters = tryFilters(search);
     if ("problems" in filters) {
       const empty = { query: {}, actions: [], cursor: null, retryable: NOTHING };
@@ -54,8 +54,8 @@ function list({ desk, keyDesk, clock, baseUrl, pauseOf }: ActionListRouteDeps): 
     }
     const { query, asked } = filters;
     const [{ actions, before }, retryable] = await Promise.all([
-      desk.list(person.caller, asked),
-      desk.countRetryable(person.caller, { ...asked, before: null }),
+      actionService.list(person.caller, asked),
+      actionService.countRetryable(person.caller, { ...asked, before: null }),
     ]);
     const cursor = before === null ? null : cursorOf(before);
     return page("own", actionsPage({ ...shared, query, problems: [], actions, cursor, retryable }));
@@ -63,12 +63,12 @@ function list({ desk, keyDesk, clock, baseUrl, pauseOf }: ActionListRouteDeps): 
 }
 
 /** One step of a bulk retry; the page that follows has the button of the next: each request is short, whatever there is to do. */
-function retryNext({ desk, formOf, flash }: ActionListRouteDeps): AnswerPerson {
-  return async (visit, person) => {
-    const form = await formOf(visit, person);
-    const { query, asked } = readFilters(visit.search);
+function retryNext({ actionService, formOf, flash }: ActionListRouteDeps): AnswerPerson {
+  return async (context, person) => {
+    const form = await formOf(context, person);
+    const { query, asked } = readFilters(context.search);
     const reason = checkReasonField(form);
-    const { retried, held, refused, before, left } = await desk.retryMany(person.caller, asked, reason);
+    const { retried, held, refused, before, left } = await actionService.retryMany(person.caller, asked, reason);
     const progress = {
       retried: numberIn(form, "retried") + retried,
       held: numberIn(form, "held") + held,
@@ -88,13 +88,13 @@ function retryNext({ desk, formOf, flash }: ActionListRouteDeps): AnswerPerson {
 
 /** Where a step is told of, so that loading that again begins nothing again. */
 const STEP_PATH = `${ACTIONS_PATH}/retried`;
-type Step = Omit<BulkStepProps, "visitor">;
+type Step = Omit<BulkStepProps, "user">;
 
 function showStep({ flash }: ActionListRouteDeps): AnswerPerson {
-  return (visit, person) => {
+  return (context, person) => {
     // Safe: told by `retryNext`, at this path alone.
-    const told = flash.read(visit, person) as Step | null;
-    return told === null ? seeOther("own", ACTIONS_PATH) : page("own", bulkStepPage({ visitor: person, ...told }));
+    const told = flash.read(context, person) as Step | null;
+    return told === null ? seeOther("own", ACTIONS_PATH) : page("own", bulkStepPage({ user: person, ...told }));
   };
 }
 

@@ -9,7 +9,7 @@ import { noSuchLink } from "../no-such-link.ts";
 import type { OwnOrigin } from "../own-origin.ts";
 import { page, seeOther } from "../page.ts";
 import { pageRoute, type Params, type Route } from "../route.ts";
-import type { Visit } from "../visit.ts";
+import type { RequestContext } from "../visit.ts";
 
 export interface ApprovalLinkRouteDeps {
   readonly followLink: FollowLink;
@@ -27,34 +27,34 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[
   const { followLink, approvalLinks, ownOrigin, receiptPath } = deps;
   const isOneClick = approvalLinks === "one_click";
 
-  const found = (visit: Visit, opened: OpenedLink | null): OpenedLink => {
+  const found = (context: RequestContext, opened: OpenedLink | null): OpenedLink => {
     if (opened === null) throw noSuchLink();
-    visit.actionId = opened.action.id;
+    context.actionId = opened.action.id;
     return opened;
   };
   const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptPath(action.id));
 
-  const show = async (visit: Visit, params: Params): Promise<Response> => {
+  const show = async (context: RequestContext, params: Params): Promise<Response> => {
     const token = params["token"] ?? "";
-    const opened = found(visit, await followLink.open(token));
+    const opened = found(context, await followLink.open(token));
     if (!opened.isLive) return toReceipt(opened);
-    if (isOneClick && isOpenedByHand(visit.request)) {
-      return toReceipt(found(visit, await followLink.decide(token, opened.decision, null, clientOf(visit))));
+    if (isOneClick && isOpenedByHand(context.request)) {
+      return toReceipt(found(context, await followLink.decide(token, opened.decision, null, clientOf(context))));
     }
     return page("approval", confirmPage(await readyToShow(opened)));
   };
 
-  const decide = async (visit: Visit, params: Params): Promise<Response> => {
-    ownOrigin.refuseForeignOrNull(visit.request.headers);
+  const decide = async (context: RequestContext, params: Params): Promise<Response> => {
+    ownOrigin.refuseForeignOrNull(context.request.headers);
     const token = params["token"] ?? "";
-    const opened = found(visit, await followLink.open(token));
+    const opened = found(context, await followLink.open(token));
     if (!opened.isLive) return toReceipt(opened);
-    const form = await readForm(visit);
+    const form = await readForm(context);
     try {
       const { decision, reason } = checkDecisionForm(form);
-      return toReceipt(found(visit, await followLink.decide(token, decision, reason, clientOf(visit))));
+      return toReceipt(found(context, await followLink.decide(token, decision, reason, clientOf(context))));
     } catch (error) {
-      return await askAgain(opened, form, error);
+      return await askAgainByLink(opened, form, error);
     }
   };
 
@@ -62,7 +62,7 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[
 }
 
 /** What was typed is not lost over a reason that is too long. Throws what no person can mend. */
-async function askAgain(opened: OpenedLink, form: Form, error: unknown): Promise<Response> {
+async function askAgainByLink(opened: OpenedLink, form: Form, error: unknown): Promise<Response> {
   if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
   const problem = error.issues.map(({ message }) => message).join(" ");
   const ready = await readyToShow(opened);

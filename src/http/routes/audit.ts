@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { AuditDesk } from "../../accounts/audit.ts";
+import type { AuditService } from "../../accounts/audit.ts";
 import { auditJson, auditLines, AuditQuery, checkAudit } from "../../contract/audit.ts";
 import { API } from "../../contract/operations.ts";
 import { compileQuery } from "../../contract/query.ts";
@@ -11,7 +11,7 @@ import { type Route, routeOf } from "../route.ts";
 import { callerOf } from "../visit.ts";
 
 export interface AuditRouteDeps {
-  readonly auditDesk: Pick<AuditDesk, "export" | "list" | "record">;
+  readonly auditService: Pick<AuditService, "export" | "list" | "record">;
 }
 
 const QUERY = compileQuery(AuditQuery);
@@ -20,17 +20,17 @@ const UNKEPT = { "cache-control": "no-store", vary: "Accept" } as const;
 const UTF_8 = new TextEncoder();
 
 /** Who did what: a page as JSON, or all of it as lines of JSON. */
-export function auditRoutes({ auditDesk }: AuditRouteDeps): readonly Route[] {
+export function auditRoutes({ auditService }: AuditRouteDeps): readonly Route[] {
   return [
-    routeOf(API.listAudit, async (visit) => {
-      const caller = callerOf(visit);
-      const asked = checkAudit(readQuery(visit.search, QUERY));
-      if (namesNdjson(visit.request)) {
-        return new Response(streamOf(auditDesk.export(caller, asked)), {
+    routeOf(API.listAudit, async (context) => {
+      const caller = callerOf(context);
+      const asked = checkAudit(readQuery(context.search, QUERY));
+      if (namesNdjson(context.request)) {
+        return new Response(streamOf(auditService.export(caller, asked)), {
           headers: { "content-type": "application/x-ndjson", ...UNKEPT },
         });
       }
-      const { rows, before } = await auditDesk.list(caller, asked);
+      const { rows, before } = await auditService.list(caller, asked);
       return json(auditJson(rows, before), 200, UNKEPT);
     }),
   ];

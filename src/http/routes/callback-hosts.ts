@@ -26,18 +26,18 @@ const REMOVE = compileQuery(RemoveCallbackHostQuery);
 /** Where callbacks of keys with a hold may go, for owners. */
 export function callbackHostRoutes({ callbackHosts }: CallbackHostRouteDeps): readonly Route[] {
   return [
-    routeOf(API.listCallbackHosts, async (visit) => {
-      readQuery(visit.search, NONE);
-      return json(callbackHostListJson(await callbackHosts.list(callerOf(visit))));
+    routeOf(API.listCallbackHosts, async (context) => {
+      readQuery(context.search, NONE);
+      return json(callbackHostListJson(await callbackHosts.list(callerOf(context))));
     }),
-    routeOf(API.addCallbackHost, async (visit) => {
-      readQuery(visit.search, NONE);
-      const host = checkAddCallbackHost((await readJson(visit, parseFields)).value);
-      return json(callbackHostJson(await callbackHosts.add(callerOf(visit), host)));
+    routeOf(API.addCallbackHost, async (context) => {
+      readQuery(context.search, NONE);
+      const host = checkAddCallbackHost((await readJson(context, parseFields)).value);
+      return json(callbackHostJson(await callbackHosts.add(callerOf(context), host)));
     }),
-    routeOf(API.removeCallbackHost, async (visit) => {
-      const host = checkCallbackHost(readQuery(visit.search, REMOVE).host, "invalid_query");
-      await callbackHosts.remove(callerOf(visit), host);
+    routeOf(API.removeCallbackHost, async (context) => {
+      const host = checkCallbackHost(readQuery(context.search, REMOVE).host, "invalid_query");
+      await callbackHosts.remove(callerOf(context), host);
       return new Response(null, { status: 204 });
     }),
   ];

@@ -6,7 +6,7 @@ import { takesGzip } from "../accept.ts";
 import { page, pageHeaders, seeOther } from "../page.ts";
 import { pageRoute, type Route } from "../route.ts";
 import type { PersonOf } from "../session.ts";
-import type { Visit } from "../visit.ts";
+import type { RequestContext } from "../visit.ts";
 
 export interface DocsPageDeps {
   /** Documents for users; the first one is that of /docs itself. */
@@ -22,12 +22,12 @@ export function docsPages({ guides, baseUrl, version, personOf }: DocsPageDeps):
   // Once, for whoever reads first: it takes some ten milliseconds.
   const chapters = () => (made ??= chaptersOf(guides, baseUrl));
 
-  const show = async (visit: Visit, name: string): Promise<Response> => {
+  const show = async (context: RequestContext, name: string): Promise<Response> => {
     const chapter = chapters().find((one) => one.name === name);
     if (chapter === undefined) throw new DomainError("not_found", "There is no such page. /docs has all of them.");
-    const html = docsPage({ chapter, chapters: chapters(), visitor: await personOf(visit), version });
+    const html = docsPage({ chapter, chapters: chapters(), user: await personOf(context), version });
     // Nothing in it was chosen by a stranger, so its length tells nothing of the token of its forms.
-    if (!takesGzip(visit.request)) return page("own", html, { headers: VARY });
+    if (!takesGzip(context.request)) return page("own", html, { headers: VARY });
     return page("own", Bun.gzipSync(html), { headers: { ...VARY, "content-encoding": "gzip" } });
   };
   const asText = (name: string): Response => {
@@ -36,10 +36,10 @@ export function docsPages({ guides, baseUrl, version, personOf }: DocsPageDeps):
     return plain(guideText(guide, baseUrl), "text/markdown");
   };
   return [
-    pageRoute("own", "GET", "/docs", (visit) => show(visit, "start")),
-    pageRoute("own", "GET", "/docs/{name}", (visit, { name = "" }) => {
+    pageRoute("own", "GET", "/docs", (context) => show(context, "start")),
+    pageRoute("own", "GET", "/docs/{name}", (context, { name = "" }) => {
       if (name === "start") return seeOther("own", "/docs");
-      return name.endsWith(".md") ? asText(name.slice(0, -3)) : show(visit, name);
+      return name.endsWith(".md") ? asText(name.slice(0, -3)) : show(context, name);
     }),
     pageRoute("own", "GET", "/llms.txt", () => plain(llmsText(guides, baseUrl), "text/plain")),
   ];

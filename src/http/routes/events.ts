@@ -11,9 +11,9 @@ const NONE = compileQuery(NoQuery);
 /** The account's events as they happen (decisions 1). */
 export function eventRoutes(streamEvents: StreamEvents): readonly Route[] {
   return [
-    routeOf(API.streamEvents, (visit) => {
-      readQuery(visit.search, NONE);
-      return streamEvents(visit, callerOf(visit));
+    routeOf(API.streamEvents, (context) => {
+      readQuery(context.search, NONE);
+      return streamEvents(context, callerOf(context));
     }),
   ];
 }

@@ -1,4 +1,4 @@
-import type { ActionDesk } from "../../actions/desk.ts";
+import type { ActionService } from "../../actions/desk.ts";
 import { checkDecisionForm } from "../../contract/decision.ts";
 import type { Action } from "../../domain/action.ts";
 import type { Caller } from "../../domain/caller.ts";
@@ -18,7 +18,7 @@ import type { FormOf, Person, PersonOf } from "../session.ts";
 import { actionIdOf } from "./action-id.ts";
 
 export interface InboxRouteDeps {
-  readonly desk: Pick<ActionDesk, "held" | "contextOf" | "get" | "timeline" | "approve" | "cancel">;
+  readonly actionService: Pick<ActionService, "held" | "historyOf" | "get" | "timeline" | "approve" | "cancel">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
   readonly receiptPath: (actionId: string) => string;
@@ -27,43 +27,43 @@ export interface InboxRouteDeps {
 
 /** What waits for a person, and the decision on it; it works without a mail provider and without script (decisions 7). */
 export function inboxRoutes(deps: InboxRouteDeps): readonly Route[] {
-  const { desk, personOf, receiptPath, clock } = deps;
+  const { actionService, personOf, receiptPath, clock } = deps;
 
   const list: AnswerPerson = async ({ search }, person) => {
     const query = new URLSearchParams(search);
     const by = requesterIn(query);
     const [waiting, outcome] = await Promise.all([
-      desk.held(person.caller, placeIn(query), by ?? undefined),
+      actionService.held(person.caller, placeIn(query), by ?? undefined),
       outcomeOf(deps, person.caller, idIn(query, "decided")),
     ]);
     const actions = await maskAhead(waiting.actions, "decider");
-    return page("own", inboxPage({ ...waiting, actions, by, visitor: person, outcome, now: clock.now() }));
+    return page("own", inboxPage({ ...waiting, actions, by, user: person, outcome, now: clock.now() }));
   };
-  const one: AnswerPerson = async (visit, person, params) => {
-    const id = actionIdOf(visit, params);
-    const action = await desk.get(person.caller, id);
+  const one: AnswerPerson = async (context, person, params) => {
+    const id = actionIdOf(context, params);
+    const action = await actionService.get(person.caller, id);
     if (!isHeldIn(action, action.run)) return seeOther("own", receiptPath(id));
     return page("own", await heldHtml(deps, person, action));
   };
   return [
-    pageRoute("own", "GET", "/", async (visit) => {
-      return seeOther("own", (await personOf(visit)) === null ? "/login" : HOME_PATH);
+    pageRoute("own", "GET", "/", async (context) => {
+      return seeOther("own", (await personOf(context)) === null ? "/login" : HOME_PATH);
     }),
     personPage(personOf, "GET", "/approvals", list),
     personPage(personOf, "GET", "/approvals/{id}", one),
-    personPage(personOf, "POST", "/approvals/{id}", decide(deps)),
+    personPage(personOf, "POST", "/approvals/{id}", decideHere(deps)),
   ];
 }
 
 /** Decides on the run that the page showed, and tells on the list what came of it, whoever was first. */
-function decide(deps: InboxRouteDeps): AnswerPerson {
-  const { desk, formOf } = deps;
-  return async (visit, person, params) => {
-    const id = actionIdOf(visit, params);
-    const form = await formOf(visit, person);
+function decideHere(deps: InboxRouteDeps): AnswerPerson {
+  const { actionService, formOf } = deps;
+  return async (context, person, params) => {
+    const id = actionIdOf(context, params);
+    const form = await formOf(context, person);
     try {
       const { decision, reason } = checkDecisionForm(form);
-      const verb = decision === "approve" ? desk.approve : desk.cancel;
+      const verb = decision === "approve" ? actionService.approve : actionService.cancel;
       await verb(person.caller, id, reason, { run: Number(form.get("run")), isHeld: true });
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
@@ -83,30 +83,30 @@ interface Refused {
 
 /** What was typed is not lost over a reason that is too long. */
 async function askAgain(deps: InboxRouteDeps, { person, id, form, error }: Refused): Promise<Response> {
-  const action = await deps.desk.get(person.caller, id);
+  const action = await deps.actionService.get(person.caller, id);
   const problem = error.issues.map(({ message }) => message).join(" ");
   const html = await heldHtml(deps, person, action, { problem, reason: form.get("reason") ?? "" });
   return page("own", html, { status: 400 });
 }
 
 async function heldHtml(
-  { desk }: InboxRouteDeps,
-  visitor: Person,
+  { actionService }: InboxRouteDeps,
+  user: Person,
   action: Action,
   more: Pick<HeldProps, "problem" | "reason"> = {},
 ): Promise<string> {
-  const [context, ready] = await Promise.all([desk.contextOf(action), maskOneAhead(action, "decider")]);
-  return heldPage({ action: ready, visitor, context, ...more });
+  const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, "decider")]);
+  return heldPage({ action: ready, user, history, ...more });
 }
 
 async function outcomeOf(
-  { desk, receiptPath }: InboxRouteDeps,
+  { actionService, receiptPath }: InboxRouteDeps,
   caller: Caller,
   id: string | null,
 ): Promise<InboxOutcome | null> {
   if (id === null) return null;
   try {
-    const [action, timeline] = await Promise.all([desk.get(caller, id), desk.timeline(caller, id)]);
+    const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
     return { action, timeline, receiptUrl: receiptPath(id) };
   } catch (error) {
     // Somebody wrote the path by hand, or the action is gone: there is nothing to tell.

@@ -1,5 +1,5 @@
-import type { KeyDesk } from "../../accounts/keys.ts";
-import type { PauseDesk } from "../../actions/pauses.ts";
+import type { KeyService } from "../../accounts/keys.ts";
+import type { PauseService } from "../../actions/pauses.ts";
 import { checkCreateKey, type ShownKey } from "../../contract/key.ts";
 import { HTTP_STATUS } from "../../contract/error.ts";
 import { DomainError, type ErrorCode } from "../../domain/errors.ts";
@@ -20,8 +20,8 @@ import type { Route } from "../route.ts";
 import type { FormOf, Person, PersonOf } from "../session.ts";
 
 export interface KeyPageDeps {
-  readonly keyDesk: KeyDesk;
-  readonly pauseDesk: Pick<PauseDesk, "list">;
+  readonly keyService: KeyService;
+  readonly pauseService: Pick<PauseService, "list">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
   readonly flash: Flash;
@@ -32,40 +32,37 @@ export interface KeyPageDeps {
 
 /** Keys for people: the same desk as /v1/keys. A new key stands on the page that follows its form, for some minutes. */
 export function keyPages(deps: KeyPageDeps): readonly Route[] {
-  const { keyDesk, pauseDesk, personOf, formOf, clock } = deps;
+  const { keyService, pauseService, personOf, formOf, clock } = deps;
   const list: AnswerPerson = async ({ search }, person) => {
     const query = new URLSearchParams(search);
-    const keys = await keyDesk.list(person.caller);
+    const keys = await keyService.list(person.caller);
     const first = (pageIn(query) - 1) * KEYS_SHOWN_MAX;
     const shown = keys.slice(first, first + KEYS_SHOWN_MAX);
     const isMore = keys.length > first + shown.length && shown.length > 0;
     const told = keys.find(({ id, revokedAt }) => id === query.get("revoked") && revokedAt !== null);
     const next = isMore ? `/keys?page=${pageIn(query) + 1}` : null;
-    const paused = new Set((await pauseDesk.list(person.caller)).map(({ subject }) => subject));
-    return page(
-      "own",
-      keysPage({ visitor: person, keys: shown, next, revoked: told ?? null, paused, now: clock.now() }),
-    );
+    const paused = new Set((await pauseService.list(person.caller)).map(({ subject }) => subject));
+    return page("own", keysPage({ user: person, keys: shown, next, revoked: told ?? null, paused, now: clock.now() }));
   };
   const ask: AnswerPerson = async (_visit, person, { id = "" }) => {
-    const key = await liveKey(keyDesk, person, id);
+    const key = await liveKey(keyService, person, id);
     if (key === null) return seeOther("own", `/keys?revoked=${id}`);
-    return page("own", revokeKeyPage({ visitor: person, of: key, now: clock.now() }));
+    return page("own", revokeKeyPage({ user: person, of: key, now: clock.now() }));
   };
-  const revoke: AnswerPerson = async (visit, person, { id = "" }) => {
-    const form = await formOf(visit, person);
+  const revoke: AnswerPerson = async (context, person, { id = "" }) => {
+    const form = await formOf(context, person);
     if (!KEY_ID.test(id)) throw noSuchKey();
-    await keyDesk.revoke(person.caller, id, unfinishedIn(form));
+    await keyService.revoke(person.caller, id, unfinishedIn(form));
     return seeOther("own", `/keys?revoked=${id}`);
   };
   return [
     personPage(personOf, "GET", "/keys", list),
     personPage(personOf, "POST", "/keys", create(deps)),
     personPage(personOf, "GET", "/keys/new", async ({ search }, person) => {
-      const keys = await keyDesk.list(person.caller);
+      const keys = await keyService.list(person.caller);
       const replaced = keys.find(({ id }) => id === new URLSearchParams(search).get("replaces"));
       const typed = replaced === undefined ? UNTYPED_KEY : { ...UNTYPED_KEY, ...likeKey(replaced) };
-      return page("own", newKeyPage({ visitor: person, typed, keys, formId: deps.ids.request() }));
+      return page("own", newKeyPage({ user: person, typed, keys, formId: deps.ids.request() }));
     }),
     personPage(personOf, "GET", "/keys/{id}/made", made(deps)),
     personPage(personOf, "GET", "/keys/{id}/revoke", ask),
@@ -83,39 +80,39 @@ interface MadeKey {
   readonly closesSignUps: boolean;
 }
 
-function made({ keyDesk, flash, baseUrl }: KeyPageDeps): AnswerPerson {
-  return async (visit, person, { id = "" }) => {
+function made({ keyService, flash, baseUrl }: KeyPageDeps): AnswerPerson {
+  return async (context, person, { id = "" }) => {
     // Safe: told by `create` below, at this path alone.
-    const told = flash.read(visit, person) as MadeKey | null;
-    const row = (await keyDesk.list(person.caller)).find((one) => one.id === id);
+    const told = flash.read(context, person) as MadeKey | null;
+    const row = (await keyService.list(person.caller)).find((one) => one.id === id);
     if (told === null || row === undefined) throw shownNoMore();
-    return page("own", madeKeyPage({ visitor: person, made: row, ...told, baseUrl }));
+    return page("own", madeKeyPage({ user: person, made: row, ...told, baseUrl }));
   };
 }
 
-type Made = Awaited<ReturnType<KeyDesk["create"]>>;
+type Made = Awaited<ReturnType<KeyService["create"]>>;
 
-function create({ keyDesk, formOf, flash, baseUrl, clock, ids }: KeyPageDeps): AnswerPerson {
+function create({ keyService, formOf, flash, baseUrl, clock, ids }: KeyPageDeps): AnswerPerson {
   const once = createOnce<Made>(clock);
-  return async (visit, person) => {
-    const form = await formOf(visit, person);
+  return async (context, person) => {
+    const form = await formOf(context, person);
     const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
     try {
       const request = checkCreateKey(requestIn(form));
-      const make = () => keyDesk.create(person.caller, request);
+      const make = () => keyService.create(person.caller, request);
       const { row, key, closesSignUps } =
         formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);
       const told: MadeKey = { key, closesSignUps };
       return await flash.tellSecret(person, `/keys/${row.id}/made`, told, () =>
-        page("own", madeKeyPage({ visitor: person, made: row, baseUrl, ...told })),
+        page("own", madeKeyPage({ user: person, made: row, baseUrl, ...told })),
       );
     } catch (error) {
       if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
-      visit.errorCode = error.code;
+      context.errorCode = error.code;
       const status = HTTP_STATUS[error.code];
-      const keys = await keyDesk.list(person.caller);
+      const keys = await keyService.list(person.caller);
       const typed = typedOf(form, error);
-      return page("own", newKeyPage({ visitor: person, typed, keys, formId: ids.request() }), { status });
+      return page("own", newKeyPage({ user: person, typed, keys, formId: ids.request() }), { status });
     }
   };
 }
@@ -194,8 +191,8 @@ function unfinishedIn(form: Form): UnfinishedOnRevoke {
 }
 
 /** Null: it is revoked already. Throws `not_found`. */
-async function liveKey(keyDesk: KeyDesk, { caller }: Person, id: string): Promise<ShownKey | null> {
-  const key = (await keyDesk.list(caller)).find((one) => one.id === id);
+async function liveKey(keyService: KeyService, { caller }: Person, id: string): Promise<ShownKey | null> {
+  const key = (await keyService.list(caller)).find((one) => one.id === id);
   if (key === undefined) throw noSuchKey();
   return key.revokedAt === null ? key : null;
 }

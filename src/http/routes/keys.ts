@@ -1,4 +1,4 @@
-import type { KeyDesk } from "../../accounts/keys.ts";
+import type { KeyService } from "../../accounts/keys.ts";
 import { checkCreateKey, createdKeyJson, keyListJson } from "../../contract/key.ts";
 import { API } from "../../contract/operations.ts";
 import { RevokeQuery } from "../../contract/pause.ts";
@@ -14,31 +14,31 @@ import { type Route, routeOf } from "../route.ts";
 import { callerOf } from "../visit.ts";
 
 export interface KeyRouteDeps {
-  readonly keyDesk: KeyDesk;
+  readonly keyService: KeyService;
 }
 
 const NONE = compileQuery(NoQuery);
 const REVOKE = compileQuery(RevokeQuery);
 
 /** Keys of the account, for its owners (decisions 1). */
-export function keyRoutes({ keyDesk }: KeyRouteDeps): readonly Route[] {
+export function keyRoutes({ keyService }: KeyRouteDeps): readonly Route[] {
   return [
-    routeOf(API.listKeys, async (visit) => {
-      readQuery(visit.search, NONE);
-      return json(keyListJson(await keyDesk.list(callerOf(visit))));
+    routeOf(API.listKeys, async (context) => {
+      readQuery(context.search, NONE);
+      return json(keyListJson(await keyService.list(callerOf(context))));
     }),
-    routeOf(API.createKey, async (visit) => {
-      readQuery(visit.search, NONE);
-      const request = checkCreateKey((await readJson(visit, parseFields)).value);
-      const { row, key } = await keyDesk.create(callerOf(visit), request);
+    routeOf(API.createKey, async (context) => {
+      readQuery(context.search, NONE);
+      const request = checkCreateKey((await readJson(context, parseFields)).value);
+      const { row, key } = await keyService.create(callerOf(context), request);
       return json(createdKeyJson(row, key), 201, { "cache-control": "no-store" });
     }),
-    routeOf(API.revokeKey, async (visit, params) => {
-      const { unfinished } = readQuery(visit.search, REVOKE);
+    routeOf(API.revokeKey, async (context, params) => {
+      const { unfinished } = readQuery(context.search, REVOKE);
       const id = params["id"] ?? "";
       // What can't be an id is as unknown as one that nobody has, in the same words (hostile 1).
       if (!KEY_ID.test(id)) throw new DomainError("not_found", "There is no such key.");
-      await keyDesk.revoke(callerOf(visit), id, unfinished);
+      await keyService.revoke(callerOf(context), id, unfinished);
       return new Response(null, { status: 204 });
     }),
   ];

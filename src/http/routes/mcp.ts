@@ -4,7 +4,7 @@ import { DomainError } from "../../domain/errors.ts";
 import { readJson } from "../body.ts";
 import type { Guard, Route } from "../route.ts";
 import { whileStreaming } from "../streaming.ts";
-import { callerOf, type Visit } from "../visit.ts";
+import { callerOf, type RequestContext } from "../visit.ts";
 
 /** One request of an MCP client: authenticated, counted and read. */
 export interface AgentCall {
@@ -27,26 +27,26 @@ export interface McpRouteDeps {
 
 /** /mcp, the door of agents (decisions 9). What is wrong with the HTTP has our envelope, what is wrong with the MCP its own. */
 export function mcpRoutes({ guard, answerAgent }: McpRouteDeps): readonly Route[] {
-  const answer = async (visit: Visit): Promise<Response> => {
-    const { request } = visit;
-    const caller: Caller = { ...callerOf(visit), isAgentCall: true };
+  const answer = async (context: RequestContext): Promise<Response> => {
+    const { request } = context;
+    const caller: Caller = { ...callerOf(context), isAgentCall: true };
     // Its GET opens a stream, which nobody would read.
     if (request.method === "HEAD") return new Response(null, { headers: { "content-type": "text/event-stream" } });
-    const body = await bodyOf(visit);
+    const body = await bodyOf(context);
     const waits = () => {
-      visit.kind = "wait";
+      context.kind = "wait";
     };
     // A batch of the revisions of 2025 is as many requests as it has messages.
-    if (body !== null && Array.isArray(body.value)) visit.count(Math.max(0, body.value.length - 1));
-    return whileStreaming(visit, (over) => answerAgent({ request, caller, body, over, waits }));
+    if (body !== null && Array.isArray(body.value)) context.count(Math.max(0, body.value.length - 1));
+    return whileStreaming(context, (over) => answerAgent({ request, caller, body, over, waits }));
   };
   const methods = ["GET", "POST", "DELETE"] as const;
   return methods.map((method) => ({ method, path: "/mcp", operationId: null, guard, answer }));
 }
 
-async function bodyOf(visit: Visit): Promise<ParsedJson | null> {
-  const { method } = visit.request;
-  if (method === "POST") return readJson(visit);
-  if (visit.isBodyUnread) throw new DomainError("invalid_request", `${method} takes no body here.`);
+async function bodyOf(context: RequestContext): Promise<ParsedJson | null> {
+  const { method } = context.request;
+  if (method === "POST") return readJson(context);
+  if (context.isBodyUnread) throw new DomainError("invalid_request", `${method} takes no body here.`);
   return null;
 }

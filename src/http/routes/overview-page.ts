@@ -1,4 +1,4 @@
-import type { OverviewDesk } from "../../events/overview.ts";
+import type { OverviewService } from "../../events/overview.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { overviewPage } from "../../web/overview.tsx";
 import { page } from "../page.ts";
@@ -7,17 +7,17 @@ import type { Route } from "../route.ts";
 import type { PersonOf } from "../session.ts";
 
 export interface OverviewPageDeps {
-  readonly overviewDesk: Pick<OverviewDesk, "read">;
+  readonly overviewService: Pick<OverviewService, "read">;
   readonly personOf: PersonOf;
   readonly clock: Clock;
 }
 
 /** How the account's actions went in the last day. */
-export function overviewPages({ overviewDesk, personOf, clock }: OverviewPageDeps): readonly Route[] {
+export function overviewPages({ overviewService, personOf, clock }: OverviewPageDeps): readonly Route[] {
   return [
     personPage(personOf, "GET", "/overview", async (_visit, person) => {
-      const answer = await overviewDesk.read(person.caller);
-      return page("own", overviewPage({ ...answer, visitor: person, now: clock.now() }));
+      const answer = await overviewService.read(person.caller);
+      return page("own", overviewPage({ ...answer, user: person, now: clock.now() }));
     }),
   ];
 }

@@ -12,7 +12,7 @@ import { entryPages } from "./entry-pages.ts";
 import { type InboxRouteDeps, inboxRoutes } from "./inbox.ts";
 import { type KeyPageDeps, keyPages } from "./key-pages.ts";
 import { type OverviewPageDeps, overviewPages } from "./overview-page.ts";
-import { type PageEventRouteDeps, pageEventRoutes, toldToPages } from "./page-events.ts";
+import { type PageEventRouteDeps, pageEventRoutes, pageEventsOf } from "./page-events.ts";
 import { type PausePageDeps, pausePages } from "./pause-pages.ts";
 import { type PasswordPageDeps, passwordPages } from "./password-page.ts";
 import { type SettingsPageDeps, settingsPages } from "./settings-pages.ts";
@@ -39,7 +39,7 @@ export function webPages(deps: PageDeps): readonly Route[] {
     ...inboxRoutes(deps),
     ...actionListRoutes(deps),
     ...actionPageRoutes(deps),
-    ...pageEventRoutes(deps, createStreamEvents({ ...deps, show: toldToPages, beatsMax: PAGE_STREAM_BEATS_MAX })),
+    ...pageEventRoutes(deps, createStreamEvents({ ...deps, show: pageEventsOf, beatsMax: PAGE_STREAM_BEATS_MAX })),
     ...keyPages(deps),
     ...pausePages(deps),
     ...accountsPages(deps),

@@ -1,5 +1,5 @@
-import type { KeyDesk } from "../../accounts/keys.ts";
-import type { PauseDesk } from "../../actions/pauses.ts";
+import type { KeyService } from "../../accounts/keys.ts";
+import type { PauseService } from "../../actions/pauses.ts";
 import { checkReasonField } from "../../contract/decision.ts";
 import { HTTP_STATUS } from "../../contract/error.ts";
 import { DomainError } from "../../domain/errors.ts";
@@ -11,40 +11,40 @@ import type { Route } from "../route.ts";
 import type { FormOf, Person, PersonOf } from "../session.ts";
 
 export interface PausePageDeps {
-  readonly pauseDesk: Pick<PauseDesk, "list" | "pause" | "resume">;
-  readonly keyDesk: Pick<KeyDesk, "list">;
+  readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
+  readonly keyService: Pick<KeyService, "list">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
 }
 
 /** Pauses for people, without script: the same use cases as /v1/pauses. */
 export function pausePages(deps: PausePageDeps): readonly Route[] {
-  const { pauseDesk, personOf, formOf } = deps;
+  const { pauseService, personOf, formOf } = deps;
   const show: AnswerPerson = async ({ search }, person) => {
     const chosen = new URLSearchParams(search).get("key") ?? "";
     return page("own", await html(deps, person, { chosen }));
   };
-  const pause: AnswerPerson = async (visit, person) => {
-    const form = await formOf(visit, person);
+  const pause: AnswerPerson = async (context, person) => {
+    const form = await formOf(context, person);
     const keyId = form.get("key_id") ?? "";
     try {
       // Left out it would be the whole account.
       if (keyId !== "" && !KEY_ID.test(keyId)) throw new DomainError("not_found", "There is no such key.");
       const reason = checkReasonField(form);
-      await pauseDesk.pause(person.caller, { keyId: keyId === "" ? null : keyId, reason });
+      await pauseService.pause(person.caller, { keyId: keyId === "" ? null : keyId, reason });
     } catch (error) {
       if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
-      visit.errorCode = error.code;
+      context.errorCode = error.code;
       const problem = error.issues.map(({ message }) => message).join(" ") || error.message;
       const again = { chosen: keyId, problem, reason: form.get("reason") };
       return page("own", await html(deps, person, again), { status: HTTP_STATUS[error.code] });
     }
     return seeOther("own", PAUSES_PATH);
   };
-  const resume: AnswerPerson = async (visit, person, { id = "" }) => {
-    await formOf(visit, person);
+  const resume: AnswerPerson = async (context, person, { id = "" }) => {
+    await formOf(context, person);
     if (!PAUSE_ID.test(id)) throw new DomainError("not_found", "There is no such pause.");
-    await pauseDesk.resume(person.caller, id);
+    await pauseService.resume(person.caller, id);
     return seeOther("own", PAUSES_PATH);
   };
   return [
@@ -55,10 +55,10 @@ export function pausePages(deps: PausePageDeps): readonly Route[] {
 }
 
 async function html(
-  { pauseDesk, keyDesk }: PausePageDeps,
+  { pauseService, keyService }: PausePageDeps,
   person: Person,
   more: Pick<PausesPageProps, "chosen" | "problem" | "reason">,
 ): Promise<string> {
-  const [pauses, keys] = await Promise.all([pauseDesk.list(person.caller), keyDesk.list(person.caller)]);
-  return pausesPage({ visitor: person, pauses, keys, ...more });
+  const [pauses, keys] = await Promise.all([pauseService.list(person.caller), keyService.list(person.caller)]);
+  return pausesPage({ user: person, pauses, keys, ...more });
 }

@@ -1,4 +1,4 @@
-import type { PauseDesk } from "../../actions/pauses.ts";
+import type { PauseService } from "../../actions/pauses.ts";
 import { API } from "../../contract/operations.ts";
 import { checkCreatePause, pauseJson, pauseListJson } from "../../contract/pause.ts";
 import { compileQuery } from "../../contract/query.ts";
@@ -13,29 +13,29 @@ import { type Route, routeOf } from "../route.ts";
 import { callerOf } from "../visit.ts";
 
 export interface PauseRouteDeps {
-  readonly pauseDesk: Pick<PauseDesk, "list" | "pause" | "resume">;
+  readonly pauseService: Pick<PauseService, "list" | "pause" | "resume">;
 }
 
 const NONE = compileQuery(NoQuery);
 
 /** What owners have stopped. */
-export function pauseRoutes({ pauseDesk }: PauseRouteDeps): readonly Route[] {
+export function pauseRoutes({ pauseService }: PauseRouteDeps): readonly Route[] {
   return [
-    routeOf(API.listPauses, async (visit) => {
-      readQuery(visit.search, NONE);
-      return json(pauseListJson(await pauseDesk.list(callerOf(visit))));
+    routeOf(API.listPauses, async (context) => {
+      readQuery(context.search, NONE);
+      return json(pauseListJson(await pauseService.list(callerOf(context))));
     }),
-    routeOf(API.createPause, async (visit) => {
-      readQuery(visit.search, NONE);
-      const request = checkCreatePause((await readJson(visit, parseFields)).value);
-      const { pause, isNew } = await pauseDesk.pause(callerOf(visit), request);
+    routeOf(API.createPause, async (context) => {
+      readQuery(context.search, NONE);
+      const request = checkCreatePause((await readJson(context, parseFields)).value);
+      const { pause, isNew } = await pauseService.pause(callerOf(context), request);
       return json(pauseJson(pause), isNew ? 201 : 200);
     }),
-    routeOf(API.endPause, async (visit, params) => {
-      readQuery(visit.search, NONE);
+    routeOf(API.endPause, async (context, params) => {
+      readQuery(context.search, NONE);
       const id = params["id"] ?? "";
       if (!PAUSE_ID.test(id)) throw new DomainError("not_found", "There is no such pause.");
-      await pauseDesk.resume(callerOf(visit), id);
+      await pauseService.resume(callerOf(context), id);
       return new Response(null, { status: 204 });
     }),
   ];

@@ -22,13 +22,13 @@ export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps): readonl
   const { method, path, id } = API.getReceipt;
   return [
     {
-      ...pageRoute("receipt", method, path, async (visit, params) => {
-        const isJson = prefersJson(visit.request);
+      ...pageRoute("receipt", method, path, async (context, params) => {
+        const isJson = prefersJson(context.request);
         const receipt = await readReceipt(params["token"] ?? "");
         if (receipt === null) throw noSuchLink();
         const { timeline } = receipt;
         const action = await maskOneAhead(receipt.action, "public");
-        visit.actionId = action.id;
+        context.actionId = action.id;
         if (!isJson) return page("receipt", receiptPage({ action, timeline }), { headers: VARY });
         return json(receiptJson(action, timeline, clock.now()), 200, { ...pageHeaders("receipt"), ...VARY });
       }),

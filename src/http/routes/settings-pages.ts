@@ -1,6 +1,6 @@
 import type { CallbackHostService } from "../../accounts/callback-hosts.ts";
 import type { SignUpGate } from "../../accounts/sign-up-gate.ts";
-import type { SigningDesk } from "../../accounts/signing-desk.ts";
+import type { SigningService } from "../../accounts/signing-desk.ts";
 import type { ListNotifications } from "../../actions/notifications.ts";
 import { checkCallbackHost } from "../../contract/callback-hosts.ts";
 import { checkOrigin } from "../../contract/signing-secret.ts";
@@ -19,10 +19,10 @@ import { page, seeOther } from "../page.ts";
 import { type AnswerPerson, personPage } from "../person-page.ts";
 import type { Route } from "../route.ts";
 import type { FormOf, Person, PersonOf } from "../session.ts";
-import type { Visit } from "../visit.ts";
+import type { RequestContext } from "../visit.ts";
 
 export interface SettingsPageDeps {
-  readonly signingDesk: SigningDesk;
+  readonly signingService: SigningService;
   readonly callbackHosts: CallbackHostService;
   readonly listNotifications: ListNotifications;
   /** What of the server's settings this caller may be told. */
@@ -43,26 +43,26 @@ export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
       listNotifications(person.caller, null, NOTIFICATIONS_NEWEST_MAX),
       deps.signUpGate.isOperators(person.caller),
     ]);
-    return page("own", settingsPage({ visitor: person, rules, callbackHosts, notifications, isOperator }));
+    return page("own", settingsPage({ user: person, rules, callbackHosts, notifications, isOperator }));
   };
   const callbacks: AnswerPerson = async ({ search }, person) => {
     const before = rowIn(new URLSearchParams(search).get("before"));
     const found = await listNotifications(person.caller, before, NOTIFICATIONS_SHOWN_MAX);
-    return page("own", notificationsPage({ visitor: person, ...found }));
+    return page("own", notificationsPage({ user: person, ...found }));
   };
-  const secret: AnswerPerson = async (visit, person) => {
-    const form = await formOf(visit, person);
+  const secret: AnswerPerson = async (context, person) => {
+    const form = await formOf(context, person);
     const typed = form.get("origin") ?? "";
     const [origin, use] = [originOf(typed), useIn(form)];
-    if (origin === null) return askOrigin(visit, person, typed, use);
-    const shown = await deps.signingDesk.read(person.caller, origin, use);
-    return page("own", secretPage({ visitor: person, shown: { ...shown, use } }));
+    if (origin === null) return askOrigin(context, person, typed, use);
+    const shown = await deps.signingService.read(person.caller, origin, use);
+    return page("own", secretPage({ user: person, shown: { ...shown, use } }));
   };
   return [
     personPage(personOf, "GET", "/settings", settings),
     personPage(personOf, "GET", "/settings/callbacks", callbacks),
     personPage(personOf, "GET", "/settings/signing-secret", (_visit, person) => {
-      return page("own", originPage({ visitor: person }));
+      return page("own", originPage({ user: person }));
     }),
     personPage(personOf, "POST", "/settings/signing-secret", secret),
     personPage(personOf, "GET", "/settings/rotation", async (_visit, person) =>
@@ -80,17 +80,17 @@ export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
  * would end the secret before the last one, which targets still verify by.
  */
 function rotate(deps: SettingsPageDeps): AnswerPerson {
-  const { signingDesk, formOf, flash } = deps;
-  return async (visit, person) => {
-    const form = await formOf(visit, person);
+  const { signingService, formOf, flash } = deps;
+  return async (context, person) => {
+    const form = await formOf(context, person);
     const typed = form.get("origin") ?? "";
     const origin = typed === "" ? null : originOf(typed);
     const use = useIn(form);
-    if (typed !== "" && origin === null) return askOrigin(visit, person, typed, use);
+    if (typed !== "" && origin === null) return askOrigin(context, person, typed, use);
     const seen = form.get("seen");
     if (seen !== stateOf(await overlapEndOf(deps, person, { origin, use })))
       return ask(deps, person, { origin, use }, seen !== undefined);
-    const { previousExpiresAt } = await signingDesk.rotate(person.caller, origin, origin === null ? null : use);
+    const { previousExpiresAt } = await signingService.rotate(person.caller, origin, origin === null ? null : use);
     const told: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
     // Of all at once none is shown.
     if (origin === null) return flash.redirect(person, ROTATED_PATH, told);
@@ -107,18 +107,18 @@ interface Rotated {
 }
 
 function showRotated(deps: SettingsPageDeps): AnswerPerson {
-  return async (visit, person) => {
+  return async (context, person) => {
     // Safe: told by `rotate`, at this path alone.
-    const told = deps.flash.read(visit, person) as Rotated | null;
+    const told = deps.flash.read(context, person) as Rotated | null;
     return told === null ? seeOther("own", "/settings") : page("own", await rotatedHtml(deps, person, told));
   };
 }
 
-async function rotatedHtml({ signingDesk }: SettingsPageDeps, person: Person, told: Rotated): Promise<string> {
+async function rotatedHtml({ signingService }: SettingsPageDeps, person: Person, told: Rotated): Promise<string> {
   const { origin, use, untilMs } = told;
-  if (origin === null) return rotatedPage({ visitor: person, until: new Date(untilMs) });
-  const shown = await signingDesk.read(person.caller, origin, use);
-  return secretPage({ visitor: person, shown: { ...shown, use }, isRotated: true });
+  if (origin === null) return rotatedPage({ user: person, until: new Date(untilMs) });
+  const shown = await signingService.read(person.caller, origin, use);
+  return secretPage({ user: person, shown: { ...shown, use }, isRotated: true });
 }
 
 interface Asked {
@@ -129,7 +129,7 @@ interface Asked {
 
 async function ask(deps: SettingsPageDeps, person: Person, asked: Asked, isLate = false): Promise<Response> {
   const endsNow = await overlapEndOf(deps, person, asked);
-  return page("own", askRotationPage({ visitor: person, ...asked, seen: stateOf(endsNow), endsNow, isLate }));
+  return page("own", askRotationPage({ user: person, ...asked, seen: stateOf(endsNow), endsNow, isLate }));
 }
 
 function useIn(form: Form): SigningUse {
@@ -138,24 +138,24 @@ function useIn(form: Form): SigningUse {
 
 function addCallbackHost(deps: SettingsPageDeps): AnswerPerson {
   const { callbackHosts, formOf } = deps;
-  return async (visit, person) => {
-    const typed = (await formOf(visit, person)).get("host") ?? "";
+  return async (context, person) => {
+    const typed = (await formOf(context, person)).get("host") ?? "";
     try {
       await callbackHosts.add(person.caller, checkCallbackHost(typed.trim(), "validation_error"));
     } catch (error) {
       if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
-      visit.errorCode = error.code;
+      context.errorCode = error.code;
       const hosts = await callbackHosts.list(person.caller);
       const problem = error.issues.map(({ message }) => message).join(" ");
-      return page("own", callbackHostsPage({ visitor: person, hosts, typed, problem }), { status: 400 });
+      return page("own", callbackHostsPage({ user: person, hosts, typed, problem }), { status: 400 });
     }
     return seeOther("own", CALLBACK_HOSTS);
   };
 }
 
 function removeCallbackHost({ callbackHosts, formOf }: SettingsPageDeps): AnswerPerson {
-  return async (visit, person) => {
-    const host = (await formOf(visit, person)).get("host") ?? "";
+  return async (context, person) => {
+    const host = (await formOf(context, person)).get("host") ?? "";
     // One that somebody else has removed meanwhile is as gone as it was meant to be.
     await callbackHosts.remove(person.caller, host).catch((error: unknown) => {
       if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
@@ -170,18 +170,18 @@ const CALLBACK_HOSTS = "/settings#callback-hosts";
 const ANY_ORIGIN = "https://any.invalid";
 
 /** Until when the secret before the last rotation signs; null: there is none. */
-function overlapEndOf({ signingDesk }: SettingsPageDeps, { caller }: Person, { origin, use }: Asked) {
-  return signingDesk.overlapEnd(caller, origin ?? ANY_ORIGIN, use);
+function overlapEndOf({ signingService }: SettingsPageDeps, { caller }: Person, { origin, use }: Asked) {
+  return signingService.overlapEnd(caller, origin ?? ANY_ORIGIN, use);
 }
 
 function stateOf(overlapEnd: Date | null): string {
   return overlapEnd?.toISOString() ?? "none";
 }
 
-function askOrigin(visit: Visit, visitor: Person, origin: string, use: SigningUse): Response {
-  visit.errorCode = "validation_error";
+function askOrigin(context: RequestContext, user: Person, origin: string, use: SigningUse): Response {
+  context.errorCode = "validation_error";
   const problem = "Enter scheme, host and port of a target and nothing more, like https://api.example.com.";
-  return page("own", originPage({ visitor, origin, use, problem }), { status: 400 });
+  return page("own", originPage({ user, origin, use, problem }), { status: 400 });
 }
 
 /** Null: it is none. The slash that browsers put behind an address is no reason to ask again. */

@@ -1,4 +1,4 @@
-import type { SigningDesk } from "../../accounts/signing-desk.ts";
+import type { SigningService } from "../../accounts/signing-desk.ts";
 import { API } from "../../contract/operations.ts";
 import { compileQuery } from "../../contract/query.ts";
 import {
@@ -16,26 +16,26 @@ import { type Route, routeOf } from "../route.ts";
 import { callerOf } from "../visit.ts";
 
 export interface SigningSecretRouteDeps {
-  readonly signingDesk: SigningDesk;
+  readonly signingService: SigningService;
 }
 
 const READ = compileQuery(SigningSecretQuery);
 const ROTATE = compileQuery(RotateQuery);
 
 /** What a target needs to verify our signatures (decisions 6). */
-export function signingSecretRoutes({ signingDesk }: SigningSecretRouteDeps): readonly Route[] {
+export function signingSecretRoutes({ signingService }: SigningSecretRouteDeps): readonly Route[] {
   return [
-    routeOf(API.getSigningSecret, async (visit) => {
-      const { origin, for: use } = readQuery(visit.search, READ);
-      const isShown = visit.request.method !== "HEAD";
-      const secret = await signingDesk.read(callerOf(visit), checkOrigin(origin), use, isShown);
+    routeOf(API.getSigningSecret, async (context) => {
+      const { origin, for: use } = readQuery(context.search, READ);
+      const isShown = context.request.method !== "HEAD";
+      const secret = await signingService.read(callerOf(context), checkOrigin(origin), use, isShown);
       return json(signingSecretJson(secret), 200, { "cache-control": "no-store" });
     }),
-    routeOf(API.rotateSigningSecret, async (visit) => {
-      const { origin, for: use } = readQuery(visit.search, ROTATE);
+    routeOf(API.rotateSigningSecret, async (context) => {
+      const { origin, for: use } = readQuery(context.search, ROTATE);
       const checked = origin === undefined ? null : checkOrigin(origin);
-      checkNoBody(await readOptionalJson(visit));
-      return json(rotationJson(await signingDesk.rotate(callerOf(visit), checked, use)));
+      checkNoBody(await readOptionalJson(context));
+      return json(rotationJson(await signingService.rotate(callerOf(context), checked, use)));
     }),
   ];
 }

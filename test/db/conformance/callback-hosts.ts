@@ -51,7 +51,7 @@ export function testCallbackHosts(open: OpenTestStore): void {
     });
     await db.actions.create(creation);
     expect((await db.actions.find(ACCOUNT, creation.action.id))?.creator).toEqual({ role: "agent", hold: "writes" });
-    expect(await db.owed.creatorOf(creation.outbox[0]?.id ?? "")).toEqual({ role: "agent", hold: "writes" });
-    expect(await db.owed.creatorOf("nobody")).toBeNull();
+    expect(await db.notifications.creatorOf(creation.outbox[0]?.id ?? "")).toEqual({ role: "agent", hold: "writes" });
+    expect(await db.notifications.creatorOf("nobody")).toBeNull();
   });
 }

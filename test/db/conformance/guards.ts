@@ -57,7 +57,7 @@ export function testGuards(open: OpenTestStore): void {
     test("leaves no row, no notification and no key", async () => {
       await using db = await open();
       const before = await failedAction(db.actions, { dedupe: "k", callback: "https://hooks.example.com/a" });
-      const [keys, rows, owed] = [
+      const [keys, rows, notifications] = [
         await db.keyCount(),
         await happeningsOf(db.actions, before),
         await db.outbox(before.id),
@@ -67,7 +67,7 @@ export function testGuards(open: OpenTestStore): void {
       expect(await stored(db.actions, before)).toEqual(before);
       expect(await db.keyCount()).toBe(keys);
       expect(await happeningsOf(db.actions, before)).toEqual(rows);
-      expect(await db.outbox(before.id)).toEqual(owed);
+      expect(await db.outbox(before.id)).toEqual(notifications);
     });
 
     test("does not take the changes of other actions in its flush along", async () => {
@@ -131,7 +131,7 @@ export function testGuards(open: OpenTestStore): void {
         approvedBy: null,
       });
       const entries = await db.actions.timeline(ACCOUNT, held.id);
-      expect(entries.map(({ run, happening }) => `${run} ${happening.type}`)).toEqual([
+      expect(entries.map(({ run, event }) => `${run} ${event.type}`)).toEqual([
         ...["created", "held", "approved", "started", "attempt", "failed"].map((type) => `1 ${type}`),
         ...["retried", "held"].map((type) => `2 ${type}`),
       ]);
@@ -174,11 +174,11 @@ export function testGuards(open: OpenTestStore): void {
       await using db = await open();
       const failed = await failedAction(db.actions, { dedupe: "k", callback: "https://hooks.example.com/a" });
       const holder = await createdAction(db.actions, { dedupe: "k" });
-      const [rows, owed] = [await happeningsOf(db.actions, failed), await db.outbox(failed.id)];
+      const [rows, notifications] = [await happeningsOf(db.actions, failed), await db.outbox(failed.id)];
       expect(await db.actions.apply(writeOf(retry(failed, aDecision())))).toBe(false);
       expect(await stored(db.actions, failed)).toEqual(failed);
       expect(await happeningsOf(db.actions, failed)).toEqual(rows);
-      expect(await db.outbox(failed.id)).toEqual(owed);
+      expect(await db.outbox(failed.id)).toEqual(notifications);
       expect((await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(holder.id);
     });
 

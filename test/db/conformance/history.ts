@@ -65,7 +65,7 @@ export function testHistory(open: OpenTestStore): void {
       await failedAction(db.actions);
       const theirs = await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
       await attempted(db.actions, theirs, answered(500));
-      expect(await db.actions.asleep(ACCOUNT, later(100))).toEqual({
+      expect(await db.actions.scheduledRetries(ACCOUNT, later(100))).toEqual({
         count: 3,
         due: 1,
         isCut: false,
@@ -74,7 +74,12 @@ export function testHistory(open: OpenTestStore): void {
           { host: "a.example", count: 2, nextAt: later(3_000) },
         ],
       });
-      expect(await db.actions.asleep(ACCOUNT, later(60_000))).toEqual({ count: 0, due: 4, isCut: false, hosts: [] });
+      expect(await db.actions.scheduledRetries(ACCOUNT, later(60_000))).toEqual({
+        count: 0,
+        due: 4,
+        isCut: false,
+        hosts: [],
+      });
     });
 
     test("of many hosts those are told that come next", async () => {
@@ -83,7 +88,7 @@ export function testHistory(open: OpenTestStore): void {
         const action = await createdAction(db.actions, { url: `https://h${at}.example/`, createdAt: later(at) });
         await attempted(db.actions, action, answered(500), { now: later(at * 1_000) });
       }
-      const { count, hosts } = await db.actions.asleep(ACCOUNT, NOON);
+      const { count, hosts } = await db.actions.scheduledRetries(ACCOUNT, NOON);
       expect(count).toBe(ASLEEP_HOSTS_MAX + 2);
       expect(hosts.map(({ host }) => host)).toEqual(
         Array.from({ length: ASLEEP_HOSTS_MAX }, (_, at) => `h${at}.example`),

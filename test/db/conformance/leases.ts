@@ -32,7 +32,7 @@ export function testLeases(open: OpenTestStore): void {
     expect(active).toEqual(expected);
     expect(await stored(db.actions, action)).toEqual(expected);
     const [, started] = await db.actions.timeline(action.accountId, action.id);
-    expect(started).toMatchObject({ run: 1, status: "active", happening: { type: "started" } });
+    expect(started).toMatchObject({ run: 1, status: "active", event: { type: "started" } });
     expect(started?.at).toEqual(at.now);
   });
 

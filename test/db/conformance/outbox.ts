@@ -19,56 +19,56 @@ export function testOutbox(open: OpenTestStore): void {
     await createdAction(db.actions, HELD);
     await createdAction(db.actions, { ...HELD, callback: "http://b.example:8080/x", createdAt: later(5) });
     await createdAction(db.actions, { ...HELD, accountId: OTHER_ACCOUNT, createdAt: later(9) });
-    expect(await db.owed.callbacks.lanes(null, 10)).toEqual([
+    expect(await db.notifications.callbacks.lanes(null, 10)).toEqual([
       { accountId: ACCOUNT, host: "b.example:8080", keyId: KEY, dueAt: later(5) },
       { ...LANE, dueAt: NOON },
       { accountId: OTHER_ACCOUNT, host: "hooks.example.com", keyId: KEY, dueAt: later(9) },
     ]);
-    expect(await db.owed.mails.lanes(null, 10)).toEqual([
+    expect(await db.notifications.mails.lanes(null, 10)).toEqual([
       { accountId: ACCOUNT, host: "boss@example.com", keyId: KEY, dueAt: NOON },
       { accountId: OTHER_ACCOUNT, host: "boss@example.com", keyId: KEY, dueAt: later(9) },
     ]);
-    const [first] = await db.owed.callbacks.lanes(null, 1);
-    expect(await db.owed.callbacks.lanes(first ?? null, 1)).toEqual([{ ...LANE, dueAt: NOON }]);
-    expect(await db.owed.waiting()).toEqual({ callback: 3, mail: 3 });
+    const [first] = await db.notifications.callbacks.lanes(null, 1);
+    expect(await db.notifications.callbacks.lanes(first ?? null, 1)).toEqual([{ ...LANE, dueAt: NOON }]);
+    expect(await db.notifications.waiting()).toEqual({ callback: 3, mail: 3 });
   });
 
   test("a claim counts the attempt and leases the row; its body is there until it is delivered", async () => {
     await using db = await open();
     const action = await createdAction(db.actions, HELD);
-    const [due] = await db.owed.callbacks.pending(LANE, 10);
+    const [due] = await db.notifications.callbacks.pending(LANE, 10);
     expect(due).toMatchObject({ revision: 0, dueAt: NOON });
-    const notification = await claimOne(db.owed.callbacks);
+    const notification = await claimOne(db.notifications.callbacks);
     expect(notification).toEqual({
       id: due?.id ?? "",
       actionId: action.id,
       accountId: ACCOUNT,
       keyId: KEY,
       run: 1,
-      owed: { kind: "callback", event: "action.awaiting_approval", target: HELD.callback },
+      message: { kind: "callback", event: "action.awaiting_approval", target: HELD.callback },
       host: "hooks.example.com",
       attempts: 1,
       leaseUntil: LEASE.leaseUntil,
     });
-    expect(await db.owed.callbacks.pending(LANE, 10)).toEqual([]);
-    expect(await db.owed.waiting()).toEqual({ callback: 1, mail: 1 });
-    const body = await db.owed.payload(notification.id);
+    expect(await db.notifications.callbacks.pending(LANE, 10)).toEqual([]);
+    expect(await db.notifications.waiting()).toEqual({ callback: 1, mail: 1 });
+    const body = await db.notifications.payload(notification.id);
     expect(JSON.parse(body ?? "")).toMatchObject({ type: "action.awaiting_approval", data: { id: action.id } });
     await settle(db, notification, FAILED);
-    expect(await db.owed.payload(notification.id)).toBe(body);
-    await settle(db, await claimOne(db.owed.callbacks, later(5_000)), { kind: "delivered" });
-    expect(await db.owed.payload(notification.id)).toBeNull();
-    expect(await db.owed.waiting()).toEqual({ callback: 0, mail: 1 });
+    expect(await db.notifications.payload(notification.id)).toBe(body);
+    await settle(db, await claimOne(db.notifications.callbacks, later(5_000)), { kind: "delivered" });
+    expect(await db.notifications.payload(notification.id)).toBeNull();
+    expect(await db.notifications.waiting()).toEqual({ callback: 0, mail: 1 });
   });
 
   test.each([0, 5])("200 concurrent claims of the same rows give each once (%d turns apart)", async (turns) => {
     await using db = await open();
     const actions = await Promise.all(Array.from({ length: 5 }, () => createdAction(db.actions, HELD)));
-    const due = await db.owed.callbacks.pending(LANE, 10);
+    const due = await db.notifications.callbacks.pending(LANE, 10);
     const claims = await Promise.all(
       Array.from({ length: 200 }, async (_, at) => {
         await nextTurns(turns === 0 ? 0 : at % turns);
-        return db.owed.callbacks.claim([...due.slice(at % 5), ...due.slice(0, at % 5)], LEASE);
+        return db.notifications.callbacks.claim([...due.slice(at % 5), ...due.slice(0, at % 5)], LEASE);
       }),
     );
     expect(claims.flat().map(({ attempts }) => attempts)).toEqual([1, 1, 1, 1, 1]);
@@ -79,7 +79,7 @@ export function testOutbox(open: OpenTestStore): void {
   test("an attempt settles once, with one row in the timeline, and leaves the action as it is", async () => {
     await using db = await open();
     const action = await createdAction(db.actions, HELD);
-    const notification = await claimOne(db.owed.callbacks);
+    const notification = await claimOne(db.notifications.callbacks);
     const settled = await Promise.all(Array.from({ length: 20 }, () => settle(db, notification, FAILED)));
     expect(settled.filter(Boolean)).toHaveLength(1);
     expect(await stored(db.actions, action)).toEqual(action);
@@ -88,7 +88,7 @@ export function testOutbox(open: OpenTestStore): void {
         at: NOON,
         run: 1,
         status: "awaiting_approval",
-        happening: {
+        event: {
           type: "callback",
           event: "action.awaiting_approval",
           delivered: false,
@@ -98,21 +98,21 @@ export function testOutbox(open: OpenTestStore): void {
         },
       },
     ]);
-    const [next] = await db.owed.callbacks.pending(LANE, 1);
+    const [next] = await db.notifications.callbacks.pending(LANE, 1);
     expect(next).toEqual({ id: notification.id, revision: 1, dueAt: later(5_000) });
   });
 
   test("an attempt that was given up settles nothing: the row is somebody else's by then", async () => {
     await using db = await open();
     const action = await createdAction(db.actions, HELD);
-    const frozen = await claimOne(db.owed.callbacks);
+    const frozen = await claimOne(db.notifications.callbacks);
     await settle(db, frozen, { kind: "interrupted", error: "Interrupted." });
     expect(await settle(db, frozen, { kind: "delivered" })).toBe(false);
-    const again = await claimOne(db.owed.callbacks);
+    const again = await claimOne(db.notifications.callbacks);
     expect(again.attempts).toBe(2);
     expect(await settle(db, frozen, { kind: "delivered" })).toBe(false);
     expect(await settle(db, again, { kind: "delivered" })).toBe(true);
-    expect((await told(db, action)).map(({ happening }) => happening)).toMatchObject([
+    expect((await told(db, action)).map(({ event }) => event)).toMatchObject([
       { delivered: false, attempts: 1 },
       { delivered: true, attempts: 2, error: null, next_retry_at: null },
     ]);
@@ -121,31 +121,33 @@ export function testOutbox(open: OpenTestStore): void {
   test("what came to be needless is over, and nothing is told of it", async () => {
     await using db = await open();
     const action = await createdAction(db.actions, HELD);
-    const notification = await claimOne(db.owed.callbacks);
+    const notification = await claimOne(db.notifications.callbacks);
     expect(await settle(db, notification, { kind: "needless" })).toBe(true);
-    expect(await db.owed.list(ACCOUNT, null, 10)).toContainEqual(expect.objectContaining({ status: "dropped" }));
-    expect(await db.owed.waiting()).toEqual({ callback: 0, mail: 1 });
+    expect(await db.notifications.list(ACCOUNT, null, 10)).toContainEqual(
+      expect.objectContaining({ status: "dropped" }),
+    );
+    expect(await db.notifications.waiting()).toEqual({ callback: 0, mail: 1 });
     expect(await told(db, action)).toEqual([]);
   });
 
   test("a stale attempt and an unknown id are not claimed", async () => {
     await using db = await open();
     await createdAction(db.actions, HELD);
-    const [due] = await db.owed.callbacks.pending(LANE, 1);
+    const [due] = await db.notifications.callbacks.pending(LANE, 1);
     if (due === undefined) throw new Error("Nothing is owed.");
     const names = [
       { ...due, revision: 1 },
       { ...due, id: "nowhere" },
     ];
-    expect(await db.owed.callbacks.claim(names, LEASE)).toEqual([]);
-    expect(await db.owed.callbacks.claim([], LEASE)).toEqual([]);
-    expect(await db.owed.callbacks.pending(LANE, 1)).toEqual([due]);
+    expect(await db.notifications.callbacks.claim(names, LEASE)).toEqual([]);
+    expect(await db.notifications.callbacks.claim([], LEASE)).toEqual([]);
+    expect(await db.notifications.callbacks.pending(LANE, 1)).toEqual([due]);
   });
 
   test("of an older run it is told under that run, with the status that the action has by then", async () => {
     await using db = await open();
     const action = await createdAction(db.actions, HELD);
-    const notification = await claimOne(db.owed.callbacks);
+    const notification = await claimOne(db.notifications.callbacks);
     await decided(db.actions, cancel, action);
     const change = retry(await stored(db.actions, action), aDecision());
     if ("refused" in change) throw new Error(change.message);
@@ -167,21 +169,21 @@ export function testOutbox(open: OpenTestStore): void {
         accountId: n % 3 === 0 ? OTHER_ACCOUNT : ACCOUNT,
       });
       const mails = await claimedMails(db, MAILS_PER_RECIPIENT_MAX + 20, asked);
-      const permitted = await Promise.all(mails.map((mail) => db.owed.permitMail(mail, NOON)));
+      const permitted = await Promise.all(mails.map((mail) => db.notifications.permitMail(mail, NOON)));
       expect(permitted.filter(Boolean)).toHaveLength(MAILS_PER_RECIPIENT_MAX);
       const others = { ...asked(0), notifyEmail: "ann@example.com" };
       const [other] = await claimedMails(db, 1, () => others);
-      expect(other !== undefined && (await db.owed.permitMail(other, NOON))).toBe(true);
+      expect(other !== undefined && (await db.notifications.permitMail(other, NOON))).toBe(true);
     });
 
     test("are counted by account", async () => {
       await using db = await open();
       const asked = (n: number) => ({ approve: true, notifyEmail: `a${n % 20}@example.com` });
       const mails = await claimedMails(db, MAILS_PER_ACCOUNT_MAX + 5, asked);
-      const permitted = await Promise.all(mails.map((mail) => db.owed.permitMail(mail, NOON)));
+      const permitted = await Promise.all(mails.map((mail) => db.notifications.permitMail(mail, NOON)));
       expect(permitted.filter(Boolean)).toHaveLength(MAILS_PER_ACCOUNT_MAX);
       const [stranger] = await claimedMails(db, 1, (n) => ({ ...asked(n + 21), accountId: OTHER_ACCOUNT }));
-      expect(stranger !== undefined && (await db.owed.permitMail(stranger, NOON))).toBe(true);
+      expect(stranger !== undefined && (await db.notifications.permitMail(stranger, NOON))).toBe(true);
     });
 
     test("are those of the last sixty minutes, and a mail that is tried again is counted once", async () => {
@@ -190,12 +192,12 @@ export function testOutbox(open: OpenTestStore): void {
       const [first, ...rest] = mails;
       const last = rest.pop();
       if (first === undefined || last === undefined) throw new Error("Nothing was claimed.");
-      expect(await db.owed.permitMail(first, NOON)).toBe(true);
-      for (const mail of rest) expect(await db.owed.permitMail(mail, later(1_000))).toBe(true);
-      expect(await db.owed.permitMail(last, later(MAIL_WINDOW_MS - 1))).toBe(false);
-      expect(await db.owed.permitMail(first, later(MAIL_WINDOW_MS - 1))).toBe(true);
-      expect(await db.owed.permitMail(last, later(MAIL_WINDOW_MS))).toBe(false);
-      expect(await db.owed.permitMail(last, later(MAIL_WINDOW_MS + 1_000))).toBe(true);
+      expect(await db.notifications.permitMail(first, NOON)).toBe(true);
+      for (const mail of rest) expect(await db.notifications.permitMail(mail, later(1_000))).toBe(true);
+      expect(await db.notifications.permitMail(last, later(MAIL_WINDOW_MS - 1))).toBe(false);
+      expect(await db.notifications.permitMail(first, later(MAIL_WINDOW_MS - 1))).toBe(true);
+      expect(await db.notifications.permitMail(last, later(MAIL_WINDOW_MS))).toBe(false);
+      expect(await db.notifications.permitMail(last, later(MAIL_WINDOW_MS + 1_000))).toBe(true);
     });
 
     test("a claim that is over permits nothing", async () => {
@@ -203,24 +205,24 @@ export function testOutbox(open: OpenTestStore): void {
       const [mail] = await claimedMails(db, 1, () => HELD);
       if (mail === undefined) throw new Error("Nothing was claimed.");
       await settle(db, mail, FAILED);
-      expect(await db.owed.permitMail(mail, NOON)).toBe(false);
+      expect(await db.notifications.permitMail(mail, NOON)).toBe(false);
     });
   });
 
   test("a claim that was given back settles nothing of the next one of the same number", async () => {
     await using db = await open();
     await createdAction(db.actions, HELD);
-    const first = await claimOne(db.owed.callbacks, NOON, later(45_000));
+    const first = await claimOne(db.notifications.callbacks, NOON, later(45_000));
     expect(await settle(db, first, { kind: "not_started", why: "late" })).toBe(true);
-    const second = await claimOne(db.owed.callbacks, NOON, later(45_001));
+    const second = await claimOne(db.notifications.callbacks, NOON, later(45_001));
     expect([first.attempts, second.attempts]).toEqual([1, 1]);
     expect(await settle(db, first, { kind: "delivered" })).toBe(false);
     const end = settleNotification(second, { delivery: { kind: "delivered" }, now: NOON, chance: 0.5 });
-    expect(await db.owed.isSettled(end, NOON)).toBe(false);
-    expect(await db.owed.settle(end, NOON)).toBe(true);
-    expect(await db.owed.isSettled(end, NOON)).toBe(true);
-    const [due] = await db.owed.mails.pending({ ...LANE, host: HELD.notifyEmail }, 1);
-    expect(await db.owed.callbacks.claimed(due === undefined ? [] : [due], LEASE)).toEqual([]);
+    expect(await db.notifications.isSettled(end, NOON)).toBe(false);
+    expect(await db.notifications.settle(end, NOON)).toBe(true);
+    expect(await db.notifications.isSettled(end, NOON)).toBe(true);
+    const [due] = await db.notifications.mails.pending({ ...LANE, host: HELD.notifyEmail }, 1);
+    expect(await db.notifications.callbacks.claimed(due === undefined ? [] : [due], LEASE)).toEqual([]);
   });
 
   describe("orphans", () => {
@@ -228,27 +230,27 @@ export function testOutbox(open: OpenTestStore): void {
       await using db = await open();
       for (const ms of [3_000, 1_000, 2_000]) {
         await createdAction(db.actions, HELD);
-        await claimOne(db.owed.callbacks, NOON, later(ms));
+        await claimOne(db.notifications.callbacks, NOON, later(ms));
       }
       const leases = async (before: Date | null, limit = 10) =>
-        (await db.owed.callbacks.orphans(before, limit, null)).map(
+        (await db.notifications.callbacks.orphans(before, limit, null)).map(
           ({ leaseUntil }) => (leaseUntil?.getTime() ?? 0) - NOON.getTime(),
         );
       expect(await leases(later(3_000))).toEqual([1_000, 2_000]);
       expect(await leases(later(3_001), 2)).toEqual([1_000, 2_000]);
       expect(await leases(later(500))).toEqual([]);
       expect(await leases(null)).toEqual([1_000, 2_000, 3_000]);
-      expect(await db.owed.mails.orphans(null, 10, null)).toEqual([]);
+      expect(await db.notifications.mails.orphans(null, 10, null)).toEqual([]);
     });
 
     test("survive a restart, ready to be settled", async () => {
       await using db = await open();
       await createdAction(db.actions, HELD);
-      const notification = await claimOne(db.owed.callbacks);
+      const notification = await claimOne(db.notifications.callbacks);
       await db.restart();
-      expect(await db.owed.callbacks.orphans(null, 10, null)).toEqual([notification]);
+      expect(await db.notifications.callbacks.orphans(null, 10, null)).toEqual([notification]);
       expect(await settle(db, notification, { kind: "delivered" })).toBe(true);
-      expect(await db.owed.callbacks.orphans(null, 10, null)).toEqual([]);
+      expect(await db.notifications.callbacks.orphans(null, 10, null)).toEqual([]);
     });
   });
 
@@ -257,15 +259,15 @@ export function testOutbox(open: OpenTestStore): void {
     await createdAction(db.actions, { ...HELD, accountId: OTHER_ACCOUNT });
     for (const ms of [0, 9_000, 18_000])
       await createdAction(db.actions, { ...HELD, notifyEmail: null, createdAt: later(ms) });
-    const [due] = await db.owed.callbacks.pending(LANE, 1);
-    const [first] = await db.owed.callbacks.claim(due === undefined ? [] : [due], LEASE);
+    const [due] = await db.notifications.callbacks.pending(LANE, 1);
+    const [first] = await db.notifications.callbacks.claim(due === undefined ? [] : [due], LEASE);
     if (first !== undefined) await settle(db, first, { kind: "refused", error: "No." });
-    const page = await db.owed.list(ACCOUNT, null, 2);
+    const page = await db.notifications.list(ACCOUNT, null, 2);
     expect(page.map(({ createdAt, status }) => [createdAt, status])).toEqual([
       [later(18_000), "pending"],
       [later(9_000), "pending"],
     ]);
-    expect(await db.owed.list(ACCOUNT, page[1]?.id ?? null, 2)).toMatchObject([
+    expect(await db.notifications.list(ACCOUNT, page[1]?.id ?? null, 2)).toMatchObject([
       { status: "given_up", attempts: 1, lastError: "No. Given up after 1 attempt.", dueAt: null, createdAt: NOON },
     ]);
   });
@@ -282,20 +284,20 @@ async function claimOne(queue: Queue<Notification>, now = NOON, leaseUntil = LEA
 /** So many mails under way. */
 async function claimedMails(db: TestStore, count: number, asked: (n: number) => Partial<Action>) {
   await Promise.all(Array.from({ length: count }, (_, n) => createdAction(db.actions, asked(n))));
-  const lanes = await db.owed.mails.lanes(null, count);
-  const due = await Promise.all(lanes.map((lane) => db.owed.mails.pending(lane, count)));
-  return db.owed.mails.claim(due.flat(), LEASE);
+  const lanes = await db.notifications.mails.lanes(null, count);
+  const due = await Promise.all(lanes.map((lane) => db.notifications.mails.pending(lane, count)));
+  return db.notifications.mails.claim(due.flat(), LEASE);
 }
 
 function settle(db: TestStore, notification: Notification, delivery: Delivery): Promise<boolean> {
-  return db.owed.settle(settleNotification(notification, { delivery, now: NOON, chance: 0.5 }), NOON);
+  return db.notifications.settle(settleNotification(notification, { delivery, now: NOON, chance: 0.5 }), NOON);
 }
 
 /** What the timeline tells of the callbacks of an action. */
 async function told(db: TestStore, action: Action) {
   const entries = await db.actions.timeline(action.accountId, action.id);
-  const callbacks = entries.filter(({ happening }) => happening.type === "callback");
-  return callbacks.map(({ at, run, status, happening }) => ({ at, run, status, happening }));
+  const callbacks = entries.filter(({ event }) => event.type === "callback");
+  return callbacks.map(({ at, run, status, event }) => ({ at, run, status, event }));
 }
 
 function ownerOf({ actionId }: Notification): string {

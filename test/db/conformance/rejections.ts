@@ -141,10 +141,10 @@ export function testRejections(open: OpenTestStore): void {
       await reject(db.store, first, later(3_000), null);
       const held = anAction({ approve: true, createdAt: later(4_000) });
       const creation = creationOf(held);
-      const [created, ...rest] = creation.happenings;
+      const [created, ...rest] = creation.events;
       const told =
         created === undefined ? [] : [{ type: "created", actor: "key:ci", reason: "second" } as const, ...rest];
-      await db.actions.create({ ...creation, happenings: told, note: aNote({ reason: "second" }) });
+      await db.actions.create({ ...creation, events: told, note: aNote({ reason: "second" }) });
       expect(await db.store.rejections.earlier(held, "d", later(5_000))).toEqual({
         reason: "second",
         rejections: [

@@ -60,7 +60,7 @@ export function testSchedule(open: OpenTestStore): void {
       await createdAction(db.actions, CALLBACK);
       const due = async (queue: Queue<unknown>) => (await queue.lanes(null, 10)).map(({ dueAt }) => dueAt);
       const setBack: SetBack = { now: later(-HOUR_MS), byMs: 0 };
-      const { callbacks, mails } = db.owed;
+      const { callbacks, mails } = db.notifications;
       expect(await callbacks.reschedule(setBack, 10)).toBe(1);
       expect([await due(callbacks), await due(mails)]).toEqual([[later(-HOUR_MS)], [NOON]]);
       expect(await mails.reschedule(setBack, 10)).toBe(1);

@@ -77,7 +77,7 @@ export async function stored(actions: ActionStore, { accountId, id }: Action): P
 
 /** The types of what happened to an action, oldest first. */
 export async function happeningsOf(actions: ActionStore, { accountId, id }: Action): Promise<readonly string[]> {
-  return (await actions.timeline(accountId, id)).map(({ happening }) => happening.type);
+  return (await actions.timeline(accountId, id)).map(({ event }) => event.type);
 }
 
 /** Lets so many turns of the event loop pass. */

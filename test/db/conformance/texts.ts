@@ -102,7 +102,7 @@ export function testTexts(open: OpenTestStore): void {
 
       await db.actions.apply(writeOf(cancel(action, { ...aDecision(), actor: `user:${text}`, reason: text })));
       const entry = (await db.actions.timeline(ACCOUNT, action.id)).at(-1);
-      expect(entry?.happening).toEqual({ type: "cancelled", actor: `user:${text}`, reason: text });
+      expect(entry?.event).toEqual({ type: "cancelled", actor: `user:${text}`, reason: text });
       expect((await db.outbox(action.id))[0]?.target).toBe(`https://hooks.example.com/${text}`);
     }
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Action } from "../../../src/domain/action.ts";
 import { cancel, isRefusal, retry } from "../../../src/domain/change.ts";
 import { DEDUPE_WINDOW_MS, TIMELINE_ROWS_MAX } from "../../../src/domain/limits.ts";
-import { owedOn } from "../../../src/domain/owed.ts";
+import { notificationsFor } from "../../../src/domain/owed.ts";
 import type { ChangeWrite } from "../../../src/ports/store.ts";
 import { ACCOUNT, aCreation, aDecision, answered, later, NOON, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
@@ -17,14 +17,14 @@ export function testTimeline(open: OpenTestStore): void {
       const waiting = await attempted(db.actions, action, answered(503), { now: later(10) });
       await db.actions.apply(writeOf(cancel(waiting, aDecision(later(20), "no longer")), later(20)));
       const entries = await db.actions.timeline(ACCOUNT, action.id);
-      expect(entries.map(({ at, run, status, happening }) => ({ at, run, status, happening }))).toEqual([
-        { at: NOON, run: 1, status: "pending", happening: { type: "created", actor: "key:test" } },
-        { at: NOON, run: 1, status: "active", happening: { type: "started" } },
+      expect(entries.map(({ at, run, status, event }) => ({ at, run, status, event }))).toEqual([
+        { at: NOON, run: 1, status: "pending", event: { type: "created", actor: "key:test" } },
+        { at: NOON, run: 1, status: "active", event: { type: "started" } },
         {
           at: later(10),
           run: 1,
           status: "pending",
-          happening: {
+          event: {
             type: "attempt",
             attempt: 1,
             outcome: "answered",
@@ -39,7 +39,7 @@ export function testTimeline(open: OpenTestStore): void {
           at: later(20),
           run: 1,
           status: "cancelled",
-          happening: { type: "cancelled", actor: "key:boss", reason: "no longer" },
+          event: { type: "cancelled", actor: "key:boss", reason: "no longer" },
         },
       ]);
     });
@@ -51,7 +51,7 @@ export function testTimeline(open: OpenTestStore): void {
       const entries = (await Promise.all(actions.map(({ id }) => db.actions.timeline(ACCOUNT, id)))).flat();
       const seqs = entries.map(({ seq }) => seq);
       expect(new Set(seqs).size).toBe(8);
-      const order = entries.toSorted((a, b) => a.seq - b.seq).map(({ happening }) => happening.type);
+      const order = entries.toSorted((a, b) => a.seq - b.seq).map(({ event }) => event.type);
       const attempt = ["started", "attempt", "completed"] as const;
       expect(order).toEqual(["created", "created", ...attempt, ...attempt]);
     });
@@ -71,8 +71,8 @@ export function testTimeline(open: OpenTestStore): void {
       expect(won.every(Boolean)).toBe(true);
       const entries = await db.actions.timeline(ACCOUNT, action.id);
       expect(entries).toHaveLength(TIMELINE_ROWS_MAX);
-      expect(entries[0]).toMatchObject({ happening: { type: "retried" }, run: 2 });
-      expect(entries.at(-1)).toMatchObject({ happening: { type: "cancelled" }, run: TIMELINE_ROWS_MAX / 2 + 1 });
+      expect(entries[0]).toMatchObject({ event: { type: "retried" }, run: 2 });
+      expect(entries.at(-1)).toMatchObject({ event: { type: "cancelled" }, run: TIMELINE_ROWS_MAX / 2 + 1 });
       expect(entries.map(({ seq }) => seq)).toEqual(entries.map(({ seq }) => seq).toSorted((a, b) => a - b));
     });
   });
@@ -84,7 +84,7 @@ export function testTimeline(open: OpenTestStore): void {
     const bodies: (string | null)[] = [];
     for (const status of ["awaiting_approval", "completed", "failed", "cancelled"] as const) {
       const action = await actionInStatus(db.actions, status, { callback: target });
-      expect(owedOn(action, [])).toMatchObject([{ event: `action.${status}`, target }]);
+      expect(notificationsFor(action, [])).toMatchObject([{ event: `action.${status}`, target }]);
       const rows = await db.outbox(action.id);
       expected.push(...rows.map(({ event }) => event));
       bodies.push(...rows.map(({ payload }) => payload));

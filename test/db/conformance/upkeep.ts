@@ -126,15 +126,18 @@ export function testUpkeep(open: OpenTestStore): void {
         await actionInStatus(db.actions, "failed", { ...LONG_AGO, callback }),
       ];
       expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 0 });
-      const due = await db.owed.callbacks.pending({ accountId: ACCOUNT, host: "hooks.example.com", keyId: KEY }, 9);
-      const notifications = await db.owed.callbacks.claim(due, LEASE);
+      const due = await db.notifications.callbacks.pending(
+        { accountId: ACCOUNT, host: "hooks.example.com", keyId: KEY },
+        9,
+      );
+      const notifications = await db.notifications.callbacks.claim(due, LEASE);
       expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 0 });
       for (const notification of notifications) {
         const isFirst = notification.actionId === one.id;
         const delivery = isFirst
           ? ({ kind: "delivered" } as const)
           : ({ kind: "refused", error: "The target's address is not allowed." } as const);
-        await db.owed.settle(settleNotification(notification, { delivery, now: NOON, chance: 0.5 }), NOON);
+        await db.notifications.settle(settleNotification(notification, { delivery, now: NOON, chance: 0.5 }), NOON);
       }
       expect(await pruneAll(db.store, NOON)).toMatchObject({ deleted: 2 });
       for (const action of [one, two]) expect(await exists(db, action)).toBe(false);

@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import { createAgentDoor } from "../../../mcp/http.ts";
+import { createAgentHandler } from "../../../mcp/http.ts";
 import { isLoopbackUrl } from "../../../src/config/listen.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { createOwnHostOnly } from "../../../src/http/own-host.ts";
 import { mcpRoutes } from "../../../src/http/routes/mcp.ts";
 import { systemIds } from "../../../src/ids.ts";
-import { KEYS, openDoor } from "../../http/stub-house.ts";
+import { KEYS, openStubServer } from "../../http/stub-house.ts";
 import { fixtureServer } from "./fixture.ts";
 
 const SUITE = join(import.meta.dir, "../../../node_modules/@modelcontextprotocol/conformance/dist/index.js");
@@ -14,10 +14,10 @@ const SUITE = join(import.meta.dir, "../../../node_modules/@modelcontextprotocol
 export function openConformance() {
   const draining = new AbortController();
   const deps = { clock: systemClock, ids: systemIds, draining: draining.signal, sessionsPerAccount: 20 };
-  const door = openDoor({
+  const app = openStubServer({
     routes: mcpRoutes({
       guard: createOwnHostOnly({ ownHostname: null, takesAnyHost: false, isLoopback: isLoopbackUrl }),
-      answerAgent: createAgentDoor(() => fixtureServer, deps),
+      answerAgent: createAgentHandler(() => fixtureServer, deps),
     }),
   });
   // The suite has no key: this adds one, and passes everything else on as it is, the host above all.
@@ -29,7 +29,7 @@ export function openConformance() {
       const headers = new Headers(request.headers);
       headers.set("authorization", `Bearer ${KEYS.owner}`);
       const body = request.method === "POST" ? await request.arrayBuffer() : null;
-      return fetch(`${door.url}/mcp`, { method: request.method, headers, body, signal: request.signal });
+      return fetch(`${app.url}/mcp`, { method: request.method, headers, body, signal: request.signal });
     },
   });
   return {
@@ -37,7 +37,7 @@ export function openConformance() {
     async [Symbol.asyncDispose]() {
       draining.abort();
       await proxy.stop(true);
-      await door[Symbol.asyncDispose]();
+      await app[Symbol.asyncDispose]();
     },
   };
 }

@@ -14,7 +14,7 @@ import { parsePolicy } from "../../../src/outbound/policy.ts";
 import type { Log } from "../../../src/ports/log.ts";
 import type { Sender } from "../../../src/ports/sender.ts";
 import type { Queue, Store } from "../../../src/ports/store.ts";
-import { openVault } from "../../../src/vault.ts";
+import { openEncryptedStore } from "../../../src/vault.ts";
 import { requestFor } from "../engine.ts";
 import type { Dying, StopPoint } from "./stop-points.ts";
 
@@ -91,15 +91,15 @@ function sending(sender: Sender): Sender {
 const ids = systemIds;
 const config = readConfig({ DATABASE_URL: `file:${folder}/outgate.db` });
 const onFatal = () => process.exit(1);
-const vault = await openVault(config, { clock: systemClock, ids, onFatal });
-const { secrets } = vault;
-const { accounts, people, facts } = vault.store;
+const encryptedStore = await openEncryptedStore(config, { clock: systemClock, ids, onFatal });
+const { secrets } = encryptedStore;
+const { accounts, people, facts } = encryptedStore.store;
 await bootstrap({ accounts, people, facts, secrets, ids, clock: systemClock, givenOwnerKey: null });
 const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: true, ownOrigins: ["http://127.0.0.1:1"] });
 if ("problems" in policy) throw new Error(policy.problems.join(" "));
 const quiet: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const engine = createEngine(config, {
-  store: deadly(vault.store),
+  store: deadly(encryptedStore.store),
   secrets,
   sender: sending(createSender(policy)),
   mailer: null,
@@ -117,5 +117,5 @@ const owner = {
   hold: "none",
   actor: "key:owner",
 } as const;
-const { action } = await engine.desk.create(owner, requestFor({ url: target, callback, retries }));
+const { action } = await engine.actionService.create(owner, requestFor({ url: target, callback, retries }));
 writeSync(1, `${action.id}\n`);

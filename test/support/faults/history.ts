@@ -78,7 +78,7 @@ export function judgeHistory(
     const untrue = rows.filter(
       ({ id, status: is }) => is === "completed" && !calls.get(id)?.some((call) => call.status < 300),
     );
-    const owed = db
+    const notifications = db
       .query<{ n: number; open: number }, []>(
         `SELECT count(*) AS n, sum(o.status NOT IN ('delivered', 'given_up')) AS open FROM outbox o`,
       )
@@ -91,7 +91,7 @@ export function judgeHistory(
       .all();
     const lost = [...acknowledged].filter((id) => !status.has(id));
     return {
-      figures: { actions: rows.length, lost: lost.length, callbacks: owed?.n ?? 0 },
+      figures: { actions: rows.length, lost: lost.length, callbacks: notifications?.n ?? 0 },
       problems: broken({
         "the file is sound": isSound(db),
         [`none that was acknowledged is missing: ${lost.slice(0, 3).join()}`]: lost.length === 0,
@@ -112,7 +112,7 @@ export function judgeHistory(
           .slice(0, 3)
           .map((one) => one.action_id)
           .join()}`]: uncalled.length === 0,
-        "every callback is over": (owed?.open ?? 0) === 0,
+        "every callback is over": (notifications?.open ?? 0) === 0,
       }),
     };
   });

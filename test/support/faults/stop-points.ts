@@ -69,7 +69,7 @@ export async function killAt(point: StopPoint, retries: number): Promise<FaultRe
       async () => (["completed", "failed"].includes(await statusOf(id)) ? true : null),
       `${point}: an end`,
     );
-    const isTold = async () => (await engine.happenings(id)).some((told) => told.type === "callback" && told.delivered);
+    const isTold = async () => (await engine.events(id)).some((told) => told.type === "callback" && told.delivered);
     await eventually(async () => (await isTold()) || null, `${point}: a callback`);
   }
   const status = row === null ? "none" : await statusOf(id);
@@ -92,6 +92,6 @@ export async function killAt(point: StopPoint, retries: number): Promise<FaultRe
   };
 
   async function statusOf(actionId: string): Promise<string> {
-    return (await engine.desk.get(engine.owner, actionId)).status;
+    return (await engine.actionService.get(engine.owner, actionId)).status;
   }
 }
