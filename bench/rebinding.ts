@@ -11,9 +11,13 @@ import { a, type DnsAnswer, NXDOMAIN, serveDns } from "../test/support/namespace
 import { answers, openRawTarget, type RawTarget } from "../test/support/raw-target.ts";
 
 const TRIES = Number(process.argv[2] ?? 10_000);
+
 const AT_A_TIME = 32;
+
 const ALLOWED = "127.0.0.1";
+
 const FORBIDDEN = "127.0.0.66";
+
 const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 66];
 
 /** What a name stands for at one look. */

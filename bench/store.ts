@@ -14,11 +14,11 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { openFile } from "../db/libsql/file.ts";
-import { openStore } from "../db/store.ts";
-import type { Action } from "../src/domain/action.ts";
-import { systemIds } from "../src/ids.ts";
-import type { ActionQuery, Creation, Store } from "../src/ports/store.ts";
-import { createSecrets } from "../src/secrets/secrets.ts";
+import { openStore } from "../db/open.ts";
+import type { Action } from "../src/actions/action.ts";
+import { systemIds } from "../src/runtime/ids.ts";
+import type { ActionQuery, Creation, Store } from "../db/store.ts";
+import { createSecrets } from "../src/crypto/secrets.ts";
 import { ACCOUNT, aCreation, answered, aQuery, later, settled } from "../test/support/factory.ts";
 import { storeOver } from "../test/support/store.ts";
 import { quantile } from "./parts/time.ts";
@@ -30,10 +30,14 @@ const { values } = parseArgs({
     indexes: { type: "boolean", default: false },
   },
 });
+
 const ROUNDS = Number(values.rounds);
+
 /** Actions that go through their life in a round, and times that each list is read. */
 const LIVES = values.indexes ? 2_048 : 256;
+
 const READS = 32;
+
 /** Rows of the rare status and of the rare method, the same number in every size. */
 const RARE = 60;
 
@@ -49,7 +53,9 @@ interface Subject {
 }
 
 const folder = mkdtempSync(join(tmpdir(), "outgate-bench-"));
+
 const seal = createSecrets(new Uint8Array(32), (count) => systemIds.bytes(count));
+
 /** Milliseconds after noon: every action of the bench is younger than those before it. */
 let ageMs = 0;
 

@@ -7,20 +7,26 @@
  *   bun examples/reviewer.ts 100
  */
 import { createClient } from "../src/client/client.ts";
-import { OutgateError } from "../src/client/error.ts";
-import type { Action } from "../src/contract/action.ts";
+import { OutgateError } from "../src/client/transport.ts";
+import type { Action } from "../src/actions/schemas.ts";
 
 const limit = Number(process.argv[2] ?? 100);
+
 const outgate = createClient({
   url: process.env["OUTGATE_URL"] ?? "http://127.0.0.1:3000",
   apiKey: process.env["OUTGATE_API_KEY"] ?? null,
 });
 
 const events = outgate.streamEvents({ onOpen: () => console.log("Listening.") });
+
+// What waited before we came, once the stream is open; nothing falls in between.
+
 // What waited before we came, once the stream is open; nothing falls in between.
 const first = events.next();
+
 for (const action of (await outgate.listActions({ status: ["awaiting_approval"], limit: 100 })).data)
   await review(action);
+
 for (let next = await first; next.done !== true; next = await events.next()) await review(next.value.action);
 
 async function review({ id, status, body, method, url }: Action): Promise<void> {

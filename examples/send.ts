@@ -7,10 +7,12 @@
  *   bun examples/send.ts http://127.0.0.1:4000/orders order-4711
  */
 import { createClient } from "../src/client/client.ts";
-import { OutgateError } from "../src/client/error.ts";
+import { OutgateError } from "../src/client/transport.ts";
 
 const [url = "http://127.0.0.1:4000/orders", order = "order-4711"] = process.argv.slice(2);
+
 const outgateUrl = process.env["OUTGATE_URL"] ?? "http://127.0.0.1:3000";
+
 const outgate = createClient({
   url: outgateUrl,
   apiKey: process.env["OUTGATE_API_KEY"] ?? null,

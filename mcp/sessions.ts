@@ -1,9 +1,9 @@
 import { type McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
-import { type Caller, holderOf } from "../src/domain/caller.ts";
-import { DomainError } from "../src/domain/errors.ts";
-import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS } from "../src/domain/limits.ts";
-import { countByHolder, whoMakesRoom } from "../src/domain/share.ts";
-import type { Clock } from "../src/ports/clock.ts";
+import { type Caller, holderOf } from "../src/accounts/roles.ts";
+import { DomainError } from "../src/api/domain-error.ts";
+import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS } from "../src/config/limits.ts";
+import { countByHolder, whoMakesRoom } from "../src/delivery/slots.ts";
+import type { Clock } from "../src/runtime/clock.ts";
 import type { AgentCall } from "./call.ts";
 
 export interface SessionDeps {

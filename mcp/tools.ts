@@ -1,17 +1,61 @@
-import type { ActionService } from "../src/actions/desk.ts";
-import type { CreateRules } from "../src/contract/create.ts";
-import { checkList, ListQuery, pageJson } from "../src/contract/page.ts";
-import { compileArguments, DecideInput, GetInput, RetryInput, WaitInput } from "../src/contract/tool-schemas.ts";
-import type { ToolName } from "../src/contract/tools.ts";
-import { isTerminal } from "../src/domain/action.ts";
-import { authorize } from "../src/domain/caller.ts";
-import { TOOL_LIST_BYTES_MAX, WAIT_SECONDS_DEFAULT } from "../src/domain/limits.ts";
-import { type ApproveDeps, type Asked, createApprove } from "./approve.ts";
-import type { ToolCall } from "./call.ts";
-import { createCreate } from "./create.ts";
-import { createDescribe, type Describe, type DescribeDeps } from "./describe.ts";
-import { errorOf, type ToolAnswer } from "./results.ts";
-import { waitForEnd, type WaitDeps } from "./waiting.ts";
+import type { ActionService } from "../src/actions/service.ts";
+import { type CreateRules, createCheckCreate } from "../src/actions/create-schema.ts";
+import { checkList, ListQuery, pageJson } from "../src/actions/list-schemas.ts";
+import {
+  compileArguments,
+  DecideInput,
+  GetInput,
+  RetryInput,
+  WaitInput,
+  type ToolName,
+  TOOLS,
+  CreateOptions,
+} from "./schemas.ts";
+import { isTerminal, type Action } from "../src/actions/action.ts";
+import { authorize } from "../src/accounts/roles.ts";
+import {
+  TOOL_LIST_BYTES_MAX,
+  WAIT_SECONDS_DEFAULT,
+  PROGRESS_EVERY_MS,
+  SILENT_WAIT_SECONDS_MAX,
+} from "../src/config/limits.ts";
+import { type ApproveDeps, type Asked, createApprove, QUESTION } from "./approve.ts";
+import {
+  type ToolCall,
+  questionsOf,
+  tellOf,
+  argumentsOf,
+  argumentText,
+  type Exchange,
+  type ExchangeOf,
+  type Progress,
+} from "./call.ts";
+import {
+  createDescribe,
+  type Describe,
+  type DescribeDeps,
+  errorOf,
+  type ToolAnswer,
+  asTold,
+  errorResult,
+  resultOf,
+  type TellDeps,
+  foundStep,
+} from "./results.ts";
+import {
+  type CallToolRequest,
+  type CallToolResult,
+  inputRequired,
+  type InputRequiredResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { DomainError, type Issue } from "../src/api/domain-error.ts";
+import type { Clock } from "../src/runtime/clock.ts";
+import type { Metrics, ToolOutcome } from "../src/observability/metrics.ts";
+import { compile, onePerField, withoutNulls } from "../src/api/schema-helpers.ts";
+import type { Bus } from "../src/events/bus.ts";
 
 export interface ToolDeps extends WaitDeps, ApproveDeps, CreateRules, DescribeDeps {
   readonly actionService: ActionService;
@@ -21,9 +65,13 @@ export interface ToolDeps extends WaitDeps, ApproveDeps, CreateRules, DescribeDe
 export type Tool = (call: ToolCall) => Promise<ToolAnswer | Asked>;
 
 const readGet = compileArguments(GetInput);
+
 const readWait = compileArguments(WaitInput);
+
 const readDecide = compileArguments(DecideInput);
+
 const readRetry = compileArguments(RetryInput);
+
 const readList = compileArguments(ListQuery, "invalid_query");
 
 /** The tools: each is the use case that a route of REST is, with the caller's role asked for first (decisions 9). */
@@ -80,4 +128,201 @@ function cancelWith({ actionService }: Pick<ToolDeps, "actionService">, describe
     const ofRun = run === undefined ? undefined : { run, isHeld: false };
     return { json: await describe(call, await actionService.cancel(call.caller(), id, reason, ofRun)) };
   };
+}
+
+export interface CallToolDeps extends ToolDeps, TellDeps {
+  readonly clock: Clock;
+  /** Aborted when the service stops: whoever waits is answered. */
+  readonly draining: AbortSignal;
+  readonly metrics: Pick<Metrics, "toolCalled">;
+}
+
+/** Runs one call of a tool. What is wrong with it is a result, as models read it; what is wrong with the protocol throws. */
+export function createCallTool(deps: CallToolDeps, exchangeOf: ExchangeOf) {
+  const tools = createTools(deps);
+  return async ({ params }: CallToolRequest, ctx: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
+    const { name } = params;
+    if (!isTool(name))
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${JSON.stringify(name)}.`);
+    const exchange = exchangeOf(ctx);
+    const startedMs = deps.clock.monotonicMs();
+    const writeDown = (outcome: ToolOutcome, code?: string) => {
+      deps.metrics.toolCalled(name, outcome);
+      const { accountId, keyId } = exchange.caller();
+      const durationMs = Math.round((deps.clock.monotonicMs() - startedMs) * 10) / 10;
+      deps.log.info("mcp.called", { tool: name, code, duration_ms: durationMs, account_id: accountId, key_id: keyId });
+    };
+    try {
+      const answer = await tools[name](callOf(ctx, exchange, deps.draining));
+      if ("json" in answer) {
+        writeDown(answer.refused === undefined ? "ok" : "refused", answer.refused);
+        return resultOf(answer, exchange.verbatim);
+      }
+      writeDown("asked");
+      const { message, requestedSchema } = answer.form;
+      const question = inputRequired.elicit({ message, requestedSchema });
+      return inputRequired({ inputRequests: { [QUESTION]: question }, requestState: answer.state });
+    } catch (error) {
+      if (error instanceof ProtocolError) {
+        writeDown("refused", "invalid_state");
+        throw error;
+      }
+      if (hasLeft(exchange, error)) {
+        writeDown("refused", "client_gone");
+        return errorResult(new DomainError("unavailable", "Nobody waits for this call any more."));
+      }
+      const broken = asTold(error, name, deps);
+      writeDown(broken.code === "internal_error" ? "failed" : "refused", broken.code);
+      return errorResult(broken);
+    }
+  };
+}
+
+/** What waits in the name of a client ends as aborted when it leaves; that is no fault of ours. */
+function hasLeft({ over }: Exchange, error: unknown): boolean {
+  return over.aborted && error instanceof Error && error.name === "AbortError";
+}
+
+function isTool(name: string): name is ToolName {
+  return Object.hasOwn(TOOLS, name);
+}
+
+/** What a call needs only if it waits or asks is made when it does: most calls read, and are over at once. */
+function callOf(ctx: ServerContext, exchange: Exchange, draining: AbortSignal): ToolCall {
+  let stop: AbortSignal | null = null;
+  const revokedOf = () => exchange.caller().revoked ?? draining;
+  const stopOf = () => {
+    exchange.waits();
+    return (stop ??= AbortSignal.any([ctx.mcpReq.signal, exchange.over, draining, revokedOf()]));
+  };
+  // Without the signal of the call: a client gives a call up after a minute, and its person may still be thinking.
+  const stopAskingOf = () => {
+    exchange.waits();
+    return AbortSignal.any([draining, revokedOf()]);
+  };
+  return {
+    caller: exchange.caller,
+    arguments: argumentsOf(exchange, ctx),
+    textOf: (argument) => argumentText(exchange, ctx, argument),
+    tell: tellOf(ctx),
+    get stop() {
+      return stopOf();
+    },
+    get questions() {
+      return questionsOf(ctx, exchange.capabilities, stopAskingOf);
+    },
+  };
+}
+
+export interface CreateToolDeps extends CreateRules, WaitDeps {
+  readonly actionService: Pick<ActionService, "create" | "wait">;
+}
+
+const OPTIONS = compile(CreateOptions);
+
+/** The create of REST, with its header and its query parameter among the arguments. */
+export function createCreate(deps: CreateToolDeps, describe: Describe) {
+  const { actionService } = deps;
+  const check = createCheckCreate(deps);
+
+  return async (call: ToolCall): Promise<ToolAnswer> => {
+    const caller = call.caller();
+    authorize(caller, "create");
+    const { idempotency_key: key, wait, ...request } = call.arguments;
+    const options = withoutNulls({ idempotency_key: key, wait }, CreateOptions.properties);
+    const input = {
+      value: request,
+      bodyText: () => call.textOf("body"),
+      idempotencyKey: typeof key === "string" ? key : null,
+      hold: caller.hold,
+    };
+    const checked = allIssues(OPTIONS.issues(options), () => check(input));
+    const { action, differs } = await actionService.create(caller, checked.request, { reason: checked.reason });
+    const isWaiting = checked.sync && !isTerminal(action.status);
+    const seconds = typeof wait === "number" ? wait : WAIT_SECONDS_DEFAULT;
+    const now = isWaiting ? await waitForEnd(deps, call, action.id, seconds) : action;
+    const found = differs === undefined ? {} : { differs, before: foundStep(differs) };
+    return { json: await describe(call, now, found) };
+  };
+}
+
+/** Everything that is wrong at once: with what REST says elsewhere, and with the request itself. */
+function allIssues<T>(issues: readonly Issue[], check: () => T): T {
+  try {
+    const checked = check();
+    if (issues.length === 0) return checked;
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    const others = error.issues.map(({ field, message }) => ({ field: NAMES.get(field) ?? field, message }));
+    throw new DomainError(error.code, error.message, onePerField([...issues, ...others]));
+  }
+  throw new DomainError("validation_error", "The arguments are not valid.", issues);
+}
+
+/** What a header is called among the arguments. */
+const NAMES: ReadonlyMap<string, string> = new Map([["Idempotency-Key", "idempotency_key"]]);
+
+export interface WaitDeps {
+  readonly actionService: Pick<ActionService, "wait">;
+  readonly bus: Pick<Bus, "watch">;
+  readonly clock: Clock;
+}
+
+/**
+ * The action when it has ended, or as it is when the wait is over. A client that asked for progress hears of every change
+ * and every few seconds, so that it does not take the call for dead; one that did not is answered sooner.
+ */
+export async function waitForEnd(deps: WaitDeps, call: ToolCall, id: string, seconds: number): Promise<Action> {
+  const { actionService, bus, clock } = deps;
+  const { tell, stop } = call;
+  if (tell === null) {
+    const waitMs = Math.min(seconds, SILENT_WAIT_SECONDS_MAX) * 1_000;
+    return actionService.wait(call.caller(), id, { waitMs, stop });
+  }
+  const beat = new Beat(clock, tell, seconds);
+  const unwatch = bus.watch(id, (action) => beat.news(action));
+  beat.start();
+  try {
+    return await actionService.wait(call.caller(), id, { waitMs: seconds * 1_000, stop });
+  } finally {
+    unwatch();
+    beat.stop();
+  }
+}
+
+/** Tells how long a wait has lasted; its number always grows, as the protocol wants it. */
+class Beat {
+  readonly #clock: Clock;
+  readonly #tell: (progress: Progress) => void;
+  readonly #total: number;
+  readonly #startedMs: number;
+  #told = -1;
+  #cancelTimer = () => {};
+
+  constructor(clock: Clock, tell: (progress: Progress) => void, total: number) {
+    this.#clock = clock;
+    this.#tell = tell;
+    this.#total = total;
+    this.#startedMs = clock.monotonicMs();
+  }
+
+  start(): void {
+    this.#say("waiting");
+    this.#cancelTimer = this.#clock.after(PROGRESS_EVERY_MS, () => this.start());
+  }
+
+  news({ status, attempts, retries }: Action): void {
+    this.#say(attempts === 0 ? status : `${status}, attempt ${attempts} of ${retries}`);
+  }
+
+  stop(): void {
+    this.#cancelTimer();
+  }
+
+  #say(message: string): void {
+    const seconds = Math.round(this.#clock.monotonicMs() - this.#startedMs) / 1_000;
+    // Two changes may come in the same millisecond.
+    this.#told = Math.max(seconds, this.#told + 0.001);
+    this.#tell({ progress: this.#told, total: Math.max(this.#total, this.#told), message });
+  }
 }

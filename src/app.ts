@@ -1,27 +1,164 @@
+import { isatty } from "node:tty";
+import {
+  type FirstKeys,
+  leftFirstKeys,
+  showFirstKeys,
+  type TextOutput,
+  forgetFirstKeys,
+} from "./accounts/first-start.ts";
+import { systemClock, survivingClock, type Clock } from "./runtime/clock.ts";
+import { type Config, readConfig, VERSION, listeningOn } from "./config/config.ts";
+import { DRAIN_MS_MAX, COUNTS_FRESH_MS } from "./config/limits.ts";
+import { systemIds, type Ids } from "./runtime/ids.ts";
+import { createLog, type LineLog, writerTo, type Log } from "./observability/log.ts";
+import { StoreLost, type Store } from "../db/store.ts";
 import type { Server } from "bun";
-import { type FirstKeys, forgetFirstKeys } from "./accounts/bootstrap.ts";
-import { createSignUpGate } from "./accounts/sign-up-gate.ts";
-import { survivingClock } from "./clock.ts";
-import { type Config, listeningOn } from "./config.ts";
-import type { Caller } from "./domain/caller.ts";
-import { COUNTS_FRESH_MS, DRAIN_MS_MAX } from "./domain/limits.ts";
-import { createHttpService, metricsTokenCheck } from "./doors.ts";
-import { createEngine, type Engine } from "./engine.ts";
-import { listenForMetrics, type MetricsPortDeps } from "./http/metrics.ts";
-import type { Http } from "./http/server.ts";
-import { mailerOf } from "./mailer.ts";
-import { freshFor } from "./metrics/fresh.ts";
-import { createMetrics, type MetricsBook } from "./metrics/metrics.ts";
-import { LoopLag, residentBytes } from "./metrics/runtime.ts";
+import { createSignUpGate, type SignUpGate } from "./accounts/sign-up-gate.ts";
+import type { Caller } from "./accounts/roles.ts";
+import { createEngine, type Engine } from "./delivery/engine.ts";
+import { listenForMetrics, type MetricsPortDeps } from "./http/system-routes.ts";
+import { type Http, createHttp } from "./http/server.ts";
+import { mailerOf } from "./mail/mailer.ts";
+import { freshFor, LoopLag, residentBytes } from "./observability/runtime.ts";
+import { createMetrics, type MetricsBook } from "./observability/metrics.ts";
 import { describePolicy, type TargetPolicy } from "./outbound/policy.ts";
 import { createSender } from "./outbound/send.ts";
-import { housekeeping } from "./housekeeping.ts";
-import { type Opened, openStoreWithRetry, type OpeningDeps } from "./opening.ts";
-import { policyOf } from "./policy.ts";
-import type { Clock } from "./ports/clock.ts";
-import type { Store } from "./ports/store.ts";
-import { startJobs } from "./schedule/bells.ts";
-import { VERSION } from "./version.ts";
+import { housekeeping, startJobs } from "./runtime/jobs.ts";
+import { type Opened, openStoreWithRetry, type OpeningDeps, type EncryptedStore } from "./crypto/encrypted-store.ts";
+import { policyOf, createRulesFor } from "./config/effective-settings.ts";
+import { createReadAccount, createPeopleService } from "./accounts/people.ts";
+import { createAuditService } from "./audit/audit.ts";
+import { createAuthenticate } from "./accounts/authenticate.ts";
+import { createCallbackHostService } from "./accounts/callback-hosts.ts";
+import { createKeyService } from "./accounts/keys.ts";
+import { createSigningService } from "./accounts/signing-secrets.ts";
+import { createFollowLink } from "./approvals/links.ts";
+import { createListNotifications } from "./actions/read.ts";
+import { createReadReceipt } from "./receipts/receipt.ts";
+import { isLoopbackUrl, trustedProxiesOf, isLoopbackAddress } from "./config/values.ts";
+import { createOwnHostPages, createOwnHostOnly } from "./http/own-origin.ts";
+import { mcpRoutes, type McpRouteDeps } from "./http/mcp-routes.ts";
+import { GUIDES } from "./pages/guides.ts";
+import { createTargets } from "./outbound/target.ts";
+import type { Secrets } from "./crypto/types.ts";
+import { createPasswords } from "./crypto/passwords.ts";
+import { createAgentHandler, createAgentServer } from "../mcp/server.ts";
+import { createShow } from "../mcp/results.ts";
+import type { Guard } from "./http/router.ts";
+
+/** A stop takes as long as the drain may, and this much more for the rest; then the process ends whatever hangs. */
+const STOP_GRACE_MS = 1_000;
+
+/** `timeout` and others pass on a signal that the whole group has got: the copy comes at once, no hand is as fast. */
+const SAME_SIGNAL_MS = 200;
+
+/** The service of this process, running. */
+export interface Served {
+  readonly app: App;
+  /** Stops it in order; resolves when everything is written down. */
+  stop(): Promise<void>;
+}
+
+export interface ServeOptions {
+  /** Where the log and the words of the first start go; standard error where standard output belongs to an agent. */
+  readonly speaksTo?: 1 | 2;
+  /** What a first start says in place of the keys, where they are not for whoever reads it. */
+  readonly insteadOfKeys?: ((config: Config) => string) | undefined;
+  /** What else may be done where a start can't be. */
+  readonly advice?: string;
+}
+
+/**
+ * Runs the service of this process until a signal ends it. Resolves when the doors are open. A start that can't be is one
+ * sentence on standard error and the exit code 1.
+ */
+export async function serve(
+  env: Readonly<Record<string, string | undefined>>,
+  { speaksTo = 1, insteadOfKeys, advice = "" }: ServeOptions = {},
+): Promise<Served> {
+  // Whatever is made beside the database is for this user alone.
+  process.umask(0o077);
+  const say = writerTo(speaksTo);
+  const refuse = (error: unknown) => refuseToStart(error, advice);
+  const config = configIn(env, refuse);
+  const log = createLog(say, systemClock, config.logLevel);
+  const onFatal = (cause: unknown) => {
+    if (cause instanceof StoreLost) {
+      log.error("store.lost", { message: `${cause.message} Ending: only one service may send from a database.` });
+    } else log.error("store.not_durable", { message: "A commit could not be made durable. Ending; start again." });
+    process.exit(1);
+  };
+  const app = await startApp(config, { clock: systemClock, ids: systemIds, log, onFatal }).catch(refuse);
+  const left = leftFirstKeys(config.database);
+  for (const notice of left === null ? app.notices : [...app.notices, left])
+    log.info("service.notice", { message: notice });
+  log.info("service.started", { version: VERSION, url: app.config.baseUrl });
+  log.flush();
+  if (app.firstKeys !== null)
+    await greet(app, app.firstKeys, { say, insteadOfKeys, isLogged: isLogged(env, speaksTo) });
+  const stop = () => stopInOrder(app, log);
+  stopOnSignal(stop, log);
+  return { app, stop };
+}
+
+interface Greeting extends TextOutput, Pick<ServeOptions, "insteadOfKeys"> {}
+
+/** Keys that were not shown are kept, and shown by the next start that may. */
+async function greet(app: App, keys: FirstKeys, { insteadOfKeys, ...speaker }: Greeting): Promise<void> {
+  if (insteadOfKeys !== undefined) {
+    speaker.say(insteadOfKeys(app.config));
+    return;
+  }
+  if (!showFirstKeys(app.config, keys, speaker)) return;
+  // Where the store is away the next start shows them again: once too often rather than never.
+  await app.firstKeysShown().catch(() => {});
+}
+
+/** Without a terminal in production, journald or a container keeps what is printed, and ships it. */
+function isLogged(env: Readonly<Record<string, string | undefined>>, fd: 1 | 2): boolean {
+  return env["NODE_ENV"] === "production" && !isatty(fd);
+}
+
+function configIn(env: Readonly<Record<string, string | undefined>>, refuse: (error: unknown) => never): Config {
+  try {
+    return readConfig(env);
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+/** A start that can't be is one clear sentence and the code 1; never a stack for the operator to read. */
+function refuseToStart(error: unknown, advice: string): never {
+  writerTo(2)(`Outgate can't start. ${error instanceof Error ? error.message : String(error)}${advice}\n`);
+  process.exit(1);
+}
+
+async function stopInOrder(app: App, log: LineLog): Promise<void> {
+  setTimeout(() => process.exit(1), DRAIN_MS_MAX + STOP_GRACE_MS).unref();
+  await app.stop();
+  log.info("service.stopped");
+  log.flush();
+}
+
+/** The first signal stops in order, a second one at once. */
+function stopOnSignal(stop: () => Promise<void>, log: LineLog): void {
+  let stoppingSinceMs: number | null = null;
+  const onSignal = (signal: string) => {
+    const nowMs = systemClock.monotonicMs();
+    if (stoppingSinceMs !== null) {
+      if (nowMs - stoppingSinceMs >= SAME_SIGNAL_MS) process.exit(1);
+      return;
+    }
+    stoppingSinceMs = nowMs;
+    log.info("service.stopping", { signal });
+    stop().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+}
 
 export type AppDeps = OpeningDeps;
 
@@ -203,4 +340,147 @@ async function freePort(host: string): Promise<number> {
   const { port } = server;
   await server.stop(true);
   return port ?? 0;
+}
+
+/** What the doors open on: every room below them, built. */
+export interface HttpServiceParts {
+  readonly config: Config;
+  readonly policy: TargetPolicy;
+  readonly encryptedStore: EncryptedStore;
+  readonly engine: Engine;
+  readonly book: MetricsBook;
+  readonly signUpGate: SignUpGate;
+  /** Aborted when the service stops: whoever waits is answered. */
+  readonly draining: AbortSignal;
+}
+
+export interface HttpServiceDeps {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+}
+
+/** Whether a text is METRICS_TOKEN, in constant time; null: it is not set. */
+export function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "hash" | "isOfHash">) {
+  if (token === null) return null;
+  const hash = secrets.hash(token);
+  return (text: string) => secrets.isOfHash(text, hash);
+}
+
+/** Builds the HTTP door with all its routes; `listen` opens it. */
+export function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http {
+  const { config, policy, engine, book, signUpGate, draining } = parts;
+  const { store, secrets } = parts.encryptedStore;
+  const { accounts } = store;
+  const { pauseService, isStopped } = engine;
+  const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock: deps.clock });
+  return createHttp({
+    ...deps,
+    actionService: engine.actionService,
+    pauseOf: engine.pauseOf,
+    pauseService,
+    isStopped,
+    signUpGate,
+    auditService: createAuditService(store.audit, deps.clock),
+    feed: engine.feed,
+    overviewService: engine.overview,
+    authenticate,
+    secrets,
+    keyService: createKeyService({ ...deps, accounts, secrets, pauseService, signUpGate, forget: authenticate.forget }),
+    peopleService: peopleServiceOf(parts, deps),
+    readAccount: createReadAccount(store.people),
+    targets: createTargets(policy),
+    guides: GUIDES,
+    rulesFor: createRulesFor({ config, policy, accounts }),
+    listNotifications: createListNotifications(store.outbox),
+    baseUrl: config.baseUrl,
+    isOnLoopback: config.isOnLoopback,
+    pagesGuard: createOwnHostPages({ isOnLoopback: config.isOnLoopback, isLoopback: isLoopbackUrl }),
+    isTrustedProxy: trustedProxiesOf(config.trustedProxies),
+    port: config.port,
+    metrics: book.metrics,
+    receiptUrl: engine.receiptUrl,
+    receiptPath: engine.receiptPath,
+    limits: {
+      rateLimitPerSecond: config.rateLimitPerSecond ?? 0,
+      mcpSessionsPerAccount: config.mcpSessionsPerAccount,
+    },
+    draining,
+    signingService: createSigningService({ ...deps, ...store, ...engine, secrets }),
+    callbackHosts: createCallbackHostService({ ...deps, ...store }),
+    approvalLinks: config.approvalLinks,
+    followLink: createFollowLink({ ...deps, ...store, ...engine, secrets }),
+    readReceipt: createReadReceipt({ actions: store.actions, secrets }),
+    probe: () => store.probe(),
+    renderMetrics: () => book.render(),
+    isMetricsToken: metricsTokenCheck(config.metricsToken, secrets),
+    hasMetrics: config.metricsPort === null,
+    version: VERSION,
+    routes: mcpRoutes(createAgents(parts, deps)),
+  });
+}
+
+function peopleServiceOf({ signUpGate, encryptedStore }: HttpServiceParts, deps: HttpServiceDeps) {
+  const { store, secrets } = encryptedStore;
+  const { people, audit } = store;
+  return createPeopleService({
+    ...deps,
+    people,
+    audit,
+    passwords: createPasswords(),
+    secrets,
+    signUpGate,
+  });
+}
+
+export interface AgentParts {
+  readonly config: Config;
+  readonly policy: TargetPolicy;
+  readonly encryptedStore: EncryptedStore;
+  readonly engine: Engine;
+  readonly book: Pick<MetricsBook, "metrics">;
+  /** Aborted when the service stops: whoever waits is answered. */
+  readonly draining: AbortSignal;
+}
+
+export interface AgentDeps {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+}
+
+/** What /mcp opens on: the desk of REST, under the same rules, and who may knock there at all. */
+export function createAgents(
+  { config, policy, encryptedStore, engine, book, draining }: AgentParts,
+  deps: AgentDeps,
+): McpRouteDeps {
+  const targets = createTargets(policy);
+  const agentDeps = {
+    ...deps,
+    actionService: engine.actionService,
+    bus: engine.bus,
+    secrets: encryptedStore.secrets,
+    checkTarget: (url: string) => targets.checkTarget(url),
+    show: createShow(deps.clock, engine.receiptUrl, engine.pauseOf),
+    pauseOf: engine.pauseOf,
+    agentApproval: config.agentApproval,
+    baseUrl: config.baseUrl,
+    version: VERSION,
+    draining,
+    sessionsPerAccount: config.mcpSessionsPerAccount,
+    metrics: book.metrics,
+  };
+  return {
+    guard: guardOf(config),
+    answerAgent: createAgentHandler((exchangeOf) => createAgentServer(agentDeps, exchangeOf), agentDeps),
+  };
+}
+
+/** Where we listen for others and nobody has said under which name, any name may be ours (hostile M13). */
+function guardOf({ baseUrl, isBaseUrlSet, host }: Config): Guard {
+  return createOwnHostOnly({
+    ownHostname: isBaseUrlSet ? new URL(baseUrl).hostname : null,
+    takesAnyHost: !isBaseUrlSet && !isLoopbackAddress(host),
+    isLoopback: isLoopbackUrl,
+  });
 }

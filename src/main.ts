@@ -1,3 +1,3 @@
-import { serve } from "./serve.ts";
+import { serve } from "./app.ts";
 
 await serve(process.env);

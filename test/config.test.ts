@@ -3,15 +3,15 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { InvalidSettings, listeningOn, readConfig } from "../src/config.ts";
-import { wordsOf } from "../src/config/kinds.ts";
-import { settingNames } from "../src/config/read-settings.ts";
-import { Settings } from "../src/config/settings.ts";
+import { InvalidSettings, listeningOn, readConfig } from "../src/config/config.ts";
+import { wordsOf } from "../src/config/values.ts";
+import { settingNames, Settings } from "../src/config/settings.ts";
 
 type Env = Readonly<Record<string, string>>;
 
 /** As `npm start` does it. */
 const START: Env = { BUN_CONFIG_MAX_HTTP_REQUESTS: "1024" };
+
 const read = (env: Env = {}) => readConfig({ ...START, ...env });
 
 /** The problems that are told, without the line above them. */
@@ -498,7 +498,7 @@ describe(".env", () => {
     try {
       writeFileSync(join(folder, ".env"), "PORT=4321\nAPPROVERS=ann@example.com,@example.org\n");
       const source = `
-        import { readConfig } from ${JSON.stringify(join(import.meta.dir, "../src/config.ts"))};
+        import { readConfig } from ${JSON.stringify(join(import.meta.dir, "../src/config/config.ts"))};
         const { port, approvers } = readConfig(process.env);
         console.log(JSON.stringify({ port, approvers }));`;
       const child = Bun.spawn([process.execPath, "-e", source], { cwd: folder, env: {}, stderr: "inherit" });

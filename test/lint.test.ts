@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 const ROOT = new URL("..", import.meta.url).pathname;
+
 /** Inside the repository, so that packages resolve; in a folder that git ignores, so that no other run sees it. */
 const DIST = join(ROOT, "dist");
 

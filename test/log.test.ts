@@ -2,10 +2,11 @@ import { expect, test } from "bun:test";
 import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Clock } from "../src/ports/clock.ts";
-import { createLog, type LogLevel } from "../src/log.ts";
+import type { Clock } from "../src/runtime/clock.ts";
+import { createLog, type LogLevel } from "../src/observability/log.ts";
 
 const AT = "2026-03-01T12:00:00.500Z";
+
 const clock: Clock = { now: () => new Date(AT), monotonicMs: () => 0, after: () => () => {} };
 
 function open(level: LogLevel = "debug") {
@@ -104,8 +105,8 @@ test("flush writes what is gathered once, and nothing when nothing is", async ()
 /** Runs a program whose standard output is a pipe or the file given; the log's module and its clock are at hand. */
 function run<Out extends "pipe" | number>(program: string, stdout: Out) {
   const head = `
-    import { createLog, writerTo } from ${JSON.stringify(join(import.meta.dir, "../src/log.ts"))};
-    import { systemClock } from ${JSON.stringify(join(import.meta.dir, "../src/clock.ts"))};
+    import { createLog, writerTo } from ${JSON.stringify(join(import.meta.dir, "../src/observability/log.ts"))};
+    import { systemClock } from ${JSON.stringify(join(import.meta.dir, "../src/runtime/clock.ts"))};
     const log = createLog(writerTo(1), systemClock, "info");
     const pad = "x".repeat(1_000);`;
   return Bun.spawn([process.execPath, "-e", head + program], { stdin: "pipe", stdout, stderr: "inherit" });

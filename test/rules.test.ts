@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
-import { readConfig } from "../src/config.ts";
-import { policyOf } from "../src/policy.ts";
-import { createRulesFor } from "../src/rules.ts";
+import { readConfig } from "../src/config/config.ts";
+import { policyOf, createRulesFor } from "../src/config/effective-settings.ts";
 import { anAccount } from "./support/factory.ts";
 import { ownerOf } from "./support/owner.ts";
 

@@ -3,11 +3,13 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../db/libsql/file.ts";
-import { fillDatabase, readThroughKey } from "./key-house.ts";
+import { fillDatabase, readThroughKey } from "./key-files.ts";
 import { temporaryFolder } from "./support/store.ts";
 
 const pathIn = (folder: string) => join(folder, "outgate.db");
+
 const keyIn = (folder: string) => `${pathIn(folder)}.key`;
+
 const newKey = () => randomBytes(32).toString("base64");
 
 /** Runs a statement on the database as a hand would. */

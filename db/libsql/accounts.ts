@@ -1,14 +1,22 @@
 import { and, asc, eq, isNull, sql as drizzleSql, type SQL } from "drizzle-orm";
-import type { AccountStore, FirstAccountExtras, Revocation } from "../../src/ports/accounts.ts";
+import type {
+  AccountStore,
+  FirstAccountExtras,
+  Revocation,
+  SigningSeed,
+  SigningStore,
+  SealedStore,
+  SealedText,
+} from "../account-store.ts";
 import { auditChange, auditRow } from "./audit.ts";
-import { drizzleOver, statementOf } from "./builder.ts";
-import type { Guard } from "./guard.ts";
+import { drizzleOver, statementOf, type Guard, type Sql, type Statement, type Row } from "./sql.ts";
 import { addPause } from "./pauses.ts";
-import { offer } from "./people-writes.ts";
+import { offer, createSignedUpStore, findReplaced, isFirstHold, stopOthers } from "./people.ts";
 import { accounts, apiKeys } from "./schema.ts";
-import type { Sql, Statement } from "./sql.ts";
-import { createSignedUpStore, findReplaced, isFirstHold, stopOthers } from "./stopped-accounts.ts";
 import type { Writer } from "./writer.ts";
+import type { SigningUse } from "../../src/crypto/signature.ts";
+import type { StoreContext } from "./context.ts";
+import type { LinkStore } from "../store.ts";
 
 /** Accounts and keys: read and written rarely, so through drizzle; writes take the common road of the writer. */
 export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
@@ -86,4 +94,151 @@ function extraRows({ audit, link, facts }: FirstAccountExtras): readonly Stateme
 /** As the store writes its facts. */
 function putFact([name, value]: readonly [string, string]): Statement {
   return { sql: "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", args: [name, value] };
+}
+
+/** One signs and one is about to go: no origin has more. */
+const SEEDS_KEPT = 2;
+
+/** How the rows of all origins name theirs: of calls and callbacks, or of one of them. */
+const EVERYTHING = "";
+
+const EVERY_ORIGIN = { calls: "calls", callbacks: "callbacks" } as const satisfies Record<SigningUse, string>;
+
+/** Stands before an origin of callbacks; an origin of calls stands as it is, and is none of the words above. */
+const CALLBACKS_TO = "callbacks ";
+
+const ADD = `INSERT INTO signing_seeds (id, account_id, origin, sealed_seed, rotated_at) VALUES (?, ?, ?, ?, ?)`;
+
+const FORGET = `DELETE FROM signing_seeds WHERE account_id = ? AND origin = ? AND seq <=
+  (SELECT seq FROM signing_seeds WHERE account_id = ? AND origin = ? ORDER BY seq DESC LIMIT 1 OFFSET ${SEEDS_KEPT})`;
+
+const OF_ORIGIN = `SELECT * FROM (SELECT * FROM signing_seeds WHERE account_id = ? AND origin = ? ORDER BY seq DESC LIMIT ${SEEDS_KEPT})`;
+
+const NEWEST = `${OF_ORIGIN} UNION ALL ${OF_ORIGIN} UNION ALL ${OF_ORIGIN}`;
+
+const OVERLAP = "SELECT until FROM callback_overlaps WHERE account_id = ? AND origin = ?";
+
+/** Seeds of signing secrets. A rotation is one commit: a crash leaves the old secrets or the new. */
+export function createSigningStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): SigningStore {
+  return {
+    async rotate({ id, accountId, origin, use, sealedSeed, rotatedAt }, audit) {
+      const place = [accountId, placeOf(origin, use)];
+      await writer.write([
+        { sql: ADD, args: [id, ...place, sealedSeed, rotatedAt.getTime()] },
+        ...auditChange(audit),
+        { sql: FORGET, args: [...place, ...place] },
+      ]);
+    },
+    async seeds(accountId, origin, use) {
+      const places = [placeOf(origin, use), EVERY_ORIGIN[use], EVERYTHING];
+      const rows = await sql.read({ sql: NEWEST, args: places.flatMap((place) => [accountId, place]) });
+      const newestFirst = rows.toSorted((one, other) => Number(other["seq"]) - Number(one["seq"]));
+      return newestFirst.slice(0, SEEDS_KEPT).map(seedOf);
+    },
+    async callbackOverlap(accountId, origin) {
+      const [row] = await sql.read({ sql: OVERLAP, args: [accountId, origin] });
+      return row === undefined ? null : new Date(Number(row["until"]));
+    },
+  };
+}
+
+function placeOf(origin: string | null, use: SigningUse | null): string {
+  if (origin === null) return use === null ? EVERYTHING : EVERY_ORIGIN[use];
+  return use === "callbacks" ? CALLBACKS_TO + origin : origin;
+}
+
+/** What `placeOf` was asked for. */
+function meantBy(place: string): Pick<SigningSeed, "origin" | "use"> {
+  if (place === EVERYTHING) return { origin: null, use: null };
+  if (place === EVERY_ORIGIN.calls || place === EVERY_ORIGIN.callbacks) return { origin: null, use: place };
+  if (place.startsWith(CALLBACKS_TO)) return { origin: place.slice(CALLBACKS_TO.length), use: "callbacks" };
+  return { origin: place, use: "calls" };
+}
+
+function seedOf(row: Row): SigningSeed {
+  return {
+    id: String(row["id"]),
+    accountId: String(row["account_id"]),
+    ...meantBy(String(row["origin"])),
+    sealedSeed: String(row["sealed_seed"]),
+    rotatedAt: new Date(Number(row["rotated_at"])),
+  };
+}
+
+/** Every column that holds sealed texts, each in a table whose rows are named by `id`; a test finds one that is missing. */
+const SEALED = [
+  { table: "accounts", column: "sealed_root_secret" },
+  { table: "signing_seeds", column: "sealed_seed" },
+  { table: "actions", column: "sealed_headers" },
+] as const;
+
+/** Sealed texts wherever they stand, for a change of the key. */
+export function createSealedStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): SealedStore {
+  return {
+    async find(keyId, after, limit) {
+      const found: SealedText[] = [];
+      for (const { table, column } of SEALED.slice(Math.max(0, placeAt(after)))) {
+        const isBegun = after !== null && after.table === table && after.column === column;
+        const rows = await sql.read({
+          sql: `SELECT id, ${column} AS sealed FROM ${table}
+            WHERE id > ? AND ${column} IS NOT NULL AND substr(${column}, 1, ?) <> ? ORDER BY id LIMIT ?`,
+          args: [isBegun ? after.row : "", keyId.length + 1, `${keyId}.`, limit - found.length],
+        });
+        for (const { id, sealed } of rows)
+          found.push({ place: { table, row: String(id), column }, sealed: String(sealed) });
+        if (found.length >= limit) break;
+      }
+      return found;
+    },
+    async replace(replacements) {
+      const statements = replacements.map(({ place, sealed, by }) => {
+        const { table, column } = columnOf(place);
+        // The old text is the guard: what has changed meanwhile is not written over.
+        const text = `UPDATE ${table} SET ${column} = ? WHERE id = ? AND ${column} = ?`;
+        return { sql: text, args: [by, place.row, sealed] };
+      });
+      await writer.write(statements);
+    },
+  };
+}
+
+function placeAt(place: SealedText["place"] | null): number {
+  return SEALED.findIndex(({ table, column }) => table === place?.table && column === place.column);
+}
+
+/** From the table above: a name of a table or column is never an argument of a statement. */
+function columnOf(place: SealedText["place"]): (typeof SEALED)[number] {
+  const known = SEALED[placeAt(place)];
+  if (known === undefined) throw new Error(`${place.table}.${place.column} holds no sealed texts.`);
+  return known;
+}
+
+/** A link that is kept again, since its mail is written again, keeps its time; under another master key it is another. */
+const KEEP = `INSERT INTO approval_links (action_id, run, decision, hash, expires_at) VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (action_id, run, decision) DO UPDATE SET hash = excluded.hash RETURNING expires_at`;
+
+const FIND = "SELECT hash, expires_at FROM approval_links WHERE action_id = ? AND run = ? AND decision = ?";
+
+export function createLinkStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): LinkStore {
+  return {
+    async keep(links, expiresAt) {
+      const done = await writer.write(
+        links.map(({ actionId, run, decision, hash }) => ({
+          sql: KEEP,
+          args: [actionId, run, decision, hash, expiresAt.getTime()],
+        })),
+      );
+      const kept = done.flatMap(({ rows }) => rows).map((row) => Number(row["expires_at"]));
+      return new Date(Math.min(...kept));
+    },
+    async forgetAll() {
+      await writer.write([{ sql: "DELETE FROM approval_links", args: [] }]);
+    },
+    async find(link) {
+      const { actionId, run, decision } = link;
+      const [row] = await sql.read({ sql: FIND, args: [actionId, run, decision] });
+      if (row === undefined) return null;
+      return { actionId, run, decision, hash: String(row["hash"]), expiresAt: new Date(Number(row["expires_at"])) };
+    },
+  };
 }

@@ -1,20 +1,24 @@
-import type { Action } from "../../src/domain/action.ts";
-import type { Change } from "../../src/domain/change.ts";
-import { type ChangeWrite, RowRefused } from "../../src/ports/store.ts";
+import type { Action } from "../../src/actions/action.ts";
+import type { Change } from "../../src/actions/changes.ts";
+import { type ChangeWrite, RowRefused, type SetBack } from "../store.ts";
 import { auditChange } from "./audit.ts";
-import { isConstraint } from "./fault.ts";
-import { allOf, eitherOf, type Guard } from "./guard.ts";
-import type { StoreContext } from "./hands.ts";
-import { free, heldBy, type KeyOf, take } from "./keys.ts";
+import { isConstraint } from "./errors.ts";
+import { allOf, eitherOf, type Guard, type Statement, textOnce } from "./sql.ts";
+import type { StoreContext } from "./context.ts";
+import { free, heldBy, type KeyOf, take } from "./find.ts";
 import { mayAsk, noteRows } from "./rejections.ts";
 import { RESULT_COLUMNS, resultValues, STATE_COLUMNS, stateValues } from "./rows.ts";
-import { sideRows } from "./side-rows.ts";
-import type { Statement } from "./sql.ts";
-import { textOnce } from "./texts.ts";
+import { sideRows } from "./create.ts";
+import { CLOCK_TOLERANCE_MS } from "../../src/config/limits.ts";
+import type { NotificationKind } from "../../src/delivery/notification.ts";
+import type { Writer } from "./writer.ts";
 
 const set = (columns: readonly string[]) => columns.map((column) => `${column} = ?`).join(", ");
+
 const STATE = [...STATE_COLUMNS, "scheduled_at"];
+
 const UPDATE_STATE = textOnce((guard) => `UPDATE actions SET ${set(STATE)} WHERE id = ? AND revision = ? AND ${guard}`);
+
 const UPDATE_ALL = textOnce(
   (guard) => `UPDATE actions SET ${set([...STATE, ...RESULT_COLUMNS])} WHERE id = ? AND revision = ? AND ${guard}`,
 );
@@ -26,6 +30,7 @@ export async function applyChange(db: StoreContext, write: ChangeWrite): Promise
 
 const NEWEST_TOLD = `SELECT max(revision) AS revision FROM timeline
   WHERE action_id = ? AND typeof(revision) = 'integer' AND revision < ${Number.MAX_SAFE_INTEGER}`;
+
 const FORCE = `UPDATE actions SET ${set([...STATE, ...RESULT_COLUMNS, "retries"])}
   WHERE id = ? AND status = ? AND (revision = ? OR typeof(revision) <> 'integer'
     OR revision NOT BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER})`;
@@ -103,4 +108,40 @@ function update({ before, after }: Change, at: Date, guard: Guard): Statement {
     sql: (keepsResult ? UPDATE_STATE : UPDATE_ALL)(guard.sql),
     args: [...values, before.id, before.revision, ...guard.args],
   };
+}
+
+/**
+ * A row whose time was written at a moment that is still to come was scheduled before the clock was set back. It is due as
+ * much earlier as the clock went back, never before now, and never further away than the step that it was given.
+ */
+const EARLIER = "due_at = max(?1, min(due_at - ?2, ?1 + due_at - scheduled_at)), scheduled_at = ?1";
+
+const ACTIONS = `UPDATE actions SET ${EARLIER} WHERE status = 'pending' AND id IN
+  (SELECT id FROM actions WHERE status = 'pending' AND scheduled_at > ?3 LIMIT ?4)`;
+
+const OUTBOX = `UPDATE outbox SET ${EARLIER} WHERE status = 'pending' AND id IN
+  (SELECT id FROM outbox WHERE status = 'pending' AND kind = ?5 AND scheduled_at > ?3 LIMIT ?4)`;
+
+export function rescheduleActions(writer: Writer, setBack: SetBack, limit: number): Promise<number> {
+  return written(writer, { sql: ACTIONS, args: argsOf(setBack, limit) });
+}
+
+export function rescheduleNotifications(
+  writer: Writer,
+  kind: NotificationKind,
+  setBack: SetBack,
+  limit: number,
+): Promise<number> {
+  return written(writer, { sql: OUTBOX, args: [...argsOf(setBack, limit), kind] });
+}
+
+function argsOf({ now, byMs }: SetBack, limit: number): readonly number[] {
+  const nowMs = now.getTime();
+  // Where nobody saw it happen, a clock that is a little behind was corrected a little.
+  return [nowMs, byMs, nowMs + (byMs === 0 ? CLOCK_TOLERANCE_MS : 0), limit];
+}
+
+async function written(writer: Writer, statement: Statement): Promise<number> {
+  const [done] = await writer.write([statement]);
+  return done?.changes ?? 0;
 }

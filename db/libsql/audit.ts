@@ -1,13 +1,15 @@
-import type { AuditDetail, AuditEntry } from "../../src/domain/audit.ts";
-import { AUDIT_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
-import type { AuditQuery, AuditRow, AuditStore } from "../../src/ports/audit.ts";
-import { ALWAYS, CHANGED, type Guard } from "./guard.ts";
-import type { StoreContext } from "./hands.ts";
-import type { Row, SqlValue, Statement } from "./sql.ts";
+import type { AuditDetail, AuditEntry, AuditQuery, AuditRow, AuditStore } from "../../src/audit/audit.ts";
+import { AUDIT_SCAN_ROWS_MAX, CALLBACK_HOSTS_MAX } from "../../src/config/limits.ts";
+import { ALWAYS, CHANGED, type Guard, type Row, type SqlValue, type Statement } from "./sql.ts";
+import type { StoreContext } from "./context.ts";
+import type { CallbackHostStore } from "../../src/accounts/callback-hosts.ts";
 
 const INSERT = "INSERT INTO audit (at, account_id, actor, kind, subject, client, detail) SELECT ?, ?, ?, ?, ?, ?, ?";
+
 const LAST_LOOKED_AT = "SELECT seq FROM audit WHERE account_id = ? AND seq < ? ORDER BY seq DESC LIMIT 1 OFFSET ?";
+
 const PRUNE_ROWS = 500;
+
 /** The oldest rows, so that a step costs the same whatever it finds. */
 const PRUNE = `DELETE FROM audit WHERE seq < (SELECT min(seq) FROM audit) + ? AND seq < (SELECT max(seq) FROM audit)
   AND at <= ?`;
@@ -75,5 +77,34 @@ function rowOf(row: Row): AuditRow {
     subject: String(row["subject"]),
     client: String(row["client"]),
     detail,
+  };
+}
+
+const LIST = "SELECT host, created_at FROM callback_hosts WHERE account_id = ? ORDER BY host";
+
+/** The count is in the statement that adds, so that however many race, none is too many. */
+const ADD = `INSERT OR IGNORE INTO callback_hosts (account_id, host, created_at)
+  SELECT ?1, ?2, ?3 WHERE (SELECT count(*) FROM callback_hosts WHERE account_id = ?1) < ${CALLBACK_HOSTS_MAX}`;
+
+const HAS = "SELECT 1 FROM callback_hosts WHERE account_id = ? AND host = ?";
+
+const REMOVE = "DELETE FROM callback_hosts WHERE account_id = ? AND host = ?";
+
+export function createCallbackHostStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): CallbackHostStore {
+  return {
+    async list(accountId) {
+      const rows = await sql.read({ sql: LIST, args: [accountId] });
+      return rows.map((row) => ({ host: String(row["host"]), createdAt: new Date(Number(row["created_at"])) }));
+    },
+    async add(accountId, host, at) {
+      const [added] = await writer.write([{ sql: ADD, args: [accountId, host, at.getTime()] }]);
+      if (added?.changes === 1) return "added";
+      const [row] = await sql.read({ sql: HAS, args: [accountId, host] });
+      return row === undefined ? "full" : "added";
+    },
+    async remove(accountId, host) {
+      const [removed] = await writer.write([{ sql: REMOVE, args: [accountId, host] }]);
+      return removed?.changes === 1;
+    },
   };
 }

@@ -1,7 +1,6 @@
-import type { Action } from "../../src/domain/action.ts";
-import type { Notification } from "../../src/domain/notification.ts";
-import type { NotificationKind } from "../../src/domain/owed.ts";
-import type { StoreContext } from "./hands.ts";
+import type { Action } from "../../src/actions/action.ts";
+import type { Notification, NotificationKind } from "../../src/delivery/notification.ts";
+import type { StoreContext } from "./context.ts";
 import { NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
 import { actionOf, REQUEST_COLUMNS, RESULT_COLUMNS, STATE_COLUMNS } from "./rows.ts";
 import type { Row, Sql } from "./sql.ts";
@@ -32,6 +31,7 @@ const BROKEN_ACTION = `status <> 'completed' AND status <> 'failed' AND status <
     AND typeof(ifnull(finished_at, 0)) = 'integer' AND ifnull(finished_at, 0) < 8640000000000001
     AND ifnull(finished_at, 0) > -8640000000000001 AND typeof(ifnull(approved_at, 0)) = 'integer'
     AND ifnull(approved_at, 0) < 8640000000000001 AND ifnull(approved_at, 0) > -8640000000000001)))`;
+
 const BROKEN_OWED = `status <> 'delivered' AND status <> 'given_up' AND status <> 'dropped' AND NOT (
   typeof(id) = 'text' AND typeof(account_id) = 'text' AND typeof(host) = 'text' AND typeof(key_id) = 'text'
   AND (kind = 'callback' OR kind = 'mail') AND typeof(attempts) = 'integer' AND attempts < 9007199254740991
@@ -42,17 +42,21 @@ const BROKEN_OWED = `status <> 'delivered' AND status <> 'given_up' AND status <
 /** An id that is no text can't be named by anybody: it gets one that can. */
 const NAME_ACTIONS = `UPDATE actions SET id = 'act_' || lower(hex(id)) WHERE typeof(id) <> 'text' AND status <> 'completed'
   AND rowid IN (SELECT rowid FROM actions WHERE ${BROKEN_ACTION})`;
+
 const NAME_OWED = `UPDATE outbox SET id = 'row_' || lower(hex(id)) WHERE typeof(id) <> 'text' AND status <> 'delivered'
   AND rowid IN (SELECT rowid FROM outbox WHERE ${BROKEN_OWED})`;
 
 /** A number past 2^53 is none that every driver can read. */
 const COUNTS: ReadonlySet<string> = new Set(["revision", "run", "attempts", "retries", "response_code", "duration_ms"]);
+
 const readable = (column: string) =>
   COUNTS.has(column) || column.endsWith("_at") || column === "lease_until"
     ? `CASE WHEN ${column} NOT BETWEEN -9007199254740991 AND 9007199254740991 AND typeof(${column}) = 'integer'
         THEN 'out of range' ELSE ${column} END AS ${column}`
     : column;
+
 const ACTION_COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS, ...RESULT_COLUMNS].map(readable).join(", ");
+
 const OWED_COLUMNS = NOTIFICATION_COLUMNS.split(", ").map(readable).join(", ");
 
 /** See `Queue.broken`. */

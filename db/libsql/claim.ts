@@ -1,19 +1,24 @@
-import type { Action } from "../../src/domain/action.ts";
-import { type Claimed, dispatched } from "../../src/domain/dispatch.ts";
-import type { DueRow } from "../../src/ports/store.ts";
-import { isConstraint } from "./fault.ts";
-import { CHANGED } from "./guard.ts";
-import type { StoreContext } from "./hands.ts";
+import type { Action, ActionStatus } from "../../src/actions/action.ts";
+import { type Claimed, dispatched } from "../../src/actions/settle.ts";
+import type { DueRow } from "../store.ts";
+import { isConstraint } from "./errors.ts";
+import { CHANGED, type Done, type Statement, type Sql } from "./sql.ts";
+import type { StoreContext } from "./context.ts";
 import { pausedWhere } from "./pauses.ts";
 import { actionOf, REQUEST_COLUMNS, STATE_COLUMNS } from "./rows.ts";
-import type { Done, Statement } from "./sql.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { DUE_LANES_LOOKED_AT_MAX } from "../../src/config/limits.ts";
+import type { NotificationKind } from "../../src/delivery/notification.ts";
 
 const CLAIM = `UPDATE actions SET status = 'active', revision = revision + 1, attempts = attempts + 1,
     due_at = NULL, lease_until = ?, started_at = coalesce(started_at, ?)
   WHERE id = ? AND revision = ? AND status = 'pending'
     AND NOT (${pausedWhere("actions.account_id", "actions.key_id")})`;
+
 const CLAIM_AND_READ = `${CLAIM} RETURNING ${[...REQUEST_COLUMNS, ...STATE_COLUMNS].join(", ")}`;
+
 const READ = `SELECT ${[...REQUEST_COLUMNS, ...STATE_COLUMNS].join(", ")} FROM actions WHERE id = ? AND revision = ?`;
+
 const STARTED = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)
   SELECT id, account_id, ?, run, revision, 'started', 'active', '{}' FROM actions WHERE id = ? AND ${CHANGED.sql}`;
 
@@ -68,4 +73,71 @@ async function read(
 ): Promise<Action | null> {
   const [row] = await sql.read({ sql: READ, args: [id, revision] });
   return row === undefined ? null : actionOf(row, seal);
+}
+
+/** Counted up to here: a metric of a longer queue says "at least". */
+const COUNTED_MAX = 100_000;
+
+/** The statuses that are not final. Each has a partial index of its own, so that nothing else is looked at. */
+const STATUSES = ["pending", "active", "awaiting_approval"] as const satisfies readonly ActionStatus[];
+
+const KINDS = ["callback", "mail"] as const satisfies readonly NotificationKind[];
+
+/**
+ * From the head of one lane to the head of the next by the index of the queues; the rows behind a head are not looked at.
+ * The next key of the host, else the next host of the account, else the next account: one comparison of them all with columns of a row would use the
+ * index for the account alone and walk over all lanes before it.
+ */
+const FIRST_DUE = `WITH RECURSIVE head (id, n) AS (
+  SELECT (SELECT id FROM actions WHERE status = 'pending' ORDER BY account_id, host, key_id, due_at LIMIT 1), 1
+  UNION ALL
+  SELECT coalesce(
+    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id = a.account_id AND b.host = a.host
+      AND b.key_id > a.key_id ORDER BY b.key_id, b.due_at LIMIT 1),
+    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id = a.account_id AND b.host > a.host
+      ORDER BY b.host, b.key_id, b.due_at LIMIT 1),
+    (SELECT b.id FROM actions b WHERE b.status = 'pending' AND b.account_id > a.account_id
+      ORDER BY b.account_id, b.host, b.key_id, b.due_at LIMIT 1)), n + 1
+  FROM head JOIN actions a ON a.id = head.id WHERE n < ?)
+  SELECT min(a.due_at) AS due_at FROM head JOIN actions a ON a.id = head.id
+  WHERE NOT (${pausedWhere("a.account_id", "a.key_id")})`;
+
+/** When the pending action that is due first is due; null: none is pending but what is paused. */
+export async function findFirstDue(sql: Sql): Promise<Date | null> {
+  const [row] = await sql.read({ sql: FIRST_DUE, args: [DUE_LANES_LOOKED_AT_MAX] });
+  return typeof row?.["due_at"] === "number" ? new Date(row["due_at"]) : null;
+}
+
+/** How many actions are not final, by status. */
+export async function countActions(sql: Sql): Promise<Partial<Record<ActionStatus, number>>> {
+  const counts = await countEach(
+    sql,
+    STATUSES.map((status) => [status, `actions WHERE status = '${status}'`]),
+  );
+  return Object.fromEntries(STATUSES.map((status) => [status, counts.get(status) ?? 0]));
+}
+
+/** How many notifications are neither delivered nor given up, by kind. */
+export async function countNotifications(sql: Sql): Promise<Readonly<Record<NotificationKind, number>>> {
+  const counts = await countEach(
+    sql,
+    KINDS.flatMap((kind) =>
+      (["pending", "active"] as const).map(
+        (status) => [kind, `outbox WHERE status = '${status}' AND kind = '${kind}'`] as const,
+      ),
+    ),
+  );
+  return { callback: counts.get("callback") ?? 0, mail: counts.get("mail") ?? 0 };
+}
+
+/** Counts the rows of each source, a turn of the event loop each (some 5 ms at most), and adds up those of one name. */
+async function countEach(sql: Sql, sources: readonly (readonly [name: string, source: string])[]) {
+  const counts = new Map<string, number>();
+  for (const [name, source] of sources) {
+    const text = `SELECT count(*) AS n FROM (SELECT 1 FROM ${source} LIMIT ?)`;
+    const [row] = await sql.read({ sql: text, args: [COUNTED_MAX] });
+    counts.set(name, (counts.get(name) ?? 0) + Number(row?.["n"]));
+    await nextTurn();
+  }
+  return counts;
 }

@@ -1,20 +1,18 @@
-import type { Action } from "../../src/domain/action.ts";
-import { dispatched } from "../../src/domain/dispatch.ts";
-import { DECIDE_TRIES_MAX } from "../../src/domain/limits.ts";
-import { refusalOfAsking } from "../../src/domain/rejections.ts";
-import { type Created, type Creation, StoreUnavailable } from "../../src/ports/store.ts";
-import { holderOf } from "./find.ts";
-import { allOf } from "./guard.ts";
-import type { StoreContext } from "./hands.ts";
-import { bind, free, keysOf, take } from "./keys.ts";
+import type { Action } from "../../src/actions/action.ts";
+import { dispatched } from "../../src/actions/settle.ts";
+import { DECIDE_TRIES_MAX } from "../../src/config/limits.ts";
+import { refusalOfAsking } from "../../src/approvals/rejections.ts";
+import { type Created, type Creation, StoreUnavailable, type OutboxRow } from "../store.ts";
+import { holderOf, bind, free, keysOf, take } from "./find.ts";
+import { allOf, type Statement, textOnce, CHANGED, type SqlValue } from "./sql.ts";
+import type { StoreContext } from "./context.ts";
 import { unpaused } from "./pauses.ts";
 import { createRejectionStore, mayAsk, noteRows } from "./rejections.ts";
 import { type HeaderSeal, REQUEST_COLUMNS, requestValues, STATE_COLUMNS, stateValues } from "./rows.ts";
-import { claimedSideRows, sideRows } from "./side-rows.ts";
-import type { Statement } from "./sql.ts";
-import { textOnce } from "./texts.ts";
+import type { TimelineEvent } from "../../src/actions/timeline.ts";
 
 const COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS, "scheduled_at"];
+
 const INSERT = textOnce(
   (guard) => `INSERT INTO actions (${COLUMNS.join(", ")}) SELECT ${COLUMNS.map(() => "?").join(", ")} WHERE ${guard}`,
 );
@@ -81,4 +79,87 @@ function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal
   const created = { after: action, at: action.createdAt, events, outbox };
   const side = claimed === null ? sideRows(created) : claimedSideRows(created, claimed);
   return [insert, ...keys.map((key) => take(key, action)), ...side, ...noteRows(action, note, action.createdAt)];
+}
+
+/** The timeline and outbox rows of a change. */
+export interface SideRows {
+  /** The action as it is after the change. */
+  readonly after: Action;
+  readonly at: Date;
+  readonly events: readonly TimelineEvent[];
+  readonly outbox: readonly OutboxRow[];
+}
+
+/** The statements that must follow, at once, the one that writes the row of the action: they write only where it did. */
+export function sideRows({ after, at, events, outbox }: SideRows): readonly Statement[] {
+  const told = timelineRows(events.map((event) => ({ after, at, event })));
+  return outbox.length === 0 ? told : [...told, ...outbox.map((row) => outboxRow(after, at, row))];
+}
+
+/** The same for an action that is claimed as it is created: its first two changes are one commit. */
+export function claimedSideRows(created: SideRows, claimed: Action): readonly Statement[] {
+  const { after, at, events, outbox } = created;
+  const told = timelineRows([
+    ...events.map((event) => ({ after, at, event })),
+    { after: claimed, at: claimed.startedAt ?? at, event: { type: "started" } },
+  ]);
+  return [...told, ...outbox.map((row) => outboxRow(after, at, row))];
+}
+
+interface Told {
+  readonly after: Action;
+  readonly at: Date;
+  readonly event: TimelineEvent;
+}
+
+const TIMELINE = "INSERT INTO timeline (action_id, account_id, at, run, revision, type, status, detail)";
+
+const TIMELINE_ROW = `SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
+
+const ONE_ROW = `${TIMELINE} ${TIMELINE_ROW}`;
+
+const TWO_ROWS = `${ONE_ROW} UNION ALL ${TIMELINE_ROW}`;
+
+/** No commit tells more than two things; `changes()` is the same for both rows, since they are one statement. */
+function timelineRows(told: readonly Told[]): readonly Statement[] {
+  if (told.length === 0) return [];
+  if (told.length > 2) throw new Error("A change tells two things at most.");
+  const args = told.flatMap(({ after, at, event: { type, ...detail } }): readonly SqlValue[] => [
+    after.id,
+    after.accountId,
+    at.getTime(),
+    after.run,
+    after.revision,
+    type,
+    after.status,
+    JSON.stringify(detail),
+  ]);
+  return [{ sql: told.length === 1 ? ONE_ROW : TWO_ROWS, args }];
+}
+
+const OUTBOX_ROW = `INSERT INTO outbox
+  (id, action_id, account_id, run, revision, kind, event, target, host, payload, due_at, scheduled_at, created_at,
+    key_id, status, attempts)
+  SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0 WHERE ${CHANGED.sql}`;
+
+function outboxRow(after: Action, at: Date, { id, message, host, payload }: OutboxRow): Statement {
+  return {
+    sql: OUTBOX_ROW,
+    args: [
+      id,
+      after.id,
+      after.accountId,
+      after.run,
+      after.revision,
+      message.kind,
+      message.event,
+      message.target,
+      host,
+      payload,
+      at.getTime(),
+      at.getTime(),
+      at.getTime(),
+      after.keyId,
+    ],
+  };
 }

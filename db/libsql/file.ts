@@ -1,9 +1,10 @@
 import Database from "libsql";
-import { faultOf, unavailable } from "./fault.ts";
+import { faultOf, unavailable } from "./errors.ts";
 import type { Done, Row, Sql, SqlValue, Statement } from "./sql.ts";
 
 /** How long a statement may stop the event loop for another process's lock; the writer tries again without stopping it. */
 const BUSY_MS = 20;
+
 /** Prepared statements kept. The hot ones are some twenty; the list's filters make the rest. */
 const STATEMENTS_MAX = 256;
 

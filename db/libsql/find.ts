@@ -1,18 +1,98 @@
-import type { Action } from "../../src/domain/action.ts";
-import type { Claimed } from "../../src/domain/dispatch.ts";
-import { RESCUE_BYTES_MAX, SMALL_ROW_BYTES_MAX, TIMELINE_ROWS_MAX } from "../../src/domain/limits.ts";
-import type { TimelineEntry } from "../../src/domain/timeline.ts";
-import type { DueRow, LaneHead, LaneName } from "../../src/ports/store.ts";
-import type { StoreContext } from "./hands.ts";
-import { type KeyOf, LIVE, windowStart } from "./keys.ts";
+import type { Action } from "../../src/actions/action.ts";
+import type { KeyKind } from "../../src/actions/dedupe.ts";
+import {
+  DEDUPE_WINDOW_MS,
+  RESCUE_BYTES_MAX,
+  SMALL_ROW_BYTES_MAX,
+  TIMELINE_ROWS_MAX,
+  HOST_ACTIONS_LOOKED_AT_MAX,
+} from "../../src/config/limits.ts";
+import { CHANGED, type Guard, type Statement, type Row, type Sql } from "./sql.ts";
+import type { Claimed } from "../../src/actions/settle.ts";
+import type { TimelineEntry } from "../../src/actions/timeline.ts";
+import type { DueRow, LaneHead, LaneName } from "../store.ts";
+import type { StoreContext } from "./context.ts";
 import { actionOf, shownActionOf, RESULT_COLUMNS, REQUEST_COLUMNS, STATE_COLUMNS, timelineEntryOf } from "./rows.ts";
-import type { Row, Sql } from "./sql.ts";
+import { type HostOfKey, hostOfKey } from "../../src/approvals/facts.ts";
+
+/** One key of one action. */
+export interface KeyOf {
+  readonly accountId: string;
+  readonly kind: KeyKind;
+  readonly key: string;
+}
+
+/** The keys that an action was created with. */
+export function keysOf({ accountId, idempotencyKey, dedupe }: Action): readonly KeyOf[] {
+  const keys: KeyOf[] = [];
+  if (idempotencyKey !== null) keys.push({ accountId, kind: "idempotency", key: idempotencyKey });
+  if (dedupe !== null) keys.push({ accountId, kind: "dedupe", key: dedupe });
+  return keys;
+}
+
+/**
+ * The action that answers for a key: inside its 24 h and, for `dedupe`, not failed (`domain/dedupe.ts` says the same of
+ * one action; here it is a condition on rows `k` and `a`).
+ */
+export const LIVE = `k.created_at > ? AND (k.kind = 'idempotency' OR a.status <> 'failed')`;
+
+/** The oldest `created_at` that is still inside the window, exclusive. */
+export function windowStart(now: Date): number {
+  return now.getTime() - DEDUPE_WINDOW_MS;
+}
+
+/** True while no live action holds the key. */
+export function free({ accountId, kind, key }: KeyOf, now: Date): Guard {
+  return {
+    sql: `NOT EXISTS (SELECT 1 FROM action_keys k JOIN actions a ON a.id = k.action_id
+      WHERE k.account_id = ? AND k.kind = ? AND k.key = ? AND ${LIVE})`,
+    args: [accountId, kind, key, windowStart(now)],
+  };
+}
+
+/** True while the key names this very action. */
+export function heldBy({ accountId, kind, key }: KeyOf, actionId: string): Guard {
+  return {
+    sql: `EXISTS (SELECT 1 FROM action_keys WHERE account_id = ? AND kind = ? AND key = ? AND action_id = ?)`,
+    args: [accountId, kind, key, actionId],
+  };
+}
+
+const REPLACE = `ON CONFLICT (account_id, kind, key)
+  DO UPDATE SET action_id = excluded.action_id, created_at = excluded.created_at`;
+
+const TAKE = `INSERT INTO action_keys (account_id, kind, key, action_id, created_at)
+  SELECT ?, ?, ?, ?, ? WHERE ${CHANGED.sql} ${REPLACE}`;
+
+/** Makes the key name the action, where the statement before wrote the action's row. */
+export function take({ accountId, kind, key }: KeyOf, action: Action): Statement {
+  return { sql: TAKE, args: [accountId, kind, key, action.id, action.createdAt.getTime()] };
+}
+
+const BIND = `INSERT INTO action_keys (account_id, kind, key, action_id, created_at)
+  SELECT ?, 'idempotency', ?, k.action_id, ? FROM action_keys k JOIN actions a ON a.id = k.action_id
+  WHERE k.account_id = ? AND k.kind = 'dedupe' AND k.key = ? AND ${LIVE}`;
+
+/**
+ * Makes the idempotency key of a create name the live action that its dedupe key means, for 24 h from now; writes nothing
+ * while the idempotency key names a live action. Null for a create that has not both.
+ */
+export function bind({ accountId, idempotencyKey, dedupe }: Action, now: Date): Statement | null {
+  if (idempotencyKey === null || dedupe === null) return null;
+  const isFree = free({ accountId, kind: "idempotency", key: idempotencyKey }, now);
+  return {
+    sql: `${BIND} AND ${isFree.sql} ${REPLACE}`,
+    args: [accountId, idempotencyKey, now.getTime(), accountId, dedupe, windowStart(now), ...isFree.args],
+  };
+}
 
 type Reader = Pick<StoreContext, "sql" | "seal">;
 
 const COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS, ...RESULT_COLUMNS];
+
 /** For joins: every column of `actions a`. */
 export const ACTION_COLUMNS = COLUMNS.map((column) => `a.${column}`).join(", ");
+
 /** Of the columns that can be long. It reads the lengths alone: SQLite keeps them before the values. */
 export const BYTES = ["body", "sealed_headers", "response_body"]
   .map((column) => `ifnull(octet_length(a.${column}), 0)`)
@@ -139,4 +219,24 @@ export function dueRowOf(row: Row, revision: number): DueRow {
 function first(rows: readonly Row[], seal: StoreContext["seal"]): Action | null {
   const [row] = rows;
   return row === undefined ? null : shownActionOf(row, seal);
+}
+
+// Of a host that many actions go to only the newest are looked at.
+
+// Of a host that many actions go to only the newest are looked at.
+const APPROVED = `SELECT j.value AS pair FROM json_each(?) j WHERE EXISTS (
+  SELECT 1 FROM (SELECT key_id, status, approved_at FROM actions
+    WHERE account_id = ? AND hostname = json_extract(j.value, '$[1]') ORDER BY id DESC LIMIT ?)
+  WHERE key_id = json_extract(j.value, '$[0]') AND status = 'completed' AND approved_at IS NOT NULL)`;
+
+/** Those of the hosts to which a held call of the key was approved and has completed, by `hostOfKey`. */
+export async function findApprovedHosts(
+  sql: Sql,
+  accountId: string,
+  asked: readonly HostOfKey[],
+): Promise<ReadonlySet<string>> {
+  if (asked.length === 0) return new Set();
+  const pairs = JSON.stringify([...new Set(asked.map(hostOfKey))].map((pair): unknown => JSON.parse(pair)));
+  const rows = await sql.read({ sql: APPROVED, args: [pairs, accountId, HOST_ACTIONS_LOOKED_AT_MAX] });
+  return new Set(rows.map((row) => String(row["pair"])));
 }

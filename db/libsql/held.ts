@@ -1,22 +1,28 @@
-import { COUNTED_MAX, HELD_PER_KEY_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../../src/domain/limits.ts";
-import type { Actor } from "../../src/domain/actor.ts";
-import type { Requester } from "../../src/domain/requester.ts";
-import type { HeldPage } from "../../src/ports/store.ts";
+import { COUNTED_MAX, HELD_PER_KEY_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../../src/config/limits.ts";
+import type { Actor } from "../../src/accounts/roles.ts";
+import type { Requester } from "../../src/approvals/creator.ts";
+import type { HeldPage } from "../store.ts";
 import { BYTES } from "./find.ts";
-import type { StoreContext } from "./hands.ts";
+import type { StoreContext } from "./context.ts";
 import { actionsOf, pageOf } from "./list.ts";
 import type { Sql } from "./sql.ts";
+
+// The terms behind the status let SQLite see that the partial index serves.
 
 // The terms behind the status let SQLite see that the partial index serves.
 const HELD = `SELECT a.id, ${BYTES} AS bytes FROM actions a
   WHERE a.account_id = ? AND a.status = 'awaiting_approval' AND a.status <> 'completed' AND a.status <> 'active'
   AND a.id > ? ORDER BY a.id LIMIT ?`;
+
 const HELD_BY_KEY = `SELECT a.id, ${BYTES} AS bytes FROM actions a
   WHERE a.account_id = ? AND a.key_id = ? AND a.status = 'awaiting_approval' AND a.id > ? ORDER BY a.id LIMIT ?`;
+
 const IDS_BY_KEY = `SELECT id FROM actions
   WHERE account_id = ? AND key_id = ? AND status = 'awaiting_approval' ORDER BY id LIMIT ? OFFSET ?`;
+
 const COUNT_BY_KEY = `SELECT count(*) AS count FROM (SELECT 1 FROM actions
   WHERE account_id = ? AND key_id = ? AND status = 'awaiting_approval' LIMIT ?)`;
+
 const HEAD_BY_KEY = `SELECT a.id, a.created_by FROM actions a
   WHERE a.account_id = ? AND a.key_id = ? AND a.status = 'awaiting_approval' ORDER BY a.id LIMIT 1`;
 

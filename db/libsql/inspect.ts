@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { faultOf } from "./errors.ts";
 
 /** The database file is there and can't be read as one. */
 export class DatabaseUnreadable extends Error {
@@ -67,4 +68,29 @@ export function unreadable(path: string): DatabaseUnreadable {
     `The database ${path} can't be read: it is damaged, cut short or no database. Nothing was written to it. ` +
       "Put a backup in its place, or set DATABASE_URL to another file.",
   );
+}
+
+/** Another process has this database open. */
+export class DatabaseInUse extends Error {
+  override readonly name = "DatabaseInUse";
+}
+
+/**
+ * One process per file: two would stall each other for seconds. The operating system frees the lock with the process,
+ * so that a `kill -9` leaves nothing behind. Returns how to let go.
+ */
+export function lockFile(path: string): () => void {
+  const lock = new Database(`${path}.lock`, { create: true });
+  try {
+    lock.run("PRAGMA busy_timeout = 0");
+    // Nothing is ever written here, and a journal beside it would be a file that nobody looks after.
+    lock.run("PRAGMA journal_mode = MEMORY");
+    lock.run("BEGIN EXCLUSIVE");
+  } catch (cause) {
+    lock.close();
+    if (faultOf(cause) !== "busy") throw cause;
+    const message = `Another Outgate has the database ${path} open. Stop it, or set DATABASE_URL to another file.`;
+    throw new DatabaseInUse(message, { cause });
+  }
+  return () => lock.close();
 }

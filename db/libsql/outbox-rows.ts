@@ -1,7 +1,6 @@
-import type { Notification } from "../../src/domain/notification.ts";
-import type { NewNotification, NotificationKind } from "../../src/domain/owed.ts";
-import type { OutboxEntry } from "../../src/ports/store.ts";
-import { Columns } from "./columns.ts";
+import type { Notification, NewNotification, NotificationKind } from "../../src/delivery/notification.ts";
+import type { OutboxEntry } from "../store.ts";
+import { Columns } from "./rows.ts";
 import type { Row } from "./sql.ts";
 
 /** All of a row but its body, which is read when it is sent. */
@@ -22,6 +21,7 @@ export const NOTIFICATION_COLUMNS = [
 export const ENTRY_COLUMNS = `${NOTIFICATION_COLUMNS}, status, due_at, created_at, last_error`;
 
 const KINDS = ["callback", "mail"] as const satisfies readonly NotificationKind[];
+
 const STATUSES = ["pending", "active", "delivered", "given_up", "dropped"] as const;
 
 /** Never throws: a row that somebody altered by hand is a notification that `isAltered`. */

@@ -1,19 +1,16 @@
-import type { Claimed } from "../../src/domain/dispatch.ts";
-import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/domain/limits.ts";
-import type { Notification, NotificationChange } from "../../src/domain/notification.ts";
-import type { NotificationKind } from "../../src/domain/owed.ts";
-import type { DueRow, LaneHead, LaneName, OutboxEntry, OutboxStore, Queue } from "../../src/ports/store.ts";
+import type { Claimed } from "../../src/actions/settle.ts";
+import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/config/limits.ts";
+import type { Notification, NotificationChange, NotificationKind } from "../../src/delivery/notification.ts";
+import type { DueRow, LaneHead, LaneName, OutboxEntry, OutboxStore, Queue } from "../store.ts";
 import { findBrokenNotifications } from "./broken.ts";
-import { Columns } from "./columns.ts";
-import { CHANGED } from "./guard.ts";
+import { Columns, creatorIn, millis } from "./rows.ts";
+import { CHANGED, type Sql, type Statement } from "./sql.ts";
 import { dueRowOf } from "./find.ts";
-import type { StoreContext } from "./hands.ts";
-import { rescheduleNotifications } from "./reschedule.ts";
+import type { StoreContext } from "./context.ts";
+import { rescheduleNotifications } from "./apply.ts";
 import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./outbox-rows.ts";
-import { creatorIn, millis } from "./rows.ts";
-import type { Sql, Statement } from "./sql.ts";
 import { stoppedWhere } from "./pauses.ts";
-import { countNotifications } from "./waiting.ts";
+import { countNotifications } from "./claim.ts";
 
 /** The callbacks and mails that actions owe. The attempts that a row has had are its fencing token. */
 export function createOutboxStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): OutboxStore {
@@ -75,6 +72,7 @@ function claim({ id, revision }: DueRow, { leaseUntil }: Claimed): Statement {
 const SETTLE = `UPDATE outbox SET status = ?1, due_at = ?2, scheduled_at = ?6, lease_until = NULL, last_error = ?3,
     attempts = ?7, payload = CASE ?1 WHEN 'delivered' THEN NULL ELSE payload END
   WHERE id = ?4 AND attempts = ?5 AND lease_until = ?8 AND status = 'active'`;
+
 const TOLD = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, subject, status, detail)
   SELECT o.action_id, o.account_id, ?, o.run, o.revision, o.kind, ?, a.status, ?
   FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ? AND ${CHANGED.sql}`;
@@ -110,6 +108,7 @@ async function isSettled(sql: Sql, { before, status, event }: NotificationChange
 /** Whatever its numbers are, they are legal ones behind it. */
 const FORCE = `UPDATE outbox SET status = ?, due_at = NULL, scheduled_at = ?, lease_until = NULL, last_error = ?, attempts = ?
   WHERE id = ? AND status IN ('pending', 'active')`;
+
 const FORCE_TOLD = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, subject, status, detail)
   SELECT a.id, a.account_id, ?, a.run, a.revision, ?, ?, a.status, ?
   FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ? AND ${CHANGED.sql}`;
@@ -126,6 +125,7 @@ function force({ before, status, attempts, lastError, event }: NotificationChang
 const others = (column: string) =>
   `(SELECT count(*) FROM (SELECT 1 FROM outbox
     WHERE kind = 'mail' AND ${column} = ? AND sent_at > ? AND id <> ? LIMIT ?)) < ?`;
+
 /** The hour's mails are counted in the statement that counts this one in, so that however many race, none is too many. */
 const PERMIT = `UPDATE outbox SET sent_at = ? WHERE id = ? AND attempts = ? AND status = 'active'
   AND ${others("host")} AND ${others("account_id")}`;

@@ -1,14 +1,12 @@
-import type { Action } from "../../src/domain/action.ts";
-import type { Actor } from "../../src/domain/actor.ts";
-import { PAUSES_MAX, PAUSES_TOLD_MAX } from "../../src/domain/limits.ts";
-import type { Pause, PauseKind } from "../../src/domain/pause.ts";
-import type { PauseStore } from "../../src/ports/pauses.ts";
+import type { Action } from "../../src/actions/action.ts";
+import type { Actor } from "../../src/accounts/roles.ts";
+import { PAUSES_MAX, PAUSES_TOLD_MAX } from "../../src/config/limits.ts";
+import type { Pause, PauseKind, PauseStore } from "../../src/pauses/pause.ts";
 import { auditRow } from "./audit.ts";
-import { Columns } from "./columns.ts";
+import { Columns } from "./rows.ts";
 import { findLanes, findPending } from "./find.ts";
-import { CHANGED, type Guard } from "./guard.ts";
-import type { StoreContext } from "./hands.ts";
-import type { Row, Sql, Statement } from "./sql.ts";
+import { CHANGED, type Guard, type Row, type Sql, type Statement } from "./sql.ts";
+import type { StoreContext } from "./context.ts";
 
 /** True while the account, an expression, is stopped because it was signed up and nobody has allowed it. */
 export function stoppedWhere(accountId: string): string {
@@ -36,15 +34,21 @@ export function unpaused({ accountId, keyId }: Pick<Action, "accountId" | "keyId
 }
 
 const COLUMNS = "id, account_id, kind, subject, reason, cancels, created_at, created_by, ended_at, ended_by";
+
 const HAS_SUBJECT = "(? = 'account' OR EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND account_id = ?))";
+
 const HAS_ROOM = `(SELECT count(*) FROM (SELECT 1 FROM pauses INDEXED BY pauses_in_force
   WHERE account_id = ? AND ended_at IS NULL LIMIT ?)) < ?`;
+
 const ADD = `INSERT INTO pauses (id, account_id, kind, subject, reason, cancels, created_at, created_by)
   SELECT ?, ?, ?, ?, ?, ?, ?, ?`;
+
 /** Writes nothing where one is in force, unless what it stops shall be cancelled from now on. */
 const UNLESS_IN_FORCE = `ON CONFLICT (account_id, kind, subject) WHERE ended_at IS NULL
   DO UPDATE SET cancels = 1 WHERE excluded.cancels = 1 AND cancels = 0`;
+
 const END = "UPDATE pauses SET ended_at = ?, ended_by = ? WHERE id = ? AND account_id = ? AND ended_at IS NULL";
+
 const PRUNE_ROWS = 500;
 
 export function createPauseStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): PauseStore {
@@ -105,6 +109,7 @@ async function findInForce(sql: Sql, accountId: string | null): Promise<readonly
 
 const ofKind = (term: string) =>
   `SELECT * FROM (SELECT ${COLUMNS} FROM pauses WHERE account_id = ? AND ${term} ORDER BY created_at DESC LIMIT ?)`;
+
 const OF_ACTION = [
   ofKind("kind = 'account' AND subject = ''"),
   ofKind("kind = 'key' AND subject = (SELECT key_id FROM actions WHERE id = ? AND account_id = ?)"),
@@ -121,7 +126,9 @@ async function findOfAction(sql: Sql, accountId: string, actionId: string): Prom
 }
 
 const HELD = "SELECT id FROM actions WHERE status = 'awaiting_approval' AND account_id = ? AND key_id = ? LIMIT ?";
+
 const SENDING = "SELECT 1 FROM actions WHERE status = 'active' AND account_id = ? AND key_id = ? LIMIT 1";
+
 /** Queues that one look goes over at a time. */
 const LANES = 128;
 

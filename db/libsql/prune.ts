@@ -1,9 +1,10 @@
-import { firstActionId } from "../../src/domain/id.ts";
-import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/domain/limits.ts";
-import type { PruneStep, PruneTimes } from "../../src/ports/upkeep.ts";
+import { firstActionId } from "../../src/runtime/ids.ts";
+import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
+import type { PruneStep, PruneTimes, HeldAction, UpkeepStore } from "../store.ts";
 import { BYTES } from "./find.ts";
-import type { StoreContext } from "./hands.ts";
+import type { StoreContext } from "./context.ts";
 import type { Row, Statement } from "./sql.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 /** An id may run ahead of its time: of more than some thousand in one millisecond each takes a later one. */
 const ID_AHEAD_MS = 10_000;
@@ -32,6 +33,7 @@ type Until = readonly [finishedMs: number, createdMs: number];
 /** Counted up to the bound only, and only for those that may go: null for the others. */
 const COUNTED = `CASE WHEN ${DOOMED} THEN (SELECT count(*) FROM
   (SELECT 1 FROM timeline t WHERE t.action_id = a.id LIMIT ${PRUNE_ROWS_MAX + 1})) END`;
+
 const SCAN = `SELECT a.id, a.revision, a.account_id, a.dedupe, a.idempotency_key, ${BYTES} AS bytes, ${COUNTED} AS told
   FROM actions a WHERE a.id > ? AND a.id < ? ORDER BY a.id LIMIT ${PRUNE_SCAN_ROWS_MAX}`;
 
@@ -84,11 +86,16 @@ function shorten({ id, revision }: Row, until: Until): Statement {
 }
 
 const DELETE = `DELETE FROM actions AS a WHERE a.id = ? AND a.revision = ? AND ${DOOMED}`;
+
 const GONE = "NOT EXISTS (SELECT 1 FROM actions WHERE id = ?)";
+
 const DELETE_KEY = `DELETE FROM action_keys WHERE account_id = ? AND kind = ? AND key = ? AND action_id = ? AND ${GONE}`;
+
 /** The newest row stays, emptied, until there is a newer one: its number would be given out again. */
 const NEWEST = "SELECT max(seq) FROM timeline";
+
 const DELETE_EMPTIED = `DELETE FROM timeline WHERE action_id = '' AND seq < (${NEWEST})`;
+
 const EMPTY_NEWEST = `UPDATE timeline SET action_id = '', account_id = '', detail = '{}'
   WHERE seq = (${NEWEST}) AND NOT EXISTS (SELECT 1 FROM actions a WHERE a.id = timeline.action_id)`;
 
@@ -129,4 +136,34 @@ function deleteOne(row: Row, until: Until): readonly Statement[] {
 function deleteFrom(table: (typeof TABLES)[number]): string {
   const text = `DELETE FROM ${table} WHERE action_id = ? AND ${GONE}`;
   return table === "timeline" ? `${text} AND seq < (${NEWEST})` : text;
+}
+
+/** Steps that begin with a turn of the event loop: one behind the other they would leave no room for anybody else. */
+export function createUpkeepStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): UpkeepStore {
+  return {
+    async held(until, after, limit) {
+      await nextTurn();
+      const rows = await sql.read({ sql: HELD, args: [after, firstIdAfter(until), limit] });
+      return rows.map(heldOf);
+    },
+    async prune(times, after) {
+      await nextTurn();
+      return pruneStep({ sql, writer }, times, after);
+    },
+  };
+}
+
+/** A run is held when it begins; a run that is not the first one begins with its retry. */
+const HELD = `SELECT a.id, a.account_id, a.run, coalesce(
+    (SELECT max(t.at) FROM timeline t WHERE t.action_id = a.id AND t.run = a.run AND t.type = 'held'),
+    a.created_at) AS held_at
+  FROM actions a WHERE a.status = 'awaiting_approval' AND a.id > ? AND a.id < ? ORDER BY a.id LIMIT ?`;
+
+function heldOf(row: Row): HeldAction {
+  return {
+    id: String(row["id"]),
+    accountId: String(row["account_id"]),
+    run: Number(row["run"]),
+    heldAt: new Date(Number(row["held_at"])),
+  };
 }

@@ -1,26 +1,39 @@
-import type { Action } from "../../src/domain/action.ts";
-import type { Actor } from "../../src/domain/actor.ts";
-import { ASKED_AGAIN_MAX, EARLIER_REJECTIONS_SHOWN_MAX, REJECTIONS_PER_KEY_MAX } from "../../src/domain/limits.ts";
-import { type EarlierRejection, type RejectionNote, rejectionWindowStart } from "../../src/domain/rejections.ts";
-import type { RejectedRequest, RejectionStore } from "../../src/ports/rejections.ts";
-import { allOf, ALWAYS, CHANGED, eitherOf, type Guard } from "./guard.ts";
-import type { StoreContext } from "./hands.ts";
+import type { Action } from "../../src/actions/action.ts";
+import type { Actor } from "../../src/accounts/roles.ts";
+import { ASKED_AGAIN_MAX, EARLIER_REJECTIONS_SHOWN_MAX, REJECTIONS_PER_KEY_MAX } from "../../src/config/limits.ts";
+import {
+  type EarlierRejection,
+  type RejectionNote,
+  rejectionWindowStart,
+  type RejectedRequest,
+  type RejectionStore,
+} from "../../src/approvals/rejections.ts";
+import { allOf, ALWAYS, CHANGED, eitherOf, type Guard, type Row, type SqlValue, type Statement } from "./sql.ts";
+import type { StoreContext } from "./context.ts";
 import { timelineEntryOf } from "./rows.ts";
-import type { Row, SqlValue, Statement } from "./sql.ts";
 
 const OF_REQUEST = "FROM rejections WHERE account_id = ? AND key_id = ? AND digest = ? AND at > ?";
+
 const REJECTED = `SELECT at ${OF_REQUEST} AND kind = 'rejected' ORDER BY at DESC LIMIT 1`;
+
 const ASKED = `SELECT at ${OF_REQUEST} AND kind = 'asked' ORDER BY at DESC LIMIT ${ASKED_AGAIN_MAX}`;
+
 const OF_KEY = "FROM rejections WHERE account_id = ? AND key_id = ? AND at > ?";
+
 const COUNT_OF_KEY = `SELECT count(*) AS count, min(at) AS since
   FROM (SELECT at ${OF_KEY} ORDER BY at LIMIT ${REJECTIONS_PER_KEY_MAX})`;
+
 const IS_ROOM = `(SELECT count(*) FROM (SELECT 1 ${OF_KEY} LIMIT ${REJECTIONS_PER_KEY_MAX})) < ${REJECTIONS_PER_KEY_MAX}`;
+
 const EARLIER = `SELECT kind, at, action_id, run, actor, reason ${OF_REQUEST} ORDER BY at DESC
   LIMIT ${EARLIER_REJECTIONS_SHOWN_MAX + 1}`;
+
 const BEGINNING = `SELECT seq, at, run, type, status, detail FROM timeline
   WHERE action_id = ? AND run = ? AND type IN ('created', 'retried') ORDER BY revision DESC LIMIT 1`;
+
 /** Rows that one pass forgets, so that it never holds the writer for long. */
 const PRUNE_ROWS = 500;
+
 const PRUNE = `DELETE FROM rejections WHERE seq IN (SELECT seq FROM rejections WHERE at <= ? ORDER BY at LIMIT ${PRUNE_ROWS})`;
 
 /** What people have rejected within a day. */
@@ -70,6 +83,7 @@ export function mayAsk(action: Action, note: RejectionNote | null | undefined, a
 
 const INSERT = `INSERT INTO rejections (account_id, key_id, digest, kind, at, action_id, run, actor, reason)
   SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
+
 const FORGET = `DELETE FROM rejections WHERE account_id = ? AND key_id = ? AND digest = ? AND ${CHANGED.sql}`;
 
 /** What a note writes, where the statement before wrote something. It may write nothing itself: it is the last of a chain. */

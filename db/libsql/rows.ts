@@ -5,13 +5,11 @@ import {
   HTTP_METHODS,
   type OnUnknown,
   type Result,
-} from "../../src/domain/action.ts";
-import type { Actor } from "../../src/domain/actor.ts";
-import type { Creator } from "../../src/domain/creator.ts";
-import { HOLDS, ROLES } from "../../src/domain/roles.ts";
-import type { TimelineEvent, TimelineEventType, TimelineEntry } from "../../src/domain/timeline.ts";
-import type { Secrets } from "../../src/ports/secrets.ts";
-import { Columns } from "./columns.ts";
+} from "../../src/actions/action.ts";
+import { type Actor, HOLDS, ROLES } from "../../src/accounts/roles.ts";
+import type { Creator } from "../../src/approvals/creator.ts";
+import type { TimelineEvent, TimelineEventType, TimelineEntry } from "../../src/actions/timeline.ts";
+import type { Secrets } from "../../src/crypto/types.ts";
 import type { Row, SqlValue } from "./sql.ts";
 
 /** Header values carry credentials: they are never in the file in clear (hostile 6, "At rest"). */
@@ -215,7 +213,9 @@ function detailOf(text: string): object | null {
 }
 
 const ON_UNKNOWN = ["retry", "stop"] as const satisfies readonly OnUnknown[];
+
 const SOURCES = ["target", "dispatch"] as const satisfies readonly ErrorSource[];
+
 const NAMES: Readonly<Record<TimelineEventType, true>> = {
   created: true,
   held: true,
@@ -233,6 +233,9 @@ const NAMES: Readonly<Record<TimelineEventType, true>> = {
   mail: true,
   callback: true,
 };
+
+// Safe: the keys of a literal whose type has exactly these.
+
 // Safe: the keys of a literal whose type has exactly these.
 const HAPPENING_TYPES = Object.keys(NAMES) as TimelineEventType[];
 
@@ -274,4 +277,71 @@ function headersOf(row: Row, seal: HeaderSeal): Pick<Action, "headers" | "isAlte
 
 function headersPlace(actionId: string) {
   return { table: "actions", row: actionId, column: "sealed_headers" };
+}
+
+/** The last millisecond of `Date` (ECMA-262, 21.4.1.1). */
+const DATE_MS_MAX = 8_640_000_000_000_000;
+
+/**
+ * Reads the columns of one row that somebody may have altered by hand. A value that the service never writes there comes
+ * out as a legal one, and `isBroken` says so: thrown, it would keep every row that is read with it from being listed,
+ * claimed and rescued.
+ */
+export class Columns {
+  readonly #row: Row;
+  #isBroken = false;
+
+  constructor(row: Row) {
+    this.#row = row;
+  }
+
+  /** Whether a value that was read so far is none that the service writes. */
+  get isBroken(): boolean {
+    return this.#isBroken;
+  }
+
+  text(name: string): string {
+    return this.textOrNull(name) ?? this.#broken("");
+  }
+
+  textOrNull(name: string): string | null {
+    const value: unknown = this.#row[name];
+    if (value === null || typeof value === "string") return value;
+    // What the drivers give for a blob.
+    const bytes = value instanceof ArrayBuffer ? Buffer.from(value).toString("utf8") : null;
+    return this.#broken(bytes ?? (typeof value === "number" ? String(value) : null));
+  }
+
+  oneOf<Value extends string>(name: string, values: readonly Value[], otherwise: Value): Value {
+    const value = this.#row[name];
+    return values.find((one) => one === value) ?? this.#broken(otherwise);
+  }
+
+  /** Whole, and not below `least`. */
+  count(name: string, least: number): number {
+    const value = this.#row[name];
+    return typeof value === "number" && Number.isSafeInteger(value) && value >= least ? value : this.#broken(least);
+  }
+
+  /** 0 or 1. */
+  flag(name: string, otherwise: boolean): boolean {
+    const value = this.#row[name];
+    return value === 0 || value === 1 ? value === 1 : this.#broken(otherwise);
+  }
+
+  time(name: string): Date {
+    return this.timeOrNull(name) ?? this.#broken(new Date(0));
+  }
+
+  timeOrNull(name: string): Date | null {
+    const value = this.#row[name] ?? null;
+    if (value === null) return null;
+    const isTime = typeof value === "number" && Number.isInteger(value) && Math.abs(value) <= DATE_MS_MAX;
+    return isTime ? new Date(value) : this.#broken(null);
+  }
+
+  #broken<Value>(otherwise: Value): Value {
+    this.#isBroken = true;
+    return otherwise;
+  }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/domain/limits.ts";
-import { DatabaseInUse } from "./lock.ts";
+import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/config/limits.ts";
+import { DatabaseInUse } from "./inspect.ts";
 import type { Row, Sql, Statement } from "./sql.ts";
 
 /** How long a lock holds after it was renewed, how often it is, and how often somebody who waits for it looks. */
@@ -10,6 +10,7 @@ export interface LockTimes {
 }
 
 export const LOCK_TIMES: LockTimes = { lastsMs: SERVICE_LOCK_MS, beatMs: SERVICE_LOCK_BEAT_MS };
+
 const LOOK_EVERY_MS = 500;
 
 /** Who holds the lock. */
@@ -21,17 +22,28 @@ export interface Holder {
 }
 
 // The times are the database's, whose clock is the only one that all services share. Older versions know no `subsec`.
+
+// The times are the database's, whose clock is the only one that all services share. Older versions know no `subsec`.
 const NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)";
+
 const CREATE = `CREATE TABLE IF NOT EXISTS service_lock (id INTEGER PRIMARY KEY CHECK (id = 1),
   holder TEXT NOT NULL, name TEXT NOT NULL, fence INTEGER NOT NULL, expires_at INTEGER NOT NULL)`;
+
 const INSERT = "INSERT OR IGNORE INTO service_lock (id, holder, name, fence, expires_at) VALUES (1, '', '', 0, 0)";
+
 const TAKE = `UPDATE service_lock SET holder = ?, name = ?, fence = fence + 1, expires_at = ${NOW} + ?
   WHERE id = 1 AND (holder = '' OR expires_at < ${NOW})`;
+
 const LOOK = "SELECT holder, name, fence, expires_at FROM service_lock WHERE id = 1";
+
+// NULL where the lock is not ours any more, which the column refuses: the whole batch is rolled back.
+
 // NULL where the lock is not ours any more, which the column refuses: the whole batch is rolled back.
 const RENEW = `UPDATE service_lock SET expires_at = CASE WHEN holder = ? AND fence = ? THEN ${NOW} + ? END WHERE id = 1`;
+
 const FENCE = `UPDATE service_lock SET expires_at = ${NOW} + ?,
   fence = CASE WHEN holder = ? AND fence < ? THEN ? END WHERE id = 1`;
+
 const RELEASE = "UPDATE service_lock SET holder = '', expires_at = 0 WHERE id = 1 AND holder = ?";
 
 /**

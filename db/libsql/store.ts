@@ -1,12 +1,11 @@
-import { DEDUPE_WINDOW_MS } from "../../src/domain/limits.ts";
-import type { ActionStore, FactStore, Store } from "../../src/ports/store.ts";
-import { createAccountStore } from "./accounts.ts";
-import { applyChange, forceChange, isApplied } from "./apply.ts";
-import { createAuditStore } from "./audit.ts";
+import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
+import type { ActionStore, FactStore, Store } from "../store.ts";
+import { createAccountStore, createLinkStore, createSealedStore, createSigningStore } from "./accounts.ts";
+import { applyChange, forceChange, isApplied, rescheduleActions } from "./apply.ts";
+import { createAuditStore, createCallbackHostStore } from "./audit.ts";
 import { findBroken } from "./broken.ts";
-import { createCallbackHostStore } from "./callback-hosts.ts";
-import { hasPosition, readChanges, readPosition } from "./changes.ts";
-import { claimActions } from "./claim.ts";
+import { hasPosition, readChanges, readPosition } from "./events.ts";
+import { claimActions, countActions, findFirstDue } from "./claim.ts";
 import { createAction } from "./create.ts";
 import {
   findAction,
@@ -17,27 +16,18 @@ import {
   findPending,
   holderOf,
   readTimeline,
+  findApprovedHosts,
 } from "./find.ts";
-import type { StoreContext } from "./hands.ts";
+import { type StoreContext, HeldCounts, WrittenActions, Refused } from "./context.ts";
 import { countHeld, findHeld, findRequesters } from "./held.ts";
-import { findAsleep, readHistory } from "./history.ts";
-import { createLinkStore } from "./links.ts";
-import { HeldCounts } from "./held-counts.ts";
-import { findApprovedHosts } from "./approved-hosts.ts";
-import { countMatching, listActions } from "./list.ts";
+import { findAsleep, readHistory, countMatching, listActions } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { createPauseStore } from "./pauses.ts";
 import { createPeopleStore } from "./people.ts";
 import { createRejectionStore } from "./rejections.ts";
-import { WrittenActions } from "./recent.ts";
-import { Refused } from "./refused.ts";
-import { rescheduleActions } from "./reschedule.ts";
 import type { HeaderSeal } from "./rows.ts";
-import { createSealedStore } from "./sealed.ts";
-import { createSigningStore } from "./signing.ts";
-import { createUpkeepStore } from "./upkeep.ts";
+import { createUpkeepStore } from "./prune.ts";
 import type { Sql, Statement } from "./sql.ts";
-import { countActions, findFirstDue } from "./waiting.ts";
 import { Writer } from "./writer.ts";
 
 export interface StoreParts {

@@ -9,6 +9,7 @@ import type { FromWorker, Sent, ToWorker } from "./threaded.ts";
 declare const self: Worker;
 
 let sql: Sql | null = null;
+
 /** Statements by number: a text is sent with its first use only. */
 const texts = new Map<number, string>();
 

@@ -5,9 +5,9 @@ import {
   STORE_CALL_MS_MAX,
   WRITES_WAITING_BYTES_MAX,
   WRITES_WAITING_MAX,
-} from "../../src/domain/limits.ts";
-import { StoreBusy, StoreUnavailable } from "../../src/ports/store.ts";
-import { faultOf, unavailable } from "./fault.ts";
+} from "../../src/config/limits.ts";
+import { StoreBusy, StoreUnavailable } from "../store.ts";
+import { faultOf, unavailable } from "./errors.ts";
 import type { Done, Sql, Statement } from "./sql.ts";
 
 /** A lock of another process is waited for this often and this long, without stopping the event loop. */

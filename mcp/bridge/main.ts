@@ -1,9 +1,10 @@
 #!/usr/bin/env node
-import { apiKeyOf } from "../../src/client/api-key.ts";
-import { relayStreams, sendTo } from "./bridge.ts";
+import { apiKeyOf } from "../../src/client/transport.ts";
+import { relayStreams, sendTo } from "./relay.ts";
 
 /** The bridge alone, for a machine that has only Node: relays standard input to the service at OUTGATE_URL. */
 const { OUTGATE_URL: url } = process.env;
+
 const warn = (text: string) => void process.stderr.write(text);
 
 const key = await apiKeyOf(process.env).catch((error: unknown) => {

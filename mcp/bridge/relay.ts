@@ -1,8 +1,15 @@
-import { eventsOf } from "./lines.ts";
-import { headersOf, isObject, type Message, messageOf } from "./message.ts";
-import { errorLine, faultOf, sentenceOf } from "./refusal.ts";
-import { JSON_HEADERS, type Send } from "./send.ts";
-import { LegacySession } from "./session.ts";
+import {
+  eventsOf,
+  headersOf,
+  isObject,
+  type Message,
+  messageOf,
+  errorLine,
+  faultOf,
+  sentenceOf,
+  linesOf,
+  TOO_LONG,
+} from "./messages.ts";
 
 export interface RelayDeps {
   readonly send: Send;
@@ -142,3 +149,141 @@ function parse(text: string): unknown {
     return undefined;
   }
 }
+
+/** The standard streams of a process, as far as a relay needs them. */
+export interface Streams {
+  readonly input: AsyncIterable<Uint8Array>;
+  readonly write: (text: string) => void;
+  readonly warn: (text: string) => void;
+}
+
+/** Relays until the client closes its end. */
+export async function relayStreams({ input, write, warn }: Streams, send: Send): Promise<void> {
+  const relay = new Relay({
+    send,
+    write: (line) => write(`${line}\n`),
+    warn: (sentence) => warn(`outgate mcp: ${sentence}\n`),
+  });
+  for await (const line of linesOf(input)) {
+    if (line === TOO_LONG) write(`${errorLine(null, -32_600, "This message is too large.")}\n`);
+    else relay.take(line);
+  }
+  await relay.close();
+}
+
+/** Sends to a service elsewhere. Throws a sentence when the address is none. */
+export function sendTo(url: string, key: string): Send {
+  const endpoint = endpointOf(url);
+  const authorization = `Bearer ${key}`;
+  return ({ headers, ...init }) =>
+    // Another place than the one that was named never gets the key.
+    fetch(endpoint, { ...init, headers: { ...headers, authorization }, redirect: "error" });
+}
+
+function endpointOf(url: string): string {
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
+    throw new Error("OUTGATE_URL must be the address of the service, like https://outgate.example.com.");
+  }
+  const parsed = new URL(url);
+  const path = parsed.pathname.replace(/(?<!\/)\/+$/, "");
+  return `${parsed.origin}${path.endsWith("/mcp") ? path : `${path}/mcp`}`;
+}
+
+const NOT_FOUND = 404;
+
+/** The session's end is told, but nobody waits for long. */
+const END_MS_MAX = 1_000;
+
+/**
+ * The session of a client of 2025. When the service does not know it any more, since it was started again or has heard
+ * nothing for long, another one is begun in the same words, and the client never learns of it.
+ */
+export class LegacySession {
+  readonly #send: Send;
+  readonly #closeWithAnswer: AbortSignal;
+  #initialize: string | null = null;
+  #id: string | null = null;
+  #revision: string | null = null;
+  #beginning: Promise<boolean> | null = null;
+
+  constructor(send: Send, closeWithAnswer: AbortSignal) {
+    this.#send = send;
+    this.#closeWithAnswer = closeWithAnswer;
+  }
+
+  /** Sends a line of the client in its session. */
+  async send(line: string, message: Message | null, signal: AbortSignal): Promise<Response> {
+    const isInitialize = message?.method === "initialize";
+    const before = this.#id;
+    const response = await this.#post(line, signal, isInitialize ? null : before);
+    if (isInitialize && response.ok) {
+      this.#initialize = line;
+      this.#id = response.headers.get("mcp-session-id");
+    }
+    if (isInitialize || before === null || response.status !== NOT_FOUND) return response;
+    await response.body?.cancel();
+    return (await this.#beginAgain(before)) ? this.#post(line, signal, this.#id) : gone();
+  }
+
+  /** Learns the revision from the answer to `initialize`. */
+  hear(value: unknown, message: Message | null): void {
+    if (message?.method !== "initialize" || !isObject(value) || !isObject(value["result"])) return;
+    const revision = value["result"]["protocolVersion"];
+    if (typeof revision === "string") this.#revision = revision;
+  }
+
+  /** Tells the service that the client is gone. Never rejects. */
+  async end(): Promise<void> {
+    if (this.#id === null) return;
+    const headers = { "mcp-session-id": this.#id };
+    await this.#send({ method: "DELETE", headers, signal: AbortSignal.timeout(END_MS_MAX) }).catch(() => {});
+  }
+
+  #post(body: string, signal: AbortSignal, session: string | null): Promise<Response> {
+    const named: Readonly<Record<string, string>> = session === null ? {} : { "mcp-session-id": session };
+    const versioned: Readonly<Record<string, string>> =
+      session === null || this.#revision === null ? {} : { "mcp-protocol-version": this.#revision };
+    return this.#send({ method: "POST", headers: { ...JSON_HEADERS, ...named, ...versioned }, body, signal });
+  }
+
+  /** Of several that find their session gone, one begins the next. */
+  #beginAgain(lost: string): Promise<boolean> {
+    if (this.#id !== lost) return Promise.resolve(true);
+    this.#beginning ??= this.#begin().finally(() => (this.#beginning = null));
+    return this.#beginning;
+  }
+
+  async #begin(): Promise<boolean> {
+    if (this.#initialize === null) return false;
+    const response = await this.#post(this.#initialize, this.#closeWithAnswer, null);
+    await response.text();
+    const id = response.headers.get("mcp-session-id");
+    if (!response.ok || id === null) return false;
+    this.#id = id;
+    const initialized = JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" });
+    await (await this.#post(initialized, this.#closeWithAnswer, id)).text();
+    return true;
+  }
+}
+
+function gone(): Response {
+  const error = { message: "The session is gone, and no other could be begun." };
+  return Response.json({ error }, { status: NOT_FOUND });
+}
+
+/** One HTTP request to /mcp. */
+export interface Sent {
+  readonly method: "POST" | "DELETE";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
+
+/** Sends it. Rejects when nothing came back. */
+export type Send = (sent: Sent) => Promise<Response>;
+
+/** The head of a message. */
+export const JSON_HEADERS = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+} as const;

@@ -1,9 +1,8 @@
-import { accountStopped, type Caller, unauthorized } from "../domain/caller.ts";
-import { hasScope } from "../domain/roles.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Secrets } from "../ports/secrets.ts";
-import type { AccountStore, ApiKey } from "../ports/accounts.ts";
-import { StoreUnavailable } from "../ports/store.ts";
+import { accountStopped, type Caller, unauthorized, hasScope } from "./roles.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Secrets } from "../crypto/types.ts";
+import type { AccountStore, ApiKey } from "../../db/account-store.ts";
+import { StoreUnavailable } from "../../db/store.ts";
 
 export interface AuthenticateDeps {
   readonly accounts: Pick<AccountStore, "keyByHash" | "keyUsed" | "replacedBy">;
@@ -28,11 +27,15 @@ interface Remembered {
 
 /** One header, the scheme in any case, a token of printable characters (RFC 6750; spec "Authentication"). */
 const BEARER = /^bearer +([!-~]{20,200})$/i;
+
 const KEYS_REMEMBERED_MAX = 10_000;
+
 /** A row is read again after so long: what a hand or another process has changed counts by then. */
 const KEY_FRESH_MS = 5_000;
+
 /** Signals of keys that were seen; the oldest ends whatever is still open by it, and its caller comes back. */
 const REVOCATIONS_MAX = 100_000;
+
 /** `last_used_at` is for people: to the minute is enough, and a write per request would be the dearest part of it. */
 const USED_EVERY_MS = 60_000;
 

@@ -1,11 +1,11 @@
-import type { ListedHost } from "../domain/callback-host.ts";
-import { auditOf } from "../domain/audit.ts";
-import { authorize, type Caller } from "../domain/caller.ts";
-import { DomainError } from "../domain/errors.ts";
-import { CALLBACK_HOSTS_MAX } from "../domain/limits.ts";
-import type { CallbackHostStore } from "../ports/callback-hosts.ts";
-import type { AuditStore } from "../ports/audit.ts";
-import type { Clock } from "../ports/clock.ts";
+import { auditOf, type AuditStore } from "../audit/audit.ts";
+import { authorize, type Caller } from "./roles.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { CALLBACK_HOSTS_MAX } from "../config/limits.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { normalHost, normalTarget } from "../outbound/normal-target.ts";
+import Type, { type Static } from "typebox";
+import { compile, dateTime, hostSchema } from "../api/schema-helpers.ts";
 
 export interface CallbackHostDeps {
   readonly callbackHosts: CallbackHostStore;
@@ -46,4 +46,98 @@ export function createCallbackHostService({ callbackHosts, audit, clock }: Callb
       throw new DomainError("not_found", "This host is not listed.");
     },
   };
+}
+
+/** A host that an owner has listed for callbacks, in its normal form. */
+export interface ListedHost {
+  readonly host: string;
+  readonly createdAt: Date;
+}
+
+/**
+ * Whether a list names the host of a callback. A host without a port means the scheme's own port and no other: whoever has
+ * a server beside a listed one has it at another port.
+ */
+export function isListedHost(url: string, hosts: readonly string[]): boolean {
+  const target = normalTarget(url);
+  if (target === null) return false;
+  const { hostname, host, port } = target;
+  return hosts.some((one) => one === host || one === `${hostname}:${port}`);
+}
+
+/** The form in which a host is listed: null for what is none, such as a URL or a pattern. */
+export function listableHost(text: string): string | null {
+  return text.includes("*") ? null : normalHost(text);
+}
+
+const entry = {
+  host: hostSchema("Host name; with a port, that port alone, without one the port of the callback's scheme."),
+  created_at: dateTime("Since when it is listed."),
+};
+
+/** A host to which callbacks of keys with a hold may go. */
+export const CallbackHost = Type.Object(entry, {
+  title: "CallbackHost",
+  description: "A host to which callbacks of keys with a hold may go.",
+});
+
+export type CallbackHost = Static<typeof CallbackHost>;
+
+export const CallbackHostList = Type.Object(
+  {
+    data: Type.Array(CallbackHost, {
+      description: `The hosts in the order of the alphabet, at most ${CALLBACK_HOSTS_MAX}.`,
+    }),
+  },
+  { title: "CallbackHostList", description: "The hosts that this account lists for callbacks." },
+);
+
+export type CallbackHostList = Static<typeof CallbackHostList>;
+
+export const AddCallbackHost = Type.Object(
+  { host: entry.host },
+  { title: "AddCallbackHost", additionalProperties: false, description: "The host to be listed." },
+);
+
+export const RemoveCallbackHostQuery = Type.Object({ host: entry.host }, { additionalProperties: false });
+
+const ADD = compile(AddCallbackHost);
+
+/** The host of a body, in its normal form. Throws `validation_error`. */
+export function checkAddCallbackHost(value: unknown): string {
+  if (!ADD.accepts(value)) {
+    throw new DomainError("validation_error", "The request has fields that are not valid.", ADD.issues(value));
+  }
+  return checkCallbackHost(value.host, "validation_error");
+}
+
+/** The normal form of a host that somebody has written. Throws the code where it is none. */
+export function checkCallbackHost(text: string, code: "validation_error" | "invalid_query"): string {
+  const checked = listableHost(text);
+  if (checked !== null) return checked;
+  const message =
+    "Must be a host name or an IP address, with or without a port, like hooks.example.com or 10.0.0.7:8080.";
+  throw new DomainError(code, "The host is not valid.", [{ field: "host", message }]);
+}
+
+export function callbackHostJson(listed: ListedHost): string {
+  return JSON.stringify(serialize(listed));
+}
+
+export function callbackHostListJson(listed: readonly ListedHost[]): string {
+  return JSON.stringify({ data: listed.map(serialize) });
+}
+
+function serialize({ host: name, createdAt }: ListedHost): CallbackHost {
+  return { host: name, created_at: createdAt.toISOString() };
+}
+
+/** The hosts to which callbacks of keys with a hold may go, by account; each in its normal form. */
+export interface CallbackHostStore {
+  /** In the order of the alphabet. */
+  list(accountId: string): Promise<readonly ListedHost[]>;
+  /** `added`: it is on the list, since now or since before; `full`: the account lists as many as it may. */
+  add(accountId: string, host: string, at: Date): Promise<"added" | "full">;
+  /** False: it was not on the list. */
+  remove(accountId: string, host: string): Promise<boolean>;
 }

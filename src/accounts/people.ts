@@ -1,21 +1,16 @@
-import type { AuditStore } from "../ports/audit.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Ids } from "../ports/ids.ts";
-import type { Passwords } from "../ports/passwords.ts";
-import type { PeopleStore } from "../ports/people.ts";
-import type { Secrets } from "../ports/secrets.ts";
-import { createChangePassword } from "./change-password.ts";
-import { createCheckCurrentPassword } from "./current-password.ts";
-import { createLogIn } from "./log-in.ts";
-import { createLogOut } from "./log-out.ts";
-import { createSessionRegistry } from "./presence.ts";
-import { createResume } from "./resume.ts";
-import { createSessionSecret } from "./session-secret.ts";
-import { createSignInAudit } from "./sign-in-audit.ts";
+import type { AuditStore } from "../audit/audit.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
+import type { Passwords, Secrets } from "../crypto/types.ts";
+import type { PeopleStore } from "../../db/account-store.ts";
+import { createChangePassword, createLogIn } from "./log-in.ts";
+import { createCheckCurrentPassword, createSessionSecret } from "./session-secret.ts";
+import { createLogOut, createSessionRegistry, createResume } from "./sessions.ts";
+import { createSignInAudit, createSignUpThrottle, createThrottle } from "./throttle.ts";
 import { createSignUp } from "./sign-up.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
-import { createSignUpThrottle, createThrottle } from "./throttle.ts";
-import { createSeeWelcome, createTakeWelcome } from "./welcome.ts";
+import { createSeeWelcome, createTakeWelcome } from "./welcome-links.ts";
+import { authorize, type Caller } from "./roles.ts";
 
 export interface PeopleServiceDeps {
   readonly people: PeopleStore;
@@ -46,5 +41,20 @@ export function createPeopleService(deps: PeopleServiceDeps) {
     sessionSecret: createSessionSecret({ ...deps, checkCurrentPassword }),
     seeWelcome: createSeeWelcome(deps),
     takeWelcome: createTakeWelcome({ ...deps, sessionRegistry }),
+  };
+}
+
+/** Of the caller's own account what there is to tell. */
+export interface ReadAccount {
+  readonly id: string;
+  /** Of its first person; null while it has none (decisions 12). */
+  readonly email: string | null;
+}
+
+/** Reads the caller's own account; every role may. */
+export function createReadAccount(people: Pick<PeopleStore, "emailOf">) {
+  return async (caller: Caller): Promise<ReadAccount> => {
+    authorize(caller, "read");
+    return { id: caller.accountId, email: await people.emailOf(caller.accountId) };
   };
 }

@@ -1,18 +1,13 @@
-import { SYSTEM } from "../domain/actor.ts";
-import { auditOf } from "../domain/audit.ts";
-import { DomainError } from "../domain/errors.ts";
-import { signUpsClosedWords } from "../domain/sign-ups.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Ids } from "../ports/ids.ts";
-import type { Passwords } from "../ports/passwords.ts";
-import type { PeopleStore } from "../ports/people.ts";
-import type { Secrets } from "../ports/secrets.ts";
-import { keyCreated } from "./create-key.ts";
-import { type RequestSource, turnOf } from "./device.ts";
-import { keyRow } from "./key-row.ts";
-import { newAccount } from "./new-account.ts";
-import { type Entered, newSession } from "./new-session.ts";
-import type { SignUpGate } from "./sign-up-gate.ts";
+import { SYSTEM } from "./roles.ts";
+import { auditOf } from "../audit/audit.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { signUpsClosedWords, type SignUpGate } from "./sign-up-gate.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
+import type { Passwords, Secrets } from "../crypto/types.ts";
+import type { PeopleStore, Account } from "../../db/account-store.ts";
+import { keyCreated, keyRow } from "./keys.ts";
+import { type RequestSource, turnOf, type Entered, newSession } from "./sessions.ts";
 import type { SignUpThrottle } from "./throttle.ts";
 
 /** An address and a password, as somebody gave them; the contract has checked their form. */
@@ -85,4 +80,16 @@ export function createSignUp(deps: SignUpDeps): SignUp {
 /** The same sentence wherever an address is another person's. */
 export function emailTaken(): DomainError {
   return new DomainError("email_taken", "Somebody has signed up with this address. Log in, or take another one.");
+}
+
+export interface NewAccountDeps {
+  readonly secrets: Pick<Secrets, "seal" | "newRootSecret">;
+  readonly ids: Pick<Ids, "account">;
+}
+
+/** The row of a new account, with a root secret of its own. */
+export function newAccount({ secrets, ids }: NewAccountDeps, now: Date): Account {
+  const id = ids.account();
+  const place = { table: "accounts", row: id, column: "sealed_root_secret" };
+  return { id, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place), createdAt: now };
 }

@@ -1,8 +1,94 @@
-import { SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS } from "../domain/limits.ts";
-import type { SigningUse } from "../domain/signing-use.ts";
-import { type Secrets, UnreadableSecret } from "../ports/secrets.ts";
-import type { SigningSeed, SigningStore } from "../ports/signing-store.ts";
-import type { OpenSecret, RootSecretOf } from "./root-secret.ts";
+import { auditOf, type AuditStore } from "../audit/audit.ts";
+import { authorize, type Caller } from "./roles.ts";
+import { DomainError } from "../api/domain-error.ts";
+import type { SigningUse } from "../crypto/signature.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
+import { type Secrets, UnreadableSecret, type SealedPlace } from "../crypto/types.ts";
+import type { SigningStore, SigningSeed, AccountStore } from "../../db/account-store.ts";
+import { SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS } from "../config/limits.ts";
+import type { Log } from "../observability/log.ts";
+
+export interface SigningServiceDeps {
+  readonly signing: Pick<SigningStore, "rotate" | "seeds">;
+  readonly audit: Pick<AuditStore, "record">;
+  readonly signingSecrets: SigningSecrets;
+  readonly secrets: Pick<Secrets, "newRootSecret" | "seal">;
+  readonly ids: Pick<Ids, "row">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** What signs the calls to one origin, as its owner reads it. */
+export interface SigningSecret extends OriginSecrets {
+  readonly origin: string;
+}
+
+/** A rotation that was made. */
+export interface Rotation {
+  /** Null: all origins. */
+  readonly origin: string | null;
+  readonly rotatedAt: Date;
+  readonly previousExpiresAt: Date;
+}
+
+/** The use cases of signing secrets, for owners. An `origin` has been checked: scheme, host and port, nothing more. */
+export type SigningService = ReturnType<typeof createSigningService>;
+
+/** Puts the verbs on one desk. */
+export function createSigningService({ signing, audit, signingSecrets, secrets, ids, clock }: SigningServiceDeps) {
+  return {
+    /**
+     * `previous` is told as long as it signs. `isShown`: somebody gets to see it, which the audit log tells. Throws
+     * `internal_error`, with the way out, where it can't be opened.
+     */
+    async read(caller: Caller, origin: string, use: SigningUse = "calls", isShown = true): Promise<SigningSecret> {
+      authorize(caller, "manage");
+      const now = clock.now();
+      const { secret, previous } = await signingSecrets(caller.accountId, origin, now, use).catch(explain);
+      // What can't be written down is not shown.
+      if (isShown)
+        await audit.record(
+          auditOf(caller, { kind: "revealed", subject: origin, detail: { what: "signing_secret" } }, now),
+        );
+      return { origin, secret, previous: previous === null || now >= previous.expiresAt ? null : previous };
+    },
+
+    /** Until when the secret before the last rotation signs; null: there was none lately. It opens no secret. */
+    async overlapEnd(caller: Caller, origin: string, use: SigningUse = "calls"): Promise<Date | null> {
+      authorize(caller, "manage");
+      const [newest] = await signing.seeds(caller.accountId, origin, use);
+      const end = newest === undefined ? null : overlapEnd(newest.rotatedAt);
+      return end === null || clock.now() >= end ? null : end;
+    },
+
+    /**
+     * Gives one origin, or all of them, a new secret at once; the one before it signs too for 24 hours. No call has more
+     * than two signatures: a second rotation within that time ends the oldest secret there and then. Without `use` it is
+     * the secret of calls; of all origins that of callbacks too. The
+     * new ones come from fresh chance, so that whoever holds an old one, or what it was derived from, knows nothing.
+     */
+    async rotate(caller: Caller, origin: string | null, use: SigningUse | null = null): Promise<Rotation> {
+      authorize(caller, "manage");
+      const rotatedAt = clock.now();
+      const { accountId } = caller;
+      const id = ids.row(rotatedAt);
+      const sealedSeed = secrets.seal(secrets.newRootSecret(), seedPlace(id));
+      const meant = origin === null ? use : (use ?? "calls");
+      const entry = auditOf(caller, { kind: "signing_secret_rotated", subject: origin ?? "" }, rotatedAt);
+      await signing.rotate({ id, accountId, origin, use: meant, sealedSeed, rotatedAt }, entry);
+      // After the write: whoever asks the store from now on finds the new seed.
+      signingSecrets.forget(accountId, origin);
+      return { origin, rotatedAt, previousExpiresAt: overlapEnd(rotatedAt) };
+    },
+  };
+}
+
+function explain(error: unknown): never {
+  if (!(error instanceof UnreadableSecret)) throw error;
+  const message =
+    "This signing secret can't be opened: its row in the database was altered. Rotate it, or restore a backup; the log names the row.";
+  throw new DomainError("internal_error", message);
+}
 
 /** What signs the calls to one origin, or the callbacks. */
 export interface OriginSecrets {
@@ -127,4 +213,47 @@ export function seedPlace(seedId: string) {
 
 function nameOf(accountId: string, origin: string): string {
   return `${accountId} ${origin}`;
+}
+
+export interface OpenSecretDeps {
+  readonly secrets: Pick<Secrets, "open">;
+  readonly log: Log;
+}
+
+/** Says in the log which row it is that does not open, since no caller is told: they could do nothing about it. */
+export function createOpenSecret({ secrets, log }: OpenSecretDeps): OpenSecret {
+  return (accountId, sealed, place) => {
+    try {
+      return secrets.open(sealed, place);
+    } catch (cause) {
+      log.error("signing.unreadable", { account_id: accountId, table: place.table, row: place.row });
+      throw new UnreadableSecret(`The sealed ${place.column} of ${place.table} ${place.row} can't be opened.`, {
+        cause,
+      });
+    }
+  };
+}
+
+/** What opens a sealed secret of an account. Throws `UnreadableSecret`. */
+export type OpenSecret = (accountId: string, sealed: string, place: SealedPlace) => Uint8Array;
+
+/** Opens the root secret of an account, from which its signing secrets are derived. Throws when there is no account. */
+export type RootSecretOf = (accountId: string) => Promise<Uint8Array>;
+
+const ROOT_SECRETS_REMEMBERED_MAX = 10_000;
+
+/** Remembers opened secrets: each attempt signs, and a root secret never changes. */
+export function createRootSecretOf(accounts: AccountStore, openSecret: OpenSecret): RootSecretOf {
+  const opened = new Map<string, Uint8Array>();
+  return async (accountId) => {
+    const known = opened.get(accountId);
+    if (known !== undefined) return known;
+    const account = await accounts.find(accountId);
+    if (account === null) throw new Error(`Account ${accountId} has no row.`);
+    const place = { table: "accounts", row: accountId, column: "sealed_root_secret" };
+    const secret = openSecret(accountId, account.sealedRootSecret, place);
+    if (opened.size >= ROOT_SECRETS_REMEMBERED_MAX) opened.clear();
+    opened.set(accountId, secret);
+    return secret;
+  };
 }

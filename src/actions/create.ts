@@ -1,24 +1,22 @@
-import { maskedAction } from "../contract/masked.ts";
-import { type Action, type ActionRequest, firstState } from "../domain/action.ts";
-import { authorize, type Caller } from "../domain/caller.ts";
-import type { Creator } from "../domain/creator.ts";
-import { differs } from "../domain/dedupe.ts";
-import { DomainError, type Issue } from "../domain/errors.ts";
-import { HELD_PER_KEY_MAX } from "../domain/limits.ts";
-import { noteOfCreate } from "../domain/rejections.ts";
-import type { HashOf } from "../domain/request-digest.ts";
-import { seesWhole } from "../domain/scope.ts";
-import { largeBytesOf } from "../domain/size.ts";
-import type { TimelineEvent } from "../domain/timeline.ts";
-import { maskAhead } from "../masking/ahead.ts";
-import type { Bus } from "../ports/bus.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Dispatcher } from "../ports/dispatcher.ts";
-import type { Ids } from "../ports/ids.ts";
-import type { Metrics } from "../ports/metrics.ts";
-import type { ActionStore, Created } from "../ports/store.ts";
-import type { Enqueue } from "./owe.ts";
-import type { RecipientCheck } from "./recipients.ts";
+import { maskedAction, maskAhead } from "../receipts/masked-action.ts";
+import { type Action, type ActionRequest, firstState, largeBytesOf } from "./action.ts";
+import { authorize, type Caller } from "../accounts/roles.ts";
+import type { Creator } from "../approvals/creator.ts";
+import { differs, type HashOf } from "./dedupe.ts";
+import { DomainError, type Issue } from "../api/domain-error.ts";
+import { HELD_PER_KEY_MAX } from "../config/limits.ts";
+import { noteOfCreate } from "../approvals/rejections.ts";
+import { seesWhole } from "../accounts/scope.ts";
+import type { TimelineEvent } from "./timeline.ts";
+import type { Bus } from "../events/bus.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Dispatcher } from "../delivery/slots.ts";
+import type { Ids } from "../runtime/ids.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import type { ActionStore, Created, OutboxRow } from "../../db/store.ts";
+import type { RecipientCheck } from "../approvals/recipients.ts";
+import { callbackJson } from "./serialize.ts";
+import { hostOf, notificationsFor } from "../delivery/notification.ts";
 
 export interface CreateDeps {
   readonly actions: ActionStore;
@@ -138,4 +136,23 @@ function firstEvents(action: Action, reason: string | null): readonly TimelineEv
   const why = reason === null ? {} : { reason };
   const created: TimelineEvent = { type: "created", actor: action.createdBy, ...why };
   return action.approve ? [created, { type: "held" }] : [created];
+}
+
+/** The outbox rows that an action owes because it has come into its present state, in this way. */
+export type Enqueue = (action: Action, at: Date, events: readonly TimelineEvent[]) => readonly OutboxRow[];
+
+export interface EnqueueDeps {
+  readonly ids: Pick<Ids, "row">;
+  readonly receiptUrl: (actionId: string) => string;
+}
+
+/** Fixes the body of a callback at the moment of the change; a mail is written when it is sent. */
+export function createEnqueue({ ids, receiptUrl }: EnqueueDeps): Enqueue {
+  return (action, at, events) =>
+    notificationsFor(action, events).map((message) => ({
+      id: ids.row(at),
+      message,
+      host: hostOf(message),
+      payload: message.kind === "callback" ? callbackJson(message.event, action, at, receiptUrl(action.id)) : null,
+    }));
 }

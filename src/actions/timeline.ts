@@ -1,25 +1,102 @@
-import { authorize, type Caller } from "../domain/caller.ts";
-import { DomainError } from "../domain/errors.ts";
-import { withPauses } from "../domain/pause.ts";
-import type { TimelineEntry } from "../domain/timeline.ts";
-import type { PauseStore } from "../ports/pauses.ts";
-import type { ActionStore } from "../ports/store.ts";
+import type { ActionStatus, Action } from "./action.ts";
+import { type Actor, SYSTEM } from "../accounts/roles.ts";
+import type { OutcomeKind } from "./outcome.ts";
 
-export interface TimelineDeps {
-  readonly actions: Pick<ActionStore, "timeline">;
-  readonly pauses: Pick<PauseStore, "ofAction">;
+/** What a person or the system decided, by whom and why. */
+interface Decision {
+  readonly actor: Actor;
+  readonly reason?: string | null;
+  /** Set when an MCP client says that it has put the decision to its person. */
+  readonly via?: "elicitation";
 }
 
-/** Everything that happened to one action, oldest first, and the pauses that kept it from being sent. */
-export function createTimeline({ actions, pauses }: TimelineDeps) {
-  return async (caller: Caller, id: string): Promise<readonly TimelineEntry[]> => {
-    authorize(caller, "read");
-    const [entries, covering] = await Promise.all([
-      actions.timeline(caller.accountId, id),
-      pauses.ofAction(caller.accountId, id),
-    ]);
-    // Every action has the row of its creation.
-    if (entries.length === 0) throw new DomainError("not_found", "There is no such action.");
-    return withPauses(entries, covering);
-  };
+/** How one attempt went; `attempt` counts within the run. */
+interface AttemptMade {
+  readonly attempt: number;
+  readonly outcome: OutcomeKind;
+  readonly response_code: number | null;
+  readonly error: string | null;
+  readonly duration_ms: number | null;
+  readonly next_retry_at: string | null;
+  readonly location: string | null;
+}
+
+/** The fate of one attempt of a notification that an action owed. */
+interface Notified {
+  readonly event: string;
+  readonly delivered: boolean;
+  /** Attempts made by then. */
+  readonly attempts: number;
+  readonly error: string | null;
+  /** Null when no attempt follows: it was delivered or given up. */
+  readonly next_retry_at: string | null;
+}
+
+/** Something that happened to an action, and what is told of it (decisions 12). The members are as users read them. */
+export type TimelineEvent =
+  | ({ readonly type: "created" | "approved" | "rejected" | "cancelled" | "retried" | "paused" | "resumed" } & Decision)
+  | { readonly type: "held" | "started" | "completed" | "failed" }
+  /** The attempt that `started` told of never began, and does not count. `reason` is one of our own sentences. */
+  | { readonly type: "not_started"; readonly reason: string }
+  | ({ readonly type: "attempt" } & AttemptMade)
+  | ({ readonly type: "mail" | "callback" } & Notified);
+
+export type TimelineEventType = TimelineEvent["type"];
+
+/** A row of the timeline as the store gives it back. */
+export interface TimelineEntry {
+  /** Grows over all actions of the service; the position in the event stream. */
+  readonly seq: number;
+  readonly at: Date;
+  readonly run: number;
+  /** The action's status after it. */
+  readonly status: ActionStatus;
+  readonly event: TimelineEvent;
+}
+
+/** How the newest run of an action was decided. */
+export interface LatestDecision {
+  /** `rejected`: somebody rejected or cancelled it. `unanswered`: nobody decided in time. */
+  readonly decision: "approved" | "rejected" | "unanswered";
+  readonly by: Actor | null;
+  /** What the person wrote: data from outside. */
+  readonly reason: string | null;
+  /** Set when an MCP client says that it has put the decision to its person. */
+  readonly via: "elicitation" | null;
+}
+
+/** Whether the timeline of this action has a decision about its newest run. */
+export function isDecided({ status, approvedAt }: Action): boolean {
+  return status === "cancelled" || (status !== "awaiting_approval" && approvedAt !== null);
+}
+
+/**
+ * The newest decision about the run that the action is in; null where there is none. The status of the action tells which
+ * one to look for, because the timeline may have been read a moment later.
+ */
+export function latestDecision(action: Action, entries: readonly TimelineEntry[]): LatestDecision | null {
+  if (!isDecided(action)) return null;
+  const ofRun = entries.filter(({ run }) => run === action.run).map(({ event }) => event);
+  if (action.status === "cancelled") return endingIn(ofRun);
+  const approval = ofRun.findLast(isApproval);
+  // Safe: whatever approves an action is an actor.
+  const by = approval?.actor ?? (action.approvedBy as Actor | null);
+  return { decision: "approved", by, reason: approval?.reason ?? null, via: approval?.via ?? null };
+}
+
+function endingIn(events: readonly TimelineEvent[]): LatestDecision | null {
+  const ending = events.findLast(isEnding);
+  if (ending === undefined) return null;
+  const { actor: by, reason = null, via = null } = ending;
+  return { decision: by === SYSTEM ? "unanswered" : "rejected", by, reason, via };
+}
+
+type Decided = Extract<TimelineEvent, { readonly actor: Actor }>;
+
+function isApproval(event: TimelineEvent): event is Decided {
+  return event.type === "approved";
+}
+
+function isEnding(event: TimelineEvent): event is Decided {
+  return event.type === "rejected" || event.type === "cancelled";
 }

@@ -1,11 +1,11 @@
-import type { Action } from "../contract/action.ts";
-import type { DecisionFacts } from "../contract/decision-facts.ts";
-import type { Timeline } from "../contract/timeline.ts";
-import { hiddenWords } from "../contract/hidden.ts";
-import { hostEnd } from "../contract/short-url.ts";
+import type { Action } from "../actions/schemas.ts";
+import type { DecisionFacts } from "../approvals/facts-schema.ts";
+import type { Timeline } from "../actions/list-schemas.ts";
+import { hiddenWords } from "../receipts/masked-action.ts";
+import { hostEnd } from "../pages/words.ts";
 import { EXIT } from "./command.ts";
 import type { Session } from "./session.ts";
-import { type Cell, type Color, jsonText, seen, table } from "./style.ts";
+import { type Cell, type Color, jsonText, seen, table } from "./output.ts";
 
 type Status = Action["status"];
 

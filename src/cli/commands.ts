@@ -5,38 +5,38 @@ import type { Commands } from "./command.ts";
 export const COMMANDS: Commands = {
   serve: {
     summary: "run the service",
-    load: async () => (await import("./commands/serve.ts")).serveCommand,
+    load: async () => (await import("./commands/server.ts")).serveCommand,
   },
   ...CLIENT_COMMANDS,
   doctor: {
     summary: "find out what is wrong",
     async load() {
       const { doctorCommand } = await import("./commands/doctor.ts");
-      return doctorCommand((await import("../beside/settings-report.ts")).reportSettings);
+      return doctorCommand((await import("../admin/backup.ts")).reportSettings);
     },
   },
   mcp: {
     summary: "speak MCP on standard input: to the service at OUTGATE_URL, or as the service itself",
-    load: async () => (await import("./commands/mcp.ts")).mcpCommand,
+    load: async () => (await import("./commands/server.ts")).mcpCommand,
   },
   "welcome-link": {
     summary: "on the server's machine: a new link by which the first person comes in",
-    load: async () => (await import("./commands/welcome-link.ts")).welcomeLinkCommand,
+    load: async () => (await import("./commands/server.ts")).welcomeLinkCommand,
   },
   "reset-password": {
     summary: "on the server's machine: a link by which a person chooses a new password",
-    load: async () => (await import("./commands/reset-password.ts")).resetPasswordCommand,
+    load: async () => (await import("./commands/server.ts")).resetPasswordCommand,
   },
   "new-owner-key": {
     summary: "on the server's machine: another owner key, in place of a lost one",
-    load: async () => (await import("./commands/new-owner-key.ts")).newOwnerKeyCommand,
+    load: async () => (await import("./commands/server.ts")).newOwnerKeyCommand,
   },
   backup: {
     summary: "copy database and key into a folder, also while the service runs",
-    load: async () => (await import("./commands/backup.ts")).backupCommand,
+    load: async () => (await import("./commands/server.ts")).backupCommand,
   },
   "rotate-secret-key": {
     summary: "seal everything under a new master key; the service must be stopped",
-    load: async () => (await import("./commands/rotate-secret-key.ts")).rotateSecretKeyCommand,
+    load: async () => (await import("./commands/server.ts")).rotateSecretKeyCommand,
   },
 };

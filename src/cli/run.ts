@@ -1,4 +1,4 @@
-import { VERSION } from "../version.ts";
+import { VERSION } from "../config/config.ts";
 import { type Commands, EXIT, type Io, UsageError } from "./command.ts";
 
 /** Runs `outgate <command> …` and resolves with its exit code. Never rejects: what is wrong is a line on standard error. */

@@ -1,17 +1,13 @@
-import type { Account } from "../contract/account.ts";
-import type { AccountList } from "../contract/accounts.ts";
-import type { Action, CreateAction } from "../contract/action.ts";
-import type { Decision, Retry } from "../contract/decision.ts";
-import type { DecisionFacts } from "../contract/decision-facts.ts";
-import type { Health } from "../contract/health.ts";
-import type { CallbackHost, CallbackHostList } from "../contract/callback-hosts.ts";
-import type { CreatedKey, CreateKey, KeyList } from "../contract/key.ts";
-import type { AuditLog, AuditQuery } from "../contract/audit.ts";
-import type { CreatePause, Pause, PauseList } from "../contract/pause.ts";
-import type { ActionPage, ListQuery } from "../contract/page.ts";
-import type { ReceiptJson } from "../contract/receipt.ts";
-import type { Rotation, SigningSecret, SigningSecretQuery } from "../contract/signing-secret.ts";
-import type { Timeline } from "../contract/timeline.ts";
+import type { Account, AccountList, CreatedKey, CreateKey, KeyList } from "../accounts/schemas.ts";
+import type { Action, CreateAction, Decision, Retry } from "../actions/schemas.ts";
+import type { DecisionFacts } from "../approvals/facts-schema.ts";
+import type { Health } from "../api/schemas.ts";
+import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
+import type { AuditLog, AuditQuery } from "../audit/schemas.ts";
+import type { CreatePause, Pause, PauseList } from "../pauses/schemas.ts";
+import type { ActionPage, ListQuery, Timeline } from "../actions/list-schemas.ts";
+import type { ReceiptJson } from "../receipts/schema.ts";
+import type { Rotation, SigningSecret, SigningSecretQuery } from "../accounts/signing-schemas.ts";
 import { follow, type FollowOptions, type OutgateEvent } from "./follow.ts";
 import { type Call, type ClientSettings, createTransport } from "./transport.ts";
 
@@ -112,6 +108,7 @@ export function createClient(settings: ClientSettings) {
 }
 
 type Ask = <T>(call: Call) => Promise<T>;
+
 type Get = <T>(path: string, options?: CallOptions, more?: Partial<Call>) => Promise<T>;
 
 /** Keys, secrets and the account: all but the last need an owner key. */

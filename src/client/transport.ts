@@ -1,8 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import ky from "ky";
-import { describeTlsFailure, tlsFailureOf } from "../domain/tls.ts";
-import { backoffMs } from "./backoff.ts";
-import { errorOf, OutgateError } from "./error.ts";
+import { describeTlsFailure, tlsFailureOf } from "../outbound/tls.ts";
+import type { ErrorEnvelope } from "../api/errors.ts";
+import { readFile } from "node:fs/promises";
 
 export interface ClientSettings {
   /** Where the service is, such as `http://127.0.0.1:3000`. */
@@ -42,8 +42,11 @@ export interface Transport {
 }
 
 const TIMEOUT_MS = 30_000;
+
 const TRIES = 3;
+
 const RETRY_BASE_MS = 250;
+
 const RETRY_AFTER_MS_MAX = 10_000;
 
 /** All that the client knows of HTTP. ky's own retries and time-outs are off: its time-out ends at the head of an answer. */
@@ -158,4 +161,106 @@ function pauseMs(error: unknown, backoff: number): number {
 /** Throws the reason of the signal as soon as it is aborted. */
 async function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await pause(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
+}
+
+export interface Backoff {
+  readonly baseMs: number;
+  readonly capMs: number;
+}
+
+/** By how much two clients that failed together may drift apart. */
+const JITTER = 0.25;
+
+/** Milliseconds to rest after so many tries in vain before this one; it doubles each time, and varies by a quarter. */
+export function backoffMs(before: number, { baseMs, capMs }: Backoff, chance = Math.random()): number {
+  return Math.min(capMs, baseMs * 2 ** before) * (1 + JITTER * (2 * chance - 1));
+}
+
+type Told = ErrorEnvelope["error"];
+
+/**
+ * What the service said, or why nothing was heard of it: `unreachable`, `tls_failed`, `timed_out`, or `not_outgate` where
+ * something else answers at its address.
+ */
+export type OutgateErrorCode = Told["code"] | "unreachable" | "tls_failed" | "timed_out" | "not_outgate";
+
+interface Parts {
+  readonly retryAfterMs?: number | null;
+  readonly status?: number;
+  readonly requestId?: string | null;
+  readonly details?: Told["details"];
+  readonly cause?: unknown;
+}
+
+/** Every way in which a call can fail, but for the caller's own abort. The message is for people. */
+export class OutgateError extends Error {
+  override readonly name = "OutgateError";
+  readonly code: OutgateErrorCode;
+  /** HTTP status; null: no answer came. */
+  readonly status: number | null;
+  /** Finds the request in the service's log. */
+  readonly requestId: string | null;
+  /** Everything that was wrong with the request, field by field. */
+  readonly details: NonNullable<Told["details"]>;
+
+  /** When the service said to come back. */
+  readonly retryAfterMs: number | null;
+
+  constructor(code: OutgateErrorCode, message: string, parts: Parts = {}) {
+    const { status, requestId, details, retryAfterMs, cause } = parts;
+    super(message, { cause });
+    this.retryAfterMs = retryAfterMs ?? null;
+    this.code = code;
+    this.status = status ?? null;
+    this.requestId = requestId ?? null;
+    this.details = details ?? [];
+  }
+}
+
+/** The error that an answer tells of; `value` is its parsed body. */
+export function errorOf(response: Response, value: unknown): OutgateError {
+  const { status, headers } = response;
+  const parts = { status, requestId: headers.get("x-request-id"), retryAfterMs: secondsOf(headers.get("retry-after")) };
+  const told = envelopeOf(value);
+  if (told !== null) {
+    return new OutgateError(told.code, told.message, { ...parts, requestId: told.request_id, details: told.details });
+  }
+  const type = headers.get("content-type") ?? "no content type";
+  return new OutgateError("not_outgate", `The answer is not one of Outgate: status ${status}, ${type}.`, parts);
+}
+
+/** In milliseconds; a date, which Outgate never sends, is none. */
+function secondsOf(text: string | null): number | null {
+  return text !== null && /^\d{1,6}$/.test(text) ? Number(text) * 1_000 : null;
+}
+
+function envelopeOf(value: unknown): Told | null {
+  const error = typeof value === "object" && value !== null && "error" in value ? value.error : null;
+  if (typeof error !== "object" || error === null || !("code" in error) || !("message" in error)) return null;
+  // Safe: a body of this form is the service's envelope, which its contract fixes.
+  return error as Told;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The API key that `OUTGATE_API_KEY` holds, or the file that `OUTGATE_API_KEY_FILE` names; null: neither is set. Throws a
+ * sentence where the file can't be read or holds no key.
+ */
+export async function apiKeyOf({ OUTGATE_API_KEY: key = "", OUTGATE_API_KEY_FILE: path = "" }: Env) {
+  if (key !== "" || path === "") return key === "" ? null : key;
+  const text = await readFile(path, "utf8").catch((cause: unknown) => {
+    throw new Error(`The file ${path}, which OUTGATE_API_KEY_FILE names, can't be read.`, { cause });
+  });
+  return apiKeyIn(text, `The file ${path}`);
+}
+
+/** Alone, or in the header that `curl -H @file` sends: one file serves both. */
+const KEY = /^(?:authorization:[ \t]*)?(?:bearer[ \t]+)?([!-~]{1,512})$/i;
+
+/** The API key that a file holds; `where` begins the sentence that says that it holds none. */
+export function apiKeyIn(text: string, where: string): string {
+  const [, key] = KEY.exec(text.trim()) ?? [];
+  if (key === undefined) throw new Error(`${where} has to hold one API key and nothing else.`);
+  return key;
 }

@@ -4,16 +4,27 @@ import {
   MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
   RETRY_BASE_MS_DEFAULT,
   RETRY_CAP_MS_DEFAULT,
-} from "../domain/limits.ts";
-import { LOG_LEVELS } from "../log.ts";
-import { KEY_FORMS, readKey } from "../secrets/master.ts";
-import { databaseFault } from "./database.ts";
-import { list, matching, textSetting, whole, word } from "./kinds.ts";
-import { hostFault, originFault } from "./listen.ts";
-import { proxyFault } from "./proxies.ts";
+} from "./limits.ts";
+import { LOG_LEVELS } from "../observability/log.ts";
+import { KEY_FORMS, readKey } from "../crypto/key.ts";
+import {
+  databaseFault,
+  list,
+  matching,
+  textSetting,
+  whole,
+  word,
+  hostFault,
+  originFault,
+  proxyFault,
+  wordsOf,
+} from "./values.ts";
+import Value from "typebox/value";
 
 const HOUR_MS = 3_600_000;
+
 const DAY_MS = 24 * HOUR_MS;
+
 const VISIBLE = { pattern: /^[!-~]+$/, allowed: "visible ASCII characters" };
 
 /** Every setting (decisions 10) by the name of its environment variable, in the order of `.env.example`. */
@@ -153,4 +164,53 @@ export const Settings = Type.Object({
 });
 
 export type Settings = Static<typeof Settings>;
+
 export type SettingName = keyof Settings;
+
+/** The texts of the settings that are set. */
+export type Texts = Readonly<Partial<Record<SettingName, string>>>;
+
+/** What stands in the environment: ours only, without outer blanks; an empty text is as good as none. */
+export function textsOf(env: Readonly<Record<string, string | undefined>>): Texts {
+  const given = settingNames().map((name) => [name, env[name]?.trim() ?? ""] as const);
+  return Object.fromEntries(given.filter(([, text]) => text !== ""));
+}
+
+/** The values that texts stand for, defaults included, or what is wrong with them, a sentence a setting. */
+export function readSettings(texts: Texts): { settings: Settings } | { problems: readonly string[] } {
+  const given = settingNames().map((name) => [name, valueOf(name, texts[name])] as const);
+  const values = Value.Default(Settings, Object.fromEntries(given.filter(([, value]) => value !== undefined)));
+  if (Value.Check(Settings, values)) return { settings: values };
+  return { problems: given.flatMap(([name, value]) => problemsOf(name, value)) };
+}
+
+/** All names, in the schema's order. */
+export function settingNames(): readonly SettingName[] {
+  // Safe: the keys of an object literal that nothing adds to.
+  return Object.keys(Settings.properties) as SettingName[];
+}
+
+/** Our own conversion: typebox's makes 16 of "0x10" and 1 of "true". */
+function valueOf(name: SettingName, text: string | undefined): unknown {
+  const schema = Settings.properties[name];
+  if (text === undefined) return undefined;
+  if (Type.IsInteger(schema)) return /^\d{1,15}$/.test(text) ? Number(text) : text;
+  if (Type.IsArray(schema)) return text.split(",").map((entry) => entry.trim());
+  return text;
+}
+
+/** Setting by setting, because typebox stops after eight errors. What stands in it is never said: it may be a secret. */
+function problemsOf(name: SettingName, value: unknown): readonly string[] {
+  const schema = Settings.properties[name];
+  const [error] = value === undefined ? [] : Value.Errors(schema, value);
+  if (error === undefined) return [];
+  return [`${name} ${FAULTS[error.keyword] ?? error.message}. Allowed: ${wordsOf(schema).allowed}.`];
+}
+
+/** By the keyword of the schema that was broken; a refinement says its fault itself. */
+const FAULTS: Readonly<Record<string, string>> = {
+  type: "is no whole number",
+  minimum: "is too small",
+  maximum: "is too large",
+  enum: "is none of the words that it may be",
+};

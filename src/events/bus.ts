@@ -1,5 +1,4 @@
-import type { Action } from "../domain/action.ts";
-import type { Bus } from "../ports/bus.ts";
+import type { Action } from "../actions/action.ts";
 
 type Listener = (action: Action) => void;
 
@@ -26,4 +25,13 @@ export function createBus(): Bus {
       };
     },
   };
+}
+
+/** News that an action changed, after its commit. Memory only: whoever misses it finds the truth in the store. */
+export interface Bus {
+  publish(action: Action): void;
+  /** Hears of every change; returns how to stop. */
+  subscribe(listener: (action: Action) => void): () => void;
+  /** Hears of one action; returns how to stop. */
+  watch(actionId: string, listener: (action: Action) => void): () => void;
 }

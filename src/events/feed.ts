@@ -1,10 +1,10 @@
-import { positionText, readPosition, unknownPosition } from "../contract/events.ts";
-import { authorize, type Caller, holderOf } from "../domain/caller.ts";
-import { DomainError } from "../domain/errors.ts";
-import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../domain/limits.ts";
-import { countByHolder, whoMakesRoom } from "../domain/share.ts";
-import type { Bus } from "../ports/bus.ts";
-import type { ActionStore, ChangePage, ToldChange } from "../ports/store.ts";
+import { positionText, readPosition, unknownPosition } from "../actions/list-schemas.ts";
+import { authorize, type Caller, holderOf } from "../accounts/roles.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../config/limits.ts";
+import { countByHolder, whoMakesRoom } from "../delivery/slots.ts";
+import type { Bus } from "./bus.ts";
+import type { ActionStore, ChangePage, ToldChange } from "../../db/store.ts";
 
 export interface FeedDeps {
   readonly actions: Pick<ActionStore, "changes" | "position" | "knowsPosition">;

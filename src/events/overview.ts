@@ -1,17 +1,16 @@
-import { authorize, type Caller } from "../domain/caller.ts";
+import { authorize, type Caller } from "../accounts/roles.ts";
 import {
   HISTORY_PAGE_ROWS,
   HISTORY_ROWS_MAX,
   OVERVIEW_ACCOUNTS_MAX,
   OVERVIEW_SLOT_MS,
   OVERVIEW_SLOTS,
-} from "../domain/limits.ts";
-import { type ScheduledRetry, type Happened, countedOf, type Overview } from "../domain/overview.ts";
-import type { Bus } from "../ports/bus.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
-import type { ActionStore } from "../ports/store.ts";
-import { AccountTally, slotOf } from "./tally.ts";
+} from "../config/limits.ts";
+import { type ScheduledRetry, type Happened, countedOf, type Overview, AccountTally, slotOf } from "./tally.ts";
+import type { Bus } from "./bus.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Log } from "../observability/log.ts";
+import type { ActionStore } from "../../db/store.ts";
 
 export interface OverviewDeps {
   readonly actions: Pick<ActionStore, "history" | "position" | "scheduledRetries">;

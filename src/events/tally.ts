@@ -1,6 +1,79 @@
-import { LATENCY_STEPS, latencyStepOf, percentileMs } from "../domain/latency.ts";
-import { FAILING_HOSTS_MAX, FAILING_HOSTS_SHOWN_MAX, OVERVIEW_SLOT_MS, OVERVIEW_SLOTS } from "../domain/limits.ts";
-import type { Happened, FailingHost, Overview, OverviewSlot } from "../domain/overview.ts";
+import type { Action } from "../actions/action.ts";
+import { FAILING_HOSTS_MAX, FAILING_HOSTS_SHOWN_MAX, OVERVIEW_SLOT_MS, OVERVIEW_SLOTS } from "../config/limits.ts";
+
+/** Something that the overview counts, in whatever order it hears of it. */
+export type Happened =
+  | { readonly kind: "created"; readonly accountId: string; readonly at: Date }
+  | {
+      readonly kind: "attempted";
+      readonly accountId: string;
+      readonly at: Date;
+      readonly host: string;
+      /** What became of the action: a retry follows, or it has ended. */
+      readonly next: "completed" | "failed" | "retry";
+      readonly durationMs: number | null;
+      /** One of the fixed sentences; null after a success. */
+      readonly error: string | null;
+    };
+
+/** What a change of an action adds to the overview; null: nothing. `at` is when it was heard of. */
+export function countedOf(action: Action, at: Date): Happened | null {
+  const { accountId, host, status, revision, result, attempts } = action;
+  const isAtRest = status === "completed" || status === "failed" || status === "pending";
+  if (revision === 1) return { kind: "created", accountId, at };
+  // Of what is pending only an attempt that failed leaves a result: every other way there clears it.
+  if (!isAtRest || result === null || attempts === 0) return null;
+  const { durationMs, lastError: error } = result;
+  return { kind: "attempted", accountId, at, host, next: status === "pending" ? "retry" : status, durationMs, error };
+}
+
+/** A piece of the time that the overview shows. */
+export interface OverviewSlot {
+  readonly at: Date;
+  readonly created: number;
+  /** Actions that ended in it. */
+  readonly completed: number;
+  readonly failed: number;
+  readonly attempts: number;
+  /** Of attempts, in milliseconds; null: there was none. */
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+}
+
+/** A host that attempts failed at, since its first failure that is remembered. */
+export interface FailingHost {
+  readonly host: string;
+  readonly failed: number;
+  readonly attempts: number;
+  readonly lastError: string;
+  readonly lastFailedAt: Date;
+}
+
+/** What went through an account lately. */
+export interface Overview {
+  /** Nothing that was before is counted. */
+  readonly since: Date;
+  /** Older things are still being read. */
+  readonly isReading: boolean;
+  /** Oldest first, the last one not over yet; none is left out. */
+  readonly slots: readonly OverviewSlot[];
+  readonly slotMs: number;
+  /** Of all attempts; null: there was none. */
+  readonly latency: { readonly p50Ms: number; readonly p95Ms: number; readonly p99Ms: number } | null;
+  /** Most failures first. */
+  readonly hosts: readonly FailingHost[];
+}
+
+/** The retries of an account that wait for their time. */
+export interface ScheduledRetry {
+  readonly count: number;
+  /** Pending, and due: they wait for a free slot. */
+  readonly due: number;
+  /** There are more than were looked at. */
+  readonly isCut: boolean;
+  /** The hosts whose next retry comes first. */
+  readonly hosts: readonly { readonly host: string; readonly count: number; readonly nextAt: Date }[];
+}
 
 type Attempted = Extract<Happened, { readonly kind: "attempted" }>;
 
@@ -160,4 +233,27 @@ function addOne(counts: Uint32Array, at: number): void {
 
 function sumOf(counts: Uint32Array): number {
   return counts.reduce((all, count) => all + count, 0);
+}
+
+/** Four steps to the double: a percentile is off by a tenth at most. */
+const STEPS_PER_DOUBLING = 4;
+
+/** As many as it takes from a millisecond to an hour, the longest attempt that the settings allow. */
+export const LATENCY_STEPS = 22 * STEPS_PER_DOUBLING;
+
+/** The step in which a duration is counted. */
+export function latencyStepOf(ms: number): number {
+  const step = ms < 1 ? 0 : Math.floor(Math.log2(ms) * STEPS_PER_DOUBLING);
+  return Math.min(step, LATENCY_STEPS - 1);
+}
+
+/** The duration that this share of the counted ones does not exceed, in milliseconds; null: none was counted. */
+export function percentileMs(counts: Uint32Array, share: number): number | null {
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  if (all === 0) return null;
+  const wanted = Math.max(1, Math.ceil(all * share));
+  let seen = 0;
+  const step = counts.findIndex((count) => (seen += count) >= wanted);
+  // The middle of the step.
+  return Math.round(2 ** ((step + 0.5) / STEPS_PER_DOUBLING));
 }

@@ -1,4 +1,4 @@
-import { DomainError } from "../domain/errors.ts";
+import { DomainError } from "../api/domain-error.ts";
 
 /** The routes as far as they can be told from outside: which methods a path has. */
 export interface KnownRoute {

@@ -1,14 +1,13 @@
-import { errorJson, HTTP_STATUS } from "../contract/error.ts";
-import { DomainError, type ErrorCode, RetryLater } from "../domain/errors.ts";
-import type { Log } from "../ports/log.ts";
-import { StoreBusy, StoreUnavailable } from "../ports/store.ts";
-import { problemPage } from "../web/problem.tsx";
-import { isForPrograms, namesHtml, prefersJson } from "./accept.ts";
+import { errorJson, HTTP_STATUS } from "../api/errors.ts";
+import { DomainError, type ErrorCode, RetryLater } from "../api/domain-error.ts";
+import type { Log } from "../observability/log.ts";
+import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
+import { problemPage } from "../pages/receipt.tsx";
+import { isForPrograms, namesHtml, prefersJson } from "./query.ts";
 import { MethodNotAllowed } from "./allow.ts";
-import { json } from "./answer.ts";
-import { Misdirected } from "./own-host.ts";
+import { Misdirected } from "./own-origin.ts";
 import { page } from "./page.ts";
-import type { RequestContext } from "./visit.ts";
+import type { RequestContext } from "./context.ts";
 
 /** What a refusal of this kind also says in its head (decisions 2). */
 const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
@@ -89,3 +88,15 @@ export function traceOf(error: unknown): string {
 }
 
 const FRAMES_MAX = 8;
+
+const JSON_TYPE = { "content-type": "application/json" } as const;
+
+/** An answer of JSON text. */
+export function json(text: string, status = 200, headers?: Readonly<Record<string, string>>): Response {
+  return new Response(text, { status, headers: headers === undefined ? JSON_TYPE : { ...JSON_TYPE, ...headers } });
+}
+
+/** Whatever is wrong with a token, of whichever kind: it tells nothing but that it opens nothing (hostile B19). */
+export function noSuchLink(): DomainError {
+  return new DomainError("not_found", "This link leads nowhere. It may have been cut on its way; copy it again whole.");
+}

@@ -1,8 +1,7 @@
-import { DomainError } from "../domain/errors.ts";
-import { FORM_BYTES_MAX, FORM_FIELDS_MAX } from "../domain/limits.ts";
-import { readBytes } from "./body.ts";
-import { readMediaType } from "./media-type.ts";
-import type { RequestContext } from "./visit.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { FORM_BYTES_MAX, FORM_FIELDS_MAX } from "../config/limits.ts";
+import { readBytes, readMediaType } from "./body.ts";
+import type { RequestContext } from "./context.ts";
 
 /** The fields of a form that one of our own pages sent; of a name that comes twice the last counts. */
 export type Form = ReadonlyMap<string, string>;

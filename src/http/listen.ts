@@ -1,5 +1,5 @@
 import type { Server } from "bun";
-import { IDLE_SECONDS } from "./waiting.ts";
+import { IDLE_SECONDS } from "./sse.ts";
 
 /** Where a door stands. */
 export interface Place {

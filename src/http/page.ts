@@ -1,4 +1,4 @@
-import { STYLE } from "../web/assets.ts";
+import { STYLE } from "../pages/assets.ts";
 
 /**
  * Which rules a page lives under (hostile 7). `own`: the pages of whoever may sign in. The others are opened by a token
@@ -37,10 +37,13 @@ const ALL = {
   "cache-control": "private, no-store",
   "cross-origin-resource-policy": "same-origin",
 } as const;
+
 /** Not for the receipt: a browser refuses to open a sandboxed page with it. */
 const UNOPENED = { "cross-origin-opener-policy": "same-origin" } as const;
+
 /** With `no-referrer` browsers would send `Origin: null` along with our forms (measured). */
 const OWN = { "referrer-policy": "same-origin" } as const;
+
 /** The path is the secret: nobody is told where a reader came from, and nobody looks it up. */
 const TOKEN = {
   "referrer-policy": "no-referrer",

@@ -1,5 +1,7 @@
-import type { QueryCheck } from "../contract/query.ts";
-import { DomainError, type Issue } from "../domain/errors.ts";
+import { type QueryCheck, compileQuery } from "../api/schema-helpers.ts";
+import { DomainError, type Issue } from "../api/domain-error.ts";
+import { checkList, ListQuery } from "../actions/list-schemas.ts";
+import { NEXT_CHARS_MAX } from "../config/limits.ts";
 
 /**
  * The query of a request against the parameters that its route knows. Throws `invalid_query` with every issue: unknown,
@@ -19,6 +21,7 @@ interface Given {
 }
 
 const NOTHING: Given = { value: {}, repeated: [] };
+
 const DIGITS = /^\d{1,15}$/;
 
 function collect(search: string, check: QueryCheck<unknown>): Given {
@@ -37,4 +40,113 @@ function valueOf(kind: "integer" | "array" | "text", all: readonly string[]): un
   if (kind === "array") return all;
   const text = all[0] ?? "";
   return kind === "integer" && DIGITS.test(text) ? Number(text) : text;
+}
+
+const LIST = compileQuery(ListQuery);
+
+/** What the page of a list is asked for: as it was typed, and as the desk is asked. */
+export interface Filters {
+  readonly query: ListQuery;
+  readonly asked: ReturnType<typeof checkList>;
+  readonly typed: ReadonlyMap<string, string>;
+}
+
+/** The same parameters as those of `GET /v1/actions`. Throws `invalid_query`. */
+export function readFilters(search: string): Filters {
+  const query = readQuery(search, LIST);
+  return { query, asked: checkList(query), typed: typedIn(search) };
+}
+
+/** The same, or what is wrong with it, for a page that says so and lets people mend it. */
+export function tryFilters(search: string): Filters | { readonly problems: readonly Issue[] } {
+  try {
+    return readFilters(search);
+  } catch (error) {
+    if (error instanceof DomainError && error.code === "invalid_query") return { problems: error.issues };
+    throw error;
+  }
+}
+
+export function typedIn(search: string): ReadonlyMap<string, string> {
+  return new Map(new URLSearchParams(search));
+}
+
+/** A day and a time as a browser sends them, without a zone. */
+const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?$/;
+
+/**
+ * The query that a form meant, since forms send what was left empty, and times without a zone: so that every list has
+ * one address, and that is one of the API's. Null: it is that already.
+ */
+export function plainSearch(search: string): string | null {
+  const given = [...new URLSearchParams(search)];
+  const plain = given
+    .filter(([, text]) => text !== "")
+    .map(([name, text]): [string, string] => [name, zoned(name, text)]);
+  const isPlain = plain.length === given.length && plain.every(([, text], at) => text === given[at]?.[1]);
+  return isPlain ? null : new URLSearchParams(plain).toString();
+}
+
+function zoned(name: string, text: string): string {
+  const [, seconds] = LOCAL_TIME.exec(name.startsWith("created_") ? text : "") ?? [null, null];
+  if (seconds === null) return text;
+  return seconds === undefined ? `${text}:00Z` : `${text}Z`;
+}
+
+/** Where a person goes who wanted nowhere in particular. */
+export const HOME_PATH = "/approvals";
+
+/** One slash, then neither a slash nor a backslash; a browser drops what can't be seen, and would read `/\t/` as `//`. */
+const OWN_PATH = /^\/(?![/\\])[!-[\]-~]*$/;
+
+/** The path of ours that a `next` names; null for every other text, so that nobody is sent to another site (hostile 7). */
+export function nextOf(text: string | null | undefined): string | null {
+  return text !== null && text !== undefined && text.length <= NEXT_CHARS_MAX && OWN_PATH.test(text) ? text : null;
+}
+
+/** The `next` of a query. */
+export function nextIn(search: string): string | null {
+  return nextOf(new URLSearchParams(search).get("next"));
+}
+
+/** Whether a request asks for JSON rather than for a page (RFC 9110, 12.5.1): it names it, and a page no higher. */
+export function prefersJson({ headers }: Request): boolean {
+  const accept = headers.get("accept") ?? "";
+  const json = weightOf(accept, "application/json");
+  return json > 0 && json >= weightOf(accept, "text/html");
+}
+
+/** Whether it asks for lines of JSON, and for no plain JSON as much. */
+export function namesNdjson({ headers }: Request): boolean {
+  const accept = headers.get("accept") ?? "";
+  const lines = weightOf(accept, "application/x-ndjson");
+  return lines > 0 && lines >= weightOf(accept, "application/json");
+}
+
+/** Whether it names HTML at all, as browsers do and programs do not. */
+export function namesHtml({ headers }: Request): boolean {
+  return weightOf(headers.get("accept") ?? "", "text/html") > 0;
+}
+
+/** Under these everything is for programs, whatever they accept. */
+export function isForPrograms(path: string): boolean {
+  return /^\/(v1|mcp)(\/|$)/.test(path);
+}
+
+/** Whether it takes an answer compressed so: named, and not refused (RFC 9110, 12.5.3). */
+export function takesGzip({ headers }: Request): boolean {
+  return GZIP.test(headers.get("accept-encoding") ?? "");
+}
+
+const GZIP = /(?:^|,)\s*gzip\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:[,;]|$)/i;
+
+/** 0 where the type is not named, or refused; `*` names nothing. */
+function weightOf(accept: string, type: string): number {
+  for (const entry of accept.split(",")) {
+    const [name, ...parameters] = entry.split(";").map((part) => part.trim().toLowerCase());
+    if (name !== type) continue;
+    const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
+    return weight === undefined ? 1 : Number(weight) || 0;
+  }
+  return 0;
 }

@@ -1,12 +1,12 @@
-import { DomainError } from "../domain/errors.ts";
+import { DomainError } from "../api/domain-error.ts";
 import {
   RATE_FLOOD_REFUSALS,
   RATE_OVERSHOOT_MAX,
   RATE_WINDOW_MS,
   REFUSALS_HELD_MAX,
   REFUSAL_HELD_MS,
-} from "../domain/limits.ts";
-import type { Clock } from "../ports/clock.ts";
+} from "../config/limits.ts";
+import type { Clock } from "../runtime/clock.ts";
 
 /** Who asks: a key of an account. */
 export interface Asking {

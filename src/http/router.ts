@@ -1,7 +1,9 @@
 import { Elysia, NotFoundError } from "elysia";
 import { createUnrouted } from "./allow.ts";
-import type { Params, Route } from "./route.ts";
-import type { RequestContext } from "./visit.ts";
+import { type RequestContext, callerOf } from "./context.ts";
+import type { ApiOperation } from "../api/operations.ts";
+import { authorize } from "../accounts/roles.ts";
+import type { PageKind } from "./page.ts";
 
 /** Finds the route of a visit and lets it answer. Whatever goes wrong there is handed to `refuse`. */
 export type Router = (context: RequestContext) => Promise<Response>;
@@ -67,4 +69,53 @@ function asRequest(context: RequestContext): Request {
 function contextOf(request: Request): RequestContext {
   // Safe: only `asRequest` makes what comes in here.
   return (request as unknown as Routed).context;
+}
+
+/** Path parameters, percent-decoded. */
+export type Params = Readonly<Record<string, string>>;
+
+/** Throws what is wrong with where a request comes from; asked before its key is looked at. */
+export type Guard = (headers: Headers) => void;
+
+/** One way in. `answer` throws what is wrong; the door makes an envelope of it. */
+export interface Route {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** `{name}` for a parameter. */
+  readonly path: string;
+  /** Of the operations table, when the route belongs to one. */
+  readonly operationId: string | null;
+  /** Set where a key is asked for outside of /v1; the same for every method of a path. */
+  readonly guard?: Guard;
+  readonly answer: (context: RequestContext, params: Params) => Response | Promise<Response>;
+}
+
+/**
+ * The route of an operation. The caller's role is asked for first, before query, body and look-up, so that a refusal
+ * tells nothing about them (hostile 1).
+ */
+export function routeOf(operation: ApiOperation, answer: Route["answer"]): Route {
+  const { method, path, id, permission } = operation;
+  if (permission === null) return { method, path, operationId: id, answer };
+  return {
+    method,
+    path,
+    operationId: id,
+    answer(context, params) {
+      authorize(callerOf(context), permission);
+      return answer(context, params);
+    },
+  };
+}
+
+/** A way in for people: whatever goes wrong there is told them as a page. */
+export function pageRoute(kind: PageKind, method: Route["method"], path: string, answer: Route["answer"]): Route {
+  return {
+    method,
+    path,
+    operationId: null,
+    answer(context, params) {
+      context.page = kind;
+      return answer(context, params);
+    },
+  };
 }

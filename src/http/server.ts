@@ -1,41 +1,58 @@
 import type { Server } from "bun";
-import type { ActionService } from "../actions/desk.ts";
+import type { ActionService } from "../actions/service.ts";
 import type { Authenticate } from "../accounts/authenticate.ts";
 import type { PeopleService } from "../accounts/people.ts";
-import type { Caller } from "../domain/caller.ts";
-import { DRAIN_MS_MAX } from "../domain/limits.ts";
-import type { PauseOf } from "../domain/pause.ts";
+import type { Caller } from "../accounts/roles.ts";
+import { DRAIN_MS_MAX } from "../config/limits.ts";
+import type { PauseOf } from "../pauses/pause.ts";
 import type { Feed } from "../events/feed.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Ids } from "../ports/ids.ts";
-import type { Log } from "../ports/log.ts";
-import type { Metrics } from "../ports/metrics.ts";
-import type { Targets } from "../ports/targets.ts";
-import type { IsTrustedProxy } from "./client.ts";
-import { createDeviceCookie, createSessionCookie } from "./cookie.ts";
-import { createHandler } from "./door.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
+import type { Log } from "../observability/log.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import type { Targets } from "../outbound/target.ts";
+import { type IsTrustedProxy, createOwnOrigin, type OwnAddress } from "./own-origin.ts";
+import {
+  createDeviceCookie,
+  createSessionCookie,
+  createFlash,
+  type FlashDeps,
+  createFormOf,
+  createPersonOf,
+  createWatchOf,
+  createTokenFormOf,
+} from "./session.ts";
+import { createHandler } from "./handler.ts";
 import { listenOn } from "./listen.ts";
-import { createOwnOrigin, type OwnAddress } from "./own-origin.ts";
-import { createStreamEvents } from "./events.ts";
-import { createFlash, type FlashDeps } from "./flash.ts";
-import type { Guard, Route } from "./route.ts";
-import { accountRoutes, type AccountRouteDeps } from "./routes/account.ts";
-import { type AccountsRouteDeps, accountsRoutes } from "./routes/accounts.ts";
-import { actionRoutes } from "./routes/actions.ts";
-import { auditRoutes, type AuditRouteDeps } from "./routes/audit.ts";
-import { pauseRoutes, type PauseRouteDeps } from "./routes/pauses.ts";
-import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "./routes/approval-links.ts";
-import { authRoutes } from "./routes/auth.ts";
-import { callbackHostRoutes, type CallbackHostRouteDeps } from "./routes/callback-hosts.ts";
-import { decisionRoutes } from "./routes/decisions.ts";
-import { receiptRoutes, type ReceiptRouteDeps } from "./routes/receipts.ts";
-import { eventRoutes } from "./routes/events.ts";
-import { keyRoutes, type KeyRouteDeps } from "./routes/keys.ts";
-import { type PageDeps, webPages } from "./routes/pages.ts";
-import { createShow } from "./routes/show.ts";
-import { signingSecretRoutes, type SigningSecretRouteDeps } from "./routes/signing-secret.ts";
-import { systemRoutes, type SystemRouteDeps } from "./routes/system.ts";
-import { createFormOf, createPersonOf, createWatchOf, createTokenFormOf } from "./session.ts";
+import { createStreamEvents } from "../events/stream.ts";
+import type { Guard, Route } from "./router.ts";
+import {
+  accountRoutes,
+  type AccountRouteDeps,
+  type AccountsRouteDeps,
+  accountsRoutes,
+  callbackHostRoutes,
+  type CallbackHostRouteDeps,
+  keyRoutes,
+  type KeyRouteDeps,
+  signingSecretRoutes,
+  type SigningSecretRouteDeps,
+} from "../accounts/routes.ts";
+import { actionRoutes, decisionRoutes, eventRoutes } from "../actions/routes.ts";
+import { auditRoutes, type AuditRouteDeps } from "../audit/routes.ts";
+import { pauseRoutes, type PauseRouteDeps } from "../pauses/routes.ts";
+import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "../pages/inbox-routes.ts";
+import { authRoutes } from "../accounts/auth-routes.ts";
+import { receiptRoutes, type ReceiptRouteDeps } from "../receipts/receipt.ts";
+import { type PageDeps, webPages } from "../pages/routes.ts";
+import { createShow } from "../actions/caller-view.ts";
+import { systemRoutes, type SystemRouteDeps } from "./system-routes.ts";
+import { errorJson, HTTP_STATUS } from "../api/errors.ts";
+import { problemPage } from "../pages/receipt.tsx";
+import { isForPrograms, namesHtml, prefersJson } from "./query.ts";
+import { json } from "./errors.ts";
+import { page } from "./page.ts";
+import { nameRequest, type RequestName, targetOf } from "./context.ts";
 
 export interface HttpDeps
   extends
@@ -158,4 +175,50 @@ function sessionsOf(deps: HttpDeps) {
     tokenFormOf: createTokenFormOf({ ownOrigin }),
     flash: createFlash(deps),
   };
+}
+
+export interface ClosedDeps {
+  readonly ids: Pick<Ids, "request">;
+  readonly version: string;
+}
+
+/**
+ * Answers while the store can't be opened, as the real door does while it can't be written: 503 to everything but to the
+ * question whether the process lives. Whoever opens the real door goes on with the same socket.
+ */
+export function openUnavailableServer(port: number, host: string, deps: ClosedDeps): Server<unknown> {
+  return listenOn({ port, host }, (request) => answerClosed(request, deps));
+}
+
+/** The same answer for everybody: nobody can be told who asks, nor what there is. */
+export function answerClosed(request: Request, { ids, version }: ClosedDeps): Response {
+  const name = nameRequest(request.headers.get("x-request-id"), ids);
+  const { path } = targetOf(request.url);
+  const answer = answerToProbe(path, version) ?? refusal(request, path, name);
+  answer.headers.set("x-request-id", name.id);
+  // What follows on a connection whose body nobody reads is not executed.
+  answer.headers.set("connection", "close");
+  return answer;
+}
+
+function answerToProbe(path: string, version: string): Response | null {
+  if (path === "/health") return json(JSON.stringify({ status: "ok", version }));
+  if (path === "/ready") return json(JSON.stringify({ status: "unavailable", version }), STATUS, LATER);
+  return null;
+}
+
+const STATUS = HTTP_STATUS.unavailable;
+
+const LATER = { "retry-after": "1" };
+
+const MESSAGE = "The service starts and can't reach its store yet; try again.";
+
+/** A person gets a page that loads nothing, since nothing else is answered here. */
+function refusal(request: Request, path: string, name: RequestName): Response {
+  if (isForPrograms(path) || !namesHtml(request) || prefersJson(request)) {
+    const text = errorJson({ code: "unavailable", message: MESSAGE, requestId: name.envelopeId(), issues: [] });
+    return json(text, STATUS, LATER);
+  }
+  const html = problemPage({ status: STATUS, message: MESSAGE, requestId: name.id, isAlone: true });
+  return page("notice", html, { status: STATUS, headers: { ...LATER, vary: "Accept" } });
 }

@@ -1,20 +1,25 @@
-import type { RequestSource } from "../accounts/device.ts";
+import type { RequestSource, Person, SessionRegistry, SessionWatch, Resume } from "../accounts/sessions.ts";
 import type { PeopleService } from "../accounts/people.ts";
-import type { Person } from "../accounts/person.ts";
-import type { SessionRegistry, SessionWatch } from "../accounts/presence.ts";
-import type { Resume } from "../accounts/resume.ts";
-import { HTTP_STATUS } from "../contract/error.ts";
-import { accountStopped } from "../domain/caller.ts";
-import { DomainError, type ErrorCode } from "../domain/errors.ts";
-import { confirmPasswordPage } from "../web/confirm-password.tsx";
-import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../web/form.tsx";
-import { clientOf } from "./client.ts";
-import type { OwnCookie } from "./cookie.ts";
+import { HTTP_STATUS } from "../api/errors.ts";
+import { accountStopped } from "../accounts/roles.ts";
+import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { confirmPasswordPage } from "../pages/sign-in.tsx";
+import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../pages/form.tsx";
+import { clientOf, type OwnOrigin } from "./own-origin.ts";
 import { headersOf } from "./errors.ts";
 import { type Form, readForm } from "./form.ts";
-import type { OwnOrigin } from "./own-origin.ts";
-import { page } from "./page.ts";
-import type { RequestContext } from "./visit.ts";
+import { page, seeOther } from "./page.ts";
+import type { RequestContext } from "./context.ts";
+import {
+  DEVICE_MS_MAX,
+  SESSION_MS_MAX,
+  FLASH_COOKIE_CHARS_MAX,
+  FLASH_COOKIES_MAX,
+  FLASH_MS_MAX,
+} from "../config/limits.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Secrets } from "../crypto/types.ts";
+import { type Params, pageRoute, type Route } from "./router.ts";
 
 export type { Person };
 
@@ -169,4 +174,155 @@ function isSame(given: string, right: string): boolean {
   let difference = given.length ^ right.length;
   for (let at = 0; at < right.length; at += 1) difference |= given.charCodeAt(at) ^ right.charCodeAt(at);
   return difference === 0;
+}
+
+/** A cookie of ours: how it is read, set and taken back. */
+export interface OwnCookie {
+  /** The value that a request brings along; null: none that could be one of ours. */
+  read(headers: Headers): string | null;
+  /** Values of `Set-Cookie`. */
+  set(value: string): string;
+  clear(): string;
+}
+
+/** 256 bits as hex. */
+const SESSION = /^[0-9a-f]{64}$/;
+
+const DEVICE = /^[A-Za-z0-9_.-]{1,256}$/;
+
+/** Who is logged in. */
+export function createSessionCookie(baseUrl: string): OwnCookie {
+  return ownCookie({ baseUrl, name: "outgate_session", form: SESSION, lastsMs: SESSION_MS_MAX });
+}
+
+/** Of a browser in which somebody has logged in before. It outlives the session, and lets nobody in. */
+export function createDeviceCookie(baseUrl: string): OwnCookie {
+  return ownCookie({ baseUrl, name: "outgate_device", form: DEVICE, lastsMs: DEVICE_MS_MAX });
+}
+
+interface CookieProps {
+  readonly baseUrl: string;
+  readonly name: string;
+  readonly form: RegExp;
+  readonly lastsMs: number;
+}
+
+/** With https the cookie never goes out in clear, and its prefix keeps other hosts of the domain from setting it. */
+function ownCookie({ baseUrl, name: bare, form, lastsMs }: CookieProps): OwnCookie {
+  const isSecure = baseUrl.startsWith("https:");
+  const name = isSecure ? `__Host-${bare}` : bare;
+  const ending = `; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
+  return {
+    read(headers) {
+      const value = cookieIn(headers, name) ?? "";
+      return form.test(value) ? value : null;
+    },
+    set: (value) => `${name}=${value}${ending}; Max-Age=${lastsMs / 1_000}`,
+    clear: () => `${name}=${ending}; Max-Age=0`,
+  };
+}
+
+/** The value of the first cookie with this name; null: there is none. */
+export function cookieIn(headers: Headers, name: string): string | null {
+  const pairs = (headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
+  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? null;
+}
+
+export interface FlashDeps {
+  readonly secrets: Pick<Secrets, "open" | "seal">;
+  readonly clock: Pick<Clock, "now">;
+  readonly baseUrl: string;
+}
+
+/**
+ * What a form has brought about, for the page that the browser is sent to afterwards: so that loading it again repeats
+ * nothing, and a secret is shown without being in a URL. It is kept in the browser, sealed for one path and one session,
+ * for `FLASH_MS_MAX`.
+ */
+export interface Flash {
+  /** A redirect to a path of ours that is told this value. Throws `FlashTooLarge`. */
+  redirect(person: Pick<Person, "formToken">, path: string, value: object): Response;
+  /**
+   * The same of what is secret, shown by `show`. On plain http whatever listens on another port of the host gets this
+   * cookie too, so it stands in the answer to the form itself.
+   */
+  tellSecret(
+    person: Pick<Person, "formToken">,
+    path: string,
+    value: object,
+    show: () => Response | Promise<Response>,
+  ): Promise<Response>;
+  /** What this page was told; null: nothing, or it is too late, or another session was. */
+  read(context: RequestContext, person: Pick<Person, "formToken">): unknown;
+}
+
+/** It does not fit into `FLASH_COOKIES_MAX` cookies. */
+export class FlashTooLarge extends Error {
+  override readonly name = "FlashTooLarge";
+}
+
+const NAME = "outgate_flash";
+
+export function createFlash({ secrets, clock, baseUrl }: FlashDeps): Flash {
+  const isSecure = baseUrl.startsWith("https:");
+  // With a path of its own it can't have the prefix of the session's cookie.
+  const nameOf = (at: number) => `${isSecure ? "__Secure-" : ""}${NAME}_${at}`;
+  const placeOf = (path: string, { formToken }: Pick<Person, "formToken">) => {
+    return { table: "flash", row: path, column: formToken };
+  };
+  const redirect: Flash["redirect"] = (person, path, value) => {
+    const plain = Bun.deflateSync(JSON.stringify({ expiresMs: clock.now().getTime() + FLASH_MS_MAX, value }));
+    const parts = partsOf(secrets.seal(plain, placeOf(path, person)));
+    const ending = `; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}; Max-Age=${FLASH_MS_MAX / 1_000}`;
+    const answer = seeOther("own", path);
+    parts.forEach((part, at) => answer.headers.append("set-cookie", `${nameOf(at)}=${part}${ending}`));
+    return answer;
+  };
+  return {
+    redirect,
+    tellSecret: async (person, path, value, show) => (isSecure ? redirect(person, path, value) : show()),
+    read({ request, path }, person) {
+      const [count = "", first = ""] = (cookieIn(request.headers, nameOf(0)) ?? "").split("-");
+      if (!/^[1-9]$/.test(count) || Number(count) > FLASH_COOKIES_MAX) return null;
+      const rest = Array.from(
+        { length: Number(count) - 1 },
+        (_, at) => cookieIn(request.headers, nameOf(at + 1)) ?? "",
+      );
+      try {
+        const plain = Bun.inflateSync(new Uint8Array(secrets.open([first, ...rest].join(""), placeOf(path, person))));
+        // Safe: sealed above.
+        const told = JSON.parse(new TextDecoder().decode(plain)) as { expiresMs: number; value: unknown };
+        return told.expiresMs > clock.now().getTime() ? told.value : null;
+      } catch {
+        return null;
+      }
+    },
+  };
+}
+
+/** The first tells how many there are, since those of an answer before may be longer. */
+function partsOf(sealed: string): readonly string[] {
+  const count = Math.ceil(sealed.length / FLASH_COOKIE_CHARS_MAX);
+  if (count > FLASH_COOKIES_MAX) throw new FlashTooLarge(`${sealed.length} characters are too many for cookies.`);
+  const at = (part: number) => sealed.slice(part * FLASH_COOKIE_CHARS_MAX, (part + 1) * FLASH_COOKIE_CHARS_MAX);
+  return Array.from({ length: count }, (_, part) => (part === 0 ? `${count}-${at(0)}` : at(part)));
+}
+
+/** Answers whoever is logged in. */
+export type AnswerPerson = (context: RequestContext, person: Person, params: Params) => Response | Promise<Response>;
+
+/** A page for people: who is not logged in is led to where they can, and back. */
+export function personPage(personOf: PersonOf, method: "GET" | "POST", path: string, answer: AnswerPerson): Route {
+  return pageRoute("own", method, path, async (context, params) => {
+    const person = await personOf(context);
+    if (person === null) {
+      return seeOther("own", logInPath(context.path + (context.search === "" ? "" : `?${context.search}`)));
+    }
+    try {
+      return await answer(context, person, params);
+    } catch (error) {
+      if (error instanceof PasswordNeeded) return askForPassword(context, person, error);
+      throw error;
+    }
+  });
 }

@@ -1,6 +1,7 @@
-import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../domain/limits.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { RequestContext } from "./visit.ts";
+import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS, REQUEST_ARRIVAL_MS_MAX } from "../config/limits.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { RequestContext } from "./context.ts";
+import { drainBody } from "./body.ts";
 
 /** What an answer of server-sent events is made of, whatever the events are. */
 export interface SseSource {
@@ -60,6 +61,7 @@ export function answerEvents(context: RequestContext, source: SseSource, deps: S
 }
 
 const UTF_8 = new TextEncoder();
+
 /** The shortest that Bun knows; it looks every four seconds. */
 const CLOSING_SECONDS = 1;
 
@@ -158,5 +160,105 @@ class SseStream {
       if (room > 0) this.#write(this.#source.beat());
       this.#beatLater();
     });
+  }
+}
+
+/**
+ * Runs something whose answer may be a stream, for as long as that lasts: the time limit of the request is lifted until
+ * the answer has ended, or the client is gone. `over` is aborted then. The body has to be in by now.
+ */
+export async function whileStreaming(
+  context: RequestContext,
+  work: (over: AbortSignal) => Promise<Response>,
+): Promise<Response> {
+  const { request, server } = context;
+  const end = new AbortController();
+  const release = () => {
+    if (end.signal.aborted) return;
+    end.abort();
+    // Bun does not bring it back by itself: the connection would stay open for good (measured).
+    server?.timeout(request, IDLE_SECONDS);
+  };
+  server?.timeout(request, 0);
+  try {
+    const response = await work(end.signal);
+    if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
+      if (context.kind === "work") context.kind = "stream";
+      return watched(response, release);
+    }
+    release();
+    return response;
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** A line of a stream that means nothing (HTML, "Server-sent events"). */
+const COMMENT = new TextEncoder().encode(":\n\n");
+
+/** The same answer, whose end is told. */
+function watched(response: Response, onEnd: () => void): Response {
+  const stream: ReadableStream<Uint8Array> | null = response.body;
+  const reader = stream?.getReader();
+  if (reader === undefined) return response;
+  const body = new ReadableStream<Uint8Array>({
+    // Bun sends no head before the first byte: without one a client would not know for seconds that it is listening.
+    start: (controller) => controller.enqueue(COMMENT),
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        onEnd();
+        controller.close();
+      } catch (error) {
+        onEnd();
+        controller.error(error);
+      }
+    },
+    async cancel(reason) {
+      onEnd();
+      await reader.cancel(reason);
+    },
+  });
+  return new Response(body, { status: response.status, headers: response.headers });
+}
+
+/** Bun counts in seconds, and looks every four. */
+export const IDLE_SECONDS = REQUEST_ARRIVAL_MS_MAX / 1_000;
+
+export interface WaitingDeps {
+  readonly clock: Clock;
+  /** How long a request may take to arrive; `IDLE_SECONDS` unless it is given. */
+  readonly arrivalSeconds?: number;
+  /** The service stops: whoever waits gets what there is. */
+  readonly draining: AbortSignal;
+}
+
+/**
+ * Runs something that may take longer than a request may be silent. `stop` is aborted when the client goes away or the
+ * service stops. The body has to be in by now: without its time limit a dripped one would live as long as it likes.
+ */
+export async function whileWaiting<T>(
+  context: RequestContext,
+  { clock, draining, arrivalSeconds = IDLE_SECONDS }: WaitingDeps,
+  work: (stop: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { request, server } = context;
+  context.kind = "wait";
+  if (context.isBodyUnread) await drainBody(request, clock);
+  const end = new AbortController();
+  const stop = () => end.abort();
+  if (request.signal.aborted || draining.aborted) stop();
+  request.signal.addEventListener("abort", stop);
+  draining.addEventListener("abort", stop);
+  server?.timeout(request, 0);
+  try {
+    return await work(end.signal);
+  } finally {
+    request.signal.removeEventListener("abort", stop);
+    draining.removeEventListener("abort", stop);
+    // Bun does not bring it back by itself: the connection would stay open for good (measured).
+    server?.timeout(request, arrivalSeconds);
   }
 }

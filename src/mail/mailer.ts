@@ -1,10 +1,18 @@
-import type { Clock } from "../ports/clock.ts";
-import { maskOneAhead } from "../masking/ahead.ts";
-import type { Mailer, OutgoingMail } from "../ports/mailer.ts";
-import type { Sender } from "../ports/sender.ts";
-import { deliveryOf } from "./delivery.ts";
-import { approvalLetter, decidedLetter, type LinkKind } from "./letter.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { maskOneAhead } from "../receipts/masked-action.ts";
+import {
+  type Mailer,
+  type OutgoingMail,
+  deliveryOf,
+  approvalLetter,
+  decidedLetter,
+  type LinkKind,
+} from "./messages.ts";
+import type { Sender } from "../outbound/deadline.ts";
 import { createMailgun, type MailgunSettings } from "./mailgun.ts";
+import { type Config, VERSION } from "../config/config.ts";
+import { parsePolicy, type TargetPolicy } from "../outbound/policy.ts";
+import { createSender } from "../outbound/send.ts";
 
 export interface MailerDeps {
   readonly settings: MailgunSettings;
@@ -41,4 +49,23 @@ export async function createMailer(deps: MailerDeps): Promise<Mailer> {
 /** Of action, run and event alone: a mail that is sent again, after a crash too, can be told for the same. */
 function messageId({ action, run }: OutgoingMail, event: OutgoingMail["event"], domain: string): string {
   return `<${action.id}.${run}.${event}@${domain}>`;
+}
+
+/** What sends mail by these settings; null where no provider is configured (spec "Approval paths"). */
+export async function mailerOf({ mail, approvalLinks }: Config, clock: Clock): Promise<Mailer | null> {
+  if (mail === null) return null;
+  const sender = createSender(providerPolicy(mail.url));
+  return createMailer({ settings: mail, sender, clock, linkManner: approvalLinks, userAgent: `Outgate/${VERSION}` });
+}
+
+/** The operator named the provider, so that it may be inside the network; nothing else may, and metadata never. */
+function providerPolicy(url: string): TargetPolicy {
+  const { hostname } = new URL(url);
+  const policyWith = (allowedPrivateTargets: readonly string[]) =>
+    parsePolicy({ allowedPrivateTargets, loopbackAllowed: true, ownOrigins: [url] });
+  const policy = policyWith([hostname]);
+  // A public address needs no entry, and one that is never allowed can have none: the call will say so.
+  const plain = "problems" in policy ? policyWith([]) : policy;
+  if ("problems" in plain) throw new Error(`MAILGUN_URL can't be used: ${plain.problems.join(" ")}`);
+  return plain;
 }

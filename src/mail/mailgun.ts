@@ -1,6 +1,6 @@
 import type { Interfaces, MailgunMessageData } from "mailgun.js/definitions";
-import type { Outcome } from "../domain/outcome.ts";
-import type { OutboundRequest, Sender, SendLimits, Stopped } from "../ports/sender.ts";
+import type { Outcome } from "../actions/outcome.ts";
+import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
 
 /** How Mailgun is reached. */
 export interface MailgunSettings {

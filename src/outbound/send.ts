@@ -1,13 +1,10 @@
-import { CONNECT_TIMEOUT_MS, LOCATION_CHARS_MAX } from "../domain/limits.ts";
-import type { Answered, NotSent, Outcome, Unknown } from "../domain/outcome.ts";
-import type { OutboundRequest, Sender, Stopped } from "../ports/sender.ts";
-import { type Address, hostOf } from "./address.ts";
-import { type Connectable, createConnectable } from "./connectable.ts";
-import { type Deadline, openDeadline } from "./deadline.ts";
-import { isUnconnected, outcomeOf, REFUSED, UNREACHABLE } from "./fault.ts";
+import { CONNECT_TIMEOUT_MS, LOCATION_CHARS_MAX } from "../config/limits.ts";
+import type { Answered, NotSent, Outcome, Unknown } from "../actions/outcome.ts";
+import { type OutboundRequest, type Sender, type Stopped, type Deadline, openDeadline } from "./deadline.ts";
+import { type Address, hostOf } from "./addresses.ts";
+import { type Connectable, createConnectable, addressesOf } from "./resolve.ts";
+import { isUnconnected, outcomeOf, REFUSED, UNREACHABLE, dropped, readBody, shownAs } from "./response.ts";
 import type { TargetPolicy } from "./policy.ts";
-import { dropped, readBody, shownAs } from "./read.ts";
-import { addressesOf } from "./resolve.ts";
 import { type ParsedTarget, parseTarget } from "./target.ts";
 
 export interface SenderOptions {
@@ -139,7 +136,9 @@ function breakerOf(deadline: Deadline): "timed_out" | "closed" {
 }
 
 const STOPPED: Stopped = { kind: "stopped" };
+
 const NOT_HTTP: Unknown = { kind: "unknown", fault: "not_http" };
+
 const NOT_ALLOWED: NotSent = { kind: "not_sent", fault: "address_never" };
 
 /** Longer than any date; of a number longer than this the beginning is still beyond every limit. */

@@ -1,10 +1,7 @@
-import { URL_CHARS_MAX } from "../domain/limits.ts";
-import { type NormalTarget, normalTarget } from "../domain/normal-target.ts";
-import type { RefusedTarget, Targets } from "../ports/targets.ts";
-import { type Address, parseAddress } from "./address.ts";
-import { isHostName } from "./host-name.ts";
-import { isOwnTarget } from "./own-origin.ts";
-import { checkAddress, checkName, type TargetPolicy } from "./policy.ts";
+import { URL_CHARS_MAX } from "../config/limits.ts";
+import { type NormalTarget, normalTarget, isHostName } from "./normal-target.ts";
+import { type Address, parseAddress } from "./addresses.ts";
+import { isOwnTarget, checkAddress, checkName, type TargetPolicy } from "./policy.ts";
 
 /** A URL taken apart: nothing of its text is looked at again. */
 export interface ParsedTarget extends NormalTarget {
@@ -81,8 +78,28 @@ const NAME_REFUSED = {
 } as const;
 
 const SCHEME = /^https?:\/\//i;
+
 const AUTHORITY = /^[^/?#]*/;
+
 const BLANK = /[\s\p{Cc}]/u;
 
 /** Remote shells, mail, databases and caches: a request could be read as commands there. */
 const CLOSED_PORTS = new Set([22, 23, 25, 110, 143, 465, 587, 993, 995, 3306, 5432, 6379, 11211, 27017]);
+
+/** What a URL is, taken apart once by the one parser. */
+export interface Target {
+  /** ASCII, lower case, no trailing dot, no brackets lost: as `Action.hostname`. */
+  readonly hostname: string;
+  /** Host name, and the port where it is not the scheme's own. */
+  readonly host: string;
+}
+
+/** Why no call may go there: a sentence that says what is wrong and which setting, if any, would allow it. */
+export interface RefusedTarget {
+  readonly refused: string;
+}
+
+/** Judges where calls may go (decisions 5, hostile 3) from the text alone; names are judged again at each attempt. */
+export interface Targets {
+  checkTarget(url: string): Target | RefusedTarget;
+}

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createSignUpThrottle, createThrottle } from "../../src/accounts/throttle.ts";
-import { RetryLater } from "../../src/domain/errors.ts";
-import { LOGINS_REMEMBERED_MAX, SIGN_UPS_PER_CLIENT_MAX } from "../../src/domain/limits.ts";
+import { RetryLater } from "../../src/api/domain-error.ts";
+import { LOGINS_REMEMBERED_MAX, SIGN_UPS_PER_CLIENT_MAX } from "../../src/config/limits.ts";
 import { FakeClock } from "../support/clock.ts";
 
 /** 0: it was let in. Else the seconds after which it would be. */
@@ -22,7 +22,9 @@ function rig() {
     secondsOf(() => throttle({ email, client, device }));
   return { clock, throttle, waitFor, isLetIn: (...attempt: Parameters<typeof waitFor>) => waitFor(...attempt) === 0 };
 }
+
 const times = (count: number, act: (at: number) => boolean) => Array.from({ length: count }, (_, at) => act(at));
+
 const FIVE = [true, true, true, true, true, false];
 
 describe("wrong log-ins", () => {

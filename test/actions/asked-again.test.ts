@@ -2,9 +2,9 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ActionRequest } from "../../src/domain/action.ts";
-import type { Caller } from "../../src/domain/caller.ts";
-import { ASKED_AGAIN_MAX, REJECTION_WINDOW_MS } from "../../src/domain/limits.ts";
+import type { ActionRequest } from "../../src/actions/action.ts";
+import type { Caller } from "../../src/accounts/roles.ts";
+import { ASKED_AGAIN_MAX, REJECTION_WINDOW_MS } from "../../src/config/limits.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { Mailbox } from "../support/mailbox.ts";
@@ -13,14 +13,18 @@ import { as, refusalOf } from "./callers.ts";
 type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 const BOSS = "boss@example.com";
+
 const HELD = { approve: true, body: '{"amount":5}' };
 
 const folders: string[] = [];
+
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
 
 const agentOf = ({ owner }: Engine): Caller => ({ ...as("agent", owner), hold: "writes" });
+
 const ask = async (engine: Engine, reason: string | null = null, request: Partial<ActionRequest> = {}) =>
   (await engine.actionService.create(agentOf(engine), requestFor({ ...HELD, ...request }), { reason })).action;
+
 const reject = ({ actionService, owner }: Engine, id: string) =>
   actionService.cancel(as("approver", owner), id, "Not today.");
 

@@ -1,9 +1,8 @@
-import type { Caller } from "../../src/domain/caller.ts";
-import { DomainError } from "../../src/domain/errors.ts";
-import type { Role } from "../../src/domain/roles.ts";
-import { systemIds } from "../../src/ids.ts";
-import type { Secrets } from "../../src/ports/secrets.ts";
-import type { Store } from "../../src/ports/store.ts";
+import type { Caller, Role } from "../../src/accounts/roles.ts";
+import { DomainError } from "../../src/api/domain-error.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+import type { Secrets } from "../../src/crypto/types.ts";
+import type { Store } from "../../db/store.ts";
 import { anAccount } from "../support/factory.ts";
 
 /** An owner of an account of its own, beside the first one of the store. */

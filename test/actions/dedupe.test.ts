@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Action, ActionRequest, ActionStatus } from "../../src/domain/action.ts";
+import type { Action, ActionRequest, ActionStatus } from "../../src/actions/action.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
@@ -7,6 +7,7 @@ import { anotherOwner } from "./callers.ts";
 import { answering, holding } from "./senders.ts";
 
 const DAY_MS = 86_400_000;
+
 type Engine = Awaited<ReturnType<typeof openEngine>>;
 
 const KEYS = [

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { ListQuery } from "../../src/actions/list.ts";
-import { RETRY_BATCH_MAX } from "../../src/domain/limits.ts";
+import type { ListQuery } from "../../src/actions/read.ts";
+import { RETRY_BATCH_MAX } from "../../src/config/limits.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered, aQuery } from "../support/factory.ts";
 import { as, refusalOf } from "./callers.ts";
@@ -16,6 +16,7 @@ async function failed(engine: Engine, count: number, request: Parameters<Engine[
 }
 
 const listOf = (filter: Partial<ListQuery> = {}): ListQuery => ({ ...aQuery({ statuses: ["failed"] }), ...filter });
+
 const runOf = async (engine: Engine, id: string) => (await engine.actionService.get(engine.owner, id)).run;
 
 describe("a bulk retry", () => {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { HTTP_METHODS } from "../../src/domain/action.ts";
-import type { Caller } from "../../src/domain/caller.ts";
-import { type Hold, HOLDS } from "../../src/domain/roles.ts";
+import { HTTP_METHODS } from "../../src/actions/action.ts";
+import { type Caller, type Hold, HOLDS } from "../../src/accounts/roles.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { Target } from "../support/target.ts";

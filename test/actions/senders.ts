@@ -1,5 +1,5 @@
-import type { Outcome } from "../../src/domain/outcome.ts";
-import type { OutboundRequest, Sender } from "../../src/ports/sender.ts";
+import type { Outcome } from "../../src/actions/outcome.ts";
+import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { answered } from "../support/factory.ts";
 
 /** A sender that keeps what it was asked to send. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { cancel, isRefusal } from "../../src/domain/change.ts";
-import { WAITERS_PER_ACCOUNT_MAX } from "../../src/domain/limits.ts";
-import type { Store } from "../../src/ports/store.ts";
+import { cancel, isRefusal } from "../../src/actions/changes.ts";
+import { WAITERS_PER_ACCOUNT_MAX } from "../../src/config/limits.ts";
+import type { Store } from "../../db/store.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered, writeOf } from "../support/factory.ts";
 import { anotherOwner, as, refusalOf } from "./callers.ts";

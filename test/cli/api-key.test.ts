@@ -2,14 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { takeApiKey } from "../../src/cli/api-key.ts";
+import { takeApiKey } from "../../src/cli/session.ts";
 import type { Io } from "../../src/cli/command.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { outgate } from "./outgate.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "outgate-key-"));
+
 afterAll(() => rmSync(folder, { recursive: true }));
+
 const file = (name: string, text: string) => {
   const path = join(folder, name);
   writeFileSync(path, text);

@@ -2,11 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import { isWellFormedApiKey } from "../../src/secrets/api-keys.ts";
+import { isWellFormedApiKey } from "../../src/crypto/tokens.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 
 const TIMEOUT = { timeout: 60_000 };
+
 const MAIN = join(import.meta.dir, "../../src/cli/main.ts");
+
 const PASSWORD = "correct horse battery staple";
 
 /** Runs the command as somebody on the server's machine does, in the folder of the service. */

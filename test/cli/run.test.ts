@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { run } from "../../src/cli/run.ts";
-import { VERSION } from "../../src/version.ts";
+import { VERSION } from "../../src/config/config.ts";
 
 /** Runs a command line and keeps what it says. */
 async function say(...args: string[]): Promise<{ code: number; out: string; err: string }> {

@@ -1,13 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { waitForEnd } from "../../src/cli/wait.ts";
+import { waitForEnd } from "../../src/cli/session.ts";
 import { createClient } from "../../src/client/client.ts";
-import { OutgateError } from "../../src/client/error.ts";
+import { OutgateError } from "../../src/client/transport.ts";
 import { MAIN, outgate } from "./outgate.ts";
 
 type Action = Parameters<typeof waitForEnd>[1];
 
 const PENDING: Pick<Action, "id" | "status"> = { id: "act_1", status: "pending" };
+
 const DONE = { id: "act_1", status: "completed" };
+
 const refused = (code: string, status: number, retryAfter?: string) =>
   Response.json(
     { error: { code, message: "Not now.", request_id: "req_1" } },

@@ -1,19 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { API } from "../../src/contract/operations.ts";
+import { API } from "../../src/api/operations.ts";
 import { createClient, type OutgateClient } from "../../src/client/client.ts";
-import { OutgateError } from "../../src/client/error.ts";
-import { openRealServer, type RealServer } from "../http/real-house.ts";
-import { KEYS } from "../http/stub-house.ts";
+import { OutgateError } from "../../src/client/transport.ts";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { KEYS } from "../http/stub-server.ts";
 import { Target } from "../support/target.ts";
 
 let app: RealServer;
+
 let target: Target;
+
 let owner: OutgateClient;
+
 beforeAll(async () => {
   app = await openRealServer();
   target = new Target(() => Response.json({ ok: true }));
   owner = client(KEYS.owner);
 });
+
 afterAll(async () => {
   await app[Symbol.asyncDispose]();
   await target[Symbol.asyncDispose]();

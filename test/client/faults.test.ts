@@ -10,9 +10,13 @@ const problem = (status: number, code: string) => () =>
     // As the service says where its rate is too high.
     { status, headers: status === 429 ? { "retry-after": "1" } : {} },
   );
+
 const fine: Reply = () => Response.json({ id: "act_1", status: "pending" });
+
 const never: Reply = () => new Promise<Response>(() => {});
+
 const neverWhole: Reply = () => new Response(new ReadableStream({ start() {} }));
+
 /** Where nothing comes there is nothing to wait for; whatever comes has time to, on a busy machine too. */
 const [SILENCE_MS, PATIENCE_MS] = [400, 10_000];
 

@@ -1,17 +1,20 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import { createClient } from "../../src/client/client.ts";
-import type { OutgateEvent } from "../../src/client/follow.ts";
-import { messagesOf } from "../../src/client/messages.ts";
-import { openRealServer, type RealServer } from "../http/real-house.ts";
-import { KEYS } from "../http/stub-house.ts";
+import { type OutgateEvent, messagesOf } from "../../src/client/follow.ts";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { KEYS } from "../http/stub-server.ts";
 import { until } from "../support/until.ts";
 
 let app: RealServer;
+
+// One each: a reader of the test before leaves a moment later than the test does.
+
 // One each: a reader of the test before leaves a moment later than the test does.
 beforeEach(async () => {
   app = await openRealServer({ starts: false });
 });
+
 afterEach(() => app[Symbol.asyncDispose]());
 
 const held = async () => (await app.engine.create({ approve: true })).id;

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { statSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { StoreUnavailable } from "../../src/ports/store.ts";
+import { StoreUnavailable } from "../../db/store.ts";
 import { ACCOUNT, aCreation } from "../support/factory.ts";
 import { lockTimesOf, openStoreAt, openStoreOf } from "../support/store.ts";
 
@@ -95,4 +95,5 @@ const COMMANDS: Readonly<Record<string, (path: string, option: string) => Promis
 };
 
 const [command = "", path = "", option = ""] = process.argv.slice(2);
+
 await COMMANDS[command]?.(path, option);

@@ -3,7 +3,7 @@ import { copyFileSync, readdirSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseUnreadable } from "../../db/libsql/inspect.ts";
 import { openFile } from "../../db/libsql/file.ts";
-import { type Store, StoreUnavailable } from "../../src/ports/store.ts";
+import { type Store, StoreUnavailable } from "../../db/store.ts";
 import { ACCOUNT, aCreation } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
@@ -180,6 +180,7 @@ async function aDatabase(folder: string): Promise<string> {
   template = await Bun.file(path).bytes();
   return path;
 }
+
 let template: Uint8Array | null = null;
 
 /** What is on the disk when the process is killed: of 110 actions the last ten are in the log alone. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseInUse, lockFile } from "../../db/libsql/lock.ts";
+import { DatabaseInUse, lockFile } from "../../db/libsql/inspect.ts";
 import { ACCOUNT, aCreation } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 import { startChild } from "./processes.ts";

@@ -5,7 +5,7 @@ import { openFile } from "../../db/libsql/file.ts";
 import { migrate, NewerDatabase } from "../../db/libsql/migrate.ts";
 import * as schema from "../../db/libsql/schema.ts";
 import type { Row, Sql } from "../../db/libsql/sql.ts";
-import { ACTION_STATUSES } from "../../src/domain/action.ts";
+import { ACTION_STATUSES } from "../../src/actions/action.ts";
 import { aCreation, ACCOUNT, aQuery, later, NOON } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 

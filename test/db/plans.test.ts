@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import type { Sql, Statement } from "../../db/libsql/sql.ts";
-import { approve, cancel, retry } from "../../src/domain/change.ts";
-import { DEDUPE_WINDOW_MS } from "../../src/domain/limits.ts";
-import { settleNotification } from "../../src/domain/notification.ts";
-import type { ActionQuery, ActionStore, Store } from "../../src/ports/store.ts";
+import { approve, cancel, retry } from "../../src/actions/changes.ts";
+import { DEDUPE_WINDOW_MS } from "../../src/config/limits.ts";
+import { settleNotification } from "../../src/delivery/notification.ts";
+import type { ActionQuery, ActionStore, Store } from "../../db/store.ts";
 import {
   ACCOUNT,
   aCreation,
@@ -33,14 +33,20 @@ const SCANS =
   /^SCAN (CONSTANT ROW|s|head|handed|j VIRTUAL TABLE INDEX 1:|\(subquery-\d+\)|(a|actions) USING (COVERING )?INDEX actions_(pending|active|held)|pauses USING INDEX pauses_in_force)$/;
 
 const LANE = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
+
 const REQUEST = { accountId: ACCOUNT, keyId: KEY };
+
 const LINK = { actionId: "act_x", run: 1, decision: "approve" } as const;
+
 /** A create that is held counts what its key has waiting. */
 const HELD = "actions_held_by_key";
+
 const KEYS = { dedupe: "d", idempotencyKey: "i", approve: true, callback: "https://hooks.example.com/" };
 
 const PRUNED = ["actions", "approval_links", "action_keys", "outbox_once", "pauses_in_force", "timeline_once"];
+
 const A_PAUSE_END = { at: NOON, by: "system", audit: anAuditEntry() } as const;
+
 const AUDIT_QUERY = { accountId: ACCOUNT, kinds: [], actor: null, since: null, until: null, before: 9, limit: 9 };
 
 const SEED = { id: "s", accountId: ACCOUNT, origin: null, use: null, sealedSeed: "sealed", rotatedAt: NOON };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { WrittenActions } from "../../db/libsql/recent.ts";
+import { WrittenActions } from "../../db/libsql/context.ts";
 import { anAction } from "../support/factory.ts";
 
 describe("what was written a moment ago", () => {

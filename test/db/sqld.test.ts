@@ -1,22 +1,25 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { FencedSql } from "../../db/libsql/fenced.ts";
+import { FencedSql, openRemote } from "../../db/libsql/remote.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
-import { openRemote } from "../../db/libsql/remote.ts";
 import { LOCK_TIMES, ServiceLock } from "../../db/libsql/service-lock.ts";
 import { createStore } from "../../db/libsql/store.ts";
-import { StoreUnavailable } from "../../src/ports/store.ts";
+import { StoreUnavailable } from "../../db/store.ts";
 import { ACCOUNT, aCreation, NOON } from "../support/factory.ts";
 import { findSqld, startSqld } from "../support/sqld.ts";
 import { lockTimesOf, openStoreOf, testSecrets } from "../support/store.ts";
 import { startChild } from "./processes.ts";
 
 const program = await findSqld();
+
 const sqld = program === null ? null : await startSqld(program);
+
 afterAll(() => sqld?.[Symbol.asyncDispose]());
+
 const server = sqld?.url ?? "";
 
 /** Calls are given up after this here. */
 const CALL_MS = 250;
+
 const LOCK_MS = 1_000;
 
 describe.skipIf(sqld === null)("a write without an answer", () => {

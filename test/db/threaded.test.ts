@@ -2,11 +2,12 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Sql, Statement } from "../../db/libsql/sql.ts";
 import { openThreaded } from "../../db/libsql/threaded.ts";
-import { StoreUnavailable } from "../../src/ports/store.ts";
+import { StoreUnavailable } from "../../db/store.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
 
 const insert = (name: string): Statement => ({ sql: "INSERT INTO notes (name) VALUES (?)", args: [name] });
+
 const names: Statement = { sql: "SELECT name FROM notes ORDER BY rowid", args: [] };
 
 test("a commit that takes long does not stop the event loop", async () => {

@@ -9,8 +9,8 @@ import {
   FLUSH_ROWS_MAX,
   WRITES_WAITING_BYTES_MAX,
   WRITES_WAITING_MAX,
-} from "../../src/domain/limits.ts";
-import { StoreBusy, StoreUnavailable } from "../../src/ports/store.ts";
+} from "../../src/config/limits.ts";
+import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs, until } from "./event-loop.ts";
 

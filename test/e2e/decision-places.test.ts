@@ -1,29 +1,35 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { FACTS } from "../../src/domain/decision-facts.ts";
-import { URL_CHARS_MAX } from "../../src/domain/limits.ts";
-import { RISKS } from "../../src/domain/risks.ts";
+import { FACTS, RISKS } from "../../src/approvals/facts.ts";
+import { URL_CHARS_MAX } from "../../src/config/limits.ts";
 import { outgate, start } from "../cli/outgate.ts";
 import { signedIn } from "../http/signed-in.ts";
-import { KEYS } from "../http/stub-house.ts";
+import { KEYS } from "../http/stub-server.ts";
 import { connect } from "../mcp/clients.ts";
-import { type TestServer, openServer } from "../mcp/house.ts";
+import { type TestServer, openServer } from "../mcp/test-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { type KeptMail, Mailbox } from "../support/mailbox.ts";
+
+// Programs of their own, on a machine that may be busy.
 
 // Programs of their own, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
 const ANN = "ann@example.com";
+
 const AGENT = { authorization: `Bearer ${KEYS.agent}` };
 
 let mailbox: Mailbox;
+
 let server: TestServer;
+
 let ann: Awaited<ReturnType<typeof signedIn>>;
+
 beforeAll(async () => {
   mailbox = new Mailbox();
   server = await openServer({ env: { ...mailbox.env, APPROVERS: ANN } });
   ann = await signedIn(server);
 });
+
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
   await mailbox[Symbol.asyncDispose]();

@@ -5,7 +5,9 @@ import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 
 const TOKEN = "metrics-token-that-prometheus-has";
+
 const TIMEOUT = { timeout: 60_000 };
+
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
 /** As Prometheus takes it: every sample belongs to the family named before it, and no series comes twice. */

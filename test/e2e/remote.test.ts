@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { hostname } from "node:os";
-import { READY_MS_MAX, STORE_CALL_MS_MAX } from "../../src/domain/limits.ts";
+import { READY_MS_MAX, STORE_CALL_MS_MAX } from "../../src/config/limits.ts";
 import { Service } from "../support/service.ts";
 import { findSqld, startSqld } from "../support/sqld.ts";
 
 const program = await findSqld();
+
 /** Beside what a bound names: a busy machine. */
 const MARGIN_MS = 1_000;
 

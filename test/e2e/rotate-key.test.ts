@@ -1,15 +1,17 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { keyIdOf, readKey } from "../../src/secrets/master.ts";
-import { leftNextKey } from "../../src/secrets/next-key-file.ts";
-import { bytesOfDatabase, fillDatabase, readThroughKey } from "../key-house.ts";
+import { keyIdOf, readKey } from "../../src/crypto/key.ts";
+import { leftNextKey } from "../../src/crypto/key-file.ts";
+import { bytesOfDatabase, fillDatabase, readThroughKey } from "../key-files.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 
 const MAIN = join(import.meta.dir, "../../src/cli/main.ts");
+
 /** A start costs a second where others run too; then it is left alone to come to its end. */
 const KILLS_MAX = 12;
+
 /** Enough for eight commits. */
 const ACTIONS = 1_600;
 

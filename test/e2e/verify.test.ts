@@ -2,8 +2,8 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
-import { createSigningService } from "../../src/accounts/signing-desk.ts";
-import { systemIds } from "../../src/ids.ts";
+import { createSigningService } from "../../src/accounts/signing-secrets.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
 import { temporaryFolder } from "../support/store.ts";
@@ -11,6 +11,7 @@ import { Target } from "../support/target.ts";
 import { type Program, PROGRAMS } from "./verify-programs.ts";
 
 const ROOT = join(import.meta.dir, "../..");
+
 /** A compiler that has never run here builds its own library first. */
 const COMPILER_MS = 240_000;
 
@@ -26,6 +27,7 @@ interface Call {
 }
 
 let calls: readonly Call[] = [];
+
 beforeAll(async () => {
   calls = await realCalls();
 });

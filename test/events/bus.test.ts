@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Action } from "../../src/domain/action.ts";
+import type { Action } from "../../src/actions/action.ts";
 import { createBus } from "../../src/events/bus.ts";
 import { anAction } from "../support/factory.ts";
 

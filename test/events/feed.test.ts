@@ -1,22 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { positionText } from "../../src/contract/events.ts";
-import type { Caller } from "../../src/domain/caller.ts";
-import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/domain/limits.ts";
+import { positionText } from "../../src/actions/list-schemas.ts";
+import type { Caller } from "../../src/accounts/roles.ts";
+import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/config/limits.ts";
 import { createBus } from "../../src/events/bus.ts";
 import { createFeed, type EventStream } from "../../src/events/feed.ts";
-import type { ActionStore, ChangePage, ToldChange } from "../../src/ports/store.ts";
+import type { ActionStore, ChangePage, ToldChange } from "../../db/store.ts";
 import { as, refusalOf } from "../actions/callers.ts";
 import { openEngine } from "../support/engine.ts";
 import { anAction, answered, NOON } from "../support/factory.ts";
 
 let engine: Awaited<ReturnType<typeof openEngine>>;
+
 beforeAll(async () => {
   // Every call is answered at once, most of them well.
   let sent = 0;
   const send = async () => answered((sent += 1) % 5 === 0 ? 500 : 200);
   engine = await openEngine({ sender: { send } });
 });
+
 afterAll(() => engine[Symbol.asyncDispose]());
 
 const lineOf = ({ seq, action }: ToldChange) => `${seq} ${action.id} ${action.status} ${action.attempts}`;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { HISTORY_PAGE_ROWS, HISTORY_ROWS_MAX, OVERVIEW_ACCOUNTS_MAX } from "../../src/domain/limits.ts";
-import type { Happened } from "../../src/domain/overview.ts";
+import { HISTORY_PAGE_ROWS, HISTORY_ROWS_MAX, OVERVIEW_ACCOUNTS_MAX } from "../../src/config/limits.ts";
+import type { Happened } from "../../src/events/tally.ts";
 import { createBus } from "../../src/events/bus.ts";
 import { createOverview, type OverviewDeps } from "../../src/events/overview.ts";
 import { refusalOf } from "../actions/callers.ts";
@@ -10,7 +10,9 @@ import { anAction, answered, later, NOON } from "../support/factory.ts";
 import { ownerOf } from "../support/owner.ts";
 
 const MINUTE_MS = 60_000;
+
 const HOUR_MS = 3_600_000;
+
 const NOTHING_ASLEEP = { count: 0, due: 0, isCut: false, hosts: [] };
 
 /** An overview over a history that a test makes up. */

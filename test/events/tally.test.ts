@@ -4,13 +4,14 @@ import {
   FAILING_HOSTS_SHOWN_MAX,
   OVERVIEW_SLOT_MS,
   OVERVIEW_SLOTS,
-} from "../../src/domain/limits.ts";
-import type { Happened } from "../../src/domain/overview.ts";
-import { AccountTally } from "../../src/events/tally.ts";
+} from "../../src/config/limits.ts";
+import { type Happened, AccountTally } from "../../src/events/tally.ts";
 import { ACCOUNT, later, NOON } from "../support/factory.ts";
 
 type Attempt = Partial<Extract<Happened, { kind: "attempted" }>>;
+
 const created = (at = NOON): Happened => ({ kind: "created", accountId: ACCOUNT, at });
+
 const attempted = (overrides: Attempt = {}): Happened => ({
   kind: "attempted",
   accountId: ACCOUNT,
@@ -21,6 +22,7 @@ const attempted = (overrides: Attempt = {}): Happened => ({
   error: null,
   ...overrides,
 });
+
 const failed = (overrides: Attempt = {}) => attempted({ next: "failed", error: "No.", ...overrides });
 
 function tallyOf(counted: readonly Happened[], now = NOON) {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { Account } from "../../src/contract/account.ts";
-import { compile } from "../../src/contract/check.ts";
-import { ROLES } from "../../src/domain/roles.ts";
+import { Account } from "../../src/accounts/schemas.ts";
+import { compile } from "../../src/api/schema-helpers.ts";
+import { ROLES } from "../../src/accounts/roles.ts";
 import { anAccount, anApiKey, aPerson } from "../support/factory.ts";
-import { openRealServer, STRANGER } from "./real-house.ts";
-import { KEYS } from "./stub-house.ts";
+import { openRealServer, STRANGER } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 
 const account = compile(Account);
 

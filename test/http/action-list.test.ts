@@ -1,31 +1,38 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { LIST_LIMIT_DEFAULT, RETRY_BATCH_MAX } from "../../src/domain/limits.ts";
+import { LIST_LIMIT_DEFAULT, RETRY_BATCH_MAX } from "../../src/config/limits.ts";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 
 /** As a browser asks, without undoing the compression. */
 const AS_SENT = { headers: { "accept-encoding": "gzip, deflate, br" }, decompress: false };
+
 const NO_TARGET = "http://127.0.0.1:9/";
 
 let app: RealServer;
+
 let ann: Awaited<ReturnType<typeof signedIn>>;
+
 beforeAll(async () => {
   app = await openRealServer();
   ann = await signedIn(app);
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 async function created(members: object = {}, server: RealServer = app): Promise<string> {
   const body = JSON.stringify({ url: NO_TARGET, approve: true, ...members });
   return (await server.call("POST", "/v1/actions", body)).json.id;
 }
+
 async function failed(members: object, server: RealServer): Promise<string> {
   const id = await created({ approve: false, retries: 1, ...members }, server);
   await server.engine.saw(id, { status: "failed" });
   return id;
 }
+
 const idsIn = (html: string) => [...html.matchAll(/href="\/actions\/(act_\w+)" data-item/g)].map(([, id]) => id ?? "");
+
 const linkIn = (html: string, words: string) =>
   (new RegExp(`href="([^"]+)">${words}</a>`).exec(html)?.[1] ?? "").replaceAll("&amp;", "&");
 

@@ -1,32 +1,40 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { ANN, signedIn } from "./signed-in.ts";
 
 const NO_TARGET = "http://127.0.0.1:9/";
+
 /** Whose outcome nobody knows: it takes the request and closes. */
 const closeWithAnswer = () =>
   Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: (socket) => socket.terminate() } });
 
 let app: RealServer;
+
 let ann: Awaited<ReturnType<typeof signedIn>>;
+
 beforeAll(async () => {
   app = await openRealServer();
   ann = await signedIn(app);
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 async function created(members: object = {}): Promise<string> {
   const body = JSON.stringify({ url: NO_TARGET, ...members });
   return (await app.call("POST", "/v1/actions", body)).json.id;
 }
+
 const actionOf = (id: string) => app.engine.actionService.get(app.engine.owner, id);
+
 async function ended(members: object, status: "completed" | "failed"): Promise<string> {
   const id = await created({ retries: 1, ...members });
   await app.engine.saw(id, { status });
   return id;
 }
+
 const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+
 const say = async (id: string, fields: Readonly<Record<string, string>>, tail = "") =>
   ann.send(`/actions/${id}${tail}`, { ...(await ann.hiddenOf(`/actions/${id}`)), ...fields });
 

@@ -1,17 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
-import { openRealServer, STRANGER } from "./real-house.ts";
-import { KEYS } from "./stub-house.ts";
+import { openRealServer, STRANGER } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 
 let app: Awaited<ReturnType<typeof openRealServer>>;
+
 beforeAll(async () => {
   app = await openRealServer();
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 /** Bodies of creates: one that is sent at once and one that waits for a person. */
 const at = (url: string, members = "") => `{"url":"${url}"${members}}`;
+
 const held = (members = "") => at("http://127.0.0.1:9/", `,"approve":true${members}`);
+
 const create = async (body: string) => (await app.call("POST", "/v1/actions", body)).json;
 
 describe("an action over REST", () => {

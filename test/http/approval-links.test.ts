@@ -1,16 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { TimelineEvent } from "../../src/domain/timeline.ts";
-import { STYLE } from "../../src/web/assets.ts";
+import type { TimelineEvent } from "../../src/actions/timeline.ts";
+import { STYLE } from "../../src/pages/assets.ts";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
+
 const DAY_MS = 86_400_000;
 
 let app: RealServer;
+
 beforeAll(async () => {
   app = await openRealServer();
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 /** A held action with the two links of its mail. */
@@ -31,6 +34,7 @@ async function held(server: RealServer = app, members: object = {}) {
 
 const context = (path: string, init: RequestInit = {}, server: RealServer = app) =>
   fetch(server.url + path, { redirect: "manual", ...init });
+
 const press = (
   path: string,
   fields: Readonly<Record<string, string>>,
@@ -39,6 +43,7 @@ const press = (
 
 const statusOf = async (id: string, { engine }: RealServer = app) =>
   (await engine.actionService.get(engine.owner, id)).status;
+
 const lastOf = async (id: string, { engine }: RealServer = app): Promise<TimelineEvent | undefined> =>
   (await engine.events(id)).findLast(({ type }) => type === "approved" || type === "rejected");
 

@@ -1,29 +1,37 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Answer, actionIn, CLIENTS, connect, errorIn } from "../mcp/clients.ts";
-import { type TestServer, openServer } from "../mcp/house.ts";
+import { type TestServer, openServer } from "../mcp/test-server.ts";
 import { ANN, signedIn } from "./signed-in.ts";
-import { KEYS } from "./stub-house.ts";
+import { KEYS } from "./stub-server.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
+
 const NO_TARGET = "http://127.0.0.1:9/";
 
 let server: TestServer;
+
 let ann: Awaited<ReturnType<typeof signedIn>>;
+
 beforeAll(async () => {
   server = await openServer({ starts: false });
   ann = await signedIn(server);
 });
+
 afterAll(() => server[Symbol.asyncDispose]());
 
 let requests = 0;
+
 /** A request that nobody has asked for before. */
 const fresh = (members: object = {}) => {
   requests += 1;
   return { url: `${NO_TARGET}${requests}`, approve: true, ...members };
 };
+
 const post = (path: string, body: object, key: keyof typeof KEYS = "agent") =>
   server.call("POST", path, JSON.stringify(body), { authorization: `Bearer ${KEYS[key]}` });
+
 const create = async (request: object) => (await post("/v1/actions", request)).json.id;
+
 const stateOf = async (id: string) => {
   const { status, run } = await server.engine.actionService.get(server.engine.owner, id);
   return { status, run };

@@ -1,19 +1,26 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { compile } from "../../src/contract/check.ts";
-import { LoggedIn, SignedUp } from "../../src/contract/credentials.ts";
-import { isWellFormedApiKey } from "../../src/secrets/api-keys.ts";
-import { ann, codeOf, fieldsOf, openPeopleServer, PASSWORD, type PeopleServer } from "./people-house.ts";
-import { OWN_ORIGIN } from "./stub-house.ts";
+import { compile } from "../../src/api/schema-helpers.ts";
+import { LoggedIn, SignedUp } from "../../src/accounts/schemas.ts";
+import { isWellFormedApiKey } from "../../src/crypto/tokens.ts";
+import { ann, codeOf, fieldsOf, openPeopleServer, PASSWORD, type PeopleServer } from "./people-server.ts";
+import { OWN_ORIGIN } from "./stub-server.ts";
 
 const signedUp = compile(SignedUp);
+
 const loggedIn = compile(LoggedIn);
+
 const withOrigin = { origin: OWN_ORIGIN };
 
 let app: PeopleServer;
+
 beforeAll(async () => {
   app = await openPeopleServer();
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
+
+// One client may sign up twenty times a minute.
+
 // One client may sign up twenty times a minute.
 beforeEach(() => app.engine.clock.advance(60_000));
 

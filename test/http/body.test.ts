@@ -1,14 +1,19 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { KEYS, KNOWN_ID, openStubServer } from "./stub-house.ts";
+import { KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 const app = openStubServer();
+
 afterAll(() => app[Symbol.asyncDispose]());
+
 beforeEach(() => void app.calls.splice(0));
 
 const KEY = `Authorization: Bearer ${KEYS.owner}`;
+
 const TYPE = "Content-Type: application/json";
+
 const URL = `"url":"https://api.example.com/"`;
+
 const BYTES_MAX = 1_048_576;
 
 interface Sent {
@@ -35,8 +40,10 @@ function createOf(bytes: number): string {
 }
 
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+
 /** `depth` counts the whole request: the create, its body and what is in it. */
 const deep = (depth: number) => `{${URL},"body":{"a":${nested(depth - 2)}}}`;
+
 const members = (count: number) => Array.from({ length: count }, (_, at) => `"k${at}":1`).join(",");
 
 describe("a body that is refused before its fields are looked at", () => {

@@ -3,18 +3,20 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { outgate } from "../cli/outgate.ts";
 import { connect } from "../mcp/clients.ts";
-import { openServer as openMcpServer } from "../mcp/house.ts";
+import { openServer as openMcpServer } from "../mcp/test-server.ts";
 import { Listener } from "../support/listener.ts";
-import { SECRET_FORMATS } from "../../src/domain/secret-formats.ts";
+import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
 import { Target } from "../support/target.ts";
 import { answerOfTarget, CANARIES, type Canary, DECIDER, type Part, REASON, requestTo } from "./canaries.ts";
 import { signedIn } from "./signed-in.ts";
-import { KEYS } from "./stub-house.ts";
+import { KEYS } from "./stub-server.ts";
 
 type Role = "owner" | "approver" | "agent" | "reader";
+
 type TestServer = Awaited<ReturnType<typeof openServer>>;
 
 const MAILGUN_KEY = "key-of-mailgun-0123456789abcdef";
+
 const ALL: readonly Part[] = [
   "header",
   "url",
@@ -27,7 +29,9 @@ const ALL: readonly Part[] = [
   "location",
   "dropped",
 ];
+
 const REQUEST: readonly Part[] = ["header", "url", "callback", "body"];
+
 const ACTION: readonly Part[] = [...REQUEST, "answer", "actor"];
 
 /** Somewhere that something is shown. What it may hold and need not stands in neither list. */
@@ -54,9 +58,13 @@ const place = (name: string, when: Place["when"], whole: readonly Part[], read: 
 
 const get = (role: Role, path: (server: TestServer) => string) => (server: TestServer) =>
   server.as(role, "GET", path(server));
+
 const one = ({ id }: TestServer) => `/v1/actions/${id}`;
+
 const list = () => "/v1/actions?dedupe=canaries";
+
 const facts = ({ id }: TestServer) => `/v1/actions/${id}/facts`;
+
 const timeline = ({ id }: TestServer) => `/v1/actions/${id}/timeline`;
 
 const REST: readonly Place[] = (["owner", "agent", "approver", "reader"] as const).flatMap((role) => {
@@ -91,6 +99,7 @@ const tool =
     await using client = await connect("modern", server.app.mcpUrl, { key: KEYS[role] });
     return JSON.stringify(await client.call(name, args(server)));
   };
+
 const resource =
   (role: Role): Place["read"] =>
   async (server) => {
@@ -98,6 +107,7 @@ const resource =
     const { contents } = await client.client.readResource({ uri: `outgate://actions/${server.id}` });
     return contents.map((content) => ("text" in content ? content.text : "")).join("\n");
   };
+
 const question: Place["read"] = async ({ app, id }) => {
   await using client = await connect("modern", app.mcpUrl, { key: KEYS.agent, answer: () => ({ action: "cancel" }) });
   await client.call("approve", { id });
@@ -268,7 +278,9 @@ function bytesOf(folder: string): string {
 }
 
 let server: TestServer;
+
 const texts = new Map<string, string>();
+
 beforeAll(async () => {
   server = await openServer();
   for (const when of ["held", "over"] as const) {
@@ -276,6 +288,7 @@ beforeAll(async () => {
     for (const { name, read } of PLACES.filter((one_) => one_.when === when)) texts.set(name, await read(server));
   }
 });
+
 afterAll(() => server[Symbol.asyncDispose]());
 
 describe("thirty and more secrets, planted through every field", () => {

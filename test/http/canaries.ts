@@ -1,4 +1,4 @@
-import { SECRET_FORMATS } from "../../src/domain/secret-formats.ts";
+import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
 import { exampleOf } from "../support/secret-examples.ts";
 
 /** Through which door a secret comes into the house. */
@@ -27,6 +27,7 @@ export interface Canary {
 }
 
 let planted = 0;
+
 const all: Canary[] = [];
 
 /** A secret that no other text holds, as a program would draw it; `wrap` gives it the look of its kind. */
@@ -86,6 +87,7 @@ const PEM = (unique: string) => {
   ]);
   return `-----BEGIN PRIVATE KEY-----\\n${der.toString("base64")}\\n-----END PRIVATE KEY-----`;
 };
+
 const JWT = (unique: string) => `${base64url('{"alg":"HS256"}')}.${base64url(unique)}.${unique}`;
 
 /** Members with a secret's name, and secrets by their looks in ordinary ones. JSON text, so that it is sent as it stands. */
@@ -118,34 +120,45 @@ const URL_FORMATS = SECRET_FORMATS.filter((format) => {
   const { whole } = exampleOf(format, 6);
   return format.isPlace !== true && encodeURIComponent(whole) === whole && whole.length < 56;
 });
+
 const PLACES = SECRET_FORMATS.filter(({ isPlace, min }) => isPlace === true && min < 40);
+
 const HALF = URL_FORMATS.length / 2;
+
 const URL_PATH = plantFormats("url", 6, 3_000, [...PLACES, ...URL_FORMATS.slice(0, HALF)]).join("/");
+
 const URL_VALUES = plantFormats("url", 7, 2_600, URL_FORMATS.slice(HALF)).map((whole, at) => `&f${at}=${whole}`);
+
 const URL_QUERY =
   `?page=2&token=${plant("url", "token")}&key=${plant("url", "key")}` +
   `&code=${plant("url", "code")}&access=${plant("url", "access")}${URL_VALUES.join("")}`;
+
 const CALLBACK_QUERY = `?team=7&sig=${plant("callback", "sig")}&api_key=${plant("callback", "api_key")}`;
 
 /** What comes from outside beside the request: a person's reason, and the target's answer. */
 export const REASON =
   `as Bearer ${plant("reason", "a reason")} said: {"password":"${plant("reason", "JSON in a reason")}"} ` +
   `or secret=${plant("reason", "a form in a reason")}`;
+
 /** Why it is asked for, as the create says it. */
 const ASKED =
   `as Bearer ${plant("asked", "a create's reason")} said: {"password":"${plant("asked", "JSON in a create's reason")}"} ` +
   `or secret=${plant("asked", "a form in a create's reason")}`;
+
 /** The name of the key that decides, which whoever made the key chose. */
 export const DECIDER = `ops ${plant("actor", "the name of a key", (unique) => `ghp_${unique}`)}`;
+
 const ANSWER =
   `{"formats":${JSON.stringify(plantFormats("answer", 4, 12_000))},"session_token":"${plant("answer", "session_token")}","text":"password=${plant("answer", "a form in a text")}",` +
   `"auth":{"n":"${plant("answer", "an object under a secret's name")}"},"one":1.0}`;
+
 const LOCATION =
   `https://ann:${plant("location", "a password in it")}@sso.example/login/` +
   `${plant("location", "a key in its path", (unique) => `sk_live_${unique}`)}/` +
   plant("location", "a JWT in its path", JWT) +
   `?page=2&code=${plant("location", "code")}&next=%2Fin%3Ftoken%3D${plant("location", "a URL in its query")}` +
   `&state={"password":"${plant("location", "JSON in its query")}"}#access_token=${plant("location", "its fragment")}`;
+
 const SET_COOKIE = `session=${plant("dropped", "Set-Cookie")}; HttpOnly`;
 
 export const CANARIES: readonly Canary[] = all;

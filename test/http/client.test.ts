@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { trustedProxiesOf } from "../../src/config/proxies.ts";
-import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../../src/domain/limits.ts";
-import { clientAddressOf, networkOf } from "../../src/http/client.ts";
+import { trustedProxiesOf } from "../../src/config/values.ts";
+import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../../src/config/limits.ts";
+import { clientAddressOf, networkOf } from "../../src/http/own-origin.ts";
 
 const PROXY = "10.0.0.1";
+
 const isTrusted = trustedProxiesOf(["10.0.0.0/8", "fd00::/8", "127.0.0.1"]);
+
 const from = (forwardedFor: string | null, socket = PROXY) => clientAddressOf(socket, forwardedFor, isTrusted);
 
 describe("a request comes from", () => {

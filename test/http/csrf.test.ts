@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createSessionCookie } from "../../src/http/cookie.ts";
+import { createSessionCookie, createPersonOf, createTokenFormOf } from "../../src/http/session.ts";
 import { createOwnOrigin } from "../../src/http/own-origin.ts";
-import { pageRoute } from "../../src/http/route.ts";
-import { createPersonOf, createTokenFormOf } from "../../src/http/session.ts";
-import { ann, codeOf, openPeopleServer, type PeopleServer } from "./people-house.ts";
-import { OWN_ORIGIN } from "./stub-house.ts";
+import { pageRoute } from "../../src/http/router.ts";
+import { ann, codeOf, openPeopleServer, type PeopleServer } from "./people-server.ts";
+import { OWN_ORIGIN } from "./stub-server.ts";
 
 let app: PeopleServer;
+
 beforeAll(async () => {
   app = await openPeopleServer();
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 /** What browsers say of a page of another site, and of none. */

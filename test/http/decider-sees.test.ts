@@ -3,20 +3,24 @@ import type { Browser } from "playwright-core";
 import { outgate } from "../cli/outgate.ts";
 import { HAS_BROWSER, openBrowser, openPage } from "../support/browser.ts";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
-import { KEYS } from "./stub-house.ts";
+import { KEYS } from "./stub-server.ts";
 
 const URL_OF = "http://127.0.0.1:9/";
 
 let app: RealServer;
+
 let ann: Awaited<ReturnType<typeof signedIn>>;
+
 const mailgun = new Target(() => Response.json({ id: "<1@mg.example.com>", message: "Queued. Thank you." }));
+
 beforeAll(async () => {
   const env = { MAILGUN_API_KEY: "key-of-mailgun", MAILGUN_DOMAIN: "mg.example.com", MAILGUN_URL: mailgun.url };
   app = await openRealServer({ env: { ...env, APPROVERS: "boss@example.com" } });
   ann = await signedIn(app);
 });
+
 afterAll(async () => {
   await app[Symbol.asyncDispose]();
   await mailgun[Symbol.asyncDispose]();

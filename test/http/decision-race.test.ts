@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { answering } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { openRealServer } from "./real-house.ts";
+import { openRealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
+
 const RACES = 10;
 
 /** A hundred, of each as many. */

@@ -1,26 +1,31 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { HTTP_STATUS } from "../../src/contract/error.ts";
-import { API, type ApiOperation } from "../../src/contract/operations.ts";
-import { SHAPES } from "../../src/contract/shapes.ts";
-import { ERROR_CODES } from "../../src/domain/errors.ts";
-import { GUIDES } from "../../src/guides.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
+import { HTTP_STATUS } from "../../src/api/errors.ts";
+import { API, type ApiOperation } from "../../src/api/operations.ts";
+import { SHAPES } from "../../src/api/schemas.ts";
+import { ERROR_CODES } from "../../src/api/domain-error.ts";
+import { GUIDES } from "../../src/pages/guides.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 
 const BASE_URL = "http://outgate.example:8080";
 
 let app: RealServer;
+
 beforeAll(async () => {
   app = await openRealServer({ starts: false, baseUrl: BASE_URL });
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const get = async (path: string) => {
   const response = await fetch(app.url + path, { redirect: "manual", headers: { accept: "text/html" } });
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
+
 const pathOf = (name: string) => (name === "start" ? "/docs" : `/docs/${name}`);
+
 const PATHS = [...GUIDES.map(({ name }) => name), "api", "errors"].map(pathOf);
+
 const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, "").replaceAll(/\s+/g, " ");
 
 describe("the documentation", () => {

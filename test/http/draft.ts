@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
-import { STRANGER } from "./real-house.ts";
-import { KEYS } from "./stub-house.ts";
+import { STRANGER } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 
 /** A request before it is made. `{action 3}` and `{key 3}` in its path stand for what was created before. */
 export interface Draft {
@@ -14,6 +14,7 @@ export interface Draft {
 }
 
 export const OWNER = `Bearer ${KEYS.owner}`;
+
 export const JSON_TYPE = { "content-type": "application/json" } as const;
 
 export const someKey = fc.constantFrom(
@@ -21,6 +22,7 @@ export const someKey = fc.constantFrom(
     [KEYS.agent, KEYS.approver, KEYS.reader, STRANGER].map((key) => `Bearer ${key}`),
   ),
 );
+
 export const known = (what: string) => fc.nat({ max: 9_999 }).map((index) => `{${what} ${index}}`);
 
 export function searchOf(pairs: readonly (readonly [string, unknown])[]): string {

@@ -1,21 +1,28 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { KEYS, openStubServer } from "./stub-house.ts";
+import { KEYS, openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 const app = openStubServer();
+
 afterAll(() => app[Symbol.asyncDispose]());
+
 beforeEach(() => {
   app.calls.length = 0;
   app.lines.length = 0;
 });
 
 const KEY = `Authorization: Bearer ${KEYS.owner}`;
+
 const TYPE = "Content-Type: application/json";
+
 const BODY = `{"url":"https://api.example.com/"}`;
+
 const SIZE = `Content-Length: ${BODY.length}`;
+
 const NEXT = request("GET /v1/actions", [KEY]);
 
 const create = (headers: readonly string[], body = BODY) => request("POST /v1/actions", [KEY, TYPE, ...headers], body);
+
 const many = (count: number) => Array.from({ length: count }, (_, at) => `X-${at}: v`);
 
 /** What the engine refuses before anybody of ours is asked, by status. */

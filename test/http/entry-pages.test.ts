@@ -1,19 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { nextOf } from "../../src/http/next.ts";
-import { isWellFormedApiKey } from "../../src/secrets/api-keys.ts";
+import { nextOf } from "../../src/http/query.ts";
+import { isWellFormedApiKey } from "../../src/crypto/tokens.ts";
 import { cookiesIn } from "./signed-in.ts";
-import { ann, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-house.ts";
+import { ann, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-server.ts";
 
 let app: PeopleServer;
+
 beforeAll(async () => {
   app = await openPeopleServer();
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 /** The texts that stand with a field as its problem. */
 const problemOf = ({ text }: PeopleAnswer, field: string) =>
   new RegExp(`id="${field}-problem"[^>]*>([^<]*)<`).exec(text)?.[1] ?? null;
+
 const shownEmail = ({ text }: PeopleAnswer) => /name="email"[^>]* value="([^"]*)"/.exec(text)?.[1];
+
 const goesTo = ({ headers }: PeopleAnswer) => headers.get("location");
 
 describe("a form of our own pages", () => {

@@ -1,20 +1,22 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Action } from "../../src/contract/action.ts";
-import { compile } from "../../src/contract/check.ts";
-import { EVENT_HEARTBEAT_MS, EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/domain/limits.ts";
+import { Action } from "../../src/actions/schemas.ts";
+import { compile } from "../../src/api/schema-helpers.ts";
+import { EVENT_HEARTBEAT_MS, EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/config/limits.ts";
 import { Listener } from "../support/listener.ts";
 import { broken } from "../support/promised.ts";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
-import { KEYS } from "./stub-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 let app: RealServer;
+
 beforeAll(async () => {
   app = await openRealServer();
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const action = compile(Action);
@@ -23,6 +25,7 @@ const listen = (headers: Readonly<Record<string, string>> = {}, key: string = KE
   Listener.open(`${server.url}/v1/events`, { authorization: `Bearer ${key}`, ...headers });
 
 const create = async (members: object) => (await app.call("POST", "/v1/actions", JSON.stringify(members))).json;
+
 /** Waits for nobody: it is there, and that is news. */
 const held = () => create({ url: "http://127.0.0.1:9/", approve: true });
 

@@ -1,12 +1,13 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { HttpDeps } from "../../src/http/server.ts";
-import type { Caller } from "../../src/domain/caller.ts";
-import { DomainError } from "../../src/domain/errors.ts";
-import { StoreUnavailable } from "../../src/ports/store.ts";
-import { cardboardDesk, KEYS, KNOWN_ID, openStubServer } from "./stub-house.ts";
+import type { Caller } from "../../src/accounts/roles.ts";
+import { DomainError } from "../../src/api/domain-error.ts";
+import { StoreUnavailable } from "../../db/store.ts";
+import { cardboardDesk, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, request } from "./wire.ts";
 
 const open: AsyncDisposable[] = [];
+
 afterEach(async () => {
   for (const app of open.splice(0)) await app[Symbol.asyncDispose]();
 });
@@ -29,6 +30,7 @@ const CALLER: Caller = {
   hold: "none",
   actor: "key:one",
 };
+
 const GET = `/v1/actions/${KNOWN_ID}`;
 
 describe("a fault of ours", () => {

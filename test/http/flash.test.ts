@@ -1,19 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { FLASH_COOKIE_CHARS_MAX } from "../../src/domain/limits.ts";
-import { createFlash, FlashTooLarge } from "../../src/http/flash.ts";
-import { nameRequest } from "../../src/http/request-id.ts";
-import type { RequestContext } from "../../src/http/visit.ts";
-import { systemIds } from "../../src/ids.ts";
+import { FLASH_COOKIE_CHARS_MAX } from "../../src/config/limits.ts";
+import { createFlash, FlashTooLarge } from "../../src/http/session.ts";
+import { nameRequest, type RequestContext } from "../../src/http/context.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
 import { FakeClock } from "../support/clock.ts";
 import { testSecrets } from "../support/store.ts";
 import { cookiesIn } from "./signed-in.ts";
 
 const ANN = { formToken: "ann's" };
+
 const rig = (baseUrl = "http://127.0.0.1:3000") => {
   const clock = new FakeClock();
   return { clock, flash: createFlash({ secrets: testSecrets, clock, baseUrl }) };
 };
+
 const contextOf = (path: string, cookies: readonly string[]): RequestContext => ({
   request: new Request(`http://localhost${path}`, { headers: { cookie: cookies.join("; ") } }),
   server: null,

@@ -3,8 +3,8 @@ import { fitting, nearlyFitting, printable } from "../support/arbitrary.ts";
 import { at, type Node, type Operation, OPERATIONS } from "../support/openapi.ts";
 import { type Draft, JSON_TYPE, known, OWNER, searchOf, someKey } from "./draft.ts";
 import { hostile } from "./hostile-requests.ts";
-import { SOMEBODY } from "./real-house.ts";
-import { OWN_ORIGIN } from "./stub-house.ts";
+import { SOMEBODY } from "./real-server.ts";
+import { OWN_ORIGIN } from "./stub-server.ts";
 
 interface Parameter {
   readonly name: string;

@@ -1,12 +1,12 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { URL_CHARS_MAX } from "../../src/domain/limits.ts";
-import type { Sender } from "../../src/ports/sender.ts";
+import { URL_CHARS_MAX } from "../../src/config/limits.ts";
+import type { Sender } from "../../src/outbound/deadline.ts";
 import { maxGapMs } from "../db/event-loop.ts";
 import { answered } from "../support/factory.ts";
 import type { Draft } from "./draft.ts";
-import { openRealServer, type RealServer, SOMEBODY } from "./real-house.ts";
+import { openRealServer, type RealServer, SOMEBODY } from "./real-server.ts";
 import { wholeText } from "./whole-text.ts";
 
 export interface Answered {
@@ -19,8 +19,10 @@ export interface Answered {
 }
 
 const ORIGIN = "http://localhost";
+
 /** How long a batch may wait for nothing but the clock. */
 const IDLE_MS = 15;
+
 const WAIT_MS_MAX = 121_000;
 
 /** A real door, and what was answered so far: later requests go by it, and so do the rows at the end. */

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { HTTP_METHODS } from "../../src/domain/action.ts";
-import { HOLDS, type Hold } from "../../src/domain/roles.ts";
+import { HTTP_METHODS } from "../../src/actions/action.ts";
+import { HOLDS, type Hold } from "../../src/accounts/roles.ts";
 import { answering, type KeepingSender } from "../actions/senders.ts";
-import { HELD_PER_KEY_MAX } from "../../src/domain/limits.ts";
+import { HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
 import { aCreation, answered } from "../support/factory.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
-import { KEYS } from "./stub-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 
 const CREATORS = ["owner", "agent"] as const;
+
 const APPROVES = [undefined, false, true] as const;
 
 const cases = CREATORS.flatMap((role) =>
@@ -26,7 +27,9 @@ const HELD: Readonly<Record<Hold, readonly string[]>> = {
 };
 
 const keys = new Map<string, string>();
+
 let sender: KeepingSender;
+
 let app: RealServer;
 
 beforeAll(async () => {
@@ -39,6 +42,7 @@ beforeAll(async () => {
     }
   }
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const as = (role: string, hold: Hold) => ({ authorization: `Bearer ${keys.get(`${role} ${hold}`) ?? ""}` });

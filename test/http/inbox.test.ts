@@ -1,20 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { HELD_LISTED_MAX } from "../../src/domain/limits.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
+import { HELD_LISTED_MAX } from "../../src/config/limits.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { ANN, signedIn } from "./signed-in.ts";
-import { KEYS } from "./stub-house.ts";
+import { KEYS } from "./stub-server.ts";
 
 const NO_TARGET = "http://127.0.0.1:9/";
 
 let app: RealServer;
+
 let ann: Awaited<ReturnType<typeof signedIn>>;
+
 beforeAll(async () => {
   app = await openRealServer();
   ann = await signedIn(app);
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 let asked = 0;
+
 /** Each a request of its own: what was rejected of one is nothing to the others. */
 async function held(members: object = {}, server: RealServer = app, key: string = KEYS.agent): Promise<string> {
   asked += 1;
@@ -23,6 +27,7 @@ async function held(members: object = {}, server: RealServer = app, key: string 
 }
 
 const actionOf = (id: string) => app.engine.actionService.get(app.engine.owner, id);
+
 const decide = async (id: string, fields: Readonly<Record<string, string>>) =>
   ann.send(`/approvals/${id}`, { ...(await ann.hiddenOf(`/approvals/${id}`)), ...fields });
 

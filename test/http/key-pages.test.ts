@@ -1,17 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { KEYS_SHOWN_MAX } from "../../src/domain/limits.ts";
-import { ROLES } from "../../src/domain/roles.ts";
+import { KEYS_SHOWN_MAX } from "../../src/config/limits.ts";
+import { ROLES } from "../../src/accounts/roles.ts";
 import { anApiKey } from "../support/factory.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { ANN, ANN_PASSWORD, cookiesIn, signedIn } from "./signed-in.ts";
-import { OWN_ORIGIN } from "./stub-house.ts";
+import { OWN_ORIGIN } from "./stub-server.ts";
 
 let app: RealServer;
+
 let ann: Awaited<ReturnType<typeof signedIn>>;
+
 beforeAll(async () => {
   app = await openRealServer();
   ann = await signedIn(app);
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const make = async (fields: Readonly<Record<string, string>>, who = ann) => {
@@ -20,8 +23,11 @@ const make = async (fields: Readonly<Record<string, string>>, who = ann) => {
   const html = await response.text();
   return { sent, response, html, key: /og_[0-9A-Za-z]{36}/.exec(html)?.[0] ?? "" };
 };
+
 const keysOf = async () => app.engine.store.accounts.keys(app.engine.owner.accountId, 1_000);
+
 const keyNamed = async (name: string) => (await keysOf()).find((key) => key.name === name);
+
 const asks = (key: string) => fetch(`${app.url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
 
 describe("the keys page", () => {

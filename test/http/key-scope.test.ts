@@ -1,18 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, errorIn } from "../mcp/clients.ts";
-import { type TestServer, openServer } from "../mcp/house.ts";
+import { type TestServer, openServer } from "../mcp/test-server.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
-import { KEYS } from "./stub-house.ts";
+import { KEYS } from "./stub-server.ts";
 
 /** What agent A sends, and agent B must never read. */
 const SECRET = "Bearer sk_live_4eC39HqLyjWDarjtT1zdp7dc";
+
 const REASON_CANARY = "hunter2-canary";
 
 let server: TestServer;
+
 let target: Target;
+
 const keys = { a: "", b: "", wide: "" };
+
 const ids = { a: "", b: "", wide: "" };
+
 beforeAll(async () => {
   target = new Target(200);
   server = await openServer();
@@ -22,17 +27,23 @@ beforeAll(async () => {
     ids[name] = made.json.id;
   }
 });
+
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
   await target[Symbol.asyncDispose]();
 });
 
 const by = (key: string) => ({ authorization: `Bearer ${key}` });
+
 const makeKey = (body: object) => server.call("POST", "/v1/keys", JSON.stringify(body));
+
 const create = (key: string, body: object = {}) =>
   server.call("POST", "/v1/actions", JSON.stringify({ url: target.url, ...HELD, ...body }), by(key));
+
 const HELD = { approve: true, headers: { Authorization: SECRET }, body: { password: REASON_CANARY } } as const;
+
 const read = (path: string, key: string) => server.call("GET", path, undefined, by(key));
+
 const post = (path: string, key: string, body = {}) => server.call("POST", path, JSON.stringify(body), by(key));
 
 /** The data of the events of a stream that were told so far, once one names the action. */

@@ -1,22 +1,26 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { compile } from "../../src/contract/check.ts";
-import { CreatedKey, KeyList } from "../../src/contract/key.ts";
-import { LIVE_KEYS_MAX } from "../../src/domain/limits.ts";
-import { HOLDS, ROLES } from "../../src/domain/roles.ts";
-import { isWellFormedApiKey } from "../../src/secrets/api-keys.ts";
+import { compile } from "../../src/api/schema-helpers.ts";
+import { CreatedKey, KeyList } from "../../src/accounts/schemas.ts";
+import { LIVE_KEYS_MAX } from "../../src/config/limits.ts";
+import { HOLDS, ROLES } from "../../src/accounts/roles.ts";
+import { isWellFormedApiKey } from "../../src/crypto/tokens.ts";
 import { anApiKey, later, NOON } from "../support/factory.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
 
 const created = compile(CreatedKey);
+
 const list = compile(KeyList);
 
 let app: RealServer;
+
 beforeAll(async () => {
   app = await openRealServer({ starts: false });
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
 const make = async (body: object) =>
   app.call("POST", "/v1/keys", JSON.stringify({ name: "ci", role: "agent", ...body }));
 

@@ -1,17 +1,21 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ActionService } from "../../src/actions/desk.ts";
+import type { ActionService } from "../../src/actions/service.ts";
 import { anAction } from "../support/factory.ts";
 import { broken, type FaultReport } from "../support/faults/report.ts";
-import { cardboardDesk, KEYS, KNOWN_ID, openStubServer } from "./stub-house.ts";
+import { cardboardDesk, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 /** Short, so that nobody waits: the engine looks every four seconds. The service has thirty. */
 const ARRIVAL_SECONDS = 4;
+
 /** The limit, a look of the engine behind it, and as much again for a machine on which others wait for this test. */
 const BOUND = { boundMs: (ARRIVAL_SECONDS + 8) * 1_000 };
+
 /** Far more than an answer takes, and far less than the limit that holds the others. */
 const SERVED_MS_MAX = 1_000;
+
 const KEY = `Authorization: Bearer ${KEYS.owner}`;
+
 const LIST = request("GET /v1/actions", [KEY]);
 
 /** What does not arrive in time, what waits for longer than that, and two hundred that are stuck, beside one that asks. */

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { createPeopleService } from "../../src/accounts/people.ts";
-import { systemIds } from "../../src/ids.ts";
-import { createPasswords } from "../../src/secrets/passwords.ts";
-import { ann, codeOf, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-house.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+import { createPasswords } from "../../src/crypto/passwords.ts";
+import { ann, codeOf, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 const wrong = (email: string) => ({ email, password: "wrong wrong" });
+
 const statuses = async (app: PeopleServer, bodies: readonly object[]) => {
   const answers = [];
   for (const body of bodies) answers.push((await app.send("/auth/login", body)).status);
@@ -13,9 +14,12 @@ const statuses = async (app: PeopleServer, bodies: readonly object[]) => {
 };
 
 const forwarded = (address: string) => ({ "x-forwarded-for": address });
+
 /** The proxy before the door is trusted, so that each client is told by its header. */
 const behindProxy = () => openPeopleServer({ trustedProxies: ["127.0.0.1/32"] });
+
 const afterOf = ({ headers }: PeopleAnswer) => headers.get("retry-after");
+
 const deviceOf = ({ headers }: PeopleAnswer) =>
   /outgate_device=[^;]+/.exec(headers.getSetCookie().join("\n"))?.[0] ?? "";
 

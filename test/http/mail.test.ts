@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Mailbox } from "../support/mailbox.ts";
-import { openRealServer } from "./real-house.ts";
+import { openRealServer } from "./real-server.ts";
 
 const HELD = '{"url":"http://127.0.0.1:9/","approve":true,"notify":{"email":"boss@example.com"}}';
 

@@ -1,16 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
-import { openRealServer } from "./real-house.ts";
-import { KEYS } from "./stub-house.ts";
+import { openRealServer } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 
 let app: Awaited<ReturnType<typeof openRealServer>>;
+
 beforeAll(async () => {
   app = await openRealServer();
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 type Role = Exclude<keyof typeof KEYS, "revoked">;
+
 const WHOLE = ["owner", "agent"] as const;
+
 const MASKED = ["approver", "reader"] as const;
 
 const as = async (role: Role, method: string, path: string, body?: string) => {
@@ -21,6 +25,7 @@ const as = async (role: Role, method: string, path: string, body?: string) => {
 
 /** In the texts below each secret begins so; what follows looks drawn at random, or whoever decides would see it. */
 const CANARY = /canary-[a-z]+/g;
+
 const canariesIn = (text: string) => [...new Set(text.match(CANARY) ?? [])].toSorted();
 
 const SENT = {
@@ -42,6 +47,7 @@ const bodyOf = (url: string, members: string) =>
 
 /** What the target says, and what a person says, beside what was sent. */
 const ANSWERED = ["canary-answer", "canary-location", "canary-reason"];
+
 const ALL = [...Object.keys(SENT), "canary-answer"].toSorted();
 
 const redirects = () =>

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { readMediaType } from "../../src/http/media-type.ts";
-import { openStubServer } from "./stub-house.ts";
+import { readMediaType } from "../../src/http/body.ts";
+import { openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 describe("a media type is read", () => {

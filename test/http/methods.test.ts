@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { API, type ApiOperation } from "../../src/contract/operations.ts";
+import { API, type ApiOperation } from "../../src/api/operations.ts";
 import { anApiKey } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
-import { KEYS } from "./stub-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 import { tablesIn } from "./tables.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const;
+
 const operations = Object.values<ApiOperation>(API);
+
 const byPath = [...Map.groupBy(operations, ({ path }) => path)];
+
 /** But for the stream, which has no end to wait for: `events.test.ts` asks for its head. */
 const gets = operations.filter(({ method, id }) => method === "GET" && id !== "streamEvents");
 
@@ -21,7 +24,9 @@ async function ask(app: RealServer, method: string, path: string) {
 }
 
 let app: RealServer;
+
 let ids: { readonly action: string; readonly key: string };
+
 beforeAll(async () => {
   // Nothing is dispatched: only a request can change a row.
   app = await openRealServer({ starts: false });
@@ -30,13 +35,16 @@ beforeAll(async () => {
   await engine.store.accounts.addKey(key);
   ids = { action: (await engine.create({ approve: true })).id, key: key.id };
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const at = (path: string) =>
   path
     .replace("{id}", path.startsWith("/v1/keys") ? ids.key : ids.action)
     .replace("/r/{token}", () => app.engine.receiptUrl(ids.action));
+
 const query = ({ id }: ApiOperation) => (id === "getSigningSecret" ? "?origin=https://a.example" : "");
+
 const allowed = (same: readonly ApiOperation[]) => {
   const methods = same.map<string>(({ method }) => method);
   return [...methods, ...(methods.includes("GET") ? ["HEAD"] : [])].toSorted();

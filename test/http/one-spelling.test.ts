@@ -2,13 +2,15 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { FakeClock } from "../support/clock.ts";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
 
 let app: RealServer;
+
 beforeAll(async () => {
   // Whoever verifies a signature looks at the time.
   app = await openRealServer({ clock: new FakeClock(new Date()) });
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const secretAt = async (origin: string, use: "calls" | "callbacks" = "calls") =>

@@ -2,18 +2,22 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { answering, type KeepingSender } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
 
 const SEED = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+
 /** Bodies beyond it are read in another way: the value is not made. */
 const LARGE = 140_000;
 
 let sender: KeepingSender;
+
 let app: RealServer;
+
 beforeAll(async () => {
   sender = answering(answered(200));
   app = await openRealServer({ sender });
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 /** Sends a create with this body, written like this, and gives back what the target got and what a reader gets. */
@@ -35,6 +39,7 @@ function parts(text: string): readonly string[] {
 }
 
 const space = fc.constantFrom("", "", " ", "\n\t", "  ");
+
 const words = fc.oneof(
   fc.string({ unit: "binary", maxLength: 8 }),
   fc.constantFrom(
@@ -52,12 +57,15 @@ const words = fc.oneof(
     "body",
   ),
 );
+
 /** A string in one of the ways in which it may be written. */
 const quoted = fc.tuple(words, fc.boolean()).map(([word, isEscaped]) => {
   if (!isEscaped) return JSON.stringify(word);
   return `"${Array.from({ length: word.length }, (_, at) => `\\u${word.charCodeAt(at).toString(16).padStart(4, "0")}`).join("")}"`;
 });
+
 const number = fc.stringMatching(/^-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?$/);
+
 const { value } = fc.letrec<{ value: string }>((tie) => {
   const list = fc
     .tuple(fc.array(tie("value"), { maxLength: 4 }), space)

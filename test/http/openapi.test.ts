@@ -1,10 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { StoreBusy, StoreUnavailable } from "../../src/ports/store.ts";
+import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
 import { DOCUMENT } from "../support/openapi.ts";
 import { broken } from "../support/promised.ts";
-import { cardboardDesk, openStubServer } from "./stub-house.ts";
+import { cardboardDesk, openStubServer } from "./stub-server.ts";
 
 const app = openStubServer();
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 test("GET /openapi.json is the API description, whoever asks", async () => {

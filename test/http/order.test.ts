@@ -1,21 +1,26 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { answering } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
-import { KEYS } from "./stub-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 
 const PER_SECOND = 3;
+
 const JSON_TYPE = { "content-type": "application/json" };
+
 const TOO_LARGE = "{".repeat(1_048_577);
 
 let app: RealServer;
+
 let done: string;
+
 beforeAll(async () => {
   app = await openRealServer({ sender: answering(answered(200)), rateLimitPerSecond: PER_SECOND });
   const { id } = await app.engine.create({});
   await app.engine.saw(id, { status: "completed" });
   done = `/v1/actions/${id}/cancel`;
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 interface Wrong {

@@ -1,16 +1,21 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 
 let app: RealServer;
+
 let ann: Awaited<ReturnType<typeof signedIn>>;
+
 const good = new Target(200);
+
 const bad = new Target(503);
+
 beforeAll(async () => {
   app = await openRealServer();
   ann = await signedIn(app);
 });
+
 afterAll(async () => {
   await app[Symbol.asyncDispose]();
   await good[Symbol.asyncDispose]();
@@ -18,6 +23,7 @@ afterAll(async () => {
 });
 
 const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+
 const create = async (url: string, retries: number) => {
   const { id } = (await app.call("POST", "/v1/actions", JSON.stringify({ url, retries }))).json;
   const ends = ["completed", "failed"] as const;

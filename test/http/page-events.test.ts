@@ -1,22 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createOfferPassword } from "../../src/accounts/welcome-link.ts";
+import { createOfferPassword } from "../../src/accounts/welcome-links.ts";
 import {
   EVENT_HEARTBEAT_MS,
   EVENT_STREAMS_PER_ACCOUNT_MAX,
   PAGE_STREAM_BEATS_MAX,
   SESSIONS_PER_PERSON_MAX,
-} from "../../src/domain/limits.ts";
-import { ann as credentials, openPeopleServer, type PeopleServer } from "./people-house.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
+} from "../../src/config/limits.ts";
+import { ann as credentials, openPeopleServer, type PeopleServer } from "./people-server.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
-import { KEYS, OWN_ORIGIN } from "./stub-house.ts";
+import { KEYS, OWN_ORIGIN } from "./stub-server.ts";
 
 let app: RealServer;
+
 let ann: Awaited<ReturnType<typeof signedIn>>;
+
 beforeAll(async () => {
   app = await openRealServer({ starts: false });
   ann = await signedIn(app);
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const create = (headers: Readonly<Record<string, string>> = {}) =>

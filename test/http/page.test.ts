@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { page, pageHeaders, type PageKind } from "../../src/http/page.ts";
-import { ASSETS, STYLE } from "../../src/web/assets.ts";
-import { openStubServer } from "./stub-house.ts";
+import { ASSETS, STYLE } from "../../src/pages/assets.ts";
+import { openStubServer } from "./stub-server.ts";
 
 let app: ReturnType<typeof openStubServer>;
+
 beforeAll(() => {
   app = openStubServer();
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const KINDS = ["own", "receipt", "approval", "notice"] as const satisfies readonly PageKind[];

@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createOfferPassword } from "../../src/accounts/welcome-link.ts";
+import { createOfferPassword } from "../../src/accounts/welcome-links.ts";
 import { cookiesIn } from "./signed-in.ts";
-import { ann, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-house.ts";
+import { ann, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-server.ts";
 
 const PATH = "/settings/password";
+
 const NEW_PASSWORD = "a newer horse battery";
 
 let app: PeopleServer;
+
 beforeAll(async () => {
   app = await openPeopleServer();
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 /** The fields of the page's form, filled in and sent as a browser without script would. */
@@ -19,8 +22,10 @@ async function change(server: PeopleServer, cookie: string, typed: Readonly<Reco
   const fields = { form_token, current_password: PASSWORD, password: NEW_PASSWORD, ...typed };
   return server.form(PATH, fields, { cookie });
 }
+
 const logIn = async (server: PeopleServer, email: string, password: string) =>
   (await server.send("/auth/login", { email, password })).status;
+
 const problemsOf = ({ text }: PeopleAnswer) => [...text.matchAll(/id="(\w+)-problem"/g)].map(([, name]) => name);
 
 describe("a person who changes their password", () => {

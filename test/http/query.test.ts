@@ -1,8 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { cursorOf } from "../../src/contract/page.ts";
-import { KNOWN_ID, openStubServer } from "./stub-house.ts";
+import { cursorOf } from "../../src/actions/list-schemas.ts";
+import { KNOWN_ID, openStubServer } from "./stub-server.ts";
 
 const app = openStubServer();
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 interface Envelope {

@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
 import { Service } from "../support/service.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
-import { KEYS } from "./stub-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 
 const PER_SECOND = 12;
+
 const CREATE = `{"url":"http://127.0.0.1:9/","approve":true,"dedupe":"same"}`;
 
 type Ask = readonly [method: string, path: string, body?: string, headers?: Readonly<Record<string, string>>];

@@ -1,22 +1,26 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { Action } from "../../src/contract/action.ts";
-import { compile } from "../../src/contract/check.ts";
-import { ReceiptJson } from "../../src/contract/receipt.ts";
-import { STYLE } from "../../src/web/assets.ts";
+import { Action } from "../../src/actions/schemas.ts";
+import { compile } from "../../src/api/schema-helpers.ts";
+import { ReceiptJson } from "../../src/receipts/schema.ts";
+import { STYLE } from "../../src/pages/assets.ts";
 import { at, OPERATIONS } from "../support/openapi.ts";
 import { broken } from "../support/promised.ts";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
 
 let app: RealServer;
+
 let done: Awaited<ReturnType<typeof delivered>>;
+
 beforeAll(async () => {
   app = await openRealServer();
   done = await delivered();
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const HTML = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+
 const JSON_ONLY = { accept: "application/json" };
 
 /** Without a key, as whoever has the link. */

@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
-import { CALLBACK_HOSTS_MAX } from "../../src/domain/limits.ts";
-import type { Hold, Role } from "../../src/domain/roles.ts";
+import { CALLBACK_HOSTS_MAX } from "../../src/config/limits.ts";
+import type { Hold, Role } from "../../src/accounts/roles.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { testSecrets } from "../support/store.ts";
 import { type Received, Target } from "../support/target.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { ANN, signedIn } from "./signed-in.ts";
-import { KEYS } from "./stub-house.ts";
+import { KEYS } from "./stub-server.ts";
 
 const MONTH_MS = 30 * 86_400_000;
+
 const as = (key: string) => ({ authorization: `Bearer ${key}` });
 
 /** A key of the owner's account, as its owner makes it. */
@@ -19,6 +20,7 @@ async function keyOf(app: RealServer, role: Role, hold: Hold) {
 
 const create = (app: RealServer, key: string, body: object) =>
   app.call("POST", "/v1/actions", JSON.stringify({ url: "http://127.0.0.1:9/", ...body }), as(key));
+
 /** What a secret makes of what was received. */
 function signatureOf(received: Received | undefined, secret: string): string {
   const [id = "", seconds] = ["webhook-id", "webhook-timestamp"].map((name) => received?.headers.get(name) ?? "");
@@ -26,6 +28,7 @@ function signatureOf(received: Received | undefined, secret: string): string {
 }
 
 const listHost = (app: RealServer, host: string) => app.call("POST", "/v1/callback-hosts", JSON.stringify({ host }));
+
 const toldOf = (app: RealServer, id: string) => app.engine.told(id, "callback", 1);
 
 describe("callbacks of a key with a hold", () => {

@@ -1,18 +1,21 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import * as fc from "fast-check";
-import { API, type ApiOperation } from "../../src/contract/operations.ts";
+import { API, type ApiOperation } from "../../src/api/operations.ts";
 import { answering } from "../actions/senders.ts";
 import { answered } from "../support/factory.ts";
 import { type Draft, JSON_TYPE, OWNER } from "./draft.ts";
 import { drafts } from "./generated-requests.ts";
 import { hugeBodies } from "./hostile-requests.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
-import { KEYS } from "./stub-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 import { tablesIn } from "./tables.ts";
 
 const URL = `"url":"http://127.0.0.1:9/"`;
+
 const MAIL = `"approve":true,"notify":{"email":"ann@example.com"},"callback":"http://127.0.0.1:9/cb"`;
+
 const SEED = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+
 const GENERATED = 150;
 
 interface Asked {
@@ -21,11 +24,14 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array<ArrayBuffer> | null;
 }
+
 type Row = readonly [code: string, status: number, asked: Asked];
 
 let app: RealServer;
+
 /** Actions in the states that decisions are refused in. */
 let ids: Readonly<Record<"held" | "done" | "gone" | "taken", string>>;
+
 const seen = { published: 0, nudged: 0 };
 
 beforeAll(async () => {
@@ -47,6 +53,7 @@ beforeAll(async () => {
     return null;
   });
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 /** Everything that a request could have changed, in the file and in memory. */
@@ -67,6 +74,7 @@ const post = (path: string, body: string, headers: Readonly<Record<string, strin
   headers: { ...JSON_TYPE, ...headers },
   body,
 });
+
 const create = (members: string, headers?: Readonly<Record<string, string>>) =>
   post("/v1/actions", `{${URL},${MAIL},${members}}`, headers);
 

@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { openStubServer } from "./stub-house.ts";
+import { openStubServer } from "./stub-server.ts";
 
 const app = openStubServer();
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const OURS = /^req_[A-Za-z0-9_-]+$/;

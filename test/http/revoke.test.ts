@@ -1,26 +1,31 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { bootstrap } from "../../src/accounts/bootstrap.ts";
+import { bootstrap } from "../../src/accounts/first-start.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
-import { Account } from "../../src/contract/account.ts";
-import { compile } from "../../src/contract/check.ts";
-import { systemIds } from "../../src/ids.ts";
+import { Account } from "../../src/accounts/schemas.ts";
+import { compile } from "../../src/api/schema-helpers.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
 import { refusalOf } from "../actions/callers.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
-import { KEYS } from "./stub-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 const account = compile(Account);
 
 let app: RealServer;
+
 beforeAll(async () => {
   // Nothing is dispatched and the clock stands still: whoever waits waits until something ends it.
   app = await openRealServer({ starts: false });
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
 const bytesOf = (text: string) => text.replace(/"req_[^"]+"/, '"req"');
+
 const read = (key: string) => app.call("GET", "/v1/account", undefined, bearer(key));
+
 const revoke = (id: string) => app.call("DELETE", `/v1/keys/${id}`);
 
 async function newKey(role = "agent") {

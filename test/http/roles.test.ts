@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { API, type ApiOperation } from "../../src/contract/operations.ts";
-import { type Role, ROLES } from "../../src/domain/roles.ts";
+import { API, type ApiOperation } from "../../src/api/operations.ts";
+import { type Role, ROLES } from "../../src/accounts/roles.ts";
 import { anApiKey } from "../support/factory.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
-import { KEYS } from "./stub-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 
 type OperationId = keyof typeof API;
 
@@ -36,20 +36,26 @@ const MAY: Readonly<Partial<Record<OperationId, readonly Role[]>>> = {
 };
 
 const guarded = Object.values<ApiOperation>(API).filter(({ permission }) => permission !== null);
+
 const cases = guarded.flatMap((operation) =>
   ROLES.map((role) => [role, `${operation.method} ${operation.path}`, operation] as const),
 );
+
 const isOperation = (id: string): id is OperationId => id in API;
+
 const rolesOf = ({ id }: ApiOperation): readonly Role[] => (isOperation(id) ? (MAY[id] ?? []) : []);
 
 let app: RealServer;
+
 beforeAll(async () => {
   // Nothing is dispatched: what is looked at stays as it was made.
   app = await openRealServer({ starts: false });
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const as = (role: Role) => ({ authorization: `Bearer ${KEYS[role]}` });
+
 const bytesOf = (text: string) => text.replace(/"req_[^"]+"/, '"req"');
 
 /** A request that the owner would have answered well, on a thing of its own. */

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { Action } from "../../src/contract/action.ts";
-import { compile } from "../../src/contract/check.ts";
-import { API, type ApiOperation } from "../../src/contract/operations.ts";
-import { ActionPage } from "../../src/contract/page.ts";
+import { Action } from "../../src/actions/schemas.ts";
+import { compile } from "../../src/api/schema-helpers.ts";
+import { API, type ApiOperation } from "../../src/api/operations.ts";
+import { ActionPage } from "../../src/actions/list-schemas.ts";
 import { createUnrouted } from "../../src/http/allow.ts";
 import { anAction } from "../support/factory.ts";
 import {
@@ -14,14 +14,18 @@ import {
   KNOWN_TOKEN,
   openStubServer,
   OWN_ORIGIN,
-} from "./stub-house.ts";
+} from "./stub-server.ts";
 
 const app = openStubServer();
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const action = compile(Action);
+
 const page = compile(ActionPage);
+
 const operations: readonly ApiOperation[] = Object.values(API);
+
 const CREATE = { method: "POST", headers: { "content-type": "application/json" } };
 
 const BODIES: Readonly<Record<string, string>> = {
@@ -32,11 +36,14 @@ const BODIES: Readonly<Record<string, string>> = {
   "POST /auth/signup": `{"email":"ann@example.com","password":"12345678"}`,
   "POST /auth/login": `{"email":"ann@example.com","password":"12345678"}`,
 };
+
 const QUERIES: Readonly<Record<string, string>> = {
   "GET /v1/signing-secret": "?origin=https://a.example",
   "DELETE /v1/callback-hosts": "?host=hooks.example.com",
 };
+
 const IDS = { "/v1/keys/": KNOWN_KEY_ID, "/v1/pauses/": KNOWN_PAUSE_ID, "/v1/accounts/": "acc_known" };
+
 const withId = (path: string) => {
   const id = Object.entries(IDS).find(([start]) => path.startsWith(start))?.[1] ?? KNOWN_ID;
   return path.replace("{id}", id).replace("{token}", KNOWN_TOKEN);
@@ -179,7 +186,7 @@ describe("a route that another room brings along", () => {
   });
 
   test("that needs a caller and stands outside of /v1 lets nobody in", async () => {
-    const { routeOf } = await import("../../src/http/route.ts");
+    const { routeOf } = await import("../../src/http/router.ts");
     const open = routeOf({ ...API.getAction, path: "/elsewhere" }, () => new Response("in"));
     await using other = openStubServer({ routes: [open] });
     expect((await other.ask("/elsewhere")).status).toBe(401);

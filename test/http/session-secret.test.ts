@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { FORM_FIELDS_MAX } from "../../src/domain/limits.ts";
+import { FORM_FIELDS_MAX } from "../../src/config/limits.ts";
 import { anAction } from "../support/factory.ts";
-import { openRealServer, type RealServer, type RealServerOptions } from "./real-house.ts";
+import { openRealServer, type RealServer, type RealServerOptions } from "./real-server.ts";
 import { ANN_PASSWORD, SESSION_SECRET, signedIn } from "./signed-in.ts";
 import {
   cardboardDesk,
@@ -13,7 +13,7 @@ import {
   KNOWN_PAUSE_ID,
   openStubServer,
   OWN_ORIGIN,
-} from "./stub-house.ts";
+} from "./stub-server.ts";
 import { exchange, readAnswer } from "./wire.ts";
 
 type Fields = Readonly<Record<string, string>>;
@@ -35,7 +35,9 @@ const FORMS: readonly (readonly [path: string, fields: Fields])[] = [
   ["/settings/callback-hosts/remove", { host: "hooks.example.com" }],
   ["/settings/accounts/acc_01known/allow", {}],
 ];
+
 const COOKIE = `outgate_session=${"0".repeat(64)}`;
+
 /** As the stub house derives it. */
 const FORM_TOKEN = "form token";
 
@@ -53,6 +55,7 @@ function stubDoor(isRight: boolean, baseUrl = OWN_ORIGIN) {
     });
   return { ...app, calls, post };
 }
+
 const notAsked = () => Promise.reject(new Error("No password was sent."));
 
 describe("a form of a session", () => {

@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createSessionCookie } from "../../src/http/cookie.ts";
-import { ann, openPeopleServer, PASSWORD, type PeopleServer } from "./people-house.ts";
+import { createSessionCookie } from "../../src/http/session.ts";
+import { ann, openPeopleServer, PASSWORD, type PeopleServer } from "./people-server.ts";
 
 const DAY_MS = 86_400_000;
 
 let app: PeopleServer;
+
 beforeAll(async () => {
   app = await openPeopleServer();
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 describe("a session", () => {

@@ -1,26 +1,32 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../../src/domain/limits.ts";
+import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../../src/config/limits.ts";
 import { Target } from "../support/target.ts";
-import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 
 const ORIGIN = "https://api.example.com";
+
 const DAY_MS = 86_400_000;
 
 let app: RealServer;
+
 let ann: Awaited<ReturnType<typeof signedIn>>;
+
 beforeAll(async () => {
   app = await openRealServer();
   ann = await signedIn(app);
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const apiSecret = async (origin: string): Promise<{ secret: string; previous: { secret: string } | null }> =>
   JSON.parse((await app.call("GET", `/v1/signing-secret?origin=${origin}`)).text);
+
 const send = async (path: string, fields: Readonly<Record<string, string>>) => {
   const response = await ann.send(path, { ...(await ann.hiddenOf("/settings")), ...fields });
   return { status: response.status, url: response.url, html: await response.text(), headers: response.headers };
 };
+
 const hiddenIn = (html: string) =>
   Object.fromEntries(
     [...html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name = "", value]) => [

@@ -1,19 +1,22 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { SignUps } from "../../src/domain/sign-ups.ts";
+import type { SignUps } from "../../src/accounts/sign-up-gate.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
-import { KEYS, OWN_ORIGIN } from "./stub-house.ts";
+import { KEYS, OWN_ORIGIN } from "./stub-server.ts";
 
 let target: Target;
+
 beforeEach(() => {
   // The first that comes is the callback of what is held: it fails, and is due again.
   target = new Target(500, 200);
 });
+
 afterEach(() => target[Symbol.asyncDispose]());
 
 const FORM = { "content-type": "application/x-www-form-urlencoded", origin: OWN_ORIGIN };
+
 const by = (key: string) => ({ authorization: `Bearer ${key}` });
 
 /** Somebody who signs up as anybody on the machine can: with a session and an owner key of an account of their own. */
@@ -30,8 +33,10 @@ async function signUp(app: RealServer, email: string) {
 
 const send = (app: RealServer, key: string, body: object = {}) =>
   app.call("POST", "/v1/actions", JSON.stringify({ url: target.url, ...body }), by(key));
+
 const holdBy = (app: RealServer) =>
   app.call("POST", "/v1/keys", JSON.stringify({ name: "agent", role: "agent", hold: "all" }));
+
 const open = (signUps: SignUps = "until_hold") => openRealServer({ signUps });
 
 describe("an agent whose calls are held", () => {

@@ -1,12 +1,15 @@
-import { createOfferWelcome } from "../../src/accounts/welcome-link.ts";
+import { createOfferWelcome } from "../../src/accounts/welcome-links.ts";
 import type { BrowserContext, Page } from "playwright-core";
-import type { RealServer } from "./real-house.ts";
-import { OWN_ORIGIN } from "./stub-house.ts";
+import type { RealServer } from "./real-server.ts";
+import { OWN_ORIGIN } from "./stub-server.ts";
 
 export const ANN = "ann@example.com";
+
 /** What the storage of every browser of these tests holds for us. */
 export const SESSION_SECRET = "5e".repeat(32);
+
 export const ANN_PASSWORD = "correct horse battery";
+
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 /** The first person of the owner's account, in a browser: a cookie, what its storage holds, pages and forms. */

@@ -1,14 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openRealServer, type RealServer, STRANGER } from "./real-house.ts";
+import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 
 const ORIGIN = "https://api.example.com";
+
 const ELSEWHERE = "http://other.example:8080";
+
 const DAY_MS = 86_400_000;
 
 let app: RealServer;
+
 beforeAll(async () => {
   app = await openRealServer({ starts: false });
 });
+
 afterAll(() => app[Symbol.asyncDispose]());
 
 const read = async (origin = ORIGIN, key?: string): Promise<Readonly<Record<string, unknown>>> => {
@@ -16,6 +20,7 @@ const read = async (origin = ORIGIN, key?: string): Promise<Readonly<Record<stri
   const { text } = await app.call("GET", `/v1/signing-secret?origin=${origin}`, undefined, headers);
   return JSON.parse(text);
 };
+
 const rotate = (query = "", body?: string) => app.call("POST", `/v1/signing-secret/rotate${query}`, body);
 
 describe("POST /v1/signing-secret/rotate", () => {

@@ -1,21 +1,25 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/domain/limits.ts";
+import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/config/limits.ts";
 import { Listener } from "../support/listener.ts";
-import { openRealServer, type RealServer } from "./real-house.ts";
-import { KEYS } from "./stub-house.ts";
+import { openRealServer, type RealServer } from "./real-server.ts";
+import { KEYS } from "./stub-server.ts";
 import { request } from "./wire.ts";
 
 const KEY = { authorization: `Bearer ${KEYS.owner}` };
+
 /** Far more than the buffers of both ends of a connection on loopback, some 4 MB, and the backlog behind them. */
 const BODIES = 100;
+
 const BODY = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, body: { text: "x".repeat(150_000) } });
 
 let app: RealServer;
+
 beforeEach(async () => {
   app = await openRealServer({ starts: false });
 });
+
 afterEach(() => app[Symbol.asyncDispose]());
 
 async function createMany(): Promise<readonly string[]> {

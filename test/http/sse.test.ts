@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/domain/limits.ts";
-import { nameRequest } from "../../src/http/request-id.ts";
+import { EVENT_BACKLOG_BYTES_MAX, EVENT_HEARTBEAT_MS } from "../../src/config/limits.ts";
+import { nameRequest, type RequestContext } from "../../src/http/context.ts";
 import { answerEvents, type SseEnd, type SsePart } from "../../src/http/sse.ts";
-import type { RequestContext } from "../../src/http/visit.ts";
-import { systemIds } from "../../src/ids.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const clock = new FakeClock();
+
 afterEach(() => {
   // Whoever has ended leaves nothing behind.
   expect(clock.timers).toBe(0);

@@ -1,13 +1,12 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { ActionService } from "../../src/actions/desk.ts";
-import { systemClock } from "../../src/clock.ts";
-import type { Action } from "../../src/domain/action.ts";
-import { nameRequest } from "../../src/http/request-id.ts";
-import type { RequestContext } from "../../src/http/visit.ts";
-import { whileWaiting } from "../../src/http/waiting.ts";
-import { systemIds } from "../../src/ids.ts";
+import type { ActionService } from "../../src/actions/service.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import type { Action } from "../../src/actions/action.ts";
+import { nameRequest, type RequestContext } from "../../src/http/context.ts";
+import { whileWaiting } from "../../src/http/sse.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
 import { anAction } from "../support/factory.ts";
-import { cardboardDesk, KEYS, KNOWN_ID, openStubServer } from "./stub-house.ts";
+import { cardboardDesk, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
 type Wait = ActionService["wait"];
@@ -36,6 +35,7 @@ function hangingDesk() {
 }
 
 const open: AsyncDisposable[] = [];
+
 afterEach(async () => {
   for (const app of open.splice(0)) await app[Symbol.asyncDispose]();
 });

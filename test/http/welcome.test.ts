@@ -1,21 +1,26 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createOfferPassword, createOfferWelcome } from "../../src/accounts/welcome-link.ts";
-import { ann, openPeopleServer, PASSWORD, type PeopleServer } from "./people-house.ts";
-import { KEYS, OWN_ORIGIN } from "./stub-house.ts";
+import { createOfferPassword, createOfferWelcome } from "../../src/accounts/welcome-links.ts";
+import { ann, openPeopleServer, PASSWORD, type PeopleServer } from "./people-server.ts";
+import { KEYS, OWN_ORIGIN } from "./stub-server.ts";
 
 const DAY_MS = 86_400_000;
+
 const owner = { authorization: `Bearer ${KEYS.owner}` };
+
 const emailOf = async (app: PeopleServer) => {
   const { email }: { email: string | null } = JSON.parse((await app.get("/v1/account", owner)).text);
   return email;
 };
+
 const depsOf = ({ engine: { store, secrets, clock } }: PeopleServer) => ({
   accounts: store.accounts,
   people: store.people,
   secrets,
   clock,
 });
+
 const offered = async (app: PeopleServer) => `/welcome/${await createOfferWelcome(depsOf(app))()}`;
+
 const renewal = async (app: PeopleServer, email: string) => `/welcome/${await createOfferPassword(depsOf(app))(email)}`;
 
 describe("the welcome of the first account", () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { Delivery } from "../../src/domain/notification.ts";
-import { deliveryOf } from "../../src/mail/delivery.ts";
+import type { Delivery } from "../../src/delivery/notification.ts";
+import { deliveryOf } from "../../src/mail/messages.ts";
 import { createMailgun } from "../../src/mail/mailgun.ts";
 import { createSender } from "../../src/outbound/send.ts";
-import type { OutboundRequest, Sender } from "../../src/ports/sender.ts";
+import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { LOCAL } from "../outbound/policies.ts";
 import { answered, NOON } from "../support/factory.ts";
 import { Mailbox, MAILGUN_KEY } from "../support/mailbox.ts";

@@ -1,7 +1,7 @@
 import type { Message } from "../../src/mail/mailgun.ts";
-import type { ApprovalMail, DecidedMail } from "../../src/ports/mailer.ts";
-import type { Action } from "../../src/domain/action.ts";
-import { NO_HISTORY } from "../../src/domain/decision-facts.ts";
+import type { ApprovalMail, DecidedMail } from "../../src/mail/messages.ts";
+import type { Action } from "../../src/actions/action.ts";
+import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 /** A message, written. */

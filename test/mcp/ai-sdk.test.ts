@@ -1,15 +1,18 @@
 import { createMCPClient, ElicitationRequestSchema } from "@ai-sdk/mcp";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { KEYS } from "../http/stub-house.ts";
+import { KEYS } from "../http/stub-server.ts";
 import { Target } from "../support/target.ts";
-import { type TestServer, openServer } from "./house.ts";
+import { type TestServer, openServer } from "./test-server.ts";
 
 let server: TestServer;
+
 let target: Target;
+
 beforeAll(async () => {
   target = new Target(() => Response.json({ weather: "fine" }));
   server = await openServer();
 });
+
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
   await target[Symbol.asyncDispose]();
@@ -20,6 +23,7 @@ const clientOf = (capabilities: { elicitation?: Record<string, unknown> } = {}) 
     transport: { type: "http", url: server.mcpUrl, headers: { Authorization: `Bearer ${KEYS.agent}` } },
     capabilities,
   });
+
 const HOW = { toolCallId: "1", messages: [], context: {} };
 
 test("the Vercel AI SDK makes its tools of ours, and a model reads what the target answered", async () => {

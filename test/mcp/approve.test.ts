@@ -1,23 +1,28 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { KEYS } from "../http/stub-house.ts";
+import { KEYS } from "../http/stub-server.ts";
 import { requestFor } from "../support/engine.ts";
-import { STRANGER } from "../http/real-house.ts";
+import { STRANGER } from "../http/real-server.ts";
 import { type Answer, actionIn, CLIENTS, codeOf, connect, errorIn } from "./clients.ts";
-import { BASE_URL, type TestServer, openServer } from "./house.ts";
+import { BASE_URL, type TestServer, openServer } from "./test-server.ts";
 import { callModern, type Said } from "./wire.ts";
 
 let server: TestServer;
+
 beforeAll(async () => {
   server = await openServer({ starts: false });
 });
+
 afterAll(() => server[Symbol.asyncDispose]());
 
 const YES: Answer = () => ({ action: "accept", content: { decision: "approve" } });
+
 const hold = async () => (await server.engine.create({ url: "https://api.example.com/orders/7", approve: true })).id;
+
 const stateOf = async (id: string) => {
   const { status, run, approvedBy } = await server.engine.actionService.get(server.engine.owner, id);
   return { status, run, approvedBy };
 };
+
 const HELD = { status: "awaiting_approval", run: 1, approvedBy: null } as const;
 
 describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { relayStreams, sendTo } from "../../mcp/bridge/bridge.ts";
-import { eventsOf, linesOf, TOO_LONG } from "../../mcp/bridge/lines.ts";
-import { Relay } from "../../mcp/bridge/relay.ts";
-import type { Sent } from "../../mcp/bridge/send.ts";
+import { relayStreams, sendTo, Relay, type Sent } from "../../mcp/bridge/relay.ts";
+import { eventsOf, linesOf, TOO_LONG } from "../../mcp/bridge/messages.ts";
 import { until } from "../support/until.ts";
 
 type Upstream = (sent: Sent) => Response | Promise<Response>;
@@ -25,11 +23,16 @@ function relayTo(upstream: Upstream) {
 
 const stream = (...events: string[]) =>
   new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
+
 const event = (json: string) => `event: message\ndata: ${json}\n\n`;
+
 const modernCall = (id: number, more = "") =>
   `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"name":"create"${more}}}`;
+
 const legacyCall = (id: number) => `{"jsonrpc":"2.0","id":${id},"method":"tools/list","params":{}}`;
+
 const INITIALIZE = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`;
+
 const errorOf = (line: string | undefined) => JSON.parse(line ?? "null").error;
 
 describe("a relay", () => {

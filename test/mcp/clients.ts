@@ -4,10 +4,11 @@ import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js
 import { StdioClientTransport as FirstStdioTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as FirstTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { KEYS } from "../http/stub-house.ts";
+import { KEYS } from "../http/stub-server.ts";
 
 /** A client as people have them: of revision 2026-07-28, of 2025 by the same library, and the library of 2025. */
 export const CLIENTS = ["modern", "legacy", "first"] as const;
+
 export type ClientKind = (typeof CLIENTS)[number];
 
 /** What a person answers to a question. */
@@ -82,6 +83,7 @@ interface Made {
 }
 
 const withKey = (key: string) => ({ requestInit: { headers: { Authorization: `Bearer ${key}` } } });
+
 const launched = ({ args, env, ...rest }: Launch) => ({
   ...rest,
   args: [...args],

@@ -3,18 +3,22 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "../../scripts/build.ts";
-import { readConfig } from "../../src/config.ts";
-import { TOOLS } from "../../src/contract/tools.ts";
-import { VERSION } from "../../src/version.ts";
+import { readConfig, VERSION } from "../../src/config/config.ts";
+import { TOOLS } from "../../mcp/schemas.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 import { connect } from "./clients.ts";
+
+// Processes, on a machine that may be busy.
 
 // Processes, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
 const ROOT = join(import.meta.dir, "../..");
+
 const README = await Bun.file(join(ROOT, "mcp/README.md")).text();
+
 const NAMES = Object.keys(TOOLS);
+
 const { PATH = "", HOME = "" } = process.env;
 
 /** The blocks of one language under a heading, in their order. */
@@ -25,12 +29,16 @@ function blocks(heading: string, language: string): readonly string[] {
 }
 
 let service: Service;
+
 let url: string;
+
 const folder = mkdtempSync(join(tmpdir(), "outgate-docs-"));
+
 beforeAll(async () => {
   service = new Service();
   url = await service.ready();
 });
+
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });

@@ -1,12 +1,13 @@
 import { afterEach, expect, spyOn, test } from "bun:test";
-import { KEEP_ALIVE_MS } from "../../src/domain/limits.ts";
-import { KEYS } from "../http/stub-house.ts";
+import { KEEP_ALIVE_MS } from "../../src/config/limits.ts";
+import { KEYS } from "../http/stub-server.ts";
 import { until } from "../support/until.ts";
 import { actionIn, connect, errorIn } from "./clients.ts";
-import { type TestServer, openServer } from "./house.ts";
+import { type TestServer, openServer } from "./test-server.ts";
 import { begin, callModern } from "./wire.ts";
 
 let server: TestServer;
+
 afterEach(() => server[Symbol.asyncDispose]());
 
 const hold = async () => (await server.engine.create({ approve: true })).id;
@@ -16,6 +17,7 @@ const HEADERS = {
   "content-type": "application/json",
   accept: "application/json, text/event-stream",
 };
+
 /** A wait as no library would send it; without a session it is answered all the same. */
 function wait(id: string, { more = {}, session, signal }: { more?: object; session?: string; signal?: AbortSignal }) {
   const params = { ...more, name: "wait", arguments: { id } };

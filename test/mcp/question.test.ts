@@ -1,17 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import { assert as holds, property, string, webUrl } from "fast-check";
-import { formOf } from "../../mcp/question.ts";
-import { factsOf } from "../../src/contract/decision-facts.ts";
-import type { Action } from "../../src/domain/action.ts";
-import { NO_HISTORY } from "../../src/domain/decision-facts.ts";
+import { formOf } from "../../mcp/approve.ts";
+import { factsOf } from "../../src/approvals/facts-schema.ts";
+import type { Action } from "../../src/actions/action.ts";
+import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { anAction } from "../support/factory.ts";
 
 const messageOf = (action: Action, history = NO_HISTORY) =>
   formOf(factsOf(action, history, "https://gate.example.com")).message;
+
 const lines = (url: string, method: "DELETE" | "POST" = "POST") => {
   const { host, hostname } = new URL(url);
   return messageOf(anAction({ url, host, hostname, method })).split("\n");
 };
+
 const urlIn = (url: string) => lines(url).find((line) => line.startsWith("URL: "));
 
 describe("a question", () => {

@@ -1,20 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { KEYS } from "../http/stub-house.ts";
-import { STRANGER } from "../http/real-house.ts";
+import { KEYS } from "../http/stub-server.ts";
+import { STRANGER } from "../http/real-server.ts";
 import { CLIENTS, codeOf, connect } from "./clients.ts";
-import { type TestServer, openServer } from "./house.ts";
+import { type TestServer, openServer } from "./test-server.ts";
 
 let server: TestServer;
+
 let id: string;
+
 beforeAll(async () => {
   server = await openServer({ starts: false });
   id = (
     await server.engine.create({ url: "https://api.example.com/orders", headers: { "X-Key": "canary" }, approve: true })
   ).id;
 });
+
 afterAll(() => server[Symbol.asyncDispose]());
 
 const textOf = (read: { contents: readonly object[] }) => JSON.parse((read.contents[0] as { text: string }).text);
+
 describe.each(CLIENTS)("for a client of the kind %s", (kind) => {
   test("each action is a resource, and so is the page of the newest", async () => {
     await using agent = await connect(kind, server.mcpUrl);

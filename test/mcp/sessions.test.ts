@@ -1,16 +1,19 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { KEYS } from "../http/stub-house.ts";
-import { STRANGER } from "../http/real-house.ts";
+import { KEYS } from "../http/stub-server.ts";
+import { STRANGER } from "../http/real-server.ts";
 import { until } from "../support/until.ts";
-import { type TestServer, openServer } from "./house.ts";
+import { type TestServer, openServer } from "./test-server.ts";
 import { begin, post, type RawOptions } from "./wire.ts";
 
 let server: TestServer;
+
 afterEach(() => server[Symbol.asyncDispose]());
 
 const PING = `{"jsonrpc":"2.0","id":5,"method":"ping"}`;
+
 const ping = async (id: string, options: RawOptions = {}) =>
   (await post(server.mcpUrl, PING, { ...options, headers: { "mcp-session-id": id } })).status;
+
 const openStream = (id: string, key: string = KEYS.agent) =>
   fetch(server.mcpUrl, {
     headers: { authorization: `Bearer ${key}`, accept: "text/event-stream", "mcp-session-id": id },

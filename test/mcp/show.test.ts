@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { createShow } from "../../mcp/show.ts";
-import type { Action, Result } from "../../src/domain/action.ts";
-import type { Caller } from "../../src/domain/caller.ts";
-import type { Role } from "../../src/domain/roles.ts";
+import { createShow } from "../../mcp/results.ts";
+import type { Action, Result } from "../../src/actions/action.ts";
+import type { Caller, Role } from "../../src/accounts/roles.ts";
 import { FakeClock } from "../support/clock.ts";
 import { anAction } from "../support/factory.ts";
 
@@ -11,6 +10,7 @@ const show = createShow(
   (id) => `/r/${id}`,
   () => null,
 );
+
 const callerOf = (role: Role): Caller => ({
   accountId: "acc_one",
   keyId: "key_one",
@@ -19,6 +19,7 @@ const callerOf = (role: Role): Caller => ({
   hold: "none",
   actor: "mcp:one",
 });
+
 const answeredWith = (responseBody: string | null, failed = false): Action => {
   const result: Result = {
     lastError: failed ? "The target answered with status 500." : null,
@@ -30,6 +31,7 @@ const answeredWith = (responseBody: string | null, failed = false): Action => {
   };
   return anAction({ status: failed ? "failed" : "completed", attempts: 1, result });
 };
+
 const shown = (action: Action, role: Role = "agent") => JSON.parse(show.one(callerOf(role), action));
 
 describe("the response in a tool result", () => {

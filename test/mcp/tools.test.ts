@@ -1,19 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { TOOL_LIST_BYTES_MAX } from "../../src/domain/limits.ts";
-import { API } from "../../src/contract/operations.ts";
-import { TOOLS, type ToolName } from "../../src/contract/tools.ts";
-import { KEYS } from "../http/stub-house.ts";
+import { TOOL_LIST_BYTES_MAX } from "../../src/config/limits.ts";
+import { API } from "../../src/api/operations.ts";
+import { TOOLS, type ToolName } from "../../mcp/schemas.ts";
+import { KEYS } from "../http/stub-server.ts";
 import { Target } from "../support/target.ts";
 import { actionIn, CLIENTS, codeOf, connect, errorIn } from "./clients.ts";
-import { type TestServer, openServer } from "./house.ts";
+import { type TestServer, openServer } from "./test-server.ts";
 import { callModern, modern, post } from "./wire.ts";
 
 let server: TestServer;
+
 let target: Target;
+
 beforeAll(async () => {
   target = new Target(() => Response.json({ done: true }));
   server = await openServer();
 });
+
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
   await target[Symbol.asyncDispose]();

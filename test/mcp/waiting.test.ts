@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { whileStreaming } from "../../src/http/streaming.ts";
-import { nameRequest } from "../../src/http/request-id.ts";
-import type { RequestContext } from "../../src/http/visit.ts";
-import { systemIds } from "../../src/ids.ts";
+import { whileStreaming } from "../../src/http/sse.ts";
+import { nameRequest, type RequestContext } from "../../src/http/context.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
 import { until } from "../support/until.ts";
 import { actionIn, CLIENTS, connect } from "./clients.ts";
-import { type TestServer, openServer } from "./house.ts";
+import { type TestServer, openServer } from "./test-server.ts";
 
 let server: TestServer;
+
 afterEach(() => server[Symbol.asyncDispose]());
 
 const hold = async () => (await server.engine.create({ approve: true })).id;

@@ -1,4 +1,4 @@
-import { KEYS } from "../http/stub-house.ts";
+import { KEYS } from "../http/stub-server.ts";
 
 export const MODERN = "2026-07-28";
 

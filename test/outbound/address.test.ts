@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import ipaddr from "ipaddr.js";
-import { type Address, classOf, contains, hostOf, parseAddress, parseRange } from "../../src/outbound/address.ts";
+import { type Address, classOf, contains, hostOf, parseAddress, parseRange } from "../../src/outbound/addresses.ts";
 
 const CLASSES = {
   never: [

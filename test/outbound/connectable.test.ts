@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
-import { CONNECTABLE_FRESH_MS, CONNECTABLE_REMEMBERED_MAX } from "../../src/domain/limits.ts";
-import { createConnectable } from "../../src/outbound/connectable.ts";
+import { CONNECTABLE_FRESH_MS, CONNECTABLE_REMEMBERED_MAX } from "../../src/config/limits.ts";
+import { createConnectable } from "../../src/outbound/resolve.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";
 import { sender } from "./attempt.ts";
 import { requestTo } from "./policies.ts";
 
 const HERE = [127, 0, 0, 1];
+
 const LIMITS = { limitMs: 5_000, signal: new AbortController().signal };
 
 test("a call is preceded by a connection that carries no byte", async () => {

@@ -7,8 +7,11 @@ import { policyWith, requestTo } from "./policies.ts";
 
 /** As with HOST=0.0.0.0 ALLOWED_PRIVATE_TARGETS=127.0.0.1/32; 127.0.0.66 stands for what must never be reached. */
 export const ALLOWED = "127.0.0.1";
+
 export const FORBIDDEN = "127.0.0.66";
+
 export const PORT = 8_080;
+
 const sender = createSender(policyWith({ allowedPrivateTargets: [`${ALLOWED}/32`] }));
 
 /** Tests that have a network of their own: they run in a second process, which `runsInside` starts. */

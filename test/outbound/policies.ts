@@ -1,5 +1,5 @@
 import { parsePolicy, type PolicySettings, type TargetPolicy } from "../../src/outbound/policy.ts";
-import type { OutboundRequest } from "../../src/ports/sender.ts";
+import type { OutboundRequest } from "../../src/outbound/deadline.ts";
 
 /** A policy with nothing opened but what is said here. */
 export function policyWith(settings: Partial<PolicySettings> = {}): TargetPolicy {

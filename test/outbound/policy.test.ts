@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseAddress } from "../../src/outbound/address.ts";
+import { parseAddress } from "../../src/outbound/addresses.ts";
 import { describePolicy, checkAddress, checkName, parsePolicy } from "../../src/outbound/policy.ts";
 import { LOCAL, policyWith } from "./policies.ts";
 

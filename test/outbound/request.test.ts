@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import type { HttpMethod } from "../../src/domain/action.ts";
+import type { HttpMethod } from "../../src/actions/action.ts";
 import { answers, openRawTarget, type RawTarget, resets, says } from "../support/raw-target.ts";
 import { sender } from "./attempt.ts";
 import { requestTo } from "./policies.ts";
 
 const METHODS: readonly HttpMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
 const HALF_A_SECOND = { timeoutMs: 500 };
 
 function linesOf(target: RawTarget, at = 0): readonly string[] {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Outcome } from "../../src/domain/outcome.ts";
+import type { Outcome } from "../../src/actions/outcome.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { besideTimer } from "../support/lateness.ts";
 import { answers, openRawTarget, saysAndHangs } from "../support/raw-target.ts";
@@ -7,6 +7,7 @@ import { sender } from "./attempt.ts";
 import { policyWith, requestTo } from "./policies.ts";
 
 const HALF_A_SECOND = { timeoutMs: 500 };
+
 const INTERRUPTED: Outcome = { kind: "unknown", fault: "interrupted" };
 
 describe("what is not allowed", () => {

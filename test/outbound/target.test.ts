@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createTargets } from "../../src/outbound/target.ts";
-import { accepts, CLOSED, refuses, verdict } from "./judging.ts";
+import { accepts, CLOSED, refuses, verdict } from "./checking.ts";
 import { policyWith } from "./policies.ts";
 
 const OPEN = createTargets(

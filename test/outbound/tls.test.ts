@@ -1,13 +1,16 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import type { Fault, Outcome } from "../../src/domain/outcome.ts";
+import type { Fault, Outcome } from "../../src/actions/outcome.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { type Certificate, TestAuthority } from "./certificates.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";
 import { LOCAL, requestTo } from "./policies.ts";
 
 const authority = new TestAuthority();
+
 const trusting = createSender(LOCAL, { ca: authority.ca });
+
 const LIMITS = { timeoutMs: 2_000 };
+
 const refusedAs = (fault: Fault): Outcome => ({ kind: "not_sent", fault });
 
 afterAll(() => authority[Symbol.dispose]());

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { parseTarget } from "../../src/outbound/target.ts";
-import { accepts, refuses, verdict } from "./judging.ts";
+import { accepts, refuses, verdict } from "./checking.ts";
 
 describe("how a URL is written", () => {
   test("it is absolute, http or https, in any case", () => {

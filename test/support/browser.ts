@@ -5,6 +5,7 @@ const EXECUTABLE = "/usr/bin/chromium";
 
 /** Whether this machine has the browser; where it has none, its tests are skipped. */
 export const HAS_BROWSER = existsSync(EXECUTABLE);
+
 if (!HAS_BROWSER) console.log(`skipped: there is no browser at ${EXECUTABLE}, so nothing was looked at in one`);
 
 /** A real browser that calls nobody by itself. */

@@ -1,16 +1,14 @@
-import { createEnqueue } from "../../src/actions/owe.ts";
-import { type Action, type ActionRequest, firstState } from "../../src/domain/action.ts";
-import type { AuditEntry } from "../../src/domain/audit.ts";
-import { type Change, isRefusal, type Refusal } from "../../src/domain/change.ts";
-import type { Outcome } from "../../src/domain/outcome.ts";
-import type { Pause } from "../../src/domain/pause.ts";
-import { type AttemptEnd, settle } from "../../src/domain/settle.ts";
-import type { TimelineEvent } from "../../src/domain/timeline.ts";
-import { systemIds } from "../../src/ids.ts";
-import type { PersonRow, SessionRow, SignUp } from "../../src/ports/people.ts";
-import type { WelcomeLink } from "../../src/ports/welcome-link.ts";
-import type { Account, ApiKey } from "../../src/ports/accounts.ts";
-import type { ActionQuery, ChangeWrite, Creation } from "../../src/ports/store.ts";
+import { createEnqueue } from "../../src/actions/create.ts";
+import { type Action, type ActionRequest, firstState } from "../../src/actions/action.ts";
+import type { AuditEntry } from "../../src/audit/audit.ts";
+import { type Change, isRefusal, type Refusal } from "../../src/actions/changes.ts";
+import type { Outcome } from "../../src/actions/outcome.ts";
+import type { Pause } from "../../src/pauses/pause.ts";
+import { type AttemptEnd, settle } from "../../src/actions/settle.ts";
+import type { TimelineEvent } from "../../src/actions/timeline.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+import type { PersonRow, SessionRow, SignUp, WelcomeLink, Account, ApiKey } from "../../db/account-store.ts";
+import type { ActionQuery, ChangeWrite, Creation } from "../../db/store.ts";
 
 /** Noon of a day without meaning: tests count their times from here. */
 export const NOON = new Date("2026-03-04T12:00:00.000Z");
@@ -21,7 +19,9 @@ export function later(ms: number): Date {
 }
 
 export const ACCOUNT = "acc_one";
+
 export const OTHER_ACCOUNT = "acc_two";
+
 /** The key that actions are created by. */
 export const KEY = "key_one";
 

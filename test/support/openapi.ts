@@ -1,4 +1,4 @@
-import { openApiJson } from "../../src/contract/openapi.ts";
+import { openApiJson } from "../../src/api/openapi.ts";
 
 /** JSON of which the reader asks what it needs. */
 export type Node = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import { compile, isJsonObject } from "../../src/contract/check.ts";
+import { compile, isJsonObject } from "../../src/api/schema-helpers.ts";
 import { at, DOCUMENT, inlined, type Node, OPERATIONS } from "./openapi.ts";
 
 /** What was asked and what came back, as far as the API description speaks of it. */
@@ -46,14 +46,18 @@ interface Promised {
   /** What is wrong with a body, by the media types in which it may come. None: there is no body. */
   readonly forms: ReadonlyMap<string, (value: unknown) => readonly unknown[]>;
 }
+
 type Responses = Readonly<Record<string, Promised>>;
 
 const PATHS = [...Map.groupBy(OPERATIONS, ({ path }) => path)].map(([path, operations]) => ({
   pattern: new RegExp(`^${path.replaceAll(".", String.raw`\.`).replaceAll(/\{\w+\}/g, "[^/]+")}/?$`),
   operations,
 }));
+
 const promisedBy = new Map(OPERATIONS.map(({ id, node }) => [id, promisedOf(at(node, "responses"))]));
+
 const ERRORS = promisedOf(at(inlined(at(DOCUMENT, "components", "responses"))));
+
 /** What the text of the description promises of OPTIONS. */
 const OPTIONS: Promised = promise({
   headers: at(inlined(at(DOCUMENT, "components", "responses", "method_not_allowed", "headers"))),

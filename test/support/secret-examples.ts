@@ -1,6 +1,7 @@
-import type { Alphabet, SecretFormat } from "../../src/domain/secret-formats.ts";
+import type { Alphabet, SecretFormat } from "../../src/receipts/secret-formats.ts";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
+
 const ALNUM = `0123456789${LETTERS}${LETTERS.toUpperCase()}`;
 
 const CHARS: Readonly<Record<Alphabet, string>> = {

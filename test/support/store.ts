@@ -7,10 +7,10 @@ import { openRemote } from "../../db/libsql/remote.ts";
 import type { LockTimes } from "../../db/libsql/service-lock.ts";
 import type { Sql } from "../../db/libsql/sql.ts";
 import { createStore } from "../../db/libsql/store.ts";
-import { openStore, type StoreSettings } from "../../db/store.ts";
-import { systemIds } from "../../src/ids.ts";
-import type { ActionStore, OutboxStore, Store } from "../../src/ports/store.ts";
-import { createSecrets } from "../../src/secrets/secrets.ts";
+import { openStore, type StoreSettings } from "../../db/open.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+import type { ActionStore, OutboxStore, Store } from "../../db/store.ts";
+import { createSecrets } from "../../src/crypto/secrets.ts";
 import { NOON } from "./factory.ts";
 
 /** Seals headers as the service does, under a key that is the same in every test and process. */

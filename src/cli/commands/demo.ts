@@ -1,12 +1,10 @@
 // oxlint-disable-next-line eslint/no-restricted-imports -- a server for the service to call; nothing is called from here
 import { createServer, type Server } from "node:http";
 import type { OutgateEvent } from "../../client/follow.ts";
-import type { Action, CreateAction } from "../../contract/action.ts";
+import type { Action, CreateAction } from "../../actions/schemas.ts";
 import { describe, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
-import { readArguments } from "../arguments.ts";
-import type { Command } from "../command.ts";
-import { type Session, withSession } from "../session.ts";
-import { hasEnded, openStream } from "../wait.ts";
+import { readArguments, type Command } from "../command.ts";
+import { type Session, withSession, hasEnded, openStream } from "../session.ts";
 
 /** How often the target of the demo fails before it does what it is asked. */
 const FAILURES = 2;

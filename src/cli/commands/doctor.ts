@@ -1,11 +1,8 @@
-import { OutgateError } from "../../client/error.ts";
-import { takeApiKey } from "../api-key.ts";
-import { readArguments } from "../arguments.ts";
-import { type Command, EXIT, type Io } from "../command.ts";
-import { explain } from "../failure.ts";
-import { openSession, readUrl, type Session } from "../session.ts";
-import { type Cell, seen, table } from "../style.ts";
-import { VERSION } from "../../version.ts";
+import { OutgateError } from "../../client/transport.ts";
+import { takeApiKey, openSession, readUrl, type Session } from "../session.ts";
+import { readArguments, type Command, EXIT, type Io } from "../command.ts";
+import { explain, type Cell, seen, table } from "../output.ts";
+import { VERSION } from "../../config/config.ts";
 
 /** What the settings of this machine would make of a service that starts here. */
 export interface LocalSettings {

@@ -1,11 +1,8 @@
-import type { CreateAction } from "../../contract/action.ts";
+import type { CreateAction } from "../../actions/schemas.ts";
 import { describe, exitCodeOf } from "../action-text.ts";
-import { oneOf, readArguments, wholeNumber } from "../arguments.ts";
-import { type Command, UsageError } from "../command.ts";
-import { parseObject } from "../exact-json.ts";
-import { readValue } from "../input.ts";
-import { type Session, withSession } from "../session.ts";
-import { waitForEnd } from "../wait.ts";
+import { oneOf, readArguments, wholeNumber, type Command, UsageError, readValue } from "../command.ts";
+import { parseObject } from "../output.ts";
+import { type Session, withSession, waitForEnd } from "../session.ts";
 
 const OPTIONS = {
   request: { type: "string", short: "X" },

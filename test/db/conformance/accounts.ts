@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { REPLACED_KEYS_MAX } from "../../../src/domain/limits.ts";
-import { StoreUnavailable } from "../../../src/ports/store.ts";
+import { REPLACED_KEYS_MAX } from "../../../src/config/limits.ts";
+import { StoreUnavailable } from "../../../db/store.ts";
 import {
   ACCOUNT,
   aCreation,

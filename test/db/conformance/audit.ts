@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { AuditQuery, AuditRow } from "../../../src/ports/audit.ts";
-import type { Store } from "../../../src/ports/store.ts";
-import { cancel } from "../../../src/domain/change.ts";
+import type { AuditQuery, AuditRow } from "../../../src/audit/audit.ts";
+import type { Store } from "../../../db/store.ts";
+import { cancel } from "../../../src/actions/changes.ts";
 import {
   ACCOUNT,
   aDecision,
@@ -29,7 +29,9 @@ const aQuery = (overrides: Partial<AuditQuery> = {}): AuditQuery => ({
   limit: 20,
   ...overrides,
 });
+
 const subjects = (rows: readonly AuditRow[]) => rows.map(({ subject }) => subject);
+
 const kindsOf = async ({ audit }: Store) => (await audit.page(aQuery())).rows.map(({ kind }) => kind);
 
 /** Who did what to an account. */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { actionJson } from "../../../src/contract/view.ts";
-import type { Action } from "../../../src/domain/action.ts";
-import { approve, cancel, retry } from "../../../src/domain/change.ts";
-import { EVENT_PAGE_BYTES_MAX, EVENT_PAGE_MAX, EVENT_SCAN_ROWS_MAX } from "../../../src/domain/limits.ts";
-import type { ActionStore, ToldChange } from "../../../src/ports/store.ts";
+import { actionJson } from "../../../src/actions/serialize.ts";
+import type { Action } from "../../../src/actions/action.ts";
+import { approve, cancel, retry } from "../../../src/actions/changes.ts";
+import { EVENT_PAGE_BYTES_MAX, EVENT_PAGE_MAX, EVENT_SCAN_ROWS_MAX } from "../../../src/config/limits.ts";
+import type { ActionStore, ToldChange } from "../../../db/store.ts";
 import {
   ACCOUNT,
   aCreation,

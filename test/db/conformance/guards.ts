@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { approve, cancel, isRefusal, retry } from "../../../src/domain/change.ts";
+import { approve, cancel, isRefusal, retry } from "../../../src/actions/changes.ts";
 import { ACCOUNT, aCreation, aDecision, anAction, answered, later, settled, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import {

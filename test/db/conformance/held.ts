@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { ACTION_STATUSES } from "../../../src/domain/action.ts";
-import { approve, cancel } from "../../../src/domain/change.ts";
-import { HELD_PER_KEY_MAX, LIST_BYTES_MAX } from "../../../src/domain/limits.ts";
+import { ACTION_STATUSES } from "../../../src/actions/action.ts";
+import { approve, cancel } from "../../../src/actions/changes.ts";
+import { HELD_PER_KEY_MAX, LIST_BYTES_MAX } from "../../../src/config/limits.ts";
 import { ACCOUNT, aCreation, answered, later, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, createdAction, decided, stored } from "./steps.ts";

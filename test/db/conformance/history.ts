@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { cancel } from "../../../src/domain/change.ts";
-import { ASLEEP_HOSTS_MAX } from "../../../src/domain/limits.ts";
+import { cancel } from "../../../src/actions/changes.ts";
+import { ASLEEP_HOSTS_MAX } from "../../../src/config/limits.ts";
 import { ACCOUNT, answered, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { attempted, createdAction, decided, failedAction } from "./steps.ts";

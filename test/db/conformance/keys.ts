@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { ACTION_STATUSES } from "../../../src/domain/action.ts";
-import { answersFor, isInWindow, type KeyKind } from "../../../src/domain/dedupe.ts";
-import { DEDUPE_WINDOW_MS } from "../../../src/domain/limits.ts";
-import type { Created, Creation } from "../../../src/ports/store.ts";
+import { ACTION_STATUSES } from "../../../src/actions/action.ts";
+import { answersFor, isInWindow, type KeyKind } from "../../../src/actions/dedupe.ts";
+import { DEDUPE_WINDOW_MS } from "../../../src/config/limits.ts";
+import type { Created, Creation } from "../../../db/store.ts";
 import {
   ACCOUNT,
   aCreation,

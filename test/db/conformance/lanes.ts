@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ActionStore, LaneHead, LaneName } from "../../../src/ports/store.ts";
+import type { ActionStore, LaneHead, LaneName } from "../../../db/store.ts";
 import { ACCOUNT, answered, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, claimed, createdAction } from "./steps.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { unclaimed } from "../../../src/domain/dispatch.ts";
-import { approve, cancel } from "../../../src/domain/change.ts";
-import type { Action } from "../../../src/domain/action.ts";
-import { RESCUE_BYTES_MAX, SMALL_ROW_BYTES_MAX } from "../../../src/domain/limits.ts";
+import { unclaimed } from "../../../src/actions/settle.ts";
+import { approve, cancel } from "../../../src/actions/changes.ts";
+import type { Action } from "../../../src/actions/action.ts";
+import { RESCUE_BYTES_MAX, SMALL_ROW_BYTES_MAX } from "../../../src/config/limits.ts";
 import { aCreation, aDecision, answered, later, NOON, settled, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { attempted, claimed, createdAction, decided, happeningsOf, LEASE, nextTurns, stored } from "./steps.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { KeptLink } from "../../../src/ports/links.ts";
+import type { KeptLink } from "../../../db/store.ts";
 import { later } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 

@@ -1,15 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import { cancel, retry } from "../../../src/domain/change.ts";
-import type { Action } from "../../../src/domain/action.ts";
-import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../../src/domain/limits.ts";
-import { type Delivery, type Notification, settleNotification } from "../../../src/domain/notification.ts";
-import type { Queue } from "../../../src/ports/store.ts";
+import { cancel, retry } from "../../../src/actions/changes.ts";
+import type { Action } from "../../../src/actions/action.ts";
+import { MAIL_WINDOW_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../../../src/config/limits.ts";
+import { type Delivery, type Notification, settleNotification } from "../../../src/delivery/notification.ts";
+import type { Queue } from "../../../db/store.ts";
 import { ACCOUNT, aDecision, creationOf, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore, TestStore } from "../../support/store.ts";
 import { createdAction, decided, LEASE, nextTurns, stored } from "./steps.ts";
 
 const HELD = { approve: true, callback: "https://hooks.example.com/a", notifyEmail: "boss@example.com" };
+
 const LANE = { accountId: ACCOUNT, host: "hooks.example.com", keyId: KEY };
+
 const FAILED: Delivery = { kind: "failed", error: "The target answered with status 500.", notBeforeMs: null };
 
 /** Callbacks and mails: claimed once an attempt, settled by whoever holds the claim, and never a change of the action. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { type Action, ACTION_STATUSES, HTTP_METHODS } from "../../../src/domain/action.ts";
-import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../../src/domain/limits.ts";
-import type { ActionQuery, ActionStore } from "../../../src/ports/store.ts";
+import { type Action, ACTION_STATUSES, HTTP_METHODS } from "../../../src/actions/action.ts";
+import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../../src/config/limits.ts";
+import type { ActionQuery, ActionStore } from "../../../db/store.ts";
 import { aCreation, aQuery, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, createdAction } from "./steps.ts";

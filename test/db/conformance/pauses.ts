@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { Action } from "../../../src/domain/action.ts";
-import { SYSTEM } from "../../../src/domain/actor.ts";
-import { PAUSES_MAX } from "../../../src/domain/limits.ts";
-import type { Pause } from "../../../src/domain/pause.ts";
-import type { PauseStore } from "../../../src/ports/pauses.ts";
-import type { Store } from "../../../src/ports/store.ts";
+import type { Action } from "../../../src/actions/action.ts";
+import { SYSTEM } from "../../../src/accounts/roles.ts";
+import { PAUSES_MAX } from "../../../src/config/limits.ts";
+import type { Pause, PauseStore } from "../../../src/pauses/pause.ts";
+import type { Store } from "../../../db/store.ts";
 import {
   ACCOUNT,
   aCreation,
@@ -20,10 +19,14 @@ import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, createdAction, LEASE, stored } from "./steps.ts";
 
 const due = ({ id, revision }: Action) => ({ id, revision, dueAt: NOON });
+
 const ofKey = (subject: string, more: Partial<Pause> = {}) => aPause({ kind: "key", subject, ...more });
+
 const pause = (pauses: PauseStore, row: Pause) => pauses.pause(row, anAuditEntry({ subject: row.id }));
+
 const end = (pauses: PauseStore, { id, accountId }: Pause, at = later(5)) =>
   pauses.end(accountId, id, { at, by: SYSTEM, audit: anAuditEntry({ kind: "resumed", subject: id }) });
+
 const told = async ({ audit }: Store) =>
   (
     await audit.page({ accountId: ACCOUNT, kinds: [], actor: null, since: null, until: null, before: null, limit: 99 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { SESSIONS_PER_PERSON_MAX } from "../../../src/domain/limits.ts";
+import { SESSIONS_PER_PERSON_MAX } from "../../../src/config/limits.ts";
 import { anAccount, aPerson, aSession, aSignUp, aWelcomeLink, later, NOON } from "../../support/factory.ts";
 import type { OpenTestStore, TestStore } from "../../support/store.ts";
 import { nextTurns } from "./steps.ts";

@@ -1,14 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import type { Action } from "../../../src/domain/action.ts";
-import { approve, cancel, retry } from "../../../src/domain/change.ts";
-import { ASKED_AGAIN_MAX, EARLIER_REJECTIONS_SHOWN_MAX, REJECTION_WINDOW_MS } from "../../../src/domain/limits.ts";
-import type { RejectionNote } from "../../../src/domain/rejections.ts";
-import type { Store } from "../../../src/ports/store.ts";
+import type { Action } from "../../../src/actions/action.ts";
+import { approve, cancel, retry } from "../../../src/actions/changes.ts";
+import { ASKED_AGAIN_MAX, EARLIER_REJECTIONS_SHOWN_MAX, REJECTION_WINDOW_MS } from "../../../src/config/limits.ts";
+import type { RejectionNote } from "../../../src/approvals/rejections.ts";
+import type { Store } from "../../../db/store.ts";
 import { ACCOUNT, aDecision, anAction, creationOf, KEY, later, NOON, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { stored } from "./steps.ts";
 
 const REQUEST = { accountId: ACCOUNT, keyId: KEY, digest: "d" };
+
 const aNote = (overrides: Partial<RejectionNote> = {}): RejectionNote => ({
   kind: "asked",
   digest: "d",

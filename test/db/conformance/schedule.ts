@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import type { Queue, SetBack } from "../../../src/ports/store.ts";
+import type { Queue, SetBack } from "../../../db/store.ts";
 import { answered, later, NOON } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { attempted, claimed, createdAction, LEASE, stored } from "./steps.ts";
 
 const HOUR_MS = 3_600_000;
+
 const CALLBACK = { approve: true, callback: "https://hooks.example.com/a", notifyEmail: "boss@example.com" };
 
 interface Case {

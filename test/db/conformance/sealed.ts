@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { systemIds } from "../../../src/ids.ts";
-import type { SealedText } from "../../../src/ports/sealed-store.ts";
-import type { Store } from "../../../src/ports/store.ts";
+import { systemIds } from "../../../src/runtime/ids.ts";
+import type { SealedText } from "../../../db/account-store.ts";
+import type { Store } from "../../../db/store.ts";
 import { aCreation, anAccount, NOON } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 

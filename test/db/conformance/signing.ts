@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { systemIds } from "../../../src/ids.ts";
-import type { SigningSeed } from "../../../src/ports/signing-store.ts";
+import { systemIds } from "../../../src/runtime/ids.ts";
+import type { SigningSeed } from "../../../db/account-store.ts";
 import { ACCOUNT, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 
 const ORIGIN = "https://api.example.com";
+
 const ELSEWHERE = "https://api.example.com:8443";
 
 function aSeed(overrides: Partial<SigningSeed> = {}): SigningSeed {

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Action, ActionStatus } from "../../../src/domain/action.ts";
-import { type approve, cancel } from "../../../src/domain/change.ts";
-import type { Outcome } from "../../../src/domain/outcome.ts";
-import type { AttemptEnd } from "../../../src/domain/settle.ts";
-import type { ActionStore } from "../../../src/ports/store.ts";
+import type { Action, ActionStatus } from "../../../src/actions/action.ts";
+import { type approve, cancel } from "../../../src/actions/changes.ts";
+import type { Outcome } from "../../../src/actions/outcome.ts";
+import type { AttemptEnd } from "../../../src/actions/settle.ts";
+import type { ActionStore } from "../../../db/store.ts";
 import { aDecision, anAction, answered, creationOf, later, NOON, settled, writeOf } from "../../support/factory.ts";
 
 /** The lease of every claim in the suite. */

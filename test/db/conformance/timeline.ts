@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { Action } from "../../../src/domain/action.ts";
-import { cancel, isRefusal, retry } from "../../../src/domain/change.ts";
-import { DEDUPE_WINDOW_MS, TIMELINE_ROWS_MAX } from "../../../src/domain/limits.ts";
-import { notificationsFor } from "../../../src/domain/owed.ts";
-import type { ChangeWrite } from "../../../src/ports/store.ts";
+import type { Action } from "../../../src/actions/action.ts";
+import { cancel, isRefusal, retry } from "../../../src/actions/changes.ts";
+import { DEDUPE_WINDOW_MS, TIMELINE_ROWS_MAX } from "../../../src/config/limits.ts";
+import { notificationsFor } from "../../../src/delivery/notification.ts";
+import type { ChangeWrite } from "../../../db/store.ts";
 import { ACCOUNT, aCreation, aDecision, answered, later, NOON, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, createdAction, stored } from "./steps.ts";

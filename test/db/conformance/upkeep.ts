@@ -1,15 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import type { Action, ActionStatus } from "../../../src/domain/action.ts";
-import { approve, cancel, isRefusal, retry } from "../../../src/domain/change.ts";
-import { PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../../src/domain/limits.ts";
-import { settleNotification } from "../../../src/domain/notification.ts";
-import { systemIds } from "../../../src/ids.ts";
-import type { Store } from "../../../src/ports/store.ts";
+import type { Action, ActionStatus } from "../../../src/actions/action.ts";
+import { approve, cancel, isRefusal, retry } from "../../../src/actions/changes.ts";
+import { PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../../src/config/limits.ts";
+import { settleNotification } from "../../../src/delivery/notification.ts";
+import { systemIds } from "../../../src/runtime/ids.ts";
+import type { Store } from "../../../db/store.ts";
 import { ACCOUNT, aCreation, aDecision, answered, KEY, later, NOON, settled, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore, TestStore } from "../../support/store.ts";
 import { actionInStatus, attempted, claimed, createdAction, LEASE, stored } from "./steps.ts";
 
 const DAY_MS = 86_400_000;
+
 const LONG_AGO = { createdAt: later(-2 * DAY_MS) };
 
 /** Every step of a pass, to its end; how many actions were deleted, and in how many steps. */

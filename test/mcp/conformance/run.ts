@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import { createAgentHandler } from "../../../mcp/http.ts";
-import { isLoopbackUrl } from "../../../src/config/listen.ts";
-import { systemClock } from "../../../src/clock.ts";
-import { createOwnHostOnly } from "../../../src/http/own-host.ts";
-import { mcpRoutes } from "../../../src/http/routes/mcp.ts";
-import { systemIds } from "../../../src/ids.ts";
-import { KEYS, openStubServer } from "../../http/stub-house.ts";
+import { createAgentHandler } from "../../../mcp/server.ts";
+import { isLoopbackUrl } from "../../../src/config/values.ts";
+import { systemClock } from "../../../src/runtime/clock.ts";
+import { createOwnHostOnly } from "../../../src/http/own-origin.ts";
+import { mcpRoutes } from "../../../src/http/mcp-routes.ts";
+import { systemIds } from "../../../src/runtime/ids.ts";
+import { KEYS, openStubServer } from "../../http/stub-server.ts";
 import { fixtureServer } from "./fixture.ts";
 
 const SUITE = join(import.meta.dir, "../../../node_modules/@modelcontextprotocol/conformance/dist/index.js");

@@ -3,20 +3,22 @@
  * It creates one action and prints its id when that is acknowledged. No switch for this stands in the product.
  */
 import { writeSync } from "node:fs";
-import { bootstrap } from "../../../src/accounts/bootstrap.ts";
-import { systemClock } from "../../../src/clock.ts";
-import { readConfig } from "../../../src/config.ts";
-import { createEngine } from "../../../src/engine.ts";
-import { systemIds } from "../../../src/ids.ts";
-import { createMetrics } from "../../../src/metrics/metrics.ts";
+import { bootstrap } from "../../../src/accounts/first-start.ts";
+import { systemClock } from "../../../src/runtime/clock.ts";
+import { readConfig } from "../../../src/config/config.ts";
+import { createEngine } from "../../../src/delivery/engine.ts";
+import { systemIds } from "../../../src/runtime/ids.ts";
+import { createMetrics } from "../../../src/observability/metrics.ts";
 import { createSender } from "../../../src/outbound/send.ts";
 import { parsePolicy } from "../../../src/outbound/policy.ts";
-import type { Log } from "../../../src/ports/log.ts";
-import type { Sender } from "../../../src/ports/sender.ts";
-import type { Queue, Store } from "../../../src/ports/store.ts";
-import { openEncryptedStore } from "../../../src/vault.ts";
+import type { Log } from "../../../src/observability/log.ts";
+import type { Sender } from "../../../src/outbound/deadline.ts";
+import type { Queue, Store } from "../../../db/store.ts";
+import { openEncryptedStore } from "../../../src/crypto/encrypted-store.ts";
 import { requestFor } from "../engine.ts";
 import type { Dying, StopPoint } from "./stop-points.ts";
+
+// Safe: `stop-points.ts` writes it.
 
 // Safe: `stop-points.ts` writes it.
 const { folder, point, target, callback, retries } = JSON.parse(process.argv[2] ?? "") as Dying;
@@ -89,15 +91,25 @@ function sending(sender: Sender): Sender {
 }
 
 const ids = systemIds;
+
 const config = readConfig({ DATABASE_URL: `file:${folder}/outgate.db` });
+
 const onFatal = () => process.exit(1);
+
 const encryptedStore = await openEncryptedStore(config, { clock: systemClock, ids, onFatal });
+
 const { secrets } = encryptedStore;
+
 const { accounts, people, facts } = encryptedStore.store;
+
 await bootstrap({ accounts, people, facts, secrets, ids, clock: systemClock, givenOwnerKey: null });
+
 const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: true, ownOrigins: ["http://127.0.0.1:1"] });
+
 if ("problems" in policy) throw new Error(policy.problems.join(" "));
+
 const quiet: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
 const engine = createEngine(config, {
   store: deadly(encryptedStore.store),
   secrets,
@@ -108,7 +120,9 @@ const engine = createEngine(config, {
   log: quiet,
   metrics: createMetrics().metrics,
 });
+
 await engine.start();
+
 const owner = {
   accountId: (await accounts.first())?.id ?? "",
   keyId: "key_owner",
@@ -117,5 +131,7 @@ const owner = {
   hold: "none",
   actor: "key:owner",
 } as const;
+
 const { action } = await engine.actionService.create(owner, requestFor({ url: target, callback, retries }));
+
 writeSync(1, `${action.id}\n`);

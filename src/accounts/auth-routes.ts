@@ -1,0 +1,314 @@
+import type { PeopleService } from "./people.ts";
+import { checkCredentials, loggedInJson, signedUpJson, checkPasswordChange } from "./schemas.ts";
+import { API } from "../api/operations.ts";
+import { compileQuery } from "../api/schema-helpers.ts";
+import { NoQuery } from "../actions/schemas.ts";
+import type { Log } from "../observability/log.ts";
+import {
+  logInPage,
+  signedUpPage,
+  signUpPage,
+  welcomePage,
+  passwordChangedPage,
+  passwordPage,
+} from "../pages/sign-in.tsx";
+import { json, headersOf } from "../http/errors.ts";
+import { readJson } from "../http/body.ts";
+import {
+  type Flash,
+  checkFormToken,
+  type PersonOf,
+  sourceOf,
+  personPage,
+  type AnswerPerson,
+  type FormOf,
+  type OwnCookie,
+} from "../http/session.ts";
+import { isForm, readForm, type Form } from "../http/form.ts";
+import { HOME_PATH, nextOf, readQuery, nextIn } from "../http/query.ts";
+import type { OwnOrigin } from "../http/own-origin.ts";
+import { page, seeOther } from "../http/page.ts";
+import { type Route, routeOf, pageRoute } from "../http/router.ts";
+import type { RequestContext } from "../http/context.ts";
+import { UNTYPED, type Typed } from "../pages/form.tsx";
+import type { Entered } from "./sessions.ts";
+import { HTTP_STATUS } from "../api/errors.ts";
+import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../config/limits.ts";
+
+export interface AuthRouteDeps extends EntryCookies {
+  readonly flash: Flash;
+  readonly peopleService: PeopleService;
+  readonly ownOrigin: OwnOrigin;
+  readonly personOf: PersonOf;
+  readonly log: Log;
+}
+
+/** Where whoever has signed up is shown their key, and what is told there. */
+export const SIGNED_UP_PATH = "/signup/done";
+
+export interface SignedUp {
+  readonly apiKey: string;
+  readonly next: string;
+}
+
+const NONE = compileQuery(NoQuery);
+
+const UNCACHED = { "cache-control": "no-store" } as const;
+
+/** People come in and go (decisions 12): as JSON for programs, as forms for our own pages. */
+export function authRoutes(deps: AuthRouteDeps): readonly Route[] {
+  return [signUpRoute(deps), logInRoute(deps), logOutRoute(deps)];
+}
+
+function signUpRoute(deps: AuthRouteDeps): Route {
+  const { ownOrigin } = deps;
+  const { signUp } = deps.peopleService;
+  const byForm = async (context: RequestContext): Promise<Response> => {
+    const form = await readForm(context);
+    const next = nextOf(form.get("next"));
+    try {
+      const entered = await signUp(checkCredentials(credentialsIn(form)), sourceOf(context, deps, form));
+      const told: SignedUp = { apiKey: entered.apiKey, next: next ?? HOME_PATH };
+      const show = () => page("own", signedUpPage({ user: entered.person, ...told }));
+      return startSession(
+        context,
+        entered,
+        deps,
+        await deps.flash.tellSecret(entered.person, SIGNED_UP_PATH, told, show),
+      );
+    } catch (error) {
+      return askAgain(context, error, form, (typed) => signUpPage({ typed, next }));
+    }
+  };
+  return routeOf(API.signUp, async (context) => {
+    const kind = checkTarget(context, ownOrigin);
+    await signUp.requireOpen();
+    readQuery(context.search, NONE);
+    if (kind === "form") return byForm(context);
+    const entered = await signUp(checkCredentials((await readJson(context)).value), sourceOf(context, deps, null));
+    const { email, caller } = entered.person;
+    const text = signedUpJson({ id: caller.accountId, email }, entered.apiKey);
+    return startSession(context, entered, deps, json(text, 201, UNCACHED));
+  });
+}
+
+function logInRoute(deps: AuthRouteDeps): Route {
+  const { ownOrigin } = deps;
+  const { signUp, logIn } = deps.peopleService;
+  const byForm = async (context: RequestContext): Promise<Response> => {
+    const form = await readForm(context);
+    const next = nextOf(form.get("next"));
+    try {
+      const entered = await logIn(checkCredentials(credentialsIn(form)), sourceOf(context, deps, form));
+      return startSession(context, entered, deps, seeOther("own", next ?? HOME_PATH));
+    } catch (error) {
+      const signupsOpen = await signUp.isOpen();
+      return askAgain(context, error, form, (typed) => logInPage({ typed, next, signupsOpen }));
+    }
+  };
+  return routeOf(API.logIn, async (context) => {
+    const kind = checkTarget(context, ownOrigin);
+    readQuery(context.search, NONE);
+    if (kind === "form") return byForm(context);
+    const entered = await logIn(checkCredentials((await readJson(context)).value), sourceOf(context, deps, null));
+    const { email, caller } = entered.person;
+    return startSession(context, entered, deps, json(loggedInJson({ id: caller.accountId, email }), 200, UNCACHED));
+  });
+}
+
+function logOutRoute({ peopleService: { logOut }, cookie, ownOrigin, personOf }: AuthRouteDeps): Route {
+  return routeOf(API.logOut, async (context) => {
+    const kind = checkTarget(context, ownOrigin);
+    // With or without a form, or any site could log somebody out.
+    ownOrigin.require(context.request.headers);
+    readQuery(context.search, NONE);
+    const person = await personOf(context);
+    if (kind === "form" && person !== null) checkFormToken(await readForm(context), person);
+    const token = cookie.read(context.request.headers);
+    if (token !== null) await logOut(token, person?.caller ?? null);
+    const gone = { "set-cookie": cookie.clear() };
+    if (kind === "form") return seeOther("own", "/login", gone);
+    return new Response(null, { status: 204, headers: { ...gone, ...UNCACHED } });
+  });
+}
+
+/**
+ * Tells a page's request from a program's. Browsers say where one comes from, so that another site's page can log nobody
+ * in: not as themselves either, since a victim would go on in an account that is somebody else's.
+ */
+function checkTarget(context: RequestContext, ownOrigin: OwnOrigin): "form" | "json" {
+  const { request } = context;
+  if (!isForm(request)) {
+    ownOrigin.refuseForeign(request.headers);
+    return "json";
+  }
+  context.page = "own";
+  ownOrigin.require(request.headers);
+  return "form";
+}
+
+/** The pages by which people come in; what they send goes to /auth, but for the one-time link. */
+export function entryPages(deps: AuthRouteDeps): readonly Route[] {
+  const { peopleService: actionService, personOf, flash } = deps;
+  const unlessIn = (show: (next: string | null) => string) => async (context: RequestContext) => {
+    const next = nextIn(context.search);
+    if ((await personOf(context)) !== null) return seeOther("own", next ?? HOME_PATH);
+    return page("own", show(next));
+  };
+  return [
+    pageRoute("own", "GET", "/login", async (context) => {
+      const signupsOpen = await actionService.signUp.isOpen();
+      return unlessIn((next) => logInPage({ typed: UNTYPED, next, signupsOpen }))(context);
+    }),
+    pageRoute("own", "GET", "/signup", async (context) => {
+      await actionService.signUp.requireOpen();
+      return unlessIn((next) => signUpPage({ typed: UNTYPED, next }))(context);
+    }),
+    personPage(personOf, "GET", SIGNED_UP_PATH, (context, person) => {
+      // Safe: told by the sign-up, at this path alone.
+      const told = flash.read(context, person) as SignedUp | null;
+      return told === null ? seeOther("own", HOME_PATH) : page("own", signedUpPage({ user: person, ...told }));
+    }),
+    ...welcomeRoutes(deps),
+  ];
+}
+
+/** The token is the path: what it opens is not for a search engine. */
+const UNLISTED = { "x-robots-tag": "noindex, nofollow, noarchive" } as const;
+
+/** One-time links. Looking changes nothing, since mail scanners and previews look too; the button takes the link. */
+function welcomeRoutes(deps: AuthRouteDeps): readonly Route[] {
+  const { peopleService: actionService, ownOrigin, log } = deps;
+  const pathOf = (token: string) => `/welcome/${token}`;
+  return [
+    pageRoute("own", "GET", pathOf("{token}"), async (_visit, { token = "" }) => {
+      const { email } = await actionService.seeWelcome(token);
+      return page("own", welcomePage({ path: pathOf(token), typed: UNTYPED, email }), { headers: UNLISTED });
+    }),
+    pageRoute("own", "POST", pathOf("{token}"), async (context, { token = "" }) => {
+      ownOrigin.require(context.request.headers);
+      const { email } = await actionService.seeWelcome(token);
+      const form = await readForm(context);
+      try {
+        const entered = await actionService.takeWelcome(
+          token,
+          checkCredentials(credentialsIn(form)),
+          sourceOf(context, deps, form),
+        );
+        if (email !== null) tellNewPassword(context, entered, log);
+        return startSession(context, entered, deps, seeOther("own", HOME_PATH));
+      } catch (error) {
+        return askAgain(context, error, form, (typed) => welcomePage({ path: pathOf(token), typed, email }));
+      }
+    }),
+  ];
+}
+
+export interface PasswordPageDeps extends EntryCookies {
+  readonly peopleService: Pick<PeopleService, "changePassword">;
+  readonly personOf: PersonOf;
+  /** The form asks for the password itself. */
+  readonly tokenFormOf: FormOf;
+  readonly flash: Flash;
+  readonly log: Log;
+}
+
+const PATH = "/settings/password";
+
+const CHANGED_PATH = `${PATH}/changed`;
+
+/** Another password for whoever is logged in and knows the one they have. */
+export function passwordPages(deps: PasswordPageDeps): readonly Route[] {
+  const { peopleService, personOf, tokenFormOf, flash, log } = deps;
+  const change: AnswerPerson = async (context, person) => {
+    const form = await tokenFormOf(context, person);
+    try {
+      const asked = checkPasswordChange({
+        current_password: form.get("current_password") ?? null,
+        password: form.get("password") ?? null,
+      });
+      const entered = await peopleService.changePassword(person, asked, sourceOf(context, deps, form));
+      tellNewPassword(context, entered, log);
+      return startSession(context, entered, deps, flash.redirect(entered.person, CHANGED_PATH, {}));
+    } catch (error) {
+      return askAgain(context, error, form, (typed) => passwordPage({ user: person, typed }));
+    }
+  };
+  return [
+    personPage(personOf, "GET", PATH, (_visit, person) => {
+      return page("own", passwordPage({ user: person, typed: UNTYPED }));
+    }),
+    personPage(personOf, "POST", PATH, change),
+    personPage(personOf, "GET", CHANGED_PATH, (context, person) => {
+      if (flash.read(context, person) === null) return seeOther("own", PATH);
+      return page("own", passwordChangedPage({ user: person }));
+    }),
+  ];
+}
+
+/** What a browser in which somebody logs in is given. */
+export interface EntryCookies {
+  readonly cookie: OwnCookie;
+  readonly deviceCookie: OwnCookie;
+}
+
+/** Lets somebody in by this answer; the visit's log line says who. */
+export function startSession(
+  context: RequestContext,
+  entered: Entered,
+  { cookie, deviceCookie }: EntryCookies,
+  answer: Response,
+) {
+  context.caller = entered.person.caller;
+  answer.headers.append("set-cookie", cookie.set(entered.sessionToken));
+  answer.headers.append("set-cookie", deviceCookie.set(entered.deviceToken));
+  return answer;
+}
+
+/** For whoever reads the log to find out who did what; neither password is in it. */
+export function tellNewPassword({ name, client }: RequestContext, { person: { caller } }: Entered, log: Log): void {
+  const { accountId, personId } = caller;
+  log.info("password.changed", { request_id: name.id, account_id: accountId, person_id: personId, client });
+}
+
+/** What was typed into a form of address and password, for the contract to check. */
+export function credentialsIn(form: Form): unknown {
+  return { email: form.get("email") ?? null, password: form.get("password") ?? null };
+}
+
+/** What a person can mend by typing again. */
+const MENDABLE: ReadonlySet<ErrorCode> = new Set([
+  "validation_error",
+  "email_taken",
+  "invalid_credentials",
+  "rate_limited",
+  "unavailable",
+]);
+
+/** Shows a form again that was not taken, with what is wrong and all that was typed but the password. Throws every other error. */
+export function askAgain(
+  context: RequestContext,
+  error: unknown,
+  form: Form,
+  show: (typed: Typed) => string,
+): Response {
+  if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
+  context.errorCode = error.code;
+  const typed = { ...UNTYPED, email: form.get("email") ?? "", ...problemOf(error) };
+  return page("own", show(typed), { status: HTTP_STATUS[error.code], headers: headersOf(error) });
+}
+
+const LENGTH = `Has ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.`;
+
+const PROBLEMS: Readonly<Record<string, Typed["problems"]>> = {
+  email: { email: "Enter one address, like ann@example.com." },
+  password: { password: LENGTH },
+  current_password: { current_password: LENGTH },
+};
+
+function problemOf({ code, message, issues }: DomainError): Partial<Typed> {
+  if (code === "email_taken") return { problems: { email: message } };
+  if (code !== "validation_error") return { message };
+  return { problems: Object.assign({}, ...issues.map(({ field }) => PROBLEMS[field])) as Typed["problems"] };
+}

@@ -1,0 +1,229 @@
+import { auditOfSystem } from "../audit/audit.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
+import type { PeopleStore, AccountStore } from "../../db/account-store.ts";
+import type { SealedPlace, Secrets } from "../crypto/types.ts";
+import { keyCreated, keyRow } from "./keys.ts";
+import type { FactStore } from "../../db/store.ts";
+import { newAccount } from "./sign-up.ts";
+import { createOfferWelcome, welcomeLink } from "./welcome-links.ts";
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { Config } from "../config/config.ts";
+import type { Database } from "../config/values.ts";
+import { codeOf, syncFolder } from "../crypto/key-file.ts";
+
+export interface BootstrapDeps {
+  readonly accounts: AccountStore;
+  readonly people: Pick<PeopleStore, "find" | "link" | "offer">;
+  readonly facts: FactStore;
+  readonly secrets: Secrets;
+  readonly ids: Ids;
+  readonly clock: Clock;
+  /** `BOOTSTRAP_API_KEY`: the owner key of the first account, taken as given. */
+  readonly givenOwnerKey: string | null;
+}
+
+/** What the first start hands out, in clear. */
+export interface FirstKeys {
+  /** Null where `BOOTSTRAP_API_KEY` gave it: whoever set it knows it, and a log has no business with it. */
+  readonly ownerKey: string | null;
+  readonly agentKey: string;
+  /** Of the link whose visitor becomes the account's first person. */
+  readonly welcomeToken: string | null;
+}
+
+/** The fact that holds the first keys, sealed, until somebody has been shown them. */
+export const FIRST_KEYS_FACT = "first-keys";
+
+export const FIRST_KEYS_PLACE: SealedPlace = { table: "facts", row: FIRST_KEYS_FACT, column: "value" };
+
+/**
+ * Makes the first account with an owner key, an agent key and a one-time link for the person, in one commit, and returns
+ * them: at this start and at every later one until `forgetFirstKeys`, since a start may end before it has shown them. Null:
+ * they were shown. At a later start a `BOOTSTRAP_API_KEY` that the store does not know yet is added, so that a script can
+ * change it.
+ */
+export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> {
+  const { accounts, secrets, ids, clock, givenOwnerKey } = deps;
+  const now = clock.now();
+  const first = await accounts.first();
+  if (first !== null) {
+    if (givenOwnerKey !== null && (await accounts.keyByHash(secrets.hash(givenOwnerKey))) === null) {
+      const given = {
+        accountId: first.id,
+        key: givenOwnerKey,
+        name: "owner",
+        role: "owner",
+        hold: "none",
+        now,
+      } as const;
+      const row = keyRow(deps, given);
+      await accounts.addKey(row, auditOfSystem(first.id, keyCreated(row), now));
+    }
+    return unshownKeys(deps);
+  }
+  const account = newAccount({ secrets, ids }, now);
+  const ownerKey = givenOwnerKey ?? secrets.newApiKey();
+  const agentKey = secrets.newApiKey();
+  const welcomeToken = secrets.newToken();
+  const keys = { ownerKey: givenOwnerKey === null ? ownerKey : null, agentKey, welcomeToken };
+  const rows = [
+    keyRow(deps, { accountId: account.id, key: ownerKey, name: "owner", role: "owner", hold: "none", now }),
+    keyRow(deps, { accountId: account.id, key: agentKey, name: "agent", role: "agent", hold: "none", now }),
+  ];
+  await accounts.create(account, rows, {
+    link: welcomeLink(secrets.hash(welcomeToken), account.id, now),
+    facts: { [FIRST_KEYS_FACT]: secrets.seal(JSON.stringify(keys), FIRST_KEYS_PLACE) },
+    audit: rows.map((row) => auditOfSystem(account.id, keyCreated(row), now)),
+  });
+  return keys;
+}
+
+/** To be called once the keys were shown: from then on nobody can read them here. */
+export async function forgetFirstKeys(facts: Pick<FactStore, "writeAll">): Promise<void> {
+  await facts.writeAll({ [FIRST_KEYS_FACT]: null });
+}
+
+/** The keys of a first start that ended before it showed them; null once they were shown, or one of them was revoked. */
+async function unshownKeys(deps: BootstrapDeps): Promise<FirstKeys | null> {
+  const { accounts, people, facts, secrets, clock } = deps;
+  const sealed = await facts.read(FIRST_KEYS_FACT);
+  const keys = sealed === null ? null : openKeys(secrets, sealed);
+  if (keys === null) return null;
+  const { ownerKey, agentKey, welcomeToken } = keys;
+  const isLive = async (key: string) => (await accounts.keyByHash(secrets.hash(key)))?.revokedAt === null;
+  const live = await Promise.all([ownerKey, agentKey].filter((key) => key !== null).map(isLive));
+  if (live.includes(false)) {
+    // Whoever revoked it holds an owner key.
+    await forgetFirstKeys(facts);
+    return null;
+  }
+  const isTokenLive = welcomeToken !== null && (await people.link(secrets.hash(welcomeToken), clock.now())) !== null;
+  return { ownerKey, agentKey, welcomeToken: isTokenLive ? welcomeToken : await createOfferWelcome(deps)() };
+}
+
+/** Null where the row was altered by hand. `outgate new-owner-key` makes another key. */
+function openKeys(secrets: Pick<Secrets, "open">, sealed: string): FirstKeys | null {
+  try {
+    // Safe: sealed above, under a key and a place that nothing else uses.
+    return JSON.parse(secrets.open(sealed, FIRST_KEYS_PLACE).toString()) as FirstKeys;
+  } catch {
+    return null;
+  }
+}
+
+const OWNER_ONLY = 0o600;
+
+export interface TextOutput {
+  /** Whether all of it was written. */
+  readonly say: (text: string) => boolean;
+  /** What is said is kept and sent on by whatever runs the service, so no key may be in it. */
+  readonly isLogged: boolean;
+}
+
+/**
+ * Shows the first keys: prints them, or writes them to a file where what is printed is logged. False: nobody can have seen
+ * them, and the next start has to show them again.
+ */
+export function showFirstKeys(config: Config, keys: FirstKeys, { say, isLogged }: TextOutput): boolean {
+  if (!isLogged) return say(welcome(config, keys));
+  const file = firstKeysFileOf(config.database);
+  try {
+    writeFirstKeys(file, welcome(config, keys));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    say(`\n${why} Make its folder writable and start again, or start once in a terminal: that prints them.\n\n`);
+    return false;
+  }
+  say(`
+Outgate listens on ${config.baseUrl}. The first owner key, the first agent key and the link for you are in
+
+  ${file}
+
+which only this user can read. Read it, then delete it: nothing else shows them.
+
+`);
+  return true;
+}
+
+/** A sentence for the operator while the file of the first keys is still there; null: it is gone. */
+export function leftFirstKeys(database: Database): string | null {
+  const file = firstKeysFileOf(database);
+  return existsSync(file) ? `The first keys are still in ${file}. Delete the file once you have read it.` : null;
+}
+
+/** Where the first keys go when no person reads what a start prints: beside the database, or in the working directory. */
+function firstKeysFileOf(database: Database): string {
+  return resolve(database.kind === "file" ? `${database.path}.first-keys` : "outgate.first-keys");
+}
+
+/** Writes a file of mode 0600, whole or not at all, over one of an earlier start. Throws a sentence for the operator. */
+function writeFirstKeys(file: string, text: string): void {
+  const partial = `${file}.partial`;
+  try {
+    // A name that is there already may be readable by others, or be a link to elsewhere.
+    rmSync(partial, { force: true });
+    const handle = openSync(partial, "wx", OWNER_ONLY);
+    try {
+      writeSync(handle, text);
+      fsyncSync(handle);
+    } finally {
+      closeSync(handle);
+    }
+    chmodSync(partial, OWNER_ONLY);
+    renameSync(partial, file);
+    syncFolder(dirname(file));
+  } catch (cause) {
+    rmSync(partial, { force: true });
+    throw new Error(`The first keys can't be written to ${file} (${codeOf(cause)}).`, { cause });
+  }
+}
+
+/** Where somebody with this token comes in. */
+export function welcomeUrl({ baseUrl }: Pick<Config, "baseUrl">, token: string): string {
+  return `${baseUrl}/welcome/${token}`;
+}
+
+/** What the first start shows: the keys and a link, for the only time, and a line to paste. */
+export function welcome(config: Pick<Config, "baseUrl">, { ownerKey, agentKey, welcomeToken }: FirstKeys): string {
+  const { baseUrl } = config;
+  const owner = ownerKey ?? "(the one in BOOTSTRAP_API_KEY)";
+  return `
+Outgate listens on ${baseUrl}. These keys are shown once:
+
+  owner key   ${owner}   for you: everything, approvals included
+  agent key   ${agentKey}   for your agent: creates, reads, cancels and retries; never approves by itself
+${welcomeToken === null ? "" : LINK.replace("{url}", () => welcomeUrl(config, welcomeToken))}
+Send a first action:
+
+curl -s ${baseUrl}/v1/actions -H @- -H 'Content-Type: application/json' \\
+  -d '{"url":"${baseUrl}/health","method":"GET","sync":true}' <<KEY
+Authorization: Bearer ${agentKey}
+KEY
+
+Or let an agent send it: this adds Outgate to Claude Code, started with OUTGATE_API_KEY set to the agent key. mcp/README.md
+tells how to add it to others:
+
+  claude mcp add --transport http outgate ${baseUrl}/mcp --scope project --header 'Authorization: Bearer \${OUTGATE_API_KEY}'
+
+`;
+}
+
+/**
+ * The same where an agent has started the service, and keeps what it prints: no key and no link is among it, or the agent
+ * would have its person's.
+ */
+export function firstStartNotice({ baseUrl }: Pick<Config, "baseUrl">): string {
+  return `
+Outgate listens on ${baseUrl} and serves the agent on standard input. To decide in a browser run \`outgate welcome-link\`
+in the same folder; \`outgate new-owner-key\` makes a key for you. Neither is for the agent.
+
+`;
+}
+
+const LINK = `
+To decide in a browser, open this once and choose a password (it works for 7 days, and \`outgate welcome-link\` makes another):
+
+  {url}
+`;

@@ -1,0 +1,243 @@
+import Type, { type Static } from "typebox";
+import { ACTION_STATUSES, HTTP_METHODS } from "./action.ts";
+import { DomainError, type Issue } from "../api/domain-error.ts";
+import { ACTION_ID } from "../runtime/ids.ts";
+import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../config/limits.ts";
+import { normalHost } from "../outbound/normal-target.ts";
+import { Action, Status } from "./schemas.ts";
+import { keyId } from "../accounts/schemas.ts";
+import { dateTime, enforced, hostSchema, key, nullable, plainText } from "../api/schema-helpers.ts";
+import type { TimelineEventType, TimelineEntry } from "./timeline.ts";
+
+const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
+
+/** What a list may be asked for (decisions 1). */
+export const ListQuery = Type.Object(
+  {
+    status: Type.Optional(
+      Type.Array(Type.Enum([...ACTION_STATUSES], { type: "string" }), {
+        description: "Any of these; may repeat.",
+        examples: [["pending", "active"]],
+      }),
+    ),
+    method: Type.Optional(
+      Type.Enum([...HTTP_METHODS], { type: "string", description: "HTTP method of the call.", examples: ["POST"] }),
+    ),
+    host: Type.Optional(hostSchema("Host name, with a port or for any port.")),
+    dedupe: Type.Optional(key("The dedupe key of the create.")),
+    created_by: Type.Optional(keyId("Id of the key that created it.")),
+    created_after: Type.Optional(dateTime("Created later than this.")),
+    created_before: Type.Optional(dateTime("Created earlier than this.")),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIST_LIMIT_MAX,
+        default: LIST_LIMIT_DEFAULT,
+        description: "Most actions of a page; large ones make it shorter.",
+        examples: [50],
+      }),
+    ),
+    cursor: Type.Optional(
+      Type.String({
+        description: "The next_cursor of the page before, as it was given.",
+        examples: [CURSOR_EXAMPLE],
+        ...enforced({ pattern: "^[A-Za-z0-9_-]+$" }),
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export type ListQuery = Static<typeof ListQuery>;
+
+export const ActionPage = Type.Object(
+  {
+    data: Type.Array(Action, { description: "The actions, newest first." }),
+    next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
+  },
+  { title: "ActionPage", description: "One page of a list." },
+);
+
+export type ActionPage = Static<typeof ActionPage>;
+
+/** What the desk is asked for a page. Throws `invalid_query` for dates that do not exist and cursors that are not ours. */
+export function checkList(query: ListQuery) {
+  const createdAfter = dateOf(query.created_after);
+  const createdBefore = dateOf(query.created_before);
+  const before = query.cursor === undefined ? null : readCursor(query.cursor);
+  const issues: Issue[] = [
+    ...(createdAfter === undefined ? [{ field: "created_after", message: NO_DATE }] : []),
+    ...(createdBefore === undefined ? [{ field: "created_before", message: NO_DATE }] : []),
+    ...(before === undefined ? [{ field: "cursor", message: "Is not the next_cursor of a page." }] : []),
+  ];
+  if (createdAfter === undefined || createdBefore === undefined || before === undefined) {
+    throw new DomainError("invalid_query", "The query is not valid.", issues);
+  }
+  return {
+    statuses: query.status ?? [],
+    method: query.method ?? null,
+    // What is no host has no actions: the pattern lets more through than a parser of URLs.
+    host: query.host === undefined ? null : (normalHost(query.host) ?? query.host.toLowerCase()),
+    dedupe: query.dedupe ?? null,
+    createdBy: query.created_by ?? null,
+    createdAfter,
+    createdBefore,
+    before,
+    limit: query.limit ?? LIST_LIMIT_DEFAULT,
+  };
+}
+
+/** Where the next page begins, as an opaque text: callers shall not build it from an id. */
+export function cursorOf(actionId: string): string {
+  return Buffer.from(actionId).toString("base64url");
+}
+
+/** A page as JSON text, of actions that are JSON text already. */
+export function pageJson(actions: readonly string[], before: string | null): string {
+  return `{"data":[${actions.join(",")}],"next_cursor":${before === null ? "null" : `"${cursorOf(before)}"`}}`;
+}
+
+/** The id in a cursor; undefined when it is none of ours. */
+function readCursor(cursor: string): string | undefined {
+  const id = Buffer.from(cursor, "base64url").toString("latin1");
+  // Decoding is lenient: only what encodes to the same text again was ours.
+  return ACTION_ID.test(id) && cursorOf(id) === cursor ? id : undefined;
+}
+
+const NO_DATE = "Is not a date and time.";
+
+/** The format lets days through that no month has (30 February), and the parser moves them on. */
+function dateOf(text: string | undefined): Date | null | undefined {
+  if (text === undefined) return null;
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) ? undefined : at;
+}
+
+const TYPES = [
+  "created",
+  "held",
+  "started",
+  "not_started",
+  "approved",
+  "rejected",
+  "cancelled",
+  "retried",
+  "attempt",
+  "completed",
+  "failed",
+  "mail",
+  "callback",
+  "paused",
+  "resumed",
+] as const satisfies readonly TimelineEventType[];
+
+const count = (minimum: number, description: string, example: number) =>
+  Type.Integer({ minimum, description, examples: [example] });
+
+/** One thing that happened to an action (decisions 12). Which members it has depends on its type. */
+export const TimelineItem = Type.Object(
+  {
+    seq: count(0, "Grows; not without gaps. A line of a pause has the number of the line before it.", 7),
+    at: dateTime("When it happened."),
+    run: count(1, "A manual retry begins the next run.", 1),
+    type: Type.Enum([...TYPES], { type: "string", description: "What happened.", examples: ["attempt"] }),
+    status: Status,
+    actor: Type.Optional(plainText("Who decided.", "key:ann")),
+    reason: Type.Optional(nullable(plainText("Why, as far as it was said.", "Agreed with Ann."))),
+    via: Type.Optional(
+      Type.Literal("elicitation", {
+        description: "The actor's MCP client says that it has put the decision to its person.",
+        examples: ["elicitation"],
+      }),
+    ),
+    attempt: Type.Optional(count(1, "Which attempt of the run it was.", 1)),
+    outcome: Type.Optional(
+      Type.Enum(["answered", "not_sent", "unknown"], {
+        type: "string",
+        description:
+          "answered: a status came back; not_sent: the target saw nothing; unknown: it may have received it.",
+        examples: ["answered"],
+      }),
+    ),
+    response_code: Type.Optional(
+      nullable(Type.Integer({ description: "HTTP status of the target.", examples: [503] })),
+    ),
+    error: Type.Optional(nullable(plainText("How it failed.", "The target answered with status 503."))),
+    duration_ms: Type.Optional(nullable(count(0, "How long the attempt took.", 41))),
+    next_retry_at: Type.Optional(nullable(dateTime("The attempt after this one."))),
+    location: Type.Optional(
+      nullable(plainText("Where a redirect, never followed, points.", "https://api.example.com/moved")),
+    ),
+    event: Type.Optional(plainText("What the mail or callback was about.", "action.completed")),
+    delivered: Type.Optional(Type.Boolean({ description: "Whether it arrived.", examples: [true] })),
+    attempts: Type.Optional(count(0, "How often it was tried.", 1)),
+  },
+  { title: "TimelineItem", description: "One thing that happened to an action." },
+);
+
+export const Timeline = Type.Object(
+  { data: Type.Array(TimelineItem, { description: "What happened, oldest first." }) },
+  { title: "Timeline", description: "Everything that happened to an action." },
+);
+
+export type Timeline = Static<typeof Timeline>;
+
+/** A timeline as JSON text. */
+export function timelineJson(entries: readonly TimelineEntry[]): string {
+  return JSON.stringify({ data: entries.map(itemOf) });
+}
+
+/** One row as JSON says it. */
+export function itemOf({ seq, at, run, status, event }: TimelineEntry) {
+  const { type, ...told } = event;
+  return { seq, at: at.toISOString(), run, type, status, ...told };
+}
+
+/** The `data` of an event, and the body of a callback. */
+export interface ActionEvent {
+  /** `action.` and the status that the action has come to. */
+  readonly type: string;
+  readonly timestamp: string;
+  readonly data: Action;
+}
+
+/** What the stream is made of (decisions 12). */
+export const EventText = Type.String({
+  description:
+    "Server-sent events. Each change of an action's status is one event: `id` is where it stands, for Last-Event-ID; " +
+    "`event` is `action.<status>`; `data` is `{ type, timestamp, data }`, of which `data` is the Action as it was then " +
+    "(only the body of an answer that a later attempt has replaced is not kept). Lines that begin with a colon say " +
+    "nothing but that the stream lives.",
+  examples: [
+    "id: NDcxMQ\nevent: action.completed\n" +
+      'data: {"type":"action.completed","timestamp":"2026-03-04T12:00:00.000Z","data":{"id":"act_01kjwa5v00e7v8c9x2m4n6p8qr"}}\n\n',
+  ],
+});
+
+/** What callbacks and the event stream say of a change (decisions 8, 12). `data` is an action as JSON text. */
+export function eventJson(type: string, at: Date, data: string): string {
+  return `{"type":"${type}","timestamp":"${at.toISOString()}","data":${data}}`;
+}
+
+/** A position in the event stream as an opaque text: callers shall not count on its being a number. */
+export function positionText(position: number): string {
+  return Buffer.from(String(position)).toString("base64url");
+}
+
+const POSITION = /^\d{1,15}$/;
+
+/** The position in a `Last-Event-ID`. Throws `invalid_query` when it is none of ours. */
+export function readPosition(text: string): number {
+  const digits = Buffer.from(text, "base64url").toString("latin1");
+  const position = Number(digits);
+  // Decoding is lenient: only what encodes to the same text again was ours.
+  if (POSITION.test(digits) && positionText(position) === text) return position;
+  throw unknownPosition("Is not the id of an event of this stream.");
+}
+
+/** `Last-Event-ID` is no place from which the stream could go on without a gap. */
+export function unknownPosition(message: string): DomainError {
+  return new DomainError("invalid_query", "The stream can't go on from this Last-Event-ID; open it without one.", [
+    { field: "Last-Event-ID", message },
+  ]);
+}

@@ -1,0 +1,141 @@
+import type { ErrorSource, HttpMethod } from "./action.ts";
+import { CERTIFICATE_REASONS } from "../outbound/tls.ts";
+import { ATTEMPT_MS_MIN, LEASE_WRITE_MS } from "../config/limits.ts";
+
+/** What stood in the way of an answer. Each has one fixed sentence; a library's words go nowhere (decisions 4). */
+export type Fault =
+  | "timed_out"
+  | "name_not_resolved"
+  | "refused"
+  | "unreachable"
+  | "certificate"
+  | "certificate_untrusted"
+  | "certificate_expired"
+  | "certificate_not_yet_valid"
+  | "certificate_misnamed"
+  | "tls_handshake"
+  | "closed"
+  | "not_http"
+  | "headers_too_large"
+  | "address_never"
+  | "address_private"
+  | "altered"
+  | "unsignable"
+  | "interrupted";
+
+/** A status came back. `brokenBy` says that the body behind it did not arrive whole. */
+export interface Answered {
+  readonly kind: "answered";
+  /** 200..599. */
+  readonly code: number;
+  /** JSON text of what is shown as `response_body`; null when there was no body. */
+  readonly body: string | null;
+  readonly truncated: boolean;
+  readonly brokenBy: "timed_out" | "closed" | null;
+  readonly retryAfter: string | null;
+  readonly location: string | null;
+}
+
+/** The target saw nothing of the request. */
+export interface NotSent {
+  readonly kind: "not_sent";
+  readonly fault: Fault;
+}
+
+/** Bytes may have left and no answer came: the target may have done it. */
+export interface Unknown {
+  readonly kind: "unknown";
+  readonly fault: Fault;
+}
+
+/** How one attempt ended; a value, never an exception. */
+export type Outcome = Answered | NotSent | Unknown;
+
+/** The name of an outcome in the timeline. */
+export type OutcomeKind = Outcome["kind"];
+
+/** Success is 2xx, and a 2xx head decides; only a GET, harmless to repeat, needs its body whole (decisions 4). */
+export function isSuccess(outcome: Outcome, method: HttpMethod): boolean {
+  if (outcome.kind !== "answered" || outcome.code < 200 || outcome.code > 299) return false;
+  return outcome.brokenBy === null || method !== "GET";
+}
+
+/** A refusal of our own ends the action at once: another attempt would be refused the same way. */
+export function isPolicyRefusal(outcome: Outcome): boolean {
+  return outcome.kind === "not_sent" && OWN_REFUSALS.has(outcome.fault);
+}
+
+const OWN_REFUSALS: ReadonlySet<Fault> = new Set(["address_never", "address_private", "altered"]);
+
+/** A failed attempt is the target's when its answer says no, and dispatch's when there was no whole answer. */
+export function errorSourceOf(outcome: Outcome): ErrorSource {
+  return outcome.kind === "answered" && !isBrokenSuccess(outcome) ? "target" : "dispatch";
+}
+
+/** The sentence that goes into `last_error` (hostile 4); `timeoutMs` is the deadline that was in force. */
+export function describe(outcome: Outcome, timeoutMs: number): string {
+  if (outcome.kind !== "answered") return sentenceOf(outcome.fault, timeoutMs);
+  if (isBrokenSuccess(outcome)) return sentenceOf(outcome.brokenBy ?? "closed", timeoutMs);
+  if (outcome.code >= 300 && outcome.code < 400) {
+    return `The target answered with a redirect (${outcome.code}); redirects are never followed.`;
+  }
+  return statusSentence(outcome.code);
+}
+
+/** The sentence of an answer of which its status is all there is to say. */
+export function statusSentence(code: number): string {
+  return `The target answered with status ${code}.`;
+}
+
+function isBrokenSuccess(outcome: Answered): boolean {
+  return outcome.code >= 200 && outcome.code <= 299 && outcome.brokenBy !== null;
+}
+
+function sentenceOf(fault: Fault, timeoutMs: number): string {
+  if (fault === "timed_out") return `The target did not answer within ${seconds(timeoutMs)}.`;
+  return SENTENCES[fault];
+}
+
+const SENTENCES: Readonly<Record<Exclude<Fault, "timed_out">, string>> = {
+  name_not_resolved: "The target's name could not be resolved.",
+  refused: "The target refused the connection.",
+  unreachable: "The target could not be reached.",
+  certificate: certificateSentence("certificate"),
+  certificate_untrusted: certificateSentence("untrusted"),
+  certificate_expired: certificateSentence("expired"),
+  certificate_not_yet_valid: certificateSentence("not_yet_valid"),
+  certificate_misnamed: certificateSentence("misnamed"),
+  tls_handshake: "The TLS handshake with the target failed.",
+  closed: "The target closed the connection before the whole answer came.",
+  not_http: "The target's answer was not valid HTTP.",
+  headers_too_large: "The headers of the target's answer were too large.",
+  address_never: "The target's address is not allowed.",
+  address_private: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS).",
+  altered: "The request was altered after it was created or approved, so it was not sent.",
+  unsignable: "The call could not be signed, so it was not sent; the log of the service says why.",
+  interrupted: "The attempt was interrupted; the target may have received it.",
+};
+
+function certificateSentence(failure: keyof typeof CERTIFICATE_REASONS): string {
+  return `The target's TLS certificate was not accepted${CERTIFICATE_REASONS[failure]}.`;
+}
+
+function seconds(timeoutMs: number): string {
+  // What a lease has left is an odd number; a tenth of a second is as much as anybody reads.
+  const value = timeoutMs < 1_000 ? timeoutMs / 1_000 : Math.round(timeoutMs / 100) / 10;
+  return value === 1 ? "1 second" : `${value} seconds`;
+}
+
+/**
+ * How long an attempt may take that begins now: its own limit, and no longer than its lease leaves it with time to write the
+ * result down, since a lease begins before the claim is on disk. 0: too little is left to begin.
+ */
+export function attemptMs(
+  { leaseUntil }: { readonly leaseUntil: Date | null },
+  now: Date,
+  attemptTimeoutMs: number,
+): number {
+  if (leaseUntil === null) return 0;
+  const leftMs = leaseUntil.getTime() - now.getTime() - LEASE_WRITE_MS;
+  return leftMs < Math.min(attemptTimeoutMs, ATTEMPT_MS_MIN) ? 0 : Math.min(attemptTimeoutMs, leftMs);
+}

@@ -1,0 +1,141 @@
+import { type Action, isTerminal } from "./action.ts";
+import { authorize, type Caller, holderOf } from "../accounts/roles.ts";
+import { DomainError } from "../api/domain-error.ts";
+import type { ActionStore, ActionPage, ActionQuery, OutboxEntry, OutboxStore } from "../../db/store.ts";
+import { withPauses, type PauseStore } from "../pauses/pause.ts";
+import type { TimelineEntry } from "./timeline.ts";
+import { WAITERS_PER_ACCOUNT_MAX } from "../config/limits.ts";
+import { countByHolder, whoMakesRoom } from "../delivery/slots.ts";
+import type { Bus } from "../events/bus.ts";
+import type { Clock } from "../runtime/clock.ts";
+
+/** Reads one action of the caller's account; another account's does not exist. */
+export function createGet(actions: ActionStore) {
+  return async (caller: Caller, id: string): Promise<Action> => {
+    authorize(caller, "read");
+    const action = await actions.find(caller.accountId, id);
+    if (action === null) throw new DomainError("not_found", "There is no such action.");
+    return action;
+  };
+}
+
+export type ListQuery = Omit<ActionQuery, "accountId">;
+
+/** One page of the account's actions, newest first (decisions 1). */
+export function createList(actions: ActionStore) {
+  return async (caller: Caller, query: ListQuery): Promise<ActionPage> => {
+    authorize(caller, "read");
+    return actions.list({ ...query, accountId: caller.accountId });
+  };
+}
+
+export interface TimelineDeps {
+  readonly actions: Pick<ActionStore, "timeline">;
+  readonly pauses: Pick<PauseStore, "ofAction">;
+}
+
+/** Everything that happened to one action, oldest first, and the pauses that kept it from being sent. */
+export function createTimeline({ actions, pauses }: TimelineDeps) {
+  return async (caller: Caller, id: string): Promise<readonly TimelineEntry[]> => {
+    authorize(caller, "read");
+    const [entries, covering] = await Promise.all([
+      actions.timeline(caller.accountId, id),
+      pauses.ofAction(caller.accountId, id),
+    ]);
+    // Every action has the row of its creation.
+    if (entries.length === 0) throw new DomainError("not_found", "There is no such action.");
+    return withPauses(entries, covering);
+  };
+}
+
+export interface WaitDeps {
+  readonly actions: ActionStore;
+  readonly clock: Clock;
+  readonly bus: Bus;
+}
+
+export interface Waiting {
+  readonly waitMs: number;
+  /** The caller went away, or the service stops: the wait ends, the action does not. */
+  readonly stop?: AbortSignal;
+}
+
+/**
+ * Resolves when the action is final, or with what it is when the wait is over. It subscribes first and reads second, so
+ * that no change falls between; at the deadline it reads again, because memory is only a hint. Where the account has no
+ * place left the key with the most makes room for one with few: its oldest wait is over at once, and so is this one where
+ * there is none. Throws `unauthorized` as soon as the caller's key is revoked.
+ */
+export function createWait({ actions, clock, bus }: WaitDeps) {
+  const waiting = new Map<string, Set<Waiter>>();
+
+  return async (caller: Caller, id: string, { waitMs, stop }: Waiting): Promise<Action> => {
+    authorize(caller, "read");
+    const { accountId } = caller;
+    const read = async (): Promise<Action> => {
+      const action = await actions.find(accountId, id);
+      if (action === null) throw new DomainError("not_found", "There is no such action.");
+      return action;
+    };
+    const waiters = waiting.get(accountId) ?? new Set();
+    const end = Promise.withResolvers<Action | null>();
+    const onStop = () => end.resolve(null);
+    const waiter: Waiter = { holder: holderOf(caller), end: onStop };
+    if (waiters.size >= WAITERS_PER_ACCOUNT_MAX && !makeRoom(waiters, waiter.holder)) return read();
+
+    waiting.set(accountId, waiters.add(waiter));
+    const unwatch = bus.watch(id, (action) => isTerminal(action.status) && end.resolve(action));
+    const cancelTimer = clock.after(waitMs, onStop);
+    stop?.addEventListener("abort", onStop);
+    caller.revoked?.addEventListener("abort", onStop);
+    try {
+      const now = await read();
+      if (isTerminal(now.status) || stop?.aborted === true) return now;
+      const ended = await end.promise;
+      // By now the key may be worth nothing, and then it is shown nothing.
+      authorize(caller, "read");
+      return ended ?? (await read());
+    } finally {
+      unwatch();
+      cancelTimer();
+      stop?.removeEventListener("abort", onStop);
+      caller.revoked?.removeEventListener("abort", onStop);
+      waiters.delete(waiter);
+      if (waiters.size === 0 && waiting.get(accountId) === waiters) waiting.delete(accountId);
+    }
+  };
+}
+
+interface Waiter {
+  readonly holder: string;
+  readonly end: () => void;
+}
+
+/** Ends the oldest wait of whoever has the most, or tells that nobody has too many. */
+function makeRoom(waiters: Set<Waiter>, holder: string): boolean {
+  const victim = whoMakesRoom(countByHolder(waiters), holder);
+  const oldest = waiters.values().find((waiter) => waiter.holder === victim);
+  if (oldest === undefined) return false;
+  waiters.delete(oldest);
+  oldest.end();
+  return true;
+}
+
+export interface NotificationPage {
+  /** Newest first. */
+  readonly entries: readonly OutboxEntry[];
+  /** Where the next page begins; null when there is none. */
+  readonly before: string | null;
+}
+
+/** The callbacks and mails that the caller's account is or was owed, and how each has gone. */
+export type ListNotifications = (caller: Caller, before: string | null, limit: number) => Promise<NotificationPage>;
+
+export function createListNotifications(outbox: Pick<OutboxStore, "list">): ListNotifications {
+  return async (caller, before, limit) => {
+    authorize(caller, "manage");
+    const found = await outbox.list(caller.accountId, before, limit + 1);
+    const entries = found.slice(0, limit);
+    return { entries, before: found.length > limit ? (entries.at(-1)?.id ?? null) : null };
+  };
+}

@@ -1,0 +1,388 @@
+import Type, { type Static } from "typebox";
+import { ACTION_STATUSES, HTTP_METHODS } from "./action.ts";
+import { HEADER_NAME_PATTERN, HEADER_VALUE_PATTERN } from "../api/headers.ts";
+import {
+  HEADER_VALUE_BYTES_MAX,
+  HEADERS_BYTES_MAX,
+  HEADERS_MAX,
+  JSON_DEPTH_MAX,
+  JSON_MEMBERS_MAX,
+  REQUEST_BODY_BYTES_MAX,
+  RETRIES_DEFAULT,
+  RETRIES_MAX,
+  WAIT_SECONDS_DEFAULT,
+  WAIT_SECONDS_MAX,
+} from "../config/limits.ts";
+import { OPERATIONS, type Decision as Said, DECISIONS } from "./status.ts";
+import {
+  anyObject,
+  dateTime,
+  emailSchema,
+  enforced,
+  key,
+  nullable,
+  plainText,
+  reason,
+  run,
+  stringMap,
+  targetUrl,
+  url,
+  compile,
+  withoutNulls,
+} from "../api/schema-helpers.ts";
+import { ActionPause } from "../pauses/schemas.ts";
+import { DomainError } from "../api/domain-error.ts";
+
+// A title is the name that the API description knows a schema by.
+
+// A title is the name that the API description knows a schema by.
+export const ActionId = Type.String({
+  title: "ActionId",
+  pattern: "^act_[A-Za-z0-9_-]{1,64}$",
+  description: "Id of an action.",
+  examples: ["act_01kjwa5v00e7v8c9x2m4n6p8qr"],
+});
+
+// `type` beside `enum`: clients that make forms of a schema want it.
+
+// `type` beside `enum`: clients that make forms of a schema want it.
+export const Status = Type.Enum([...ACTION_STATUSES], {
+  title: "ActionStatus",
+  type: "string",
+  description:
+    "Where the action is. pending: waits to be sent; active: being sent; awaiting_approval: held for a person; " +
+    "completed, failed and cancelled: it has ended.",
+  examples: ["completed"],
+});
+
+const methods = (extra: { title?: string; default?: "POST"; description: string }) =>
+  Type.Enum([...HTTP_METHODS], { type: "string", examples: ["POST"], ...extra });
+
+export const Method = methods({ title: "HttpMethod", description: "HTTP method of the call." });
+
+const retries = (extra: { default?: number }) =>
+  Type.Integer({
+    minimum: 1,
+    maximum: RETRIES_MAX,
+    description: "Most delivery attempts in one run.",
+    examples: [3],
+    ...extra,
+  });
+
+const switchedOff = (description: string) => Type.Boolean({ default: false, description, examples: [true] });
+
+const callHeaders = stringMap(
+  `Headers of the call: names that are not equal without case, at most ${HEADERS_BYTES_MAX} bytes of names and values ` +
+    "in all. Refused are those that frame the message, belong to the connection or are Outgate's own: host, date, " +
+    "content-length, content-encoding, transfer-encoding, connection, keep-alive, te, trailer, upgrade, expect, via, " +
+    "forwarded, accept-encoding, cdn-loop, http2-settings, x-real-ip, x-http-method, x-http-method-override, " +
+    "x-method-override, x-original-url, x-rewrite-url, and what begins with proxy-, sec-, webhook-, x-forwarded- or " +
+    "x-outgate-. Beside a body content-type is application/json or application/*+json.",
+  enforced({
+    maxProperties: HEADERS_MAX,
+    propertyNames: { pattern: HEADER_NAME_PATTERN },
+    additionalProperties: { type: "string", maxLength: HEADER_VALUE_BYTES_MAX, pattern: HEADER_VALUE_PATTERN },
+  }),
+);
+
+/** What a create may say (spec "POST /v1/actions"). Members that are null count as absent, which is not shown here. */
+export const CreateAction = Type.Object(
+  {
+    url: targetUrl(
+      "Where the call goes: http or https, without user name and password, to a host and port that are allowed; a path " +
+        "does not begin with //.",
+    ),
+    method: Type.Optional(methods({ default: "POST", description: "HTTP method of the call." })),
+    body: Type.Optional(anyObject("JSON body of the call, sent as written. Not with GET.")),
+    headers: Type.Optional(callHeaders),
+    dedupe: Type.Optional(key("Actions of one account with the same value within 24 hours are the same action.")),
+    retries: Type.Optional(retries({ default: RETRIES_DEFAULT })),
+    on_unknown: Type.Optional(
+      Type.Enum(["retry", "stop"], {
+        type: "string",
+        default: "retry",
+        description: "After an attempt that the target may or may not have received: try again, or end as failed.",
+        examples: ["stop"],
+      }),
+    ),
+    approve: Type.Optional(switchedOff("Hold the action until a person approves it.")),
+    sync: Type.Optional(switchedOff("Answer when the action has ended. Not with approve, nor by a key with a hold.")),
+    notify: Type.Optional(
+      Type.Object(
+        {
+          email: emailSchema(
+            "Who is asked for approval: one address, of a person of the account or of those in APPROVERS. An owner key without a hold may name anyone while APPROVERS is empty.",
+          ),
+        },
+        { additionalProperties: false, description: "Approval mail.", examples: [{ email: "ann@example.com" }] },
+      ),
+    ),
+    callback: Type.Optional(
+      targetUrl("Where news of this action is sent; judged as url is.", "https://app.example.com/outgate"),
+    ),
+    reason: Type.Optional(
+      reason(
+        "Why; shown to whoever decides, and in the timeline. Required of an agent's key where a person has rejected the same request within 24 hours.",
+      ),
+    ),
+  },
+  {
+    title: "CreateAction",
+    additionalProperties: false,
+    description:
+      `The call to make. A member that is null counts as absent. The whole request has at most ` +
+      `${REQUEST_BODY_BYTES_MAX} bytes, a depth of ${JSON_DEPTH_MAX} and ${JSON_MEMBERS_MAX} object members.`,
+    examples: [{ url: "https://api.example.com/orders", body: { order: 7 }, dedupe: "order-7" }],
+  },
+);
+
+export type CreateAction = Static<typeof CreateAction>;
+
+const lastError = "The target answered with status 503.";
+
+const responseCode = (example: number) =>
+  nullable(Type.Integer({ description: "HTTP status of the target; null: it gave none.", examples: [example] }));
+
+const responseBody = (example: unknown) =>
+  Type.Unknown({
+    description: "What the target answered: a JSON value, text, or `{ encoding: base64, data }`; null: nothing.",
+    examples: [example],
+  });
+
+const ActionError = Type.Object(
+  {
+    source: Type.Enum(["target", "dispatch"], {
+      type: "string",
+      description: "target: it answered with something else than 2xx; dispatch: no answer was had of it.",
+      examples: ["target"],
+    }),
+    message: plainText("The same text as last_error.", lastError),
+    response_code: responseCode(503),
+    response_body: responseBody("Service Unavailable"),
+  },
+  { title: "ActionError", description: "Why the action failed: there when it has, and only then." },
+);
+
+const ActionCreator = Type.Object(
+  {
+    id: nullable(
+      plainText(
+        "Id of the key; null: a person on the pages, the agent of `outgate mcp`, or nobody kept it.",
+        "key_01kjwa5v00e7v8c9x2m4n6p8qr",
+      ),
+    ),
+    name: plainText("What the key was called then, or the person's address.", "ci"),
+  },
+  { title: "ActionCreator", description: "Who created it." },
+);
+
+const found = Type.Literal(true, { description: "A create found this older action.", examples: [true] });
+
+const differing = Type.Array(Type.String(), {
+  description: "Fields of the request that differ from this older action.",
+  examples: [["body"]],
+});
+
+/** An action as every answer shows it (spec "Action", decisions 12). `view.ts` writes it. */
+export const Action = Type.Object(
+  {
+    id: ActionId,
+    status: Status,
+    url: url("The target."),
+    method: Method,
+    body: nullable(anyObject("JSON body sent to the target.")),
+    headers: nullable(stringMap("Headers of the call.")),
+    dedupe: nullable(plainText("Semantic key of deduplication.", "order-7")),
+    run: run("Which run it is in: 1, and one more with each retry. Attempts are counted by run."),
+    attempts: Type.Integer({ minimum: 0, description: "Delivery attempts used in this run.", examples: [1] }),
+    retries: retries({}),
+    created_at: dateTime("When it was created."),
+    created_by: ActionCreator,
+    started_at: nullable(dateTime("The first attempt of this run.")),
+    finished_at: nullable(dateTime("When it ended.")),
+    next_retry_at: nullable(dateTime("The next attempt, between two attempts.")),
+    last_error: nullable(plainText("How the last attempt failed.", lastError)),
+    response_code: responseCode(200),
+    response_body: responseBody({ ok: true }),
+    response_truncated: Type.Optional(
+      Type.Literal(true, { description: "The target's answer was longer than what is kept.", examples: [true] }),
+    ),
+    duration_ms: nullable(Type.Integer({ minimum: 0, description: "How long the last attempt took.", examples: [41] })),
+    approve: Type.Boolean({ description: "Whether the action was held for approval.", examples: [false] }),
+    approved_at: nullable(dateTime("When it was approved.")),
+    approved_by: nullable(plainText("Who approved it.", "key:ann")),
+    callback: nullable(url("Where news of this action is sent.", "https://app.example.com/outgate")),
+    idempotency_key: nullable(plainText("Idempotency-Key of its creation.", "order-4711")),
+    hidden_values: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: "How many values of the request are masked for this key. Not there when none is.",
+        examples: [2],
+      }),
+    ),
+    on_unknown: Type.Optional(
+      Type.Literal("stop", {
+        description: "It ends as failed after an attempt that the target may have received.",
+        examples: ["stop"],
+      }),
+    ),
+    retries_remaining: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Attempts left in this run, once one was made.", examples: [2] }),
+    ),
+    next_retry_in_seconds: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Seconds until next_retry_at.", examples: [2] }),
+    ),
+    paused: Type.Optional(
+      Type.Literal(true, {
+        description: "It waits to be sent until its pause ends; there only then. Not in events and callbacks.",
+        examples: [true],
+      }),
+    ),
+    pause: Type.Optional(ActionPause),
+    actions: Type.Array(Type.Enum([...OPERATIONS], { type: "string" }), {
+      description: "What may be done with it now.",
+      examples: [["cancel"]],
+    }),
+    error: Type.Optional(ActionError),
+    receipt_url: nullable(
+      Type.String({
+        format: "uri-reference",
+        description:
+          "Its receipt page: whoever has the link can see it. Absolute where the service has a BASE_URL, else a path of " +
+          "the service. Null on the receipt itself.",
+        examples: [
+          "/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
+          "https://outgate.example.com/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
+        ],
+      }),
+    ),
+    deduplicated: Type.Optional(found),
+    differs: Type.Optional(differing),
+  },
+  { title: "Action", description: "One HTTP call: what was asked for, where it is, and how it ended." },
+);
+
+export type Action = Static<typeof Action>;
+
+/** The answer of a create that found an older action (spec "Deduplication rules", decisions 3). */
+export const FoundAction = Type.Intersect([Action, Type.Object({ deduplicated: found, differs: differing })], {
+  title: "FoundAction",
+  description: "An older action that a create found, and how the request differs from it.",
+});
+
+/** What may come with approve and cancel. */
+export const Decision = Type.Object(
+  {
+    reason: Type.Optional(reason("Why; shown in the timeline.")),
+    run: Type.Optional(
+      run("Which run of the action is meant: in another one the decision is refused. Without it, whichever it is in."),
+    ),
+  },
+  { title: "Decision", additionalProperties: false, description: "What may be said with a decision." },
+);
+
+export type Decision = Static<typeof Decision>;
+
+/** What may come with retry. */
+export const Retry = Type.Object(
+  {
+    reason: Type.Optional(
+      reason(
+        "Why; shown in the timeline. Required of an agent's key where a person has rejected the request within 24 hours.",
+      ),
+    ),
+  },
+  { title: "Retry", additionalProperties: false, description: "What may be said with a retry." },
+);
+
+export type Retry = Static<typeof Retry>;
+
+const DECISION = compile(Decision);
+
+const RETRY = compile(Retry);
+
+/** What a decision says, if anything; no body at all is fine. Throws `validation_error`. */
+export function checkDecision(value: unknown): { readonly reason: string | null; readonly run: number | null } {
+  if (value === undefined) return { reason: null, run: null };
+  const given = withoutNulls(value, Decision.properties);
+  if (DECISION.accepts(given)) return { reason: given.reason ?? null, run: given.run ?? null };
+  throw new DomainError("validation_error", "The request has fields that are not valid.", DECISION.issues(given));
+}
+
+/** The reason that a retry gives, if any. Throws `validation_error`. */
+export function checkRetry(value: unknown): string | null {
+  if (value === undefined) return null;
+  const given = withoutNulls(value, Retry.properties);
+  if (RETRY.accepts(given)) return given.reason ?? null;
+  throw new DomainError("validation_error", "The request has fields that are not valid.", RETRY.issues(given));
+}
+
+/** What a person says on a page: yes or no, and a reason if there is one. */
+export interface DecisionForm {
+  readonly decision: Said;
+  readonly reason: string | null;
+}
+
+/** The same from the fields of a form, in which a browser ends lines its own way. Throws `validation_error`. */
+export function checkDecisionForm(fields: ReadonlyMap<string, string>): DecisionForm {
+  const decision = DECISIONS.find((said) => said === fields.get("decision"));
+  if (decision === undefined) {
+    const issue = { field: "decision", message: "Must be approve or reject." };
+    throw new DomainError("validation_error", "Choose Approve or Reject.", [issue]);
+  }
+  return { decision, reason: checkReasonField(fields) };
+}
+
+/** The reason in a form, if one was typed. Throws `validation_error`. */
+export function checkReasonField(fields: ReadonlyMap<string, string>): string | null {
+  const why = (fields.get("reason") ?? "").replaceAll("\r\n", "\n").trim();
+  return checkDecision(why === "" ? undefined : { reason: why }).reason;
+}
+
+/** Everything that the page of an action offers to do with it; the last is a new run, released in the same breath. */
+export const ACTION_DECISIONS = [...DECISIONS, "cancel", "retry", "retry_and_approve"] as const;
+
+export type ActionDecision = (typeof ACTION_DECISIONS)[number];
+
+/** What a person does on the page of an action. Throws `validation_error`. */
+export function checkActionForm(fields: ReadonlyMap<string, string>) {
+  const decision = ACTION_DECISIONS.find((said) => said === fields.get("decision"));
+  if (decision !== undefined) return { decision, reason: checkReasonField(fields) };
+  const issue = { field: "decision", message: `Must be one of ${ACTION_DECISIONS.join(", ")}.` };
+  throw new DomainError("validation_error", "Choose what to do.", [issue]);
+}
+
+const seconds = (extra: { readonly default?: number; readonly description: string }) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum: WAIT_SECONDS_MAX, examples: [60], ...extra }));
+
+/** How long a tool waits for the end of an action. */
+export const WaitSeconds = seconds({
+  default: WAIT_SECONDS_DEFAULT,
+  description: "Seconds to wait for the end of the action.",
+});
+
+/** How long a create with `sync` waits for the end of its action. */
+export const WaitQuery = Type.Object(
+  {
+    wait: seconds({
+      default: WAIT_SECONDS_DEFAULT,
+      description: "Seconds to wait for the end of the action, with sync; without it, it is ignored.",
+    }),
+  },
+  { additionalProperties: false },
+);
+
+export type WaitQuery = Static<typeof WaitQuery>;
+
+/** Whether a read waits, and how long. No default: generated clients send theirs, and every read of theirs would wait. */
+export const ReadQuery = Type.Object(
+  {
+    wait: seconds({
+      description: "Seconds to wait for the end of the action. Left out: the answer comes at once.",
+    }),
+  },
+  { additionalProperties: false },
+);
+
+/** Where no parameter is known. */
+export const NoQuery = Type.Object({}, { additionalProperties: false });

@@ -1,0 +1,112 @@
+import { type Action, nextRetryAt } from "./action.ts";
+import { MASK } from "../receipts/mask-value.ts";
+import type { Pause } from "../pauses/pause.ts";
+import { operationsIn } from "./status.ts";
+import type { CallbackEvent } from "../delivery/notification.ts";
+import { eventJson } from "./list-schemas.ts";
+
+/** What an answer says beside the action itself. */
+export interface ViewOptions {
+  readonly now: Date;
+  /** Where the receipt page is: a URL or a path; null on the receipt itself. */
+  readonly receiptUrl: string | null;
+  /** Set on every answer of a create that found an older action: the request fields that differ from it. */
+  readonly differs?: readonly string[];
+  /** Header names without their values: what leaves for a callback, or for whoever has a receipt. */
+  readonly hidesHeaderValues?: boolean;
+  /** What keeps it from being sent now, if it waits to be; null or not given: nothing. */
+  readonly pause?: Pause | null;
+  /** How many values are hidden in a masked action; 0 or not given: none. */
+  readonly hiddenValues?: number;
+  /**
+   * Which bodies are printed; all of them unless it is given. `once`: that of the response not again in `error`. `none`: neither
+   * that of the request nor that of the response.
+   */
+  readonly bodies?: "once" | "none";
+}
+
+/**
+ * An action as JSON text (spec "Action"), whole: for who may not see it whole, `maskedAction` comes first. Text, because
+ * `body` and `response_body` are put in as they are stored: parsed and printed again, 12345678901234567890 and 1.0 would
+ * come back as other numbers. Written out member by member: it is on the way of every answer, and a loop over a list of
+ * members took six times as long.
+ */
+export function actionJson(action: Action, options: ViewOptions): string {
+  const { now, receiptUrl, differs, bodies } = options;
+  const { result } = action;
+  const next = nextRetryAt(action);
+  return (
+    `{"id":"${action.id}","status":"${action.status}","url":${json(action.url)},"method":"${action.method}"` +
+    (bodies === "none" ? "" : `,"body":${action.body ?? "null"}`) +
+    `,"headers":${headersJson(action, options)},"dedupe":${json(action.dedupe)}` +
+    `,"run":${action.run},"attempts":${action.attempts},"retries":${action.retries}` +
+    `,"created_at":${time(action.createdAt)},"created_by":${creatorJson(action)},"started_at":${time(action.startedAt)}` +
+    `,"finished_at":${time(action.finishedAt)},"next_retry_at":${time(next)}` +
+    `,"last_error":${json(result?.lastError ?? null)},"response_code":${result?.responseCode ?? "null"}` +
+    (bodies === "none" ? "" : `,"response_body":${result?.responseBody ?? "null"}`) +
+    (result?.responseTruncated === true ? `,"response_truncated":true` : "") +
+    `,"duration_ms":${result?.durationMs ?? "null"},"approve":${action.approve}` +
+    `,"approved_at":${time(action.approvedAt)},"approved_by":${json(action.approvedBy)}` +
+    `,"callback":${json(action.callback)},"idempotency_key":${json(action.idempotencyKey)}` +
+    (action.onUnknown === "stop" ? `,"on_unknown":"stop"` : "") +
+    retriesRemaining(action) +
+    (next === null ? "" : `,"next_retry_in_seconds":${secondsUntil(next, now)}`) +
+    pauseMembers(action, options) +
+    (options.hiddenValues === undefined || options.hiddenValues === 0
+      ? ""
+      : `,"hidden_values":${options.hiddenValues}`) +
+    `,"actions":${JSON.stringify(operationsIn(action.status))}${errorMember(action, options)},"receipt_url":${json(receiptUrl)}` +
+    (differs === undefined ? "}" : `,"deduplicated":true,"differs":${JSON.stringify(differs)}}`)
+  );
+}
+
+/** The name is that of the key at that time, or the address of a person. */
+function creatorJson({ keyId, createdBy }: Action): string {
+  return `{"id":${json(keyId === "" ? null : keyId)},"name":${json(createdBy.slice(createdBy.indexOf(":") + 1))}}`;
+}
+
+function pauseMembers({ status }: Action, { pause = null }: ViewOptions): string {
+  if (pause === null || status !== "pending") return "";
+  const { id, kind, reason, createdAt } = pause;
+  const members = `"id":"${id}","kind":"${kind}","reason":${json(reason)},"created_at":${time(createdAt)}`;
+  return `,"paused":true,"pause":{${members}}`;
+}
+
+function json(text: string | null): string {
+  return text === null ? "null" : JSON.stringify(text);
+}
+
+function time(at: Date | null): string {
+  return at === null ? "null" : `"${at.toISOString()}"`;
+}
+
+function headersJson({ headers }: Action, { hidesHeaderValues }: ViewOptions): string {
+  if (headers === null || hidesHeaderValues !== true) return JSON.stringify(headers);
+  return JSON.stringify(Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])));
+}
+
+/** Shown while an action that has been tried is not done (spec `retries_remaining`). */
+function retriesRemaining({ status, attempts, retries }: Action): string {
+  const isUnderWay = status === "pending" || status === "active";
+  return isUnderWay && attempts > 0 ? `,"retries_remaining":${retries - attempts}` : "";
+}
+
+function secondsUntil(at: Date, now: Date): number {
+  return Math.max(0, Math.ceil((at.getTime() - now.getTime()) / 1_000));
+}
+
+/** The error object (spec "error object"): there when the action failed, and only then. */
+function errorMember({ status, result }: Action, { bodies }: ViewOptions): string {
+  if (status !== "failed" || result === null) return "";
+  const { errorSource, lastError, responseCode, responseBody } = result;
+  return (
+    `,"error":{"source":${json(errorSource)},"message":${json(lastError)}` +
+    `,"response_code":${responseCode ?? "null"}` +
+    (bodies === undefined ? `,"response_body":${responseBody ?? "null"}}` : "}")
+  );
+}
+
+/** The body of a callback (decisions 8): what an agent key would see, without the values of headers. */
+export function callbackJson(event: CallbackEvent, action: Action, at: Date, receiptUrl: string): string {
+  return eventJson(event, at, actionJson(action, { now: at, receiptUrl, hidesHeaderValues: true }));
+}

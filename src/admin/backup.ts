@@ -1,0 +1,85 @@
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { basename, join } from "node:path";
+import { copyDatabase, factsIn } from "../../db/backup.ts";
+import { databaseExists } from "../../db/open.ts";
+import { type Config, InvalidSettings, readConfig } from "../config/config.ts";
+import { ANOTHER_KEY, INTERRUPTED, KEY_FACTS } from "../crypto/master-key.ts";
+import { copyKeyFile, keyFileOf, loadMasterKey } from "../crypto/key-file.ts";
+import { fingerprint } from "../crypto/key.ts";
+import { textsOf, type SettingName } from "../config/settings.ts";
+import { maskText } from "../receipts/masking.ts";
+import { describePolicy } from "../outbound/policy.ts";
+import { policyOf } from "../config/effective-settings.ts";
+
+export interface Backup {
+  readonly database: string;
+  /** Null: the key is the setting SECRET_KEY, which has to be kept elsewhere. */
+  readonly keyFile: string | null;
+}
+
+/**
+ * Copies the database, as it is at one moment, and its key into a folder, also while the service runs. The copy is
+ * checked: it is sound, and the key is the one that it is sealed under. Writes over nothing; when it fails, it leaves
+ * nothing. Throws a sentence for the operator.
+ */
+export function backUp({ database, secretKey }: Config, folder: string): Backup {
+  if (database.kind === "remote") {
+    throw new Error("The database is on another machine: back it up there, and keep SECRET_KEY with the backup.");
+  }
+  const { path } = database;
+  if (!databaseExists(`file:${path}`)) throw new Error(`There is no database ${path}.`);
+  const copy = join(folder, basename(path));
+  for (const file of [copy, keyFileOf(copy)]) {
+    if (existsSync(file))
+      throw new Error(`There is a file ${file} already. Name another folder: nothing is written over.`);
+  }
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  try {
+    copyDatabase(path, copy);
+    const [mark, next] = factsIn(copy, [KEY_FACTS.present, KEY_FACTS.next]);
+    if (next !== null) throw new Error(INTERRUPTED);
+    const keyFile = secretKey === null ? copyKeyFile(keyFileOf(path), keyFileOf(copy)) : null;
+    const key = loadMasterKey({ secretKey, keyFile, databaseExists: true, random: () => new Uint8Array() });
+    if (mark !== fingerprint(key.bytes)) throw new Error(ANOTHER_KEY);
+    return { database: copy, keyFile };
+  } catch (error) {
+    for (const file of [copy, `${copy}-journal`, keyFileOf(copy)]) rmSync(file, { force: true });
+    throw error;
+  }
+}
+
+/** What a service that is started here would run with, for a person who looks for what is wrong. Holds no secret. */
+export interface SettingsReport {
+  /** What the environment sets, by name; secrets as dots. */
+  readonly given: Readonly<Record<string, string>>;
+  /** Sentences on what follows from the settings. */
+  readonly notes: readonly string[];
+  /** Why a start would be refused. */
+  readonly problems: readonly string[];
+}
+
+const SECRETS: ReadonlySet<SettingName> = new Set([
+  "SECRET_KEY",
+  "BOOTSTRAP_API_KEY",
+  "DATABASE_AUTH_TOKEN",
+  "MAILGUN_API_KEY",
+  "METRICS_TOKEN",
+]);
+
+/** Reads the settings as a start would, and says what it finds instead of starting. */
+export function reportSettings(env: Readonly<Record<string, string | undefined>>): SettingsReport {
+  const texts: Readonly<Record<string, string>> = textsOf(env);
+  const secret: ReadonlySet<string> = SECRETS;
+  const given = Object.fromEntries(
+    Object.entries(texts).map(([name, text]) => [name, secret.has(name) ? "••••" : maskText(text, "public")]),
+  );
+  try {
+    const config = readConfig(env);
+    return { given, notes: [...config.warnings, describePolicy(policyOf(config))], problems: [] };
+  } catch (error) {
+    if (error instanceof InvalidSettings || error instanceof Error) {
+      return { given, notes: [], problems: error.message.split("\n- ").slice(1) };
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,58 @@
+/** Everything that a caller can be told went wrong (spec "Errors", decisions 2). */
+export const ERROR_CODES = [
+  "missing_body",
+  "validation_error",
+  "missing_field",
+  "invalid_request",
+  "invalid_query",
+  "invalid_content_type",
+  "invalid_url",
+  "invalid_sync",
+  "unauthorized",
+  "forbidden",
+  "rate_limited",
+  "payload_too_large",
+  "method_not_allowed",
+  "not_found",
+  "not_cancellable",
+  "not_approvable",
+  "not_retryable",
+  "too_many_held",
+  "email_taken",
+  "too_many_keys",
+  "invalid_credentials",
+  "internal_error",
+  "unavailable",
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** One thing that is wrong with a request, and where (spec "Validation issue"). */
+export interface Issue {
+  /** `url`, `notify.email`, `headers.X-Name`, `Idempotency-Key`, a query parameter, or `""` for the whole body. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** A rule that the caller broke. The message says what, which one, and what to do; it never holds a secret. */
+export class DomainError extends Error {
+  override readonly name = "DomainError";
+  readonly code: ErrorCode;
+  readonly issues: readonly Issue[];
+
+  constructor(code: ErrorCode, message: string, issues: readonly Issue[] = []) {
+    super(message);
+    this.code = code;
+    this.issues = issues;
+  }
+}
+
+/** `rate_limited`, where it is known when the same request would be taken. */
+export class RetryLater extends DomainError {
+  readonly retryAfterSeconds: number;
+
+  constructor(message: string, retryAfterSeconds: number) {
+    super("rate_limited", message);
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}

@@ -1,0 +1,267 @@
+import { type Action, sizeWords } from "../actions/action.ts";
+import { type Actor, actorWords } from "../accounts/roles.ts";
+import {
+  EARLIER_REJECTIONS_SHOWN_MAX,
+  RISK_DECODED_CHARS_MAX,
+  USUAL_BODY_BYTES_MAX,
+  USUAL_HEADERS_BYTES_MAX,
+  USUAL_URL_CHARS_MAX,
+} from "../config/limits.ts";
+import type { EarlierRejection, RequestHistory } from "./rejections.ts";
+import { normalTarget, sentUrl } from "../outbound/normal-target.ts";
+import { hasUnseen } from "../receipts/visible-text.ts";
+
+/** What is told to whoever decides on a request, at every place where they can, in this order. */
+export const FACTS = [
+  "hidden",
+  "method",
+  "url",
+  "requester",
+  "requested_at",
+  "reason",
+  "run",
+  "rejections",
+  "rejected",
+  "asked_again",
+  "callback",
+  "body",
+  "attempts",
+  "action",
+] as const;
+
+export type FactName = (typeof FACTS)[number];
+
+/** One line: our label, and a value that may hold what others wrote. */
+export interface Fact {
+  readonly name: FactName;
+  readonly label: string;
+  readonly value: string;
+}
+
+export interface DecisionFacts {
+  readonly facts: readonly Fact[];
+  readonly risks: readonly Risk[];
+}
+
+/** What the store knows of a request beside the action itself. */
+export interface DecisionHistory extends RequestHistory {
+  /** No held call of its key to its host was approved and has completed. */
+  readonly isNewHost: boolean;
+}
+
+/** Of what nobody has to decide on any more. */
+export const NO_HISTORY: DecisionHistory = { isNewHost: false, reason: null, rejections: [] };
+
+export interface FactsInput {
+  /** As it is stored: the risks are its own. */
+  readonly action: Action;
+  readonly history: DecisionHistory;
+  /** The same, as whoever decides may see it. */
+  readonly seen: DecisionHistory & Pick<Action, "url" | "callback" | "createdBy">;
+  /** How much of it stays hidden, in words; null: nothing. */
+  readonly hidden: string | null;
+  /** Where its page is, for whoever signs in. */
+  readonly actionUrl: string;
+}
+
+/** The facts of a request and its risks. The same words everywhere: each place only sets them in its own type. */
+export function decisionFacts({ action, history, seen, hidden, actionUrl }: FactsInput): DecisionFacts {
+  const bytes = action.body === null ? 0 : Buffer.byteLength(action.body);
+  const facts = [
+    ...(hidden === null ? [] : [fact("hidden", "Hidden", hidden)]),
+    fact("method", "Method", action.method),
+    fact("url", "URL", seen.url),
+    fact("requester", "Requested by", who(seen.createdBy)),
+    fact("requested_at", "Requested at", moment(action.createdAt)),
+    fact("reason", "Reason", seen.reason ?? "Not given"),
+    fact("run", "Run", String(action.run)),
+    ...rejectionFacts(action.run, seen.rejections),
+    fact("callback", "Callback", seen.callback ?? "None"),
+    fact("body", "Body", action.body === null ? "None" : `JSON, ${sizeWords(bytes)}`),
+    fact("attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`),
+    fact("action", "Action", actionUrl),
+  ];
+  return { facts, risks: risksOf({ ...action, ...history }) };
+}
+
+/** The value of a fact; empty where it is not told. */
+export function factOf({ facts }: DecisionFacts, wanted: FactName): string {
+  return facts.find(({ name }) => name === wanted)?.value ?? "";
+}
+
+/** Somebody who did something, and how they came in. */
+export function who(actor: Actor): string {
+  const { name, way } = actorWords(actor);
+  return `${name}, ${way}`;
+}
+
+function fact(name: FactName, label: string, value: string): Fact {
+  return { name, label, value };
+}
+
+/** How many, and then each on a line of its own, so that no reason passes for a line of ours. */
+function rejectionFacts(run: number, entries: readonly EarlierRejection[]): readonly Fact[] {
+  const count = entries.filter(({ kind }) => kind === "rejected").length;
+  const none = run === 1 && entries.length === 0 ? "None" : "None that count";
+  const some = entries.length < EARLIER_REJECTIONS_SHOWN_MAX ? String(count) : `At least ${count}`;
+  return [
+    fact("rejections", "Earlier rejections", count === 0 ? none : some),
+    ...entries.map(({ kind, at, by, reason }) => {
+      const said = `${who(by)}, ${moment(at)}${reason === null ? "" : `: ${reason}`}`;
+      return kind === "rejected" ? fact("rejected", "Rejected", said) : fact("asked_again", "Asked again", said);
+    }),
+  ];
+}
+
+const MOMENT = new Intl.DateTimeFormat("en-GB", {
+  timeZone: "UTC",
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+});
+
+/** To the minute, in UTC: nobody knows where it is read. */
+export function moment(at: Date): string {
+  return `${MOMENT.format(at)} UTC`;
+}
+
+/** Why somebody should look twice at a request that they are asked to approve, in the order in which it is said. */
+export const RISKS = ["new_host", "deletes", "hidden_characters", "mixed_scripts", "size", "callback_host"] as const;
+
+export interface Risk {
+  readonly name: (typeof RISKS)[number];
+  /** A sentence; of what others wrote it holds host and header names at most. */
+  readonly text: string;
+}
+
+/** What was asked for, as it is stored, and by whom. */
+export interface Asked extends Pick<Action, "method" | "url" | "host" | "hostname" | "headers" | "body" | "callback"> {
+  readonly createdBy: Actor;
+  readonly reason: string | null;
+  /** No held call of its key to its host was approved and has completed. */
+  readonly isNewHost: boolean;
+}
+
+/** What is risky about a request. Pure; linear in its texts. */
+export function risksOf(asked: Asked): readonly Risk[] {
+  const texts = textsOf(asked);
+  const hidden = texts.filter(([, text]) => hasUnseen(text)).map(([part]) => part);
+  const mixed = [
+    ...(asked.hostname.split(".").some((label) => label.startsWith("xn--")) ? ["the host"] : []),
+    ...texts.filter(([, text]) => MIXED.test(text)).map(([part]) => part),
+  ];
+  const says: Readonly<Record<Risk["name"], string | null>> = {
+    new_host: asked.isNewHost ? `New host: no approved call of this key to ${asked.host} has completed so far.` : null,
+    deletes: deletionOf(asked),
+    hidden_characters: hidden.length === 0 ? null : `Characters that cannot be seen are in ${listed(hidden)}.`,
+    mixed_scripts: mixed.length === 0 ? null : `Letters that can pass for others are in ${listed(mixed)}.`,
+    size: sizeOf(asked),
+    callback_host: callbackOf(asked),
+  };
+  return RISKS.flatMap((name) => {
+    const text = says[name];
+    return text === null ? [] : [{ name, text }];
+  });
+}
+
+function deletionOf({ method, url, headers }: Asked): string | null {
+  if (method === "DELETE") return "It deletes: the method is DELETE.";
+  const names = Object.keys(headers ?? {}).filter((name) => NAMES_AN_OPERATION.test(name));
+  const name = names.find((one) => DELETION.test(headers?.[one] ?? ""));
+  if (name !== undefined) return `It may delete: the header ${name} names such an operation.`;
+  const isOverridden = URL.parse(url)?.searchParams.get("_method")?.toUpperCase() === "DELETE";
+  return isOverridden ? "It may delete: the URL has the parameter _method=delete." : null;
+}
+
+/** Headers by which a target takes a call for another operation than its method says. */
+const NAMES_AN_OPERATION =
+  /^(?:soapaction|x[-_]amz[-_]target|x[-_]http[-_]method(?:[-_]override)?|x[-_]method[-_]override)$/i;
+
+const DELETION = /delete|remove|destroy|drop|purge|terminate|truncate|erase|wipe/i;
+
+function sizeOf({ url, headers, body }: Asked): string | null {
+  const headerBytes = Object.entries(headers ?? {}).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  const bodyBytes = body === null ? 0 : Buffer.byteLength(body);
+  const parts = [
+    ...(url.length > USUAL_URL_CHARS_MAX ? [`a URL of ${url.length.toLocaleString("en")} characters`] : []),
+    ...(headerBytes > USUAL_HEADERS_BYTES_MAX ? [`headers of ${sizeWords(headerBytes)}`] : []),
+    ...(bodyBytes > USUAL_BODY_BYTES_MAX ? [`a body of ${sizeWords(bodyBytes)}`] : []),
+  ];
+  return parts.length === 0 ? null : `Unusually large: ${listed(parts)}.`;
+}
+
+function callbackOf({ callback, hostname }: Asked): string | null {
+  const target = callback === null ? null : normalTarget(callback);
+  return target === null || target.hostname === hostname ? null : `Its callback goes to another host: ${target.host}.`;
+}
+
+/** Every text in which something may hide, as its target reads it, with the name of its part. */
+function textsOf({ url, headers, body, createdBy, reason }: Asked): readonly (readonly [part: string, text: string])[] {
+  return [
+    // Escaped, a line break or a tab is no more to be seen than the rest.
+    ["the URL", unescapedUrl(sentUrl(url)).replaceAll(/[\n\t]/g, "\0")],
+    [
+      "the headers",
+      Object.entries(headers ?? {})
+        .flat()
+        .join("\n"),
+    ],
+    ["the body", body === null ? "" : unescapedJson(body)],
+    ["the name of the key", createdBy],
+    ["the reason", reason ?? ""],
+  ];
+}
+
+function unescapedUrl(url: string): string {
+  const bytes = url.replaceAll(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
+  return Buffer.from(bytes, "latin1").toString("utf8");
+}
+
+/** The text with its escapes read, of a long one in its beginning alone, since each costs time; of CR LF only LF. */
+function unescapedJson(json: string): string {
+  const lines = json.includes("\r") ? json.replaceAll("\r", "") : json;
+  if (!lines.includes("\\")) return lines;
+  const begin = lines.slice(0, RISK_DECODED_CHARS_MAX);
+  const read = begin.replaceAll(/\\(?:u([0-9a-f]{4})|.)/gi, (escape, code?: string) =>
+    code === undefined ? (ESCAPED[escape] ?? escape) : String.fromCharCode(Number.parseInt(code, 16)),
+  );
+  // A letter behind a line break is no neighbour of its `n`.
+  return (
+    read +
+    lines
+      .slice(RISK_DECODED_CHARS_MAX)
+      .replaceAll(String.raw`\n`, "\n")
+      .replaceAll(String.raw`\t`, "\t")
+  );
+}
+
+/** What people write into texts; anything else stays as it is. */
+const ESCAPED: Readonly<Record<string, string>> = {
+  [String.raw`\n`]: "\n",
+  [String.raw`\t`]: "\t",
+  [String.raw`\r`]: "\n",
+  [String.raw`\b`]: " ",
+  [String.raw`\f`]: " ",
+};
+
+/** Letters that look like Latin ones: those scripts without what stands in formulas and units, and letters of formulas. */
+const LIKE_LATIN = String.raw`[[\p{sc=Cyrillic}\p{sc=Greek}\p{sc=Armenian}\p{sc=Cherokee}\p{sc=Coptic}\p{sc=Lisu}\u{1d400}-\u{1d7ff}]--[ΔΩΣβλμπσ]]`;
+
+/** Both in one word. */
+const MIXED = new RegExp(String.raw`\p{sc=Latin}\p{M}{0,4}${LIKE_LATIN}|${LIKE_LATIN}\p{M}{0,4}\p{sc=Latin}`, "v");
+
+/** "a, b and c" */
+function listed(parts: readonly string[]): string {
+  const [last = "", ...rest] = parts.toReversed();
+  return rest.length === 0 ? last : `${rest.toReversed().join(", ")} and ${last}`;
+}
+
+/** A host that a key calls. */
+export type HostOfKey = Pick<Action, "keyId" | "hostname">;
+
+/** Both in one text. */
+export function hostOfKey({ keyId, hostname }: HostOfKey): string {
+  return JSON.stringify([keyId, hostname]);
+}

@@ -1,0 +1,69 @@
+import { isListedHost, type CallbackHostStore } from "../accounts/callback-hosts.ts";
+import { type Creator, isNamedIn, needsKnownRecipient, needsListedCallback } from "./creator.ts";
+import type { Issue } from "../api/domain-error.ts";
+import { originOf } from "../outbound/normal-target.ts";
+import type { PeopleStore } from "../../db/account-store.ts";
+
+export interface RecipientDeps {
+  readonly callbackHosts: Pick<CallbackHostStore, "list">;
+  readonly people: Pick<PeopleStore, "isIn">;
+  /** Addresses and `@domain`s that may be asked for approval; empty: none are set. */
+  readonly approvers: readonly string[];
+}
+
+/** Whom an action may tell of itself. Asked at its creation, and again before anything leaves. */
+export type RecipientCheck = ReturnType<typeof createRecipients>;
+
+export function createRecipients({ callbackHosts, people, approvers }: RecipientDeps) {
+  const mayCallBack = async (accountId: string, creator: Creator, url: string): Promise<boolean> => {
+    if (!needsListedCallback(creator)) return true;
+    const listed = await callbackHosts.list(accountId);
+    return isListedHost(
+      url,
+      listed.map(({ host }) => host),
+    );
+  };
+  /** Everybody in an account is an owner of it, and so may approve. */
+  const mayMail = async (accountId: string, creator: Creator, email: string): Promise<boolean> => {
+    if (!needsKnownRecipient(creator, approvers) || isNamedIn(approvers, email)) return true;
+    return people.isIn(accountId, email);
+  };
+  return {
+    mayCallBack,
+    mayMail,
+    /** What is wrong with the recipients that a create names; empty: nothing. */
+    async issues(accountId: string, creator: Creator, { callback, notifyEmail }: Named): Promise<readonly Issue[]> {
+      const [callsBack, mails] = await Promise.all([
+        callback === null || mayCallBack(accountId, creator, callback),
+        notifyEmail === null || mayMail(accountId, creator, notifyEmail),
+      ]);
+      return [
+        ...(callsBack ? [] : [{ field: "callback", message: notListed(callback ?? "") }]),
+        ...(mails ? [] : [{ field: "notify.email", message: NOT_AN_APPROVER }]),
+      ];
+    },
+  };
+}
+
+interface Named {
+  readonly callback: string | null;
+  readonly notifyEmail: string | null;
+}
+
+function notListed(callback: string): string {
+  const host = originOf(callback).replace(/^https?:\/\//, "");
+  return (
+    `Callbacks of a key with a hold go only to hosts that an owner has listed, and ${host} is not listed. ` +
+    "List it on the page Settings, by `outgate callback-hosts add`, or by POST /v1/callback-hosts with an owner key."
+  );
+}
+
+const NOT_AN_APPROVER =
+  "May name only people of this account and the APPROVERS of this service. To allow an address, add it to APPROVERS " +
+  "in the service's settings, or leave notify out: approvals are given in the inbox too.";
+
+/** Whom an action may tell of itself, by the rules that it was created under and the lists as they are now. */
+export interface Recipients {
+  mayCallBack(accountId: string, creator: Creator, url: string): Promise<boolean>;
+  mayMail(accountId: string, creator: Creator, email: string): Promise<boolean>;
+}

@@ -1,0 +1,318 @@
+import type { RevokeOptions } from "../../client/client.ts";
+import type { CreateKey, KeyList, AccountList } from "../../accounts/schemas.ts";
+import { age } from "../action-text.ts";
+import { readArguments, type Command, EXIT, UsageError, wholeNumber } from "../command.ts";
+import { type Session, withSession } from "../session.ts";
+import { type Cell, seen, table } from "../output.ts";
+import type { AuditLog, AuditQuery } from "../../audit/schemas.ts";
+import type { PauseList } from "../../pauses/schemas.ts";
+
+const JSON_ONLY = { json: { type: "boolean" } } as const;
+
+const CREATE = {
+  ...JSON_ONLY,
+  role: { type: "string" },
+  hold: { type: "string" },
+  scope: { type: "string" },
+  replaces: { type: "string" },
+  "weaker-hold": { type: "boolean" },
+} as const;
+
+const REVOKE = { unfinished: { type: "string" } } as const;
+
+const UNFINISHED = {
+  keep: " Its actions that have not ended go on.",
+  pause: " Its actions that have not ended are paused; `outgate pauses` shows the pause.",
+  cancel: " Its actions that have not ended are being cancelled.",
+} as const;
+
+/** `outgate keys`: the account's keys, for an owner. */
+export const keysCommand: Command = {
+  usage: "keys [list] | keys create <name> --role <role> [options] | keys revoke <id> [--unfinished <what>]",
+  details: `  list                 the keys, those that are live first
+  create <name>        a new key, shown this once
+    --role <role>      owner, approver, agent or reader
+    --hold <hold>      which of its creates wait for a person: none, writes or all
+    --scope <scope>    of an agent's key, what it acts on: own (what it created, unless it is said) or account
+    --replaces <id>    the key whose place it takes: it acts on what that created, and has its hold and scope unless
+                       they are said
+    --weaker-hold      its hold is meant to be weaker than that of the key that it replaces
+  revoke <id>          ends a key, at once and for good
+    --unfinished <what>  its actions that have not ended: keep (they go on, unless it is said), pause or cancel
+  --json               JSON also on a terminal`,
+  run: withSession((args, session) => {
+    const [verb = "list", ...rest] = args[0]?.startsWith("-") === true ? ["list", ...args] : args;
+    if (verb === "list") return list(rest, session);
+    if (verb === "create") return create(rest, session);
+    if (verb === "revoke") return revoke(rest, session);
+    throw new UsageError(`keys knows list, create and revoke, not ${JSON.stringify(verb)}.`);
+  }),
+};
+
+async function list(args: readonly string[], { client, io, json, say, paint }: Session): Promise<number> {
+  const { values } = readArguments(args, JSON_ONLY);
+  const keys = await client.listKeys();
+  if (values.json === true || !io.isTty) json(keys);
+  else say(table(rowsOf(keys), paint, io.columns));
+  return EXIT.ok;
+}
+
+function rowsOf({ data }: KeyList): readonly (readonly Cell[])[] {
+  const head = ["ID", "ROLE", "HOLD", "SCOPE", "LAST USED", "KEY", "NAME"].map((text): Cell => ({
+    text,
+    color: "grey",
+  }));
+  const now = new Date();
+  const usedOf = (at: string | null) => (at === null ? "never" : `${age(at, now)} ago`);
+  const rows = data.map((key): readonly Cell[] => [
+    key.id,
+    key.role,
+    key.hold,
+    key.scope ?? "",
+    key.revoked_at === null ? usedOf(key.last_used_at) : { text: "revoked", color: "red" },
+    `…${key.last4}`,
+    seen(key.name),
+  ]);
+  return [head, ...rows];
+}
+
+async function create(args: readonly string[], { client, io, json, say }: Session): Promise<number> {
+  const { values, positionals } = readArguments(args, CREATE, ["<name>"]);
+  if (values.role === undefined) throw new UsageError("--role is missing: nobody gets an owner key by leaving it out.");
+  const asked = {
+    name: positionals[0],
+    role: values.role,
+    ...(values.hold === undefined ? {} : { hold: values.hold }),
+    ...(values.scope === undefined ? {} : { scope: values.scope }),
+    ...(values.replaces === undefined ? {} : { replaces: values.replaces }),
+    ...(values["weaker-hold"] === true ? { weaker_hold: true } : {}),
+  };
+  // Safe: whatever else a person may have written as a role, the service says what is wrong with it.
+  const created = await client.createKey(asked as CreateKey);
+  if (values.json === true) json(created);
+  else say(created.key);
+  if (values.json !== true || io.isTty) io.err(`Key ${created.id}: it is shown this once.\n`);
+  return EXIT.ok;
+}
+
+async function revoke(args: readonly string[], { client, io }: Session): Promise<number> {
+  const { values, positionals } = readArguments(args, REVOKE, ["<id>"]);
+  const id = positionals[0] ?? "";
+  // Safe: whatever else a person may have written, the service says what is wrong with it.
+  const unfinished = values.unfinished as RevokeOptions["unfinished"];
+  await client.revokeKey(id, { unfinished });
+  io.err(`${seen(id)} is revoked.${UNFINISHED[unfinished ?? "keep"]}\n`);
+  return EXIT.ok;
+}
+
+const OPTIONS = {
+  kind: { type: "string", multiple: true },
+  actor: { type: "string" },
+  since: { type: "string" },
+  until: { type: "string" },
+  limit: { type: "string" },
+  cursor: { type: "string" },
+  all: { type: "boolean" },
+  json: { type: "boolean" },
+} as const;
+
+/** Entries that one request of an export asks for. */
+const PAGE = 100;
+
+/** `outgate audit`: who did what to the account, newest first. */
+export const auditCommand: Command = {
+  usage: "audit [options]",
+  details: `  --kind <kind>      such as key_revoked; may be given several times
+  --actor <actor>    such as user:ann@example.com
+  --since <time>     at this time or later, as 2026-03-04T12:00:00Z
+  --until <time>     earlier than this
+  --limit <n>        1 to 100; 20 unless it is said
+  --cursor <cursor>  the next page, as the page before names it
+  --all              all entries, as JSON, one a line
+  --json             JSON also on a terminal`,
+  run: withSession(async (args, { client, io, json, line, say, paint }) => {
+    const { values } = readArguments(args, OPTIONS);
+    const asked = {
+      kind: values.kind,
+      actor: values.actor,
+      since: values.since,
+      until: values.until,
+      limit: wholeNumber(values.limit, "limit"),
+      cursor: values.cursor,
+    };
+    // Safe: whatever else a person may have written as a kind, the service says what is wrong with it.
+    const query = asked as AuditQuery;
+    if (values.all === true) {
+      let cursor: string | null | undefined = values.cursor;
+      do {
+        const page: AuditLog = await client.listAudit({ ...query, limit: PAGE, ...(cursor ? { cursor } : {}) });
+        for (const entry of page.data) line(entry);
+        cursor = page.next_cursor;
+      } while (cursor !== null);
+      return EXIT.ok;
+    }
+    const page = await client.listAudit(query);
+    if (values.json === true || !io.isTty) {
+      json(page);
+      return EXIT.ok;
+    }
+    say(page.data.length === 0 ? "There are no such entries." : table(auditRowsOf(page), paint, io.columns));
+    if (page.next_cursor !== null) say(paint(`more: outgate audit --cursor ${page.next_cursor} …`, "grey"));
+    return EXIT.ok;
+  }),
+};
+
+function auditRowsOf({ data }: AuditLog): readonly (readonly Cell[])[] {
+  const head = ["AT", "WHAT", "WHO", "FROM", "ON WHAT"].map((text): Cell => ({ text, color: "grey" }));
+  const rows = data.map((entry): readonly Cell[] => [
+    entry.at,
+    entry.kind,
+    seen(entry.actor),
+    seen(entry.client ?? "the service"),
+    seen(entry.subject),
+  ]);
+  return [head, ...rows];
+}
+
+/** `outgate callback-hosts`: where callbacks of keys with a hold may go, for an owner. */
+export const callbackHostsCommand: Command = {
+  usage: "callback-hosts [list] | callback-hosts add <host> | callback-hosts remove <host>",
+  details: `  list                 the hosts to which callbacks of keys with a hold may go
+  add <host>           lists a host, such as hooks.example.com or 10.0.0.7:8080; without a port it
+                       means 443 for https and 80 for http
+  remove <host>        takes it off the list, at once
+  --json               JSON also on a terminal`,
+  run: withSession((args, session) => {
+    const [verb = "list", ...rest] = args[0]?.startsWith("-") === true ? ["list", ...args] : args;
+    if (verb === "list") return listHosts(rest, session);
+    if (verb === "add") return add(rest, session);
+    if (verb === "remove") return remove(rest, session);
+    throw new UsageError(`callback-hosts knows list, add and remove, not ${JSON.stringify(verb)}.`);
+  }),
+};
+
+async function listHosts(args: readonly string[], { client, io, json, say, paint }: Session): Promise<number> {
+  const { values } = readArguments(args, JSON_ONLY);
+  const hosts = await client.listCallbackHosts();
+  if (values.json === true || !io.isTty) json(hosts);
+  else {
+    const head = ["HOST", "LISTED"].map((text): Cell => ({ text, color: "grey" }));
+    const now = new Date();
+    const rows = hosts.data.map(({ host, created_at: at }): readonly Cell[] => [seen(host), `${age(at, now)} ago`]);
+    say(table([head, ...rows], paint, io.columns));
+  }
+  return EXIT.ok;
+}
+
+async function add(args: readonly string[], { client, io, json }: Session): Promise<number> {
+  const { values, positionals } = readArguments(args, JSON_ONLY, ["<host>"]);
+  const listed = await client.addCallbackHost(positionals[0] ?? "");
+  if (values.json === true) json(listed);
+  io.err(`Callbacks of keys with a hold may go to ${seen(listed.host)}.\n`);
+  return EXIT.ok;
+}
+
+async function remove(args: readonly string[], { client, io }: Session): Promise<number> {
+  const { positionals } = readArguments(args, {}, ["<host>"]);
+  const host = positionals[0] ?? "";
+  await client.removeCallbackHost(host);
+  io.err(`Callbacks of keys with a hold go to ${seen(host)} no longer.\n`);
+  return EXIT.ok;
+}
+
+const PAUSE = { reason: { type: "string" }, json: { type: "boolean" } } as const;
+
+/** `outgate pause`: nothing of a key, or of the account, is sent any more. */
+export const pauseCommand: Command = {
+  usage: "pause account | pause <key id> [--reason <text>] [--json]",
+  details: `  account          the whole account
+  <key id>         what this key created
+  --reason <text>  why; shown with every paused action
+  --json           JSON also on a terminal`,
+  run: withSession(async (args, { client, io, json, say }) => {
+    const { values, positionals } = readArguments(args, PAUSE, ["<account or key id>"]);
+    const [what = ""] = positionals;
+    const pause = await client.createPause({
+      ...(what === "account" ? {} : { key_id: what }),
+      ...(values.reason === undefined ? {} : { reason: values.reason }),
+    });
+    if (values.json === true || !io.isTty) json(pause);
+    else say(`Paused. To go on: outgate resume ${seen(pause.id)}`);
+    return EXIT.ok;
+  }),
+};
+
+/** `outgate resume`: ends a pause. */
+export const resumeCommand: Command = {
+  usage: "resume <pause id>",
+  run: withSession(async (args, { client, io }) => {
+    const { positionals } = readArguments(args, {}, ["<pause id>"]);
+    const [id = ""] = positionals;
+    await client.endPause(id);
+    io.err(`${seen(id)} has ended.\n`);
+    return EXIT.ok;
+  }),
+};
+
+/** `outgate pauses`: what is paused. */
+export const pausesCommand: Command = {
+  usage: "pauses [--json]",
+  run: withSession(async (args, { client, io, json, say, paint }) => {
+    const { values } = readArguments(args, JSON_ONLY);
+    const pauses = await client.listPauses();
+    if (values.json === true || !io.isTty) json(pauses);
+    else say(pauses.data.length === 0 ? "Nothing is paused." : table(pauseRowsOf(pauses), paint, io.columns));
+    return EXIT.ok;
+  }),
+};
+
+function pauseRowsOf({ data }: PauseList): readonly (readonly Cell[])[] {
+  const head = ["ID", "WHAT", "SINCE", "BY", "REASON"].map((text): Cell => ({ text, color: "grey" }));
+  const rows = data.map((pause): readonly Cell[] => [
+    pause.id,
+    pause.key_id ?? "the whole account",
+    pause.created_at,
+    seen(pause.created_by),
+    seen(pause.reason ?? ""),
+  ]);
+  return [head, ...rows];
+}
+
+/** `outgate accounts`: who was signed up, and who of them is stopped, for an owner of the first account. */
+export const accountsCommand: Command = {
+  usage: "accounts [list] [--json] | accounts allow <id>",
+  details: `  list        the accounts of the service, those that are stopped first
+  allow <id>  takes the keys of one that is stopped again; what waited of it is sent
+  --json      JSON also on a terminal`,
+  run: withSession((args, session) => {
+    const [verb = "list", ...rest] = args[0]?.startsWith("-") === true ? ["list", ...args] : args;
+    if (verb === "list") return listAccounts(rest, session);
+    if (verb === "allow") return allow(rest, session);
+    throw new UsageError(`accounts knows list and allow, not ${JSON.stringify(verb)}.`);
+  }),
+};
+
+async function listAccounts(args: readonly string[], { client, io, json, say, paint }: Session): Promise<number> {
+  const { values } = readArguments(args, JSON_ONLY);
+  const accounts = await client.listAccounts();
+  if (values.json === true || !io.isTty) json(accounts);
+  else say(table(accountRowsOf(accounts), paint, io.columns));
+  return EXIT.ok;
+}
+
+function accountRowsOf({ data }: AccountList): readonly (readonly Cell[])[] {
+  const head = ["ID", "STATE", "MADE", "EMAIL"].map((text): Cell => ({ text, color: "grey" }));
+  const stateOf = ({ first, stopped }: AccountList["data"][number]): Cell => {
+    if (stopped) return { text: "stopped", color: "red" };
+    return first ? "first" : "";
+  };
+  return [head, ...data.map((one): readonly Cell[] => [one.id, stateOf(one), one.created_at, seen(one.email ?? "")])];
+}
+
+async function allow(args: readonly string[], { client, io }: Session): Promise<number> {
+  const { positionals } = readArguments(args, {}, ["<account id>"]);
+  const id = positionals[0] ?? "";
+  await client.allowAccount(id);
+  io.err(`${seen(id)} is allowed: its keys are taken again, and what waited of it is sent.\n`);
+  return EXIT.ok;
+}

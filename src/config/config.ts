@@ -1,0 +1,260 @@
+import {
+  type Database,
+  isRemote,
+  readDatabase,
+  isLoopbackAddress,
+  isLoopbackUrl,
+  listenAddress,
+  localUrl,
+  proxyWarnings,
+} from "./values.ts";
+import type { SignUps } from "../accounts/sign-up-gate.ts";
+import { originOf } from "../outbound/normal-target.ts";
+import { readSettings, type Texts, textsOf, type Settings } from "./settings.ts";
+import type { LogLevel } from "../observability/log.ts";
+import { readKey } from "../crypto/key.ts";
+import manifest from "../../package.json" with { type: "json" };
+import { CALLBACKS_IN_FLIGHT_MAX, MAILS_IN_FLIGHT_MAX } from "./limits.ts";
+
+/** The settings, read once and checked (decisions 10). It holds secrets: it is not to be logged as a whole. */
+export interface Config {
+  /** 0: any free one; `listeningOn` puts in which. */
+  readonly port: number;
+  /** An address without brackets, or a name; never `localhost`. */
+  readonly host: string;
+  /** Where people reach us, without a trailing slash: BASE_URL, or a local address that works from this machine. */
+  readonly baseUrl: string;
+  readonly isBaseUrlSet: boolean;
+  /** HOST is loopback and BASE_URL is unset or loopback. */
+  readonly isOnLoopback: boolean;
+  readonly database: Database;
+  /** 32 bytes; null: the key file beside the database. */
+  readonly secretKey: Uint8Array | null;
+  readonly bootstrapApiKey: string | null;
+  readonly signUps: SignUps;
+  /** Addresses and CIDRs of proxies whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
+  /** Requests of one account; null: any number. */
+  readonly rateLimitPerSecond: number | null;
+  /** Sessions of MCP clients of 2025, of one account. */
+  readonly mcpSessionsPerAccount: number;
+  readonly attemptTimeoutMs: number;
+  readonly retryBaseMs: number;
+  readonly retryCapMs: number;
+  /** Attempts under way at a time, always fewer than the calls that Bun makes at a time. */
+  readonly dispatchConcurrency: number;
+  readonly dispatchPerHost: number;
+  /** Callbacks and mails under way at a time: with the attempts, never more than the calls that Bun makes at a time. */
+  readonly callbackConcurrency: number;
+  readonly mailConcurrency: number;
+  /** null: finished actions are kept. */
+  readonly retentionDays: number | null;
+  /** CIDRs and host names as they were written. */
+  readonly allowedPrivateTargets: readonly string[];
+  readonly approvalLinks: Settings["APPROVAL_LINKS"];
+  /** Addresses and `@domain`s in lower case; empty: anyone. */
+  readonly approvers: readonly string[];
+  /** null: an approval is awaited for ever. */
+  readonly approvalTtlHours: number | null;
+  readonly agentApproval: NonNullable<Settings["AGENT_APPROVAL"]>;
+  /** null: no mail is sent. */
+  readonly mail: MailSettings | null;
+  /** null: anybody who reaches /metrics may read them. */
+  readonly metricsToken: string | null;
+  /** null: they are at `port`. */
+  readonly metricsPort: number | null;
+  readonly logLevel: LogLevel;
+  /** Sentences for the operator about what works but is hardly meant. */
+  readonly warnings: readonly string[];
+}
+
+/** The settings can't be used. The message names them all, one a line, and never what they hold. */
+export class InvalidSettings extends Error {
+  override readonly name = "InvalidSettings";
+}
+
+/** Reads the settings from the environment; what is not ours is ignored. Throws `InvalidSettings`. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const texts = textsOf(env);
+  const fetchesMax = fetchesMaxOf(env["BUN_CONFIG_MAX_HTTP_REQUESTS"]);
+  const read = readSettings(texts);
+  const problems = [
+    ...("problems" in read ? read.problems : []),
+    ...databaseProblems(texts),
+    ...mailProblems(texts),
+    ...metricsProblems(texts),
+    ...concurrencyProblems(texts, fetchesMax),
+    ...tlsProblems(env["NODE_TLS_REJECT_UNAUTHORIZED"]),
+  ];
+  if ("problems" in read || problems.length > 0) {
+    throw new InvalidSettings(["The settings can't be used:", ...problems].join("\n- "));
+  }
+  return configOf(read.settings, texts, fetchesMax);
+}
+
+/** The same settings once the port is known: with `PORT=0` the local address changes with it. */
+export function listeningOn(config: Config, port: number): Config {
+  return { ...config, port, baseUrl: config.isBaseUrlSet ? config.baseUrl : localUrl(config.host, port) };
+}
+
+function configOf(settings: Settings, texts: Texts, fetchesMax: number): Config {
+  const host = listenAddress(settings.HOST);
+  const baseUrl = settings.BASE_URL === undefined ? null : new URL(originOf(settings.BASE_URL));
+  const isOnLoopback = isLoopbackAddress(host) && (baseUrl === null || isLoopbackUrl(baseUrl));
+  const dispatchConcurrency = concurrencyOf(settings, texts, fetchesMax);
+  return {
+    port: settings.PORT,
+    host,
+    baseUrl: baseUrl?.origin ?? localUrl(host, settings.PORT),
+    isBaseUrlSet: baseUrl !== null,
+    isOnLoopback,
+    database: readDatabase(settings.DATABASE_URL, settings.DATABASE_AUTH_TOKEN ?? null),
+    secretKey: settings.SECRET_KEY === undefined ? null : readKey(settings.SECRET_KEY),
+    bootstrapApiKey: settings.BOOTSTRAP_API_KEY ?? null,
+    signUps: signUpsOf(settings, isOnLoopback),
+    trustedProxies: settings.TRUSTED_PROXIES,
+    rateLimitPerSecond: settings.RATE_LIMIT_PER_SECOND === 0 ? null : settings.RATE_LIMIT_PER_SECOND,
+    mcpSessionsPerAccount: settings.MCP_SESSIONS_PER_ACCOUNT,
+    attemptTimeoutMs: settings.ATTEMPT_TIMEOUT_MS,
+    retryBaseMs: settings.RETRY_BASE_MS,
+    retryCapMs: settings.RETRY_CAP_MS,
+    dispatchConcurrency,
+    dispatchPerHost: settings.DISPATCH_PER_HOST,
+    ...notificationsOf(dispatchConcurrency, fetchesMax),
+    retentionDays: settings.RETENTION_DAYS ?? null,
+    allowedPrivateTargets: settings.ALLOWED_PRIVATE_TARGETS,
+    approvalLinks: settings.APPROVAL_LINKS,
+    approvers: settings.APPROVERS.map((approver) => approver.toLowerCase()),
+    approvalTtlHours: settings.APPROVAL_TTL_HOURS ?? null,
+    agentApproval: settings.AGENT_APPROVAL ?? (isOnLoopback ? "elicit" : "off"),
+    mail: mailOf(settings),
+    metricsToken: settings.METRICS_TOKEN ?? null,
+    metricsPort: settings.METRICS_PORT ?? null,
+    logLevel: settings.LOG_LEVEL,
+    warnings: [
+      ...addressWarnings(host, baseUrl),
+      ...proxyWarnings(settings.TRUSTED_PROXIES, baseUrl),
+      ...mailWarnings(texts),
+      ...concurrencyWarnings(settings, dispatchConcurrency, fetchesMax),
+    ],
+  };
+}
+
+/** A first look needs no setting; whoever sets who approves does not want an account that sends without them. */
+function signUpsOf({ SIGNUPS, APPROVERS, AGENT_APPROVAL }: Settings, isOnLoopback: boolean): SignUps {
+  if (SIGNUPS === "open") return "open";
+  if (SIGNUPS === "closed") return { closedBy: "SIGNUPS" };
+  if (!isOnLoopback) return { closedBy: "HOST" };
+  if (APPROVERS.length > 0) return { closedBy: "APPROVERS" };
+  return AGENT_APPROVAL === "off" ? { closedBy: "AGENT_APPROVAL" } : "until_hold";
+}
+
+/** Without a file there is nothing that a key could be kept beside. */
+function databaseProblems({ DATABASE_URL: url, SECRET_KEY: secretKey }: Texts): readonly string[] {
+  if (url === undefined || !isRemote(url) || secretKey !== undefined) return [];
+  return ["SECRET_KEY is not set, and a database on another machine needs it. Make one: openssl rand -base64 32."];
+}
+
+function metricsProblems({ PORT: port = "3000", METRICS_PORT: metricsPort }: Texts): readonly string[] {
+  return metricsPort === port && /^\d+$/.test(port)
+    ? ["METRICS_PORT is the same as PORT. Choose another, or unset it."]
+    : [];
+}
+
+/** Only "0" switches the check off in Bun (tried: "false", "no" and "00" do not). */
+function tlsProblems(value: string | undefined): readonly string[] {
+  if (value !== "0") return [];
+  return ["NODE_TLS_REJECT_UNAUTHORIZED=0 switches the check of certificates off for every call. Unset it."];
+}
+
+function addressWarnings(host: string, baseUrl: URL | null): readonly string[] {
+  if (baseUrl === null) {
+    if (isLoopbackAddress(host)) return [];
+    return [
+      "HOST is public and BASE_URL is not set: links in mails and answers lead to this machine only. Set BASE_URL.",
+    ];
+  }
+  if (baseUrl.protocol === "https:" || isLoopbackUrl(baseUrl)) return [];
+  return ["BASE_URL is http://: keys, sessions and approval links can be read on the way. Put TLS in front."];
+}
+
+/** The version of this service, as its package says. */
+export const VERSION: string = manifest.version;
+
+/** How Mailgun is reached. */
+export interface MailSettings {
+  readonly apiKey: string;
+  readonly domain: string;
+  readonly from: string;
+  /** Without a trailing slash. */
+  readonly url: string;
+}
+
+/** null when no key is set: then no mail is sent (spec "Approval paths"). */
+export function mailOf(settings: Settings): MailSettings | null {
+  const { MAILGUN_API_KEY: apiKey, MAILGUN_DOMAIN: domain, MAILGUN_FROM: from, MAILGUN_URL: url } = settings;
+  if (apiKey === undefined || domain === undefined) return null;
+  return { apiKey, domain, from: from ?? `Outgate <outgate@${domain}>`, url: new URL(url).origin };
+}
+
+/** A key alone can't send: whoever set it believes that mail works. */
+export function mailProblems(texts: Texts): readonly string[] {
+  const isHalf = texts.MAILGUN_API_KEY !== undefined && texts.MAILGUN_DOMAIN === undefined;
+  return isHalf ? ["MAILGUN_DOMAIN is not set, and MAILGUN_API_KEY needs it. Set both or neither."] : [];
+}
+
+export function mailWarnings(texts: Texts): readonly string[] {
+  const isIdle = texts.MAILGUN_API_KEY === undefined && (texts.MAILGUN_DOMAIN ?? texts.MAILGUN_FROM) !== undefined;
+  return isIdle ? ["MAILGUN_API_KEY is not set: no mail is sent, whatever the other MAILGUN settings say."] : [];
+}
+
+/** What Bun takes when BUN_CONFIG_MAX_HTTP_REQUESTS is unset or unreadable. */
+const BUN_FETCHES_DEFAULT = 256;
+
+const BUN_FETCHES_MAX = 65_535;
+
+/** One call for callbacks and one for mails. */
+const NOTIFICATIONS_MIN = 2;
+
+/**
+ * Calls that Bun makes at a time. One more waits inside Bun while its deadline runs, so that slow targets would make
+ * healthy ones time out (measured: 2.4 s and more behind 256 slow ones). Bun reads the variable at its start only.
+ */
+export function fetchesMaxOf(text: string | undefined): number {
+  const count = /^\d{1,5}$/.test(text ?? "") ? Number(text) : 0;
+  return count >= 1 && count <= BUN_FETCHES_MAX ? count : BUN_FETCHES_DEFAULT;
+}
+
+/** Attempts under way at a time. Unless it was set, it leaves a quarter of Bun's calls to mails and callbacks. */
+export function concurrencyOf(settings: Settings, texts: Texts, fetchesMax: number): number {
+  if (texts.DISPATCH_CONCURRENCY !== undefined) return settings.DISPATCH_CONCURRENCY;
+  return Math.min(settings.DISPATCH_CONCURRENCY, Math.max(1, Math.floor(fetchesMax * 0.75)));
+}
+
+/** Callbacks and mails under way at a time: out of what attempts leave of Bun's calls, and one of each at least. */
+export function notificationsOf(dispatchConcurrency: number, fetchesMax: number) {
+  const left = fetchesMax - dispatchConcurrency;
+  const mailConcurrency = Math.max(1, Math.min(MAILS_IN_FLIGHT_MAX, Math.floor(left / 8)));
+  const callbackConcurrency = Math.max(1, Math.min(CALLBACKS_IN_FLIGHT_MAX, left - mailConcurrency));
+  return { callbackConcurrency, mailConcurrency };
+}
+
+export function concurrencyProblems(texts: Texts, fetchesMax: number): readonly string[] {
+  const most = fetchesMax - NOTIFICATIONS_MIN;
+  // Written so that a text that is no number, which has a problem of its own, has not this one too.
+  const isTooMany = Number(texts.DISPATCH_CONCURRENCY) > most;
+  if (!isTooMany) return [];
+  return [
+    `DISPATCH_CONCURRENCY is above ${most}: of the ${fetchesMax} calls that Bun makes at a time, callbacks and mails need ` +
+      `${NOTIFICATIONS_MIN}. Lower it, or start with a higher BUN_CONFIG_MAX_HTTP_REQUESTS in the environment (npm ` +
+      "start sets 1024).",
+  ];
+}
+
+export function concurrencyWarnings(settings: Settings, concurrency: number, fetchesMax: number): readonly string[] {
+  if (concurrency === settings.DISPATCH_CONCURRENCY) return [];
+  return [
+    `Bun makes ${fetchesMax} calls at a time, so DISPATCH_CONCURRENCY is ${concurrency} instead of ` +
+      `${settings.DISPATCH_CONCURRENCY}. Start with a higher BUN_CONFIG_MAX_HTTP_REQUESTS (npm start sets 1024).`,
+  ];
+}

@@ -1,0 +1,62 @@
+import type { Config } from "./config.ts";
+import type { Caller } from "../accounts/roles.ts";
+import { describePolicy, type TargetPolicy, parsePolicy } from "../outbound/policy.ts";
+import type { AccountStore } from "../../db/account-store.ts";
+import type { Rules } from "../pages/settings.tsx";
+
+export interface RulesDeps {
+  readonly config: Config;
+  readonly policy: TargetPolicy;
+  readonly accounts: Pick<AccountStore, "first">;
+}
+
+/**
+ * What is in force, for a caller. The first account is the operator's and reads all of it; of another's, who may be a
+ * stranger that signed up, inside names and addresses are only counted.
+ */
+export function createRulesFor({ config, policy, accounts }: RulesDeps): (caller: Caller) => Promise<Rules> {
+  return async ({ accountId }) => {
+    const isOperators = (await accounts.first())?.id === accountId;
+    const count = config.approvers.length;
+    return {
+      rateLimitPerSecond: config.rateLimitPerSecond ?? 0,
+      attemptTimeoutMs: config.attemptTimeoutMs,
+      retryBaseMs: config.retryBaseMs,
+      retryCapMs: config.retryCapMs,
+      approvalTtlHours: config.approvalTtlHours,
+      approvalLinks: config.approvalLinks,
+      agentApproval: config.agentApproval,
+      retentionDays: config.retentionDays,
+      sendsMail: config.mail !== null,
+      targets: describePolicy(isOperators ? policy : { ...policy, listed: countedOnly(policy.listed) }),
+      approvers: isOperators || count === 0 ? config.approvers : [`Those that the server lists (${count}).`],
+    };
+  };
+}
+
+function countedOnly({ length }: readonly string[]): readonly string[] {
+  return length === 0 ? [] : [`${length} private ${length === 1 ? "target" : "targets"} that the server lists`];
+}
+
+/** Where calls may go by these settings. Throws a sentence for the operator that names what it can't read. */
+export function policyOf(config: Config): TargetPolicy {
+  const policy = parsePolicy({
+    allowedPrivateTargets: config.allowedPrivateTargets,
+    loopbackAllowed: config.isOnLoopback,
+    ownOrigins: [config.baseUrl, ...listeningOrigins(config)],
+  });
+  if ("problems" in policy) {
+    throw new Error(
+      ["The settings can't be used:", ...policy.problems.map((problem) => `ALLOWED_PRIVATE_TARGETS: ${problem}`)].join(
+        "\n- ",
+      ),
+    );
+  }
+  return policy;
+}
+
+/** The address and port listened on, by every name that leads there from this machine. */
+function listeningOrigins({ host, port }: Config): readonly string[] {
+  const hosts = ["127.0.0.1", "[::1]", "localhost", host.includes(":") ? `[${host}]` : host];
+  return hosts.map((name) => `http://${name}:${port}`);
+}

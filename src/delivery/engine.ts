@@ -1,0 +1,243 @@
+import { createLinksOf } from "../approvals/links.ts";
+import { createEnqueue } from "../actions/create.ts";
+import { createRecipients } from "../approvals/recipients.ts";
+import { createActionService } from "../actions/service.ts";
+import { createContextOf } from "../approvals/held.ts";
+import { PausedSet } from "../pauses/pause.ts";
+import { createPauseService } from "../pauses/service.ts";
+import { createOpenSecret, createRootSecretOf, createSigningSecrets } from "../accounts/signing-secrets.ts";
+import { type Config, VERSION } from "../config/config.ts";
+import type { Action } from "../actions/action.ts";
+import {
+  ActionLoop,
+  type ActionLoopDeps,
+  type AttemptDeps,
+  createAttempt,
+  createRequestOf,
+  type RequestDeps,
+} from "./attempt.ts";
+import { type CallbackDeps, createCallback, createMail, type MailDeps } from "./notify.ts";
+import { KeptResults, Settlement, type SettlementDeps } from "./settlement.ts";
+import { Outbox, type OutboxDeps } from "./outbox.ts";
+import { createRescue, createSetAside } from "./recovery.ts";
+import { createSignedHeaders, type SigningDeps } from "./signing.ts";
+import {
+  ACTION_BYTES_IN_FLIGHT_MAX,
+  CALLBACK_BYTES_IN_FLIGHT_MAX,
+  CALLBACKS_PER_HOST_MAX,
+  COLLECTED_HEAP_BYTES_MAX,
+  MAILS_AT_ONCE_MAX,
+} from "../config/limits.ts";
+import { createBus } from "../events/bus.ts";
+import { createFeed } from "../events/feed.ts";
+import { createOverview } from "../events/overview.ts";
+import { collectLargeTexts } from "../observability/runtime.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Ids } from "../runtime/ids.ts";
+import type { Log } from "../observability/log.ts";
+import type { Mailer } from "../mail/messages.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import type { Secrets } from "../crypto/types.ts";
+import type { Sender } from "../outbound/deadline.ts";
+import { type LaneName, type Store, StoreUnavailable } from "../../db/store.ts";
+
+export interface EngineParts {
+  readonly store: Store;
+  readonly secrets: Secrets;
+  readonly sender: Sender;
+  /** Null: no mail provider is configured. */
+  readonly mailer: Mailer | null;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+type EngineSettings = Pick<
+  Config,
+  | "attemptTimeoutMs"
+  | "retryBaseMs"
+  | "retryCapMs"
+  | "dispatchConcurrency"
+  | "dispatchPerHost"
+  | "callbackConcurrency"
+  | "mailConcurrency"
+  | "approvalTtlHours"
+  | "approvers"
+  | "baseUrl"
+  | "isBaseUrlSet"
+>;
+
+export type Engine = ReturnType<typeof createEngine>;
+
+/** The service without its doors: what a door calls, and the loops that deliver. Everything in it runs on the ports. */
+export function createEngine(settings: EngineSettings, parts: EngineParts) {
+  const { store, secrets } = parts;
+  const bus = createBus();
+  const { receiptPath, receiptUrl } = receiptsOf(settings, secrets);
+  const openSecret = createOpenSecret(parts);
+  const rootSecretOf = createRootSecretOf(store.accounts, openSecret);
+  const signingSecrets = createSigningSecrets({ ...store, rootSecretOf, openSecret, secrets });
+  const enqueue = createEnqueue({ ids: parts.ids, receiptUrl });
+  const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "calls");
+  const hashOf = (text: string) => secrets.hash(text);
+  const { actions, outbox, pauses, rejections } = store;
+  const sending = { signedHeaders, attemptTimeoutMs: settings.attemptTimeoutMs, userAgent: `Outgate/${VERSION}` };
+  const kept = new KeptResults(parts.clock);
+  const recipients = createRecipients({ ...store, approvers: settings.approvers });
+  const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, rejections, bus, enqueue, kept };
+  const historyOf = createContextOf(deps);
+
+  const paused = new PausedSet(pauses);
+  const loop = createActionLoop(settings, { ...deps, isPaused: paused.stops });
+  const isStopped = ({ accountId }: LaneName) => paused.isStopped(accountId);
+  const queues = { ...deps, historyOf, signingSecrets, receiptPath, isPaused: isStopped };
+  const { callbacks, mails } = createOutboxes(settings, queues);
+  const overview = createOverview(deps);
+  const actionService = createActionService({ ...deps, pauses, dispatcher: loop });
+  const pauseChanged = (accountId: string) => {
+    for (const queue of [loop, callbacks, mails]) queue.pauseChanged(accountId);
+  };
+  const pauseService = createPauseService({
+    ...parts,
+    pauses,
+    paused,
+    cancel: actionService.cancel,
+    dispatcher: { pauseChanged },
+  });
+  return {
+    actionService,
+    pauseService,
+    pauseOf: paused.of,
+    pausedSet: paused,
+    isStopped: paused.isStopped,
+    feed: createFeed(deps),
+    overview,
+    loop,
+    kept,
+    bus,
+    enqueue,
+    signingSecrets,
+    recipients,
+    historyOf,
+    receiptUrl,
+    receiptPath,
+    /** Which kinds of delivery claim nothing because the store is away. */
+    paused: () => ({ actions: loop.isPaused, callbacks: callbacks.isPaused, mails: mails.isPaused }),
+    ...lifecycleOf({ overview, loops: [loop, callbacks, mails], kept, paused, pauseService }),
+  };
+}
+
+interface Running {
+  readonly overview: ReturnType<typeof createOverview>;
+  readonly loops: readonly Pick<ActionLoop, "start" | "drain">[];
+  readonly kept: KeptResults;
+  readonly paused: PausedSet;
+  readonly pauseService: ReturnType<typeof createPauseService>;
+}
+
+function lifecycleOf({ overview, loops, kept, paused, pauseService }: Running) {
+  return {
+    /** Ends what a dead process left behind, then begins to deliver. */
+    async start(): Promise<void> {
+      // First, so that it hears of everything that is ended and begun here.
+      await overview.start();
+      await paused.load().catch(unlessUnavailable);
+      for (const loop of loops) await loop.start();
+    },
+    /** Claims nothing more and lets what is in flight end, for so long at most. */
+    async drain(limitMs: number): Promise<void> {
+      await Promise.all([...loops.map((loop) => loop.drain(limitMs)), overview.stop(), pauseService.stop()]);
+      kept.close();
+    },
+  };
+}
+
+/** The claim asks the store itself: what memory does not know yet is only not said. */
+function unlessUnavailable(error: unknown): void {
+  if (!(error instanceof StoreUnavailable)) throw error;
+}
+
+/** Where the receipt of an action is. */
+function receiptsOf(settings: EngineSettings, secrets: EngineParts["secrets"]) {
+  /** For our own pages, which may be read at another address than BASE_URL. */
+  const receiptPath = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
+  /** As answers, events and callbacks show it: who gets it by a callback can't know what a path belongs to. */
+  const receiptUrl = (actionId: string) => (settings.isBaseUrlSet ? settings.baseUrl : "") + receiptPath(actionId);
+  return { receiptPath, receiptUrl };
+}
+
+const collectGarbage = () => collectLargeTexts(COLLECTED_HEAP_BYTES_MAX);
+
+/** How actions end of which this process runs no attempt. */
+function recoveryOf(settlement: Settlement, { store, clock, log, metrics }: EngineParts) {
+  const deps = { name: "actions", log, queue: store.actions, clock };
+  return {
+    // What a dead process had in flight ends as `unknown`: the target may have received it.
+    rescue: createRescue<Action>({
+      ...deps,
+      end: (action) => settlement.recover(action),
+      onRescued(count) {
+        metrics.rescued(count);
+        log.warn("actions.rescued", { count });
+      },
+    }),
+    setAside: createSetAside<Action>({ ...deps, end: (action) => settlement.setAside(action) }),
+    // Of a row that was read back the last result stays as it is.
+    unclaim: (action: Action) => settlement.unclaim({ ...action, result: null }, "in_doubt"),
+  };
+}
+
+type ActionLoopParts = Omit<ActionLoopDeps, "attempt" | "limits" | "rescue" | "setAside" | "unclaim"> &
+  Omit<AttemptDeps, "requestOf" | "settlement"> &
+  Omit<SettlementDeps, "backoff"> &
+  RequestDeps &
+  EngineParts;
+
+/** The loop that sends actions. */
+function createActionLoop(settings: EngineSettings, parts: ActionLoopParts): ActionLoop {
+  const { retryBaseMs: baseMs, retryCapMs: capMs, dispatchConcurrency: total, dispatchPerHost: perHost } = settings;
+  const settlement = new Settlement({ ...parts, backoff: { baseMs, capMs } });
+  return new ActionLoop({
+    ...parts,
+    attempt: createAttempt({ ...parts, requestOf: createRequestOf(parts), settlement }),
+    ...recoveryOf(settlement, parts),
+    limits: { total, perHost },
+    largeBytesMax: ACTION_BYTES_IN_FLIGHT_MAX,
+    collectGarbage,
+  });
+}
+
+type OutboxParts = Omit<OutboxDeps, "kind" | "queue" | "deliver" | "limits"> &
+  Omit<CallbackDeps & MailDeps, "linksOf" | "baseUrl" | "receiptLink" | "approvalTtlHours" | "signedHeaders"> &
+  SigningDeps &
+  Pick<EngineParts, "store" | "secrets"> & { readonly receiptPath: (actionId: string) => string };
+
+/** The two loops of what actions owe. */
+function createOutboxes(settings: EngineSettings, parts: OutboxParts) {
+  const { callbackConcurrency, mailConcurrency, baseUrl, approvalTtlHours } = settings;
+  const { store, receiptPath } = parts;
+  const callbacks = new Outbox({
+    ...parts,
+    kind: "callback",
+    queue: store.outbox.callbacks,
+    deliver: createCallback({ ...parts, signedHeaders: createSignedHeaders(parts, "callbacks") }),
+    limits: { total: callbackConcurrency, perHost: CALLBACKS_PER_HOST_MAX },
+    largeBytesMax: CALLBACK_BYTES_IN_FLIGHT_MAX,
+    collectGarbage,
+  });
+  const mails = new Outbox({
+    ...parts,
+    kind: "mail",
+    queue: store.outbox.mails,
+    deliver: createMail({
+      ...parts,
+      linksOf: createLinksOf({ links: store.links, secrets: parts.secrets, baseUrl }),
+      baseUrl,
+      approvalTtlHours,
+      receiptLink: (actionId) => baseUrl + receiptPath(actionId),
+    }),
+    limits: { total: mailConcurrency, perHost: MAILS_AT_ONCE_MAX },
+  });
+  return { callbacks, mails };
+}

@@ -1,0 +1,41 @@
+import { originOf } from "../outbound/normal-target.ts";
+import type { SigningUse } from "../crypto/signature.ts";
+import type { Secrets } from "../crypto/types.ts";
+
+export interface SigningDeps {
+  readonly secrets: Pick<Secrets, "sign">;
+  readonly signingSecrets: {
+    /** The secrets that sign now, the newest first. */
+    inUse(accountId: string, origin: string, now: Date, use: SigningUse): Promise<readonly string[]>;
+  };
+}
+
+/** What leaves for a target. */
+export interface Signable {
+  readonly accountId: string;
+  readonly url: string;
+  /** `webhook-id`: the same over all attempts. */
+  readonly id: string;
+  /** The exact text that is sent; empty when there is none. */
+  readonly body: string;
+}
+
+export type Header = readonly [name: string, value: string];
+
+export type SignedHeaders = (message: Signable, now: Date) => Promise<readonly Header[]>;
+
+/**
+ * The three headers of Standard Webhooks 1.0.0, with the secret of the account and the target's origin, after a rotation
+ * with two: of calls, or of callbacks, which have secrets of their own.
+ */
+export function createSignedHeaders({ secrets, signingSecrets }: SigningDeps, use: SigningUse): SignedHeaders {
+  return async ({ accountId, url, id, body }, now) => {
+    const timestampSeconds = Math.floor(now.getTime() / 1_000);
+    const signing = await signingSecrets.inUse(accountId, originOf(url), now, use);
+    return [
+      ["webhook-id", id],
+      ["webhook-timestamp", String(timestampSeconds)],
+      ["webhook-signature", secrets.sign(signing, { id, timestampSeconds, body })],
+    ];
+  };
+}

@@ -1,0 +1,309 @@
+/** @jsxImportSource hono/jsx */
+import { raw } from "hono/html";
+import type { Child } from "hono/jsx";
+import type { DecisionFacts, Fact } from "../approvals/facts.ts";
+import { normalTarget } from "../outbound/normal-target.ts";
+import { UntrustedText } from "../pages/code.tsx";
+import { render } from "../pages/layout.tsx";
+import { type Action, type HttpMethod, sizeWords } from "../actions/action.ts";
+import { MAIL_PART_BYTES_MAX } from "../config/limits.ts";
+import { cutAt } from "../pages/words.ts";
+import { prettyPrint } from "../json/pretty.ts";
+import { shown } from "../pages/request.tsx";
+
+export interface ApprovalMailProps {
+  readonly subject: string;
+  /** How things stand with it. */
+  readonly waiting: string;
+  readonly request: MailRequest;
+  readonly facts: readonly Fact[];
+  readonly risks: DecisionFacts["risks"];
+  readonly links: { readonly approve: string; readonly reject: string };
+  readonly receiptUrl: string;
+  /** What following a link does, and until when. */
+  readonly terms: string;
+}
+
+/** The HTML part of an approval mail: one column, no picture, two buttons of one size (decisions 7). */
+export function approvalMailHtml(props: ApprovalMailProps): string {
+  const { subject, waiting, request, facts, risks, links, receiptUrl, terms } = props;
+  return render(
+    <EmailTemplate subject={subject}>
+      <h1 style={TITLE}>Send this request?</h1>
+      <p style={TEXT}>{waiting}</p>
+      <p class="card" style={`${BOX};font-size:16px`}>
+        <b>{request.method}</b> <b style={MONO}>{<UntrustedText text={request.host} />}</b>
+      </p>
+      {risks.length === 0 ? null : (
+        <div class="risk" style={RISK}>
+          {risks.map(({ text }) => (
+            <p style="margin:4px 0">
+              <UntrustedText text={text} />
+            </p>
+          ))}
+        </div>
+      )}
+      <Facts rows={facts.map((fact) => [fact.label, valueOf(fact)])} />
+      {request.headers === null ? null : <Part title="Headers" part={request.headers} />}
+      {request.body === null ? null : <Part title={`Body (${request.bodyKind})`} part={request.body} />}
+      <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
+        <tr>
+          <Choice href={links.approve} word="Approve" colour="#11683a" />
+          <td width="4%"></td>
+          <Choice href={links.reject} word="Reject" colour="#ad241c" />
+        </tr>
+      </table>
+      <p style={SMALL}>{terms}</p>
+      <p style={SMALL}>
+        <a class="link" href={receiptUrl} style={LINK}>
+          Details and result
+        </a>
+      </p>
+      <p class="quiet" style={QUIET}>
+        Secrets are shown as ••••; what is sent holds them whole. Whoever has this mail can decide: do not pass it on.
+      </p>
+    </EmailTemplate>,
+  );
+}
+
+export interface DecidedMailProps {
+  readonly subject: string;
+  /** "Approved by ann over the API." */
+  readonly sentence: string;
+  readonly request: Pick<MailRequest, "method" | "host" | "url">;
+  readonly facts: readonly (readonly [name: string, value: string])[];
+  readonly receiptUrl: string;
+}
+
+/** The HTML part of a mail that says how it was decided elsewhere. */
+export function decidedMailHtml({ subject, sentence, request, facts, receiptUrl }: DecidedMailProps): string {
+  return render(
+    <EmailTemplate subject={subject}>
+      <h1 style={TITLE}>
+        <UntrustedText text={sentence} />
+      </h1>
+      <p style={TEXT}>
+        There is nothing left for you to decide; the links of the mail before this one lead to the receipt.
+      </p>
+      <p class="card" style={`${BOX};font-size:16px`}>
+        <b>{request.method}</b> <b style={MONO}>{<UntrustedText text={request.host} />}</b>
+      </p>
+      <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
+      <Part title="URL" part={{ lines: [request.url], note: null }} isAddress />
+      <p style={`${SMALL};margin-top:16px`}>
+        <a class="link" href={receiptUrl} style={LINK}>
+          Details and result
+        </a>
+      </p>
+    </EmailTemplate>,
+  );
+}
+
+/**
+ * Colours for the dark stand in a sheet, since a mail's inline ones know no darkness; who drops it shows the light. What
+ * could not be seen is told from what was written, too.
+ */
+const SHEET = `:root{color-scheme:light dark}bdi i{font-style:normal;color:#805000;background:#fcefd2}@media (prefers-color-scheme:dark){
+.page{background:#13161a!important;color:#e5e8ec!important}.card{background:#1f242a!important;border-color:#39424c!important}
+.quiet{color:#a1aab5!important}.risk{color:#f1c56f!important;background:#33270b!important}.link{color:#95b4ff!important}bdi i{color:#f1c56f;background:#33270b}}`;
+
+const SANS = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
+
+const MONO = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace";
+
+const PAGE = `margin:0;padding:0;background:#f6f7f8;color:#1b2026;${SANS}`;
+
+const TITLE = "margin:0 0 8px;font-size:22px;line-height:1.3;overflow-wrap:anywhere";
+
+const TEXT = "margin:0 0 16px;font-size:16px;line-height:1.5";
+
+const SMALL = "margin:0 0 12px;font-size:14px;line-height:1.5";
+
+const QUIET = `${SMALL};color:#59626d`;
+
+const HEAD = "margin:16px 0 6px;font-size:13px;line-height:1.4;color:#59626d";
+
+const BOX =
+  "margin:0;padding:12px;background:#ffffff;border:1px solid #dfe3e8;border-radius:6px;overflow-wrap:anywhere";
+
+const LINK = "color:#1f4fbf";
+
+const RISK = `${SMALL};margin:8px 0 0;padding:8px 12px;color:#805000;background:#fcefd2;border-radius:6px;overflow-wrap:anywhere`;
+
+interface LetterProps {
+  readonly subject: string;
+  readonly children?: Child;
+}
+
+/** The frame of a mail: one column that fits a phone. */
+function EmailTemplate({ subject, children }: LetterProps) {
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="supported-color-schemes" content="light dark" />
+        <title>{subject}</title>
+        <style>{raw(SHEET)}</style>
+      </head>
+      <body class="page" style={PAGE}>
+        <div role="main">
+          <table role="presentation" width="100%" cellpadding="0" cellspacing="0">
+            <tr>
+              <td align="center" style="padding:24px 16px">
+                <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style={FRAME}>
+                  <tr>
+                    <td align="left">
+                      <p class="quiet" style={HEAD}>
+                        Outgate
+                      </p>
+                      {children}
+                    </td>
+                  </tr>
+                </table>
+              </td>
+            </tr>
+          </table>
+        </div>
+      </body>
+    </html>
+  );
+}
+
+/** Fixed, or a long line would make the column as wide as itself. */
+const FRAME = "max-width:600px;table-layout:fixed";
+
+function Facts({ rows }: { readonly rows: readonly (readonly [name: string, value: Child])[] }) {
+  return (
+    <table role="presentation" cellpadding="0" cellspacing="0" style="margin:16px 0 0;width:100%;table-layout:fixed">
+      {rows.map(([name, value]) => (
+        <tr>
+          <td class="quiet" valign="top" style={`${FACT};width:108px;color:#59626d`}>
+            {name}
+          </td>
+          <td valign="top" style={FACT}>
+            {value}
+          </td>
+        </tr>
+      ))}
+    </table>
+  );
+}
+
+/** A link where it is ours, an address in the letters of one, else text. */
+function valueOf({ name, value }: Fact): Child {
+  if (name === "action") {
+    return (
+      <a class="link" href={value} style={LINK}>
+        {value}
+      </a>
+    );
+  }
+  const host = name === "url" || name === "callback" ? (normalTarget(value)?.host ?? null) : null;
+  if (host === null) return <UntrustedText text={value} />;
+  const start = value.indexOf("//") + "//".length;
+  // The host stays in one piece where a line can hold it.
+  return (
+    <span dir="ltr" style={`${MONO};font-size:13px;word-break:break-all`}>
+      <UntrustedText text={value.slice(0, start)} />
+      <b style="display:inline-block;max-width:100%">
+        <UntrustedText text={value.slice(start, start + host.length)} />
+      </b>
+      <UntrustedText text={value.slice(start + host.length)} />
+    </span>
+  );
+}
+
+const FACT = "padding:2px 8px 2px 0;font-size:14px;line-height:1.5;overflow-wrap:anywhere";
+
+interface PartProps {
+  readonly title: string;
+  readonly part: MailPart;
+  /** Its lines are filled, so that the host stays beside its scheme. */
+  readonly isAddress?: boolean;
+}
+
+function Part({ title, part: { lines, note }, isAddress = false }: PartProps) {
+  const wrap = isAddress ? ";word-break:break-all" : "";
+  return (
+    <>
+      <p class="quiet" style={HEAD}>
+        {title}
+      </p>
+      <div class="card" dir="ltr" style={`${BOX};${MONO};font-size:13px;line-height:1.5;white-space:pre-wrap${wrap}`}>
+        {lines.map((line, at) => (
+          <>
+            {at === 0 ? null : <br />}
+            <UntrustedText text={line} />
+          </>
+        ))}
+      </div>
+      {note === null ? null : (
+        <p class="quiet" style={`${QUIET};margin-top:6px`}>
+          {note}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** One of the two buttons, which share the width. */
+function Choice({ href, word, colour }: { readonly href: string; readonly word: string; readonly colour: string }) {
+  return (
+    <td width="48%" align="center" style={`background:${colour};border-radius:6px`}>
+      <a href={href} style={CHOICE}>
+        {word}
+      </a>
+    </td>
+  );
+}
+
+const CHOICE =
+  "display:block;padding:14px 8px;font-size:16px;line-height:1.25;font-weight:600;color:#ffffff;text-decoration:none";
+
+/** A part of a request as a mail shows it. */
+export interface MailPart {
+  readonly lines: readonly string[];
+  /** What is said of a part that was cut; null: it is whole. */
+  readonly note: string | null;
+}
+
+/** The request of an action for a mail, masked, each part of it bounded. All of it but the method is foreign text. */
+export interface MailRequest {
+  readonly method: HttpMethod;
+  /** In its ASCII form. */
+  readonly host: string;
+  /** As it is sent, whole. */
+  readonly url: string;
+  /** One a line; null: there are none. */
+  readonly headers: MailPart | null;
+  readonly body: MailPart | null;
+  /** What kind of body it is, and of which size. */
+  readonly bodyKind: string;
+}
+
+export function mailRequest(action: Action): MailRequest {
+  const { method, host, url, headers, body } = shown(action, "decider");
+  const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
+  return {
+    method,
+    host,
+    url,
+    headers: lines.length === 0 ? null : partOf(lines.join("\n")),
+    body: body === null ? null : partOf(prettyPrint(body)),
+    bodyKind: body === null ? "" : `JSON, ${sizeWords(Buffer.byteLength(body))}`,
+  };
+}
+
+function partOf(text: string): MailPart {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= MAIL_PART_BYTES_MAX) return { lines: text.split("\n"), note: null };
+  // The decoder leaves out the character that was cut in two.
+  const start = new TextDecoder().decode(bytes.subarray(0, MAIL_PART_BYTES_MAX), { stream: true });
+  const { shown: beginning, rest } = cutAt(text, start.length);
+  return {
+    lines: beginning.split("\n"),
+    note: `Cut here, after 2 kB. Not in this mail: ${rest}. Read all of it behind the links.`,
+  };
+}

@@ -1,0 +1,105 @@
+/** A target in the one spelling in which it is judged, called, signed, listed and shown. */
+export interface NormalTarget {
+  readonly isHttps: boolean;
+  /** ASCII, lower case, no trailing dot; an IPv6 address in brackets and in its shortest spelling. */
+  readonly hostname: string;
+  /** The scheme's own where none was written. */
+  readonly port: number;
+  /** Host name, and the port where it is not the scheme's own. */
+  readonly host: string;
+  /** Scheme and host: a signing secret belongs to it. */
+  readonly origin: string;
+  readonly pathname: string;
+  /** Path and query exactly as they are sent; the fragment stays here (RFC 9110, 7.1). */
+  readonly rest: string;
+}
+
+/** The normal form of a URL; null for what is no http or https URL. Whether it may be called is judged elsewhere. */
+export function normalTarget(text: string): NormalTarget | null {
+  const url = URL.parse(text);
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) return null;
+  const hostname = withoutTrailingDot(url.hostname);
+  const host = url.port === "" ? hostname : `${hostname}:${url.port}`;
+  return {
+    isHttps: url.protocol === "https:",
+    hostname,
+    port: url.port === "" ? SCHEME_PORTS[url.protocol] : Number(url.port),
+    host,
+    origin: `${url.protocol}//${host}`,
+    pathname: url.pathname,
+    rest: restOf(url),
+  };
+}
+
+/** The origin of a stored target, which was judged before it was stored. Throws where a hand has made it none. */
+export function originOf(url: string): string {
+  const target = normalTarget(url);
+  if (target === null) throw new TypeError("The stored target is no http or https URL.");
+  return target.origin;
+}
+
+/**
+ * The normal form of a host that somebody looks for, with or without a port; null for what is none. It names no scheme, so
+ * that a port which is some scheme's own stays.
+ */
+export function normalHost(text: string): string | null {
+  const [, name = "", port] = HOST_AND_PORT.exec(text) ?? [];
+  const hostname = normalTarget(`http://${IPV6.test(text) ? `[${text}]` : name}/`)?.hostname ?? "";
+  if (hostname === "") return null;
+  if (port === undefined || IPV6.test(text)) return hostname;
+  return Number(port) > PORT_MAX ? null : `${hostname}:${Number(port)}`;
+}
+
+/** One trailing dot only says that the name is complete; `Host` and certificates are without it. */
+function withoutTrailingDot(name: string): string {
+  return name.endsWith(".") ? name.slice(0, -1) : name;
+}
+
+/** From the whole href, because `search` does not tell `/a?` from `/a`; the first slash behind the host begins it. */
+function restOf({ href, protocol, hash }: URL): string {
+  const rest = href.slice(href.indexOf("/", protocol.length + 2));
+  if (hash !== "") return rest.slice(0, -hash.length);
+  return rest.endsWith("#") ? rest.slice(0, -1) : rest;
+}
+
+const SCHEME_PORTS = { "http:": 80, "https:": 443 } as const;
+
+const PORT_MAX = 65_535;
+
+/** What stands before a path: nothing in it leads the parser to another part of a URL. */
+const HOST_AND_PORT = /^(\[[^\]/?#@\\\s]*\]|[^:/?#@\\\s]*)(?::(\d{1,5}))?$/;
+
+/** An IPv6 address without its brackets; with a port it needs them. */
+const IPV6 = /^[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*$/i;
+
+/** A URL as it is sent: its normal form, so that no letter or dot can pass for another, and without the fragment. */
+export function sentUrl(url: string): string {
+  const target = normalTarget(url);
+  return target === null ? url : target.origin + target.rest;
+}
+
+const LABEL_CHARS_MAX = 63;
+
+const NAME_CHARS_MAX = 253;
+
+const LABEL = new RegExp(`^[a-z0-9_-]{1,${LABEL_CHARS_MAX}}$`);
+
+/** What a name alone tells, before anybody resolves it (hostile 3). */
+export type NameClass = "never" | "loopback" | "private" | "public";
+
+/** `loopback` names are answered here and never asked of DNS (RFC 6761, 6.3). */
+export function classOfName(name: string): NameClass {
+  if (NEVER.has(name) || name.endsWith(".onion")) return "never";
+  if (name === "localhost" || name.endsWith(".localhost")) return "loopback";
+  const isPrivate = !name.includes(".") || PRIVATE_ENDINGS.some((ending) => name.endsWith(ending));
+  return isPrivate ? "private" : "public";
+}
+
+/** Whether a name, in its ASCII form without a trailing dot, is one that a host can have (RFC 1035, 2.3.4). */
+export function isHostName(name: string): boolean {
+  return name.length <= NAME_CHARS_MAX && name.split(".").every((label) => LABEL.test(label));
+}
+
+const NEVER = new Set(["metadata.google.internal"]);
+
+const PRIVATE_ENDINGS = [".internal", ".local", ".home.arpa"];

@@ -1,0 +1,167 @@
+import { scanJson } from "../json/scan.ts";
+import { RESPONSE_BODY_BYTES_MAX } from "../config/limits.ts";
+import type { Fault, NotSent, Outcome, Unknown } from "../actions/outcome.ts";
+import { type TlsFailure, tlsFailureOf } from "./tls.ts";
+import type { Cut } from "./deadline.ts";
+
+/** What arrived of an answer's body, never decoded from any `Content-Encoding`. */
+export interface ReadBody {
+  /** At most `RESPONSE_BODY_BYTES_MAX`. */
+  readonly bytes: Uint8Array;
+  readonly truncated: boolean;
+  /** The body ended by an error: closed, garbled, or cut by our own signal. */
+  readonly isBroken: boolean;
+}
+
+/** Reads up to the cap and drops the rest with its connection: a body of 2 GB costs 3 MB. Never throws. */
+export async function readBody(body: ReadableStream<Uint8Array> | null): Promise<ReadBody> {
+  if (body === null) return EMPTY;
+  const reader = body.getReader();
+  let buffer = EMPTY.bytes;
+  let length = 0;
+  let isBroken = false;
+  try {
+    while (length <= RESPONSE_BODY_BYTES_MAX) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      buffer = appended(buffer, length, value);
+      length += value.byteLength;
+    }
+  } catch {
+    isBroken = true;
+  }
+  const isTooLong = length > RESPONSE_BODY_BYTES_MAX;
+  if (isTooLong) await dropped(reader);
+  const bytes = buffer.subarray(0, Math.min(length, RESPONSE_BODY_BYTES_MAX));
+  return { bytes, truncated: isTooLong || isBroken, isBroken };
+}
+
+/** Closes the connection under an answer that nobody reads. */
+export async function dropped(body: Pick<ReadableStream, "cancel"> | null): Promise<void> {
+  try {
+    await body?.cancel();
+  } catch {
+    // It was broken already: then no connection is left to close.
+  }
+}
+
+/**
+ * The JSON text that is shown as `response_body` (decisions 4): a JSON value as it was written, numbers too; other text
+ * as a string; bytes as base64; null for nothing. A cut text is never taken for a value: 12 may have been 123.
+ */
+export function shownAs(bytes: Uint8Array, truncated: boolean): string | null {
+  if (bytes.byteLength === 0) return null;
+  const text = textOf(bytes, truncated);
+  if (text === null) return JSON.stringify({ encoding: "base64", data: Buffer.from(bytes).toString("base64") });
+  return !truncated && isJson(bytes, text) ? text : JSON.stringify(text);
+}
+
+/** Null when it is not UTF-8. Of a cut text the last character is left out if a part of it is missing. */
+function textOf(bytes: Uint8Array, truncated: boolean): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: truncated });
+  } catch {
+    return null;
+  }
+}
+
+/** How every JSON text begins; a parser that throws costs more than all the rest of a small answer. */
+const JSON_START = /^\s*[{["\-0-9tfn]/;
+
+/** Depth is looked at first: 100,000 levels would hold the event loop in the parser (hostile 1). */
+function isJson(bytes: Uint8Array, text: string): boolean {
+  if (!JSON_START.test(text) || scanJson(bytes, Infinity) === "too_deep") return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * A list of chunks would cost a hundred times its bytes when they come one by one, so there is one buffer, doubled when
+ * it is full; the usual answer is a single chunk and never copied.
+ */
+function appended(buffer: Uint8Array, length: number, chunk: Uint8Array): Uint8Array {
+  if (length === 0) return chunk;
+  const needed = Math.min(length + chunk.byteLength, RESPONSE_BODY_BYTES_MAX);
+  let target = buffer;
+  if (needed > buffer.byteLength) {
+    target = new Uint8Array(Math.min(2 * needed, RESPONSE_BODY_BYTES_MAX));
+    target.set(buffer.subarray(0, length));
+  }
+  target.set(chunk.subarray(0, needed - length), length);
+  return target;
+}
+
+const EMPTY: ReadBody = { bytes: new Uint8Array(0), truncated: false, isBroken: false };
+
+/**
+ * What a failed call means, from the error's code alone: its message holds the address and the query string, and goes
+ * nowhere (hostile 4). What is not known to have stayed here is `unknown`.
+ */
+export function outcomeOf(error: unknown, cut: Cut): NotSent | Unknown {
+  const known = OUTCOMES.get(codeOf(error)) ?? tlsOutcome(error);
+  if (known !== null) return known;
+  return cut === null ? CLOSED : { kind: "unknown", fault: cut };
+}
+
+/** Whether the next address may be tried: no connection came about, so no byte was sent (hostile 3). */
+export function isUnconnected(outcome: Outcome): boolean {
+  return outcome === REFUSED || outcome === UNREACHABLE;
+}
+
+/** A certificate is judged before the request is written. */
+function tlsOutcome(error: unknown): NotSent | Unknown | null {
+  const failure = tlsFailureOf(error);
+  if (failure === null) return null;
+  return failure === "handshake" ? TLS_HANDSHAKE : { kind: "not_sent", fault: CERTIFICATE_FAULTS[failure] };
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
+const CLOSED: Unknown = { kind: "unknown", fault: "closed" };
+
+/** No connection came about; `unreachable` where not every address said no. */
+export const REFUSED: NotSent = { kind: "not_sent", fault: "refused" };
+
+export const UNREACHABLE: NotSent = { kind: "not_sent", fault: "unreachable" };
+
+const CERTIFICATE_FAULTS = {
+  untrusted: "certificate_untrusted",
+  expired: "certificate_expired",
+  not_yet_valid: "certificate_not_yet_valid",
+  misnamed: "certificate_misnamed",
+  certificate: "certificate",
+} as const satisfies Record<Exclude<TlsFailure, "handshake">, Fault>;
+
+/** After a TLS 1.3 handshake the target may still break it off, having read the request. */
+const TLS_HANDSHAKE: Unknown = { kind: "unknown", fault: "tls_handshake" };
+
+const NOT_HTTP: Unknown = { kind: "unknown", fault: "not_http" };
+
+const HEADERS_TOO_LARGE: Unknown = { kind: "unknown", fault: "headers_too_large" };
+
+/** The engine's own idle timer, five minutes: only a longer deadline of ours lets it fire. */
+const TIMED_OUT: Unknown = { kind: "unknown", fault: "timed_out" };
+
+const OUTCOMES: ReadonlyMap<string, NotSent | Unknown> = new Map<string, NotSent | Unknown>([
+  ["ECONNREFUSED", REFUSED],
+  ["ENETUNREACH", UNREACHABLE],
+  ["EHOSTUNREACH", UNREACHABLE],
+  // A firewall here that says no, and this machine out of ports or files: the connection was never begun.
+  ["EACCES", UNREACHABLE],
+  ["EPERM", UNREACHABLE],
+  ["EADDRNOTAVAIL", UNREACHABLE],
+  ["EMFILE", UNREACHABLE],
+  ["ENFILE", UNREACHABLE],
+  ["Malformed_HTTP_Response", NOT_HTTP],
+  ["InvalidContentLength", NOT_HTTP],
+  ["InvalidHTTPResponse", NOT_HTTP],
+  ["UnrequestedUpgrade", NOT_HTTP],
+  ["ResponseHeadersTooLarge", HEADERS_TOO_LARGE],
+  ["23", TIMED_OUT],
+]);

@@ -1,0 +1,276 @@
+import type { ActionService } from "../actions/service.ts";
+import type { AuditService } from "../audit/audit.ts";
+import { createInputOf, createCheckCreate, type CreateRules } from "../actions/create-schema.ts";
+import { type ActionDecision, checkActionForm, checkReasonField } from "../actions/schemas.ts";
+import { HTTP_STATUS } from "../api/errors.ts";
+import { maskedPause, maskOneAhead } from "../receipts/masked-action.ts";
+import { authorize, mayReveal } from "../accounts/roles.ts";
+import { isHeldIn } from "../actions/changes.ts";
+import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import type { PauseOf } from "../pauses/pause.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { actionPage, type ActionProps, hasUnknown } from "./action.tsx";
+import { resendPage, type BulkStepProps, bulkStepPage } from "./bulk-retry.tsx";
+import { actionPath, ACTIONS_PATH, listPath } from "./layout.tsx";
+import { revealedPage } from "./signing.tsx";
+import {
+  type AnswerPerson,
+  personPage,
+  type FormOf,
+  type Person,
+  type PersonOf,
+  type Flash,
+  FlashTooLarge,
+} from "../http/session.ts";
+import { page, seeOther } from "../http/page.ts";
+import type { Route } from "../http/router.ts";
+import { actionIdOf } from "../actions/caller-view.ts";
+import type { KeyService } from "../accounts/keys.ts";
+import { cursorOf } from "../actions/list-schemas.ts";
+import { ACTION_ID } from "../runtime/ids.ts";
+import { normalHost, normalTarget } from "../outbound/normal-target.ts";
+import { actionsPage } from "./actions.tsx";
+import { plainSearch, readFilters, tryFilters, typedIn } from "../http/query.ts";
+import type { Form } from "../http/form.ts";
+
+export interface ActionPageRouteDeps extends CreateRules {
+  readonly actionService: Pick<
+    ActionService,
+    "get" | "timeline" | "historyOf" | "approve" | "cancel" | "retry" | "create"
+  >;
+  readonly personOf: PersonOf;
+  readonly formOf: FormOf;
+  readonly pauseOf: PauseOf;
+  readonly auditService: Pick<AuditService, "record">;
+  readonly receiptPath: (actionId: string) => string;
+  readonly clock: Clock;
+  readonly baseUrl: string;
+}
+
+const PATH = "/actions/{id}";
+
+/** One action for people: everything that happened to it, and what can be done with it. */
+export function actionPageRoutes(deps: ActionPageRouteDeps): readonly Route[] {
+  const { personOf } = deps;
+  return [
+    personPage(personOf, "GET", PATH, async (context, person, params) => {
+      return page("own", await actionHtml(deps, person, actionIdOf(context, params)));
+    }),
+    personPage(personOf, "POST", PATH, decide(deps)),
+    personPage(personOf, "POST", `${PATH}/reveal`, reveal(deps)),
+    personPage(personOf, "GET", `${PATH}/again`, askAgain(deps)),
+    personPage(personOf, "POST", `${PATH}/again`, sendAgain(deps)),
+  ];
+}
+
+async function actionHtml(
+  { actionService, clock, baseUrl, receiptPath, pauseOf }: ActionPageRouteDeps,
+  person: Person,
+  id: string,
+  more: Pick<ActionProps, "problem" | "reason"> = {},
+): Promise<string> {
+  const { caller } = person;
+  const [found, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
+  const action = await maskOneAhead(found, "decider");
+  const history = isHeldIn(found, found.run) ? await actionService.historyOf(found) : null;
+  const shared = { user: person, role: caller.role, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
+  return actionPage({ action, timeline, history, pause: maskedPause(pauseOf(found), "decider"), ...shared, ...more });
+}
+
+/** What is said on the page itself, with what was typed. */
+const MENDABLE: ReadonlySet<ErrorCode> = new Set([
+  "validation_error",
+  "not_approvable",
+  "not_cancellable",
+  "not_retryable",
+]);
+
+function decide(deps: ActionPageRouteDeps): AnswerPerson {
+  return async (context, person, params) => {
+    const id = actionIdOf(context, params);
+    const form = await deps.formOf(context, person);
+    try {
+      const { decision, reason } = checkActionForm(form);
+      await VERBS[decision](deps.actionService, { person, id, reason, run: Number(form.get("run")) });
+    } catch (error) {
+      if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
+      context.errorCode = error.code;
+      const problem = error.issues.map(({ message }) => message).join(" ") || error.message;
+      const html = await actionHtml(deps, person, id, { problem, reason: form.get("reason") ?? "" });
+      return page("own", html, { status: HTTP_STATUS[error.code] });
+    }
+    return seeOther("own", actionPath(id));
+  };
+}
+
+interface Said {
+  readonly person: Person;
+  readonly id: string;
+  readonly reason: string | null;
+  /** The run that the page showed. */
+  readonly run: number;
+}
+
+type Verb = (actionService: ActionPageRouteDeps["actionService"], said: Said) => Promise<unknown>;
+
+const VERBS: Readonly<Record<ActionDecision, Verb>> = {
+  approve: (actionService, { person, id, reason, run }) =>
+    actionService.approve(person.caller, id, reason, { run, isHeld: true }),
+  reject: (actionService, { person, id, reason, run }) =>
+    actionService.cancel(person.caller, id, reason, { run, isHeld: true }),
+  cancel: (actionService, { person, id, reason, run }) =>
+    actionService.cancel(person.caller, id, reason, { run, isHeld: false }),
+  retry: (actionService, { person, id, reason }) => actionService.retry(person.caller, id, reason),
+  async retry_and_approve(actionService, { person, id, reason }) {
+    const action = await actionService.retry(person.caller, id, reason);
+    if (isHeldIn(action, action.run))
+      await actionService.approve(person.caller, id, reason, { run: action.run, isHeld: true });
+  },
+};
+
+/** What is secret is shown to whoever asks for it by a form, on a page that nothing keeps. */
+function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): AnswerPerson {
+  return async (context, person, params) => {
+    const id = actionIdOf(context, params);
+    await formOf(context, person);
+    if (!mayReveal(person.caller.role)) throw new DomainError("forbidden", "Your role does not see secrets.");
+    const action = await actionService.get(person.caller, id);
+    // First: what can't be written down is not shown.
+    await auditService.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
+    return page("own", revealedPage({ action, user: person }));
+  };
+}
+
+async function resendOf({ actionService }: ActionPageRouteDeps, { caller }: Person, id: string) {
+  authorize(caller, "create");
+  const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
+  return { action: await maskOneAhead(action, "decider"), isUnknown: hasUnknown(timeline) };
+}
+
+function askAgain(deps: ActionPageRouteDeps): AnswerPerson {
+  return async (context, person, params) => {
+    const again = await resendOf(deps, person, actionIdOf(context, params));
+    return page("own", resendPage({ ...again, user: person }));
+  };
+}
+
+/** A new action by the same checks as every create; one that may have been received already needs a second yes. */
+function sendAgain(deps: ActionPageRouteDeps): AnswerPerson {
+  const checkCreate = createCheckCreate(deps);
+  return async (context, person, params) => {
+    const id = actionIdOf(context, params);
+    const form = await deps.formOf(context, person);
+    const again = await resendOf(deps, person, id);
+    const refuse = (problem: string) => page("own", resendPage({ ...again, user: person, problem }), { status: 400 });
+    if (again.isUnknown && form.get("sure") !== "yes") return refuse("Say first that you know: tick the box below.");
+    if (again.action.isAltered === true) return refuse("What is stored of it was altered. Create it anew.");
+    try {
+      const { request } = checkCreate(createInputOf(again.action, person.caller.hold));
+      // The rules of whoever wrote it go with it: pressing a button allows no callback that its key may not have.
+      const { action } = await deps.actionService.create(person.caller, request, { creator: again.action.creator });
+      return seeOther("own", actionPath(action.id));
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.issues.length === 0) throw error;
+      context.errorCode = error.code;
+      return refuse(error.issues.map(({ field, message }) => `${field}: ${message}`).join(" "));
+    }
+  };
+}
+
+export interface ActionListRouteDeps {
+  readonly actionService: Pick<ActionService, "list" | "countRetryable" | "retryMany">;
+  readonly keyService: Pick<KeyService, "list">;
+  readonly personOf: PersonOf;
+  readonly formOf: FormOf;
+  readonly pauseOf: PauseOf;
+  readonly flash: Flash;
+  readonly clock: Clock;
+  readonly baseUrl: string;
+}
+
+const NOTHING = { count: 0, isMore: false } as const;
+
+/** The list of actions for people, the search that leads into it, and the retry of all that it shows. */
+export function actionListRoutes(deps: ActionListRouteDeps): readonly Route[] {
+  const { personOf } = deps;
+  return [
+    personPage(personOf, "GET", ACTIONS_PATH, list(deps)),
+    personPage(personOf, "POST", ACTIONS_PATH, retryNext(deps)),
+    personPage(personOf, "GET", STEP_PATH, showStep(deps)),
+    personPage(personOf, "GET", "/search", ({ search }) => seeOther("own", foundBy(search))),
+  ];
+}
+
+function list({ actionService, keyService, clock, baseUrl, pauseOf }: ActionListRouteDeps): AnswerPerson {
+  return async ({ search }, person) => {
+    const plain = plainSearch(search);
+    if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
+    const keys = await keyService.list(person.caller);
+    const shared = { user: person, typed: typedIn(search), keys, now: clock.now(), baseUrl, pauseOf };
+    const filters = tryFilters(search);
+    if ("problems" in filters) {
+      const empty = { query: {}, actions: [], cursor: null, retryable: NOTHING };
+      return page("own", actionsPage({ ...shared, ...empty, problems: filters.problems }), { status: 400 });
+    }
+    const { query, asked } = filters;
+    const [{ actions, before }, retryable] = await Promise.all([
+      actionService.list(person.caller, asked),
+      actionService.countRetryable(person.caller, { ...asked, before: null }),
+    ]);
+    const cursor = before === null ? null : cursorOf(before);
+    return page("own", actionsPage({ ...shared, query, problems: [], actions, cursor, retryable }));
+  };
+}
+
+/** One step of a bulk retry; the page that follows has the button of the next: each request is short, whatever there is to do. */
+function retryNext({ actionService, formOf, flash }: ActionListRouteDeps): AnswerPerson {
+  return async (context, person) => {
+    const form = await formOf(context, person);
+    const { query, asked } = readFilters(context.search);
+    const reason = checkReasonField(form);
+    const { retried, held, refused, before, left } = await actionService.retryMany(person.caller, asked, reason);
+    const progress = {
+      retried: numberIn(form, "retried") + retried,
+      held: numberIn(form, "held") + held,
+      refused: numberIn(form, "refused") + refused.length,
+    };
+    const cursor = before === null ? null : cursorOf(before);
+    const told: Step = { query, reason: reason ?? "", progress, refused, left, cursor };
+    try {
+      return flash.redirect(person, STEP_PATH, told);
+    } catch (error) {
+      if (!(error instanceof FlashTooLarge)) throw error;
+      // They are counted all the same, and stand in the list.
+      return flash.redirect(person, STEP_PATH, { ...told, refused: [] });
+    }
+  };
+}
+
+/** Where a step is told of, so that loading that again begins nothing again. */
+const STEP_PATH = `${ACTIONS_PATH}/retried`;
+
+type Step = Omit<BulkStepProps, "user">;
+
+function showStep({ flash }: ActionListRouteDeps): AnswerPerson {
+  return (context, person) => {
+    // Safe: told by `retryNext`, at this path alone.
+    const told = flash.read(context, person) as Step | null;
+    return told === null ? seeOther("own", ACTIONS_PATH) : page("own", bulkStepPage({ user: person, ...told }));
+  };
+}
+
+/** What the steps before have counted; only the page shows it. */
+function numberIn(form: Form, name: string): number {
+  const text = form.get(name) ?? "";
+  return /^\d{1,9}$/.test(text) ? Number(text) : 0;
+}
+
+/** An id wherever it stands in what was pasted, or a host, of which a whole URL may have been pasted too. */
+function foundBy(search: string): string {
+  const text = (new URLSearchParams(search).get("q") ?? "").trim();
+  const id = text.split(/[^A-Za-z0-9_-]/).find((word) => ACTION_ID.test(word));
+  if (id !== undefined) return actionPath(id);
+  if (text === "") return ACTIONS_PATH;
+  const url = text.includes("://") ? text : `http://${text}`;
+  return listPath({ host: normalHost(text) ?? normalTarget(url)?.host ?? text });
+}

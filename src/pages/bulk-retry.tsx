@@ -1,0 +1,172 @@
+/** @jsxImportSource hono/jsx */
+import type { ListQuery } from "../actions/list-schemas.ts";
+import { REASON_CHARS_MAX, RETRY_BATCH_MAX } from "../config/limits.ts";
+import { Button, Field, FormToken } from "./form.tsx";
+import { Layout, actionPath, listPath, render } from "./layout.tsx";
+import { Notice } from "./parts.tsx";
+import { type PageUser, counted } from "./words.ts";
+import type { Action } from "../actions/action.ts";
+import { RequestView, shown } from "./request.tsx";
+
+interface Count {
+  readonly count: number;
+  readonly isMore: boolean;
+}
+
+export interface BulkRetryProps extends Count {
+  readonly user: PageUser;
+  readonly query: ListQuery;
+}
+
+/** Offers to begin everything again that the list shows and that has ended in vain. */
+export function BulkRetry({ user, query, ...count }: BulkRetryProps) {
+  return (
+    <details>
+      <summary>Retry all of these: {amountOf(count)}</summary>
+      <form class="card" method="post" action={listPath(query, { cursor: undefined })} data-batch="">
+        <FormToken user={user} />
+        <p>
+          Each begins a new run and is called up to its number of attempts again, with the same Idempotency-Key as
+          before. What needed an approval waits for another one.
+        </p>
+        <Field
+          name="reason"
+          label="Reason"
+          hint="If you like. It stands in the timeline of each."
+          charsMax={REASON_CHARS_MAX}
+        />
+        <div class="buttons">
+          <Button>Retry {amountOf(count)}</Button>
+        </div>
+      </form>
+    </details>
+  );
+}
+
+function amountOf({ count, isMore }: Count): string {
+  return `${isMore ? "more than " : ""}${counted(count, "action")}`;
+}
+
+/** How far a bulk retry has come. */
+export interface BulkProgress {
+  readonly retried: number;
+  readonly held: number;
+  /** Could not be begun again, in all steps so far. */
+  readonly refused: number;
+}
+
+export interface BulkStepProps {
+  readonly user: PageUser;
+  readonly query: ListQuery;
+  readonly reason: string;
+  readonly progress: BulkProgress;
+  /** Of this step. */
+  readonly refused: readonly { readonly id: string; readonly message: string }[];
+  readonly left: Count;
+  /** Where the next step begins; null: it is done. */
+  readonly cursor: string | null;
+}
+
+/** After each step: what was done, what is left, and the button that goes on; where scripts run it is pressed by itself. */
+export function bulkStepPage(props: BulkStepProps): string {
+  const { user, query, progress, refused, left, cursor } = props;
+  const done = progress.retried + progress.refused;
+  const isDone = cursor === null;
+  return render(
+    <Layout title={isDone ? "Retried" : "Retrying"} place="Actions" user={user}>
+      <h1>{isDone ? "Everything was looked at" : "Retrying"}</h1>
+      <section id="batch" class="card" aria-label="Progress">
+        <progress aria-label="Done" value={done} max={done + left.count}>
+          {done}
+        </progress>
+        <p role="status">{sentenceOf(progress, left, isDone)}</p>
+        {progress.held === 0 ? null : (
+          <Notice tone="wait">
+            {counted(progress.held, "action")} needed an approval and {progress.held === 1 ? "waits" : "wait"} for
+            another one: <a href="/approvals">Approvals</a>
+          </Notice>
+        )}
+        {refused.length === 0 ? null : (
+          <ul class="stack">
+            {refused.map(({ id, message }) => (
+              <li>
+                <a href={actionPath(id)}>{id}</a> <span class="quiet">{message}</span>
+              </li>
+            ))}
+          </ul>
+        )}
+        <div class="buttons">
+          {cursor === null ? null : <GoOn {...props} cursor={cursor} />}
+          <a class="button button-plain" href={listPath(query, { cursor: undefined })}>
+            {isDone ? "Back to the list" : "Stop here"}
+          </a>
+        </div>
+      </section>
+    </Layout>,
+  );
+}
+
+function sentenceOf({ retried, refused }: BulkProgress, left: Count, isDone: boolean): string {
+  const not = refused === 0 ? "" : `, ${refused} not`;
+  return `${counted(retried, "action")} begun again${not}. ${isDone ? "Nothing is left." : `${amountOf(left)} left.`}`;
+}
+
+function GoOn({ user, query, reason, progress, cursor }: BulkStepProps & { readonly cursor: string }) {
+  return (
+    <form method="post" action={listPath(query, { cursor })} data-batch="">
+      <FormToken user={user} />
+      <input type="hidden" name="reason" value={reason} />
+      {(["retried", "held", "refused"] as const).map((name) => (
+        <input type="hidden" name={name} value={progress[name]} />
+      ))}
+      <Button>{`Go on with the next ${RETRY_BATCH_MAX}`}</Button>
+    </form>
+  );
+}
+
+export interface ResendPageProps {
+  readonly action: Action;
+  readonly user: PageUser;
+  /** An attempt may have been received without anybody knowing: that has to be said yes to. */
+  readonly isUnknown: boolean;
+  readonly problem?: string;
+}
+
+/** Asks before the same request is made as a new action, and says what differs from a retry. */
+export function resendPage({ user, isUnknown, problem, ...props }: ResendPageProps): string {
+  const action = shown(props.action, "decider");
+  return render(
+    <Layout title={`Send again: ${action.method} ${action.host}`} place="Actions" user={user}>
+      <div class="head">
+        <p class="small on-screen">
+          <a href={actionPath(action.id)}>Back to the action</a>
+        </p>
+        <h1>Send this again as a new action?</h1>
+        <p>
+          It gets an id and an Idempotency-Key of its own, so its target takes it for a new request.
+          {action.approve ? " It is held for approval, as this one was." : " It is sent at once."}
+        </p>
+      </div>
+      <RequestView action={action} tellsCallback />
+      <form class="card" method="post" action={`${actionPath(action.id)}/again`}>
+        <FormToken user={user} />
+        {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
+        {isUnknown ? (
+          <>
+            <Notice tone="wait">
+              Nobody knows how an attempt of it ended: the target may have done already what it asks for.
+            </Notice>
+            <label class="check">
+              <input type="checkbox" name="sure" value="yes" required />
+              <span>Send it although the target may have received it</span>
+            </label>
+          </>
+        ) : null}
+        <div class="buttons">
+          <Button>Send as a new action</Button>
+        </div>
+      </form>
+      <p class="foot">Secrets are shown as ••••; the request is sent with them.</p>
+    </Layout>,
+  );
+}

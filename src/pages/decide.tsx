@@ -1,0 +1,250 @@
+/** @jsxImportSource hono/jsx */
+import { type Action, isTerminal } from "../actions/action.ts";
+import { REASON_CHARS_MAX } from "../config/limits.ts";
+import { mayDo, type Role } from "../accounts/roles.ts";
+import { type Operation, operationsIn, type Decision } from "../actions/status.ts";
+import { visibleText } from "../receipts/visible-text.ts";
+import { Button, Field, FormToken } from "./form.tsx";
+import { actionPath, Layout, render } from "./layout.tsx";
+import { Notice, Time } from "./parts.tsx";
+import { type PageUser, waitingWords } from "./words.ts";
+import type { DecisionHistory } from "../approvals/facts.ts";
+import { WhatIsAsked, HiddenValues } from "./facts.tsx";
+import { RequestView, shown } from "./request.tsx";
+
+export interface ActProps {
+  readonly action: Action;
+  readonly user: PageUser;
+  readonly role: Role;
+  /** An attempt may have been received. */
+  readonly isUnknown: boolean;
+  /** A person has rejected it: no button that stands out sends it all the same. */
+  readonly isRejected: boolean;
+  readonly problem?: string;
+  readonly reason?: string;
+}
+
+/** What a person may do with an action now, each with a reason. */
+export function Act(props: ActProps) {
+  const { action, role, problem } = props;
+  const may = operationsIn(action.status).filter((operation) => mayDo(role, operation));
+  const isAgain = isTerminal(action.status) && mayDo(role, "create");
+  if (may.length === 0 && !isAgain && problem === undefined) return null;
+  return (
+    <section class="card" aria-labelledby="decision">
+      <h2 id="decision">{may.includes("approve") ? "Your decision" : "What you can do"}</h2>
+      {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
+      <Forms {...props} may={may} />
+      {isAgain ? (
+        <p>
+          <a href={`${actionPath(action.id)}/again`}>Send again as a new action</a>{" "}
+          <span class="quiet">with an Idempotency-Key of its own</span>
+        </p>
+      ) : null}
+    </section>
+  );
+}
+
+function Forms({ may, ...props }: ActProps & { readonly may: readonly Operation[] }) {
+  const { action, user, reason } = props;
+  if (may.includes("approve")) {
+    return <DecisionForm reason={reason} user={user} run={action.run} path={actionPath(action.id)} about={action} />;
+  }
+  if (may.includes("cancel")) return <CancelForm {...props} />;
+  return may.includes("retry") ? <RetryForm {...props} /> : null;
+}
+
+function CancelForm({ action, user, reason = "" }: ActProps) {
+  const question = `Cancel ${callOf(action)}?`;
+  return (
+    <form method="post" action={actionPath(action.id)}>
+      <FormToken user={user} />
+      <input type="hidden" name="run" value={action.run} />
+      <ReasonField reason={reason} />
+      <div class="buttons">
+        <Button name="decision" value="cancel" look="bad" hotkey={{ key: "x", question }}>
+          Cancel the action
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+/** One approval releases one run: whoever may give it is offered to give it along with the retry. */
+function RetryForm({ action, user, role, isUnknown, isRejected, reason = "" }: ActProps) {
+  const question = `Retry ${callOf(action)}?`;
+  const needsApproval = action.approve && mayDo(role, "approve");
+  const only = (
+    <Button
+      name="decision"
+      value="retry"
+      look={needsApproval && !isRejected ? "plain" : "main"}
+      hotkey={{ key: "r", question }}
+    >
+      {needsApproval ? "Retry only" : "Retry"}
+    </Button>
+  );
+  const andApprove = needsApproval ? (
+    <Button name="decision" value="retry_and_approve" look={isRejected ? "plain" : "main"}>
+      Retry and approve
+    </Button>
+  ) : null;
+  return (
+    <form method="post" action={actionPath(action.id)}>
+      <FormToken user={user} />
+      <p>
+        A retry is a new run of the same action: its target sees the same Idempotency-Key.
+        {action.approve ? " It waits for another approval before anything is sent." : ""}
+      </p>
+      {isUnknown ? (
+        <Notice tone="wait">
+          Nobody knows how an attempt ended: the target may have received it. Unless it knows a repeat by its
+          Idempotency-Key, it may do the same twice.
+        </Notice>
+      ) : null}
+      <ReasonField reason={reason} />
+      <div class="buttons">{isRejected ? [only, andApprove] : [andApprove, only]}</div>
+    </form>
+  );
+}
+
+function ReasonField({ reason }: { readonly reason: string }) {
+  return (
+    <Field
+      name="reason"
+      label="Reason"
+      type="lines"
+      value={reason}
+      hint="If you like. It stands in the history and on the receipt."
+      charsMax={REASON_CHARS_MAX}
+    />
+  );
+}
+
+function callOf({ method, host }: Action): string {
+  return `${method} ${visibleText(host)}`;
+}
+
+export interface HeldProps {
+  readonly action: Action;
+  readonly user: PageUser;
+  readonly history: DecisionHistory;
+  /** What was wrong with what was sent before; what was typed stands there still. */
+  readonly problem?: string;
+  readonly reason?: string;
+}
+
+/** One request of the inbox, whole but for its secrets, and the decision on it. */
+export function heldPage({ user, history, problem, reason, ...props }: HeldProps): string {
+  const action = shown(props.action, "decider");
+  return render(
+    <Layout title={`Approve ${action.method} ${action.host}?`} place="Approvals" user={user} follows={action.id}>
+      <div class="head">
+        <p class="small on-screen">
+          <a href="/approvals">All approvals</a>
+        </p>
+        <h1>Approve this request?</h1>
+        <p>{waitingWords(action)}</p>
+        <HiddenValues action={action} user={user} />
+      </div>
+      <WhatIsAsked action={props.action} history={history} />
+      <RequestView action={action} isAsked />
+      <section class="card" aria-labelledby="decision">
+        <h2 id="decision">Your decision</h2>
+        {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
+        <DecisionForm reason={reason} user={user} run={action.run} about={action} />
+      </section>
+      <p class="foot">Secrets are shown as ••••; the request is sent with them.</p>
+    </Layout>,
+  );
+}
+
+export interface ConfirmProps {
+  readonly action: Action;
+  readonly expiresAt: Date;
+  readonly history: DecisionHistory;
+  /** Which of the two links of the mail was followed. */
+  readonly decision: Decision;
+  /** What was wrong with what was sent before; what was typed stands there still. */
+  readonly problem?: string;
+  readonly reason?: string;
+}
+
+/** What an approval link opens: the exact request, masked, and two buttons of one size, first the one of the link. */
+export function confirmPage(props: ConfirmProps): string {
+  const { expiresAt, decision } = props;
+  const action = shown(props.action, "decider");
+  const verb = decision === "approve" ? "Approve" : "Reject";
+  return render(
+    <Layout title={`${verb} a request?`} isAlone>
+      <div class="head">
+        <p class="quiet small">Approval</p>
+        <h1>{verb} this request?</h1>
+        <p>{waitingWords(action)}</p>
+        <HiddenValues action={action} />
+      </div>
+      <WhatIsAsked
+        action={props.action}
+        history={props.history}
+        rows={[["Link works until", <Time at={expiresAt} />]]}
+      />
+      <RequestView action={action} isAsked />
+      <section class="card" aria-labelledby="decision">
+        <h2 id="decision">Your decision</h2>
+        {props.problem === undefined ? null : <Notice tone="bad">{props.problem}</Notice>}
+        <DecisionForm reason={props.reason} main={decision} />
+      </section>
+      <p class="foot">Secrets are shown as ••••; the request is sent with them.</p>
+    </Layout>,
+  );
+}
+
+export interface DecisionFormProps {
+  readonly reason?: string | undefined;
+  /** The first button, and the one that stands out; approve unless it is said. */
+  readonly main?: Decision;
+  /** Of a page of the inbox: whose session it is. */
+  readonly user?: PageUser;
+  /** Which run was looked at; a link knows its own. */
+  readonly run?: number;
+  /** Where it is sent; to the page that it stands on unless it is said. */
+  readonly path?: string;
+  /** What of the request does not stand above the buttons; left out: all of it does. */
+  readonly unread?: string | null | undefined;
+  /** What is decided on, for the questions of the keys, and where one page has several such forms. */
+  readonly about?: Pick<Action, "id" | "method" | "host">;
+}
+
+/** The two buttons, and a word with them. */
+export function DecisionForm(props: DecisionFormProps) {
+  const { reason = "", main = "approve", user, run, path, unread = null, about } = props;
+  const call = about === undefined ? "" : `${about.method} ${visibleText(about.host)}`;
+  const hotkeyOf = (key: "a" | "x", verb: string) =>
+    about === undefined ? {} : { hotkey: { key, question: `${verb} ${call}?` } };
+  const approve = (
+    <Button name="decision" value="approve" look={main === "approve" ? "main" : "plain"} {...hotkeyOf("a", "Approve")}>
+      {unread === null ? "Approve" : `Approve, with ${unread} not shown`}
+    </Button>
+  );
+  const reject = (
+    <Button name="decision" value="reject" look={main === "reject" ? "danger" : "bad"} {...hotkeyOf("x", "Reject")}>
+      Reject
+    </Button>
+  );
+  return (
+    <form method="post" action={path}>
+      {user === undefined ? null : <FormToken user={user} />}
+      {run === undefined ? null : <input type="hidden" name="run" value={run} />}
+      <Field
+        name="reason"
+        label="Reason"
+        type="lines"
+        value={reason}
+        hint="Optional. Shown to the requester and on the receipt."
+        charsMax={REASON_CHARS_MAX}
+        idSuffix={about === undefined ? "" : `-${about.id.slice(-8)}`}
+      />
+      <div class="choices">{main === "approve" ? [approve, reject] : [reject, approve]}</div>
+    </form>
+  );
+}

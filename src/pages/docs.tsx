@@ -1,0 +1,222 @@
+/** @jsxImportSource hono/jsx */
+import { raw } from "hono/html";
+import { DOCS_STYLE } from "./assets.ts";
+import { Layout, render, renderPart } from "./layout.tsx";
+import type { PageUser } from "./words.ts";
+import { openApiJson } from "../api/openapi.ts";
+import type { ApiDocument } from "./api-document.ts";
+import { ApiReference } from "./api-reference.tsx";
+import { ERROR_MEANING, HTTP_STATUS } from "../api/errors.ts";
+import { ERROR_CODES, type ErrorCode } from "../api/domain-error.ts";
+
+/** A page of the documentation: its name, and what stands on it. */
+export interface DocsChapter {
+  readonly name: string;
+  readonly title: string;
+  /** HTML of ours. */
+  readonly html: string;
+}
+
+export interface DocsPageProps {
+  readonly chapter: DocsChapter;
+  readonly chapters: readonly Pick<DocsChapter, "name" | "title">[];
+  /** Null: whoever reads is not logged in, and need not be. */
+  readonly user: PageUser | null;
+  readonly version: string;
+}
+
+/** One chapter, with the way to the others. */
+export function docsPage({ chapter, chapters, user, version }: DocsPageProps): string {
+  return render(
+    <Layout title={chapter.title} place="Docs" user={user} width="wide" style={DOCS_STYLE}>
+      <div class="docs">
+        <nav class="docs-nav" aria-label="Documentation">
+          <ul>
+            {chapters.map(({ name, title }) => (
+              <li>
+                <a href={docsPath(name)} aria-current={name === chapter.name ? "page" : undefined}>
+                  {title}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <article class="prose">{raw(chapter.html)}</article>
+      </div>
+      <p class="foot">
+        Outgate {version} · <a href="/openapi.json">openapi.json</a> · <a href="/llms.txt">llms.txt</a>
+        {user === null ? (
+          <>
+            {" "}
+            · <a href="/login">Log in</a>
+          </>
+        ) : null}
+      </p>
+    </Layout>,
+  );
+}
+
+/** The documentation for models (llmstxt.org): what there is, and where it stands as plain text. */
+export function llmsText(guides: readonly Guide[], baseUrl: string): string {
+  const lines = guides.map(({ name, title, about }) => `- [${title}](${baseUrl}/docs/${name}.md): ${about}`);
+  return `# Outgate
+
+> The gate that everything an agent sends goes out through: it stores an HTTP call, holds it for a person where that is wanted,
+> makes it, signs it, repeats it when it fails, and shows how it ended.
+
+Every path under /v1 needs \`Authorization: Bearer <API key>\`. Agents best use MCP at ${baseUrl}/mcp with the same key.
+
+## Docs
+
+${lines.join("\n")}
+- [Errors](${baseUrl}/docs/errors): every code, and what to do.
+
+## API
+
+- [OpenAPI 3.1](${baseUrl}/openapi.json): every operation with its fields, answers and errors.
+`;
+}
+
+/** The chapters that are made of the contract itself stand behind this one. */
+const BEFORE_API = "start";
+
+/** The whole documentation, in order: the guides, and what the contract says of itself. */
+export function chaptersOf(guides: readonly Guide[], baseUrl: string): readonly DocsChapter[] {
+  // Safe: `openApiJson` prints it, and a test renders all of it.
+  const document = JSON.parse(openApiJson(baseUrl)) as ApiDocument;
+  const ofContract: readonly DocsChapter[] = [
+    { name: "api", title: "API reference", html: renderPart(<ApiReference document={document} baseUrl={baseUrl} />) },
+    { name: "errors", title: "Errors", html: renderPart(<ErrorsGuide />) },
+  ];
+  return guides.flatMap((guide) => {
+    const chapter = { name: guide.name, title: guide.title, html: guideHtml(guide, guides, baseUrl) };
+    return guide.name === BEFORE_API ? [chapter, ...ofContract] : [chapter];
+  });
+}
+
+/** A document for users, as it is written. */
+export interface Guide {
+  /** Its page is /docs/<name>. */
+  readonly name: string;
+  /** By which path other documents link to it. */
+  readonly file: string;
+  readonly title: string;
+  /** What it is about, in a few words. */
+  readonly about: string;
+  /** Markdown. */
+  readonly text: string;
+}
+
+/** Where the documents say that the service is. */
+const WRITTEN_BASE_URL = "http://127.0.0.1:3000";
+
+/** The document with the service's own address in its examples, to be pasted as they stand. */
+export function guideText({ text }: Pick<Guide, "text">, baseUrl: string): string {
+  return text.replaceAll(WRITTEN_BASE_URL, () => baseUrl);
+}
+
+/**
+ * The document as HTML. What is written there is ours; markup in it is shown and not obeyed all the same. Links to other
+ * documents lead to their pages, and those to files of the repository are none here.
+ */
+export function guideHtml(guide: Guide, guides: readonly Guide[], baseUrl: string): string {
+  const options = { tables: true, headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true };
+  return Bun.markdown
+    .html(guideText(guide, baseUrl), options)
+    .replaceAll("<pre>", '<pre class="code">')
+    .replaceAll("<table>", '<div class="table" role="group" aria-label="Table" tabindex="0"><table>')
+    .replaceAll("</table>", "</table></div>")
+    .replaceAll("<th>", '<th scope="col">')
+    .replaceAll(/<a href="([^"]*)">(.*?)<\/a>/gs, (_link, href: string, words: string) => {
+      const path = pathOf(href, guides);
+      return path === null ? words : `<a href="${path}">${words}</a>`;
+    });
+}
+
+/** Where a link of a document leads on our pages; null: nowhere. */
+function pathOf(href: string, guides: readonly Guide[]): string | null {
+  if (/^(https:\/\/|\/|#)/.test(href)) return href;
+  const [path = "", anchor] = href.split("#");
+  const found = guides.find(({ file }) => path === file || path.endsWith(`/${file}`));
+  if (found === undefined) return null;
+  return docsPath(found.name) + (anchor === undefined ? "" : `#${anchor}`);
+}
+
+/** The page of a document; the first one is that of all of them. */
+export function docsPath(name: string): string {
+  return name === "start" ? "/docs" : `/docs/${name}`;
+}
+
+/** What a program or its author does about each. */
+const REMEDIES: Readonly<Record<ErrorCode, string>> = {
+  missing_body: "Send a JSON object as the body.",
+  validation_error: "Mend every field that details names; they are all there at once.",
+  missing_field: "Say where the call goes: url.",
+  invalid_request:
+    "Send JSON in UTF-8, at most 64 levels deep and with at most 10,000 members; give a reason where details names it.",
+  invalid_query: "Mend the parameters that details names. A cursor is used with the filters that it came with.",
+  invalid_content_type: "Send Content-Type: application/json, and no Content-Encoding.",
+  invalid_url:
+    "Send an http or https URL with a public host. A private one is listed by whoever runs the server, in ALLOWED_PRIVATE_TARGETS.",
+  invalid_sync: "Leave sync out, and wait with GET /v1/actions/{id}?wait= or a callback.",
+  unauthorized: "Send Authorization: Bearer and a key that was not revoked. An owner makes one at /keys.",
+  invalid_credentials: "Look at both again. Who has lost the password is given a link by whoever runs the server.",
+  forbidden: "Use a key that may do it; the message says which, or from when the request may be asked for again.",
+  not_found: "Look at the id and at the account of the key: of other accounts nothing is told.",
+  method_not_allowed: "Use one of the methods in the header Allow.",
+  not_cancellable: "Nothing: it is being sent, has ended, or is in another run. The action says how.",
+  not_approvable: "Nothing: somebody was faster, it never waited, or it is in another run. The action says who.",
+  not_retryable:
+    "Wait for its end; only what failed or was cancelled is sent again, and only while no other holds its dedupe. After a rejection the message says from when.",
+  too_many_held: "Wait until some of them are approved or rejected, or cancel those that are not needed any more.",
+  email_taken: "Log in with it, or sign up with another address.",
+  too_many_keys: "Revoke a key that is not used any more: GET /v1/keys says when each was used last.",
+  payload_too_large: "Send at most 1 MB.",
+  rate_limited: "Wait as many seconds as Retry-After says, then go on more slowly.",
+  internal_error: "Try again with the same Idempotency-Key. If it stays, tell whoever runs the server the request_id.",
+  unavailable: "Try again after Retry-After, with the same Idempotency-Key: nothing was stored, or it is found again.",
+};
+
+const EXAMPLE = JSON.stringify(
+  {
+    error: {
+      code: "validation_error",
+      message: "The request has fields that are not valid.",
+      request_id: "req_01kjwa5v00e7v8c9x2m4n6p8qr",
+      details: [{ field: "retries", message: "Must be an integer.", code: "invalid" }],
+    },
+  },
+  null,
+  2,
+);
+
+/** Every error of the API: what it means, and what to do. */
+export function ErrorsGuide() {
+  return (
+    <>
+      <h1>Errors</h1>
+      <p>
+        Every error has the same body, on every path. <code>code</code> is for programs and does not change;{" "}
+        <code>message</code> is for people and may. <code>request_id</code> finds the request in the server’s log; it is
+        in the header <code>X-Request-Id</code> of every answer, too.
+      </p>
+      <pre class="code">{EXAMPLE}</pre>
+      <dl class="codes">
+        {ERROR_CODES.map((code) => (
+          <div id={code}>
+            <dt>
+              <code>{code}</code> <span class="quiet">{HTTP_STATUS[code]}</span>
+            </dt>
+            <dd>
+              {ERROR_MEANING[code]} <span class="quiet">{REMEDIES[code]}</span>
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <p>
+        400, 401, 403, 404, 405, 409 and 413 say the same when they are asked again; 429, 500 and 503 pass. An action
+        that failed is no error of the API: it is read with 200, and its <code>error</code> says why.
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,207 @@
+import type { ActionService } from "../actions/service.ts";
+import { checkDecisionForm } from "../actions/schemas.ts";
+import type { Action } from "../actions/action.ts";
+import type { Caller } from "../accounts/roles.ts";
+import { isHeldIn } from "../actions/changes.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { ACTION_ID, KEY_ID } from "../runtime/ids.ts";
+import { maskAhead, maskOneAhead } from "../receipts/masked-action.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { heldPage, type HeldProps, confirmPage } from "./decide.tsx";
+import { type InboxOutcome, inboxPage, NO_KEY } from "./inbox.tsx";
+import { type AnswerPerson, personPage, type FormOf, type Person, type PersonOf } from "../http/session.ts";
+import { type Form, readForm } from "../http/form.ts";
+import { HOME_PATH } from "../http/query.ts";
+import { page, seeOther } from "../http/page.ts";
+import { pageRoute, type Route, type Params } from "../http/router.ts";
+import { actionIdOf } from "../actions/caller-view.ts";
+import type { FollowLink, OpenedLink } from "../approvals/links.ts";
+import { clientOf, type OwnOrigin } from "../http/own-origin.ts";
+import { noSuchLink } from "../http/errors.ts";
+import type { RequestContext } from "../http/context.ts";
+
+export interface InboxRouteDeps {
+  readonly actionService: Pick<ActionService, "held" | "historyOf" | "get" | "timeline" | "approve" | "cancel">;
+  readonly personOf: PersonOf;
+  readonly formOf: FormOf;
+  readonly receiptPath: (actionId: string) => string;
+  readonly clock: Clock;
+}
+
+/** What waits for a person, and the decision on it; it works without a mail provider and without script (decisions 7). */
+export function inboxRoutes(deps: InboxRouteDeps): readonly Route[] {
+  const { actionService, personOf, receiptPath, clock } = deps;
+
+  const list: AnswerPerson = async ({ search }, person) => {
+    const query = new URLSearchParams(search);
+    const by = requesterIn(query);
+    const [waiting, outcome] = await Promise.all([
+      actionService.held(person.caller, placeIn(query), by ?? undefined),
+      outcomeOf(deps, person.caller, idIn(query, "decided")),
+    ]);
+    const actions = await maskAhead(waiting.actions, "decider");
+    return page("own", inboxPage({ ...waiting, actions, by, user: person, outcome, now: clock.now() }));
+  };
+  const one: AnswerPerson = async (context, person, params) => {
+    const id = actionIdOf(context, params);
+    const action = await actionService.get(person.caller, id);
+    if (!isHeldIn(action, action.run)) return seeOther("own", receiptPath(id));
+    return page("own", await heldHtml(deps, person, action));
+  };
+  return [
+    pageRoute("own", "GET", "/", async (context) => {
+      return seeOther("own", (await personOf(context)) === null ? "/login" : HOME_PATH);
+    }),
+    personPage(personOf, "GET", "/approvals", list),
+    personPage(personOf, "GET", "/approvals/{id}", one),
+    personPage(personOf, "POST", "/approvals/{id}", decideHere(deps)),
+  ];
+}
+
+/** Decides on the run that the page showed, and tells on the list what came of it, whoever was first. */
+function decideHere(deps: InboxRouteDeps): AnswerPerson {
+  const { actionService, formOf } = deps;
+  return async (context, person, params) => {
+    const id = actionIdOf(context, params);
+    const form = await formOf(context, person);
+    try {
+      const { decision, reason } = checkDecisionForm(form);
+      const verb = decision === "approve" ? actionService.approve : actionService.cancel;
+      await verb(person.caller, id, reason, { run: Number(form.get("run")), isHeld: true });
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      if (error.code === "validation_error") return askAgain(deps, { person, id, form, error });
+      if (error.code !== "not_approvable" && error.code !== "not_cancellable") throw error;
+    }
+    return seeOther("own", `/approvals?decided=${id}`);
+  };
+}
+
+interface Refused {
+  readonly person: Person;
+  readonly id: string;
+  readonly form: Form;
+  readonly error: DomainError;
+}
+
+/** What was typed is not lost over a reason that is too long. */
+async function askAgain(deps: InboxRouteDeps, { person, id, form, error }: Refused): Promise<Response> {
+  const action = await deps.actionService.get(person.caller, id);
+  const problem = error.issues.map(({ message }) => message).join(" ");
+  const html = await heldHtml(deps, person, action, { problem, reason: form.get("reason") ?? "" });
+  return page("own", html, { status: 400 });
+}
+
+async function heldHtml(
+  { actionService }: InboxRouteDeps,
+  user: Person,
+  action: Action,
+  more: Pick<HeldProps, "problem" | "reason"> = {},
+): Promise<string> {
+  const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, "decider")]);
+  return heldPage({ action: ready, user, history, ...more });
+}
+
+async function outcomeOf(
+  { actionService, receiptPath }: InboxRouteDeps,
+  caller: Caller,
+  id: string | null,
+): Promise<InboxOutcome | null> {
+  if (id === null) return null;
+  try {
+    const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
+    return { action, timeline, receiptUrl: receiptPath(id) };
+  } catch (error) {
+    // Somebody wrote the path by hand, or the action is gone: there is nothing to tell.
+    if (error instanceof DomainError && error.code === "not_found") return null;
+    throw error;
+  }
+}
+
+/** Where a page before has ended: an action, and the turn of its key where several ask. */
+function placeIn(query: URLSearchParams): string | null {
+  const after = query.get("after") ?? "";
+  return ACTION_ID.test(after.replace(/^\d{1,9}\./, "")) ? after : null;
+}
+
+/** The key whose requests are looked at; null: everybody's. */
+function requesterIn(query: URLSearchParams): string | null {
+  const by = query.get("by");
+  if (by === NO_KEY) return "";
+  return by !== null && KEY_ID.test(by) ? by : null;
+}
+
+function idIn(query: URLSearchParams, name: string): string | null {
+  const id = query.get(name) ?? "";
+  return ACTION_ID.test(id) ? id : null;
+}
+
+export interface ApprovalLinkRouteDeps {
+  readonly followLink: FollowLink;
+  /** `confirm`: a link asks first. `one_click`: opening it decides. */
+  readonly approvalLinks: "confirm" | "one_click";
+  readonly ownOrigin: OwnOrigin;
+  /** Path of an action's receipt page. */
+  readonly receiptPath: (actionId: string) => string;
+}
+
+const PATH = "/a/{token}";
+
+/** The links of an approval mail: whoever has one was asked (decisions 7). */
+export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[] {
+  const { followLink, approvalLinks, ownOrigin, receiptPath } = deps;
+  const isOneClick = approvalLinks === "one_click";
+
+  const found = (context: RequestContext, opened: OpenedLink | null): OpenedLink => {
+    if (opened === null) throw noSuchLink();
+    context.actionId = opened.action.id;
+    return opened;
+  };
+  const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptPath(action.id));
+
+  const show = async (context: RequestContext, params: Params): Promise<Response> => {
+    const token = params["token"] ?? "";
+    const opened = found(context, await followLink.open(token));
+    if (!opened.isLive) return toReceipt(opened);
+    if (isOneClick && isOpenedByHand(context.request)) {
+      return toReceipt(found(context, await followLink.decide(token, opened.decision, null, clientOf(context))));
+    }
+    return page("approval", confirmPage(await readyToShow(opened)));
+  };
+
+  const decide = async (context: RequestContext, params: Params): Promise<Response> => {
+    ownOrigin.refuseForeignOrNull(context.request.headers);
+    const token = params["token"] ?? "";
+    const opened = found(context, await followLink.open(token));
+    if (!opened.isLive) return toReceipt(opened);
+    const form = await readForm(context);
+    try {
+      const { decision, reason } = checkDecisionForm(form);
+      return toReceipt(found(context, await followLink.decide(token, decision, reason, clientOf(context))));
+    } catch (error) {
+      return await askAgainByLink(opened, form, error);
+    }
+  };
+
+  return [pageRoute("approval", "GET", PATH, show), pageRoute("approval", "POST", PATH, decide)];
+}
+
+/** What was typed is not lost over a reason that is too long. Throws what no person can mend. */
+async function askAgainByLink(opened: OpenedLink, form: Form, error: unknown): Promise<Response> {
+  if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
+  const problem = error.issues.map(({ message }) => message).join(" ");
+  const ready = await readyToShow(opened);
+  return page("approval", confirmPage({ ...ready, problem, reason: form.get("reason") ?? "" }), { status: 400 });
+}
+
+async function readyToShow<Opened extends OpenedLink>(opened: Opened): Promise<Opened> {
+  return { ...opened, action: await maskOneAhead(opened.action, "decider") };
+}
+
+/** HEAD runs this route as GET does, and neither it nor what a browser or scanner fetches ahead may decide anything. */
+function isOpenedByHand({ method, headers }: Request): boolean {
+  const isAhead = PREFETCH_HEADERS.some((name) => /\bprefetch\b/i.test(headers.get(name) ?? ""));
+  return method === "GET" && !isAhead;
+}
+
+const PREFETCH_HEADERS = ["sec-purpose", "purpose", "x-moz"];

@@ -1,0 +1,194 @@
+/** @jsxImportSource hono/jsx */
+import { maskedEntry } from "../receipts/masked-action.ts";
+import { factsOf } from "../approvals/facts-schema.ts";
+import type { Action } from "../actions/action.ts";
+import type { TimelineEntry } from "../actions/timeline.ts";
+import { COUNTED_MAX } from "../config/limits.ts";
+import { type DecisionHistory, NO_HISTORY } from "../approvals/facts.ts";
+import type { Requester } from "../approvals/creator.ts";
+import { type Decided, lastDecision, cutText, waitingWords, type PageUser } from "./words.ts";
+import { DecisionForm } from "./decide.tsx";
+import { DecisionFactList, Risks, HiddenValues } from "./facts.tsx";
+import { UntrustedText } from "./code.tsx";
+import { By } from "./timeline.tsx";
+import { EVERYTHING, Layout, render } from "./layout.tsx";
+import { prettyPrint } from "../json/pretty.ts";
+import { Ago, Notice } from "./parts.tsx";
+import { RequestParts, shown } from "./request.tsx";
+
+/** What somebody has just decided, or found decided. */
+export interface InboxOutcome {
+  readonly action: Action;
+  readonly timeline: readonly TimelineEntry[];
+  readonly receiptUrl: string;
+}
+
+export interface InboxProps {
+  readonly user: PageUser;
+  /** Oldest first. */
+  readonly actions: readonly Action[];
+  /** What is to be known of each, by its id. */
+  readonly contexts: ReadonlyMap<string, DecisionHistory>;
+  /** Behind which the next page begins; null when there is none. */
+  readonly after: string | null;
+  readonly requesters: readonly Requester[];
+  /** The key whose requests alone are shown; null: everybody's. */
+  readonly by: string | null;
+  readonly outcome: InboxOutcome | null;
+  readonly now: Date;
+}
+
+/** What waits for a person: each request whole, with its decision. */
+export function inboxPage({ user, actions, contexts, after, requesters, by, outcome, now }: InboxProps): string {
+  const count = actions.length;
+  const title = count === 0 ? "Approvals" : `(${count}${after === null ? "" : "+"}) Approvals`;
+  return render(
+    <Layout title={title} place="Approvals" user={user} follows={EVERYTHING} now={now}>
+      <div class="head">
+        <h1>Approvals</h1>
+        <p id="count" class="quiet" role="status" data-live="">
+          {countOf(count, after !== null, by === null && requesters.length > 1)}
+        </p>
+      </div>
+      {outcome === null ? null : <Outcome outcome={outcome} />}
+      <div id="requesters" class="filters" data-live="">
+        {requesters.length > 1 || by !== null ? <Requesters requesters={requesters} by={by} /> : null}
+      </div>
+      <ol id="waiting" class="cards" data-live="items">
+        {actions.map((action) => (
+          <Held action={action} history={contexts.get(action.id) ?? NO_HISTORY} user={user} now={now} />
+        ))}
+      </ol>
+      <div id="empty" data-live="">
+        {count === 0 ? <Empty /> : null}
+      </div>
+      <div id="pager" data-live="">
+        {after === null ? null : (
+          <a class="button button-plain" href={pagePath(after, by)}>
+            Next page
+          </a>
+        )}
+      </div>
+      <p class="foot">Secrets are shown as ••••; the requests are sent with them.</p>
+    </Layout>,
+  );
+}
+
+/** What stands in an address for requests that no key has made. */
+export const NO_KEY = "none";
+
+function pagePath(after: string | null, by: string | null): string {
+  const query = new URLSearchParams();
+  if (after !== null) query.set("after", after);
+  if (by !== null) query.set("by", by === "" ? NO_KEY : by);
+  return query.size === 0 ? "/approvals" : `/approvals?${query.toString()}`;
+}
+
+/** Who asks, each with how much; leads to what one of them asks for. */
+function Requesters({ requesters, by }: Pick<InboxProps, "requesters" | "by">) {
+  return (
+    <nav aria-label="Requested by">
+      <ul>
+        <li>
+          <a href="/approvals" aria-current={by === null ? "true" : undefined}>
+            Everyone
+          </a>
+        </li>
+        {requesters.map(({ keyId, createdBy, count }) => (
+          <li>
+            <a href={pagePath(null, keyId)} aria-current={by === keyId ? "true" : undefined}>
+              <UntrustedText text={createdBy.slice(createdBy.indexOf(":") + 1)} /> (
+              {count === COUNTED_MAX ? `${count}+` : count})
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function countOf(count: number, isMore: boolean, isShared: boolean): string {
+  if (isMore && isShared) return `${count} requests on this page, of each requester the oldest; there are more.`;
+  if (isMore) return `${count} requests on this page, the oldest first; there are more.`;
+  if (count === 0) return "Nothing waits for you.";
+  return count === 1 ? "1 request waits for you." : `${count} requests wait for you, the oldest first.`;
+}
+
+interface HeldProps {
+  readonly action: Action;
+  readonly history: DecisionHistory;
+  readonly user: PageUser;
+  readonly now: Date;
+}
+
+/** Of a body so much stands in a card, without a window in which the rest could be overlooked. */
+const BODY_SHOWN = { lines: 12, chars: 800 };
+
+/** One request: who asks for what, since when, what is risky about it, all of it, and the two buttons. */
+function Held({ history, user, now, ...props }: HeldProps) {
+  const action = shown(props.action, "decider");
+  const { facts, risks } = factsOf(props.action, history, "");
+  const path = `/approvals/${action.id}`;
+  const cut = action.body === null ? null : cutText(prettyPrint(action.body), BODY_SHOWN);
+  return (
+    <li id={action.id} class="card held">
+      <div class="stack">
+        <h2>
+          <a href={path} data-item="">
+            {action.method} <UntrustedText text={action.host} />
+          </a>
+        </h2>
+        <p class="quiet small">
+          <Ago at={action.createdAt} now={now} />
+        </p>
+        {action.run === 1 && action.callback === null ? null : <p class="small">{waitingWords(action)}</p>}
+        <Risks risks={risks} />
+        <HiddenValues action={action} user={user} />
+      </div>
+      <div class="asked" data-asked="">
+        <DecisionFactList facts={facts} />
+        <RequestParts action={action} isAsked cut={cut === null ? undefined : { ...cut, path }} />
+      </div>
+      <p class="notice notice-wait" data-gone="" hidden>
+        Somebody has decided on this meanwhile.
+      </p>
+      <DecisionForm user={user} run={action.run} path={path} unread={cut?.rest} about={action} />
+    </li>
+  );
+}
+
+function Empty() {
+  return (
+    <section class="card empty">
+      <p>
+        An agent's request stands here when it was created with <code>"approve": true</code>, or with a key that holds
+        what it creates. The request is not sent before you say yes.
+      </p>
+    </section>
+  );
+}
+
+/** Tells what was decided, whoever was first. */
+function Outcome({ outcome }: { readonly outcome: InboxOutcome }) {
+  const { action, timeline, receiptUrl } = outcome;
+  const decided = lastDecision(timeline.map((entry) => maskedEntry(entry, "decider")));
+  if (decided === null) return null;
+  return (
+    <Notice tone={decided.type === "approved" ? "good" : "wait"}>
+      <b>
+        {action.method} {action.host}
+      </b>{" "}
+      <By verb={VERBS[decided.type]} actor={decided.actor} />. <a href={receiptUrl}>See its receipt</a>
+    </Notice>
+  );
+}
+
+const VERBS: Readonly<Record<Decided["type"], string>> = {
+  created: "was asked for",
+  approved: "was approved",
+  rejected: "was rejected",
+  cancelled: "was cancelled",
+  retried: "was begun again",
+  paused: "was paused",
+  resumed: "was resumed",
+};

@@ -1,0 +1,210 @@
+import type { KeyService } from "../accounts/keys.ts";
+import type { PauseService } from "../pauses/service.ts";
+import { checkCreateKey, type ShownKey } from "../accounts/schemas.ts";
+import { HTTP_STATUS } from "../api/errors.ts";
+import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { KEY_ID, type Ids } from "../runtime/ids.ts";
+import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../pauses/pause.ts";
+import { FLASH_MS_MAX, KEYS_SHOWN_MAX, MADE_KEYS_REMEMBERED_MAX } from "../config/limits.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { keysPage, revokeKeyPage } from "./keys.tsx";
+import { madeKeyPage, newKeyPage, type TypedKey, UNTYPED_KEY } from "./new-key.tsx";
+import { type Flash, type AnswerPerson, personPage, type FormOf, type Person, type PersonOf } from "../http/session.ts";
+import type { Form } from "../http/form.ts";
+import { page, seeOther } from "../http/page.ts";
+import type { Route } from "../http/router.ts";
+
+export interface KeyPageDeps {
+  readonly keyService: KeyService;
+  readonly pauseService: Pick<PauseService, "list">;
+  readonly personOf: PersonOf;
+  readonly formOf: FormOf;
+  readonly flash: Flash;
+  readonly baseUrl: string;
+  readonly clock: Clock;
+  readonly ids: Pick<Ids, "request">;
+}
+
+/** Keys for people: the same desk as /v1/keys. A new key stands on the page that follows its form, for some minutes. */
+export function keyPages(deps: KeyPageDeps): readonly Route[] {
+  const { keyService, pauseService, personOf, formOf, clock } = deps;
+  const list: AnswerPerson = async ({ search }, person) => {
+    const query = new URLSearchParams(search);
+    const keys = await keyService.list(person.caller);
+    const first = (pageIn(query) - 1) * KEYS_SHOWN_MAX;
+    const shown = keys.slice(first, first + KEYS_SHOWN_MAX);
+    const isMore = keys.length > first + shown.length && shown.length > 0;
+    const told = keys.find(({ id, revokedAt }) => id === query.get("revoked") && revokedAt !== null);
+    const next = isMore ? `/keys?page=${pageIn(query) + 1}` : null;
+    const paused = new Set((await pauseService.list(person.caller)).map(({ subject }) => subject));
+    return page("own", keysPage({ user: person, keys: shown, next, revoked: told ?? null, paused, now: clock.now() }));
+  };
+  const ask: AnswerPerson = async (_visit, person, { id = "" }) => {
+    const key = await liveKey(keyService, person, id);
+    if (key === null) return seeOther("own", `/keys?revoked=${id}`);
+    return page("own", revokeKeyPage({ user: person, of: key, now: clock.now() }));
+  };
+  const revoke: AnswerPerson = async (context, person, { id = "" }) => {
+    const form = await formOf(context, person);
+    if (!KEY_ID.test(id)) throw noSuchKey();
+    await keyService.revoke(person.caller, id, unfinishedIn(form));
+    return seeOther("own", `/keys?revoked=${id}`);
+  };
+  return [
+    personPage(personOf, "GET", "/keys", list),
+    personPage(personOf, "POST", "/keys", create(deps)),
+    personPage(personOf, "GET", "/keys/new", async ({ search }, person) => {
+      const keys = await keyService.list(person.caller);
+      const replaced = keys.find(({ id }) => id === new URLSearchParams(search).get("replaces"));
+      const typed = replaced === undefined ? UNTYPED_KEY : { ...UNTYPED_KEY, ...likeKey(replaced) };
+      return page("own", newKeyPage({ user: person, typed, keys, formId: deps.ids.request() }));
+    }),
+    personPage(personOf, "GET", "/keys/{id}/made", made(deps)),
+    personPage(personOf, "GET", "/keys/{id}/revoke", ask),
+    personPage(personOf, "POST", "/keys/{id}/revoke", revoke),
+  ];
+}
+
+/** What the key that takes its place has unless somebody changes it. */
+function likeKey({ id, name, role, hold, scope }: ShownKey): Partial<TypedKey> {
+  return { name, role, hold, scope, replaces: id };
+}
+
+interface MadeKey {
+  readonly key: string;
+  readonly closesSignUps: boolean;
+}
+
+function made({ keyService, flash, baseUrl }: KeyPageDeps): AnswerPerson {
+  return async (context, person, { id = "" }) => {
+    // Safe: told by `create` below, at this path alone.
+    const told = flash.read(context, person) as MadeKey | null;
+    const row = (await keyService.list(person.caller)).find((one) => one.id === id);
+    if (told === null || row === undefined) throw shownNoMore();
+    return page("own", madeKeyPage({ user: person, made: row, ...told, baseUrl }));
+  };
+}
+
+type Made = Awaited<ReturnType<KeyService["create"]>>;
+
+function create({ keyService, formOf, flash, baseUrl, clock, ids }: KeyPageDeps): AnswerPerson {
+  const once = createOnce<Made>(clock);
+  return async (context, person) => {
+    const form = await formOf(context, person);
+    const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
+    try {
+      const request = checkCreateKey(requestIn(form));
+      const make = () => keyService.create(person.caller, request);
+      const { row, key, closesSignUps } =
+        formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);
+      const told: MadeKey = { key, closesSignUps };
+      return await flash.tellSecret(person, `/keys/${row.id}/made`, told, () =>
+        page("own", madeKeyPage({ user: person, made: row, baseUrl, ...told })),
+      );
+    } catch (error) {
+      if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
+      context.errorCode = error.code;
+      const status = HTTP_STATUS[error.code];
+      const keys = await keyService.list(person.caller);
+      const typed = typedOf(form, error);
+      return page("own", newKeyPage({ user: person, typed, keys, formId: ids.request() }), { status });
+    }
+  };
+}
+
+const FORM_ID_CHARS_MAX = 64;
+
+/**
+ * Does the same thing once: a form that comes again, by two clicks or an answer that is loaded again, gets what its first
+ * coming made. What failed can be tried again.
+ */
+function createOnce<T>(clock: Pick<Clock, "monotonicMs">) {
+  const done = new Map<string, { readonly untilMs: number; readonly result: Promise<T> }>();
+  return async (name: string, make: () => Promise<T>): Promise<T> => {
+    const nowMs = clock.monotonicMs();
+    for (const [oldest, { untilMs }] of done) {
+      if (untilMs > nowMs && done.size < MADE_KEYS_REMEMBERED_MAX) break;
+      done.delete(oldest);
+    }
+    const before = done.get(name);
+    if (before !== undefined) return before.result;
+    const result = make();
+    done.set(name, { untilMs: nowMs + FLASH_MS_MAX, result });
+    try {
+      return await result;
+    } catch (error) {
+      done.delete(name);
+      throw error;
+    }
+  };
+}
+
+/** As the API is asked. The form always says a scope: for the other roles it counts for nothing. */
+function requestIn(form: Form) {
+  const role = form.get("role");
+  const replaces = form.get("replaces") ?? "";
+  return {
+    name: form.get("name"),
+    role,
+    hold: form.get("hold"),
+    scope: role === "agent" ? form.get("scope") : null,
+    replaces: replaces === "" ? null : replaces,
+    weaker_hold: form.get("weaker_hold") === "yes",
+  };
+}
+
+/** Said on the form itself, with what was typed. */
+const MENDABLE: ReadonlySet<ErrorCode> = new Set(["validation_error", "too_many_keys"]);
+
+const PROBLEMS = {
+  name: "Give it a name of 1 to 100 letters, figures and signs of plain ASCII.",
+  role: "Choose what it may do.",
+  hold: "Choose which of its calls wait. Fewer than of the key whose place it takes: say so below.",
+  scope: "Choose on what it may act.",
+  replaces: "Choose a key of this account.",
+} as const;
+
+function typedOf(form: Form, { issues, message }: DomainError): TypedKey {
+  const wrong = Object.entries(PROBLEMS).filter(([name]) => issues.some(({ field }) => field === name));
+  return {
+    name: form.get("name") ?? "",
+    role: form.get("role") ?? null,
+    hold: form.get("hold") ?? null,
+    scope: form.get("scope") ?? "own",
+    replaces: form.get("replaces") ?? "",
+    problems: Object.fromEntries(wrong),
+    message: wrong.length === 0 ? message : null,
+  };
+}
+
+/** Throws `validation_error` for what is none of the choices: it must not be taken for harmless. */
+function unfinishedIn(form: Form): UnfinishedOnRevoke {
+  const said = form.get("unfinished") ?? "keep";
+  const found = UNFINISHED_ON_REVOKE.find((one) => one === said);
+  if (found !== undefined) return found;
+  throw new DomainError("validation_error", "Choose what becomes of its unfinished actions: keep, pause or cancel.");
+}
+
+/** Null: it is revoked already. Throws `not_found`. */
+async function liveKey(keyService: KeyService, { caller }: Person, id: string): Promise<ShownKey | null> {
+  const key = (await keyService.list(caller)).find((one) => one.id === id);
+  if (key === undefined) throw noSuchKey();
+  return key.revokedAt === null ? key : null;
+}
+
+function shownNoMore(): DomainError {
+  return new DomainError(
+    "not_found",
+    "A new key is shown once, in the browser that made it. If you did not keep it, revoke it and make another.",
+  );
+}
+
+function noSuchKey(): DomainError {
+  return new DomainError("not_found", "There is no such key.");
+}
+
+/** From 1; what is no number is the first. */
+function pageIn(query: URLSearchParams): number {
+  const text = query.get("page") ?? "";
+  return /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 1;
+}

@@ -1,0 +1,7 @@
+// The documents for users are imported as text, so that a single binary carries them.
+
+// The documents for users are imported as text, so that a single binary carries them.
+declare module "*.md" {
+  const text: string;
+  export default text;
+}

@@ -1,0 +1,249 @@
+/** @jsxImportSource hono/jsx */
+import type { ShownKey } from "../accounts/schemas.ts";
+import { NAME_CHARS_MAX } from "../config/limits.ts";
+import { Choices, Button, Field, FormToken } from "./form.tsx";
+import { HOLD_CHOICES, ROLE_CHOICES, SCOPE_CHOICES, type PageUser, holdWord, roleWord } from "./words.ts";
+import { Layout, render } from "./layout.tsx";
+import { Notice } from "./parts.tsx";
+import type { Role } from "../accounts/roles.ts";
+import { signUpsClosedWords } from "../accounts/sign-up-gate.ts";
+import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
+import { KeyName } from "./keys.tsx";
+import { SnippetView } from "./snippets.tsx";
+
+/** The form as it is shown: for the first time, or again with what is wrong. */
+export interface TypedKey {
+  readonly name: string;
+  readonly role: string | null;
+  readonly hold: string | null;
+  readonly scope: string | null;
+  /** Id of the key whose place it takes; empty: none. */
+  readonly replaces: string;
+  readonly problems: Readonly<Partial<Record<"name" | "role" | "hold" | "scope" | "replaces", string>>>;
+  /** What is wrong with none of them. */
+  readonly message: string | null;
+}
+
+/** No role is chosen beforehand: nobody makes an owner key by leaving something out. */
+export const UNTYPED_KEY: TypedKey = {
+  name: "",
+  role: null,
+  hold: "none",
+  scope: "own",
+  replaces: "",
+  problems: {},
+  message: null,
+};
+
+export interface NewKeyPageProps {
+  readonly user: PageUser;
+  readonly typed: TypedKey;
+  /** Of the account: it may take the place of one of them. */
+  readonly keys: readonly ShownKey[];
+  /** By which the form is known again if it comes twice. */
+  readonly formId: string;
+}
+
+/** Asks what a new key is for. */
+export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): string {
+  const { name, role, problems, message } = typed;
+  return render(
+    <Layout title="Make a key" place="Keys" user={user}>
+      <div class="head">
+        <p class="small on-screen">
+          <a href="/keys">All keys</a>
+        </p>
+        <h1>Make a key</h1>
+        <p class="quiet">The next page shows it, once: have a place ready where it is kept.</p>
+      </div>
+      <form method="post" action="/keys" class="card">
+        <FormToken user={user} />
+        <input type="hidden" name="form_id" value={formId} />
+        {message === null ? null : <Notice tone="bad">{message}</Notice>}
+        <Field
+          name="name"
+          label="Name"
+          value={name}
+          hint="How people tell it from others, like “ci” or “support agent”."
+          isRequired
+          charsMax={NAME_CHARS_MAX}
+          autocomplete="off"
+          problem={problems.name ?? null}
+        />
+        <Choices
+          name="role"
+          legend="What may it do?"
+          choices={ROLE_CHOICES}
+          chosen={role}
+          problem={problems.role ?? null}
+        />
+        <HoldAndScope typed={typed} />
+        {keys.length === 0 ? null : <Replaces typed={typed} keys={keys} />}
+        <Button>Make the key</Button>
+      </form>
+    </Layout>,
+  );
+}
+
+function HoldAndScope({ typed: { hold, scope, problems } }: Pick<NewKeyPageProps, "typed">) {
+  return (
+    <>
+      <Choices
+        name="hold"
+        legend="Which of its calls wait for a person?"
+        choices={HOLD_CHOICES}
+        chosen={hold}
+        problem={problems.hold ?? null}
+      />
+      <Choices
+        name="scope"
+        legend="If it is an agent’s: on what may it act?"
+        choices={SCOPE_CHOICES}
+        chosen={scope}
+        problem={problems.scope ?? null}
+      />
+    </>
+  );
+}
+
+/** Who rotates a key hands over what it created. */
+function Replaces({ typed, keys }: Pick<NewKeyPageProps, "typed" | "keys">) {
+  const problem = typed.problems.replaces ?? null;
+  return (
+    <>
+      <div class="field">
+        <label for="replaces">Takes the place of</label>
+        <p id="replaces-hint" class="quiet small">
+          It acts on what that key created, too. That key stays live until you revoke it.
+        </p>
+        <select id="replaces" name="replaces" aria-describedby="replaces-hint">
+          <option value="">No key</option>
+          {keys.map(({ id, name, last4, revokedAt }) => (
+            <option value={id} selected={id === typed.replaces}>
+              {`${name} (…${last4})${revokedAt === null ? "" : ", revoked"}`}
+            </option>
+          ))}
+        </select>
+        {problem === null ? null : <p class="problem small">{problem}</p>}
+      </div>
+      <label class="option">
+        <input type="checkbox" name="weaker_hold" value="yes" />
+        <span>
+          <b>Fewer of its calls may wait than of that key’s</b>{" "}
+          <span class="quiet small">Say so if that is meant: what waited for a person before would be sent.</span>
+        </span>
+      </label>
+    </>
+  );
+}
+
+export interface MadeKeyPageProps {
+  readonly user: PageUser;
+  readonly made: ShownKey;
+  /** In clear; the server keeps nothing of it. */
+  readonly key: string;
+  /** With it nobody may sign up any more. */
+  readonly closesSignUps: boolean;
+  /** Where programs reach the service. */
+  readonly baseUrl: string;
+}
+
+/** Shows a new key for the only time, with the lines that put it to use. */
+export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKeyPageProps): string {
+  const { role, hold } = made;
+  return render(
+    <Layout title="Your new key" place="Keys" user={user}>
+      <div class="head">
+        <h1>Your new key</h1>
+        <p>
+          <KeyName of={made} /> · {roleWord(role)}
+          {holdWord(hold) === null ? "" : ` · ${holdWord(hold)?.toLowerCase()}`}
+        </p>
+      </div>
+      {closesSignUps ? (
+        <Notice tone="wait">
+          {signUpsClosedWords("hold")} Accounts that were signed up before are stopped:{" "}
+          <a href={ACCOUNTS_PAGE_PATH}>Accounts</a>.
+        </Notice>
+      ) : null}
+      <section class="card" aria-label="The key">
+        <Notice tone="wait">
+          It is shown this once. Keep it now: it is gone when you leave this page, and in five minutes at the latest.
+        </Notice>
+        <code class="code" id="key" data-copy="">
+          {key}
+        </code>
+        <a class="button fit" href="/keys">
+          I have kept it
+        </a>
+      </section>
+      <section class="card" aria-labelledby="use">
+        <h2 id="use">Put it to use</h2>
+        <SnippetView title={firstCall(role).title} text={firstCall(role).text(baseUrl, key)} />
+        {role === "owner" ? (
+          <p class="quiet">An owner key is not for agents: make an agent key for each of them.</p>
+        ) : (
+          <Agents baseUrl={baseUrl} />
+        )}
+      </section>
+    </Layout>,
+  );
+}
+
+/** The ways by which agents take it up (docs/mcp says more). The files name a variable: they are made to be shared, a key is not. */
+function Agents({ baseUrl }: { readonly baseUrl: string }) {
+  return (
+    <>
+      <SnippetView
+        title="Where your agent starts: then paste the key, and Enter"
+        text={"read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY"}
+      />
+      <SnippetView title="Claude Code, which then writes the file below" text={claudeLine(baseUrl)} />
+      <SnippetView
+        title="Codex, ~/.codex/config.toml"
+        text={`[mcp_servers.outgate]\nurl = "${baseUrl}/mcp"\nbearer_token_env_var = "OUTGATE_API_KEY"\ntool_timeout_sec = 150`}
+      />
+      <SnippetView title="A project’s .mcp.json" text={mcpJson(baseUrl)} />
+      <p class="quiet small">
+        More clients, and what the tools do: <a href="/docs/mcp">agents over MCP</a>.
+      </p>
+    </>
+  );
+}
+
+/** In single quotes: Claude Code puts the variable in, so that the key stands neither on the command line nor in a file. */
+function claudeLine(baseUrl: string): string {
+  const header = "'Authorization: Bearer ${OUTGATE_API_KEY}'";
+  return `claude mcp add --transport http outgate ${baseUrl}/mcp --scope project --header ${header}`;
+}
+
+function mcpJson(baseUrl: string): string {
+  const headers = { Authorization: "Bearer ${OUTGATE_API_KEY}" };
+  return JSON.stringify({ mcpServers: { outgate: { type: "http", url: `${baseUrl}/mcp`, headers } } }, null, 2);
+}
+
+interface FirstCall {
+  readonly title: string;
+  readonly text: (baseUrl: string, key: string) => string;
+}
+
+const CREATES: FirstCall = {
+  title: "Send a first action",
+  text: (baseUrl, key) => `curl -s ${baseUrl}/v1/actions -H @- \\
+  -H 'Content-Type: application/json' \\
+  -d '{"url":"https://example.com/","method":"GET","sync":true}' <<KEY
+Authorization: Bearer ${key}
+KEY`,
+};
+
+const READS: FirstCall = {
+  title: "Look at the actions",
+  text: (baseUrl, key) => `curl -s ${baseUrl}/v1/actions -H @- <<KEY
+Authorization: Bearer ${key}
+KEY`,
+};
+
+/** The first thing that the key may do. */
+function firstCall(role: Role): FirstCall {
+  return role === "owner" || role === "agent" ? CREATES : READS;
+}

@@ -1,0 +1,190 @@
+/** @jsxImportSource hono/jsx */
+import type { Child } from "hono/jsx";
+import type { Action } from "../actions/action.ts";
+import { normalTarget, sentUrl } from "../outbound/normal-target.ts";
+import type { CutText } from "./words.ts";
+import { UntrustedText, UntrustedBlock } from "./code.tsx";
+import { prettyPrint } from "../json/pretty.ts";
+import { Table } from "./parts.tsx";
+import { maskedAction, maskedWith } from "../receipts/masked-action.ts";
+import { maskUrl } from "../receipts/masking.ts";
+import type { Viewer } from "../accounts/roles.ts";
+
+export interface RequestViewProps {
+  readonly action: Action;
+  /** Somebody has to decide on it: its facts stand above, and they are told whose words these are. */
+  readonly isAsked?: boolean;
+  /** A receipt never tells where news goes to: the path of a callback may be a secret. */
+  readonly tellsCallback?: boolean;
+  /** All of its body stands open, without a window: whoever decides comes past it. */
+  readonly isWhole?: boolean;
+  /** Stands below it. */
+  readonly children?: Child;
+}
+
+/**
+ * The request of an action, whole: the words of whoever asked, in a frame that nothing of ours stands in. The action is
+ * masked by now (`shown`); what is sent is the same with its secrets.
+ */
+export function RequestView({
+  action,
+  isAsked = false,
+  tellsCallback = false,
+  isWhole = isAsked,
+  children,
+}: RequestViewProps) {
+  return (
+    <section class="card" aria-labelledby="request" data-asked={isAsked ? "" : undefined}>
+      <div>
+        <h2 id="request">Request</h2>
+        {isAsked ? <p class="quiet small">Written by whoever asked, and sent as it stands here.</p> : null}
+      </div>
+      <RequestParts action={action} isAsked={isAsked} tellsCallback={tellsCallback} isWhole={isWhole} />
+      {children}
+    </section>
+  );
+}
+
+interface RequestPartsProps extends Pick<RequestViewProps, "action" | "isAsked" | "tellsCallback" | "isWhole"> {
+  /** The beginning of its body alone is shown, and where the rest is. */
+  readonly cut?: (CutText & { readonly path: string }) | undefined;
+}
+
+/** Its parts, one below the other, for whatever frame they stand in. */
+export function RequestParts(props: RequestPartsProps) {
+  const { action, cut, isAsked = false, tellsCallback = false, isWhole = false } = props;
+  const { headers, body, callback } = action;
+  const names = Object.keys(headers ?? {});
+  return (
+    <>
+      {isAsked ? null : (
+        <p class="line">
+          <b class="method">{action.method}</b> <Address url={action.url} host={action.host} />
+        </p>
+      )}
+      {names.length === 0 ? null : (
+        <div class="stack">
+          <h3>Headers</h3>
+          <Table caption="Headers of the request" heads={["Name", "Value"]}>
+            {names.map((name) => (
+              <tr>
+                <td>
+                  <UntrustedText text={name} />
+                </td>
+                <td>
+                  <UntrustedText text={headers?.[name] ?? ""} />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        </div>
+      )}
+      {body === null && !isAsked ? <p class="quiet">No body is sent.</p> : null}
+      {body === null ? null : <Body json={body} cut={cut} isOpen={isWhole || cut !== undefined} />}
+      {callback === null || !tellsCallback ? null : (
+        <div class="stack">
+          <h3>Callback</h3>
+          <p>
+            What becomes of it, held or sent, is posted to <Address url={callback} host={hostOf(callback)} />
+          </p>
+        </div>
+      )}
+    </>
+  );
+}
+
+interface BodyProps extends Pick<RequestPartsProps, "cut"> {
+  readonly json: string;
+  readonly isOpen: boolean;
+}
+
+function Body({ json, cut, isOpen }: BodyProps) {
+  return (
+    <div class="stack">
+      <h3>
+        Body <span class="aside">JSON</span>
+      </h3>
+      <UntrustedBlock label="Body of the request" text={cut?.shown ?? prettyPrint(json)} isOpen={isOpen} />
+      {typeof cut?.rest === "string" ? (
+        <p class="notice notice-wait">
+          <b>{cut.rest} below.</b> <a href={cut.path}>Read the whole request</a>
+        </p>
+      ) : null}
+    </div>
+  );
+}
+
+function hostOf(url: string): string {
+  return normalTarget(url)?.host ?? "";
+}
+
+/** A URL with its host told from the rest: text, never a link. */
+export function Address({ url, host }: { readonly url: string; readonly host: string }) {
+  const start = url.indexOf("//") + 2;
+  if (!url.startsWith(host, start)) return <UntrustedText text={url} />;
+  return (
+    <span class="address">
+      <UntrustedText text={url.slice(0, start)} />
+      <b>
+        <UntrustedText text={host} />
+      </b>
+      <UntrustedText text={url.slice(start + host.length)} />
+    </span>
+  );
+}
+
+/** What the target answered at the newest attempt; nothing before there was one. */
+export function Answer({ action }: { readonly action: Action }) {
+  const { result } = action;
+  if (result === null) return null;
+  const { responseCode, responseBody, responseTruncated, lastError } = result;
+  const answer = responseBody === null ? null : shownAnswer(responseBody);
+  return (
+    <section class="card" aria-labelledby="response">
+      <h2 id="response">Response</h2>
+      <p>{responseCode === null ? (lastError ?? "No answer came.") : `Status ${responseCode}`}</p>
+      {answer === null && responseCode !== null ? <p class="quiet">It had no body.</p> : null}
+      {answer === null ? null : (
+        <div class="stack">
+          <h3>
+            Body{" "}
+            <span class="aside">
+              {answer.kind}
+              {responseTruncated ? ", cut: it was longer than what is kept" : ""}
+            </span>
+          </h3>
+          {answer.text === null ? (
+            <p class="quiet">Bytes that are no text are not shown.</p>
+          ) : (
+            <UntrustedBlock label="Body of the response" text={answer.text} />
+          )}
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** An action as people may see it: masked, and its URL as it is sent. Every page begins with it (hostile 6 and 7). */
+export function shown(action: Action, viewer: Viewer): Action {
+  return maskedWith(maskedAction(action, viewer), { url: maskUrl(sentUrl(action.url), viewer) });
+}
+
+/** What of a shown URL stands behind its host. */
+export function pathOf({ url, host }: Pick<Action, "url" | "host">): string {
+  return url.slice(url.indexOf("//") + "//".length + host.length);
+}
+
+/** What a target answered, as text. */
+export interface ShownAnswer {
+  readonly kind: "JSON" | "Text" | "Bytes";
+  /** Null: bytes are not shown. */
+  readonly text: string | null;
+}
+
+/** An answer as it is stored (decisions 4): a JSON value is set out, text is text, and of bytes there is nothing to see. */
+export function shownAnswer(json: string): ShownAnswer {
+  if (json.startsWith('{"encoding":"base64"')) return { kind: "Bytes", text: null };
+  if (!json.startsWith('"')) return { kind: "JSON", text: prettyPrint(json) };
+  const text: unknown = JSON.parse(json);
+  return { kind: "Text", text: String(text) };
+}

@@ -1,0 +1,151 @@
+import { PAGE_STREAM_BEATS_MAX } from "../config/limits.ts";
+import {
+  createStreamEvents,
+  type EventsDeps,
+  type PageEventRouteDeps,
+  pageEventRoutes,
+  pageEventsOf,
+} from "../events/stream.ts";
+import { type Route, pageRoute } from "../http/router.ts";
+import { type AccountsPageDeps, accountsPages } from "../accounts/routes.ts";
+import {
+  type ActionListRouteDeps,
+  actionListRoutes,
+  type ActionPageRouteDeps,
+  actionPageRoutes,
+} from "./action-routes.ts";
+import { type AuthRouteDeps, entryPages, type PasswordPageDeps, passwordPages } from "../accounts/auth-routes.ts";
+import { type AuditPageDeps, auditPages } from "../audit/routes.ts";
+import { type InboxRouteDeps, inboxRoutes } from "./inbox-routes.ts";
+import { type KeyPageDeps, keyPages } from "./key-routes.ts";
+import { type PausePageDeps, pausePages } from "../pauses/routes.ts";
+import { type SettingsPageDeps, settingsPages } from "./settings-routes.ts";
+import type { OverviewService } from "../events/overview.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { overviewPage } from "./overview.tsx";
+import { page, pageHeaders, seeOther } from "../http/page.ts";
+import { personPage, type PersonOf } from "../http/session.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { chaptersOf, type DocsChapter, docsPage, llmsText, type Guide, guideText } from "./docs.tsx";
+import { takesGzip } from "../http/query.ts";
+import type { RequestContext } from "../http/context.ts";
+import { ASSETS } from "./assets.ts";
+
+export type PageDeps = AuthRouteDeps &
+  InboxRouteDeps &
+  ActionListRouteDeps &
+  ActionPageRouteDeps &
+  PageEventRouteDeps &
+  Omit<EventsDeps, "show"> &
+  KeyPageDeps &
+  PausePageDeps &
+  AccountsPageDeps &
+  AuditPageDeps &
+  OverviewPageDeps &
+  SettingsPageDeps &
+  PasswordPageDeps &
+  DocsPageDeps;
+
+/** Every page for people but those that a token opens, and what they load. */
+export function webPages(deps: PageDeps): readonly Route[] {
+  return [
+    ...entryPages(deps),
+    ...inboxRoutes(deps),
+    ...actionListRoutes(deps),
+    ...actionPageRoutes(deps),
+    ...pageEventRoutes(deps, createStreamEvents({ ...deps, show: pageEventsOf, beatsMax: PAGE_STREAM_BEATS_MAX })),
+    ...keyPages(deps),
+    ...pausePages(deps),
+    ...accountsPages(deps),
+    ...auditPages(deps),
+    ...overviewPages(deps),
+    ...settingsPages(deps),
+    ...passwordPages(deps),
+    ...docsPages(deps),
+    ...assetRoutes(),
+  ];
+}
+
+export interface OverviewPageDeps {
+  readonly overviewService: Pick<OverviewService, "read">;
+  readonly personOf: PersonOf;
+  readonly clock: Clock;
+}
+
+/** How the account's actions went in the last day. */
+export function overviewPages({ overviewService, personOf, clock }: OverviewPageDeps): readonly Route[] {
+  return [
+    personPage(personOf, "GET", "/overview", async (_visit, person) => {
+      const answer = await overviewService.read(person.caller);
+      return page("own", overviewPage({ ...answer, user: person, now: clock.now() }));
+    }),
+  ];
+}
+
+export interface DocsPageDeps {
+  /** Documents for users; the first one is that of /docs itself. */
+  readonly guides: readonly Guide[];
+  readonly baseUrl: string;
+  readonly version: string;
+  readonly personOf: PersonOf;
+}
+
+/** The documentation: it needs no log-in, no network and no script, and speaks of this very version (decisions 1). */
+export function docsPages({ guides, baseUrl, version, personOf }: DocsPageDeps): readonly Route[] {
+  let made: readonly DocsChapter[] | null = null;
+  // Once, for whoever reads first: it takes some ten milliseconds.
+  const chapters = () => (made ??= chaptersOf(guides, baseUrl));
+
+  const show = async (context: RequestContext, name: string): Promise<Response> => {
+    const chapter = chapters().find((one) => one.name === name);
+    if (chapter === undefined) throw new DomainError("not_found", "There is no such page. /docs has all of them.");
+    const html = docsPage({ chapter, chapters: chapters(), user: await personOf(context), version });
+    // Nothing in it was chosen by a stranger, so its length tells nothing of the token of its forms.
+    if (!takesGzip(context.request)) return page("own", html, { headers: VARY });
+    return page("own", Bun.gzipSync(html), { headers: { ...VARY, "content-encoding": "gzip" } });
+  };
+  const asText = (name: string): Response => {
+    const guide = guides.find((one) => one.name === name);
+    if (guide === undefined) throw new DomainError("not_found", "There is no such page. /llms.txt has all of them.");
+    return plain(guideText(guide, baseUrl), "text/markdown");
+  };
+  return [
+    pageRoute("own", "GET", "/docs", (context) => show(context, "start")),
+    pageRoute("own", "GET", "/docs/{name}", (context, { name = "" }) => {
+      if (name === "start") return seeOther("own", "/docs");
+      return name.endsWith(".md") ? asText(name.slice(0, -3)) : show(context, name);
+    }),
+    pageRoute("own", "GET", "/llms.txt", () => plain(llmsText(guides, baseUrl), "text/plain")),
+  ];
+}
+
+const VARY = { vary: "Accept-Encoding" } as const;
+
+function plain(text: string, type: "text/plain" | "text/markdown"): Response {
+  return new Response(text, { headers: { ...pageHeaders("own"), "content-type": `${type}; charset=utf-8` } });
+}
+
+/**
+ * What pages load. A path that names its content never changes, so it may be kept for good. Compressed where that is
+ * understood; pages are not, since they hold secrets beside what
+ * others wrote; but for the documentation, in which nobody else writes.
+ */
+export function assetRoutes(): readonly Route[] {
+  return ASSETS.map(({ path, type, text, gzip }) => ({
+    method: "GET",
+    path,
+    operationId: null,
+    answer({ request }) {
+      const headers = { ...HEADERS, "content-type": type };
+      if (!takesGzip(request)) return new Response(text, { headers });
+      return new Response(gzip, { headers: { ...headers, "content-encoding": "gzip" } });
+    },
+  }));
+}
+
+const HEADERS = {
+  "cache-control": "public, max-age=31536000, immutable",
+  vary: "Accept-Encoding",
+  "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+} as const;

@@ -1,0 +1,196 @@
+import { type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
+import type { SignUpGate } from "../accounts/sign-up-gate.ts";
+import type { SigningService } from "../accounts/signing-secrets.ts";
+import type { ListNotifications } from "../actions/read.ts";
+import { checkOrigin } from "../accounts/signing-schemas.ts";
+import type { Caller } from "../accounts/roles.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../config/limits.ts";
+import type { SigningUse } from "../crypto/signature.ts";
+import { callbackHostsPage, type Rules, settingsPage } from "./settings.tsx";
+import { notificationsPage } from "./notifications.tsx";
+import { askRotationPage, originPage, rotatedPage, secretPage } from "./signing.tsx";
+import { type Flash, type AnswerPerson, personPage, type FormOf, type Person, type PersonOf } from "../http/session.ts";
+import type { Form } from "../http/form.ts";
+import { page, seeOther } from "../http/page.ts";
+import type { Route } from "../http/router.ts";
+import type { RequestContext } from "../http/context.ts";
+
+export interface SettingsPageDeps {
+  readonly signingService: SigningService;
+  readonly callbackHosts: CallbackHostService;
+  readonly listNotifications: ListNotifications;
+  /** What of the server's settings this caller may be told. */
+  readonly rulesFor: (caller: Caller) => Promise<Rules>;
+  readonly signUpGate: Pick<SignUpGate, "isOperators">;
+  readonly personOf: PersonOf;
+  readonly formOf: FormOf;
+  readonly flash: Flash;
+}
+
+/** Signing secrets, callbacks and what is in force. A secret stands in the answer to a form, never in a URL. */
+export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
+  const { personOf, listNotifications, rulesFor, formOf } = deps;
+  const settings: AnswerPerson = async (_visit, person) => {
+    const [rules, callbackHosts, notifications, isOperator] = await Promise.all([
+      rulesFor(person.caller),
+      deps.callbackHosts.list(person.caller),
+      listNotifications(person.caller, null, NOTIFICATIONS_NEWEST_MAX),
+      deps.signUpGate.isOperators(person.caller),
+    ]);
+    return page("own", settingsPage({ user: person, rules, callbackHosts, notifications, isOperator }));
+  };
+  const callbacks: AnswerPerson = async ({ search }, person) => {
+    const before = rowIn(new URLSearchParams(search).get("before"));
+    const found = await listNotifications(person.caller, before, NOTIFICATIONS_SHOWN_MAX);
+    return page("own", notificationsPage({ user: person, ...found }));
+  };
+  const secret: AnswerPerson = async (context, person) => {
+    const form = await formOf(context, person);
+    const typed = form.get("origin") ?? "";
+    const [origin, use] = [originOf(typed), useIn(form)];
+    if (origin === null) return askOrigin(context, person, typed, use);
+    const shown = await deps.signingService.read(person.caller, origin, use);
+    return page("own", secretPage({ user: person, shown: { ...shown, use } }));
+  };
+  return [
+    personPage(personOf, "GET", "/settings", settings),
+    personPage(personOf, "GET", "/settings/callbacks", callbacks),
+    personPage(personOf, "GET", "/settings/signing-secret", (_visit, person) => {
+      return page("own", originPage({ user: person }));
+    }),
+    personPage(personOf, "POST", "/settings/signing-secret", secret),
+    personPage(personOf, "GET", "/settings/rotation", async (_visit, person) =>
+      ask(deps, person, { origin: null, use: "calls" }),
+    ),
+    personPage(personOf, "POST", "/settings/rotation", rotate(deps)),
+    personPage(personOf, "GET", ROTATED_PATH, showRotated(deps)),
+    personPage(personOf, "POST", "/settings/callback-hosts", addCallbackHost(deps)),
+    personPage(personOf, "POST", "/settings/callback-hosts/remove", removeCallbackHost(deps)),
+  ];
+}
+
+/**
+ * Asks first, and takes a yes for what it was said to: one that comes twice, by two clicks or a page that is loaded again,
+ * would end the secret before the last one, which targets still verify by.
+ */
+function rotate(deps: SettingsPageDeps): AnswerPerson {
+  const { signingService, formOf, flash } = deps;
+  return async (context, person) => {
+    const form = await formOf(context, person);
+    const typed = form.get("origin") ?? "";
+    const origin = typed === "" ? null : originOf(typed);
+    const use = useIn(form);
+    if (typed !== "" && origin === null) return askOrigin(context, person, typed, use);
+    const seen = form.get("seen");
+    if (seen !== stateOf(await overlapEndOf(deps, person, { origin, use })))
+      return ask(deps, person, { origin, use }, seen !== undefined);
+    const { previousExpiresAt } = await signingService.rotate(person.caller, origin, origin === null ? null : use);
+    const told: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
+    // Of all at once none is shown.
+    if (origin === null) return flash.redirect(person, ROTATED_PATH, told);
+    return flash.tellSecret(person, ROTATED_PATH, told, async () => page("own", await rotatedHtml(deps, person, told)));
+  };
+}
+
+/** Where a rotation is told of, so that loading that again asks nothing again. */
+const ROTATED_PATH = "/settings/rotated";
+
+interface Rotated {
+  readonly origin: string | null;
+  readonly use: SigningUse;
+  readonly untilMs: number;
+}
+
+function showRotated(deps: SettingsPageDeps): AnswerPerson {
+  return async (context, person) => {
+    // Safe: told by `rotate`, at this path alone.
+    const told = deps.flash.read(context, person) as Rotated | null;
+    return told === null ? seeOther("own", "/settings") : page("own", await rotatedHtml(deps, person, told));
+  };
+}
+
+async function rotatedHtml({ signingService }: SettingsPageDeps, person: Person, told: Rotated): Promise<string> {
+  const { origin, use, untilMs } = told;
+  if (origin === null) return rotatedPage({ user: person, until: new Date(untilMs) });
+  const shown = await signingService.read(person.caller, origin, use);
+  return secretPage({ user: person, shown: { ...shown, use }, isRotated: true });
+}
+
+interface Asked {
+  /** Null: all of them. */
+  readonly origin: string | null;
+  readonly use: SigningUse;
+}
+
+async function ask(deps: SettingsPageDeps, person: Person, asked: Asked, isLate = false): Promise<Response> {
+  const endsNow = await overlapEndOf(deps, person, asked);
+  return page("own", askRotationPage({ user: person, ...asked, seen: stateOf(endsNow), endsNow, isLate }));
+}
+
+function useIn(form: Form): SigningUse {
+  return form.get("for") === "callbacks" ? "callbacks" : "calls";
+}
+
+function addCallbackHost(deps: SettingsPageDeps): AnswerPerson {
+  const { callbackHosts, formOf } = deps;
+  return async (context, person) => {
+    const typed = (await formOf(context, person)).get("host") ?? "";
+    try {
+      await callbackHosts.add(person.caller, checkCallbackHost(typed.trim(), "validation_error"));
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
+      context.errorCode = error.code;
+      const hosts = await callbackHosts.list(person.caller);
+      const problem = error.issues.map(({ message }) => message).join(" ");
+      return page("own", callbackHostsPage({ user: person, hosts, typed, problem }), { status: 400 });
+    }
+    return seeOther("own", CALLBACK_HOSTS);
+  };
+}
+
+function removeCallbackHost({ callbackHosts, formOf }: SettingsPageDeps): AnswerPerson {
+  return async (context, person) => {
+    const host = (await formOf(context, person)).get("host") ?? "";
+    // One that somebody else has removed meanwhile is as gone as it was meant to be.
+    await callbackHosts.remove(person.caller, host).catch((error: unknown) => {
+      if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
+    });
+    return seeOther("own", CALLBACK_HOSTS);
+  };
+}
+
+const CALLBACK_HOSTS = "/settings#callback-hosts";
+
+/** No host has this name (RFC 6761, 6.4): its secret is that of every origin which was never rotated alone. */
+const ANY_ORIGIN = "https://any.invalid";
+
+/** Until when the secret before the last rotation signs; null: there is none. */
+function overlapEndOf({ signingService }: SettingsPageDeps, { caller }: Person, { origin, use }: Asked) {
+  return signingService.overlapEnd(caller, origin ?? ANY_ORIGIN, use);
+}
+
+function stateOf(overlapEnd: Date | null): string {
+  return overlapEnd?.toISOString() ?? "none";
+}
+
+function askOrigin(context: RequestContext, user: Person, origin: string, use: SigningUse): Response {
+  context.errorCode = "validation_error";
+  const problem = "Enter scheme, host and port of a target and nothing more, like https://api.example.com.";
+  return page("own", originPage({ user, origin, use, problem }), { status: 400 });
+}
+
+/** Null: it is none. The slash that browsers put behind an address is no reason to ask again. */
+function originOf(text: string): string | null {
+  const trimmed = text.trim().replace(/\/$/, "");
+  try {
+    return checkOrigin(trimmed);
+  } catch (error) {
+    if (error instanceof DomainError) return null;
+    throw error;
+  }
+}
+
+function rowIn(text: string | null): string | null {
+  return text !== null && /^[A-Za-z0-9_-]{1,64}$/.test(text) ? text : null;
+}

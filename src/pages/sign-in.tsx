@@ -1,0 +1,233 @@
+/** @jsxImportSource hono/jsx */
+import {
+  CredentialFields,
+  NextField,
+  type Typed,
+  withNext,
+  Button,
+  Field,
+  FormToken,
+  CONFIRM_PASSWORD_FIELD,
+} from "./form.tsx";
+import { Layout, render } from "./layout.tsx";
+import type { PageUser } from "./words.ts";
+import { PASSWORD_CHARS_MAX } from "../config/limits.ts";
+import { Notice } from "./parts.tsx";
+
+export interface LogInPageProps {
+  readonly typed: Typed;
+  /** Where the person goes from here; a path of ours. */
+  readonly next: string | null;
+  readonly signupsOpen: boolean;
+}
+
+/** Where people log in. */
+export function logInPage({ typed, next, signupsOpen }: LogInPageProps): string {
+  return render(
+    <Layout title="Log in" width="narrow" beginsSession>
+      <h1>Log in</h1>
+      <form method="post" action="/auth/login" class="card" data-session="new">
+        <NextField next={next} />
+        <CredentialFields typed={typed} password="known" />
+        <Button>Log in</Button>
+      </form>
+      {signupsOpen ? (
+        <p class="quiet">
+          New here? <a href={withNext("/signup", next)}>Sign up</a>
+        </p>
+      ) : null}
+      <p class="quiet small">
+        Lost your password? Whoever runs this server makes a link for a new one: <code>outgate reset-password</code>.
+      </p>
+    </Layout>,
+  );
+}
+
+export interface SignUpPageProps {
+  readonly typed: Typed;
+  /** Where the person goes from here; a path of ours. */
+  readonly next: string | null;
+}
+
+/** Where people make an account of their own. */
+export function signUpPage({ typed, next }: SignUpPageProps): string {
+  return render(
+    <Layout title="Sign up" width="narrow" beginsSession>
+      <div class="head">
+        <h1>Sign up</h1>
+        <p class="quiet">You get an account of your own, with an owner key.</p>
+      </div>
+      <form method="post" action="/auth/signup" class="card" data-session="new">
+        <NextField next={next} />
+        <CredentialFields typed={typed} password="new" />
+        <Button>Sign up</Button>
+      </form>
+      <p class="quiet">
+        Already have an account? <a href={withNext("/login", next)}>Log in</a>
+      </p>
+    </Layout>,
+  );
+}
+
+export interface SignedUpPageProps {
+  readonly user: PageUser;
+  readonly apiKey: string;
+  /** A path of ours. */
+  readonly next: string;
+}
+
+/** Shows the key of a new account, for the only time. */
+export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string {
+  return render(
+    <Layout title="Your account is ready" user={user}>
+      <h1>Your account is ready</h1>
+      <div class="card">
+        <div class="stack">
+          <h2>Your owner key</h2>
+          <p class="quiet">
+            It is shown this once: keep it now. It can do everything, approvals included, so an agent gets a key of its
+            own.
+          </p>
+        </div>
+        <code class="code">{apiKey}</code>
+        <a class="button" href={next}>
+          Continue
+        </a>
+      </div>
+    </Layout>,
+  );
+}
+
+export interface WelcomePageProps {
+  /** The path of this very page. */
+  readonly path: string;
+  readonly typed: Typed;
+  /** Whose password is renewed; null: the visitor becomes the account's first person. */
+  readonly email: string | null;
+}
+
+/** What a one-time link opens: a way in for the first person, or for one who has lost their password. */
+export function welcomePage({ path, typed, email }: WelcomePageProps): string {
+  const title = email === null ? "Welcome" : "Choose a new password";
+  return render(
+    <Layout title={title} width="narrow" beginsSession>
+      <div class="head">
+        <h1>{title}</h1>
+        <p class="quiet">
+          {email === null
+            ? "You become the owner of this Outgate. Choose what you log in with; this link works once."
+            : "Whoever is logged in with the old one is logged out; this link works once."}
+        </p>
+      </div>
+      <form method="post" action={path} class="card" data-session="new">
+        <CredentialFields typed={typed} password="new" emailOf={email} />
+        <Button>{email === null ? "Make it mine" : "Save and log in"}</Button>
+      </form>
+    </Layout>,
+  );
+}
+
+export interface PasswordPageProps {
+  readonly user: PageUser;
+  readonly typed: Typed;
+}
+
+/** Where somebody who is logged in chooses another password. The address stands there for password managers. */
+export function passwordPage({ user, typed }: PasswordPageProps): string {
+  return render(
+    <Layout title="Change your password" place="Settings" user={user}>
+      <Head title="Change your password" />
+      <form method="post" action="/settings/password" class="card">
+        <FormToken user={user} />
+        <p>Whoever is logged in as you, in other browsers too, is logged out. You stay in here.</p>
+        <CredentialFields typed={typed} password="new" emailOf={user.email}>
+          <Field
+            name="current_password"
+            label="Current password"
+            type="password"
+            isRequired
+            charsMax={PASSWORD_CHARS_MAX}
+            problem={typed.problems.current_password ?? null}
+            autocomplete="current-password"
+          />
+        </CredentialFields>
+        <div class="choices">
+          <Button>Change it</Button>
+          <a class="button button-plain" href="/settings">
+            Leave it
+          </a>
+        </div>
+      </form>
+    </Layout>,
+  );
+}
+
+/** Tells that it is done. */
+export function passwordChangedPage({ user }: { readonly user: PageUser }): string {
+  return render(
+    <Layout title="Your password is changed" place="Settings" user={user}>
+      <Head title="Your password is changed" />
+      <Notice tone="good">Every other log-in of yours has ended. This browser has a new one.</Notice>
+    </Layout>,
+  );
+}
+
+function Head({ title }: { readonly title: string }) {
+  return (
+    <div class="head">
+      <p class="small">
+        <a href="/settings">Settings</a>
+      </p>
+      <h1>{title}</h1>
+    </div>
+  );
+}
+
+export interface ConfirmPasswordProps {
+  readonly user: PageUser;
+  /** Where the form was sent to, with its query. */
+  readonly path: string;
+  /** What was sent; sent again along with the password. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  /** What was wrong with the password; null: it is asked for the first time. */
+  readonly problem: string | null;
+}
+
+/** Asks for the password before a change that nothing else proves to come from our own page. */
+export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPasswordProps): string {
+  return render(
+    <Layout title="Confirm with your password" user={user} width="narrow">
+      <div class="head">
+        <h1>Confirm with your password</h1>
+        <p>Nothing has been changed yet.</p>
+      </div>
+      <form method="post" action={path} class="card">
+        <FormToken user={user} />
+        {fields.map(([name, value]) => (
+          <input type="hidden" name={name} value={value} />
+        ))}
+        <Field name="email" label="E-mail" type="email" value={user.email} isFixed autocomplete="username" />
+        <Field
+          name={CONFIRM_PASSWORD_FIELD}
+          label="Password"
+          type="password"
+          isRequired
+          charsMax={PASSWORD_CHARS_MAX}
+          problem={problem}
+          autocomplete="current-password"
+        />
+        <div class="choices">
+          <Button>Confirm</Button>
+          <a class="button button-plain" href="/">
+            Cancel
+          </a>
+        </div>
+      </form>
+      <p class="quiet small">
+        This browser has not shown that the change comes from this page: it runs no scripts here, or its stored data was
+        cleared. Other programs on this host can get the session cookie, because the address is plain http.{" "}
+        <a href="/docs/security">More about it</a>
+      </p>
+    </Layout>,
+  );
+}

@@ -1,0 +1,219 @@
+/** @jsxImportSource hono/jsx */
+import { Button, Field, FormToken } from "./form.tsx";
+import { UntrustedText } from "./code.tsx";
+import { Layout, render, actionPath } from "./layout.tsx";
+import type { SigningUse } from "../crypto/signature.ts";
+import { Notice, Time } from "./parts.tsx";
+import type { PageUser } from "./words.ts";
+import type { Action } from "../actions/action.ts";
+import { sentUrl } from "../outbound/normal-target.ts";
+import { Answer, RequestView } from "./request.tsx";
+import { DecisionForm } from "./decide.tsx";
+
+export interface OriginFormProps {
+  readonly user: PageUser;
+  readonly origin?: string;
+  readonly use?: SigningUse;
+  readonly problem?: string | null;
+}
+
+/** Asks of which origin the secret is wanted; what comes back is in no URL. */
+export function OriginForm({ user, origin = "", use = "calls", problem = null }: OriginFormProps) {
+  return (
+    <form method="post" action="/settings/signing-secret" class="ask">
+      <FormToken user={user} />
+      <Field
+        name="origin"
+        label="Origin"
+        value={origin}
+        hint="Scheme, host and port of a target, like https://api.example.com."
+        isRequired
+        autocomplete="off"
+        problem={problem}
+      />
+      <label class="check">
+        <input type="checkbox" name="for" value="callbacks" checked={use === "callbacks"} />
+        <span>The one that signs callbacks</span>
+      </label>
+      <Button>Show its secret</Button>
+    </form>
+  );
+}
+
+/** The same on a page of its own: at its first sight, and where it was not understood. */
+export function originPage(props: OriginFormProps): string {
+  return render(
+    <Layout title="Signing secret" place="Settings" user={props.user}>
+      <Head title="Signing secret" />
+      <section class="card" aria-label="Which one">
+        <OriginForm {...props} />
+      </section>
+    </Layout>,
+  );
+}
+
+/** What signs the calls to one origin. */
+export interface ShownSecret {
+  readonly origin: string;
+  readonly use: SigningUse;
+  readonly secret: string;
+  /** The one before it, as long as it signs too. */
+  readonly previous: { readonly secret: string; readonly expiresAt: Date } | null;
+}
+
+export interface SecretPageProps {
+  readonly user: PageUser;
+  readonly shown: ShownSecret;
+  /** It is new as of now. */
+  readonly isRotated?: boolean;
+}
+
+/** The secret of an origin, and the way to a new one. */
+export function secretPage({
+  user,
+  shown: { origin, use, secret, previous },
+  isRotated = false,
+}: SecretPageProps): string {
+  return render(
+    <Layout title="Signing secret" place="Settings" user={user}>
+      <Head title={TITLES[use]} origin={origin} />
+      {isRotated ? <Notice tone="good">It is new. Give it to the target while both sign.</Notice> : null}
+      <section class="card" aria-label="Secrets">
+        <div class="stack">
+          <h2>{previous === null ? "Secret" : "New secret"}</h2>
+          <code class="code" data-copy="">
+            {secret}
+          </code>
+        </div>
+        {previous === null ? null : (
+          <div class="stack">
+            <h2>Previous secret</h2>
+            <code class="code">{previous.secret}</code>
+            <p class="quiet small">
+              It signs too until <Time at={previous.expiresAt} />.
+            </p>
+          </div>
+        )}
+        <form method="post" action="/settings/rotation">
+          <FormToken user={user} />
+          <input type="hidden" name="origin" value={origin} />
+          <input type="hidden" name="for" value={use} />
+          <div class="buttons">
+            <Button look="plain">Give it a new secret…</Button>
+          </div>
+        </form>
+      </section>
+    </Layout>,
+  );
+}
+
+const TITLES = {
+  calls: "Signing secret of calls",
+  callbacks: "Signing secret of callbacks",
+} as const satisfies Record<SigningUse, string>;
+
+export interface AskRotationProps {
+  readonly user: PageUser;
+  /** Null: all of them, of calls and of callbacks. */
+  readonly origin: string | null;
+  readonly use: SigningUse;
+  /** What was true when this was asked; sent back, so that an answer twice is a rotation once. */
+  readonly seen: string;
+  /** Until when a secret still signs that a rotation would end at once; null: there is none. */
+  readonly endsNow: Date | null;
+  /** The answer was to a question of before another rotation. */
+  readonly isLate: boolean;
+}
+
+/** Asks before secrets change. */
+export function askRotationPage({ user, origin, use, seen, endsNow, isLate }: AskRotationProps): string {
+  const title = origin === null ? "Give all origins new secrets?" : "Give it a new secret?";
+  return render(
+    <Layout title={title} place="Settings" user={user}>
+      <Head title={title} origin={origin} />
+      {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing more was done.</Notice> : null}
+      <form method="post" action="/settings/rotation" class="card">
+        <FormToken user={user} />
+        <input type="hidden" name="origin" value={origin ?? ""} />
+        <input type="hidden" name="for" value={use} />
+        <input type="hidden" name="seen" value={seen} />
+        <p>
+          From then on every {WHAT_IS_SIGNED[origin === null ? "all" : use]} carries two signatures for 24 hours, one by
+          the new secret and one by the secret before it: time to hand the new one to{" "}
+          {origin === null ? "every target" : "the target"}.
+        </p>
+        {endsNow === null ? null : (
+          <Notice tone="bad">
+            There was a rotation lately. The secret before it would sign until <Time at={endsNow} />; another rotation
+            ends it at once.
+          </Notice>
+        )}
+        <div class="choices">
+          <Button look="bad">Rotate</Button>
+          <a class="button button-plain" href="/settings">
+            Leave it
+          </a>
+        </div>
+      </form>
+    </Layout>,
+  );
+}
+
+const WHAT_IS_SIGNED = { calls: "call", callbacks: "callback", all: "call and callback" } as const;
+
+/** Tells that all origins have new secrets. */
+export function rotatedPage({ user, until }: { readonly user: PageUser; readonly until: Date }): string {
+  return render(
+    <Layout title="All origins have new secrets" place="Settings" user={user}>
+      <Head title="All origins have new secrets" />
+      <Notice tone="good">
+        The secrets before them sign too until <Time at={until} />.
+      </Notice>
+      <section class="card" aria-label="Which one">
+        <OriginForm user={user} />
+      </section>
+    </Layout>,
+  );
+}
+
+function Head({ title, origin = null }: { readonly title: string; readonly origin?: string | null }) {
+  return (
+    <div class="head">
+      <p class="small">
+        <a href="/settings">Settings</a>
+      </p>
+      <h1>{title}</h1>
+      {origin === null ? null : (
+        <p>
+          <UntrustedText text={origin} />
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Request and answer as they are, for whoever may see secrets and has asked to. No address leads here. */
+export function revealedPage({ action, user }: { readonly action: Action; readonly user: PageUser }): string {
+  const isHeld = action.status === "awaiting_approval";
+  return render(
+    <Layout title={`Secrets of ${action.method} ${action.host}`} place="Actions" user={user}>
+      <div class="head">
+        <p class="small">
+          <a href={actionPath(action.id)}>Hide them</a>
+        </p>
+        <h1>
+          {action.method} {action.host}
+        </h1>
+      </div>
+      <Notice tone="wait">Secrets are shown as they are. They are gone when you leave this page.</Notice>
+      <RequestView action={{ ...action, url: sentUrl(action.url) }} tellsCallback={isHeld} isWhole={isHeld} />
+      <Answer action={action} />
+      {isHeld ? (
+        <section class="card" aria-labelledby="decision">
+          <h2 id="decision">Your decision</h2>
+          <DecisionForm user={user} run={action.run} path={actionPath(action.id)} about={action} />
+        </section>
+      ) : null}
+    </Layout>,
+  );
+}

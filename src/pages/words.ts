@@ -1,0 +1,235 @@
+import type { Action, ActionStatus } from "../actions/action.ts";
+import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
+import { hasScope, type Hold, HOLDS, KEY_SCOPES, type KeyScope, type Role, ROLES } from "../accounts/roles.ts";
+
+/** What a mail is called, by its event. */
+export function mailName(event: string): string {
+  return event === "decided" ? "Mail about the decision" : "Approval mail";
+}
+
+/** A duration as people say it. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`;
+  if (ms < 60_000) return `${trimmed(ms / 1_000)} s`;
+  if (ms < 3_600_000) return `${trimmed(ms / 60_000)} min`;
+  if (ms < 86_400_000) return `${trimmed(ms / 3_600_000)} h`;
+  const days = trimmed(ms / 86_400_000);
+  return days === "1" ? "1 day" : `${days} days`;
+}
+
+/** How long ago something was, in whole units. */
+export function agoWords(ms: number): string {
+  const unit = UNITS.find(({ unitMs }) => ms >= unitMs);
+  return unit === undefined ? "just now" : `${counted(Math.floor(ms / unit.unitMs), unit.word)} ago`;
+}
+
+const UNITS = [
+  { unitMs: 86_400_000, word: "day" },
+  { unitMs: 3_600_000, word: "hour" },
+  { unitMs: 60_000, word: "minute" },
+] as const;
+
+/** 12,345 */
+export function number(value: number): string {
+  return value.toLocaleString("en-GB");
+}
+
+/** "1 attempt", "2 attempts". */
+export function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+/** One figure behind the point at most, and none that is 0. */
+function trimmed(value: number): string {
+  return value.toFixed(1).replace(/\.0$/, "");
+}
+
+/** How things stand with an action, in a sentence. `isRejected`: somebody said no to it, which its status does not tell. */
+export function summaryOf(action: Action, isRejected = false): string {
+  return isRejected ? `It was rejected. ${notSent(action)}` : SENTENCES[action.status](action);
+}
+
+const SENTENCES: Readonly<Record<ActionStatus, (action: Action) => string>> = {
+  pending: ({ attempts, retries, result }) =>
+    attempts === 0
+      ? "It is about to be sent."
+      : `${result?.lastError ?? "The last attempt failed."} ${counted(retries - attempts, "attempt")} left.`,
+  active: ({ attempts }) => `It is being sent: attempt ${attempts}.`,
+  awaiting_approval: (action) => `It waits for a person to approve it. ${notSent(action)}`,
+  completed: ({ attempts, result }) =>
+    `The target answered ${result?.responseCode ?? "with success"}${tookOf(result?.durationMs ?? null)}${
+      attempts === 1 ? "" : `, at attempt ${attempts}`
+    }.`,
+  failed: ({ attempts, result }) =>
+    `${result?.lastError ?? "It could not be delivered."} Given up after ${counted(attempts, "attempt")}.`,
+  cancelled: (action) =>
+    action.attempts === 0
+      ? `It was cancelled. ${notSent(action)}`
+      : `It was cancelled after ${counted(action.attempts, "attempt")}.`,
+};
+
+function tookOf(ms: number | null): string {
+  return ms === null ? "" : ` in ${duration(ms)}`;
+}
+
+/** What whoever decides on a held action is told, on pages and in mails. */
+export function waitingWords(action: Sent): string {
+  return `It waits for your decision. ${notSent(action)}`;
+}
+
+type Sent = Pick<Action, "run" | "callback">;
+
+/**
+ * Of a run that has not sent its request. The runs before it may have: whoever decides must not take it for unheard of. And
+ * a callback is told of a held action before anybody decides.
+ */
+function notSent({ run, callback }: Sent): string {
+  const what = callback === null ? "Nothing has been sent" : "The request has not been sent";
+  const where = run === 1 ? "" : ` in run ${run}; the target may have received it in a run before`;
+  return `${what}${where}.${callback === null ? "" : " Its callback is told that it waits and how it ends."}`;
+}
+
+/** What a person or program has decided, and why. */
+export type Decided = Extract<TimelineEvent, { readonly actor: string }>;
+
+const NO_DECISIONS: ReadonlySet<TimelineEvent["type"]> = new Set(["created", "paused", "resumed"]);
+
+/** The newest decision of a timeline; its creation is none, and neither is a pause. Null: nobody has decided anything. */
+export function lastDecision(timeline: readonly TimelineEntry[]): Decided | null {
+  const decisions = timeline.flatMap(({ event }) => ("actor" in event ? [event] : []));
+  return decisions.findLast(({ type }) => !NO_DECISIONS.has(type)) ?? null;
+}
+
+/** One of the things that a form lets somebody choose from. */
+export interface Choice {
+  readonly value: string;
+  readonly label: string;
+  /** What it means for them. */
+  readonly hint: string;
+}
+
+const ROLE_WORDS: Readonly<Record<Role, Omit<Choice, "value">>> = {
+  agent: {
+    label: "Agent",
+    hint: "Creates and reads actions, cancels and retries its own. It never approves by itself. For agents and programs.",
+  },
+  approver: { label: "Approver", hint: "Reads, approves and rejects. Secrets are masked. For whoever decides." },
+  reader: { label: "Reader", hint: "Reads only. Secrets are masked. For dashboards and auditors." },
+  owner: { label: "Owner", hint: "Everything: keys, signing secrets and approvals too. Never for an agent." },
+};
+
+const HOLD_WORDS: Readonly<Record<Hold, Omit<Choice, "value">>> = {
+  none: { label: "Nothing", hint: "Only what asks for approval by itself waits for a person." },
+  writes: { label: "Writes", hint: "All but GET waits for a person, whatever the create says." },
+  all: { label: "Everything", hint: "Every call waits for a person, GET too." },
+};
+
+/** The roles from what is chosen most to what is chosen least. */
+export const ROLE_CHOICES: readonly Choice[] = [...ROLES]
+  .toSorted((a, b) => Object.keys(ROLE_WORDS).indexOf(a) - Object.keys(ROLE_WORDS).indexOf(b))
+  .map((value) => ({ value, ...ROLE_WORDS[value] }));
+
+export const HOLD_CHOICES: readonly Choice[] = HOLDS.map((value) => ({ value, ...HOLD_WORDS[value] }));
+
+const SCOPE_WORDS: Readonly<Record<KeyScope, Omit<Choice, "value">>> = {
+  own: {
+    label: "What it created",
+    hint: "Other actions it sees with secrets masked. Keys that it replaces count, too.",
+  },
+  account: {
+    label: "Every action of the account",
+    hint: "It sees their secrets, cancels them and retries them, also what a person cancelled.",
+  },
+};
+
+export const SCOPE_CHOICES: readonly Choice[] = KEY_SCOPES.map((value) => ({ value, ...SCOPE_WORDS[value] }));
+
+/** On what a key acts, for a list; null: nothing that is worth a word. */
+export function scopeWord(role: Role, scope: KeyScope): string | null {
+  return hasScope(role) && scope === "account" ? "Whole account" : null;
+}
+
+export function roleWord(role: Role): string {
+  return ROLE_WORDS[role].label;
+}
+
+/**
+ * The option by which curl sends the key that a variable of the shell holds (bash, zsh). It gets a file and not the key:
+ * everybody who may list the processes of a machine reads their command lines.
+ */
+export function keyHeader(variable: string): string {
+  return `-H @<(echo "Authorization: Bearer $${variable}")`;
+}
+
+/** What of a key's creates waits for a person, for a list; null: nothing that is worth a word. */
+export function holdWord(hold: Hold): string | null {
+  return hold === "none" ? null : `Holds ${HOLD_WORDS[hold].label.toLowerCase()}`;
+}
+
+/** Whoever is signed in, as far as a page shows it. */
+export interface PageUser {
+  readonly email: string;
+  /** Proves that a form comes from our page (hostile 7). */
+  readonly formToken: string;
+}
+
+/** The beginning of a text, and how much of it is not shown. */
+export interface CutText {
+  readonly shown: string;
+  /** Null: all of it is shown. "57 more lines (3,210 characters)" */
+  readonly rest: string | null;
+}
+
+export interface CutLimits {
+  readonly lines: number;
+  readonly chars: number;
+}
+
+/** As much of a text as stands below each other without a window, and what is left of it in words. */
+export function cutText(text: string, limits: CutLimits): CutText {
+  let end = Math.min(text.length, limits.chars);
+  for (let line = 0, at = -1; line < limits.lines; line += 1) {
+    at = text.indexOf("\n", at + 1);
+    if (at === -1 || at >= end) break;
+    if (line === limits.lines - 1) end = at;
+  }
+  return cutAt(text, end);
+}
+
+/** The same of a text that is cut at a place. */
+export function cutAt(text: string, end: number): CutText {
+  if (end >= text.length) return { shown: text, rest: null };
+  const isPair = /[\ud800-\udbff]/.test(text.charAt(end - 1));
+  const shown = text.slice(0, isPair ? end - 1 : end);
+  const left = text.slice(shown.length).replace(/^\n/, "");
+  const lines = left.split("\n").length;
+  const chars = `${number(left.length)} ${left.length === 1 ? "character" : "characters"}`;
+  // A line that was cut within it goes on, and is no further one.
+  const isWithin = text.charAt(shown.length) !== "\n";
+  if (isWithin && lines === 1) return { shown, rest: `${chars} more` };
+  return { shown, rest: `${counted(lines, "more line")} (${chars})` };
+}
+
+/**
+ * A text with a URL in it, or one that begins with a host, in at most so many characters; the host always stays whole,
+ * however long it is: cut in the middle, `api.example.com.evil.test` would be read as another.
+ */
+export function shortenUrl(text: string, charsMax: number): string {
+  if (text.length <= charsMax) return text;
+  const end = Math.max(charsMax - 1, hostEnd(text));
+  if (end >= text.length) return text;
+  const isPair = isHighSurrogate(text.charCodeAt(end - 1));
+  return `${text.slice(0, isPair ? end - 1 : end)}…`;
+}
+
+/** Behind the host and port of the first URL in the text, or of the host that it begins with. */
+export function hostEnd(text: string): number {
+  const scheme = text.indexOf("://");
+  const start = scheme === -1 ? 0 : scheme + "://".length;
+  const length = text.slice(start).search(/[/?#\\]/);
+  return length === -1 ? text.length : start + length;
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}

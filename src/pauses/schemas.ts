@@ -1,0 +1,115 @@
+import Type, { type Static } from "typebox";
+import { DomainError } from "../api/domain-error.ts";
+import { PAUSE_KINDS, type Pause as PauseRow, UNFINISHED_ON_REVOKE } from "./pause.ts";
+import { compile, withoutNulls, dateTime, nullable, plainText, reason } from "../api/schema-helpers.ts";
+import { KeyId } from "../accounts/schemas.ts";
+
+export const PauseId = Type.String({
+  title: "PauseId",
+  pattern: "^pau_[A-Za-z0-9_-]{1,64}$",
+  description: "Id of a pause.",
+  examples: ["pau_01kjwa5v00e7v8c9x2m4n6p8qr"],
+});
+
+const kind = Type.Enum([...PAUSE_KINDS], {
+  type: "string",
+  description:
+    "What is paused: the whole account, or what one key created; sign_up: the whole account, until an owner of the first account of the service allows it.",
+  examples: ["key"],
+});
+
+const why = nullable(plainText("Why, as far as it was said.", "It loops."));
+
+/** What is to be paused. */
+export const CreatePause = Type.Object(
+  {
+    key_id: Type.Optional(KeyId),
+    reason: Type.Optional(reason("Why; shown wherever a paused action is.")),
+  },
+  {
+    title: "CreatePause",
+    additionalProperties: false,
+    description: "What is to be paused: what this key created, or without `key_id` the whole account.",
+  },
+);
+
+export type CreatePause = Static<typeof CreatePause>;
+
+export const Pause = Type.Object(
+  {
+    id: PauseId,
+    kind,
+    key_id: nullable(plainText("Id of the key that is paused; null: the account.", "key_01kjwa5v00e7v8c9x2m4n6p8qr")),
+    reason: why,
+    cancels: Type.Boolean({
+      description:
+        "The key was revoked with `unfinished=cancel`: what it left is being cancelled, and then this pause ends.",
+      examples: [false],
+    }),
+    created_at: dateTime("Since when nothing of it is sent."),
+    created_by: plainText("Who paused it.", "key:owner"),
+  },
+  { title: "Pause", description: "A pause in force: nothing that it covers is sent." },
+);
+
+export type Pause = Static<typeof Pause>;
+
+export const PauseList = Type.Object(
+  { data: Type.Array(Pause, { description: "The pauses in force, oldest first." }) },
+  { title: "PauseList", description: "What is paused." },
+);
+
+export type PauseList = Static<typeof PauseList>;
+
+/** The pause of an action that waits for its end. */
+export const ActionPause = Type.Object(
+  { id: PauseId, kind, reason: why, created_at: dateTime("Since when.") },
+  { title: "ActionPause", description: "The pause that keeps it from being sent: there while `paused` is." },
+);
+
+/** What may be said with the end of a key. */
+export const RevokeQuery = Type.Object(
+  {
+    unfinished: Type.Optional(
+      Type.Enum([...UNFINISHED_ON_REVOKE], {
+        type: "string",
+        default: "keep",
+        description:
+          "What becomes of the key's actions that have not ended. keep: they go on; pause: nothing of them is sent until the pause ends; cancel: they are cancelled, in steps, and nothing of them is sent meanwhile.",
+        examples: ["pause"],
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const CREATE = compile(CreatePause);
+
+/** What is to be paused, from a body. Throws `validation_error` with every issue. */
+export function checkCreatePause(value: unknown): { readonly keyId: string | null; readonly reason: string | null } {
+  const given = withoutNulls(value, CreatePause.properties);
+  if (CREATE.accepts(given)) return { keyId: given.key_id ?? null, reason: given.reason ?? null };
+  throw new DomainError("validation_error", "The request has fields that are not valid.", CREATE.issues(given));
+}
+
+/** A pause as JSON text. */
+export function pauseJson(row: PauseRow): string {
+  return JSON.stringify(shown(row));
+}
+
+/** Pauses as JSON text. */
+export function pauseListJson(rows: readonly PauseRow[]): string {
+  return JSON.stringify({ data: rows.map(shown) });
+}
+
+function shown({ id, kind: of, subject, reason: said, cancels, createdAt, createdBy }: PauseRow): Pause {
+  return {
+    id,
+    kind: of,
+    key_id: of === "key" ? subject : null,
+    reason: said,
+    cancels,
+    created_at: createdAt.toISOString(),
+    created_by: createdBy,
+  };
+}

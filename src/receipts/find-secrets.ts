@@ -1,0 +1,370 @@
+import { type Alphabet, SECRET_FORMATS, type SecretFormat } from "./secret-formats.ts";
+
+/** Where a secret stands in a text, and what it is. */
+export interface FoundSecret {
+  readonly start: number;
+  readonly end: number;
+  readonly name: string;
+}
+
+const LETTERS = "abcdefghijklmnopqrstuvwxyz";
+
+const ALNUM = `0123456789${LETTERS}${LETTERS.toUpperCase()}`;
+
+const ALPHABETS: Readonly<Record<Alphabet, Uint8Array>> = {
+  alnum: tableOf(ALNUM),
+  lower: tableOf(`0123456789${LETTERS}`),
+  upper: tableOf(`0123456789${LETTERS.toUpperCase()}`),
+  hex: tableOf("0123456789abcdefABCDEF"),
+  base64: tableOf(`${ALNUM}+/=`),
+  base64url: tableOf(`${ALNUM}_-`),
+  dotted: tableOf(`${ALNUM}_-.=`),
+  path: tableOf(`${ALNUM}_-.=/:@%~`),
+};
+
+function tableOf(chars: string): Uint8Array {
+  const table = new Uint8Array(128);
+  for (let at = 0; at < chars.length; at += 1) table[chars.charCodeAt(at)] = 1;
+  return table;
+}
+
+/** Formats by the first two characters of their beginning: most places of a text are done with in one look. */
+const PAIRS = new Uint8Array(1 << 14);
+
+const BY_PAIR = new Map<number, readonly SecretFormat[]>();
+
+for (const format of SECRET_FORMATS) {
+  const pair = (format.prefix.charCodeAt(0) << 7) | format.prefix.charCodeAt(1);
+  PAIRS[pair] = 1;
+  const others = BY_PAIR.get(pair) ?? [];
+  // The longest beginning first: `sk-ant-api03-` is no key of whoever begins with `sk-`.
+  BY_PAIR.set(
+    pair,
+    [...others, format].toSorted((a, b) => b.prefix.length - a.prefix.length),
+  );
+}
+
+/**
+ * Every secret of a known format, in the order in which they stand and without overlap. Looks at each character a bounded
+ * number of times, whatever the text is. Pure.
+ */
+export function findSecrets(text: string): readonly FoundSecret[] {
+  const found: FoundSecret[] = [];
+  const runs = new Runs(text);
+  let before = 0x80;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    const pair = code < 0x80 && before < 0x80 ? (before << 7) | code : -1;
+    before = code;
+    if (pair === -1 || PAIRS[pair] !== 1) continue;
+    const secret = secretAt(text, runs, at - 1, BY_PAIR.get(pair) ?? []);
+    if (secret === null) continue;
+    found.push(secret);
+    at = secret.end - 1;
+    before = 0x80;
+  }
+  return found;
+}
+
+function secretAt(text: string, runs: Runs, start: number, formats: readonly SecretFormat[]): FoundSecret | null {
+  for (const format of formats) {
+    const from = start + format.prefix.length;
+    // The last character first: nine beginnings share `sk-`, and comparing each whole took most of the time.
+    if (text.charCodeAt(from - 1) !== format.prefix.charCodeAt(format.prefix.length - 1)) continue;
+    if (!text.startsWith(format.prefix, start)) continue;
+    const end = endOf(text, runs, from, format);
+    if (end === null || !looksRandom(text, from, end, format)) continue;
+    // Within a longer word: `task_test_1` has the letters of a key and is none. A long random run is no accident.
+    if (isAlnum(text.charCodeAt(start - 1)) && isAlnum(text.charCodeAt(start)) && end - from < GLUED_CHARS_MIN)
+      continue;
+    return { start: format.isPlace === true ? from : start, end, name: format.name };
+  }
+  return null;
+}
+
+const GLUED_CHARS_MIN = 20;
+
+/** Where the run of a format ends, or null when it is too short to be one. */
+function endOf(text: string, runs: Runs, from: number, { alphabet, min, second }: SecretFormat): number | null {
+  const end = runs.endOf(from, alphabet);
+  if (second === undefined) return end - from >= min ? end : null;
+  const sign = from + min;
+  if (end < sign || !text.startsWith(second.sign, sign)) return null;
+  const last = runs.endOf(sign + second.sign.length, second.alphabet);
+  return last - sign - second.sign.length >= second.min ? last : null;
+}
+
+/**
+ * Where runs of an alphabet end. Each remembers the last one: a text that is one beginning after the other, all of one
+ * alphabet, would be walked over from each of them to its end otherwise.
+ */
+class Runs {
+  readonly #text: string;
+  readonly #last = new Map<Alphabet, { from: number; end: number }>();
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  endOf(from: number, alphabet: Alphabet): number {
+    const last = this.#last.get(alphabet);
+    if (last !== undefined && from >= last.from && from < last.end) return last.end;
+    const table = ALPHABETS[alphabet];
+    let end = from;
+    while (end < this.#text.length && table[this.#text.charCodeAt(end)] === 1) end += 1;
+    this.#last.set(alphabet, { from, end });
+    return end;
+  }
+}
+
+/** Characters in a row, without a hyphen or dot between them, of which two kinds are: words have one kind. */
+const STRETCH_CHARS = 5;
+
+/** Behind so many characters of one kind nobody looks on. */
+const LOOKED_AT_CHARS = 64;
+
+const [LOWER, UPPER, DIGIT] = [1, 2, 4];
+
+/** An issuer draws its secrets at random; `npm_please_delete_everything_from_the_database` was written by somebody. */
+function looksRandom(text: string, from: number, end: number, { alphabet }: SecretFormat): boolean {
+  if (alphabet === "hex" || alphabet === "upper") return true;
+  let kinds = 0;
+  let stretch = 0;
+  for (let at = from; at < Math.min(end, from + LOOKED_AT_CHARS); at += 1) {
+    const kind = kindOf(text.charCodeAt(at));
+    stretch = kind === 0 ? 0 : stretch + 1;
+    // A word may begin with a capital.
+    kinds = stretch <= 1 ? kind & ~UPPER : kinds | kind;
+    if (stretch >= STRETCH_CHARS && kinds !== LOWER && kinds !== UPPER && kinds !== DIGIT) return true;
+  }
+  return false;
+}
+
+function kindOf(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return DIGIT;
+  if (code >= 0x41 && code <= 0x5a) return UPPER;
+  return code >= 0x61 && code <= 0x7a ? LOWER : 0;
+}
+
+function isAlnum(code: number): boolean {
+  return kindOf(code) !== 0;
+}
+
+/**
+ * Secrets that are known by their structure and not by a beginning alone: tokens that parse as JWT, key blocks that parse
+ * as PEM, credentials behind `Bearer` and `Basic`. Each has to parse: whoever writes `-----BEGIN X-----` before an order, or
+ * `Bearer delete-all`, hides nothing by it. Pure; a bounded look at each character, whatever the text is.
+ */
+export function findStructured(text: string): readonly FoundSecret[] {
+  const found = [
+    ...(text.includes("eyJ") ? jwts(text) : []),
+    ...(text.includes(BEGIN) ? pemBlocks(text) : []),
+    ...(MAY_HOLD_SCHEME.test(text) ? credentials(text) : []),
+  ];
+  return found.toSorted((a, b) => a.start - b.start || b.end - a.end);
+}
+
+/** A header of a JWT is short; a longer first part is data, and would be decoded again from each of its `eyJ`. */
+const JWT_HEADER_CHARS_MAX = 1_024;
+
+/** `{"alg":"x"}` */
+const JWT_HEADER_CHARS_MIN = 15;
+
+const JWT_PAYLOAD_CHARS_MIN = 8;
+
+const NOT_BASE64URL = /[^A-Za-z0-9_-]/g;
+
+/** Header and payload, with a signature or without (RFC 7519). */
+function jwts(text: string): readonly FoundSecret[] {
+  const found: FoundSecret[] = [];
+  let partEnd = -1;
+  for (let at = text.indexOf("eyJ"); at !== -1; at = text.indexOf("eyJ", Math.max(at + 1, found.at(-1)?.end ?? 0))) {
+    // Runs are measured once, however many `eyJ` stand in them.
+    if (at >= partEnd) partEnd = runEnd(text, at);
+    if (text[partEnd] !== "." || partEnd - at > JWT_HEADER_CHARS_MAX || !isJoseHeader(text.slice(at, partEnd)))
+      continue;
+    const payloadEnd = runEnd(text, partEnd + 1);
+    if (payloadEnd - partEnd - 1 < JWT_PAYLOAD_CHARS_MIN) continue;
+    let end = payloadEnd;
+    // A signature; five parts where the token is encrypted (RFC 7516).
+    for (let part = 0; part < 3 && text[end] === "."; part += 1) end = runEnd(text, end + 1);
+    found.push({ start: at, end, name: "JWT" });
+    partEnd = end;
+  }
+  return found;
+}
+
+function runEnd(text: string, from: number): number {
+  NOT_BASE64URL.lastIndex = from;
+  return NOT_BASE64URL.exec(text)?.index ?? text.length;
+}
+
+/** Read as text: parsing each of 80,000 parts that only look like one would take a tenth of a second. */
+function isJoseHeader(part: string): boolean {
+  if (part.length < JWT_HEADER_CHARS_MIN) return false;
+  const header = Buffer.from(part, "base64url").toString("latin1").trimEnd();
+  return header.endsWith("}") && /"(?:alg|typ|enc)"\s*:/.test(header);
+}
+
+const BEGIN = "-----BEGIN ";
+
+const END = "-----END ";
+
+const LABEL = /[A-Z0-9 ]{1,40}-----/y;
+
+/** `Proc-Type: 4,ENCRYPTED` and the like, at most so many lines, before the block itself. */
+const PEM_HEADER_LINES_MAX = 8;
+
+const PEM_HEADER = /[A-Za-z][A-Za-z-]{0,40}: [^\n]{0,200}\r?\n/y;
+
+const NOT_PEM_BODY = /[^A-Za-z0-9+/=\s\\]/g;
+
+/** The shortest key there is has more. */
+const PEM_CHARS_MIN = 40;
+
+/** RFC 7468. An answer may have been cut within a block: then it reaches to the end of the text. */
+function pemBlocks(text: string): readonly FoundSecret[] {
+  const found: FoundSecret[] = [];
+  for (let at = text.indexOf(BEGIN); at !== -1; at = text.indexOf(BEGIN, Math.max(at + 1, found.at(-1)?.end ?? 0))) {
+    LABEL.lastIndex = at + BEGIN.length;
+    const label = LABEL.exec(text)?.[0];
+    if (label === undefined) continue;
+    const from = afterHeaders(text, at + BEGIN.length + label.length);
+    NOT_PEM_BODY.lastIndex = from;
+    const bodyEnd = NOT_PEM_BODY.exec(text)?.index ?? text.length;
+    const isClosed = text.startsWith(END + label, bodyEnd);
+    const isCut =
+      !isClosed && text.length - bodyEnd < END.length + label.length && (END + label).startsWith(text.slice(bodyEnd));
+    if ((!isClosed && !isCut) || !holdsKey(text.slice(from, Math.min(bodyEnd, from + PEM_CHARS_MAX)), label, isClosed))
+      continue;
+    found.push({ start: at, end: isClosed ? bodyEnd + END.length + label.length : text.length, name: "PEM block" });
+  }
+  return found;
+}
+
+function afterHeaders(text: string, from: number): number {
+  let at = from;
+  while (text[at] === "\n" || text[at] === "\r") at += 1;
+  for (let line = 0; line < PEM_HEADER_LINES_MAX; line += 1) {
+    PEM_HEADER.lastIndex = at;
+    const header = PEM_HEADER.exec(text)?.[0];
+    if (header === undefined) break;
+    at += header.length;
+  }
+  return at;
+}
+
+/** An RSA key of 16,384 bits has 12,700. */
+const PEM_CHARS_MAX = 32_768;
+
+/** A block of lines of one length that decodes to DER of just that size, to OpenSSH's own format or to a PGP packet. */
+function holdsKey(body: string, label: string, isClosed: boolean): boolean {
+  // JSON that could not be parsed has its line ends written out.
+  const lines = body.split(/\r?\n|(?:\\r)?\\n/).filter((line) => line.trim() !== "");
+  const width = lines[0]?.length ?? 0;
+  if (lines.some((line, at) => (at < lines.length - 1 && line.length !== width) || line.length > width)) return false;
+  const base64 = lines.join("");
+  if (base64.length < PEM_CHARS_MIN || /[\s\\]/.test(base64)) return false;
+  const bytes = Buffer.from(base64, "base64");
+  if (label.startsWith("PGP ")) return (bytes[0] ?? 0) >= 0x80;
+  return bytes.toString("latin1", 0, 14) === "openssh-key-v1" || isDer(bytes, isClosed);
+}
+
+/** A sequence whose length is that of the rest (X.690, 8.1.3), as far as the rest is there. */
+function isDer(bytes: Buffer, isWhole: boolean): boolean {
+  const [tag, first = 0] = bytes;
+  const lengthBytes = first & 0x80 ? first & 0x7f : 0;
+  if (tag !== 0x30 || lengthBytes > 3 || bytes.length < 2 + lengthBytes) return false;
+  const length = lengthBytes === 0 ? first : bytes.readUIntBE(2, lengthBytes);
+  return isWhole ? bytes.length === 2 + lengthBytes + length : bytes.length <= 2 + lengthBytes + length;
+}
+
+const MAY_HOLD_SCHEME = /bearer|basic/i;
+
+const SCHEME = /\b(?:bearer|basic)[ \t]{1,8}/gi;
+
+const TOKEN = /[A-Za-z0-9._~+/-]{1,4096}={0,2}/y;
+
+const BASIC_CHARS_MIN = 8;
+
+/** Behind its scheme even hex is a token, of which 32 characters seldom have more. */
+const BEARER_BITS_MIN = 3;
+
+/** RFC 6750 and 7617. The scheme is shown, what follows is the secret. */
+function credentials(text: string): readonly FoundSecret[] {
+  const found: FoundSecret[] = [];
+  SCHEME.lastIndex = 0;
+  for (let scheme = SCHEME.exec(text); scheme !== null; scheme = SCHEME.exec(text)) {
+    const start = scheme.index + scheme[0].length;
+    TOKEN.lastIndex = start;
+    const token = TOKEN.exec(text)?.[0] ?? "";
+    // The rest of it was masked: what is left would be judged as another token than the whole was.
+    if (text[start + token.length] === "•") continue;
+    const isBasic = (scheme[0][1] ?? "").toLowerCase() === "a";
+    if (isBasic ? !isUserAndPassword(token) : !looksGenerated(token, BEARER_BITS_MIN)) continue;
+    found.push({ start, end: start + token.length, name: isBasic ? "Basic credentials" : "Bearer token" });
+    SCHEME.lastIndex = start + token.length;
+  }
+  return found;
+}
+
+function isUserAndPassword(token: string): boolean {
+  if (token.length < BASIC_CHARS_MIN) return false;
+  const decoded = Buffer.from(token, "base64").toString("latin1");
+  const colon = decoded.indexOf(":");
+  return colon !== -1 && colon < decoded.length - 1 && /^[\x20-\x7e\xa0-\xff]+$/.test(decoded);
+}
+
+/** What shorter texts hold may be guessed, and may be a word. */
+const GENERATED_CHARS_MIN = 16;
+
+const GENERATED_BITS_MIN = 3.5;
+
+/** Of so many characters one at least is of another kind than the one before it: names and words change more rarely. */
+const CHARS_FOR_A_CHANGE = 6;
+
+const [LOWER_CASE, UPPER_CASE, DIGIT_CASE] = [1, 2, 3];
+
+/**
+ * Whether a program drew the text at random: at least 16 characters without spaces, of at least so many bits each, in which
+ * letters and digits, or capitals and small letters, change places as often as chance has it. Length and entropy alone
+ * would hide `production-database` and `deleteAllCustomersNow` from whoever has to approve them.
+ */
+export function looksGenerated(text: string, bitsMin = GENERATED_BITS_MIN): boolean {
+  if (text.length < GENERATED_CHARS_MIN || /\s/.test(text)) return false;
+  return changesOf(text) * CHARS_FOR_A_CHANGE >= text.length && entropyOf(text) >= bitsMin;
+}
+
+/** A small letter behind a capital is no change: so do words begin. */
+function changesOf(text: string): number {
+  let changes = 0;
+  let before = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const kind = caseOf(text.charCodeAt(at));
+    if (kind !== 0 && before !== 0 && kind !== before && !(before === UPPER_CASE && kind === LOWER_CASE)) changes += 1;
+    before = kind;
+  }
+  return changes;
+}
+
+function caseOf(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return DIGIT_CASE;
+  if (code >= 0x41 && code <= 0x5a) return UPPER_CASE;
+  return code >= 0x61 && code <= 0x7a ? LOWER_CASE : 0;
+}
+
+/** Characters that an entropy is taken of: a secret shows itself in fewer. */
+const ENTROPY_CHARS_MAX = 256;
+
+/** Shannon entropy of a text by the frequency of its own characters, in bits for each; beyond ASCII all count as one. */
+export function entropyOf(text: string): number {
+  const length = Math.min(text.length, ENTROPY_CHARS_MAX);
+  const counts = new Uint16Array(129);
+  for (let at = 0; at < length; at += 1) {
+    const code = Math.min(128, text.charCodeAt(at));
+    counts[code] = (counts[code] ?? 0) + 1;
+  }
+  let bits = 0;
+  for (let at = 0; at < length; at += 1) bits -= Math.log2((counts[Math.min(128, text.charCodeAt(at))] ?? 1) / length);
+  return length === 0 ? 0 : bits / length;
+}

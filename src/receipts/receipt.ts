@@ -1,0 +1,65 @@
+import type { Action } from "../actions/action.ts";
+import type { TimelineEntry } from "../actions/timeline.ts";
+import type { Secrets } from "../crypto/types.ts";
+import type { ActionStore } from "../../db/store.ts";
+import { API } from "../api/operations.ts";
+import { receiptJson } from "./schema.ts";
+import { maskOneAhead } from "./masked-action.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { receiptPage } from "../pages/receipt.tsx";
+import { prefersJson } from "../http/query.ts";
+import { json, noSuchLink } from "../http/errors.ts";
+import { page, pageHeaders } from "../http/page.ts";
+import { pageRoute, type Route } from "../http/router.ts";
+
+/** Everything that a receipt is made of, not yet masked. */
+export interface Receipt {
+  readonly action: Action;
+  /** Oldest first. */
+  readonly timeline: readonly TimelineEntry[];
+}
+
+/** The receipt that a token opens; null for every other text, and for an action that was deleted. */
+export type ReadReceipt = (token: string) => Promise<Receipt | null>;
+
+export interface ReceiptDeps {
+  readonly actions: Pick<ActionStore, "findById" | "timeline">;
+  readonly secrets: Pick<Secrets, "readReceiptToken">;
+}
+
+/** Nobody is asked who they are: the token is the whole right to look (spec "Receipt page"). */
+export function createReadReceipt({ actions, secrets }: ReceiptDeps): ReadReceipt {
+  return async (token) => {
+    const id = secrets.readReceiptToken(token);
+    const action = id === null ? null : await actions.findById(id);
+    if (action === null) return null;
+    return { action, timeline: await actions.timeline(action.accountId, action.id) };
+  };
+}
+
+export interface ReceiptRouteDeps {
+  readonly readReceipt: ReadReceipt;
+  readonly clock: Clock;
+}
+
+const VARY = { vary: "Accept" } as const;
+
+/** The receipt of an action, for people and for programs; whoever has the link may see it (decisions 1). */
+export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps): readonly Route[] {
+  const { method, path, id } = API.getReceipt;
+  return [
+    {
+      ...pageRoute("receipt", method, path, async (context, params) => {
+        const isJson = prefersJson(context.request);
+        const receipt = await readReceipt(params["token"] ?? "");
+        if (receipt === null) throw noSuchLink();
+        const { timeline } = receipt;
+        const action = await maskOneAhead(receipt.action, "public");
+        context.actionId = action.id;
+        if (!isJson) return page("receipt", receiptPage({ action, timeline }), { headers: VARY });
+        return json(receiptJson(action, timeline, clock.now()), 200, { ...pageHeaders("receipt"), ...VARY });
+      }),
+      operationId: id,
+    },
+  ];
+}

@@ -1,0 +1,51 @@
+import Type, { type Static } from "typebox";
+import type { Action as StoredAction } from "../actions/action.ts";
+import type { TimelineEntry } from "../actions/timeline.ts";
+import { Action } from "../actions/schemas.ts";
+import { plainText } from "../api/schema-helpers.ts";
+import { maskedAction, maskedEntry } from "./masked-action.ts";
+import { itemOf, TimelineItem } from "../actions/list-schemas.ts";
+import { actionJson } from "../actions/serialize.ts";
+
+const { deduplicated: _found, differs: _differs, ...shown } = Action.properties;
+
+const { seq: _place, ...happened } = TimelineItem.properties;
+
+/** What stands behind `/r/` in an action's `receipt_url`: the whole right to look. */
+export const ReceiptToken = plainText(
+  "What stands behind `/r/` in `receipt_url`. It is the whole right to look: nobody is asked for a key.",
+  "4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
+);
+
+/** A receipt as JSON (decisions 12). `receiptJson` writes it. */
+export const ReceiptJson = Type.Object(
+  {
+    ...shown,
+    timeline: Type.Array(
+      Type.Object(happened, { title: "ReceiptItem", description: "One thing that happened to the action." }),
+      { description: "What happened, oldest first." },
+    ),
+  },
+  {
+    title: "Receipt",
+    description:
+      "An action and its timeline, masked, without values of headers; `callback`, `receipt_url` and the id in `created_by` are null here.",
+  },
+);
+
+export type ReceiptJson = Static<typeof ReceiptJson>;
+
+/**
+ * A receipt for programs (decisions 12): the action, masked, without values of headers, and its `timeline`. Whoever has
+ * the link reads it, so there is nothing in it that leads on: no URL of the service or of a callback, no id of a key, and no
+ * position in the stream of events.
+ */
+export function receiptJson(action: StoredAction, timeline: readonly TimelineEntry[], now: Date): string {
+  const masked = { ...maskedAction(action, "public"), callback: null, keyId: "" };
+  const json = actionJson(masked, { now, receiptUrl: null, hidesHeaderValues: true });
+  return `${json.slice(0, -1)},"timeline":${JSON.stringify(timeline.map((entry) => withoutSeq(itemOf(maskedEntry(entry, "public")))))}}`;
+}
+
+function withoutSeq({ seq: _position, ...told }: ReturnType<typeof itemOf>) {
+  return told;
+}

@@ -1,0 +1,79 @@
+import { randomBytes } from "node:crypto";
+
+/** Ids from the system's generator. A UUIDv7 puts the milliseconds first and counts within one of them. */
+export const systemIds: Ids = {
+  action: (at) => `act_${timeOrdered(at)}`,
+  request: () => `req_${random()}`,
+  account: () => `acc_${random()}`,
+  key: () => `key_${random()}`,
+  pause: () => `pau_${random()}`,
+  person: () => `per_${random()}`,
+  row: timeOrdered,
+  chance: Math.random,
+  bytes: (count) => new Uint8Array(randomBytes(count)),
+};
+
+function timeOrdered(at: Date): string {
+  return encodeId(Bun.randomUUIDv7("buffer", at.getTime()));
+}
+
+function random(): string {
+  return encodeId(randomBytes(16));
+}
+
+/** What an action id looks like to anyone (spec "Action"); checked before any look-up (hostile 1). */
+export const ACTION_ID = /^act_[A-Za-z0-9_-]{1,64}$/;
+
+/** The same of a key. */
+export const KEY_ID = /^key_[A-Za-z0-9_-]{1,64}$/;
+
+/** The same of an account. */
+export const ACCOUNT_ID = /^acc_[A-Za-z0-9_-]{1,64}$/;
+
+/** The same of a pause. */
+export const PAUSE_ID = /^pau_[A-Za-z0-9_-]{1,64}$/;
+
+/** Crockford's base 32 in lower case: sorts as text as the bytes sort, which base64url does not. */
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+
+/** 128 bits as 26 characters: two of padding first, then five bits a character. */
+export function encodeId(bytes: Uint8Array): string {
+  let text = "";
+  let bits = 0;
+  // 26 characters hold 130 bits.
+  let held = 2;
+  for (const byte of bytes) {
+    bits = (bits << 8) | byte;
+    held += 8;
+    while (held >= 5) {
+      held -= 5;
+      text += ALPHABET.charAt((bits >> held) & 31);
+    }
+    bits &= (1 << held) - 1;
+  }
+  return text;
+}
+
+/** The smallest id that an action made at this time can have: bounds a list by time without an index of its own. */
+export function firstActionId(at: Date): string {
+  const bytes = new Uint8Array(16);
+  // A UUIDv7 begins with 48 bits of milliseconds.
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(Math.max(0, at.getTime())) << 16n);
+  return `act_${encodeId(bytes)}`;
+}
+
+/** Names and chance come in here. Ids of actions sort by the time that they were made at. */
+export interface Ids {
+  action(at: Date): string;
+  request(): string;
+  account(): string;
+  key(): string;
+  person(): string;
+  pause(): string;
+  /** An id of a row that belongs to the service alone (outbox). */
+  row(at: Date): string;
+  /** Uniform in [0, 1): jitter only, never a secret. */
+  chance(): number;
+  /** From the system's generator: secrets. */
+  bytes(count: number): Uint8Array<ArrayBuffer>;
+}

@@ -1,0 +1,287 @@
+import { describe, expect, test } from "bun:test";
+import { Webhook } from "standardwebhooks";
+import { createSigningService } from "../../src/accounts/signing-secrets.ts";
+import { ROLES } from "../../src/accounts/roles.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+import { anotherOwner, as, refusalOf } from "../actions/callers.ts";
+import { FakeClock } from "../support/clock.ts";
+import { openEngine, requestFor } from "../support/engine.ts";
+import { temporaryFolder } from "../support/store.ts";
+import { type Received, Target } from "../support/target.ts";
+
+type Engine = Awaited<ReturnType<typeof openEngine>>;
+
+const ORIGIN = "https://api.example.com";
+
+const ELSEWHERE = "https://api.example.com:8443";
+
+const HOUR_MS = 3_600_000;
+
+const DAY_MS = 24 * HOUR_MS;
+
+const serviceOf = ({ store, signingSecrets, secrets, clock }: Engine) =>
+  createSigningService({ ...store, signingSecrets, secrets, clock, ids: systemIds });
+
+describe("the signing secret", () => {
+  test("is read by an owner, the same each time, and has not been rotated", async () => {
+    await using engine = await openEngine({ starts: false });
+    const actionService = serviceOf(engine);
+    const told = await actionService.read(engine.owner, ORIGIN);
+    expect(told).toEqual({
+      origin: ORIGIN,
+      secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+      previous: null,
+    });
+    expect(await actionService.read(engine.owner, ORIGIN)).toEqual(told);
+  });
+
+  test.each(ROLES.filter((role) => role !== "owner"))(
+    "is neither read nor rotated by a key with the role %s",
+    async (role) => {
+      await using engine = await openEngine({ starts: false });
+      const actionService = serviceOf(engine);
+      const before = await actionService.read(engine.owner, ORIGIN);
+      const caller = as(role, engine.owner);
+      expect(await refusalOf(actionService.read(caller, ORIGIN))).toMatchObject({ code: "forbidden" });
+      for (const origin of [ORIGIN, null]) {
+        expect(await refusalOf(actionService.rotate(caller, origin))).toMatchObject({ code: "forbidden" });
+      }
+      expect(await actionService.read(engine.owner, ORIGIN)).toEqual(before);
+    },
+  );
+
+  test("is another one for every origin and every account", async () => {
+    await using engine = await openEngine({ starts: false });
+    const actionService = serviceOf(engine);
+    const other = await anotherOwner(engine);
+    const origins = [ORIGIN, "http://api.example.com", ELSEWHERE, "https://example.com"];
+    const secrets: string[] = [];
+    for (const caller of [engine.owner, other]) {
+      for (const origin of origins) secrets.push((await actionService.read(caller, origin)).secret);
+    }
+    expect(new Set(secrets).size).toBe(8);
+  });
+
+  test("is the same after a restart on the same files, rotated or not", async () => {
+    await using folder = await temporaryFolder();
+    const during = async <T>(work: (engine: Engine) => Promise<T>) => {
+      await using engine = await openEngine({ starts: false, folder: folder.path });
+      return await work(engine);
+    };
+    const read = (engine: Engine) => serviceOf(engine).read(engine.owner, ORIGIN);
+    const first = await during(read);
+    expect(await during(read)).toEqual(first);
+    const rotated = await during(async (engine) => {
+      await serviceOf(engine).rotate(engine.owner, ORIGIN);
+      return read(engine);
+    });
+    expect(rotated.previous?.secret).toBe(first.secret);
+    expect(await during(read)).toEqual(rotated);
+  });
+});
+
+describe("a rotation", () => {
+  test("of one origin gives it a new secret; the one before it is told and signs for 24 hours", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { owner, clock } = engine;
+    const actionService = serviceOf(engine);
+    const [before, elsewhere] = [await actionService.read(owner, ORIGIN), await actionService.read(owner, ELSEWHERE)];
+    const expiresAt = new Date(clock.now().getTime() + DAY_MS);
+    expect(await actionService.rotate(owner, ORIGIN)).toEqual({
+      origin: ORIGIN,
+      rotatedAt: clock.now(),
+      previousExpiresAt: expiresAt,
+    });
+    const after = await actionService.read(owner, ORIGIN);
+    expect(after).toEqual({
+      origin: ORIGIN,
+      secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+      previous: { secret: before.secret, expiresAt },
+    });
+    expect(after.secret).not.toBe(before.secret);
+    expect(await actionService.read(owner, ELSEWHERE)).toEqual(elsewhere);
+    clock.advance(DAY_MS - 1);
+    expect(await actionService.read(owner, ORIGIN)).toEqual(after);
+    clock.advance(1);
+    expect(await actionService.read(owner, ORIGIN)).toEqual({ ...after, previous: null });
+  });
+
+  test("of all origins gives each of them a new secret, and other accounts keep theirs", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { owner } = engine;
+    const other = await anotherOwner(engine);
+    const actionService = serviceOf(engine);
+    const read = (caller = owner) =>
+      Promise.all([ORIGIN, ELSEWHERE, "http://a.example"].map((origin) => actionService.read(caller, origin)));
+    const [mine, theirs] = [await read(), await read(other)];
+    expect(await actionService.rotate(owner, null)).toMatchObject({ origin: null });
+    const after = await read();
+    expect(after.map(({ previous }) => previous?.secret)).toEqual(mine.map(({ secret }) => secret));
+    expect(new Set([...mine, ...after].map(({ secret }) => secret)).size).toBe(6);
+    expect(await read(other)).toEqual(theirs);
+  });
+
+  test("within 24 hours of another ends the oldest secret: there is one previous one at most", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { owner, clock } = engine;
+    const actionService = serviceOf(engine);
+    const secrets = [(await actionService.read(owner, ORIGIN)).secret];
+    for (const origin of [ORIGIN, null, ORIGIN, ORIGIN, null]) {
+      clock.advance(HOUR_MS);
+      const { previousExpiresAt } = await actionService.rotate(owner, origin);
+      const { secret, previous } = await actionService.read(owner, ORIGIN);
+      expect(previous).toEqual({ secret: secrets.at(-1) ?? "", expiresAt: previousExpiresAt });
+      secrets.push(secret);
+    }
+    expect(new Set(secrets).size).toBe(6);
+  });
+
+  test("counts for whoever reads or signs at the same time, whatever was read before it", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { owner } = engine;
+    const actionService = serviceOf(engine);
+    const [early, rotation, late] = await Promise.all([
+      actionService.read(owner, ORIGIN),
+      actionService.rotate(owner, ORIGIN),
+      actionService.read(owner, ORIGIN),
+    ]);
+    const now = await actionService.read(owner, ORIGIN);
+    expect(now.previous).toEqual({ secret: early.secret, expiresAt: rotation.previousExpiresAt });
+    expect([early.secret, now.secret]).toContain(late.secret);
+    expect((await engine.signingSecrets(owner.accountId, ORIGIN, engine.clock.now())).secret).toBe(now.secret);
+  });
+
+  test("by another process on the same store is heard of within a minute", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { owner, clock } = engine;
+    const here = serviceOf(engine);
+    const there = createSigningService({
+      signing: engine.store.signing,
+      audit: engine.store.audit,
+      // Its own memory is forgotten, ours is not.
+      signingSecrets: Object.assign(engine.signingSecrets.bind(null), { ...engine.signingSecrets, forget: () => {} }),
+      secrets: engine.secrets,
+      clock,
+      ids: systemIds,
+    });
+    const before = await here.read(owner, ORIGIN);
+    await there.rotate(owner, ORIGIN);
+    expect(await here.read(owner, ORIGIN)).toEqual(before);
+    clock.advance(60_000);
+    expect((await here.read(owner, ORIGIN)).previous?.secret).toBe(before.secret);
+  });
+
+  test("reads the store once for many attempts, and once more after it", async () => {
+    let reads = 0;
+    await using engine = await openEngine({
+      starts: false,
+      wrapStore: (store) => ({
+        ...store,
+        signing: {
+          ...store.signing,
+          seeds: (...place) => {
+            reads += 1;
+            return store.signing.seeds(...place);
+          },
+        },
+      }),
+    });
+    const { owner, clock } = engine;
+    const read = async () => {
+      for (let n = 0; n < 100; n += 1) await engine.signingSecrets(owner.accountId, ORIGIN, clock.now());
+    };
+    await read();
+    expect(reads).toBe(1);
+    await serviceOf(engine).rotate(owner, null);
+    await read();
+    expect(reads).toBe(2);
+  });
+});
+
+/** The package judges by the machine's own time. */
+const openNow = () => openEngine({ clock: new FakeClock(new Date()) });
+
+const headersOf = ({ headers }: Pick<Received, "headers">) => ({
+  "webhook-id": headers.get("webhook-id") ?? "",
+  "webhook-timestamp": headers.get("webhook-timestamp") ?? "",
+  "webhook-signature": headers.get("webhook-signature") ?? "",
+});
+
+describe("a delivery as its target receives it", () => {
+  test.each([
+    ["POST", '{"a":"ä","n":1.0}'],
+    ["DELETE", null],
+    ["GET", null],
+  ] as const)("%s is verified by the package of Standard Webhooks under the origin's secret", async (method, body) => {
+    await using target = new Target(200);
+    await using engine = await openNow();
+    const { id } = await engine.create({ url: `${target.url}orders?x=1`, method, body });
+    await engine.saw(id, { status: "completed" });
+    const [received] = target.received;
+    if (received === undefined) throw new Error("Nothing arrived.");
+    const headers = headersOf(received);
+    expect(headers["webhook-id"]).toBe(id);
+    expect(received.body).toBe(body ?? "");
+    const { secret } = await serviceOf(engine).read(engine.owner, new URL(target.url).origin);
+    expect(new Webhook(secret).verify(received.body, headers)).toEqual(body === null ? undefined : { a: "ä", n: 1 });
+
+    expect(() => new Webhook(secret).verify(`${received.body} `, headers)).toThrow("No matching signature");
+    const wrong = await serviceOf(engine).read(engine.owner, "http://127.0.0.1:1");
+    expect(() => new Webhook(wrong.secret).verify(received.body, headers)).toThrow("No matching signature");
+  });
+
+  test("is signed with the secret of the account that sends it", async () => {
+    await using target = new Target(200);
+    await using engine = await openNow();
+    const other = await anotherOwner(engine);
+    const { origin } = new URL(target.url);
+    await engine.actionService.create(other, requestFor({ url: target.url, body: "{}" }));
+    await target.saw(1);
+    const headers = headersOf(target.received[0] ?? { headers: new Headers() });
+    const actionService = serviceOf(engine);
+    const [theirs, mine] = await Promise.all([
+      actionService.read(other, origin),
+      actionService.read(engine.owner, origin),
+    ]);
+    expect(new Webhook(theirs.secret).verify("{}", headers)).toEqual({});
+    expect(() => new Webhook(mine.secret).verify("{}", headers)).toThrow("No matching signature");
+  });
+
+  test("is verified by both secrets after a rotation, by no third, and by the new one alone a day later", async () => {
+    await using target = new Target(200);
+    await using elsewhere = new Target(200);
+    await using engine = await openNow();
+    const { owner, clock } = engine;
+    const actionService = serviceOf(engine);
+    const secretOf = async ({ url }: Target) => (await actionService.read(owner, new URL(url).origin)).secret;
+    const accepts = (secret: string, { body, headers }: Received) => {
+      try {
+        new Webhook(secret).verify(body, headersOf({ headers }));
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    /** Which of these secrets verify a call that arrives there now. */
+    const verifying = async (there: Target, secrets: readonly string[]) => {
+      const { id } = await engine.create({ url: there.url, body: "{}" });
+      await engine.saw(id, { status: "completed" });
+      const call = there.received.find(({ headers }) => headers.get("webhook-id") === id);
+      return secrets.map((secret) => call !== undefined && accepts(secret, call));
+    };
+    const secrets = [await secretOf(target)];
+    for (const origin of [new URL(target.url).origin, null]) {
+      await actionService.rotate(owner, origin);
+      secrets.push(await secretOf(target));
+    }
+    // The second rotation came within a day of the first: the oldest secret is out at once.
+    expect(await verifying(target, secrets)).toEqual([false, true, true]);
+    expect(await verifying(elsewhere, [...secrets, await secretOf(elsewhere)])).toEqual([false, false, false, true]);
+    // The package accepts no call that is a day away from its own clock, but it signs for any time.
+    clock.advance(DAY_MS);
+    const { id } = await engine.create({ url: target.url, body: "{}" });
+    await engine.saw(id, { status: "completed" });
+    const newest = new Webhook(secrets.at(-1) ?? "").sign(id, clock.now(), "{}");
+    expect(target.received.at(-1)?.headers.get("webhook-signature")).toBe(newest);
+  });
+});

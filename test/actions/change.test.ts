@@ -1,0 +1,191 @@
+import { describe, expect, test } from "bun:test";
+import { type Action, ACTION_STATUSES, type ActionStatus, firstState, nextRetryAt } from "../../src/actions/action.ts";
+import {
+  type ApprovalInput,
+  approve,
+  cancel,
+  type Change,
+  type DecisionInput,
+  isRefusal,
+  type Refusal,
+  retry,
+} from "../../src/actions/changes.ts";
+import type { Operation } from "../../src/actions/status.ts";
+import { anAction, aDecision, later, NOON } from "../support/factory.ts";
+
+const RESULT = {
+  lastError: "The target answered with status 500.",
+  errorSource: "target",
+  responseCode: 500,
+  responseBody: '{"n":1.0}',
+  responseTruncated: true,
+  durationMs: 40,
+} as const;
+
+/** An action that has been through a lot, in the status given; whatever a law may touch is set. */
+function worn(status: ActionStatus, overrides: Partial<Action> = {}): Action {
+  return Object.freeze(
+    anAction({
+      status,
+      run: 4,
+      attempts: 2,
+      revision: 9,
+      dueAt: status === "pending" ? later(500) : null,
+      leaseUntil: null,
+      startedAt: later(-9_000),
+      finishedAt: status === "failed" || status === "cancelled" ? later(-1_000) : null,
+      approvedAt: later(-10_000),
+      approvedBy: "key:earlier",
+      approvedDigest: "earlier",
+      result: RESULT,
+      ...overrides,
+    }),
+  );
+}
+
+const LAWS = { approve, cancel, retry } as const satisfies Record<Operation, unknown>;
+
+function allowed(step: Change | Refusal): Change {
+  if (isRefusal(step)) throw new Error(step.message);
+  return step;
+}
+
+describe("a new action", () => {
+  test("is due at once, or held with nothing due", () => {
+    const blank = {
+      run: 1,
+      attempts: 0,
+      leaseUntil: null,
+      startedAt: null,
+      finishedAt: null,
+      approvedAt: null,
+      approvedBy: null,
+      approvedDigest: null,
+      result: null,
+    };
+    expect(firstState(false, NOON)).toEqual({ ...blank, status: "pending", dueAt: NOON });
+    expect(firstState(true, NOON)).toEqual({ ...blank, status: "awaiting_approval", dueAt: null });
+  });
+
+  test("has a next retry only while it waits between two attempts", () => {
+    const dueAt = later(2_000);
+    expect(nextRetryAt(anAction({ status: "pending", attempts: 1, dueAt }))).toEqual(dueAt);
+    expect(nextRetryAt(anAction({ status: "pending", attempts: 0, dueAt }))).toBeNull();
+    for (const status of ACTION_STATUSES.filter((other) => other !== "pending")) {
+      expect(nextRetryAt(anAction({ status, attempts: 1 }))).toBeNull();
+    }
+  });
+});
+
+describe("a yes", () => {
+  test("makes the held action due at once, says by whom, and touches nothing else", () => {
+    const held = worn("awaiting_approval");
+    const input: ApprovalInput = { actor: "key:boss", reason: "fine", now: NOON, digest: "of the request" };
+    expect(approve(held, input)).toEqual({
+      before: held,
+      after: {
+        ...held,
+        revision: held.revision + 1,
+        status: "pending",
+        dueAt: NOON,
+        approvedAt: NOON,
+        approvedBy: "key:boss",
+        approvedDigest: "of the request",
+      },
+      events: [{ type: "approved", actor: "key:boss", reason: "fine" }],
+    });
+  });
+});
+
+describe("a cancel", () => {
+  test.each([
+    ["awaiting_approval", "rejected"],
+    ["pending", "cancelled"],
+  ] as const)("of what is %s is told as %s and keeps what has happened so far", (status, type) => {
+    const action = worn(status);
+    const input: DecisionInput = { actor: "email:a@example.com", reason: null, now: NOON };
+    expect(cancel(action, input)).toEqual({
+      before: action,
+      after: { ...action, revision: action.revision + 1, status: "cancelled", dueAt: null, finishedAt: NOON },
+      events: [{ type, actor: "email:a@example.com", reason: null }],
+    });
+  });
+});
+
+describe("a retry", () => {
+  test.each(["failed", "cancelled"] as const)(
+    "of what has %s begins a new run with nothing left of the last",
+    (status) => {
+      const action = worn(status);
+      expect(retry(action, { actor: "key:boss", reason: "again", now: NOON })).toEqual({
+        before: action,
+        after: { ...action, ...firstState(false, NOON), run: 5, revision: action.revision + 1 },
+        events: [{ type: "retried", actor: "key:boss", reason: "again" }],
+      });
+    },
+  );
+
+  test.each(["failed", "cancelled"] as const)("of what needs a yes and has %s is held again", (status) => {
+    const action = worn(status, { approve: true });
+    expect(retry(action, { actor: "key:boss", reason: null, now: NOON })).toEqual({
+      before: action,
+      after: { ...action, ...firstState(true, NOON), run: 5, revision: action.revision + 1 },
+      events: [{ type: "retried", actor: "key:boss", reason: null }, { type: "held" }],
+    });
+  });
+
+  test("of what was approved releases nothing: one yes, one run", () => {
+    let action = anAction({ approve: true });
+    for (const run of [1, 2, 3]) {
+      expect(action).toMatchObject({
+        status: "awaiting_approval",
+        run,
+        approvedAt: null,
+        approvedBy: null,
+        dueAt: null,
+      });
+      action = allowed(approve(action, aDecision())).after;
+      expect(action).toMatchObject({ status: "pending", run, approvedBy: "key:boss" });
+      action = allowed(cancel(action, aDecision())).after;
+      action = allowed(retry(action, aDecision())).after;
+    }
+  });
+});
+
+const NOT_ALLOWED = (["approve", "cancel", "retry"] as const).flatMap((operation) => {
+  const sources: Readonly<Record<Operation, readonly ActionStatus[]>> = {
+    approve: ["awaiting_approval"],
+    cancel: ["pending", "awaiting_approval"],
+    retry: ["failed", "cancelled"],
+  };
+  const statuses = ACTION_STATUSES.filter((status) => !sources[operation].includes(status));
+  return statuses.map((status) => [operation, status] as const);
+});
+
+describe("what is not allowed", () => {
+  test.each(NOT_ALLOWED)(
+    "%s of what is %s is refused, and the sentence says which, what and why",
+    (operation, status) => {
+      const action = worn(status);
+      const refusal = LAWS[operation](action, aDecision());
+      const told = {
+        approve: ["not_approvable", "approved; only an action that is awaiting_approval can."],
+        cancel: ["not_cancellable", "cancelled; only an action that is pending or awaiting_approval can."],
+        retry: ["not_retryable", "retried; only an action that is failed or cancelled can."],
+      } as const;
+      const [refused, end] = told[operation];
+      expect(refusal).toEqual({ refused, message: `Action ${action.id} is ${status} and cannot be ${end}` });
+    },
+  );
+
+  test("is refused alike when the action needs a yes", () => {
+    const action = worn("completed", { approve: true });
+    expect(retry(action, aDecision())).toMatchObject({ refused: "not_retryable" });
+  });
+});
+
+test("a written change has the next revision and the request that was made", () => {
+  const held = worn("awaiting_approval", { body: '{"a":1}', headers: { "X-A": "b" } });
+  const change = allowed(approve(held, aDecision()));
+  expect(change.after).toEqual({ ...held, ...change.after, revision: 10 });
+});

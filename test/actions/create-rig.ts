@@ -1,0 +1,41 @@
+import { createCheckCreate, type CheckedCreate, type CreateInput } from "../../src/actions/create-schema.ts";
+import { memberText, scanJson } from "../../src/json/scan.ts";
+import { DomainError } from "../../src/api/domain-error.ts";
+import { parsePolicy } from "../../src/outbound/policy.ts";
+import { createTargets } from "../../src/outbound/target.ts";
+
+export interface Settings {
+  readonly allowedPrivateTargets?: readonly string[];
+  readonly loopbackAllowed?: boolean;
+}
+
+/** The check of a create with the real judge of targets, over the text of a body. */
+export function rigCreate({ allowedPrivateTargets = [], loopbackAllowed = false }: Settings = {}) {
+  const policy = parsePolicy({ allowedPrivateTargets, loopbackAllowed, ownOrigins: ["http://127.0.0.1:3000"] });
+  if ("problems" in policy) throw new Error(policy.problems.join("\n"));
+  const targets = createTargets(policy);
+  const check = createCheckCreate({ checkTarget: (url) => targets.checkTarget(url) });
+  return (text: string, rest: Partial<Pick<CreateInput, "idempotencyKey" | "hold">> = {}): CheckedCreate => {
+    const scan = scanJson(new TextEncoder().encode(text));
+    if (scan !== "plain" && scan !== "exact") throw new Error(scan);
+    const value: unknown = JSON.parse(text);
+    const bodyText = () => memberText({ value, text, scan }, "body");
+    return check({ value, bodyText, idempotencyKey: null, hold: "none", ...rest });
+  };
+}
+
+export interface Refused {
+  readonly code: string;
+  readonly fields: readonly string[];
+}
+
+/** What was refused and under which code; a create that is let through fails the test. */
+export function refusalOf(act: () => unknown): Refused {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof DomainError) return { code: error.code, fields: error.issues.map(({ field }) => field) };
+    throw error;
+  }
+  throw new Error("Nothing was refused.");
+}

@@ -1,0 +1,283 @@
+import { describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseInUse } from "../../db/libsql/inspect.ts";
+import { bootstrap } from "../../src/accounts/first-start.ts";
+import { changeKey, keysOf } from "../../src/admin/keys.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { RESEAL_ROWS_MAX } from "../../src/config/limits.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+import type { Store } from "../../db/store.ts";
+import { keyIdOf, readKey } from "../../src/crypto/key.ts";
+import { leftNextKey, makeNextKey } from "../../src/crypto/key-file.ts";
+import { bytesOfDatabase, fillDatabase, rotateKeyOf, readThroughKey } from "../key-files.ts";
+import { openEncryptedStore } from "../../src/crypto/encrypted-store.ts";
+import { openStoreAt, temporaryFolder } from "../support/store.ts";
+
+const newKeyText = () => randomBytes(32).toString("base64");
+
+const keyIn = (file: string) => readKey(readFileSync(file, "latin1").trim()) ?? new Uint8Array();
+
+const refusalOf = (work: Promise<unknown>) =>
+  work.then(
+    () => null,
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
+
+describe("a new master key", () => {
+  test("seals everything, and what was read, signed and sent with a link stays what it is", async () => {
+    await using folder = await temporaryFolder();
+    const before = await fillDatabase(folder.path, 2 * RESEAL_ROWS_MAX + 7);
+    const keyFile = join(folder.path, "outgate.db.key");
+    const oldId = keyIdOf(keyIn(keyFile));
+    expect(bytesOfDatabase(folder.path)).toContain(`${oldId}.`);
+
+    const rotated = await rotateKeyOf(folder.path);
+    expect(rotated).toEqual({
+      // The headers, two seeds of signing secrets, one root secret.
+      count: 2 * RESEAL_ROWS_MAX + 7 + 2 + 1,
+      unopened: 0,
+      named: [],
+      newKeyId: keyIdOf(keyIn(keyFile)),
+      keptFile: `${keyFile}.${oldId}`,
+    });
+    expect(rotated.newKeyId).not.toBe(oldId);
+    expect(keyIdOf(keyIn(`${keyFile}.${oldId}`))).toBe(oldId);
+    expect(await readThroughKey(folder.path)).toEqual(before);
+    const modes = readdirSync(folder.path).map((name) => statSync(join(folder.path, name)).mode & 0o777);
+    expect(new Set(modes)).toEqual(new Set([0o600]));
+  });
+
+  test("opens the first keys, too, that no start has shown yet", async () => {
+    await using folder = await temporaryFolder();
+    const config = readConfig({ DATABASE_URL: `file:${folder.path}/outgate.db` });
+    const start = async () => {
+      const { store, secrets } = await openEncryptedStore(config, {
+        clock: systemClock,
+        ids: systemIds,
+        onFatal: () => {},
+      });
+      const keys = await bootstrap({ ...store, secrets, ids: systemIds, clock: systemClock, givenOwnerKey: null });
+      await store.close();
+      return keys;
+    };
+    const made = await start();
+    await rotateKeyOf(folder.path);
+    expect(made?.ownerKey).toStartWith("og_");
+    expect(await start()).toEqual(made);
+  });
+
+  test("leaves nothing in the files that the old one opens", async () => {
+    await using folder = await temporaryFolder();
+    await fillDatabase(folder.path, 300);
+    const oldId = keyIdOf(keyIn(join(folder.path, "outgate.db.key")));
+    await rotateKeyOf(folder.path);
+    expect(bytesOfDatabase(folder.path).split(`${oldId}.`)).toHaveLength(1);
+  });
+
+  test("can be followed by another one, and another", async () => {
+    await using folder = await temporaryFolder();
+    const before = await fillDatabase(folder.path, 3);
+    for (let n = 0; n < 3; n += 1) await rotateKeyOf(folder.path);
+    expect(await readThroughKey(folder.path)).toEqual(before);
+    expect(readdirSync(folder.path).filter((name) => /\.key\.[0-9a-f]{8}$/.test(name))).toHaveLength(3);
+  });
+
+  test("makes links that were sent worthless where that is asked for, and nothing else", async () => {
+    await using folder = await temporaryFolder();
+    const before = await fillDatabase(folder.path, 3);
+    await rotateKeyOf(folder.path, { newLinks: true });
+    const after = await readThroughKey(folder.path);
+    expect({ ...after, links: before.links, receipts: before.receipts }).toEqual(before);
+    const same = [...after.links, ...after.receipts].filter((link) =>
+      [...before.links, ...before.receipts].includes(link),
+    );
+    expect(same).toEqual([]);
+    // A change after that keeps the new ones again.
+    await rotateKeyOf(folder.path);
+    expect(await readThroughKey(folder.path)).toEqual(after);
+  });
+
+  test("is taken from the settings where the old one is", async () => {
+    await using folder = await temporaryFolder();
+    const [old, next] = [newKeyText(), newKeyText()];
+    const before = await fillDatabase(folder.path, 3, { SECRET_KEY: old });
+    const rotated = await rotateKeyOf(folder.path, { newKey: readKey(next) }, { SECRET_KEY: old });
+    expect(rotated).toMatchObject({ count: 6, keptFile: null, newKeyId: keyIdOf(readKey(next) ?? new Uint8Array()) });
+    expect(await readThroughKey(folder.path, { SECRET_KEY: next })).toEqual(before);
+    expect(await refusalOf(readThroughKey(folder.path, { SECRET_KEY: old }))).toContain(
+      "The master key is not the one",
+    );
+    // Run again by mistake, it says that it is done and changes nothing.
+    expect(await rotateKeyOf(folder.path, { newKey: readKey(next) }, { SECRET_KEY: old })).toMatchObject({ count: 0 });
+    expect(await readThroughKey(folder.path, { SECRET_KEY: next })).toEqual(before);
+  });
+
+  test("moves from the file into the settings", async () => {
+    await using folder = await temporaryFolder();
+    const before = await fillDatabase(folder.path, 3);
+    const next = newKeyText();
+    expect(await rotateKeyOf(folder.path, { newKey: readKey(next) })).toMatchObject({ keptFile: null });
+    expect(await readThroughKey(folder.path, { SECRET_KEY: next })).toEqual(before);
+    expect(await refusalOf(readThroughKey(folder.path))).toContain("Set SECRET_KEY to that key");
+  });
+
+  test("leaves a text that somebody altered as it is, and names it", async () => {
+    await using folder = await temporaryFolder();
+    await fillDatabase(folder.path, 5);
+    const path = join(folder.path, "outgate.db");
+    const store = await openStoreAt(path);
+    const first = (await store.sealed.find("none", null, 99)).find(({ place }) => place.table === "actions");
+    if (first === undefined) throw new Error("There is no sealed header.");
+    const altered = `${first.sealed.slice(0, -8)}AAAAAAA=`;
+    await store.sealed.replace([{ ...first, by: altered }]);
+    await store.close();
+    expect(await rotateKeyOf(folder.path)).toMatchObject({ count: 5 + 2, unopened: 1, named: [first.place] });
+    const again = await openStoreAt(path);
+    expect((await again.sealed.find("none", null, 99)).map(({ sealed }) => sealed)).toContain(altered);
+    await again.close();
+  });
+});
+
+describe("the change of the master key is refused", () => {
+  test("while a service has the database", async () => {
+    await using folder = await temporaryFolder();
+    const before = await fillDatabase(folder.path, 2);
+    const store = await openStoreAt(join(folder.path, "outgate.db"));
+    expect(await rotateKeyOf(folder.path).catch((error: unknown) => error)).toBeInstanceOf(DatabaseInUse);
+    await store.close();
+    expect(readdirSync(folder.path).some((name) => name.endsWith(".next"))).toBe(false);
+    expect(await readThroughKey(folder.path)).toEqual(before);
+  });
+
+  test("where there is no database, and none is made", async () => {
+    await using folder = await temporaryFolder();
+    expect(await refusalOf(rotateKeyOf(folder.path))).toBe(`There is no database ${folder.path}/outgate.db.`);
+    expect(readdirSync(folder.path)).toEqual([]);
+  });
+
+  test("with the key that is in use, with a wrong one, and without a new one to a setting", async () => {
+    await using folder = await temporaryFolder();
+    const old = newKeyText();
+    const before = await fillDatabase(folder.path, 2, { SECRET_KEY: old });
+    const rotate = (newKey: string | null, secretKey: string) =>
+      refusalOf(
+        rotateKeyOf(folder.path, { newKey: newKey === null ? null : readKey(newKey) }, { SECRET_KEY: secretKey }),
+      );
+    expect(await rotate(old, old)).toContain("The new key is the one that is in use");
+    expect(await rotate(newKeyText(), newKeyText())).toContain("The master key is not the one");
+    expect(await rotate(null, old)).toContain("give the one to follow it as NEW_SECRET_KEY");
+    expect(await readThroughKey(folder.path, { SECRET_KEY: old })).toEqual(before);
+  });
+});
+
+/** A store that is gone after so many writes of the change, as a kill would leave it. */
+class Stopped extends Error {}
+
+function stoppedAfter(store: Store, writes: number): Store {
+  let left = writes;
+  const counted = async (write: () => Promise<void>): Promise<void> => {
+    if (left === 0) throw new Stopped();
+    left -= 1;
+    await write();
+  };
+  const { sealed, facts } = store;
+  return {
+    ...store,
+    sealed: { ...sealed, replace: (texts) => counted(() => sealed.replace(texts)) },
+    facts: {
+      ...facts,
+      write: (name, value) => counted(() => facts.write(name, value)),
+      writeAll: (values) => counted(() => facts.writeAll(values)),
+    },
+  };
+}
+
+describe("a change of the master key that is stopped", () => {
+  const random = (count: number) => systemIds.bytes(count);
+
+  /** Does as the command does up to a write of the store, and no more. True when it came to its end. */
+  const stopAt = async (folder: string, writes: number): Promise<boolean> => {
+    const keyFile = join(folder, "outgate.db.key");
+    const store = await openStoreAt(join(folder, "outgate.db"));
+    try {
+      const stopped = stoppedAfter(store, writes);
+      const next = { left: leftNextKey(keyFile), make: () => makeNextKey(keyFile, random) };
+      const keys = await keysOf(stopped, keyIn(keyFile), next);
+      await changeKey(stopped, { ...keys, random }, false);
+      return true;
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error;
+      return false;
+    } finally {
+      await store.close();
+    }
+  };
+
+  test("after any of its writes keeps the service away, and another run brings it to its end", async () => {
+    await using folder = await temporaryFolder();
+    const before = await fillDatabase(folder.path, 2 * RESEAL_ROWS_MAX);
+    const ends: boolean[] = [];
+    // Begun; three commits of texts; the end. Each time it is stopped a write further on, and goes on where it was.
+    for (let writes = 0; ends.at(-1) !== true && writes < 9; writes += 1) {
+      ends.push(await stopAt(folder.path, writes));
+      if (writes === 0) expect(await readThroughKey(folder.path)).toEqual(before);
+      else if (ends.at(-1) === false) expect(await refusalOf(readThroughKey(folder.path))).toContain("was interrupted");
+    }
+    expect(ends.length).toBeGreaterThan(3);
+    // All of it is done but for the key file.
+    expect(await refusalOf(readThroughKey(folder.path))).toContain("The master key is not the one");
+    expect(await rotateKeyOf(folder.path)).toMatchObject({ count: 0, unopened: 0 });
+    expect(await readThroughKey(folder.path)).toEqual(before);
+  });
+
+  test.each([1, 2, 3, 4])("after write %i is brought to its end by one more run", async (writes) => {
+    await using folder = await temporaryFolder();
+    const before = await fillDatabase(folder.path, 2 * RESEAL_ROWS_MAX);
+    expect(await stopAt(folder.path, writes)).toBe(false);
+    await rotateKeyOf(folder.path);
+    expect(await readThroughKey(folder.path)).toEqual(before);
+    expect(existsSync(join(folder.path, "outgate.db.key.next"))).toBe(false);
+  });
+
+  test("between its two names for the old key file is brought to its end by another run", async () => {
+    await using folder = await temporaryFolder();
+    const before = await fillDatabase(folder.path, 3);
+    expect(await stopAt(folder.path, 99)).toBe(true);
+    const keyFile = join(folder.path, "outgate.db.key");
+    const kept = `${keyFile}.${keyIdOf(keyIn(keyFile))}`;
+    linkSync(keyFile, kept);
+    expect(await rotateKeyOf(folder.path)).toMatchObject({ count: 0, keptFile: kept });
+    expect(await readThroughKey(folder.path)).toEqual(before);
+  });
+
+  test("goes on with its own next key and no other", async () => {
+    await using folder = await temporaryFolder();
+    const before = await fillDatabase(folder.path, 2 * RESEAL_ROWS_MAX);
+    await stopAt(folder.path, 2);
+    const nextFile = join(folder.path, "outgate.db.key.next");
+    const aside = join(folder.path, "aside");
+    renameSync(nextFile, aside);
+    expect(await refusalOf(rotateKeyOf(folder.path))).toContain("A change to another key was interrupted");
+    expect(await refusalOf(rotateKeyOf(folder.path, { newKey: readKey(newKeyText()) }))).toContain("was interrupted");
+    writeFileSync(nextFile, newKeyText());
+    expect(await refusalOf(rotateKeyOf(folder.path))).toContain("A change to another key was interrupted");
+    writeFileSync(nextFile, "broken");
+    expect(await refusalOf(rotateKeyOf(folder.path))).toContain(`The key file ${nextFile} is broken`);
+    rmSync(nextFile);
+    renameSync(aside, nextFile);
+    await rotateKeyOf(folder.path);
+    expect(await readThroughKey(folder.path)).toEqual(before);
+  });
+
+  test("before anything was sealed leaves a next key that the next run takes", async () => {
+    await using folder = await temporaryFolder();
+    const before = await fillDatabase(folder.path, 3);
+    const next = makeNextKey(join(folder.path, "outgate.db.key"), random);
+    expect(await readThroughKey(folder.path)).toEqual(before);
+    expect(await rotateKeyOf(folder.path)).toMatchObject({ newKeyId: keyIdOf(next) });
+    expect(await readThroughKey(folder.path)).toEqual(before);
+  });
+});

@@ -1,0 +1,149 @@
+import { describe, expect, test } from "bun:test";
+import Type from "typebox";
+import { compile, withoutNulls, emailSchema, hostSchema, key } from "../../src/api/schema-helpers.ts";
+import { checkDecision, checkRetry } from "../../src/actions/schemas.ts";
+import { checkOrigin } from "../../src/accounts/signing-schemas.ts";
+import { refusalOf } from "../actions/create-rig.ts";
+
+describe("a check", () => {
+  const check = compile(
+    Type.Object(
+      {
+        kind: Type.Enum(["a", "b"], { type: "string" }),
+        size: Type.Optional(Type.Integer({ minimum: 1 })),
+        inner: Type.Optional(Type.Object({ name: Type.String() }, { additionalProperties: false })),
+      },
+      { additionalProperties: false },
+    ),
+  );
+
+  test("gives one issue for each field, named as a user writes it", () => {
+    expect(check.issues({ size: "5", inner: { "a/b~c": 1 }, more: 1 })).toEqual([
+      { field: "kind", message: "Is required." },
+      { field: "size", message: "Must be an integer." },
+      { field: "inner.name", message: "Is required." },
+      { field: "inner.a/b~c", message: "Is not known." },
+      { field: "more", message: "Is not known." },
+    ]);
+    expect(check.issues({ kind: "c" })).toEqual([{ field: "kind", message: "Must be one of a, b." }]);
+    expect(check.issues([])).toEqual([{ field: "", message: "Must be an object." }]);
+  });
+
+  test("speaks of a text in words, not in the validator's own: no expression, no `a email`", () => {
+    const text = compile(Type.Object({ email: emailSchema(""), host: hostSchema(""), key: key("") }));
+    expect(text.issues({ email: "x", host: "a/b", key: "" })).toEqual([
+      { field: "email", message: "Must be an email address." },
+      { field: "host", message: "Must be a host name, with or without a port." },
+      { field: "key", message: "May not be empty." },
+    ]);
+  });
+
+  test("writes names as they are, slashes and tildes too", () => {
+    const map = compile(Type.Object({ map: Type.Object({}, { additionalProperties: Type.String() }) }));
+    expect(map.issues({ map: { "a/b~c~1": 1 } })).toEqual([{ field: "map.a/b~c~1", message: "Must be a string." }]);
+  });
+
+  test("lists all of them, however many there are", () => {
+    const many = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`k${at}`, at]));
+    expect(check.issues({ ...many, kind: "a" })).toHaveLength(9_000);
+  });
+
+  test("converts nothing, cuts nothing and fills in nothing", () => {
+    const value = Object.freeze({ kind: "a", size: 5 });
+    expect(check.accepts(value)).toBe(true);
+    expect(check.accepts({ kind: "a", size: "5" })).toBe(false);
+  });
+});
+
+test("known members that are null are dropped, no others, and no name becomes a prototype", () => {
+  const given: unknown = JSON.parse(`{"a":null,"b":0,"c":null,"__proto__":{"x":1}}`);
+  const left = withoutNulls(given, { a: 1, b: 1 });
+  expect(Object.entries(Object(left))).toEqual([
+    ["b", 0],
+    ["c", null],
+    ["__proto__", { x: 1 }],
+  ]);
+  expect(Object.getPrototypeOf(left)).toBe(Object.prototype);
+});
+
+describe("an e-mail address", () => {
+  const address = compile(emailSchema("Somebody."));
+
+  test.each(["a@b", "ann.o'neil+tag@mail.example.com", `${"a".repeat(242)}@example.com`])("may be %s", (text) => {
+    expect(address.issues(text)).toEqual([]);
+  });
+
+  test.each([
+    "",
+    "a",
+    "a@",
+    "@b",
+    "a@b@c",
+    "a@-b",
+    "a@b.",
+    "a b@c",
+    "a@b,c@d",
+    '"a b"@c',
+    "a\n@b",
+    "ä@b",
+    `${"a".repeat(243)}@example.com`,
+  ])("may not be %j", (text) => expect(address.accepts(text)).toBe(false));
+});
+
+describe("a decision", () => {
+  test("may come without a body, and with a reason in any Unicode", () => {
+    const nothing = { reason: null, run: null };
+    for (const said of [undefined, {}, { reason: null, run: null }]) expect(checkDecision(said)).toEqual(nothing);
+    expect(checkDecision({ reason: "Zu teuer.\n→ 👎" }).reason).toBe("Zu teuer.\n→ 👎");
+    expect(checkDecision({ reason: "👎".repeat(1_000) }).reason).toHaveLength(2_000);
+    expect(checkRetry({ reason: "👎".repeat(1_000) })).toHaveLength(2_000);
+  });
+
+  test("may name a run, and a retry none", () => {
+    expect(checkDecision({ run: 2 })).toEqual({ reason: null, run: 2 });
+    for (const run of [0, -1, 1.5, "1", true])
+      expect(refusalOf(() => checkDecision({ run }))).toMatchObject({ code: "validation_error", fields: ["run"] });
+    expect(refusalOf(() => checkRetry({ run: 1 }))).toMatchObject({ code: "validation_error", fields: ["run"] });
+  });
+
+  test.each([
+    [{ reason: "a".repeat(1_001) }, ["reason"]],
+    [{ reason: 5 }, ["reason"]],
+    [{ reason: "x", by: "me" }, ["by"]],
+    [{ reason: "half \ud800" }, ["reason"]],
+    [{ reason: "nul \0" }, ["reason"]],
+    ["why", [""]],
+    [null, [""]],
+  ])("is refused as %j", (value, fields) => {
+    expect(refusalOf(() => checkDecision(value))).toEqual({ code: "validation_error", fields });
+  });
+});
+
+describe("an origin", () => {
+  test.each([
+    ["https://api.example.com", "https://api.example.com"],
+    ["HTTPS://API.Example.com:443", "https://api.example.com"],
+    ["http://127.0.0.1:8080", "http://127.0.0.1:8080"],
+    ["http://[::1]:80", "http://[::1]"],
+  ])("%s is %s", (text, origin) => expect(checkOrigin(text)).toBe(origin));
+
+  test.each([
+    "",
+    "api.example.com",
+    "https://",
+    "https://a/",
+    "https://a/x",
+    "https://a?x",
+    "https://a#x",
+    "ftp://a",
+    "https://u@a",
+    "https://a b",
+    " https://a",
+    "https://a\\b",
+    "javascript:x",
+    "http://a:99999",
+    "https://a\n",
+  ])("%j is none", (text) => {
+    expect(refusalOf(() => checkOrigin(text))).toEqual({ code: "invalid_query", fields: ["origin"] });
+  });
+});

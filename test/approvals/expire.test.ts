@@ -1,0 +1,132 @@
+import { describe, expect, test } from "bun:test";
+import { createExpire } from "../../src/approvals/decide.ts";
+import { EXPIRE_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
+import { createMetrics } from "../../src/observability/metrics.ts";
+import type { LogFields } from "../../src/observability/log.ts";
+import type { Store } from "../../db/store.ts";
+import { openEngine } from "../support/engine.ts";
+import { Target } from "../support/target.ts";
+import { refusalOf } from "../actions/callers.ts";
+
+type Engine = Awaited<ReturnType<typeof openEngine>>;
+
+const HOUR_MS = 3_600_000;
+
+const GO_ON = new AbortController().signal;
+
+/** The walk that the bell rings, with a limit of two hours, and what it logged. */
+function expireOf({ store, bus, enqueue }: Engine, hoursMax = 2) {
+  const logged: (LogFields | undefined)[] = [];
+  const write = (_event: string, fields?: LogFields) => void logged.push(fields);
+  const log = { info: write, error: write };
+  const { actions, upkeep } = store;
+  const expire = createExpire({ actions, upkeep, bus, enqueue, log, metrics: createMetrics().metrics }, hoursMax);
+  return { expire, logged };
+}
+
+describe("an action that nobody decides about", () => {
+  test("is cancelled by the system when its time is over, not a moment before, and says why", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { expire, logged } = expireOf(engine);
+    const { id } = await engine.create({ approve: true });
+    engine.clock.advance(2 * HOUR_MS - 1);
+    await expire(engine.clock.now(), GO_ON);
+    expect((await engine.actionService.get(engine.owner, id)).status).toBe("awaiting_approval");
+    engine.clock.advance(1);
+    const news: string[] = [];
+    engine.bus.subscribe((action) => void news.push(`${action.id} ${action.status}`));
+    await expire(engine.clock.now(), GO_ON);
+    expect(await engine.actionService.get(engine.owner, id)).toMatchObject({
+      status: "cancelled",
+      finishedAt: engine.clock.now(),
+      approvedAt: null,
+      attempts: 0,
+    });
+    expect((await engine.events(id)).at(-1)).toEqual({
+      type: "cancelled",
+      actor: "system",
+      reason: "Nobody decided within 2 hours.",
+    });
+    expect(news).toEqual([`${id} cancelled`]);
+    expect(logged).toEqual([{ count: 1 }]);
+  });
+
+  test("tells its callback of it as of every cancel", async () => {
+    await using hooks = new Target(200);
+    await using engine = await openEngine();
+    const { id } = await engine.create({ approve: true, callback: hooks.url });
+    await hooks.saw(1);
+    engine.clock.advance(2 * HOUR_MS);
+    await expireOf(engine).expire(engine.clock.now(), GO_ON);
+    await hooks.saw(2);
+    expect(JSON.parse(hooks.received[1]?.body ?? "")).toMatchObject({
+      type: "action.cancelled",
+      data: { id, status: "cancelled" },
+    });
+  });
+
+  test("can be retried, and then waits again as long as at first", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { actionService, owner, clock } = engine;
+    const { expire } = expireOf(engine, 1);
+    const { id } = await engine.create({ approve: true });
+    clock.advance(HOUR_MS);
+    await expire(clock.now(), GO_ON);
+    expect((await engine.events(id)).at(-1)).toMatchObject({ reason: "Nobody decided within an hour." });
+    clock.advance(5 * HOUR_MS);
+    await actionService.retry(owner, id, null);
+    clock.advance(HOUR_MS - 1);
+    await expire(clock.now(), GO_ON);
+    expect((await actionService.get(owner, id)).status).toBe("awaiting_approval");
+    clock.advance(1);
+    await expire(clock.now(), GO_ON);
+    expect(await actionService.get(owner, id)).toMatchObject({ status: "cancelled", run: 2 });
+  });
+
+  test("is decided once, whoever comes first", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { actionService, owner, clock } = engine;
+    const held = await Promise.all(Array.from({ length: 60 }, () => engine.create({ approve: true })));
+    clock.advance(2 * HOUR_MS);
+    const approvals = held.map(({ id }) => refusalOf(actionService.approve(owner, id, null)));
+    const [refusals] = await Promise.all([Promise.all(approvals), expireOf(engine).expire(clock.now(), GO_ON)]);
+    for (const [n, { id }] of held.entries()) {
+      const { status } = await actionService.get(owner, id);
+      const told = (await engine.events(id)).map(({ type }) => type);
+      const isApproved = refusals[n] === null;
+      expect({ status, last: told.at(-1), length: told.length }).toEqual(
+        isApproved
+          ? { status: "pending", last: "approved", length: 3 }
+          : { status: "cancelled", last: "cancelled", length: 3 },
+      );
+      if (!isApproved) expect(refusals[n]?.code).toBe("not_approvable");
+    }
+  });
+
+  test("is found among many that wait, page by page, and the rest is left when the service stops", async () => {
+    const stop = new AbortController();
+    let pages = 0;
+    const counted = (store: Store): Store => ({
+      ...store,
+      upkeep: {
+        ...store.upkeep,
+        held: async (...place) => {
+          pages += 1;
+          if (pages === 3) stop.abort();
+          return store.upkeep.held(...place);
+        },
+      },
+    });
+    await using engine = await openEngine({ starts: false, wrapStore: counted });
+    const { clock } = engine;
+    await Promise.all(Array.from({ length: EXPIRE_SCAN_ROWS_MAX + 3 }, () => engine.create({ approve: true })));
+    clock.advance(2 * HOUR_MS);
+    const { expire, logged } = expireOf(engine);
+    await expire(clock.now(), GO_ON);
+    expect({ pages, logged }).toEqual({ pages: 2, logged: [{ count: EXPIRE_SCAN_ROWS_MAX + 3 }] });
+    await engine.create({ approve: true });
+    clock.advance(2 * HOUR_MS);
+    await expire(clock.now(), stop.signal);
+    expect(await engine.store.actions.waiting()).toMatchObject({ awaiting_approval: 1 });
+  });
+});

@@ -1,0 +1,121 @@
+import { describe, expect, test } from "bun:test";
+import { type Asked, risksOf } from "../../src/approvals/facts.ts";
+
+const asked = (members: Partial<Asked> = {}): Asked => {
+  const url = members.url ?? "https://api.example.com/orders";
+  const { hostname, host } = new URL(url);
+  const usual = { method: "POST", headers: null, body: null, callback: null, createdBy: "key:agent" } as const;
+  return { ...usual, url, hostname, host, reason: null, isNewHost: false, ...members };
+};
+
+const textsOf = (members: Partial<Asked>) => risksOf(asked(members)).map(({ text }) => text);
+
+test("a usual request has no risks", () => {
+  const headers = { Authorization: "Bearer x", Accept: "*/*", SOAPAction: "urn:GetOrder" };
+  const body = '{"note":"Größe 10 μs, 5 kΩ, Ελληνικά, Привет, 日本語 abc, 👍🏽 👩\u200d💻","lines":"a\\nПривет\\tb"}';
+  expect(risksOf(asked({ headers, body, reason: "Zwei\nZeilen", callback: "https://api.example.com/news" }))).toEqual(
+    [],
+  );
+});
+
+test("a host is new to the key", () => {
+  expect(textsOf({ isNewHost: true, url: "https://new.example:8443/" })).toEqual([
+    "New host: no approved call of this key to new.example:8443 has completed so far.",
+  ]);
+});
+
+describe("a deletion", () => {
+  test.each([
+    ["the method", { method: "DELETE" }, "It deletes: the method is DELETE."],
+    [
+      "the operation of SOAP",
+      { headers: { SOAPAction: '"urn:DeleteOrder"' } },
+      "It may delete: the header SOAPAction names such an operation.",
+    ],
+    [
+      "the operation of AWS",
+      { headers: { "x-amz-target": "DynamoDB_20120810.DeleteTable" } },
+      "It may delete: the header x-amz-target names such an operation.",
+    ],
+    [
+      "another method, by a header",
+      { headers: { "X-HTTP-Method-Override": "delete" } },
+      "It may delete: the header X-HTTP-Method-Override names such an operation.",
+    ],
+    [
+      "another method, by a parameter",
+      { url: "https://a.example/x?_method=delete" },
+      "It may delete: the URL has the parameter _method=delete.",
+    ],
+  ] as const)("is said by %s", (_what, members, text) => {
+    expect(textsOf(members)).toEqual([text]);
+  });
+
+  test("is not said by a word elsewhere", () => {
+    expect(textsOf({ headers: { Accept: "delete" }, url: "https://a.example/delete", body: '"delete"' })).toEqual([]);
+  });
+});
+
+describe("characters that cannot be seen", () => {
+  test.each([
+    ["the URL", { url: "https://a.example/x\u202ey" }],
+    ["the URL", { url: "https://a.example/x%E2%80%8By" }],
+    ["the URL", { url: "https://a.example/x%0d%0aHost:y" }],
+    ["the body", { body: '{"a":"\u202e"}' }],
+    ["the body", { body: String.raw`{"a":"\u202E"}` }],
+    ["the body", { body: String.raw`{"a":"\udb40\udc41"}` }],
+    ["the body", { body: '{"a":"\u00ad"}' }],
+    ["the reason", { reason: "as told\u2066" }],
+    ["the name of the key", { createdBy: "key:age\u200bnt" as const }],
+    ["the headers", { headers: { "X-A": "\u0007" } }],
+  ])("are found in %s: %j", (part, members) => {
+    expect(textsOf(members)).toContain(`Characters that cannot be seen are in ${part}.`);
+  });
+
+  test("are named with all their parts", () => {
+    expect(textsOf({ url: "https://a.example/%00", body: '"\u202e"', reason: "\u202e" })).toEqual([
+      "Characters that cannot be seen are in the URL, the body and the reason.",
+    ]);
+  });
+
+  test("are no line breaks as people write them", () => {
+    expect(textsOf({ body: '{\r\n\t"a": 1\r\n}', reason: "a\nb" })).toEqual([]);
+  });
+});
+
+describe("letters that can pass for others", () => {
+  test.each([
+    ["the host", { url: "https://раураl.example/" }],
+    ["the host", { url: "https://xn--pple-43d.com/" }],
+    ["the URL", { url: "https://a.example/p%D0%B0ypal" }],
+    ["the body", { body: '{"to":"pаypal"}' }],
+    ["the body", { body: String.raw`{"to":"p\u0430ypal"}` }],
+    ["the body", { body: '{"to":"p\u0301а"}' }],
+    ["the body", { body: '{"to":"gοοgle"}' }],
+    ["the body", { body: '{"to":"a𝐩𝐚𝐲"}' }],
+    ["the reason", { reason: "Αpproved by Ann" }],
+    ["the name of the key", { createdBy: "key:аgent" as const }],
+  ])("are found in %s: %j", (part, members) => {
+    expect(textsOf(members)).toEqual([`Letters that can pass for others are in ${part}.`]);
+  });
+
+  test("are not those of words that stand side by side", () => {
+    expect(textsOf({ body: '{"a":"Hello Привет","b":"x\\nПривет","c":"10\u03bcs"}' })).toEqual([]);
+  });
+});
+
+test("what is unusually large is said, with its size", () => {
+  expect(
+    textsOf({
+      url: `https://a.example/${"x".repeat(2_000)}`,
+      headers: { "X-A": "y".repeat(5_000) },
+      body: JSON.stringify("z".repeat(100_000)),
+    }),
+  ).toEqual(["Unusually large: a URL of 2,018 characters, headers of 5 kB and a body of 100 kB."]);
+});
+
+test("a callback to another host is told, in its ASCII form", () => {
+  expect(textsOf({ callback: "https://раураl.example:81/x" })).toEqual([
+    "Its callback goes to another host: xn--l-7sba6dbr.example:81.",
+  ]);
+});

@@ -1,0 +1,226 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DomainError } from "../../src/api/domain-error.ts";
+import type { Outcome } from "../../src/actions/outcome.ts";
+import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
+import type { OutboxStore, Store } from "../../db/store.ts";
+import { answering } from "../actions/senders.ts";
+import { openEngine } from "../support/engine.ts";
+import { eventually } from "../support/eventually.ts";
+import { answered } from "../support/factory.ts";
+
+const HOOKS = "http://127.0.0.1:9001/hooks";
+
+/** Many processes one after the other, on a machine that may be busy. */
+const BUSY = { timeout: 60_000 };
+
+const HELD = { approve: true, callback: HOOKS };
+
+const folders: string[] = [];
+
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "outgate-"));
+  folders.push(folder);
+  return folder;
+}
+
+const idOf = ({ headers }: OutboundRequest) => headers.find(([name]) => name === "webhook-id")?.[1];
+
+/** Where a process can die while a callback is under way, and how often its receiver has it by then. */
+const STOP_POINTS = [
+  ["before the claim is written", 0],
+  ["when the claim is written", 0],
+  ["when the receiver has it", 1],
+  ["when it was answered, before that is written", 1],
+  ["when its end is written", 1],
+] as const;
+
+type StopPoint = (typeof STOP_POINTS)[number][0];
+
+/** An engine that stands still for ever at the point, as if killed there. */
+function dyingAt(point: StopPoint) {
+  const died = Promise.withResolvers<void>();
+  const sent: OutboundRequest[] = [];
+  const die = () => {
+    died.resolve();
+    return new Promise<never>(() => {});
+  };
+  const sender: Sender = {
+    send: async (request) => {
+      sent.push(request);
+      return point === "when the receiver has it" ? die() : answered(200);
+    },
+  };
+  const wrapStore = (store: Store): Store => {
+    const outbox: OutboxStore = {
+      ...store.outbox,
+      callbacks: {
+        ...store.outbox.callbacks,
+        async claim(due, at) {
+          if (point === "before the claim is written") return die();
+          const won = await store.outbox.callbacks.claim(due, at);
+          return point === "when the claim is written" ? die() : won;
+        },
+      },
+      async settle(change, at) {
+        if (point === "when it was answered, before that is written") return die();
+        const settled = await store.outbox.settle(change, at);
+        return point === "when its end is written" ? die() : settled;
+      },
+    };
+    return { ...store, outbox };
+  };
+  return { died: died.promise, sent, sender, wrapStore };
+}
+
+test.each(STOP_POINTS)(
+  "a process that dies %s: the next one delivers what is owed, under the same id",
+  async (point) => {
+    for (let time = 0; time < 10; time += 1) {
+      const folder = newFolder();
+      const dying = dyingAt(point);
+      const before = await openEngine({ folder, ...dying });
+      const { id } = await before.create(HELD);
+      await dying.died;
+      await before.abandon();
+      const sender = answering(answered(200));
+      await using engine = await openEngine({ folder, sender });
+      const told = await eventually(async () => {
+        const rows = await engine.told(id, "callback", 1);
+        return rows.at(-1)?.delivered === true ? rows : null;
+      }, "the callback");
+      const sends = [...dying.sent, ...sender.sent];
+      // A repeat only where the receiver had it and nobody could write that down.
+      const isWritten = point === "when its end is written";
+      expect(dying.sent).toHaveLength(STOP_POINTS.find(([name]) => name === point)?.[1] ?? -1);
+      expect(sender.sent).toHaveLength(isWritten ? 0 : 1);
+      expect(new Set(sends.map(idOf)).size).toBe(1);
+      expect(new Set(sends.map(({ body }) => body)).size).toBe(1);
+      expect(new Set(told.map(({ attempts }) => attempts)).size).toBe(told.length);
+      expect(await engine.actionService.get(engine.owner, id)).toMatchObject({
+        status: "awaiting_approval",
+        revision: 1,
+      });
+    }
+  },
+  BUSY,
+);
+
+test("what a dead process had under way is due at once, and its attempt is told of as interrupted", async () => {
+  const folder = newFolder();
+  const dying = dyingAt("when the receiver has it");
+  const before = await openEngine({ folder, ...dying });
+  const { id } = await before.create(HELD);
+  await dying.died;
+  await before.abandon();
+  await using engine = await openEngine({ folder, sender: answering(answered(200)) });
+  expect(await engine.told(id, "callback", 2)).toMatchObject([
+    {
+      delivered: false,
+      attempts: 1,
+      error: "The attempt was interrupted; the target may have received it.",
+      next_retry_at: engine.clock.now().toISOString(),
+    },
+    { delivered: true, attempts: 2 },
+  ]);
+  expect(engine.lines).toContainEqual({ level: "warn", event: "callbacks.rescued", fields: { count: 1 } });
+});
+
+test("while serving, a lease that ran out is rescued, and those of this process are not", async () => {
+  const open: ((outcome: Outcome) => void)[] = [];
+  const sender: Sender = { send: () => new Promise((resolve) => void open.push(resolve)) };
+  await using engine = await openEngine({ sender });
+  const { clock, store, owner } = engine;
+  await engine.create(HELD);
+  await eventually(() => (open.length === 1 ? open : null), "the first call");
+  // Another process owes and claims one, and is gone.
+  const theirs = await engine.create({ ...HELD, callback: "http://127.0.0.1:9002/" });
+  await eventually(() => (open.length === 2 ? open : null), "the second call");
+  const lane = { accountId: owner.accountId, host: "127.0.0.1:9002", keyId: owner.keyId ?? "" };
+  open[1]?.({ kind: "not_sent", fault: "refused" });
+  await engine.told(theirs.id, "callback", 1);
+  const due = await store.outbox.callbacks.pending(lane, 1);
+  await store.outbox.callbacks.claim(due, { now: clock.now(), leaseUntil: new Date(clock.now().getTime() + 1_000) });
+  clock.advance(50_000);
+  await eventually(() => (open.length === 3 ? open : null), "the third call");
+  expect(await engine.told(theirs.id, "callback", 2)).toMatchObject([{ attempts: 1 }, { attempts: 2 }]);
+  for (const end of open) end(answered(200));
+});
+
+test("an answer that comes after somebody else took the callback over changes nothing", async () => {
+  const open: ((outcome: Outcome) => void)[] = [];
+  const sender: Sender = { send: () => new Promise((resolve) => void open.push(resolve)) };
+  await using engine = await openEngine({ sender });
+  const { store, clock } = engine;
+  const { id } = await engine.create(HELD);
+  await eventually(() => (open.length === 1 ? open : null), "the call");
+  const [frozen] = await store.outbox.callbacks.orphans(null, 1, null);
+  if (frozen === undefined) throw new Error("Nothing is under way.");
+  const error = "Somebody else knows better.";
+  const event = {
+    type: "callback",
+    event: "x",
+    delivered: false,
+    attempts: 1,
+    error,
+    next_retry_at: null,
+  } as const;
+  const change = { before: frozen, status: "given_up", attempts: 1, dueAt: null, lastError: error, event } as const;
+  expect(await store.outbox.settle(change, clock.now())).toBe(true);
+  open[0]?.(answered(200));
+  await eventually(() => engine.lines.find((line) => line.event === "notification.fenced") ?? null, "the log line");
+  expect(await engine.told(id, "callback", 1)).toMatchObject([{ delivered: false, error }]);
+});
+
+test("a stop interrupts what hangs, and the next start delivers it", async () => {
+  const folder = newFolder();
+  const arrived = Promise.withResolvers<void>();
+  const sender: Sender = {
+    send: (_request, { stop }) => {
+      arrived.resolve();
+      return new Promise<Outcome>((resolve) => {
+        stop?.addEventListener("abort", () => resolve({ kind: "unknown", fault: "interrupted" }));
+      });
+    },
+  };
+  const before = await openEngine({ folder, sender });
+  const { id } = await before.create(HELD);
+  await arrived.promise;
+  const drained = before.drain(30_000);
+  before.clock.advance(30_000);
+  await drained;
+  expect(before.clock.timers).toBe(0);
+  await before.abandon();
+  await using engine = await openEngine({ folder, clock: before.clock, sender: answering(answered(200)) });
+  expect(await engine.told(id, "callback", 2)).toMatchObject([{ delivered: false }, { delivered: true }]);
+});
+
+test("a hundred races of yes and no: each action's callbacks tell of the one decision that won", async () => {
+  const sender = answering(answered(200));
+  await using engine = await openEngine({ sender });
+  const { actionService, owner } = engine;
+  const created = await Promise.all(Array.from({ length: 100 }, () => engine.create(HELD)));
+  const refused = (error: unknown) => {
+    if (error instanceof DomainError) return null;
+    throw error;
+  };
+  await Promise.all(
+    created.flatMap(({ id }, at) => {
+      const yes = () => actionService.approve(owner, id, null).catch(refused);
+      const no = () => actionService.cancel(owner, id, null).catch(refused);
+      return at % 2 === 0 ? [yes(), no()] : [no(), yes()];
+    }),
+  );
+  for (const { id } of created) {
+    const told = await engine.told(id, "callback", 2);
+    const { status } = await actionService.get(owner, id);
+    expect(["completed", "cancelled"]).toContain(status);
+    expect(told.map(({ event }) => event).toSorted()).toEqual(["action.awaiting_approval", `action.${status}`]);
+  }
+  const callbacks = sender.sent.filter(({ url }) => url === HOOKS);
+  expect(new Set(callbacks.map(idOf)).size).toBe(200);
+});

@@ -1,0 +1,243 @@
+import { describe, expect, test } from "bun:test";
+import { Webhook } from "standardwebhooks";
+import type { Outcome } from "../../src/actions/outcome.ts";
+import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
+import { answered } from "../support/factory.ts";
+import { openEngine } from "../support/engine.ts";
+import { eventually } from "../support/eventually.ts";
+import { answers, type Behaviour, floods, openRawTarget, says } from "../support/raw-target.ts";
+import { Target } from "../support/target.ts";
+
+const REFUSED: Outcome = { kind: "not_sent", fault: "refused" };
+
+const HOOKS = "http://127.0.0.1:9001/hooks";
+
+/** Callbacks end as listed, the last one for ever; actions are answered with `toActions`. */
+function receiver(...ends: readonly Outcome[]) {
+  const callbacks: OutboundRequest[] = [];
+  const state: { toActions: Outcome } = { toActions: answered(200) };
+  const sender: Sender = {
+    async send(request) {
+      if (!request.url.startsWith(HOOKS)) return state.toActions;
+      callbacks.push(request);
+      return ends[Math.min(callbacks.length, ends.length) - 1] ?? answered(200);
+    },
+  };
+  return { sender, callbacks, state };
+}
+
+const headersOf = ({ headers }: OutboundRequest) => new Headers(headers.map(([name, value]) => [name, value]));
+
+const idsOf = (requests: readonly OutboundRequest[]) =>
+  new Set(requests.map((request) => headersOf(request).get("webhook-id")));
+
+describe("an action with a callback", () => {
+  test("tells of its hold, its end, its failure and its cancel, each in a signed POST", async () => {
+    await using hooks = new Target(200);
+    await using target = new Target(200, 500);
+    await using engine = await openEngine();
+    const { actionService, owner } = engine;
+    const callback = `${hooks.url}done?team=7`;
+    const held = { url: target.url, callback, approve: true, retries: 1, headers: { "X-Plan": "secret plan" } };
+    const [good, bad, no] = [await engine.create(held), await engine.create(held), await engine.create(held)];
+    await actionService.approve(owner, good.id, null);
+    await engine.saw(good.id, { status: "completed" });
+    await actionService.approve(owner, bad.id, null);
+    await actionService.cancel(owner, no.id, null);
+    await hooks.saw(6);
+
+    const { secret } = await engine.signingSecrets(
+      owner.accountId,
+      new URL(callback).origin,
+      engine.clock.now(),
+      "callbacks",
+    );
+    const events = hooks.received.map((received) => {
+      expect(received).toMatchObject({ method: "POST", path: "/done?team=7" });
+      expect(received.headers.get("content-type")).toBe("application/json");
+      expect(received.headers.get("user-agent")).toMatch(/^Outgate\/\d/);
+      expect(received.headers.get("webhook-signature")).toBe(signature(secret, received));
+      const { type, timestamp, data } = JSON.parse(received.body);
+      expect(new Date(timestamp).toISOString()).toBe(timestamp);
+      expect(data).toMatchObject({ callback, headers: { "X-Plan": "••••" }, status: type.replace("action.", "") });
+      return `${data.id} ${type}`;
+    });
+    const expected = [good, bad, no].map(({ id }) => `${id} action.awaiting_approval`);
+    const ends = [`${good.id} action.completed`, `${bad.id} action.failed`, `${no.id} action.cancelled`];
+    expect(events.toSorted()).toEqual([...expected, ...ends].toSorted());
+    expect(new Set(hooks.received.map(({ headers }) => headers.get("webhook-id"))).size).toBe(6);
+    expect(await engine.told(good.id, "callback", 2)).toMatchObject([
+      { event: "action.awaiting_approval", delivered: true, attempts: 1, error: null, next_retry_at: null },
+      { event: "action.completed", delivered: true, attempts: 1, error: null, next_retry_at: null },
+    ]);
+  });
+
+  test("is decided by whoever the callback asked", async () => {
+    const reviewed = Promise.withResolvers<string>();
+    await using reviewer = new Target(({ body }) => {
+      const { type, data } = JSON.parse(body);
+      if (type === "action.awaiting_approval") reviewed.resolve(data.id);
+      return new Response();
+    });
+    await using target = new Target(200);
+    await using engine = await openEngine();
+    const { id } = await engine.create({ url: target.url, callback: reviewer.url, approve: true });
+    await engine.actionService.approve(engine.owner, await reviewed.promise, "The reviewer agreed.");
+    await engine.saw(id, { status: "completed" });
+    expect(target.received).toHaveLength(1);
+  });
+
+  test("hears at once: nothing waits for a sweep", async () => {
+    const { sender, callbacks } = receiver(answered(204));
+    await using engine = await openEngine({ sender });
+    const { id } = await engine.create({ callback: HOOKS });
+    // The clock stands still, so that no timer has rung.
+    await engine.told(id, "callback", 1);
+    expect(callbacks).toHaveLength(1);
+  });
+});
+
+test("a receiver that is down for ten minutes gets every callback later, under the same id", async () => {
+  const { sender, callbacks } = receiver(REFUSED, REFUSED, REFUSED, REFUSED, answered(200));
+  await using engine = await openEngine({ sender });
+  const { id } = await engine.create({ callback: HOOKS });
+  const done = await engine.saw(id, { status: "completed" });
+  const times = [0, 5, 30, 300, 1_800];
+  for (const [at, seconds] of times.entries()) {
+    if (seconds > 0) {
+      engine.clock.advance(seconds * 1_000 - 1);
+      expect(callbacks).toHaveLength(at);
+      engine.clock.advance(1);
+    }
+    await engine.told(id, "callback", at + 1);
+  }
+  const told = await engine.told(id, "callback", 5);
+  expect(told.map(({ delivered, attempts }) => [delivered, attempts])).toEqual([
+    [false, 1],
+    [false, 2],
+    [false, 3],
+    [false, 4],
+    [true, 5],
+  ]);
+  expect(told[0]).toMatchObject({ error: "The target refused the connection.", event: "action.completed" });
+  expect(idsOf(callbacks).size).toBe(1);
+  expect(new Set(callbacks.map(({ body }) => body)).size).toBe(1);
+  const stamps = callbacks.map((request) => Number(headersOf(request).get("webhook-timestamp")));
+  expect(stamps.map((stamp) => stamp - (stamps[0] ?? 0))).toEqual([0, 5, 35, 335, 2_135]);
+  expect(new Set(callbacks.map((request) => headersOf(request).get("webhook-signature"))).size).toBe(5);
+  expect(await engine.actionService.get(engine.owner, id)).toEqual(done);
+});
+
+test("a receiver that never answers is given up after six attempts, and the timeline says so", async () => {
+  const { sender, callbacks } = receiver(answered(503));
+  await using engine = await openEngine({ sender });
+  const { id } = await engine.create({ callback: HOOKS });
+  const done = await engine.saw(id, { status: "completed" });
+  for (const [at, seconds] of [5, 30, 300, 1_800, 7_200].entries()) {
+    await engine.told(id, "callback", at + 1);
+    engine.clock.advance(seconds * 1_000);
+  }
+  const told = await engine.told(id, "callback", 6);
+  expect(told.at(-1)).toMatchObject({
+    delivered: false,
+    attempts: 6,
+    error: "The target answered with status 503. Given up after 6 attempts.",
+    next_retry_at: null,
+  });
+  engine.clock.advance(86_400_000);
+  await engine.told(id, "callback", 6);
+  expect(callbacks).toHaveLength(6);
+  expect(await engine.actionService.get(engine.owner, id)).toEqual(done);
+});
+
+test("a receiver at an address that is not allowed is given up at once", async () => {
+  const { sender } = receiver({ kind: "not_sent", fault: "address_private" });
+  await using engine = await openEngine({ sender });
+  const { id } = await engine.create({ callback: HOOKS });
+  expect(await engine.told(id, "callback", 1)).toMatchObject([
+    {
+      delivered: false,
+      error: "The target's address is not allowed (see ALLOWED_PRIVATE_TARGETS). Given up after 1 attempt.",
+    },
+  ]);
+});
+
+test.each([
+  [
+    "redirects",
+    answers(302, "", ["Location: /elsewhere"]),
+    "answered with a redirect (302); redirects are never followed.",
+  ],
+  ["is silent", () => {}, "did not answer within 0.3 seconds."],
+  ["answers garbage", says("SSH-2.0-OpenSSH\r\n\r\n"), "answer was not valid HTTP."],
+  ["drops the connection", (socket) => socket.destroy(), "closed the connection before the whole answer came."],
+] as readonly (readonly [string, Behaviour, string])[])(
+  "a receiver that %s is met as a target is: one call, one of our sentences",
+  async (_what, behaviour, sentence) => {
+    await using hooks = await openRawTarget(behaviour);
+    await using engine = await openEngine({ env: { ATTEMPT_TIMEOUT_MS: "300" } });
+    const { id } = await engine.create({ approve: true, callback: hooks.url() });
+    const [told] = await engine.told(id, "callback", 1);
+    expect(told).toMatchObject({ delivered: false, attempts: 1, error: expect.stringContaining(sentence) });
+    await hooks.abandoned();
+    expect([hooks.connections, hooks.requests.length]).toEqual([1, 1]);
+  },
+);
+
+test("an answer of any size is an arrival, and none of it is kept", async () => {
+  await using hooks = await openRawTarget(floods("HTTP/1.1 200 OK\r\n\r\n", "x".repeat(65_536)));
+  await using engine = await openEngine();
+  const { id } = await engine.create({ approve: true, callback: hooks.url() });
+  expect(await engine.told(id, "callback", 1)).toMatchObject([{ delivered: true, attempts: 1 }]);
+  await hooks.abandoned();
+});
+
+test("a retry begins a run with callbacks of its own; that of the old run still arrives", async () => {
+  const { sender, callbacks, state } = receiver(REFUSED, answered(200));
+  state.toActions = answered(500);
+  await using engine = await openEngine({ sender });
+  const { id } = await engine.create({ callback: HOOKS, retries: 1 });
+  await engine.saw(id, { status: "failed" });
+  await engine.told(id, "callback", 1);
+  state.toActions = answered(200);
+  await engine.actionService.retry(engine.owner, id, null);
+  await engine.saw(id, { status: "completed", run: 2 });
+  await engine.told(id, "callback", 2);
+  engine.clock.advance(5_000);
+  const told = await engine.told(id, "callback", 3);
+  expect(told.map(({ event, delivered }) => [event, delivered])).toEqual([
+    ["action.failed", false],
+    ["action.completed", true],
+    ["action.failed", true],
+  ]);
+  expect(idsOf(callbacks).size).toBe(2);
+});
+
+test("each attempt is one line of the log, with nothing in it but names and numbers", async () => {
+  const { sender } = receiver(REFUSED);
+  await using engine = await openEngine({ sender });
+  const { id } = await engine.create({ callback: `${HOOKS}?token=canary`, body: '{"a":"canary"}' });
+  await engine.told(id, "callback", 1);
+  const line = () => engine.lines.find(({ event }) => event === "callback.attempted") ?? null;
+  expect(await eventually(line, "the line")).toMatchObject({
+    level: "info",
+    fields: {
+      action_id: id,
+      account_id: engine.owner.accountId,
+      event: "action.completed",
+      host: "127.0.0.1:9001",
+      attempt: 1,
+      attempts_max: 6,
+      error: "The target refused the connection.",
+      next: "retry",
+      next_in_ms: 5_000,
+    },
+  });
+  expect(JSON.stringify(engine.lines)).not.toContain("canary");
+});
+
+/** What the public library makes of the message. */
+function signature(secret: string, { headers, body }: { headers: Headers; body: string }): string {
+  const at = new Date(Number(headers.get("webhook-timestamp")) * 1_000);
+  return new Webhook(secret).sign(headers.get("webhook-id") ?? "", at, body);
+}

@@ -1,0 +1,196 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Outcome } from "../../src/actions/outcome.ts";
+import { step } from "../../src/actions/changes.ts";
+import { settle } from "../../src/actions/settle.ts";
+import type { Sender } from "../../src/outbound/deadline.ts";
+import type { Store } from "../../db/store.ts";
+import { openEngine } from "../support/engine.ts";
+
+const folders: string[] = [];
+
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "outgate-"));
+  folders.push(folder);
+  return folder;
+}
+
+const OK: Outcome = {
+  kind: "answered",
+  code: 200,
+  body: null,
+  truncated: false,
+  brokenBy: null,
+  retryAfter: null,
+  location: null,
+};
+
+/** A target that takes every request and answers none. */
+function silent() {
+  const arrived = Promise.withResolvers<void>();
+  const sender: Sender = {
+    send: (_request, { stop }) => {
+      arrived.resolve();
+      return new Promise((resolve) => {
+        stop?.addEventListener("abort", () => resolve({ kind: "unknown", fault: "interrupted" }));
+      });
+    },
+  };
+  return { arrived, sender };
+}
+
+function answering(): Sender & { count: number } {
+  const sender = { count: 0, send: async () => ((sender.count += 1), OK) };
+  return sender;
+}
+
+/** A process that dies in the middle of an attempt of a new action, and the next one on the same files. */
+async function dieInFlight(retries: number, onUnknown: "retry" | "stop" = "retry") {
+  const folder = newFolder();
+  const dead = silent();
+  const before = await openEngine({ folder, sender: dead.sender });
+  const { id } = await before.create({ retries, onUnknown });
+  await dead.arrived.promise;
+  await before.abandon();
+  const sender = answering();
+  return { id, sender, after: await openEngine({ folder, sender }) };
+}
+
+test("an attempt that a crash interrupted is unknown, and sent again while attempts remain", async () => {
+  const { id, after, sender } = await dieInFlight(3);
+  await using engine = after;
+  const waiting = await engine.actionService.get(engine.owner, id);
+  expect(waiting).toMatchObject({ status: "pending", attempts: 1 });
+  expect(waiting.result?.lastError).toBe("The attempt was interrupted; the target may have received it.");
+  engine.clock.advance(2_000);
+  await engine.saw(id, { status: "completed", attempts: 2 });
+  expect(sender.count).toBe(1);
+});
+
+test("with retries: 1 a crash ends the action, and nothing is sent again", async () => {
+  const { id, after, sender } = await dieInFlight(1);
+  await using engine = after;
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "failed", attempts: 1 });
+  const [, , attempt] = await engine.events(id);
+  expect(attempt).toMatchObject({ type: "attempt", outcome: "unknown", duration_ms: null });
+  engine.clock.advance(3_600_000);
+  expect(sender.count).toBe(0);
+});
+
+test("what a crash interrupted is counted, but not as an attempt that took no time", async () => {
+  const { after } = await dieInFlight(1);
+  await using engine = after;
+  const text = await engine.renderMetrics();
+  expect(text).toContain('outgate_attempts_total{outcome="unknown",next="failed"} 1\n');
+  expect(text).not.toContain('outgate_attempt_duration_seconds_count{outcome="unknown"}');
+});
+
+test("with on_unknown: stop a crash ends the action", async () => {
+  const { id, after } = await dieInFlight(5, "stop");
+  await using engine = after;
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "failed", attempts: 1 });
+});
+
+test("an action that was acknowledged and not yet claimed is found by the next start", async () => {
+  const folder = newFolder();
+  const before = await openEngine({ folder, starts: false });
+  const { id } = await before.create({});
+  await before.abandon();
+  const sender = answering();
+  await using engine = await openEngine({ folder, sender });
+  await engine.saw(id, { status: "completed" });
+  expect(sender.count).toBe(1);
+});
+
+test("the result of an owner whose lease was taken over changes nothing", async () => {
+  const answers: ((outcome: Outcome) => void)[] = [];
+  const sender: Sender = { send: () => new Promise((resolve) => void answers.push(resolve)) };
+  await using engine = await openEngine({ sender });
+  const { id } = await engine.create({ retries: 2 });
+  const active = await engine.saw(id, { status: "active" });
+  // Somebody else held the lease to be over, and wrote the end of the attempt.
+  const orphans = await engine.store.actions.orphans(null, 10, null);
+  expect(orphans.map((orphan) => orphan.revision)).toEqual([active.revision]);
+  const change = settle(active, {
+    outcome: { kind: "unknown", fault: "interrupted" },
+    now: engine.clock.now(),
+    durationMs: null,
+    timeoutMs: 30_000,
+    backoff: { baseMs: 2_000, capMs: 3_600_000 },
+    chance: 0.5,
+  });
+  expect(await engine.store.actions.apply({ change, at: engine.clock.now(), outbox: [] })).toBe(true);
+  answers[0]?.(OK);
+  await engine.loop.drain(1_000);
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 1 });
+  expect(engine.lines.map(({ event }) => event)).toContain("action.fenced");
+});
+
+test("while serving, a lease that ran out is rescued, and those of this process are not", async () => {
+  const dead = silent();
+  await using engine = await openEngine({ sender: dead.sender });
+  const ours = await engine.create({});
+  await dead.arrived.promise;
+  const theirs = await engine.create({ approve: true });
+  await leaveBehind(engine.store, theirs.id, engine.owner.accountId, engine.clock.now());
+  engine.clock.advance(50_000);
+  await engine.saw(theirs.id, { status: "pending", attempts: 1 });
+  expect((await engine.actionService.get(engine.owner, ours.id)).status).toBe("active");
+});
+
+test("an attempt that could not begin within its lease gives its claim back, and is sent once", async () => {
+  const sender = answering();
+  const late = Promise.withResolvers<void>();
+  const wrapStore = (store: Store): Store => {
+    const create: Store["actions"]["create"] = async (creation) => {
+      const created = await store.actions.create(creation);
+      await late.promise;
+      return created;
+    };
+    return { ...store, actions: { ...store.actions, create } };
+  };
+  await using engine = await openEngine({ sender, wrapStore });
+  const creating = engine.create({ retries: 1 });
+  // The commit is on disk; the process stands still for longer than its lease before it hears of that.
+  while ((await engine.store.actions.orphans(null, 1, null)).length === 0)
+    await new Promise((resolve) => setImmediate(resolve));
+  engine.clock.advance(46_000);
+  late.resolve();
+  const { id } = await creating;
+  const { result } = await engine.saw(id, { status: "completed", attempts: 1 });
+  expect([sender.count, result?.lastError]).toEqual([1, null]);
+  expect((await engine.events(id)).map(({ type }) => type)).toEqual([
+    "created",
+    "started",
+    "not_started",
+    "started",
+    "attempt",
+    "completed",
+  ]);
+});
+
+test("an action that finds a free slot is created and claimed in one commit, and told of as both", async () => {
+  const sender = answering();
+  await using engine = await openEngine({ sender });
+  const told: string[] = [];
+  engine.bus.subscribe(({ status, revision }) => void told.push(`${revision} ${status}`));
+  const { id, revision, status } = await engine.create({});
+  expect({ revision, status }).toEqual({ revision: 1, status: "pending" });
+  await engine.saw(id, { status: "completed" });
+  expect(told).toEqual(["1 pending", "2 active", "3 completed"]);
+  expect((await engine.events(id)).map(({ type }) => type)).toEqual(["created", "started", "attempt", "completed"]);
+  expect(sender.count).toBe(1);
+});
+
+/** Makes an action look as another process left it: claimed, leased, and nobody there. */
+async function leaveBehind(store: Store, id: string, accountId: string, now: Date): Promise<void> {
+  const before = await store.actions.find(accountId, id);
+  if (before === null) throw new Error("no such action");
+  const leaseUntil = new Date(now.getTime() + 1_000);
+  const change = step(before, { status: "active", attempts: 1, leaseUntil, startedAt: now, approvedAt: now }, []);
+  await store.actions.apply({ change, at: now, outbox: [] });
+}

@@ -1,0 +1,68 @@
+import { expect, test } from "bun:test";
+import type { Outcome } from "../../src/actions/outcome.ts";
+import type { Sender } from "../../src/outbound/deadline.ts";
+import type { Store } from "../../db/store.ts";
+import { answering } from "../actions/senders.ts";
+import { answered } from "../support/factory.ts";
+import { openEngine } from "../support/engine.ts";
+import { Target } from "../support/target.ts";
+
+test("a stop lets what is in flight end and claims nothing more", async () => {
+  const gate = Promise.withResolvers<void>();
+  await using target = new Target(async () => {
+    await gate.promise;
+    return new Response("done");
+  });
+  await using engine = await openEngine();
+  const first = await engine.create({ url: target.url });
+  await target.saw(1);
+  const drained = engine.drain(30_000);
+  const second = await engine.create({ url: target.url });
+  gate.resolve();
+  await drained;
+  expect(await engine.actionService.get(engine.owner, first.id)).toMatchObject({ status: "completed" });
+  expect(await engine.actionService.get(engine.owner, second.id)).toMatchObject({ status: "pending", attempts: 0 });
+  expect(target.received).toHaveLength(1);
+  expect(engine.clock.timers).toBe(0);
+});
+
+test("a stop waits for an action that is created and claimed while it begins", async () => {
+  const [stored, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const wrapStore = (store: Store): Store => {
+    const create: Store["actions"]["create"] = async (creation) => {
+      const created = await store.actions.create(creation);
+      stored.resolve();
+      await answer.promise;
+      return created;
+    };
+    return { ...store, actions: { ...store.actions, create } };
+  };
+  await using engine = await openEngine({ sender: answering(answered(200)), wrapStore });
+  const creating = engine.create({});
+  await stored.promise;
+  const drained = engine.drain(30_000);
+  answer.resolve();
+  const { id } = await creating;
+  await drained;
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "completed", attempts: 1 });
+});
+
+test("what outlasts the drain limit is interrupted and recorded as unknown", async () => {
+  const arrived = Promise.withResolvers<void>();
+  const sender: Sender = {
+    send: (_request, { stop }) => {
+      arrived.resolve();
+      return new Promise<Outcome>((resolve) => {
+        stop?.addEventListener("abort", () => resolve({ kind: "unknown", fault: "interrupted" }));
+      });
+    },
+  };
+  await using engine = await openEngine({ sender });
+  const { id } = await engine.create({});
+  await arrived.promise;
+  const drained = engine.drain(30_000);
+  engine.clock.advance(30_000);
+  await drained;
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending", attempts: 1 });
+  expect(await engine.events(id)).toContainEqual(expect.objectContaining({ type: "attempt", outcome: "unknown" }));
+});

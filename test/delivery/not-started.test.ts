@@ -1,0 +1,189 @@
+import { describe, expect, test } from "bun:test";
+import { setImmediate as turn } from "node:timers/promises";
+import type { Outcome } from "../../src/actions/outcome.ts";
+import type { TimelineEventType } from "../../src/actions/timeline.ts";
+import type { Sender, Stopped } from "../../src/outbound/deadline.ts";
+import { type Store, StoreUnavailable } from "../../db/store.ts";
+import { answering } from "../actions/senders.ts";
+import { FakeClock } from "../support/clock.ts";
+import { openEngine } from "../support/engine.ts";
+import { eventually } from "../support/eventually.ts";
+import { answered } from "../support/factory.ts";
+import { temporaryFolder } from "../support/store.ts";
+
+const HOOK = "http://127.0.0.1:9/hook";
+
+const TYPES: TimelineEventType[] = ["created", "started", "not_started", "started", "attempt", "completed"];
+
+/** A sender that resolves a name, and is stopped before it knows an address. */
+function resolving(): Sender & { readonly began: Promise<void> } {
+  const began = Promise.withResolvers<void>();
+  return {
+    began: began.promise,
+    send: (_request, { stop }) => {
+      began.resolve();
+      return new Promise<Outcome | Stopped>((resolve) => {
+        stop?.addEventListener("abort", () => resolve({ kind: "stopped" }));
+      });
+    },
+  };
+}
+
+/** Each claim is written, and only then the given thing happens. */
+function afterClaims(then: () => Promise<void>): (store: Store) => Store {
+  const after = async <Done>(claimed: Promise<Done>): Promise<Done> => {
+    const done = await claimed;
+    await then();
+    return done;
+  };
+  return (store) => ({
+    ...store,
+    actions: {
+      ...store.actions,
+      create: (creation) => store.actions.create({ ...creation, claim: null }),
+      claim: (due, at) => after(store.actions.claim(due, at)),
+    },
+    outbox: {
+      ...store.outbox,
+      callbacks: { ...store.outbox.callbacks, claim: (due, at) => after(store.outbox.callbacks.claim(due, at)) },
+    },
+  });
+}
+
+describe("an attempt of one that never began is not counted, and is sent once", () => {
+  test("when the wall clock jumps ahead between its claim and its beginning", async () => {
+    const clock = new FakeClock();
+    const jumps = [86_400_000];
+    const sender = answering(answered(200));
+    const wrapStore = afterClaims(async () => clock.jump(jumps.pop() ?? 0));
+    await using engine = await openEngine({ sender, clock, wrapStore });
+    const { id } = await engine.create({ retries: 1, onUnknown: "stop" });
+    const done = await engine.saw(id, { status: "completed", attempts: 1 });
+    expect(sender.sent).toHaveLength(1);
+    expect((await engine.events(id)).map(({ type }) => type)).toEqual(TYPES);
+    // The day is none of the attempt.
+    expect(done.startedAt).toEqual(engine.clock.now());
+  });
+
+  test("when its claim took so long that its lease holds no attempt any more", async () => {
+    const clock = new FakeClock();
+    const stalls = [44_500];
+    const sender = answering(answered(200));
+    const wrapStore = afterClaims(async () => clock.stall(stalls.pop() ?? 0));
+    await using engine = await openEngine({ sender, clock, wrapStore });
+    const { id } = await engine.create({ retries: 1 });
+    await engine.saw(id, { status: "completed", attempts: 1 });
+    expect((await engine.events(id)).map(({ type }) => type)).toEqual(TYPES);
+  });
+
+  test("when the service stops while it resolves the name: the next start sends it", async () => {
+    await using folder = await temporaryFolder();
+    const stopping = resolving();
+    const before = await openEngine({ folder: folder.path, sender: stopping });
+    const { id } = await before.create({ retries: 1, callback: HOOK, onUnknown: "stop" });
+    await stopping.began;
+    const drained = before.drain(30_000);
+    before.clock.advance(30_000);
+    await drained;
+    expect(await before.actionService.get(before.owner, id)).toMatchObject({
+      status: "pending",
+      attempts: 0,
+      startedAt: null,
+      leaseUntil: null,
+      result: null,
+    });
+    expect((await before.events(id)).at(-1)).toEqual({
+      type: "not_started",
+      reason: "Nothing was sent: the service stopped before the attempt began.",
+    });
+    await before.abandon();
+    const sender = answering(answered(200));
+    await using engine = await openEngine({ folder: folder.path, sender, clock: before.clock });
+    await engine.saw(id, { status: "completed", attempts: 1 });
+    await engine.told(id, "callback", 1);
+    expect(sender.sent).toHaveLength(2);
+  });
+
+  test.each(["create", "claim"] as const)("when nobody was told that its %s was written", async (write) => {
+    let lost = 0;
+    const dies = async <Done>(done: Promise<Done>): Promise<Done> => {
+      await done;
+      lost += 1;
+      throw new StoreUnavailable("The connection was lost.");
+    };
+    const wrapStore = (store: Store): Store => ({
+      ...store,
+      actions: {
+        ...store.actions,
+        create: (creation) => {
+          const claim = write === "create" ? creation.claim : null;
+          const created = store.actions.create({ ...creation, claim });
+          return write === "create" && lost === 0 ? dies(created) : created;
+        },
+        claim: (due, at) => {
+          const claimed = store.actions.claim(due, at);
+          return write === "claim" && lost === 0 ? dies(claimed) : claimed;
+        },
+      },
+    });
+    const sender = answering(answered(200));
+    await using engine = await openEngine({ sender, wrapStore });
+    const created = await engine.create({ retries: 1 }).catch((error: unknown) => error);
+    await eventually(() => (lost === 1 ? true : null), "the write");
+    if (write === "create") expect(created).toBeInstanceOf(StoreUnavailable);
+    const [claimed] = await engine.store.actions.orphans(null, 1, null);
+    const id = claimed?.id ?? "";
+    expect(claimed).toMatchObject({ status: "active", attempts: 1 });
+    // To the end of the pause, or to the next look: long before the lease is over.
+    await turn();
+    engine.clock.advance(5_000);
+    await engine.saw(id, { status: "completed", attempts: 1 });
+    expect(sender.sent).toHaveLength(1);
+    expect((await engine.events(id)).map(({ type }) => type)).toEqual(TYPES);
+    const metrics = await engine.renderMetrics();
+    expect(metrics).toContain("outgate_rescued_total 0\n");
+    expect(metrics).toContain('outgate_claims_returned_total{of="action"} 1\n');
+  });
+});
+
+describe("an attempt of a callback that never began is not counted", () => {
+  test("when the wall clock jumps ahead between its claim and its beginning", async () => {
+    const clock = new FakeClock();
+    const jumps = [86_400_000];
+    const sender = answering(answered(200));
+    const wrapStore = afterClaims(async () => clock.jump(jumps.pop() ?? 0));
+    await using engine = await openEngine({ sender, clock, wrapStore });
+    const { id } = await engine.create({ approve: true, callback: HOOK });
+    expect(await engine.told(id, "callback", 2)).toMatchObject([
+      { delivered: false, attempts: 0, error: "Nothing was sent: the claim was too old when the attempt could begin." },
+      { delivered: true, attempts: 1, error: null },
+    ]);
+    expect(sender.sent).toHaveLength(1);
+  });
+
+  test("when the service stops while it resolves the name", async () => {
+    await using folder = await temporaryFolder();
+    const stopping = resolving();
+    const before = await openEngine({ folder: folder.path, sender: stopping });
+    const { id } = await before.create({ approve: true, callback: HOOK });
+    await stopping.began;
+    const drained = before.drain(30_000);
+    before.clock.advance(30_000);
+    await drained;
+    expect(await before.told(id, "callback", 1)).toMatchObject([
+      {
+        delivered: false,
+        attempts: 0,
+        error: "Nothing was sent: the service stopped before the attempt began.",
+        next_retry_at: before.clock.now().toISOString(),
+      },
+    ]);
+    await before.abandon();
+    await using engine = await openEngine({
+      folder: folder.path,
+      sender: answering(answered(200)),
+      clock: before.clock,
+    });
+    expect((await engine.told(id, "callback", 2)).at(-1)).toMatchObject({ delivered: true, attempts: 1 });
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, test } from "bun:test";
+import { ACTION_STATUSES, type ActionStatus } from "../../src/actions/action.ts";
+import type { Actor } from "../../src/accounts/roles.ts";
+import {
+  type CallbackEvent,
+  hostOf,
+  type NewNotification,
+  notificationsFor,
+  notificationHost,
+} from "../../src/delivery/notification.ts";
+
+const EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
+  pending: null,
+  active: null,
+  awaiting_approval: "action.awaiting_approval",
+  completed: "action.completed",
+  failed: "action.failed",
+  cancelled: "action.cancelled",
+};
+
+const CALLBACK = "https://app.example.com/done";
+
+const EMAIL = "boss@example.com";
+
+describe.each(ACTION_STATUSES)("an action that is %s now", (status) => {
+  const event = EVENTS[status];
+  const callback: readonly NewNotification[] = event === null ? [] : [{ kind: "callback", event, target: CALLBACK }];
+  const isHeld = status === "awaiting_approval";
+  const mail: readonly NewNotification[] = isHeld ? [{ kind: "mail", event: "approval", target: EMAIL }] : [];
+
+  test("owes a callback where there is news, and a mail where it is held", () => {
+    for (const approve of [true, false]) {
+      expect(notificationsFor({ status, approve, callback: CALLBACK, notifyEmail: EMAIL }, [])).toEqual([
+        ...callback,
+        ...mail,
+      ]);
+    }
+  });
+
+  test("owes nothing to whom nobody named", () => {
+    expect(notificationsFor({ status, approve: true, callback: CALLBACK, notifyEmail: null }, [])).toEqual(callback);
+    expect(notificationsFor({ status, approve: true, callback: null, notifyEmail: EMAIL }, [])).toEqual(mail);
+    expect(notificationsFor({ status, approve: true, callback: null, notifyEmail: null }, [])).toEqual([]);
+  });
+});
+
+describe("whoever was asked by mail is told of a decision", () => {
+  const held = { status: "pending", approve: true, callback: null, notifyEmail: EMAIL } as const;
+  const said = (type: "approved" | "rejected", actor: Actor) => [{ type, actor }] as const;
+
+  test.each(["approved", "rejected"] as const)("that another has taken: %s", (type) => {
+    const news: readonly NewNotification[] = [{ kind: "mail", event: "decided", target: EMAIL }];
+    for (const actor of ["key:ann", "user:boss@example.com", "mcp:agent", "email:ann@example.com", "system"] as const) {
+      expect(notificationsFor(held, said(type, actor))).toEqual(news);
+    }
+  });
+
+  test("but not of their own, nor where they were not asked, nor of what is no decision", () => {
+    expect(notificationsFor(held, said("approved", `email:${EMAIL}`))).toEqual([]);
+    expect(notificationsFor({ ...held, notifyEmail: null }, said("approved", "key:ann"))).toEqual([]);
+    expect(
+      notificationsFor(held, [
+        { type: "cancelled", actor: "key:ann" },
+        { type: "created", actor: "key:ann" },
+      ]),
+    ).toEqual([]);
+  });
+});
+
+test("the host of what may be owed is hinted at wherever something is owed", () => {
+  for (const status of ACTION_STATUSES) {
+    for (const type of ["created", "approved", "rejected", "cancelled", "retried"] as const) {
+      const action = { status, approve: true, callback: CALLBACK, notifyEmail: "Boss@Example.com" };
+      // A yes makes it pending and a no cancels it; nothing else is a decision.
+      if (type === "approved" && status !== "pending") continue;
+      if (type === "rejected" && status !== "cancelled") continue;
+      for (const notifications of notificationsFor(action, [{ type, actor: "key:ann" }])) {
+        expect(notificationHost(action, notifications.kind)).toBe(hostOf(notifications));
+      }
+    }
+  }
+  expect(
+    notificationHost({ status: "active", approve: true, callback: CALLBACK, notifyEmail: EMAIL }, "callback"),
+  ).toBeNull();
+  expect(
+    notificationHost({ status: "completed", approve: true, callback: null, notifyEmail: EMAIL }, "mail"),
+  ).toBeNull();
+  expect(hostOf({ kind: "mail", target: "Boss@Example.com" })).toBe("boss@example.com");
+});

@@ -1,0 +1,225 @@
+import { expect, test } from "bun:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { CLAIM_AGAIN_MS, SMALL_ROW_BYTES_MAX } from "../../src/config/limits.ts";
+import type { Outcome } from "../../src/actions/outcome.ts";
+import { type ActionStore, type Store, StoreBusy, StoreUnavailable } from "../../db/store.ts";
+import type { Sender } from "../../src/outbound/deadline.ts";
+import { holding } from "../actions/senders.ts";
+import { openEngine } from "../support/engine.ts";
+import { eventually } from "../support/eventually.ts";
+import { temporaryFolder } from "../support/store.ts";
+
+const OK: Outcome = {
+  kind: "answered",
+  code: 200,
+  body: null,
+  truncated: false,
+  brokenBy: null,
+  retryAfter: null,
+  location: null,
+};
+
+/** A store whose named write fails as long as `away` says so. */
+function breakable(write: "claim" | "apply") {
+  const state = { away: false, refused: Promise.withResolvers<void>() };
+  const refuse = () => {
+    state.refused.resolve();
+    return Promise.reject(new StoreUnavailable("The disk is full."));
+  };
+  const wrapStore = (store: Store): Store => {
+    const actions: ActionStore = {
+      ...store.actions,
+      // Here a claim is a write of its own.
+      create: (creation) => store.actions.create({ ...creation, claim: null }),
+      claim: (due, at) => (write === "claim" && state.away ? refuse() : store.actions.claim(due, at)),
+      apply: (change) => (write === "apply" && state.away ? refuse() : store.actions.apply(change)),
+    };
+    return { ...store, actions, probe: () => (state.away ? refuse() : store.probe()) };
+  };
+  return { state, wrapStore };
+}
+
+function counting(): Sender & { count: number } {
+  const sender = { count: 0, send: async () => ((sender.count += 1), OK) };
+  return sender;
+}
+
+test("what can't be claimed is not sent, and goes out when the store is back", async () => {
+  const { state, wrapStore } = breakable("claim");
+  const sender = counting();
+  await using engine = await openEngine({ sender, wrapStore });
+  state.away = true;
+  const { id } = await engine.create({});
+  await state.refused.promise;
+  await turn();
+  engine.clock.advance(1_000);
+  await turn();
+  expect(sender.count).toBe(0);
+  expect(engine.paused()).toEqual({ actions: true, callbacks: false, mails: false });
+  state.away = false;
+  engine.clock.advance(1_000);
+  await engine.saw(id, { status: "completed", attempts: 1 });
+  expect(sender.count).toBe(1);
+  expect(engine.paused()).toEqual({ actions: false, callbacks: false, mails: false });
+  expect(engine.lines.map(({ event }) => event)).toEqual(
+    expect.arrayContaining(["dispatch.paused", "dispatch.resumed"]),
+  );
+});
+
+test("a store that has too much to write pauses nothing: what was not claimed is claimed in a moment", async () => {
+  let isBusy = true;
+  const wrapStore = (store: Store): Store => {
+    const create: ActionStore["create"] = (creation) => store.actions.create({ ...creation, claim: null });
+    const claim: ActionStore["claim"] = (due, at) =>
+      isBusy ? Promise.reject(new StoreBusy("Too much waits.")) : store.actions.claim(due, at);
+    return { ...store, actions: { ...store.actions, create, claim } };
+  };
+  const sender = counting();
+  await using engine = await openEngine({ sender, wrapStore });
+  const small = await engine.create({});
+  const large = await engine.create({ body: JSON.stringify("x".repeat(SMALL_ROW_BYTES_MAX)) });
+  await engine.store.probe();
+  isBusy = false;
+  engine.clock.advance(CLAIM_AGAIN_MS);
+  await engine.saw(small.id, { status: "completed", attempts: 1 });
+  await engine.saw(large.id, { status: "completed", attempts: 1 });
+  expect(sender.count).toBe(2);
+  expect(engine.lines.filter(({ event }) => event.startsWith("dispatch."))).toEqual([]);
+});
+
+test("a result that can't be recorded at once is recorded later, and not sent again", async () => {
+  const { state, wrapStore } = breakable("apply");
+  const sender = counting();
+  await using engine = await openEngine({ sender, wrapStore });
+  state.away = true;
+  const { id } = await engine.create({});
+  await state.refused.promise;
+  await turn();
+  state.away = false;
+  engine.clock.advance(250);
+  await engine.saw(id, { status: "completed", attempts: 1 });
+  expect(sender.count).toBe(1);
+});
+
+test("a store that is away at the start holds up no start: what was in flight is ended when it is back", async () => {
+  await using folder = await temporaryFolder();
+  const gate = Promise.withResolvers<Outcome>();
+  const arrived = Promise.withResolvers<void>();
+  const silent: Sender = {
+    send: () => {
+      arrived.resolve();
+      return gate.promise;
+    },
+  };
+  const first = await openEngine({ folder: folder.path, sender: silent });
+  const { id } = await first.create({ retries: 1 });
+  await arrived.promise;
+  await first.abandon();
+
+  const { state, wrapStore } = breakable("apply");
+  state.away = true;
+  const sender = counting();
+  await using engine = await openEngine({ folder: folder.path, sender, wrapStore });
+  expect(engine.lines.map(({ event }) => event)).toContain("dispatch.paused");
+  // What can be read is read, and nothing is sent.
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "active", attempts: 1 });
+  state.away = false;
+  engine.clock.advance(1_000);
+  const failed = await engine.saw(id, { status: "failed", attempts: 1 });
+  expect(failed.result?.lastError).toBe("The attempt was interrupted; the target may have received it.");
+  const next = await engine.create({});
+  await engine.saw(next.id, { status: "completed" });
+  expect(sender.count).toBe(1);
+});
+
+test("a store that goes away while a start looks for what was in flight holds up no start either", async () => {
+  const state = { away: true };
+  const wrapStore = (store: Store): Store => {
+    const refuse = () => Promise.reject(new StoreUnavailable("The disk is away."));
+    const orphans: ActionStore["orphans"] = (...asked) => (state.away ? refuse() : store.actions.orphans(...asked));
+    const position: ActionStore["position"] = () => (state.away ? refuse() : store.actions.position());
+    return { ...store, actions: { ...store.actions, orphans, position } };
+  };
+  const sender = counting();
+  await using engine = await openEngine({ sender, wrapStore });
+  const { id } = await engine.create({});
+  expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "pending" });
+  state.away = false;
+  engine.clock.advance(1_000);
+  await engine.saw(id, { status: "completed", attempts: 1 });
+});
+
+test("what is created while a start ends its orphans is none of them", async () => {
+  const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { state, wrapStore } = breakable("apply");
+  state.away = true;
+  const { sender, began, end } = holding();
+  await using engine = await openEngine({
+    sender,
+    wrapStore: (inner) => {
+      const store = wrapStore(inner);
+      const orphans: ActionStore["orphans"] = async (...page) => {
+        asked.resolve();
+        await go.promise;
+        return store.actions.orphans(...page);
+      };
+      // A create is its own claim here.
+      const create: ActionStore["create"] = (creation) => inner.actions.create(creation);
+      return { ...store, actions: { ...store.actions, create, orphans } };
+    },
+  });
+  state.away = false;
+  engine.clock.advance(1_000);
+  await asked.promise;
+  const { id } = await engine.create({ retries: 1 });
+  go.resolve();
+  await turn();
+  // Behind whatever the rescue has written.
+  await engine.store.probe();
+  await began;
+  end(OK);
+  await engine.saw(id, { status: "completed", attempts: 1 });
+});
+
+test("where the secrets that sign can't be read nothing has left: the attempt does not count, even of one", async () => {
+  const state = { away: true };
+  const wrapStore = (store: Store): Store => {
+    const refuse = () => Promise.reject(new StoreUnavailable("The disk is away."));
+    const seeds: Store["signing"]["seeds"] = (...asked) => (state.away ? refuse() : store.signing.seeds(...asked));
+    return { ...store, signing: { ...store.signing, seeds } };
+  };
+  const sender = counting();
+  await using engine = await openEngine({ sender, wrapStore });
+  const { id } = await engine.create({ onUnknown: "stop", retries: 1 });
+  await engine.saw(id, { status: "pending", attempts: 0 });
+  expect((await engine.events(id)).at(-1)).toEqual({
+    type: "not_started",
+    reason: "Nothing was sent: the service could not use its database.",
+  });
+  state.away = false;
+  await eventually(() => engine.lines.find(({ event }) => event === "dispatch.paused") ?? null, "the pause");
+  engine.clock.advance(1_000);
+  await engine.saw(id, { status: "completed", attempts: 1 });
+  expect(sender.count).toBe(1);
+  expect(await engine.renderMetrics()).toContain('outgate_claims_returned_total{of="action"} 1');
+});
+
+test("where a callback's body can't be read nothing has left: the attempt does not count", async () => {
+  const state = { away: true };
+  const wrapStore = (store: Store): Store => {
+    const refuse = () => Promise.reject(new StoreUnavailable("The disk is away."));
+    const payload: Store["outbox"]["payload"] = (id) => (state.away ? refuse() : store.outbox.payload(id));
+    return { ...store, outbox: { ...store.outbox, payload } };
+  };
+  const sender = counting();
+  await using engine = await openEngine({ sender, wrapStore });
+  const { id } = await engine.create({ approve: true, callback: "http://127.0.0.1:9/hook" });
+  expect(await engine.told(id, "callback", 1)).toMatchObject([
+    { delivered: false, attempts: 0, error: "Nothing was sent: the service could not use its database." },
+  ]);
+  state.away = false;
+  await eventually(() => engine.lines.find(({ event }) => event === "dispatch.paused") ?? null, "the pause");
+  engine.clock.advance(1_000);
+  expect((await engine.told(id, "callback", 2)).at(-1)).toMatchObject({ delivered: true, attempts: 1 });
+  expect(sender.count).toBe(1);
+});

@@ -1,0 +1,212 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { API, type ApiOperation } from "../../src/api/operations.ts";
+import { KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
+
+const app = openStubServer();
+
+afterAll(() => app[Symbol.asyncDispose]());
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+const bare = (path: string, init?: RequestInit) => fetch(`${app.url}${path}`, init);
+
+const codeOf = async (response: Response): Promise<unknown> => Object((await response.json()) as object).error.code;
+
+/** The envelope without what differs from request to request. */
+async function bytesOf(response: Response): Promise<string> {
+  return (await response.text()).replace(/"req_[^"]+"/, '"req"');
+}
+
+describe("without a valid key", () => {
+  const body = { method: "POST", body: `{"url":`, headers: JSON_TYPE };
+  const cases: readonly (readonly [string, string, RequestInit])[] = [
+    ["B1 no header", "/v1/actions", {}],
+    ["B2 Bearer alone", "/v1/actions", { headers: { authorization: "Bearer " } }],
+    ["B3 unknown key", "/v1/actions", { headers: bearer("og_unknown_0123456789abcdefghij") }],
+    ["B4 revoked key", "/v1/actions", { headers: bearer(KEYS.revoked) }],
+    ["B5 key in the query", `/v1/actions?access_token=${KEYS.owner}&key=${KEYS.owner}`, {}],
+    ["B6 cookie", "/v1/actions", { headers: { cookie: `session=${KEYS.owner}` } }],
+    ["B7 bad key, broken JSON", "/v1/actions", { ...body, headers: { ...JSON_TYPE, ...bearer("nonsense") } }],
+    ["B8 unknown path", "/v1/nothing/here", {}],
+    ["two keys", "/v1/actions", { headers: { authorization: `Bearer ${KEYS.owner}, Bearer ${KEYS.agent}` } }],
+    ["basic", "/v1/actions", { headers: { authorization: `Basic ${btoa(`${KEYS.owner}:`)}` } }],
+    ["another method", "/v1/actions", { method: "PUT" }],
+    ["OPTIONS", "/v1/actions", { method: "OPTIONS" }],
+    ["bad query and id", "/v1/actions/..?x=1", {}],
+    ["/v1 itself", "/v1", {}],
+  ];
+
+  test("every /v1 request is the same 401, and nobody is asked for anything", async () => {
+    app.calls.length = 0;
+    const bodies = new Set<string>();
+    for (const [name, path, init] of cases) {
+      const response = await bare(path, init);
+      const told = { name, status: response.status, asks: response.headers.get("www-authenticate") };
+      expect(told).toEqual({ name, status: 401, asks: "Bearer" });
+      bodies.add(await bytesOf(response));
+    }
+    expect([...bodies]).toHaveLength(1);
+    expect(app.calls).toEqual([]);
+  });
+
+  test("the 401 says how to get a key", async () => {
+    const text = await (await bare("/v1/actions")).text();
+    expect(text).toContain("Authorization: Bearer <key>");
+    expect(text).toContain("first start");
+  });
+
+  test("system routes answer all the same", async () => {
+    for (const path of ["/health", "/ready", "/metrics"]) expect((await bare(path)).status).toBe(200);
+  });
+});
+
+test("the scheme may be in any case", async () => {
+  for (const scheme of ["bearer", "BEARER", "Bearer"]) {
+    const response = await bare("/v1/actions", { headers: { authorization: `${scheme} ${KEYS.reader}` } });
+    expect(response.status).toBe(200);
+  }
+});
+
+describe("a role that may not do it", () => {
+  const refused: readonly (readonly [string, keyof typeof KEYS, string, string])[] = [
+    ["B10", "agent", "POST", `/v1/actions/${KNOWN_ID}/approve`],
+    ["B11 an id that does not exist", "agent", "POST", "/v1/actions/act_nobody/approve"],
+    ["B11 no id at all", "agent", "POST", "/v1/actions/%00/approve"],
+    ["B12", "reader", "POST", "/v1/actions"],
+    ["B12 approver", "approver", "POST", "/v1/actions"],
+    ["reader cancels", "reader", "POST", `/v1/actions/${KNOWN_ID}/cancel`],
+    ["reader retries", "reader", "POST", `/v1/actions/${KNOWN_ID}/retry`],
+    ["approver retries", "approver", "POST", `/v1/actions/${KNOWN_ID}/retry`],
+    ["B13", "agent", "GET", "/v1/signing-secret?origin=https://a.example"],
+    ["B13 approver", "approver", "GET", "/v1/signing-secret"],
+  ];
+
+  test.each(refused)("is 403 before query, body and id are looked at: %s", async (_name, role, method, path) => {
+    app.calls.length = 0;
+    const response = await bare(`${path}${path.includes("?") ? "&" : "?"}unknown=1`, {
+      method,
+      headers: bearer(KEYS[role]),
+      ...(method === "POST" ? { body: "no json" } : {}),
+    });
+    expect({ status: response.status, code: await codeOf(response) }).toEqual({ status: 403, code: "forbidden" });
+    expect(app.calls).toEqual([]);
+  });
+
+  test("tells nothing about the id: the same bytes for one that exists", async () => {
+    const ask = (id: string) => bare(`/v1/actions/${id}/approve`, { method: "POST", headers: bearer(KEYS.agent) });
+    expect(await bytesOf(await ask(KNOWN_ID))).toBe(await bytesOf(await ask("act_nobody")));
+  });
+});
+
+describe("a path", () => {
+  test.each([
+    ["B15", "/nothing"],
+    ["B15 under /v1", "/v1/nothing"],
+    ["B16", "/v1/actions/act_../x"],
+    ["B16 slash", "/v1/actions/act_a%2Fb"],
+    ["B16 NUL", "/v1/actions/act_a%00"],
+    ["no id", `/v1/actions/${"act_".padEnd(70, "a")}`],
+    ["a broken percent sign", "/v1/actions/act_%zz"],
+    ["two slashes", "/v1/actions//"],
+    ["another case", "/V1/actions"],
+    ["percent-coded", "/%76%31/actions"],
+    ["a name of ours misspelt", "/healthz"],
+  ])("that leads nowhere is 404: %s", async (_name, path) => {
+    app.calls.length = 0;
+    const response = await app.ask(path);
+    expect({ status: response.status, code: await codeOf(response) }).toEqual({ status: 404, code: "not_found" });
+    expect(app.calls).toEqual([]);
+  });
+
+  const withId = Object.values<ApiOperation>(API).filter(({ path }) => path.includes("{id}"));
+
+  test.each(withId.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
+    "whose id can't be one is 404 before anybody looks for it: %s",
+    async (_name, { method, path }) => {
+      app.calls.length = 0;
+      const kinds = { "/v1/keys/": "key_", "/v1/pauses/": "pau_", "/v1/accounts/": "acc_" };
+      const kind = Object.entries(kinds).find(([start]) => path.startsWith(start))?.[1] ?? "act_";
+      const odd = ["", "a".repeat(65), "a.b", "a%2Fb", "a%00", "%C3%A9", "a%20", "a%0A", "a~b", "%ED%A0%80"];
+      const ids = [...odd.map((rest) => kind + rest), kind.slice(0, -1), kind.toUpperCase() + "a", "x", "%2e%2e", "1"];
+      for (const id of ids) {
+        const response = await app.ask(path.replace("{id}", id), { method });
+        expect({ id, status: response.status, code: await codeOf(response) }).toEqual({
+          id,
+          status: 404,
+          code: "not_found",
+        });
+      }
+      expect(app.calls).toEqual([]);
+      // One that can be is looked for.
+      for (const rest of ["a", "a".repeat(64), "A-z_0"]) await app.ask(path.replace("{id}", kind + rest), { method });
+      expect(app.calls).toHaveLength(3);
+    },
+  );
+
+  test.each([
+    ["B20", "PUT", "/v1/actions", "GET, HEAD, POST"],
+    ["B21", "DELETE", `/v1/actions/${KNOWN_ID}`, "GET, HEAD"],
+    ["B21 any id", "DELETE", "/v1/actions/x", "GET, HEAD"],
+    ["B22", "GET", `/v1/actions/${KNOWN_ID}/approve`, "POST"],
+    ["HEAD where no GET is", "HEAD", `/v1/actions/${KNOWN_ID}/cancel`, "POST"],
+    ["timeline", "POST", `/v1/actions/${KNOWN_ID}/timeline`, "GET, HEAD"],
+    ["trailing slash", "PATCH", "/v1/actions/", "GET, HEAD, POST"],
+    ["system", "POST", "/health", "GET, HEAD"],
+  ])("with another method is 405 and says which it has: %s", async (_name, method, path, allow) => {
+    const response = await app.ask(path, { method });
+    expect({ status: response.status, allow: response.headers.get("allow") }).toEqual({ status: 405, allow });
+    if (method !== "HEAD") expect(await codeOf(response)).toBe("method_not_allowed");
+  });
+
+  test("answers OPTIONS with 204 and Allow, and no browser gets a yes", async () => {
+    const headers = { origin: "https://evil.example", "access-control-request-method": "POST" };
+    const response = await app.ask("/v1/actions", { method: "OPTIONS", headers });
+    expect({ status: response.status, allow: response.headers.get("allow") }).toEqual({
+      status: 204,
+      allow: "GET, HEAD, POST",
+    });
+    expect([...response.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+    expect((await app.ask("/nothing", { method: "OPTIONS" })).status).toBe(404);
+  });
+
+  test.each(["/v1/actions", `/v1/actions/${KNOWN_ID}`, "/health"])("may end with one slash: %s", async (path) => {
+    expect((await app.ask(`${path}/`)).status).toBe(200);
+  });
+
+  test.each(["/v1/actions", `/v1/actions/${KNOWN_ID}`, "/health", "/metrics"])(
+    "has HEAD where it has GET: %s",
+    async (path) => {
+      const [head, get] = [await app.ask(path, { method: "HEAD" }), await app.ask(path)];
+      expect(head.status).toBe(200);
+      expect(head.headers.get("content-length")).toBe(get.headers.get("content-length"));
+      expect(head.headers.get("content-type")).toBe(get.headers.get("content-type"));
+      expect(await head.text()).toBe("");
+    },
+  );
+});
+
+describe("the first failure answers", () => {
+  /** Each request fails from its step on to the last; the answers come in the order of the rule. */
+  const wrong = { method: "POST", headers: { ...bearer(KEYS.owner), "content-type": "text/plain" }, body: "{" };
+  const typed = { ...wrong, headers: { ...bearer(KEYS.owner), ...JSON_TYPE } };
+  const big = { ...typed, body: "{".repeat(1_048_577) };
+  const steps: readonly (readonly [string, string, RequestInit])[] = [
+    ["unauthorized", "/v1/nothing?x=1", { ...wrong, headers: {} }],
+    ["not_found", "/v1/nothing?x=1", wrong],
+    ["method_not_allowed", "/v1/actions?x=1", { ...wrong, method: "PUT" }],
+    ["forbidden", "/v1/actions?x=1", { ...wrong, headers: { ...wrong.headers, ...bearer(KEYS.reader) } }],
+    ["invalid_query", "/v1/actions?x=1", wrong],
+    ["invalid_content_type", "/v1/actions", { ...big, headers: wrong.headers }],
+    ["payload_too_large", "/v1/actions", big],
+    ["invalid_request", "/v1/actions", typed],
+    ["validation_error", "/v1/actions/act_nobody/cancel", { ...typed, body: `{"x":1}` }],
+    ["not_found", "/v1/actions/act_nobody/cancel", { ...typed, body: "{}" }],
+  ];
+
+  test.each(steps)("with %s at %s", async (code, path, init) => {
+    const response = await bare(path, init);
+    expect(await codeOf(response)).toBe(code);
+  });
+});

@@ -1,0 +1,197 @@
+import { createReadAccount, createPeopleService } from "../../src/accounts/people.ts";
+import { createAuditService } from "../../src/audit/audit.ts";
+import { createAuthenticate } from "../../src/accounts/authenticate.ts";
+import { createCallbackHostService } from "../../src/accounts/callback-hosts.ts";
+import { createKeyService } from "../../src/accounts/keys.ts";
+import { createSignUpGate, type SignUps } from "../../src/accounts/sign-up-gate.ts";
+import { createSigningService } from "../../src/accounts/signing-secrets.ts";
+import { createLinksOf, createFollowLink } from "../../src/approvals/links.ts";
+import { createListNotifications } from "../../src/actions/read.ts";
+import { createReadReceipt } from "../../src/receipts/receipt.ts";
+import { trustedProxiesOf } from "../../src/config/values.ts";
+import type { Role } from "../../src/accounts/roles.ts";
+import type { Route } from "../../src/http/router.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+import { parsePolicy } from "../../src/outbound/policy.ts";
+import { createTargets } from "../../src/outbound/target.ts";
+import { createPasswords } from "../../src/crypto/passwords.ts";
+import { type EngineOptions, openEngine } from "../support/engine.ts";
+import { anAccount, anApiKey } from "../support/factory.ts";
+import { broken } from "../support/promised.ts";
+import { KEYS, openStubServer, OWN_ORIGIN } from "./stub-server.ts";
+import { wholeText } from "./whole-text.ts";
+
+/** The key of somebody in another account. */
+export const STRANGER = "og_stranger_0123456789abcdefghij";
+
+/** With what somebody signs up who may log in again. */
+export const SOMEBODY = { email: "somebody@example.com", password: "correct horse battery staple" } as const;
+
+export interface RealServerOptions extends EngineOptions {
+  /** Of an account; none unless it is given. */
+  readonly rateLimitPerSecond?: number;
+  readonly approvalLinks?: "confirm" | "one_click";
+  /** Where a browser finds it; any free port when it is left out. */
+  readonly port?: number;
+  /** Open unless it is given. */
+  readonly signUps?: SignUps;
+  readonly baseUrl?: string;
+  /** None unless they are given. */
+  readonly trustedProxies?: readonly string[];
+  readonly routes?: readonly Route[];
+  /** Ways in that another room brings along, built before the same desk. */
+  readonly routesOf?: (engine: OpenEngine) => readonly Route[];
+}
+
+type OpenEngine = Awaited<ReturnType<typeof openEngine>>;
+
+export type RealServer = Awaited<ReturnType<typeof openRealServer>>;
+
+/** The real door before the real desk and store, with the keys of the cardboard one and a stranger's. */
+export async function openRealServer(options: RealServerOptions = {}) {
+  const engine = await openEngine(options);
+  const { accounts } = engine.store;
+  const addKey = (accountId: string, token: string, role: Role) =>
+    // What tests are about an agent did not always create itself; `test/http/key-scope.test.ts` has keys that act on their own.
+    accounts.addKey(anApiKey({ accountId, name: role, role, scope: "account", hash: engine.secrets.hash(token) }));
+  for (const role of ["owner", "approver", "agent", "reader"] as const) {
+    await addKey(engine.owner.accountId, KEYS[role], role);
+  }
+  const stranger = anAccount();
+  const place = { table: "accounts", row: stranger.id, column: "sealed_root_secret" };
+  const { secrets, clock } = engine;
+  await accounts.create({ ...stranger, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place) }, []);
+  await addKey(stranger.id, STRANGER, "owner");
+
+  const policy = parsePolicy({ allowedPrivateTargets: [], loopbackAllowed: true, ownOrigins: ["http://127.0.0.1:1"] });
+  if ("problems" in policy) throw new Error(policy.problems.join(" "));
+  const followLink = createFollowLink({
+    ...engine.store,
+    secrets,
+    clock,
+    actionService: engine.actionService,
+    recipients: engine.recipients,
+    historyOf: engine.historyOf,
+  });
+  const { isStopped } = engine.pausedSet;
+  const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock });
+  const signUpGate = createSignUpGate({
+    accounts,
+    paused: engine.pausedSet,
+    signUps: options.signUps ?? "open",
+    clock,
+    log: { warn: () => {} },
+  });
+  const peopleService = createPeopleService({
+    people: engine.store.people,
+    audit: engine.store.audit,
+    // As everywhere, but for what it costs: the real cost has a test of its own.
+    passwords: createPasswords({ memoryKib: 8, passes: 1 }),
+    secrets,
+    clock,
+    ids: systemIds,
+    signUpGate,
+  });
+  const ways = {
+    actionService: engine.actionService,
+    pauseOf: engine.pauseOf,
+    pauseService: engine.pauseService,
+    signUpGate,
+    isStopped,
+    auditService: createAuditService(engine.store.audit, clock),
+    feed: engine.feed,
+    overviewService: engine.overview,
+    authenticate,
+    keyService: createKeyService({
+      accounts,
+      secrets,
+      clock,
+      ids: systemIds,
+      pauseService: engine.pauseService,
+      signUpGate,
+      forget: authenticate.forget,
+    }),
+    peopleService,
+    secrets,
+    readAccount: createReadAccount(engine.store.people),
+    signingService: createSigningService({
+      signing: engine.store.signing,
+      audit: engine.store.audit,
+      signingSecrets: engine.signingSecrets,
+      secrets,
+      ids: systemIds,
+      clock,
+    }),
+    callbackHosts: createCallbackHostService({
+      audit: engine.store.audit,
+      callbackHosts: engine.store.callbackHosts,
+      clock,
+    }),
+    approvalLinks: options.approvalLinks ?? "confirm",
+    followLink,
+    readReceipt: createReadReceipt({ actions: engine.store.actions, secrets }),
+    listNotifications: createListNotifications(engine.store.outbox),
+    targets: createTargets(policy),
+    receiptUrl: engine.receiptUrl,
+    receiptPath: engine.receiptPath,
+    clock,
+    baseUrl: options.baseUrl ?? OWN_ORIGIN,
+    isTrustedProxy: trustedProxiesOf(options.trustedProxies ?? []),
+    routes: [...(options.routes ?? []), ...(options.routesOf?.(engine) ?? [])],
+    limits: { rateLimitPerSecond: options.rateLimitPerSecond ?? 0, mcpSessionsPerAccount: 20 },
+  };
+  const { port } = options;
+  const app = port === undefined ? openStubServer(ways) : openStubServer({ ...ways, port }, port);
+  return {
+    ...app,
+    engine,
+    followLink,
+    /** The links of an approval mail, as paths. */
+    async linksOf(id: string) {
+      const action = await engine.actionService.get(engine.owner, id);
+      const links = await createLinksOf({ links: engine.store.links, secrets, baseUrl: "" })(action, clock.now());
+      return { approve: links.approve, reject: links.reject };
+    },
+    resume: peopleService.resume,
+    authenticate,
+    signUpGate,
+    /** The account of the stranger. */
+    strangerId: stranger.id,
+    /** Sends JSON text, or nothing, and reads JSON. */
+    async call(method: string, path: string, body?: string, headers: Readonly<Record<string, string>> = {}) {
+      const type: Readonly<Record<string, string>> = body === undefined ? {} : { "content-type": "application/json" };
+      const response = await app.ask(path, {
+        method,
+        headers: { ...type, ...headers },
+        ...(body === undefined ? {} : { body }),
+      });
+      const text = await wholeText(response);
+      // Whatever a test is about, its answers are those of the API description.
+      const problems = broken({ method, path, status: response.status, headers: response.headers, text });
+      if (problems.length > 0) throw new Error(`${method} ${path}: ${problems.join("; ")}`);
+      const isJson = response.headers.get("content-type") === "application/json";
+      const json = JSON.parse(isJson ? text : "null") as Shown;
+      return { status: response.status, text, json };
+    },
+    async [Symbol.asyncDispose]() {
+      await app[Symbol.asyncDispose]();
+      await engine[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The members of answers that tests look at. */
+export interface Shown {
+  readonly id: string;
+  readonly status: string;
+  readonly deduplicated?: boolean;
+  readonly data: readonly { readonly id: string; readonly type: string; readonly status: string }[];
+  readonly next_cursor: string | null;
+  readonly secret: string;
+  readonly key: string;
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly details?: readonly { readonly field: string; readonly message: string }[];
+  };
+}

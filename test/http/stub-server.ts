@@ -1,0 +1,346 @@
+import { createAuditService, type AuditStore } from "../../src/audit/audit.ts";
+import { createAuthenticate } from "../../src/accounts/authenticate.ts";
+import type { CallbackHostService } from "../../src/accounts/callback-hosts.ts";
+import type { KeyService } from "../../src/accounts/keys.ts";
+import { type Entered, personWith } from "../../src/accounts/sessions.ts";
+import type { PeopleService } from "../../src/accounts/people.ts";
+import type { SigningService } from "../../src/accounts/signing-secrets.ts";
+import type { ActionService } from "../../src/actions/service.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { NO_HISTORY } from "../../src/approvals/facts.ts";
+import { DomainError } from "../../src/api/domain-error.ts";
+import type { Role } from "../../src/accounts/roles.ts";
+import type { Feed } from "../../src/events/feed.ts";
+import { GUIDES } from "../../src/pages/guides.ts";
+import { isLoopbackUrl } from "../../src/config/values.ts";
+import { createOwnHostPages } from "../../src/http/own-origin.ts";
+import { createHttp, type HttpDeps } from "../../src/http/server.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+import type { LogFields } from "../../src/observability/log.ts";
+import type { AccountStore, ApiKey } from "../../db/account-store.ts";
+import { createSecrets } from "../../src/crypto/secrets.ts";
+import type { Rules } from "../../src/pages/settings.tsx";
+import { ACCOUNT, anAction, anApiKey, aPause, later, NOON } from "../support/factory.ts";
+
+/** A key for each role, and one that was revoked. */
+export const KEYS = {
+  owner: "og_owner_0123456789abcdefghijklm",
+  approver: "og_approver_0123456789abcdefghij",
+  agent: "og_agent_0123456789abcdefghijklm",
+  reader: "og_reader_0123456789abcdefghijkl",
+  revoked: "og_revoked_0123456789abcdefghijk",
+} as const;
+
+/** Where our pages are, by the settings of these doors. */
+export const OWN_ORIGIN = "http://127.0.0.1:3000";
+
+/** Ids that the stub desks know. */
+export const KNOWN_ID = "act_01known";
+
+/** Of its receipt. */
+export const KNOWN_TOKEN = "01knowntoken";
+
+export const KNOWN_KEY_ID = "key_01known";
+
+export const KNOWN_PAUSE_ID = "pau_01known";
+
+export interface Line {
+  readonly level: string;
+  readonly event: string;
+  readonly fields: LogFields;
+}
+
+/**
+ * The real door on a real socket over a desk made of cardboard: for what is judged before a desk is asked. Whatever the
+ * desk is asked for is written down in `calls`. Listens on any free port; a browser has to know which beforehand.
+ */
+export function openStubServer(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
+  const calls: string[] = [];
+  const lines: Line[] = [];
+  const at =
+    (level: string) =>
+    (event: string, fields: LogFields = {}) =>
+      void lines.push({ level, event, fields });
+  const drain = new AbortController();
+  const http = createHttp({
+    actionService: cardboardDesk(calls),
+    feed: cardboardFeed(calls),
+    authenticate: createAuthenticate({
+      accounts: accountsOf(),
+      isStopped: () => false,
+      secrets: { hash: (text) => text },
+      clock: systemClock,
+    }),
+    keyService: cardboardKeyDesk(calls),
+    pauseOf: () => null,
+    pauseService: {
+      list: () => Promise.resolve([aPause({ id: KNOWN_PAUSE_ID })]),
+      pause: () => Promise.resolve({ pause: aPause({ id: KNOWN_PAUSE_ID }), isNew: true }),
+      resume(_caller, id) {
+        calls.push(`resume ${id}`);
+        return Promise.resolve();
+      },
+    },
+    signUpGate: cardboardSignUpGate(calls),
+    isStopped: () => false,
+    auditService: createAuditService(emptyAudit(), systemClock),
+    peopleService: cardboardPeopleDesk(calls),
+    readAccount: () => Promise.resolve({ id: ACCOUNT, email: null }),
+    signingService: cardboardSigningDesk(calls),
+    callbackHosts: cardboardCallbackHosts(calls),
+    readReceipt: (token) =>
+      Promise.resolve(token === KNOWN_TOKEN ? { action: anAction({ id: KNOWN_ID }), timeline: [] } : null),
+    listNotifications: () => Promise.resolve({ entries: [], before: null }),
+    overviewService: { read: () => Promise.reject(new Error("Nothing is counted here.")) },
+    guides: GUIDES,
+    rulesFor: () => Promise.resolve(SOME_RULES),
+    followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
+    approvalLinks: "confirm",
+    targets: {
+      checkTarget: (url) => (url.startsWith("http") ? { hostname: "h", host: "h" } : { refused: "Is no URL." }),
+    },
+    clock: systemClock,
+    ids: systemIds,
+    log: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
+    metrics: { requested: () => {} },
+    renderMetrics: () => "outgate_up 1\n",
+    isMetricsToken: null,
+    hasMetrics: true,
+    receiptUrl: (id) => `/r/${id}`,
+    receiptPath: (id) => `/r/${id}`,
+    probe: () => Promise.resolve(),
+    version: "0.0.0-test",
+    baseUrl: OWN_ORIGIN,
+    isOnLoopback: true,
+    port: 3_000,
+    isTrustedProxy: () => false,
+    pagesGuard: createOwnHostPages({ isOnLoopback: true, isLoopback: isLoopbackUrl }),
+    secrets: createSecrets(new Uint8Array(32), (count) => systemIds.bytes(count)),
+    limits: { rateLimitPerSecond: 0, mcpSessionsPerAccount: 20 },
+    draining: drain.signal,
+    ...overrides,
+  });
+  const { port } = http.listen(listenPort, "127.0.0.1");
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    http,
+    port,
+    url,
+    calls,
+    lines,
+    drain,
+    /** With the owner's key unless `headers` says otherwise. */
+    ask(path: string, init: RequestInit = {}) {
+      const headers = new Headers(init.headers);
+      if (!headers.has("authorization")) headers.set("authorization", `Bearer ${KEYS.owner}`);
+      return fetch(`${url}${path}`, { ...init, headers });
+    },
+    async [Symbol.asyncDispose]() {
+      drain.abort();
+      await http.stop(0);
+    },
+  };
+}
+
+/** What is in force where nothing is set. */
+export const SOME_RULES: Rules = {
+  targets: "Calls may go to public addresses only.",
+  rateLimitPerSecond: 100,
+  attemptTimeoutMs: 30_000,
+  retryBaseMs: 2_000,
+  retryCapMs: 3_600_000,
+  approvalTtlHours: null,
+  approvalLinks: "confirm",
+  approvers: [],
+  agentApproval: "off",
+  sendsMail: false,
+  retentionDays: null,
+};
+
+/** Nothing is listed, whatever is added. */
+function cardboardCallbackHosts(calls: string[]): CallbackHostService {
+  return {
+    list: () => Promise.resolve([]),
+    add(_caller, host) {
+      calls.push(`add callback host ${host}`);
+      return Promise.resolve({ host, createdAt: NOON });
+    },
+    remove: () => Promise.resolve(),
+  };
+}
+
+/** The desk of one known action. */
+export function cardboardDesk(calls: string[]): ActionService {
+  const find = (verb: string) => (_caller: unknown, id: string) => {
+    calls.push(`${verb} ${id}`);
+    if (id !== KNOWN_ID) throw new DomainError("not_found", `There is no action ${id}.`);
+    return Promise.resolve(anAction({ id }));
+  };
+  return {
+    create(_caller, request) {
+      calls.push(`create ${JSON.stringify(request)}`);
+      return Promise.resolve({ action: anAction({ ...request, id: KNOWN_ID }) });
+    },
+    get: find("get"),
+    wait: find("wait"),
+    held() {
+      calls.push("held");
+      return Promise.resolve({
+        actions: [anAction({ id: KNOWN_ID, approve: true })],
+        after: null,
+        requesters: [],
+        contexts: new Map(),
+      });
+    },
+    historyOf: () => Promise.resolve(NO_HISTORY),
+    countRetryable: () => Promise.resolve({ count: 0, isMore: false }),
+    retryMany() {
+      calls.push("retry many");
+      return Promise.resolve({ retried: 0, held: 0, refused: [], before: null, left: { count: 0, isMore: false } });
+    },
+    list() {
+      calls.push("list");
+      return Promise.resolve({ actions: [anAction({ id: KNOWN_ID })], before: KNOWN_ID });
+    },
+    timeline(_caller, id) {
+      calls.push(`timeline ${id}`);
+      return Promise.resolve([]);
+    },
+    approve: find("approve"),
+    cancel: find("cancel"),
+    retry: find("retry"),
+  };
+}
+
+/** A feed in which nothing happens. */
+function cardboardFeed(calls: string[]): Feed {
+  return {
+    count: () => 0,
+    open(_caller, lastEventId) {
+      calls.push(`events ${lastEventId}`);
+      const over = Promise.withResolvers<null>();
+      return Promise.resolve({
+        position: "MA",
+        next: () => over.promise,
+        look: () => {},
+        end: () => over.resolve(null),
+      });
+    },
+  };
+}
+
+/** A log in which nothing stands. */
+function emptyAudit(): AuditStore {
+  return {
+    record: () => Promise.resolve(),
+    page: () => Promise.resolve({ rows: [], before: null }),
+    prune: () => Promise.resolve(false),
+  };
+}
+
+/** Anybody may sign up, and nobody is stopped. */
+function cardboardSignUpGate(calls: string[]): HttpDeps["signUpGate"] {
+  return {
+    closedBy: () => Promise.resolve(null),
+    isOperators: () => Promise.resolve(true),
+    requireOperator: () => Promise.resolve(),
+    list: () => Promise.resolve([]),
+    allow(_caller, id) {
+      calls.push(`allow ${id}`);
+      return Promise.resolve();
+    },
+  };
+}
+
+/** The desk of one known key. */
+function cardboardKeyDesk(calls: string[]): KeyService {
+  return {
+    list() {
+      calls.push("list keys");
+      return Promise.resolve([anApiKey({ id: KNOWN_KEY_ID })]);
+    },
+    create(_caller, request) {
+      calls.push(`create key ${JSON.stringify(request)}`);
+      const { name, role, replaces } = request;
+      const row = anApiKey({
+        name,
+        role,
+        replaces,
+        id: KNOWN_KEY_ID,
+        hold: request.hold ?? "none",
+        scope: request.scope ?? "own",
+      });
+      return Promise.resolve({ row, key: "og_new", closesSignUps: false });
+    },
+    revoke(_caller, id) {
+      calls.push(`revoke ${id}`);
+      return Promise.resolve();
+    },
+  };
+}
+
+/** The desk of one person, whom every password and every link lets in, and whom every session is. */
+export function cardboardPeopleDesk(calls: string[]): PeopleService {
+  const who = { person: { id: "per_one", email: "ann@example.com" }, accountId: ACCOUNT, secretHash: null };
+  const entered: Entered = {
+    person: personWith("token", who, { hash: (text) => text }),
+    sessionToken: "0".repeat(64),
+    deviceToken: "device",
+  };
+  const came = <T>(verb: string, result: T): Promise<T> => {
+    calls.push(verb);
+    return Promise.resolve(result);
+  };
+  const signUp = () => came("sign up", { ...entered, apiKey: "og_new" });
+  return {
+    signUp: Object.assign(signUp, { isOpen: () => Promise.resolve(true), requireOpen: () => Promise.resolve() }),
+    logIn: () => came("log in", entered),
+    logOut: () => came("log out", undefined),
+    resume: () => Promise.resolve(entered.person),
+    changePassword: () => came("change password", entered),
+    watchSession: () => Promise.resolve({ caller: entered.person.caller, release: () => {} }),
+    sessionSecret: { isRight: () => true, confirm: () => Promise.resolve() },
+    seeWelcome: () => came("see welcome", { email: null }),
+    takeWelcome: () => came("take welcome", entered),
+  };
+}
+
+/** Every origin has one secret, and a rotation is of noon. */
+function cardboardSigningDesk(calls: string[]): SigningService {
+  return {
+    read: (_caller, origin) => Promise.resolve({ origin, secret: "whsec_test", previous: null }),
+    overlapEnd: () => Promise.resolve(null),
+    rotate(_caller, origin) {
+      calls.push(`rotate ${origin}`);
+      return Promise.resolve({ origin, rotatedAt: NOON, previousExpiresAt: later(86_400_000) });
+    },
+  };
+}
+
+function accountsOf(): AccountStore {
+  const roles: readonly Role[] = ["owner", "approver", "agent", "reader"];
+  const keys = new Map<string, ApiKey>(
+    roles.map((role) => [
+      KEYS[role],
+      anApiKey({ id: `key_${role}`, name: role, role, scope: "account", accountId: ACCOUNT }),
+    ]),
+  );
+  keys.set(KEYS.revoked, anApiKey({ id: "key_revoked", revokedAt: new Date() }));
+  const notAsked = () => Promise.reject(new Error("A door asks for keys only."));
+  return {
+    keyByHash: (hash) => Promise.resolve(keys.get(hash) ?? null),
+    keyUsed: () => Promise.resolve(),
+    first: notAsked,
+    find: notAsked,
+    create: notAsked,
+    addKey: notAsked,
+    keys: notAsked,
+    revokeKey: notAsked,
+    replacedBy: notAsked,
+    findKey: notAsked,
+    hasHold: notAsked,
+    stopOthers: notAsked,
+    list: notAsked,
+    allow: notAsked,
+  };
+}

@@ -1,0 +1,55 @@
+import { expect, test } from "bun:test";
+import { openUnavailableServer } from "../../src/http/server.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+
+const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
+
+/** What the door of a service answers whose store can't be opened yet. */
+async function ask(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+  const server = openUnavailableServer(0, "127.0.0.1", { ids: systemIds, version: "1.2.3" });
+  try {
+    const response = await fetch(new URL(path, server.url), { headers });
+    return new Response(await response.text(), response);
+  } finally {
+    await server.stop(true);
+  }
+}
+
+test.each(["/", "/approvals", "/a/token", "/r/token"])(
+  "a person gets a page while the store is away: %s",
+  async (path) => {
+    const response = await ask(path, BROWSER);
+    expect(response.status).toBe(503);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": expect.stringContaining("default-src 'none'"),
+      "retry-after": "1",
+      vary: "Accept",
+    });
+    const html = await response.text();
+    expect(html).toContain("load this page again");
+    expect(html).toContain(response.headers.get("x-request-id") ?? "no id");
+    // Nothing else is answered here: neither a style nor the page that a link would lead to.
+    expect(html).not.toMatch(/(?:href|src)="\//);
+  },
+);
+
+test.each([
+  ["/approvals", {}],
+  ["/approvals", { accept: "application/json" }],
+  ["/v1/actions", BROWSER],
+  ["/mcp", BROWSER],
+])("a program gets the envelope while the store is away: %s, %j", async (path, headers) => {
+  const response = await ask(path, headers);
+  expect([response.status, response.headers.get("content-type")]).toEqual([503, "application/json"]);
+  expect(await response.json()).toMatchObject({ error: { code: "unavailable" } });
+});
+
+test.each([
+  ["/health", 200, { status: "ok", version: "1.2.3" }],
+  ["/ready", 503, { status: "unavailable", version: "1.2.3" }],
+])("a probe gets what it gets elsewhere, whatever it accepts: %s", async (path, status, answer) => {
+  const response = await ask(path, BROWSER);
+  expect(response.status).toBe(status);
+  expect(await response.json()).toEqual(answer);
+});

@@ -1,0 +1,165 @@
+import { describe, expect, test } from "bun:test";
+import { approvalLetter, decidedLetter } from "../../src/mail/messages.ts";
+import { aDecidedMail, anApprovalMail, LINKS } from "./message.ts";
+import { quickestMs } from "../support/core.ts";
+
+const letterOf = (...action: Parameters<typeof anApprovalMail>) => approvalLetter(anApprovalMail(...action), "confirm");
+
+const hrefsOf = (html: string) => [...html.matchAll(/href="([^"]*)"/g)].map(([, href]) => href);
+
+describe("the subject", () => {
+  test("names method and host, the verb first, and never the query", () => {
+    const { subject } = letterOf({ method: "DELETE", url: "https://api.example.com/v1/customers/7?token=canary#top" });
+    expect(subject).toBe("Approve? DELETE api.example.com/v1/customers/7");
+  });
+
+  test("shows a host in its ASCII form", () => {
+    const email = letterOf({ url: "https://аpple.com/x", host: "xn--pple-43d.com", hostname: "xn--pple-43d.com" });
+    expect(email.subject).toBe("Approve? POST xn--pple-43d.com/x");
+    expect(email.text).toContain("URL: https://xn--pple-43d.com/x\n");
+    expect(email.text + email.html).not.toContain("аpple");
+  });
+
+  test("is one line of at most 70 characters, whatever the URL is", () => {
+    const { subject } = letterOf({ url: `https://api.example.com/${"%E2%80%AE%0d%0aBcc:".repeat(30)}` });
+    expect(Array.from(subject)).toHaveLength(70);
+    expect(subject).toEndWith("…");
+    expect(subject).not.toMatch(/[\r\n\u202e]/);
+  });
+});
+
+describe("an approval mail", () => {
+  test("says who asks for what, until when, and what the links do", () => {
+    const { text, html } = letterOf({ method: "PUT", body: '{"amount":12345678901234567890}' });
+    for (const part of [text, html.replaceAll(/<[^>]+>/g, " ")]) {
+      expect(part).toContain("agent, over the API");
+      expect(part).toContain("4 Mar 2026, 12:00 UTC");
+      expect(part).toContain("Up to 3, until one succeeds");
+      expect(part).toContain("They work until 11 Mar 2026, 12:00 UTC, for one decision.");
+      expect(part).toContain("asks once more");
+      expect(part).toMatch(/("|&quot;)amount("|&quot;): 12345678901234567890/);
+    }
+    expect(text).toContain("Method: PUT\nURL: https://api.example.com/orders\n");
+  });
+
+  test("has both links and the receipt bare in its text, each on a line of its own", () => {
+    const { text } = letterOf();
+    const lines = text.split("\n");
+    for (const url of [LINKS.approve, LINKS.reject, "https://gate.example.com/r/receipt-token"]) {
+      expect(lines).toContain(url);
+    }
+  });
+
+  test("has two buttons that look alike but for their word and colour", () => {
+    const { html } = letterOf();
+    const [yes, no] = [...html.matchAll(/<td[^>]*><a href="[^"]*" style="[^"]*">\w+<\/a><\/td>/g)].map(([cell]) =>
+      cell
+        .replace(/#[0-9a-f]{6}(?=;border)/, "colour")
+        .replace(/href="[^"]*"/, "href")
+        .replace(/>\w+<\/a>/, ">word</a>"),
+    );
+    expect(yes).toBeDefined();
+    expect(no).toBe(yes);
+    expect(hrefsOf(html)).toEqual([
+      expect.stringMatching(/^https:\/\/gate\.example\.com\/actions\/act_\w+$/),
+      LINKS.approve,
+      LINKS.reject,
+      "https://gate.example.com/r/receipt-token",
+    ]);
+  });
+
+  test("loads nothing and runs nothing", () => {
+    const { html } = letterOf();
+    expect(html).not.toMatch(/<(img|script|link|iframe|form|svg)|url\(|@import|\bon\w+=/i);
+  });
+
+  test("says where one click decides", () => {
+    const { text, html } = approvalLetter(anApprovalMail(), "one_click");
+    expect(text).toContain("Following one of the two links decides at once.");
+    expect(html).toContain("Following one of the two links decides at once.");
+    expect(html).not.toContain("asks once more");
+  });
+
+  test("is masked, in every part", () => {
+    const { subject, text, html } = letterOf({
+      url: "https://api.example.com/sk_live_canaryCanary1x9Kq/x?api_key=canaryQ7Rw9Kq2Lm8Vb3&page=2",
+      headers: { Authorization: "Bearer canaryH7Rw9Kq2Lm8Vb3", "X-Plan": "canaryP7Rw9Kq2Lm8Vb3", Accept: "text/plain" },
+      body: '{"password":"canaryB7Rw9Kq2Lm8Vb3","list":{"token":["canaryL7Rw9Kq2Lm8Vb3"]},"text":"as Bearer canaryT7Rw9Kq2Lm8Vb3","max_tokens":7}',
+    });
+    for (const part of [subject, text, html]) expect(part.toLowerCase()).not.toMatch(/canary-?[a-z]/);
+    for (const part of [text, html]) {
+      expect(part).toContain("Authorization: Bearer ••••(Bearer-token,20-chars,…8Vb3)");
+      expect(part).toContain("Accept: text/plain");
+      expect(part).toContain("page=2");
+      expect(part).toContain("max_tokens");
+    }
+  });
+
+  test("shows what was written by others as text: no markup, no link, nothing unseen", () => {
+    const evil = `</pre><script>alert(1)</script><a href=\\"https://evil.example\\">Approve</a>\\u202e\u202e`;
+    const { text, html } = letterOf({
+      body: `{"note":"${evil}"}`,
+      headers: { "X-A": '"><img src=x onerror=alert(1)>', Accept: '"><img src=x onerror=alert(1)>' },
+      createdBy: 'key:<b onclick="x">ann</b>',
+    });
+    expect(html).not.toMatch(/<script|<img|<b onclick|\u202e/);
+    expect(hrefsOf(html)).toHaveLength(4);
+    expect(text).not.toContain("\u202e");
+    expect(text).toContain("<U+202E>");
+  });
+
+  test("cuts headers and body of a large request at 2 kB, and says so; its URL is whole", () => {
+    const rows = Array.from({ length: 500 }, (_, n) => ({ id: n, name: "grüße" }));
+    const { text, html } = letterOf({
+      url: `https://api.example.com/${"x".repeat(8_000)}`,
+      headers: Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`X-${"n".repeat(100)}-${n}`, "v"])),
+      body: JSON.stringify({ rows }),
+    });
+    expect(text.match(/Cut here, after 2 kB/g)).toHaveLength(2);
+    expect(html.match(/Cut here, after 2 kB/g)).toHaveLength(2);
+    for (const part of [text, html]) expect(part).toContain("x".repeat(8_000));
+    expect(text).toContain("Body (JSON, ");
+    expect(text).not.toContain("\ufffd");
+    // Above 102 kB a large provider cuts a mail by itself, and the buttons with it.
+    expect(html.length).toBeLessThan(60_000);
+  });
+
+  test("has no body to show where none is sent, and no headers where there are none", () => {
+    const { text, html } = letterOf({ method: "GET", body: null, headers: null });
+    expect(text).toContain("Body: None");
+    expect(text).not.toContain("Body (");
+    expect(text + html).not.toContain("Headers");
+  });
+
+  test("of a megabyte is written without holding the event loop", () => {
+    const body = JSON.stringify({ rows: "&<".repeat(250_000), token: "x".repeat(250_000) });
+    const write = () => expect(letterOf({ body }).html.length).toBeLessThan(60_000);
+    expect(quickestMs(100, write)).toBeLessThan(100);
+  });
+});
+
+describe("a mail that tells of another's decision", () => {
+  test("says who decided, how, when and why, under the subject of the question", () => {
+    const question = letterOf().subject;
+    const { subject, text, html } = decidedLetter(
+      aDecidedMail({ actor: "user:ann@example.com", reason: "Too\nmuch." }),
+    );
+    expect(subject).toBe(`Re: ${question}`);
+    for (const part of [text, html]) {
+      expect(part).toContain("Approved by ann@example.com, on the pages of Outgate");
+      expect(part).toContain("There is nothing left for you to decide");
+      expect(part).toContain("4 Mar 2026, 12:00 UTC");
+      expect(part).toContain("https://gate.example.com/r/receipt-token");
+      expect(part).not.toContain("/a/");
+    }
+    expect(text).toContain("Reason: Too<U+000A>much.");
+  });
+
+  test("masks the reason", () => {
+    const { text, html } = decidedLetter(
+      aDecidedMail({ decision: "rejected", reason: "as ann:canary7Rw9Kq2Lm8Vb3Zt@db" }),
+    );
+    expect(text).toContain("Rejected by ann, over the API.");
+    expect(text + html).not.toContain("canary");
+  });
+});

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { exchange, readAnswer, request } from "../http/wire.ts";
+import { KEYS } from "../http/stub-server.ts";
+import { connect } from "./clients.ts";
+import { type TestServer, openServer } from "./test-server.ts";
+import { begin, callModern, modern, post } from "./wire.ts";
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await openServer({ starts: false });
+});
+
+afterAll(() => server[Symbol.asyncDispose]());
+
+const LIST = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`;
+
+const codeOf = (said: { json: { error?: { code: unknown } } }) => said.json.error?.code;
+
+describe("the key", () => {
+  test.each([
+    ["none", null],
+    ["an unknown one", "og_nobody_0123456789abcdefghij"],
+    ["a revoked one", KEYS.revoked],
+    ["an empty one", ""],
+  ])("that is %s is 401 with our envelope, in words that a client can show", async (_what, key) => {
+    for (const answer of [
+      await post(server.mcpUrl, LIST, { key }),
+      await post(server.mcpUrl, "not even JSON", { key }),
+      await modern(server.mcpUrl, "tools/list", "{}", { key }),
+    ]) {
+      expect(answer.status).toBe(401);
+      expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+      expect(answer.json.error).toMatchObject({ code: "unauthorized" });
+      expect(answer.json.error?.message).toContain("Authorization: Bearer <key>");
+      expect(answer.headers.get("x-request-id")).toStartWith("req_");
+    }
+  });
+
+  test("is not looked for in a query or a cookie", async () => {
+    const headers = { cookie: `__Host-session=${KEYS.owner}` };
+    expect((await post(`${server.mcpUrl}?key=${KEYS.owner}`, LIST, { key: null, headers })).status).toBe(401);
+  });
+
+  test("is asked for by every method, and on no other path than this one", async () => {
+    for (const method of ["GET", "HEAD", "DELETE", "PUT", "OPTIONS"]) {
+      expect((await fetch(server.mcpUrl, { method })).status).toBe(401);
+      expect((await fetch(`${server.mcpUrl}/`, { method })).status).toBe(401);
+    }
+    expect((await fetch(`${server.url}/mcp/more`)).status).toBe(404);
+    const put = await server.ask("/mcp", { method: "PUT" });
+    expect({ status: put.status, allow: put.headers.get("allow") }).toEqual({
+      status: 405,
+      allow: "DELETE, GET, HEAD, POST",
+    });
+  });
+
+  test("has no discovery of OAuth beside it", async () => {
+    for (const path of [
+      "/.well-known/oauth-protected-resource",
+      "/.well-known/oauth-protected-resource/mcp",
+      "/.well-known/oauth-authorization-server",
+      "/.well-known/openid-configuration",
+      "/mcp/.well-known/openid-configuration",
+    ]) {
+      const answer = await fetch(`${server.url}${path}`);
+      expect(answer.status).toBe(404);
+      expect(await answer.json()).toMatchObject({ error: { code: "not_found" } });
+    }
+  });
+});
+
+describe("where a request comes from", () => {
+  test.each([
+    ["Origin: https://evil.example"],
+    ["Origin: null"],
+    ["Origin: "],
+    ["Origin: https://outgate.example.com.evil.example"],
+    ["Origin: https://localhost.evil.example"],
+    ["Origin: chrome-extension://abcdefgh"],
+    ["Host: evil.example"],
+    ["Host: 127.0.0.1.evil.example"],
+    ["Host: evil.example@127.0.0.1"],
+    ["Host: 192.168.0.7"],
+    ["Host: "],
+  ])("is foreign: %s, and 403 comes before the key is looked at", async (header) => {
+    const lines = header.startsWith("Host") ? [header] : ["Host: localhost", header];
+    const text = ["POST /mcp HTTP/1.1", ...lines, "Connection: close", "Content-Length: 0", "", ""].join("\r\n");
+    const answer = readAnswer((await exchange(server.port, [text])).text);
+    expect(answer.status).toBe(403);
+    expect(JSON.parse(answer.body)).toMatchObject({ error: { code: "forbidden" } });
+    expect(answer.headers.has("www-authenticate")).toBe(false);
+  });
+
+  test.each([
+    ["Host: 127.0.0.1:1"],
+    ["Host: localhost"],
+    ["Host: [::1]:3000"],
+    ["Host: app.localhost"],
+    ["Host: outgate.example.com"],
+    ["Host: OUTGATE.example.com:8443"],
+    ["Host: outgate.example.com.:8443"],
+    ["Host: localhost."],
+    ["Origin: https://outgate.example.com:8443"],
+    ["Origin: http://localhost:6274"],
+    ["Origin: http://127.0.0.1"],
+  ])("is our own: %s", async (header) => {
+    const lines = header.startsWith("Host") ? [header] : ["Host: localhost", header];
+    const text = ["POST /mcp HTTP/1.1", ...lines, "Connection: close", "Content-Length: 0", "", ""].join("\r\n");
+    expect(readAnswer((await exchange(server.port, [text])).text).status).toBe(401);
+  });
+
+  test("does not matter to /v1, which no browser can call with a key of ours", async () => {
+    expect((await server.ask("/v1/account", { headers: { origin: "https://evil.example" } })).status).toBe(200);
+  });
+});
+
+describe("what is wrong with the HTTP", () => {
+  test.each([
+    ["no body", "", {}, "400 missing_body"],
+    ["no JSON", "{", {}, "400 invalid_request"],
+    ["too deep", `${"[".repeat(65)}${"]".repeat(65)}`, {}, "400 invalid_request"],
+    ["100,000 levels", `${"[".repeat(100_000)}${"]".repeat(100_000)}`, {}, "400 invalid_request"],
+    ["another type", LIST, { "content-type": "text/plain" }, "400 invalid_content_type"],
+    ["too large", `"${"x".repeat(1_048_576)}"`, {}, "413 payload_too_large"],
+  ])("has our envelope: %s", async (_what, body, headers, expected) => {
+    const answer = await post(server.mcpUrl, body, { headers });
+    expect(`${answer.status} ${String(codeOf(answer))}`).toBe(expected);
+    expect(answer.headers.get("x-request-id")).toStartWith("req_");
+  });
+
+  test("of a GET or DELETE is a body", async () => {
+    for (const method of ["GET", "DELETE"]) {
+      const head = [`Authorization: Bearer ${KEYS.agent}`, "Content-Length: 2", "Connection: close"];
+      const { text } = await exchange(server.port, [request(`${method} /mcp`, head, "{}")]);
+      expect(readAnswer(text).status).toBe(400);
+    }
+  });
+
+  test("HEAD opens nothing", async () => {
+    const answer = await server.ask("/mcp", { method: "HEAD" });
+    expect({ status: answer.status, type: answer.headers.get("content-type") }).toEqual({
+      status: 200,
+      type: "text/event-stream",
+    });
+  });
+});
+
+describe("what is wrong with the MCP", () => {
+  test("has the words of the protocol", async () => {
+    expect(codeOf(await post(server.mcpUrl, `{"jsonrpc":"2.0"}`))).toBe(-32_600);
+    expect(codeOf(await post(server.mcpUrl, "[]"))).toBe(-32_600);
+    expect(codeOf(await modern(server.mcpUrl, "tools/nothing", "{}"))).toBe(-32_601);
+    expect(codeOf(await callModern(server.mcpUrl, "nothing", "{}"))).toBe(-32_602);
+    const mismatch = { headers: { "mcp-method": "tools/call" } };
+    expect((await modern(server.mcpUrl, "tools/list", "{}", mismatch)).status).toBe(400);
+  });
+});
+
+describe("the rate", () => {
+  const call = (id: number) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "list", arguments: {} } });
+
+  test("counts each call of a batch, and one batch too many is executed in no part", async () => {
+    await using strict = await openServer({ starts: false, rateLimitPerSecond: 50 });
+    const batchOf = (size: number) => JSON.stringify(Array.from({ length: size }, (_, id) => call(id)));
+    expect((await post(strict.mcpUrl, batchOf(40))).status).toBe(200);
+    const over = await post(strict.mcpUrl, batchOf(11));
+    expect({ status: over.status, code: codeOf(over), after: over.headers.get("retry-after") }).toEqual({
+      status: 429,
+      code: "rate_limited",
+      after: "1",
+    });
+    expect(strict.told.filter(({ event }) => event === "mcp.called")).toHaveLength(40);
+    strict.engine.clock.advance(1_000);
+    expect((await post(strict.mcpUrl, batchOf(1_000))).status).toBe(429);
+    strict.engine.clock.advance(1_000);
+    expect((await post(strict.mcpUrl, batchOf(50))).status).toBe(200);
+    expect((await post(strict.mcpUrl, LIST)).status).toBe(429);
+  });
+
+  test("off, a batch of a thousand is refused whole", async () => {
+    const before = server.told.length;
+    const batch = JSON.stringify(Array.from({ length: 1_000 }, (_, id) => call(id)));
+    expect((await post(server.mcpUrl, batch)).status).toBe(400);
+    expect(server.told).toHaveLength(before);
+  });
+});
+
+test("a call is one line of the log, with its tool, code and key, and nothing that was said", async () => {
+  await using agent = await connect("modern", server.mcpUrl);
+  await agent.call("get", { id: "act_nobody" });
+  const line = server.told.findLast(({ event }) => event === "mcp.called");
+  expect(line?.fields).toMatchObject({ tool: "get", code: "not_found", account_id: server.engine.owner.accountId });
+  expect(Object.keys(line?.fields ?? {}).toSorted()).toEqual(["account_id", "code", "duration_ms", "key_id", "tool"]);
+});
+
+test("a client of 2025 that begins no session is answered, too", async () => {
+  const answer = await post(server.mcpUrl, LIST, { headers: { "mcp-protocol-version": "2025-06-18" } });
+  expect(answer.status).toBe(200);
+  expect(answer.text).toContain(`"name":"create"`);
+  expect((await begin(server.mcpUrl)).id).toMatch(/^[0-9a-f]{32}$/);
+});

@@ -1,0 +1,76 @@
+import { createAgentHandler, createAgentServer } from "../../mcp/server.ts";
+import { createShow } from "../../mcp/results.ts";
+import { isLoopbackUrl } from "../../src/config/values.ts";
+import type { Caller } from "../../src/accounts/roles.ts";
+import { createOwnHostOnly } from "../../src/http/own-origin.ts";
+import { mcpRoutes } from "../../src/http/mcp-routes.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+import { openRealServer, type RealServerOptions } from "../http/real-server.ts";
+
+export interface TestServerOptions extends RealServerOptions {
+  readonly agentApproval?: "elicit" | "off";
+  readonly sessionsPerAccount?: number;
+  /** Stands between the door and its tools, to show a caller as somebody else. */
+  readonly asCaller?: (caller: Caller) => Caller;
+}
+
+export type TestServer = Awaited<ReturnType<typeof openServer>>;
+
+/** Where the sentences of this house send people. */
+export const BASE_URL = "https://outgate.example.com";
+
+/** The real door with /mcp in it, before the real desk and store, with a clock that the test moves. */
+export async function openServer(options: TestServerOptions = {}) {
+  const stop = new AbortController();
+  const called: string[] = [];
+  const lines: { event: string; fields: object }[] = [];
+  const write = (event: string, fields: object = {}) => void lines.push({ event, fields });
+  const app = await openRealServer({
+    ...options,
+    routesOf: (engine) => {
+      const deps = {
+        actionService: engine.actionService,
+        bus: engine.bus,
+        secrets: engine.secrets,
+        clock: engine.clock,
+        ids: systemIds,
+        log: { debug: write, info: write, warn: write, error: write },
+        checkTarget: (url: string) => {
+          const { hostname = "", host = "" } = URL.parse(url) ?? {};
+          return host === "" ? { refused: "Is no URL." } : { hostname, host };
+        },
+        show: createShow(engine.clock, engine.receiptUrl, engine.pauseOf),
+        pauseOf: engine.pauseOf,
+        agentApproval: options.agentApproval ?? "elicit",
+        baseUrl: BASE_URL,
+        version: "0.0.0-test",
+        draining: stop.signal,
+        sessionsPerAccount: options.sessionsPerAccount ?? 20,
+        metrics: { toolCalled: (tool: string, outcome: string) => void called.push(`${tool} ${outcome}`) },
+      } as const;
+      const answer = createAgentHandler((exchangeOf) => createAgentServer(deps, exchangeOf), deps);
+      return mcpRoutes({
+        guard: createOwnHostOnly({
+          ownHostname: new URL(BASE_URL).hostname,
+          takesAnyHost: false,
+          isLoopback: isLoopbackUrl,
+        }),
+        answerAgent: (call) => answer({ ...call, caller: options.asCaller?.(call.caller) ?? call.caller }),
+      });
+    },
+  });
+  return {
+    ...app,
+    /** The calls of tools as the metrics count them: tool and outcome. */
+    called,
+    /** What the tools have logged. */
+    told: lines,
+    /** Stops the service as far as agents are concerned. */
+    stop: () => stop.abort(),
+    mcpUrl: `${app.url}/mcp`,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await app[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import { expect, test } from "bun:test";
+import { type Clock, systemClock } from "../../src/runtime/clock.ts";
+import { LoopLag } from "../../src/observability/runtime.ts";
+
+/** A monotonic clock that rings its bell as late as it is told. */
+function openClock() {
+  let nowMs = 1_000;
+  const jobs = new Set<{ dueMs: number; run: () => void }>();
+  const clock: Clock = {
+    now: () => new Date(nowMs),
+    monotonicMs: () => nowMs,
+    after(delayMs, run) {
+      const job = { dueMs: nowMs + delayMs, run };
+      jobs.add(job);
+      return () => void jobs.delete(job);
+    },
+  };
+  return {
+    clock,
+    jobs,
+    pass: (ms: number) => {
+      nowMs += ms;
+    },
+    /** Lets time pass until the bell is due, and so many milliseconds longer, and rings it. */
+    ringLate: (lateMs: number) => {
+      const [job] = jobs;
+      if (job === undefined) throw new Error("No bell is set.");
+      jobs.delete(job);
+      nowMs = job.dueMs + lateMs;
+      job.run();
+    },
+  };
+}
+
+test("the longest delay since the last look is told, once", () => {
+  const { clock, ringLate } = openClock();
+  const lag = new LoopLag(clock);
+  lag.start();
+  for (const late of [0, 40, 250, 10]) ringLate(late);
+  expect(lag.takeMaxMs()).toBe(250);
+  ringLate(5);
+  expect(lag.takeMaxMs()).toBe(5);
+  expect(lag.takeMaxMs()).toBe(0);
+});
+
+test("a delay that still lasts is told too", () => {
+  const { clock, pass } = openClock();
+  const lag = new LoopLag(clock);
+  lag.start();
+  pass(700);
+  expect(lag.takeMaxMs()).toBe(600);
+});
+
+test("after stop nothing is sampled, and it may start again", () => {
+  const { clock, jobs, ringLate } = openClock();
+  const lag = new LoopLag(clock);
+  expect(lag.takeMaxMs()).toBe(0);
+  lag.start();
+  lag.start();
+  expect(jobs.size).toBe(1);
+  lag.stop();
+  expect(jobs.size).toBe(0);
+  expect(lag.takeMaxMs()).toBe(0);
+  lag.start();
+  ringLate(30);
+  expect(lag.takeMaxMs()).toBe(30);
+});
+
+test("an event loop that is really held shows up", async () => {
+  const lag = new LoopLag(systemClock);
+  lag.start();
+  const until = performance.now() + 300;
+  while (performance.now() < until);
+  await new Promise(setImmediate);
+  const maxMs = lag.takeMaxMs();
+  lag.stop();
+  expect(maxMs).toBeGreaterThanOrEqual(195);
+});

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { confirmPassword, signedIn } from "../http/signed-in.ts";
+import { barriersOf, HAS_BROWSER, heightsOf, openBrowser, overflowOf, watchPage } from "../support/browser.ts";
+import { freePort } from "../support/free-port.ts";
+import { GUIDES } from "../../src/pages/guides.ts";
+import { docsPath } from "../../src/pages/docs.tsx";
+import { Target } from "../support/target.ts";
+
+// A browser, on a machine that may be busy.
+
+// A browser, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const PAGES = [
+  "/overview",
+  "/keys",
+  "/keys/new",
+  "/settings",
+  "/settings/callbacks",
+  "/settings/rotation",
+  "/settings/password",
+  "/settings/accounts",
+  "/settings/pauses",
+];
+
+const DOCS = [...GUIDES.map(({ name }) => docsPath(name)), "/docs/api", "/docs/errors"];
+
+/** Names are plain ASCII, which is enough to try. */
+const MARKUP = '"><script>alert(1)</script><img src=x onerror=alert(2)>';
+
+if (!HAS_BROWSER) console.log("desk pages: skipped, there is no browser on this machine");
+
+describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser", () => {
+  let chromium: Browser;
+  let app: RealServer;
+  let ann: Awaited<ReturnType<typeof signedIn>>;
+  const target = new Target(503);
+
+  beforeAll(async () => {
+    chromium = await openBrowser();
+    app = await openRealServer({ port: await freePort() });
+    ann = await signedIn(app);
+    const callback = `${target.url}hook/%22%3E<script>alert(3)</script>`;
+    const request = { url: `${target.url}x`, retries: 2, callback };
+    const { id } = (await app.call("POST", "/v1/actions", JSON.stringify(request))).json;
+    await app.engine.saw(id, { status: "pending", attempts: 1 });
+    const held = (await app.call("POST", "/v1/actions", JSON.stringify({ ...request, approve: true }))).json;
+    await app.engine.told(held.id, "callback", 1);
+    const fields = { ...(await ann.hiddenOf("/keys/new")), role: "reader", hold: "all", name: MARKUP };
+    expect((await ann.send("/keys", fields)).status).toBe(200);
+  });
+  afterAll(async () => {
+    await chromium.close();
+    await app[Symbol.asyncDispose]();
+    await target[Symbol.asyncDispose]();
+  });
+
+  const openAs = async (options: Parameters<typeof watchPage>[1] = {}) => {
+    const watched = await watchPage(chromium, options);
+    await ann.enter(watched.page.context());
+    return watched;
+  };
+
+  test("a key is made, shown once and revoked on a phone, without script", async () => {
+    await using watched = await openAs({ javaScriptEnabled: false, viewport: { width: 375, height: 700 } });
+    const { page } = watched;
+    await page.goto(`${app.url}/keys`);
+    await page.getByRole("link", { name: "Make a key" }).click();
+    await page.getByLabel("Name").fill("phone");
+    await page.getByRole("radio", { name: /^Agent/ }).check();
+    await page.getByRole("radio", { name: /^Writes/ }).check();
+    await page.getByRole("button", { name: "Make the key" }).click();
+    await confirmPassword(page);
+    const key = (await page.locator("#key").innerText()).trim();
+    expect(key).toMatch(/^og_[0-9A-Za-z]{36}$/);
+    expect((await page.locator("pre").allInnerTexts()).filter((text) => text.includes(key))).toHaveLength(1);
+    const asks = () => fetch(`${app.url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
+    expect((await asks()).status).toBe(200);
+    await page.getByRole("link", { name: "I have kept it" }).click();
+    await page.getByRole("link", { name: "Revoke phone" }).waitFor();
+    expect(await page.content()).not.toContain(key);
+    await page.getByRole("link", { name: "Revoke phone" }).click();
+    await page.getByRole("button", { name: "Revoke it" }).click();
+    await confirmPassword(page);
+    expect(await page.getByRole("status").innerText()).toContain("phone is revoked");
+    expect((await asks()).status).toBe(401);
+  });
+
+  test("a secret is shown and rotated on a phone, without script", async () => {
+    await using watched = await openAs({ javaScriptEnabled: false, viewport: { width: 375, height: 700 } });
+    const { page } = watched;
+    await page.goto(`${app.url}/settings`);
+    await page.getByLabel("Origin").fill("https://api.example.com");
+    await page.getByRole("button", { name: "Show its secret" }).click();
+    await confirmPassword(page);
+    const before = (await page.locator("code.code").innerText()).trim();
+    expect(before).toStartWith("whsec_");
+    await page.getByRole("button", { name: "Give it a new secret" }).click();
+    await confirmPassword(page);
+    await page.getByRole("button", { name: "Rotate" }).click();
+    await confirmPassword(page);
+    await page.locator("code.code").nth(1).waitFor();
+    const [after = "", previous] = await page.locator("code.code").allInnerTexts();
+    expect(previous?.trim()).toBe(before);
+    expect(after.trim()).not.toBe(before);
+    expect(page.url()).not.toContain("api.example.com");
+    // Loaded again it does nothing again.
+    await page.reload();
+    expect(await page.locator("main").innerText()).toContain("It was rotated a moment ago. Nothing more was done.");
+  });
+
+  test("nothing that others wrote runs, and nothing is asked of anybody else", async () => {
+    await using watched = await openAs();
+    const { page, troubles } = watched;
+    for (const path of [...PAGES, ...DOCS]) {
+      await page.goto(app.url + path);
+      expect({
+        path,
+        elements: await page
+          .locator("script:not([src^='/assets/live-'], [src^='/assets/session-']), iframe, main img")
+          .count(),
+      }).toEqual({ path, elements: 0 });
+    }
+    await page.goto(`${app.url}/keys`);
+    expect(await page.locator("main").innerText()).toContain(MARKUP);
+    await page.goto(`${app.url}/settings`);
+    expect(await page.locator("main").innerText()).toContain("<script>alert(3)</script>");
+    await page.getByLabel("Origin").fill(MARKUP);
+    await page.getByRole("button", { name: "Show its secret" }).click();
+    expect(await page.getByLabel("Origin").inputValue()).toBe(MARKUP);
+    // That it was not understood is a line of the browser's own.
+    expect(troubles.filter((trouble) => !trouble.includes("status of 400"))).toEqual([]);
+  });
+
+  test.each(["light", "dark"] as const)(
+    "they can be read by everybody (axe finds nothing), %s",
+    async (colorScheme) => {
+      // A small screen shows what has to be scrolled.
+      const width = colorScheme === "light" ? 900 : 320;
+      await using watched = await openAs({ bypassCSP: true, colorScheme, viewport: { width, height: 700 } });
+      for (const path of [...PAGES, ...DOCS]) {
+        await watched.page.goto(app.url + path);
+        await watched.page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true;");
+        expect({ path, found: await barriersOf(watched.page) }).toEqual({ path, found: [] });
+      }
+    },
+  );
+
+  test.each(["light", "dark"] as const)(
+    "so can the question for the password, and it fits 320 px, %s",
+    async (colorScheme) => {
+      await using watched = await openAs({ bypassCSP: true, colorScheme, viewport: { width: 320, height: 700 } });
+      const { page } = watched;
+      // As if nothing had been kept.
+      await page.addInitScript("localStorage.clear()");
+      await page.goto(`${app.url}/settings`);
+      await page.getByLabel("Host", { exact: true }).fill("a.example");
+      await page.getByRole("button", { name: "List it" }).click();
+      await confirmPassword(page, "not the password");
+      await page.getByText("This is not your current password.").waitFor();
+      expect([await barriersOf(page), await overflowOf(page)]).toEqual([[], 0]);
+      const heights = await heightsOf(page, "main :is(button, .button)");
+      expect(heights.filter((height) => height < 48)).toEqual([]);
+    },
+  );
+
+  test("they fit a screen of 320 px, and are found by keys", async () => {
+    await using watched = await openAs({ viewport: { width: 320, height: 700 } });
+    const { page } = watched;
+    for (const path of [...PAGES, ...DOCS]) {
+      await page.goto(app.url + path);
+      expect({ path, overflow: await overflowOf(page) }).toEqual({ path, overflow: 0 });
+      const heights = await heightsOf(page, "main :is(button, .button, .option, summary)");
+      expect({ path, small: heights.filter((height) => height < 48) }).toEqual({ path, small: [] });
+    }
+    await page.goto(`${app.url}/keys/new`);
+    await page.getByLabel("Name").focus();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Space");
+    await page.keyboard.press("ArrowDown");
+    expect(await page.getByRole("radio", { name: /^Approver/ }).isChecked()).toBe(true);
+    expect(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")).toBe("solid");
+  });
+});

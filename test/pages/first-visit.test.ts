@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { signedIn } from "../http/signed-in.ts";
+import { GUIDES } from "../../src/pages/guides.ts";
+import { docsPath } from "../../src/pages/docs.tsx";
+import { Target } from "../support/target.ts";
+
+/** A page and everything that it loads, as they are sent to a browser. */
+const BYTES_MAX = 60_000;
+
+/** What a list shows at a time, and some more. */
+const ACTIONS = 60;
+
+const HELD = 12;
+
+let app: RealServer;
+
+let ann: Awaited<ReturnType<typeof signedIn>>;
+
+const target = new Target(503, 200);
+
+/** Paths of pages that exist only for one action. */
+const own = { completed: "", held: "", receipt: "", link: "" };
+
+beforeAll(async () => {
+  app = await openRealServer();
+  ann = await signedIn(app);
+  const create = async (count: number, members: object): Promise<string> => {
+    const request = { url: `${target.url}v1/charges/${count}`, body: { amount: count, currency: "eur" }, ...members };
+    return (await app.call("POST", "/v1/actions", JSON.stringify(request))).json.id;
+  };
+  const first = await create(0, { callback: `${target.url}hook` });
+  await app.engine.saw(first, { status: "pending", attempts: 1 });
+  app.engine.clock.advance(10_000);
+  await app.engine.saw(first, { status: "completed" });
+  for (let count = 1; count < ACTIONS; count += 1) await create(count, {});
+  const body = { charge: "ch_1", amount: 1_200, reason: "requested_by_customer", metadata: { order: "1881" } };
+  const held: string[] = [];
+  for (let count = 0; count < HELD; count += 1) held.push(await create(count, { approve: true, body }));
+  const mailed = await create(0, { approve: true, body, notify: { email: "ann@example.com" } });
+  for (const name of ["billing", "support", "reports"]) {
+    await app.call("POST", "/v1/keys", JSON.stringify({ name, role: "agent" }));
+  }
+  own.completed = `/actions/${first}`;
+  own.held = `/approvals/${held[0]}`;
+  own.receipt = app.engine.receiptUrl(first);
+  own.link = (await app.linksOf(mailed)).approve;
+});
+
+afterAll(async () => {
+  await app[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+});
+
+/** Whoever is logged in has no business there. */
+const BEFORE_LOG_IN = new Set(["/login", "/signup"]);
+
+/** The bytes of an answer as a browser asks for it, and its text. */
+async function sent(path: string): Promise<{ readonly status: number; readonly bytes: number; readonly text: string }> {
+  const response = await fetch(app.url + path, {
+    headers: {
+      accept: "text/html",
+      "accept-encoding": "gzip",
+      ...(BEFORE_LOG_IN.has(path) ? {} : { cookie: ann.cookie }),
+    },
+    redirect: "manual",
+    decompress: false,
+  });
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  const isGzip = response.headers.get("content-encoding") === "gzip";
+  const text = new TextDecoder().decode(isGzip ? Bun.gunzipSync(bytes) : bytes);
+  return { status: response.status, bytes: bytes.byteLength, text };
+}
+
+test.each<[name: string, path: () => string, status?: number]>([
+  ["log-in", () => "/login"],
+  ["sign-up", () => "/signup"],
+  ["inbox", () => "/approvals"],
+  ["one held request", () => own.held],
+  ["list", () => "/actions"],
+  ["filtered list", () => "/actions?status=completed&status=failed&host=127.0.0.1"],
+  ["one action", () => own.completed],
+  ["send again", () => `${own.completed}/again`],
+  ["overview", () => "/overview"],
+  ["keys", () => "/keys"],
+  ["new key", () => "/keys/new"],
+  ["settings", () => "/settings"],
+  ["callbacks", () => "/settings/callbacks"],
+  ["password", () => "/settings/password"],
+  ["rotation", () => "/settings/rotation"],
+  ["receipt", () => own.receipt],
+  ["approval link", () => own.link],
+  ["nothing", () => "/nothing", 404],
+  ["no receipt", () => "/r/nothing", 404],
+  ...[...GUIDES.map(({ name }) => docsPath(name)), "/docs/api", "/docs/errors"].map((path): [string, () => string] => [
+    path,
+    () => path,
+  ]),
+])("a first visit is small, with all that it loads: %s", async (_name, path, status = 200) => {
+  const page = await sent(path());
+  const loaded = [...page.text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, asset]) => asset ?? "");
+  const assets = await Promise.all([...new Set(loaded)].map(sent));
+  expect([page, ...assets].map((answer) => answer.status)).toEqual([status, ...assets.map(() => 200)]);
+  expect(page.bytes + assets.reduce((all, { bytes }) => all + bytes, 0)).toBeLessThan(BYTES_MAX);
+});

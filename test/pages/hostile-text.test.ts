@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { signedIn } from "../http/signed-in.ts";
+import { KEYS } from "../http/stub-server.ts";
+import { HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
+import { freePort } from "../support/free-port.ts";
+import { Target } from "../support/target.ts";
+import { ownMs } from "../support/core.ts";
+
+/** Who may be asked, with what has a meaning in HTML in it. */
+const APPROVERS = "o'hara&co@example.com";
+
+// A browser, on a machine that may be busy.
+
+// A browser, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+/** Each would run, load, lead away or break out of its place if it were anything but text. */
+const ATTACKS = [
+  "<script>window.ran=1</script>",
+  '"><img src=x onerror=window.ran=1>',
+  "'><svg onload=window.ran=1>",
+  "</pre></textarea></title></style><script>window.ran=1</script>",
+  '<!--><iframe srcdoc="<script>parent.ran=1</script>">',
+  "javascript:window.ran=1",
+  "<style>body{display:none}</style>",
+  "<form action=https://evil.example><button name=decision value=approve>Approve</button></form>",
+  '<meta http-equiv="refresh" content="0;url=https://evil.example">',
+  "<a href=https://evil.example>See its receipt</a>",
+  "\u202egnihton\u2066 \u0007\u2028",
+  "&amp;&lt;script&gt;",
+];
+
+const UNSEEN = ["\u202e", "\u2066", "\u0007", "\u2028"];
+
+const printable = (text: string) => text.replaceAll(/[^ -~]/g, "?");
+
+/** A target that answers with all of them, as a page of its own. */
+const hostileTarget = () =>
+  new Target(() => {
+    const headers = { "content-type": "text/html", "x-attack": printable(ATTACKS.join()) };
+    return new Response(ATTACKS.join("\n"), { status: 500, headers });
+  });
+
+interface Pages {
+  readonly id: string;
+  /** While it is held. */
+  readonly held: readonly string[];
+  /** When it has ended. */
+  readonly ended: readonly string[];
+}
+
+/** An action with attacks in every field that a caller may set, and where it is shown. */
+async function hostileAction(app: RealServer, url: string): Promise<Pages> {
+  const path = encodeURI(ATTACKS.join("/").replaceAll(/[\\\s\p{Cc}\u2028]/gu, "")).replaceAll(
+    /%3[CE]|%22/g,
+    decodeURIComponent,
+  );
+  const request = {
+    url: `${url}${path}?q=<b>'"&x=${encodeURIComponent(ATTACKS.join())}`,
+    approve: true,
+    retries: 1,
+    headers: Object.fromEntries([
+      ["Accept", printable(ATTACKS.join())],
+      ...ATTACKS.map((attack, at) => [`X-'quote${at}`, printable(attack)]),
+    ]),
+    body: { ...Object.fromEntries(ATTACKS.map((attack) => [attack, [attack]])), list: ATTACKS },
+    dedupe: printable(ATTACKS.join()).slice(0, 250),
+    notify: { email: APPROVERS },
+  };
+  const as = { authorization: `Bearer ${KEYS.agent}` };
+  const { json } = await app.call("POST", "/v1/actions", JSON.stringify(request), as);
+  const { approve } = await app.linksOf(json.id);
+  return {
+    id: json.id,
+    held: ["/approvals", `/approvals/${json.id}`, approve, "/actions", `/actions/${json.id}`],
+    ended: [
+      app.engine.receiptUrl(json.id),
+      `/approvals?decided=${json.id}`,
+      "/actions?status=failed",
+      `/actions/${json.id}`,
+      `/actions/${json.id}/again`,
+    ],
+  };
+}
+
+async function letRun(app: RealServer, id: string): Promise<void> {
+  await app.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: ATTACKS.join("\n") }));
+  await app.engine.saw(id, { status: "failed" });
+}
+
+describe("what agents and targets write", () => {
+  let app: RealServer;
+  let ann: Awaited<ReturnType<typeof signedIn>>;
+  beforeAll(async () => {
+    app = await openRealServer({ env: { APPROVERS } });
+    ann = await signedIn(app);
+  });
+  afterAll(() => app[Symbol.asyncDispose]());
+
+  /** Only what our own pages are made of: their tags, with all attributes quoted, and their links. */
+  const TAG = /^<(?:!doctype html|\/?[a-z]+[1-3]?(?: [a-zA-Z-]+(?:="[^"]*")?)*\/?)>$/;
+  const OURS =
+    /^<script type="module" src="\/assets\/(?:live|session)-[0-9a-f]{16}\.js">$|^<\/script>$|^<svg class="scale" [^<]*>$|^<\/svg>$/;
+  const STRANGE = /^<\/?(?:script|img|svg|iframe|object|embed|base|video|audio|math)\b/i;
+  const OUR_LINK =
+    /^(?:\/$|\/auth\/logout$|\/(?:overview|approvals|actions|search|keys|settings|docs|assets|r)\b|#main$|data:image\/svg\+xml,)/;
+
+  async function look(path: string): Promise<string> {
+    const response = await ann.context(path, { headers: { accept: "text/html" } });
+    expect({ path, status: response.status }).toEqual({ path, status: 200 });
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const html = await response.text();
+    const [styles, tags] = [
+      html.match(/<style>/g) ?? [],
+      html.replace(/<style>.*?<\/style>/s, "").match(/<[^>]*>/g) ?? [],
+    ];
+    expect(styles.length).toBeLessThan(2);
+    const others = tags.filter((tag) => !OURS.test(tag));
+    expect(others.filter((tag) => !TAG.test(tag) || STRANGE.test(tag) || tag.includes("http-equiv"))).toEqual([]);
+    const links = tags.flatMap((tag) =>
+      [...tag.matchAll(/ (?:href|src|action)="([^"]*)"/g)].map(([, href]) => href ?? ""),
+    );
+    expect(links.filter((href) => !OUR_LINK.test(href))).toEqual([]);
+    for (const character of UNSEEN) expect(html).not.toContain(character);
+    return html;
+  }
+
+  test("is text on every page, escaped, and never a link", async () => {
+    await using target = hostileTarget();
+    const { id, held, ended } = await hostileAction(app, target.url);
+    for (const path of held) await look(path);
+    await letRun(app, id);
+    for (const path of ended) await look(path);
+    const receipt = await look(ended[0] ?? "");
+    // In the body, in the answer, and in the reason; a JSON text writes a quote in its own way.
+    for (const attack of ATTACKS.filter((text) => !/["\\]/.test(text) && printable(text) === text)) {
+      expect(receipt.split(Bun.escapeHTML(attack)).length).toBeGreaterThan(3);
+    }
+    expect(receipt).toContain("<i>U+202E</i>");
+  });
+
+  test("a quarter of a megabyte of & is shown whole", async () => {
+    const flood = "&".repeat(262_144);
+    await using target = new Target(() => new Response(flood));
+    const request = JSON.stringify({ url: target.url, body: { flood }, sync: true });
+    const { json } = await app.call("POST", "/v1/actions", request);
+    const html = await (await fetch(app.url + app.engine.receiptUrl(json.id))).text();
+    expect(html.split("&amp;".repeat(262_144))).toHaveLength(3);
+  });
+
+  test("a megabyte of it holds the event loop for a moment only", async () => {
+    const floods = ["&", "\u202e", "a\u202e", "aש", "[1,", "\\", "<i>"];
+    for (const flood of floods) {
+      const text = flood.repeat(Math.floor(1_000_000 / Buffer.byteLength(JSON.stringify(flood).slice(1, -1))));
+      const body = JSON.stringify({ url: "http://127.0.0.1:9/", approve: true, body: { text } });
+      const { json } = await app.call("POST", "/v1/actions", body);
+      const startedMs = ownMs();
+      const html = await ann.pageOf(`/approvals/${json.id}`);
+      const tookMs = ownMs() - startedMs;
+      console.log(
+        `a page with 1 MB of ${JSON.stringify(flood)}: ${(html.length / 1e6).toFixed(1)} MB, ${Math.round(tookMs)} ms`,
+      );
+      // Several times what it takes alone: the machine has other work.
+      expect(tookMs).toBeLessThan(1_500);
+    }
+  });
+});
+
+describe.skipIf(!HAS_BROWSER)("in a browser that runs scripts", () => {
+  let chromium: Browser;
+  beforeAll(async () => {
+    chromium = await openBrowser();
+  });
+  afterAll(() => chromium.close());
+
+  test.each([
+    ["with our policy", false],
+    ["even without it", true],
+  ])("nothing of it runs, loads or leads away, %s", async (_what, bypassCSP) => {
+    await using target = hostileTarget();
+    await using app = await openRealServer({ port: await freePort(), env: { APPROVERS } });
+    const ann = await signedIn(app);
+    await using watched = await watchPage(chromium, { bypassCSP });
+    const { page, troubles } = watched;
+    await ann.enter(page.context());
+    const look = async (path: string, buttons: readonly string[]) => {
+      await page.goto(app.url + path);
+      // Images and frames are in before that; what leads away by itself does so now.
+      await page.waitForTimeout(100);
+      expect(new URL(page.url()).pathname).toBe(path.split("?")[0] ?? "");
+      const found = await page.evaluate("[window.ran, document.scripts.length, document.images.length, frames.length]");
+      const ours = buttons.includes("Log out") ? 2 : 0;
+      expect({ path, found }).toEqual({ path, found: [undefined, ours, 0, 0] });
+      const shown = (await page.locator("button:visible").allTextContents()).map((text) =>
+        text.trim().replace(/^Approve, with .* not shown$/, "Approve"),
+      );
+      expect({ path, shown }).toEqual({ path, shown: [...buttons] });
+    };
+    const { id, held, ended } = await hostileAction(app, target.url);
+    const decisions = ["Log out", "Approve", "Reject"];
+    const list = ["Log out", "Find"];
+    const onItsPage = ["Log out", "Approve", "Reject"];
+    const whileHeld = [decisions, decisions, ["Approve", "Reject"], list, onItsPage];
+    for (const [at, path] of held.entries()) await look(path, whileHeld[at] ?? []);
+    await letRun(app, id);
+    const retry = ["Log out", "Retry and approve", "Retry only", "Show secrets"];
+    const whenEnded = [[], ["Log out"], list, retry, ["Log out", "Send as a new action"]];
+    for (const [at, path] of ended.entries()) await look(path, whenEnded[at] ?? []);
+    expect(troubles).toEqual([]);
+  });
+});

@@ -1,0 +1,296 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createOfferWelcome } from "../../src/accounts/welcome-links.ts";
+import type { Browser } from "playwright-core";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { confirmPassword, signedIn } from "../http/signed-in.ts";
+import { KEYS } from "../http/stub-server.ts";
+import { HAS_BROWSER, openBrowser, watchPage } from "../support/browser.ts";
+import { freePort } from "../support/free-port.ts";
+import { Target } from "../support/target.ts";
+
+// A browser, on a machine that may be busy.
+
+// A browser, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+const AGENT = { authorization: `Bearer ${KEYS.agent}` };
+
+describe.skipIf(!HAS_BROWSER)("in a browser", () => {
+  let chromium: Browser;
+  let app: RealServer;
+  beforeAll(async () => {
+    chromium = await openBrowser();
+    app = await openRealServer({ port: await freePort(), env: { APPROVERS: "ann@example.com" } });
+  });
+  afterAll(async () => {
+    await chromium.close();
+    await app[Symbol.asyncDispose]();
+  });
+
+  /** What an agent asks for, and a person has to decide on. */
+  async function asked(url: string, server: RealServer = app) {
+    const body = { url, approve: true, body: { amount: 1200 }, notify: { email: "ann@example.com" } };
+    const { json } = await server.call("POST", "/v1/actions", JSON.stringify(body), AGENT);
+    return { id: json.id, ...(await server.linksOf(json.id)) };
+  }
+  const statusOf = async (id: string, { engine }: RealServer = app) =>
+    (await engine.actionService.get(engine.owner, id)).status;
+
+  test("an agent asks, a person opens the link and presses, the target is called, the receipt shows it", async () => {
+    await using target = new Target(() => Response.json({ refunded: true }));
+    const { id, approve } = await asked(`${target.url}refunds`);
+    await using watched = await watchPage(chromium);
+    const { page, troubles } = watched;
+    await page.goto(app.url + approve);
+    expect(await page.textContent("h1")).toBe("Approve this request?");
+    expect(await page.textContent("pre")).toContain('"amount": 1200');
+    expect(target.received).toHaveLength(0);
+    await page.fill("textarea", "Agreed with Ann.");
+    await page.click("button[value=approve]");
+    await page.waitForURL("**/r/*");
+    await app.engine.saw(id, { status: "completed" });
+    await page.reload();
+    const text = await page.textContent("main");
+    for (const seen of ["Completed", "Agreed with Ann.", "ann@example.com", '"refunded": true', "answered 200"]) {
+      expect(text).toContain(seen);
+    }
+    expect(target.received.map(({ path, body }) => [path, body])).toEqual([["/refunds", '{"amount":1200}']]);
+    // Going back shows no page of before: what was decided is no question any more.
+    await page.goto(app.url + approve);
+    expect(new URL(page.url()).pathname).toStartWith("/r/");
+    expect(troubles).toEqual([]);
+  });
+
+  test("the link that says Reject opens a page whose first button is Reject, with the focus on nothing", async () => {
+    const { id, approve, reject } = await asked("http://127.0.0.1:9/reject-link");
+    await using watched = await watchPage(chromium);
+    const { page, troubles } = watched;
+    const seen = async () => ({
+      heading: await page.textContent("h1"),
+      buttons: await page.locator("button[name=decision]").allTextContents(),
+      filled: await page.locator("button[name=decision]:not(.button-plain, .button-bad)").allTextContents(),
+      focus: await page.evaluate("document.activeElement.tagName"),
+    });
+    const of = (verb: string, other: string) => ({
+      heading: `${verb} this request?`,
+      buttons: [verb, other],
+      filled: [verb],
+      focus: "BODY",
+    });
+    await page.goto(app.url + reject);
+    expect(await seen()).toEqual(of("Reject", "Approve"));
+    // Enter presses nothing, and each button does what it says.
+    await page.keyboard.press("Enter");
+    await page.goto(app.url + approve);
+    expect(await seen()).toEqual(of("Approve", "Reject"));
+    await page.goto(app.url + reject);
+    await page.getByRole("button", { name: "Reject" }).click();
+    await page.waitForURL("**/r/*");
+    expect(await statusOf(id)).toBe("cancelled");
+    expect(troubles).toEqual([]);
+  });
+
+  test("the style of a page that a token opens is let through by its own policy", async () => {
+    const { id, approve } = await asked("http://127.0.0.1:9/");
+    const { receiptUrl } = app.engine;
+    for (const path of [approve, receiptUrl(id)]) {
+      await using watched = await watchPage(chromium);
+      await watched.page.goto(app.url + path);
+      expect(await watched.page.evaluate("getComputedStyle(document.querySelector('.card')).display")).toBe("grid");
+      expect(watched.troubles).toEqual([]);
+    }
+  });
+
+  test("somebody logs in with a link, says no with a reason in the inbox, and logs out, without script and on a phone", async () => {
+    const { store, secrets, clock } = app.engine;
+    const welcome = await createOfferWelcome({ ...store, secrets, clock })();
+    const { id } = await asked("http://127.0.0.1:9/refunds");
+    await using watched = await watchPage(chromium, {
+      javaScriptEnabled: false,
+      viewport: { width: 375, height: 700 },
+    });
+    const { page } = watched;
+    await page.goto(`${app.url}/welcome/${welcome}`);
+    await page.fill("input[type=email]", "ann@example.com");
+    await page.fill("input[type=password]", "correct horse battery");
+    await page.click("main button");
+    await page.waitForURL("**/approvals");
+    await page.click(`a[href="/approvals/${id}"]`);
+    await page.fill("textarea", "Not without a ticket.");
+    await page.click("button[value=reject]");
+    await confirmPassword(page);
+    await page.waitForURL("**/approvals?decided=*");
+    expect(await page.textContent(".notice[role=status]")).toContain(
+      "was rejected by ann@example.com on the pages of Outgate",
+    );
+    expect(await statusOf(id)).toBe("cancelled");
+    await page.click("text=See its receipt");
+    await page.waitForURL("**/r/*");
+    expect(await page.textContent("main")).toContain("Not without a ticket.");
+    await page.goto(app.url);
+    await page.click("text=Log out");
+    await page.waitForURL("**/login");
+    await page.goto(`${app.url}/approvals`);
+    expect(new URL(page.url()).pathname).toBe("/login");
+  });
+
+  test("somebody filters, retries, cancels and sends again, without script and on a phone", async () => {
+    await using server = await openRealServer({ port: await freePort(), env: { APPROVERS: "ann@example.com" } });
+    await using target = new Target(500, 200, 200);
+    const ann = await signedIn(server);
+    const { id } = await server.engine.create({ url: target.url, retries: 1 });
+    await server.engine.saw(id, { status: "failed" });
+    const held = await server.engine.create({ approve: true });
+    await using watched = await watchPage(chromium, {
+      javaScriptEnabled: false,
+      viewport: { width: 375, height: 700 },
+    });
+    const { page } = watched;
+    await ann.enter(page.context());
+    await page.goto(`${server.url}/actions`);
+    await page.click("text=More filters");
+    await page.fill("input[name=host]", "127.0.0.1");
+    await page.selectOption("select", "POST");
+    await page.fill("input[name=created_before]", "2030-01-01T10:00:00");
+    await page.click("text='Filter'");
+    await page.waitForURL("**/actions?host=127.0.0.1&method=POST&created_before=2030-01-01T10%3A00%3A00Z");
+    await page.click("text='Failed'");
+    await page.waitForURL("**status=failed*");
+    expect(await page.locator(".row").count()).toBe(1);
+    await page.click("text=Retry all of these");
+    await page.fill("input[name=reason]", "It is up again.");
+    await page.click("button:has-text('Retry 1 action')");
+    await confirmPassword(page);
+    await page.getByText("1 action begun again. Nothing is left.").waitFor();
+    await server.engine.saw(id, { status: "completed" });
+    await page.reload();
+    await page.getByText("1 action begun again. Nothing is left.").waitFor();
+    expect((await server.engine.actionService.get(server.engine.owner, id)).run).toBe(2);
+
+    await page.goto(`${server.url}/actions`);
+    await page.fill("input[type=search]", id);
+    await page.click("text='Find'");
+    await page.waitForURL(`**/actions/${id}`);
+    expect(await page.textContent("main")).toContain("It is up again.");
+    await page.click("text=Send again as a new action");
+    await page.click("text='Send as a new action'");
+    await confirmPassword(page);
+    await page.waitForURL((url) => /^\/actions\/act_\w+$/.test(url.pathname) && !url.pathname.includes(id));
+    await page.goto(`${server.url}/actions/${held.id}`);
+    await page.fill("textarea", "Not this one.");
+    await page.click("button[value=reject]");
+    await confirmPassword(page);
+    await page.locator("#state").getByText("It was rejected.").waitFor();
+    await page.click("button[value=retry]");
+    await confirmPassword(page);
+    await page.locator("#state").getByText("Awaiting approval").waitFor();
+  });
+
+  test("somebody signs up and makes a key, and loading its page again makes nothing again", async () => {
+    await using server = await openRealServer({ port: await freePort() });
+    await using watched = await watchPage(chromium);
+    const { page, troubles } = watched;
+    const posts: string[] = [];
+    page.on("request", (request) => void (request.method() === "POST" && posts.push(request.url())));
+    const shownKey = async () => {
+      const shown = await page.locator("main code").first().innerText();
+      expect(shown).toMatch(/^og_[0-9A-Za-z]{36}$/);
+      return shown;
+    };
+    await page.goto(`${server.url}/signup`);
+    await page.getByLabel("E-mail").fill("zoe@example.com");
+    await page.getByLabel("Password").fill("correct horse battery");
+    await page.click("main form button");
+    const ownerKey = await shownKey();
+    await page.goto(`${server.url}/keys/new`);
+    await page.fill("input[name=name]", "an agent");
+    await page.check("input[name=role][value=agent]");
+    await page.click("main form button");
+    const agentKey = await shownKey();
+    await page.reload();
+    expect(await shownKey()).toBe(agentKey);
+    expect(agentKey).not.toBe(ownerKey);
+    const keys = await server.call("GET", "/v1/keys", undefined, { authorization: `Bearer ${ownerKey}` });
+    expect(keys.json.data).toHaveLength(2);
+    await page.click("text=I have kept it");
+    await page.waitForURL("**/keys");
+    expect(posts.map((url) => new URL(url).pathname)).toEqual(["/auth/signup", "/keys", "/keys"]);
+    expect(troubles).toEqual([]);
+  });
+
+  describe("a mail scanner", () => {
+    /** Opens a link as scanners do: asks ahead, then with a real browser that runs scripts, and looks around. */
+    async function scan(server: RealServer, path: string): Promise<void> {
+      for (const init of [
+        { method: "HEAD" },
+        { headers: { "sec-purpose": "prefetch" } },
+        { headers: { purpose: "prefetch" } },
+        { headers: { "x-moz": "prefetch" } },
+      ]) {
+        await fetch(server.url + path, { ...init, redirect: "manual" });
+      }
+      await using watched = await watchPage(chromium, { userAgent: "Mozilla/5.0 (Scanner)" });
+      const { page } = watched;
+      await page.goto(server.url + path, { waitUntil: "networkidle" });
+      await page.mouse.move(200, 400);
+      await page.mouse.wheel(0, 4_000);
+      for (const link of await page.locator("a[href]").all()) await link.click();
+    }
+
+    test("opens both links and changes nothing while links ask first", async () => {
+      const { id, approve, reject } = await asked("http://127.0.0.1:9/");
+      const before = await app.engine.actionService.get(app.engine.owner, id);
+      await Promise.all([scan(app, approve), scan(app, reject), scan(app, approve)]);
+      expect(await app.engine.actionService.get(app.engine.owner, id)).toEqual(before);
+      // The fate of the mail itself is no change of the action.
+      const told = (await app.engine.events(id)).map(({ type }) => type).filter((type) => type !== "mail");
+      expect(told).toEqual(["created", "held"]);
+      // The person comes after it, and the link still works.
+      await using watched = await watchPage(chromium);
+      await watched.page.goto(app.url + reject);
+      await watched.page.click("button[value=reject]");
+      await watched.page.waitForURL("**/r/*");
+      expect(await statusOf(id)).toBe("cancelled");
+    });
+
+    test("decides nothing by asking ahead where a click decides", async () => {
+      await using server = await openRealServer({
+        approvalLinks: "one_click",
+        port: await freePort(),
+        env: { APPROVERS: "ann@example.com" },
+      });
+      const { id, approve, reject } = await asked("http://127.0.0.1:9/", server);
+      for (const path of [approve, reject]) {
+        await fetch(server.url + path, { method: "HEAD", redirect: "manual" });
+        await fetch(server.url + path, { headers: { "sec-purpose": "prefetch;prerender" }, redirect: "manual" });
+      }
+      expect(await statusOf(id, server)).toBe("awaiting_approval");
+      await using watched = await watchPage(chromium);
+      await watched.page.goto(server.url + approve);
+      expect(new URL(watched.page.url()).pathname).toStartWith("/r/");
+      expect(await statusOf(id, server)).not.toBe("awaiting_approval");
+    });
+  });
+
+  test("another site's page can press no button of ours", async () => {
+    const { id, approve } = await asked("http://127.0.0.1:9/pressed");
+    // Another port is another origin, and to a browser the same site; a name of its own is a foreign one.
+    await using untrusted = new Target(
+      () =>
+        new Response(
+          `<form method="post" action="${app.url}${approve}"><button name="decision" value="approve">x</button></form>`,
+          { headers: { "content-type": "text/html" } },
+        ),
+    );
+    for (const url of [untrusted.url, untrusted.url.replace("127.0.0.1", "localhost")]) {
+      await using watched = await watchPage(chromium);
+      await watched.page.goto(url);
+      await watched.page.click("button");
+      expect(await watched.page.textContent("h1")).toBe("Not allowed");
+    }
+    expect(await statusOf(id)).toBe("awaiting_approval");
+    await using framed = await watchPage(chromium);
+    await framed.page.setContent(`<iframe src="${app.url}${approve}"></iframe>`, { waitUntil: "networkidle" });
+    expect(framed.troubles.join()).toContain("frame-ancestors");
+  });
+});

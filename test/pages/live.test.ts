@@ -1,0 +1,316 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { signedIn } from "../http/signed-in.ts";
+import { KEYS } from "../http/stub-server.ts";
+import { HAS_BROWSER, openBrowser, type Watched, watchPage } from "../support/browser.ts";
+import { freePort } from "../support/free-port.ts";
+import { eventually } from "../support/eventually.ts";
+import { Target } from "../support/target.ts";
+import { until } from "../support/until.ts";
+
+// A browser, on a machine that may be busy.
+
+// A browser, on a machine that may be busy.
+setDefaultTimeout(60_000);
+
+type Person = Awaited<ReturnType<typeof signedIn>>;
+
+const AGENT = { authorization: `Bearer ${KEYS.agent}` };
+
+const NO_TARGET = "http://127.0.0.1:9/";
+
+describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
+  let chromium: Browser;
+  let app: RealServer;
+  let ann: Person;
+  let watched: Watched;
+  beforeAll(async () => {
+    chromium = await openBrowser();
+    app = await openRealServer({ port: await freePort() });
+    ann = await signedIn(app);
+  });
+  afterAll(async () => {
+    await chromium.close();
+    await app[Symbol.asyncDispose]();
+  });
+  afterEach(() => watched[Symbol.asyncDispose]());
+
+  async function enter(person: Person, options: BrowserContextOptions = {}): Promise<Page> {
+    watched = await watchPage(chromium, { viewport: { width: 1_000, height: 700 }, ...options });
+    const { page } = watched;
+    await person.enter(page.context());
+    return page;
+  }
+
+  /** Ann's browser at a page of hers, with our policy in force. A page that is loaded anew forgets the mark. */
+  async function open(path: string, server: RealServer = app, person: Person = ann, how?: "a clock of the test") {
+    const page = await enter(person);
+    if (how !== undefined) await page.clock.install();
+    const listens = page.waitForRequest(`${server.url}/events`);
+    await page.goto(server.url + path);
+    await listens;
+    await page.evaluate("window.mark = 1");
+    return page;
+  }
+  const isSamePage = (page: Page) => page.evaluate("window.mark === 1");
+  let count = 0;
+  /** Each another request: what was rejected of one is nothing to the others. */
+  async function created(members: object = {}): Promise<string> {
+    count += 1;
+    const body = JSON.stringify({ url: `${NO_TARGET}?n=${count}`, ...members });
+    // Newer than every other: the clock stands still, and ids of one millisecond need not be in order.
+    app.engine.clock.advance(1);
+    return (await app.call("POST", "/v1/actions", body, AGENT)).json.id;
+  }
+  const actionOf = (id: string) => app.engine.actionService.get(app.engine.owner, id);
+
+  test("shows an action fail twice and succeed, in the list and on its own page, without being loaded anew", async () => {
+    await using target = new Target(503, 503, () => Response.json({ done: true }));
+    const page = await open("/actions");
+    const id = await created({ url: target.url });
+    const row = page.locator(`#${id}`);
+    await app.engine.saw(id, { status: "pending", attempts: 1 });
+    await row.getByText("1 of 3 attempts").waitFor();
+    app.engine.clock.advance(2_000);
+    await app.engine.saw(id, { status: "pending", attempts: 2 });
+    await row.getByText("2 of 3 attempts").waitFor();
+    expect(await isSamePage(page)).toBe(true);
+
+    await row.getByRole("link").click();
+    await page.getByText("Attempt 2: answered 503").waitFor();
+    await page.evaluate("window.mark = 1");
+    app.engine.clock.advance(4_000);
+    await app.engine.saw(id, { status: "completed" });
+    await page.locator("#state").getByText("Completed").waitFor();
+    await page.locator("#answer").getByText('"done": true').waitFor();
+    expect(await page.locator(".span-bad").count()).toBe(2);
+    expect(await isSamePage(page)).toBe(true);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("gets requests to approve as they come, counts them in the title, and keeps what is being typed", async () => {
+    const first = await created({ approve: true });
+    const page = await open("/approvals");
+    const before = Number(/^\((\d+)\)/.exec(await page.title())?.[1]);
+    await page.locator(`#${first} textarea`).fill("Not without a ticket.");
+    const second = await created({ approve: true, method: "DELETE", url: "https://new.example/" });
+    await page.locator(`#${second}`).getByText("New host: no approved call of this key to new.example").waitFor();
+    expect(await page.locator(`#${second}`).getByText("It deletes: the method is DELETE.").count()).toBe(1);
+    expect(await page.title()).toStartWith(`(${before + 1}) Approvals`);
+    // Somebody else is first: what was typed stays, and can't be sent any more.
+    await app.call("POST", `/v1/actions/${first}/cancel`);
+    await page.locator(`#${first}`).getByText("Somebody has decided on this meanwhile.").waitFor();
+    expect(await page.locator(`#${first} textarea`).inputValue()).toBe("Not without a ticket.");
+    expect(await page.locator(`#${first} button[value=reject]`).isDisabled()).toBe(true);
+    await app.call("POST", `/v1/actions/${second}/cancel`);
+    await page.locator(`#${second}`).waitFor({ state: "detached" });
+    expect(await isSamePage(page)).toBe(true);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("leaves for the log-in as soon as its session has ended elsewhere, before its next look", async () => {
+    await using server = await openRealServer({ port: await freePort(), starts: false });
+    const bob = await signedIn(server);
+    const page = await open("/approvals", server, bob, "a clock of the test");
+    // Nothing in the page that waits for its clock goes on: neither the polling nor the coming back.
+    await page.clock.pauseAt(Number(await page.evaluate("Date.now()")) + 2_000);
+    const refused = page.waitForResponse((answer) => answer.url().endsWith("/events") && answer.status() === 403);
+    await bob.send("/auth/logout", await bob.hiddenOf("/approvals"));
+    await refused;
+    // Where the stream opened after the clock stood still, the load that greeted it still has its second of rest.
+    await page.clock.runFor(1_500);
+    await page.waitForURL(/\/login\?next=%2Fapprovals$/);
+  });
+
+  test("takes what comes live for text, whatever it is", async () => {
+    const attack = "<img src=x onerror=window.ran=1><script>window.ran=1</script>";
+    await using target = new Target(() => new Response(attack, { headers: { "content-type": "text/html" } }));
+    const page = await open("/approvals");
+    const id = await created({
+      approve: true,
+      url: encodeURI(`${target.url}?q=${attack}`),
+      body: { [attack]: attack },
+    });
+    await page.locator(`#${id} pre`).getByText(attack).first().waitFor();
+    await page.locator(`#${id} h2 a`).click();
+    await page.waitForURL(`${app.url}/approvals/${id}`);
+    await page.goto(`${app.url}/actions/${id}`);
+    await app.call("POST", `/v1/actions/${id}/approve`, JSON.stringify({ reason: attack }));
+    await page.locator("#answer").getByText(attack).waitFor();
+    await page.locator("#told").getByText(attack).waitFor();
+    expect(await page.evaluate("[window.ran, document.scripts.length, document.images.length]")).toEqual([
+      undefined,
+      2,
+      0,
+    ]);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("is used by keys alone, and no single key decides", async () => {
+    const id = await created({ approve: true, url: "http://127.0.0.1:9/keys" });
+    const page = await open("/actions?status=awaiting_approval");
+    await page.keyboard.press("j");
+    expect(await page.evaluate("document.activeElement.closest('li').id")).toBe(id);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${app.url}/actions/${id}`);
+    await page.getByRole("heading", { name: "Your decision" }).waitFor();
+
+    await page.keyboard.press("a");
+    await page.getByRole("dialog", { name: "Approve POST 127.0.0.1:9?" }).waitFor();
+    await page.keyboard.press("Escape");
+    // Keys in a dialog are the dialog's, and it takes a moment to close.
+    await page.locator("dialog").waitFor({ state: "detached" });
+    expect((await actionOf(id)).status).toBe("awaiting_approval");
+    await page.keyboard.press("x");
+    const dialog = page.getByRole("dialog", { name: "Reject POST 127.0.0.1:9?" });
+    await dialog.getByText("http://127.0.0.1:9/keys").waitFor();
+    await page.keyboard.press("Enter");
+    expect((await actionOf(id)).status).toBe("awaiting_approval");
+    await dialog.getByRole("button", { name: "Reject" }).focus();
+    await page.keyboard.press("Enter");
+    await page.locator("#state").getByText("Cancelled").waitFor();
+    expect((await actionOf(id)).status).toBe("cancelled");
+    await page.waitForLoadState();
+
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).getByText("Approve, after a confirmation").waitFor();
+    await page.keyboard.press("Escape");
+    await page.goto(`${app.url}/actions`);
+    await page.keyboard.press("/");
+    await page.keyboard.type(id);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${app.url}/actions/${id}`);
+    await page.keyboard.press("r");
+    await page.getByRole("dialog", { name: "Retry POST 127.0.0.1:9?" }).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Retry only" }).click();
+    await page.locator("#state").getByText("Awaiting approval").waitFor();
+    expect((await actionOf(id)).run).toBe(2);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("shows the request of the inbox again before a key decides, and has the focus on no button", async () => {
+    const id = await created({ approve: true, method: "DELETE", url: "http://127.0.0.1:9/inbox-keys", body: { n: 1 } });
+    const page = await open("/approvals");
+    await page.locator(`#${id} h2 a`).focus();
+    for (const [key, word] of [
+      ["a", "Approve"],
+      ["x", "Reject"],
+    ] as const) {
+      await page.keyboard.press(key);
+      const dialog = page.getByRole("dialog", { name: `${word} DELETE 127.0.0.1:9?` });
+      await dialog.waitFor();
+      for (const seen of ["http://127.0.0.1:9/inbox-keys", "agent, over the API", '"n": 1', "Earlier rejections"]) {
+        await dialog.getByText(seen).waitFor();
+      }
+      expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
+      expect(await page.evaluate("document.querySelector('dialog').scrollTop")).toBe(0);
+      // Pressed again, or Enter: nothing is decided.
+      await page.keyboard.press(key);
+      await page.keyboard.press("Enter");
+      expect((await actionOf(id)).status).toBe("awaiting_approval");
+      expect(await page.evaluate("new Set([...document.querySelectorAll('[id]')].map(({ id }) => id)).size")).toBe(
+        await page.locator("[id]").count(),
+      );
+      await dialog.getByRole("button", { name: "Back" }).click();
+      await page.locator("dialog").waitFor({ state: "detached" });
+    }
+    await page.locator(`#${id} h2 a`).focus();
+    await page.keyboard.press("a");
+    await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+    await page.waitForURL(`${app.url}/approvals?decided=${id}`);
+    expect((await actionOf(id)).approvedBy).toBe("user:ann@example.com");
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("takes letters for letters where somebody types, and leads from a row to where the whole request stands", async () => {
+    const id = await created({ approve: true });
+    const page = await open(`/actions/${id}`);
+    await page.locator("textarea").focus();
+    await page.keyboard.type("axr?/jk");
+    expect(await page.locator("textarea").inputValue()).toBe("axr?/jk");
+    expect(await page.locator("dialog").count()).toBe(0);
+    await page.goto(`${app.url}/actions`);
+    await page.keyboard.press("j");
+    await page.keyboard.press("a");
+    await page.waitForURL(`${app.url}/actions/${id}`);
+    expect((await actionOf(id)).status).toBe("awaiting_approval");
+  });
+
+  test("asks now and then while its stream is broken", async () => {
+    await using server = await openRealServer({ port: await freePort() });
+    const page = await open("/approvals", server, await signedIn(server), "a clock of the test");
+    await page.context().route(`${server.url}/events`, (route) => route.abort());
+    // The stream ends, and can't be opened again.
+    server.drain.abort();
+    const { id } = await server.engine.create({ approve: true });
+    await until(async () => {
+      await page.clock.fastForward(5_000);
+      return (await page.locator(`#${id}`).count()) > 0;
+    });
+    expect(await isSamePage(page)).toBe(true);
+  });
+
+  test("listens to nothing while nobody looks, and shows what came meanwhile", async () => {
+    await using server = await openRealServer({ port: await freePort() });
+    const page = await open("/approvals", server, await signedIn(server));
+    const look = (isHidden: boolean) =>
+      page.evaluate(`Object.defineProperty(document, "hidden", { value: ${isHidden}, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"))`);
+    await look(true);
+    await eventually(() => server.lines.find(({ event }) => event === "events.ended") ?? null, "the end of the stream");
+    const asked: string[] = [];
+    page.on("request", (request) => void asked.push(request.url()));
+    const { id } = await server.engine.create({ approve: true });
+    expect(asked).toEqual([]);
+    await look(false);
+    await page.locator(`#${id}`).waitFor();
+    expect(asked).toContain(`${server.url}/events`);
+  });
+
+  test("goes on with a bulk retry by itself, and shows how far it is", async () => {
+    await using server = await openRealServer({ port: await freePort() });
+    const made = await Promise.all(
+      Array.from({ length: 70 }, () => server.engine.create({ retries: 1, url: "http://127.0.0.1:9/" })),
+    );
+    for (const { id } of made) await server.engine.saw(id, { status: "failed" });
+    const page = await enter(await signedIn(server));
+    await page.goto(`${server.url}/actions?status=failed`);
+    await page.getByText("Retry all of these: 70 actions").click();
+    await page.getByRole("button", { name: "Retry 70 actions" }).click();
+    await page.getByText("70 actions begun again. Nothing is left.").waitFor();
+    expect(await page.locator("progress").getAttribute("value")).toBe("70");
+    for (const { id } of made) expect((await server.engine.actionService.get(server.engine.owner, id)).run).toBe(2);
+    expect(watched.troubles).toEqual([]);
+  });
+
+  test("copies a call as a command, secrets and all left out", async () => {
+    const id = await created({ approve: true, headers: { Authorization: "Bearer canary-0123456789abcdef" } });
+    const page = await enter(ann, { permissions: ["clipboard-read", "clipboard-write"] });
+    await page.goto(`${app.url}/actions/${id}`);
+    await page.getByText("curl", { exact: true }).click();
+    await page.getByRole("button", { name: "Copy" }).first().click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    const copied = String(await page.evaluate("navigator.clipboard.readText()"));
+    expect(copied).toContain('"Authorization": "YOUR_AUTHORIZATION"');
+    expect(copied).not.toContain("canary");
+  });
+
+  test("copies a new key and a signing secret, which are long and must be whole", async () => {
+    const page = await enter(ann, { permissions: ["clipboard-read", "clipboard-write"] });
+    const copied = async () => {
+      await page.getByRole("button", { name: "Copy" }).first().click();
+      await page.getByRole("button", { name: "Copied" }).waitFor();
+      return page.evaluate("navigator.clipboard.readText()");
+    };
+    await page.goto(`${app.url}/keys/new`);
+    await page.getByLabel("Name").fill("ci");
+    await page.getByRole("radio", { name: /^Agent/ }).check();
+    await page.getByRole("button", { name: "Make the key" }).click();
+    expect(await copied()).toMatch(/^og_[0-9A-Za-z]{36}$/);
+    await page.goto(`${app.url}/settings`);
+    await page.getByLabel("Origin").fill("https://api.example.com");
+    await page.getByRole("button", { name: "Show its secret" }).click();
+    expect(await copied()).toMatch(/^whsec_[0-9A-Za-z+/]+=*$/);
+  });
+});

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { approvalLetter, decidedLetter } from "../../src/mail/messages.ts";
+import { aDecidedMail, anApprovalMail } from "../mail/message.ts";
+import { barriersOf, HAS_BROWSER, openBrowser, openPage, overflowOf } from "../support/browser.ts";
+
+const HOST = `${"sub.".repeat(61)}a.example`;
+
+const LONG = {
+  url: `https://${HOST}/${"a-segment-without-a-break".repeat(300)}?q=שלום`,
+  callback: `https://${"c".repeat(63)}.${HOST.slice(64)}/${"d".repeat(500)}`,
+  host: HOST,
+  hostname: HOST,
+  headers: { [`X-${"n".repeat(100)}`]: "v", Accept: "x".repeat(3_000) },
+  body: JSON.stringify({ note: `<b>${"ü".repeat(1_500)}</b>`, [`k${"y".repeat(400)}`]: 1 }),
+};
+
+const LETTERS = {
+  question: approvalLetter(anApprovalMail({ headers: { Authorization: "Bearer abc" } }), "confirm").html,
+  "long question": approvalLetter(anApprovalMail(LONG), "one_click").html,
+  answer: decidedLetter(aDecidedMail({ reason: "Agreed with Ann.", actor: `key:${"k".repeat(100)}` })).html,
+};
+
+const VIEWS = [
+  { width: 800, isDark: true },
+  { width: 375, isDark: false },
+] as const;
+
+const CASES = Object.entries(LETTERS).flatMap(([name, html]) => VIEWS.map((view) => ({ name, html, ...view })));
+
+describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser.close());
+
+  test.each(CASES)("$name, $width pixels wide, dark: $isDark: fits, and nobody is kept from it", async (view) => {
+    const page = await openPage(browser, { ...view, scripts: true });
+    await page.setContent(view.html);
+    expect(await overflowOf(page)).toBe(0);
+    expect(await barriersOf(page)).toEqual([]);
+    await page.close();
+  });
+
+  test.each(VIEWS)(
+    "an address fills its lines, and what can't be seen is told from what was written, at %j",
+    async (view) => {
+      const page = await openPage(browser, view);
+      const url = `https://xn--pple-43d.example.com/${"a-b-".repeat(40)}`;
+      await page.setContent(approvalLetter(anApprovalMail({ url, body: JSON.stringify("a\u202eb") }), "confirm").html);
+      const style = (element: string, name: string) => page.evaluate(`getComputedStyle(${element}).${name}`);
+      const address =
+        '[...document.querySelectorAll("td > span")].find((box) => box.textContent.startsWith("https://"))';
+      expect(await style(address, "wordBreak")).toBe("break-all");
+      const mark = 'document.querySelector("bdi i")';
+      expect(await page.evaluate(`${mark}.textContent`)).toBe("U+202E");
+      expect(await style(mark, "fontStyle")).toBe("normal");
+      expect(await style(mark, "backgroundColor")).not.toBe("rgba(0, 0, 0, 0)");
+      await page.close();
+    },
+  );
+
+  test.each(VIEWS)("the two buttons are of one size at %j, and large enough for a thumb", async (view) => {
+    const page = await openPage(browser, view);
+    await page.setContent(LETTERS.question);
+    const sizeOf = async (word: string) => {
+      const box = await page.getByRole("link", { name: word, exact: true }).boundingBox();
+      return { width: Math.round(box?.width ?? 0), height: Math.round(box?.height ?? 0) };
+    };
+    const [yes, no] = [await sizeOf("Approve"), await sizeOf("Reject")];
+    expect(no).toEqual(yes);
+    expect(yes.height).toBeGreaterThanOrEqual(48);
+    expect(yes.width).toBeGreaterThan(150);
+    await page.close();
+  });
+});

@@ -1,0 +1,173 @@
+import { describe, expect, test } from "bun:test";
+import { confirmPage, heldPage } from "../../src/pages/decide.tsx";
+import { NO_HISTORY } from "../../src/approvals/facts.ts";
+import { approvalLetter } from "../../src/mail/messages.ts";
+import { inboxPage } from "../../src/pages/inbox.tsx";
+import { notificationsPage } from "../../src/pages/notifications.tsx";
+import { receiptPage } from "../../src/pages/receipt.tsx";
+import { shownAnswer } from "../../src/pages/request.tsx";
+import { anAction, later, NOON } from "../support/factory.ts";
+
+const user = { email: "ann@example.com", formToken: "t" };
+
+test("every page shows the host in its ASCII form, and no fragment", () => {
+  const url = "https://exаmple.com/pay/../admin?x=1#approved-by-your-boss";
+  const host = "xn--exmple-4nf.com";
+  const action = anAction({ url, host, hostname: host, approve: true });
+  const pages = [
+    receiptPage({ action, timeline: [] }),
+    confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
+    heldPage({ history: NO_HISTORY, action, user }),
+    inboxPage({
+      contexts: new Map(),
+      user,
+      actions: [action],
+      after: null,
+      requesters: [],
+      by: null,
+      outcome: null,
+      now: NOON,
+    }),
+  ];
+  for (const page of pages) {
+    const text = page.replaceAll(/<style>.*?<\/style>|<[^>]+>/gs, "");
+    expect(text).toContain(host);
+    expect(text).toContain("/admin?x=1");
+    for (const other of ["exаmple", "/pay/", "approved-by-your-boss"]) expect(text).not.toContain(other);
+  }
+});
+
+test("a yes that came through an agent's client says so, on the receipt", () => {
+  const event = { type: "approved", actor: "mcp:agent", reason: null, via: "elicitation" } as const;
+  const entry = { seq: 1, at: NOON, run: 1, status: "pending", event } as const;
+  const page = receiptPage({ action: anAction(), timeline: [entry] });
+  expect(page.replaceAll(/<[^>]+>/g, "")).toContain("Approved by agent over MCP");
+  expect(page).toContain("Its client says that it put the question to its person.");
+});
+
+test("whoever decides on a run that was begun again is not told that nothing was ever sent", () => {
+  const decides = (run: number) => {
+    const action = anAction({ status: "awaiting_approval", approve: true, run });
+    const links = { approve: "/a/1", reject: "/a/2", expiresAt: later(1) };
+    const mail = {
+      event: "approval",
+      to: "ann@example.com",
+      run,
+      action,
+      links,
+      receiptUrl: "/r/1",
+      history: NO_HISTORY,
+      baseUrl: "",
+    } as const;
+    const email = approvalLetter(mail, "confirm");
+    return [
+      receiptPage({ action, timeline: [] }),
+      confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
+      heldPage({ history: NO_HISTORY, action, user }),
+      email.html,
+      email.text,
+    ];
+  };
+  for (const page of decides(1)) expect(page).toContain("Nothing has been sent.");
+  for (const page of decides(2)) {
+    expect(page).toContain("Nothing has been sent in run 2; the target may have received it in a run before.");
+    expect(page).not.toContain("Nothing has been sent.");
+  }
+  const again = anAction({ status: "awaiting_approval", approve: true, run: 2 });
+  const inbox = inboxPage({
+    contexts: new Map(),
+    user,
+    actions: [again],
+    after: null,
+    requesters: [],
+    by: null,
+    outcome: null,
+    now: NOON,
+  });
+  expect(inbox).toContain("Nothing has been sent in run 2;");
+});
+
+test("whoever decides on a request with a callback reads where news of it goes, and not that nothing was sent", () => {
+  const callback = "https://hooks.example.com/news";
+  const action = anAction({ status: "awaiting_approval", approve: true, callback });
+  const links = { approve: "/a/1", reject: "/a/2", expiresAt: later(1) };
+  const mail = {
+    event: "approval",
+    to: "ann@example.com",
+    run: 1,
+    action,
+    links,
+    receiptUrl: "/r/1",
+    history: NO_HISTORY,
+    baseUrl: "",
+  } as const;
+  const email = approvalLetter(mail, "confirm");
+  const none = { contexts: new Map(), requesters: [], by: null, after: null, outcome: null };
+  const inbox = inboxPage({ ...none, user, actions: [action], now: NOON });
+  const pages = [
+    confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
+    heldPage({ history: NO_HISTORY, action, user }),
+  ];
+  for (const page of [...pages, inbox, email.html, email.text]) {
+    expect(page).toContain("The request has not been sent. Its callback is told");
+    expect(page).toContain("Its callback goes to another host: hooks.example.com.");
+    expect(page).toContain("hooks.example.com");
+    expect(page).toContain("/news");
+  }
+  // The path may be a secret, and whoever has the receipt's link is anybody.
+  expect(receiptPage({ action, timeline: [] })).not.toContain("/news");
+});
+
+test("what was rejected was not always by a person: an agent may take its own request back", () => {
+  const event = { type: "rejected", actor: "key:agent", reason: null } as const;
+  const entry = { seq: 1, at: NOON, run: 1, status: "cancelled", event } as const;
+  const page = receiptPage({ action: anAction({ status: "cancelled" }), timeline: [entry] });
+  expect(page).toContain("It was rejected. Nothing has been sent.");
+});
+
+test("a mail about a decision is not listed as one that asks for it", () => {
+  const message = { kind: "mail", event: "decided", target: "ann@example.com" } as const;
+  const times = { createdAt: NOON, dueAt: null };
+  const entry = {
+    id: "1",
+    actionId: "act_1",
+    message,
+    status: "delivered",
+    attempts: 1,
+    lastError: null,
+    ...times,
+  } as const;
+  const page = notificationsPage({ user, entries: [entry], before: null });
+  expect(page).toContain("Mail about the decision");
+  expect(page).not.toContain("Approval mail");
+});
+
+describe("an answer", () => {
+  test("of JSON is set out, as it was written", () => {
+    expect(shownAnswer('{"n":1.0,"big":12345678901234567890}')).toEqual({
+      kind: "JSON",
+      text: '{\n  "n": 1.0,\n  "big": 12345678901234567890\n}',
+    });
+  });
+
+  test("of text is that text, and no JSON of it", () => {
+    expect(shownAnswer(JSON.stringify('a "b"\n\u202e'))).toEqual({ kind: "Text", text: 'a "b"\n\u202e' });
+  });
+
+  test("of bytes is not shown", () => {
+    expect(shownAnswer('{"encoding":"base64","data":"AAAA"}')).toEqual({ kind: "Bytes", text: null });
+    expect(receiptPage({ action: withAnswer('{"encoding":"base64","data":"AAAA"}'), timeline: [] })).toContain(
+      "Bytes that are no text are not shown.",
+    );
+  });
+
+  test("that was cut says so, and one without a body too", () => {
+    expect(receiptPage({ action: withAnswer('"x"', true), timeline: [] })).toContain("longer than what is kept");
+    expect(receiptPage({ action: withAnswer(null), timeline: [] })).toContain("It had no body.");
+  });
+});
+
+function withAnswer(responseBody: string | null, responseTruncated = false) {
+  const answer = { lastError: null, errorSource: null, responseCode: 200, durationMs: 41 };
+  return anAction({ status: "completed", attempts: 1, result: { ...answer, responseBody, responseTruncated } });
+}

@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import { actorWords } from "../../src/accounts/roles.ts";
+import { agoWords, duration } from "../../src/pages/words.ts";
+
+test.each([
+  [0, "0 ms"],
+  [999, "999 ms"],
+  [1_000, "1 s"],
+  [2_449, "2.4 s"],
+  [90_000, "1.5 min"],
+  [7_200_000, "2 h"],
+  [216_000_000, "2.5 days"],
+])("%d ms are %s", (ms, words) => {
+  expect(duration(ms)).toBe(words);
+});
+
+test.each([
+  [-5, "just now"],
+  [59_999, "just now"],
+  [60_000, "1 minute ago"],
+  [7_199_999, "1 hour ago"],
+  [172_800_000, "2 days ago"],
+])("%d ms ago is %s", (ms, words) => {
+  expect(agoWords(ms)).toBe(words);
+});
+
+test("an actor is a name and a way in, whatever the name holds", () => {
+  expect(actorWords("email:o'hara@example.com")).toEqual({
+    name: "o'hara@example.com",
+    way: "by the link in the mail",
+  });
+  expect(actorWords("key:a:b")).toEqual({ name: "a:b", way: "over the API" });
+  expect(actorWords("system")).toEqual({ name: "Outgate", way: "by its settings" });
+});

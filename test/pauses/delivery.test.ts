@@ -1,0 +1,185 @@
+import { describe, expect, test } from "bun:test";
+import type { Caller } from "../../src/accounts/roles.ts";
+import { systemIds } from "../../src/runtime/ids.ts";
+import { answering } from "../actions/senders.ts";
+import { openEngine, requestFor } from "../support/engine.ts";
+import { anApiKey, answered } from "../support/factory.ts";
+import { Target } from "../support/target.ts";
+import { until } from "../support/until.ts";
+
+type Engine = Awaited<ReturnType<typeof openEngine>>;
+
+const ALL = { keyId: null, reason: null } as const;
+
+/** A key of the account, and who calls by it. */
+async function keyOf({ store, owner }: Engine): Promise<Caller & { readonly keyId: string }> {
+  const { id } = anApiKey({ id: systemIds.key() });
+  await store.accounts.addKey(anApiKey({ id, accountId: owner.accountId, name: "agent" }));
+  return { ...owner, keyId: id, keyName: "agent", role: "agent", actor: "key:agent" };
+}
+
+const createBy = async ({ actionService }: Engine, caller: Caller, url: string, approve = false) =>
+  (await actionService.create(caller, requestFor({ url, approve, hostname: "127.0.0.1", host: new URL(url).host })))
+    .action;
+
+const statusOf = async ({ actionService, owner }: Engine, id: string) => (await actionService.get(owner, id)).status;
+
+describe("a pause", () => {
+  test("keeps what is created, approved and retried under it from being sent; its end sends all of it at once", async () => {
+    await using target = new Target(200);
+    await using engine = await openEngine();
+    const { owner, pauseService, actionService } = engine;
+    const held = await engine.create({ url: target.url, approve: true });
+    const again = await engine.create({ url: target.url, approve: true });
+    await actionService.cancel(owner, again.id, null);
+    const { pause, isNew } = await pauseService.pause(owner, { keyId: null, reason: "It loops." });
+    expect([isNew, pause.kind]).toEqual([true, "account"]);
+    const created = await engine.create({ url: target.url });
+    await actionService.approve(owner, held.id, null);
+    await actionService.retry(owner, again.id, null);
+    await actionService.approve(owner, again.id, null);
+    engine.clock.advance(120_000);
+    await engine.create({ url: target.url });
+    expect(await statusOf(engine, created.id)).toBe("pending");
+    expect(engine.pauseOf(created)).toEqual(pause);
+    expect(target.received).toHaveLength(0);
+    await pauseService.resume(owner, pause.id);
+    await target.saw(4);
+    await engine.saw(held.id, { status: "completed" });
+    expect(engine.pauseOf(created)).toBeNull();
+  });
+
+  test("of a key stops what that key created, and nothing else, for the same host too", async () => {
+    await using target = new Target(200);
+    await using engine = await openEngine();
+    const agent = await keyOf(engine);
+    await engine.pauseService.pause(engine.owner, { keyId: agent.keyId, reason: null });
+    const stopped = await createBy(engine, agent, target.url);
+    const other = await engine.create({ url: target.url });
+    await engine.saw(other.id, { status: "completed" });
+    expect(await statusOf(engine, stopped.id)).toBe("pending");
+    // A person who takes up what the key asked for sends it no more than the key does.
+    expect(target.received).toHaveLength(1);
+  });
+
+  test("lets the call end that is being sent, and holds back its retry", async () => {
+    const gate = Promise.withResolvers<void>();
+    await using target = new Target(async () => {
+      await gate.promise;
+      return new Response("no", { status: 500 });
+    });
+    await using engine = await openEngine();
+    const { id } = await engine.create({ url: target.url });
+    await target.saw(1);
+    const { pause } = await engine.pauseService.pause(engine.owner, ALL);
+    gate.resolve();
+    await engine.saw(id, { status: "pending", attempts: 1 });
+    engine.clock.advance(3_600_000);
+    expect(await statusOf(engine, id)).toBe("pending");
+    expect(target.received).toHaveLength(1);
+    await engine.pauseService.resume(engine.owner, pause.id);
+    await target.saw(2);
+  });
+
+  test("holds over a restart", async () => {
+    await using target = new Target(200);
+    const first = await openEngine();
+    const { pause } = await first.pauseService.pause(first.owner, ALL);
+    const { id } = await first.create({ url: target.url });
+    await first.abandon();
+    await using second = await openEngine({ folder: first.folder, clock: first.clock });
+    second.clock.advance(60_000);
+    const later = await second.create({ url: target.url });
+    expect([await statusOf(second, id), await statusOf(second, later.id)]).toEqual(["pending", "pending"]);
+    await second.pauseService.resume(second.owner, pause.id);
+    await target.saw(2);
+    // A thread that is ended in the middle of a write takes the process with it.
+    for (const one of [id, later.id]) await second.saw(one, { status: "completed" });
+  });
+
+  test("that can't be written stops nothing", async () => {
+    let isAway = false;
+    await using engine = await openEngine({
+      sender: answering(answered(200)),
+      wrapStore: (store) => ({
+        ...store,
+        pauses: {
+          ...store.pauses,
+          pause: (row, audit) => (isAway ? Promise.reject(new Error("away")) : store.pauses.pause(row, audit)),
+        },
+      }),
+    });
+    isAway = true;
+    const failed = engine.pauseService.pause(engine.owner, ALL).then(
+      () => "paused",
+      () => "failed",
+    );
+    expect(await failed).toBe("failed");
+    const { id } = await engine.create({});
+    await engine.saw(id, { status: "completed" });
+  });
+
+  test("is in the timeline of what it stopped: since when, by whom and why, and its end", async () => {
+    await using engine = await openEngine({ sender: answering(answered(200)) });
+    const { owner, pauseService, clock } = engine;
+    const done = await engine.create({});
+    await engine.saw(done.id, { status: "completed" });
+    const { pause } = await pauseService.pause(owner, { keyId: null, reason: "It loops." });
+    clock.advance(1_000);
+    const { id } = await engine.create({});
+    clock.advance(1_000);
+    const lines = async () =>
+      (await engine.actionService.timeline(owner, id)).map(({ at, event, status }) => [
+        event.type,
+        status,
+        at.getTime() - pause.createdAt.getTime(),
+      ]);
+    expect(await lines()).toEqual([
+      ["created", "pending", 1_000],
+      ["paused", "pending", 1_000],
+    ]);
+    await pauseService.resume(owner, pause.id);
+    await engine.saw(id, { status: "completed" });
+    expect((await lines()).slice(0, 4)).toEqual([
+      ["created", "pending", 1_000],
+      ["paused", "pending", 1_000],
+      ["resumed", "pending", 2_000],
+      ["started", "active", 2_000],
+    ]);
+    expect((await engine.events(id))[1]).toEqual({ type: "paused", actor: "key:owner", reason: "It loops." });
+    // What had ended before is told of nothing.
+    expect((await engine.events(done.id)).map(({ type }) => type)).not.toContain("paused");
+  });
+});
+
+describe("what a revoked key left, where it is to be cancelled,", () => {
+  test("is cancelled, held or waiting, also what comes back from an attempt; then the pause has ended", async () => {
+    const gate = Promise.withResolvers<void>();
+    await using target = new Target(async () => {
+      await gate.promise;
+      return new Response("no", { status: 500 });
+    });
+    await using engine = await openEngine();
+    const { owner, pauseService, store } = engine;
+    const agent = await keyOf(engine);
+    const sending = await createBy(engine, agent, target.url);
+    await target.saw(1);
+    const held = await createBy(engine, agent, target.url, true);
+    const others = await engine.create({ url: target.url, approve: true });
+    const more = pauseService.forRevoked(owner, agent.keyId, true);
+    await pauseService.whileRevoking(owner, agent.keyId, () =>
+      store.accounts.revokeKey(owner.accountId, agent.keyId, engine.clock.now(), { pause: more }),
+    );
+    await pauseService.cancelRest();
+    expect(await statusOf(engine, held.id)).toBe("cancelled");
+    expect(await statusOf(engine, sending.id)).toBe("active");
+    expect(await pauseService.list(owner)).toHaveLength(1);
+    gate.resolve();
+    await engine.saw(sending.id, { status: "pending" });
+    await pauseService.cancelRest();
+    expect(await statusOf(engine, sending.id)).toBe("cancelled");
+    expect(await statusOf(engine, others.id)).toBe("awaiting_approval");
+    await until(async () => (await pauseService.list(owner)).length === 0);
+    expect(target.received).toHaveLength(1);
+  });
+});

@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test";
+import { actionIn, CLIENTS, connect } from "../mcp/clients.ts";
+import { openServer } from "../mcp/test-server.ts";
+
+test.each(CLIENTS)("a client of the kind %s is told that its action is paused, and what that means", async (kind) => {
+  await using server = await openServer();
+  const { owner, pauseService } = server.engine;
+  const { pause } = await pauseService.pause(owner, { keyId: null, reason: "It loops." });
+  await using agent = await connect(kind, server.mcpUrl);
+  const made = actionIn(await agent.call("create", { url: "http://127.0.0.1:9/", idempotency_key: kind }));
+  const told = { paused: true, pause: { id: pause.id, kind: "account", reason: "It loops." } };
+  expect(made).toMatchObject({ status: "pending", ...told });
+  expect(String(made["next_step"])).toContain("waits until they resume");
+  expect(actionIn(await agent.call("get", { id: made.id }))).toMatchObject(told);
+});
+
+test("a decision over MCP is in the audit log as such", async () => {
+  await using server = await openServer({ starts: false });
+  const { id } = await server.engine.create({});
+  await using agent = await connect(CLIENTS[0], server.mcpUrl);
+  await agent.call("cancel", { id });
+  const { store, owner } = server.engine;
+  const { rows } = await store.audit.page({
+    accountId: owner.accountId,
+    kinds: ["cancelled"],
+    actor: null,
+    since: null,
+    until: null,
+    before: null,
+    limit: 9,
+  });
+  expect(rows).toMatchObject([{ kind: "cancelled", subject: id, client: "127.0.0.1", detail: { via: "mcp" } }]);
+});

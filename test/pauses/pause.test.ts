@@ -1,0 +1,45 @@
+import { expect, test } from "bun:test";
+import { withPauses } from "../../src/pauses/pause.ts";
+import type { ActionStatus } from "../../src/actions/action.ts";
+import type { TimelineEvent, TimelineEntry } from "../../src/actions/timeline.ts";
+import { aPause, later } from "../support/factory.ts";
+
+const line = (seq: number, status: ActionStatus, event: TimelineEvent): TimelineEntry => ({
+  seq,
+  at: later(seq * 10),
+  run: 1,
+  status,
+  event,
+});
+
+const created = line(1, "pending", { type: "created", actor: "key:agent" });
+
+const mailed = line(2, "pending", {
+  type: "mail",
+  event: "action.awaiting_approval",
+  delivered: true,
+  attempts: 1,
+  error: null,
+  next_retry_at: null,
+});
+
+const started = line(3, "active", { type: "started" });
+
+const told = (entries: readonly TimelineEntry[]) => entries.map(({ seq, event }) => `${seq} ${event.type}`);
+
+test.each([
+  ["before the action was created, and has ended", aPause({ endedAt: later(9) }), []],
+  ["before it, and goes on", aPause(), ["paused after 1"]],
+  ["before it, and ends while it waits", aPause({ endedAt: later(25) }), ["paused after 1", "resumed after 2"]],
+  ["while it waits, once for the whole wait", aPause({ createdAt: later(15) }), ["paused after 1"]],
+  ["after it was sent", aPause({ createdAt: later(30) }), []],
+] as const)("a pause that begins %s", (_name, pause, expected) => {
+  const lines = withPauses([created, mailed, started], [pause]);
+  const added = lines.filter(({ event }) => event.type === "paused" || event.type === "resumed");
+  expect(added.map(({ seq, event }) => `${event.type} after ${seq}`)).toEqual([...expected]);
+  expect(lines.filter((entry) => !added.includes(entry))).toEqual([created, mailed, started]);
+});
+
+test("what waits still is told of a pause of this very moment", () => {
+  expect(told(withPauses([created], [aPause({ createdAt: created.at })]))).toEqual(["1 created", "1 paused"]);
+});

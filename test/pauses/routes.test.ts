@@ -1,0 +1,184 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { Target } from "../support/target.ts";
+import { until } from "../support/until.ts";
+import { openRealServer, type RealServer } from "../http/real-server.ts";
+import { signedIn } from "../http/signed-in.ts";
+import { KEYS } from "../http/stub-server.ts";
+
+let app: RealServer;
+
+let target: Target;
+
+beforeEach(async () => {
+  target = new Target(200);
+  app = await openRealServer();
+});
+
+afterEach(async () => {
+  await app[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
+});
+
+const AGENT = { authorization: `Bearer ${KEYS.agent}` };
+
+const agentId = async () => {
+  const keys = await app.engine.store.accounts.keys(app.engine.owner.accountId, 99);
+  return keys.find(({ hash }) => hash === app.engine.secrets.hash(KEYS.agent))?.id ?? "";
+};
+
+const pause = (body: object = {}) => app.call("POST", "/v1/pauses", JSON.stringify(body));
+
+const create = (body: object = {}, query = "") =>
+  app.call("POST", `/v1/actions${query}`, JSON.stringify({ url: target.url, ...body }), AGENT);
+
+const read = async (path: string, headers = {}) => (await app.call("GET", path, undefined, headers)).json as object;
+
+describe("POST /v1/pauses", () => {
+  test("stops a key at once; what it creates is taken, stays pending and says so; DELETE sends it", async () => {
+    const keyId = await agentId();
+    const made = await pause({ key_id: keyId, reason: "It loops." });
+    expect(made).toMatchObject({
+      status: 201,
+      json: { kind: "key", key_id: keyId, reason: "It loops.", cancels: false },
+    });
+    const { clock } = app.engine;
+    const pausedAt = clock.now().toISOString();
+    const before = clock.timers;
+    const creating = create({ sync: true }, "?wait=1");
+    await until(() => clock.timers > before);
+    clock.advance(1_000);
+    const { status, json } = await creating;
+    const told = {
+      id: made.json.id,
+      kind: "key",
+      reason: "It loops.",
+      created_at: pausedAt,
+    };
+    expect({ status, json }).toMatchObject({ status: 201, json: { status: "pending", paused: true, pause: told } });
+    expect(target.received).toHaveLength(0);
+    for (const path of [`/v1/actions/${json.id}`, "/v1/actions"]) {
+      const answer = JSON.stringify(await read(path, AGENT));
+      expect(answer).toContain(`"paused":true,"pause":${JSON.stringify(told)}`);
+    }
+    expect(await read(`/v1/actions/${json.id}/timeline`)).toMatchObject({
+      data: [{ type: "created" }, { type: "paused", actor: "key:owner", reason: "It loops." }],
+    });
+    expect(await read("/v1/pauses")).toMatchObject({ data: [{ id: made.json.id }] });
+    const ended = await app.call("DELETE", `/v1/pauses/${made.json.id}`);
+    expect(ended.status).toBe(204);
+    await target.saw(1);
+    const done = await read(`/v1/actions/${json.id}?wait=5`);
+    expect(done).toMatchObject({ status: "completed" });
+    expect("paused" in done || "pause" in done).toBe(false);
+    expect(await read("/v1/pauses")).toEqual({ data: [] });
+    expect((await app.call("DELETE", `/v1/pauses/${made.json.id}`)).status).toBe(204);
+  });
+
+  test("stops the account, and a second one finds the first", async () => {
+    const first = await pause({ reason: null });
+    const second = await pause({ reason: "again" });
+    expect([first.status, second.status]).toEqual([201, 200]);
+    expect(second.json).toEqual(first.json);
+    expect(first.json).toMatchObject({ kind: "account", key_id: null, reason: null });
+    expect((await create()).json).toMatchObject({ paused: true, pause: { kind: "account" } });
+    const mine = await app.call("POST", "/v1/actions", JSON.stringify({ url: target.url }));
+    expect(mine.json).toMatchObject({ status: "pending", paused: true });
+  });
+
+  test.each([
+    ["a key of nobody", { key_id: "key_nobody" }, 404, "not_found"],
+    ["what is no id", { key_id: "agent" }, 400, "validation_error"],
+    ["a reason that is too long", { reason: "a".repeat(1_001) }, 400, "validation_error"],
+    ["a member that nobody knows", { key: "key_x" }, 400, "validation_error"],
+    ["a list", [], 400, "validation_error"],
+  ])("refuses %s, and pauses nothing", async (_name, body, status, code) => {
+    expect(await pause(body)).toMatchObject({ status, json: { error: { code } } });
+    expect(await read("/v1/pauses")).toEqual({ data: [] });
+  });
+
+  test("refuses to pause the account for a body that was left out", async () => {
+    expect(await app.call("POST", "/v1/pauses")).toMatchObject({
+      status: 400,
+      json: { error: { code: "missing_body" } },
+    });
+  });
+
+  test.each(["pau_nobody", "x"])("DELETE of %s is 404", async (id) => {
+    expect((await app.call("DELETE", `/v1/pauses/${id}`)).status).toBe(404);
+  });
+});
+
+describe("DELETE /v1/keys/{id}", () => {
+  const unfinished = async (query: string) => {
+    const { id } = (await create({ approve: true })).json;
+    const { status } = await app.call("DELETE", `/v1/keys/${await agentId()}${query}`);
+    const { data } = (await app.call("GET", "/v1/pauses")).json;
+    return { status, id, pauses: data.length };
+  };
+
+  test.each(["", "?unfinished=keep"])("%s changes no action", async (query) => {
+    const { status, id, pauses } = await unfinished(query);
+    expect({ status, pauses }).toEqual({ status: 204, pauses: 0 });
+    await app.call("POST", `/v1/actions/${id}/approve`);
+    await target.saw(1);
+  });
+
+  test("?unfinished=pause keeps what it left from being sent until the pause ends", async () => {
+    const { status, id, pauses } = await unfinished("?unfinished=pause");
+    expect({ status, pauses }).toEqual({ status: 204, pauses: 1 });
+    const approved = await app.call("POST", `/v1/actions/${id}/approve`);
+    expect(approved.json).toMatchObject({ status: "pending", paused: true, pause: { reason: "The key was revoked." } });
+    expect(target.received).toHaveLength(0);
+  });
+
+  test("?unfinished=cancel cancels what it left", async () => {
+    const { status, id } = await unfinished("?unfinished=cancel");
+    expect(status).toBe(204);
+    await app.engine.saw(id, { status: "cancelled" });
+  });
+
+  test("refuses any other word, and revokes nothing", async () => {
+    const { status } = await unfinished("?unfinished=stop");
+    expect(status).toBe(400);
+    expect((await create()).status).toBe(201);
+  });
+});
+
+describe("for people, without script,", () => {
+  test("a page pauses a key, shows it wherever it matters, and resumes it", async () => {
+    const ann = await signedIn(app);
+    const keyId = await agentId();
+    const page = await ann.pageOf(`/settings/pauses?key=${keyId}`);
+    expect(page).toContain(`value="${keyId}" selected`);
+    const hidden = await ann.hiddenOf("/settings/pauses");
+    const answer = await ann.send("/settings/pauses", { ...hidden, key_id: keyId, reason: "<b>loops</b>" });
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/settings/pauses"]);
+    const { id } = (await create()).json;
+    expect(await ann.pageOf("/settings/pauses")).toContain("&lt;b&gt;loops&lt;/b&gt;");
+    const shown = await ann.pageOf(`/actions/${id}`);
+    expect(shown).toContain("Paused since");
+    expect(shown).toContain("&lt;b&gt;loops&lt;/b&gt;");
+    expect(await ann.pageOf("/actions")).toContain("Paused");
+    expect(await ann.pageOf("/keys")).toContain(">Paused<");
+    const [row] = (await app.engine.pauseService.list(app.engine.owner)).map((one) => one.id);
+    expect((await ann.send(`/settings/pauses/${row}/resume`, hidden)).status).toBe(303);
+    await target.saw(1);
+    expect(await ann.pageOf("/settings/pauses")).toContain("Nothing is paused.");
+  });
+
+  test("a form without the token of the session pauses nothing", async () => {
+    const ann = await signedIn(app);
+    expect((await ann.send("/settings/pauses", { key_id: "" })).status).toBe(403);
+    expect(await read("/v1/pauses")).toEqual({ data: [] });
+  });
+
+  test("the page that revokes a key asks what becomes of its actions, and keeps them unless it is said", async () => {
+    const ann = await signedIn(app);
+    const path = `/keys/${await agentId()}/revoke`;
+    expect(await ann.pageOf(path)).toMatch(/value="keep" checked/);
+    const fields = await ann.hiddenOf(path);
+    expect((await ann.send(path, { ...fields, unfinished: "all" })).status).toBe(400);
+    expect((await ann.send(path, { ...fields, unfinished: "pause" })).status).toBe(303);
+    expect(await read("/v1/pauses")).toMatchObject({ data: [{ created_by: "user:ann@example.com" }] });
+  });
+});

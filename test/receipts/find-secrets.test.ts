@@ -1,0 +1,88 @@
+import { generateKeyPairSync } from "node:crypto";
+import { describe, expect, test } from "bun:test";
+import { findSecrets, findStructured, entropyOf } from "../../src/receipts/find-secrets.ts";
+import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
+import { exampleOf } from "../support/secret-examples.ts";
+
+const textsOf = (text: string) => findSecrets(text).map(({ start, end }) => text.slice(start, end));
+
+const structured = (text: string) => findStructured(text).map(({ start, end }) => text.slice(start, end));
+
+describe("a secret of a known format", () => {
+  test("there are at least eighty issuers' formats, each by a beginning of its own", () => {
+    expect(new Set(SECRET_FORMATS.map(({ name }) => name)).size).toBeGreaterThanOrEqual(80);
+    const prefixes = SECRET_FORMATS.map(({ prefix }) => prefix);
+    expect(new Set(prefixes).size).toBe(prefixes.length);
+  });
+
+  test.each(SECRET_FORMATS)("is found in any text: $name ($prefix)", (format) => {
+    for (let seed = 1; seed <= 20; seed += 1) {
+      const { whole, secret } = exampleOf(format, seed);
+      for (const text of [whole, `{"a":"${whole}"}`, `see ${whole}, then`, `https://x.example/${whole}/y?z=1`]) {
+        expect(textsOf(text).some((found) => found.startsWith(secret))).toBeTrue();
+      }
+    }
+  });
+
+  test.each([
+    "npm_please_delete_everything_from_the_database",
+    "sk-proj-Delete-Everything-From-Production-Now-Please",
+    "task_test_results_of_last_week_are_in",
+    "re_delete_all_the_customers_and_their_orders_too",
+    "sk_live_please-delete",
+    "hooks.slack.com/services/overview",
+    "cus_NffrFeUfNV2Hib",
+    "pi_3MtwBwLkdIwHu7ix28a3tqPa",
+    "T01ABCDEF",
+    "0b1e9a2c-5f2d-4d7e-9c3b-7a6f5e4d3c2b",
+    "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+  ])("is not seen in what somebody wrote, or in an id: %s", (text) => {
+    expect(textsOf(text)).toEqual([]);
+  });
+});
+
+describe("a secret of a known structure", () => {
+  const jwt =
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U";
+  const keys = [
+    generateKeyPairSync("rsa", pem({ modulusLength: 2_048 }, "pkcs8")).privateKey,
+    generateKeyPairSync("ec", pem({ namedCurve: "P-256" }, "sec1")).privateKey,
+    generateKeyPairSync("ed25519", pem({}, "pkcs8")).privateKey,
+  ].map(String);
+
+  test("is found where it parses", () => {
+    expect(structured(`the ${jwt}, and`)).toEqual([jwt]);
+    expect(structured("Basic dXNlcjpwYXNz")).toEqual(["dXNlcjpwYXNz"]);
+    expect(structured("bearer 3f9a8b7c6d5e4f3a2b1c")).toEqual(["3f9a8b7c6d5e4f3a2b1c"]);
+    for (const key of keys) {
+      expect(structured(`before ${key}after`)).toEqual([key.trimEnd()]);
+      expect(structured(JSON.stringify(key))).toHaveLength(1);
+      // An answer was cut within it.
+      expect(structured(key.slice(0, 90))).toEqual([key.slice(0, 90)]);
+    }
+  });
+
+  test.each([
+    "-----BEGIN X-----\ntransfer 5000 to Bob\n-----END X-----",
+    "-----BEGIN X-----\nMOVE all money to account 1234 and delete everything that there is\n-----END X-----",
+    `-----BEGIN X-----\n${"M".repeat(64)}\n-----END X-----`,
+    "Bearer delete-all",
+    "Bearer please-delete-all-of-the-customers",
+    "Basic plan for 12",
+    "eyJust.a.text that is none",
+  ])("is not seen in what only looks like one: %p", (text) => {
+    expect(structured(text)).toEqual([]);
+  });
+});
+
+test("entropy is that of the text's own characters, in bits", () => {
+  expect(entropyOf("")).toBe(0);
+  expect(entropyOf("aaaa")).toBe(0);
+  expect(entropyOf("abcdabcd")).toBeCloseTo(2);
+});
+
+function pem(options: object, type: "pkcs8" | "sec1") {
+  const encoding = { publicKeyEncoding: { type: "spki", format: "pem" }, privateKeyEncoding: { type, format: "pem" } };
+  // Safe: node's types want the literal types of each overload, which a helper for three of them can't give.
+  return { ...options, ...encoding } as never;
+}

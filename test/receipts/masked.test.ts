@@ -1,0 +1,115 @@
+import { describe, expect, test } from "bun:test";
+import { callbackJson, actionJson } from "../../src/actions/serialize.ts";
+import { hiddenValues, maskedAction, maskedEntry } from "../../src/receipts/masked-action.ts";
+import { timelineJson } from "../../src/actions/list-schemas.ts";
+import type { Result } from "../../src/actions/action.ts";
+import type { TimelineEvent } from "../../src/actions/timeline.ts";
+import { anAction, NOON } from "../support/factory.ts";
+
+const RECEIPT = "/r/0123456789abcdef";
+
+const REFUSED: Result = {
+  lastError: "The target answered with status 503.",
+  errorSource: "target",
+  responseCode: 503,
+  responseBody: '{"session_token":"canary-response","big":12345678901234567890,"one":1.0}',
+  responseTruncated: false,
+  durationMs: 12,
+};
+
+/** A secret in every field that a caller or a target writes. */
+const SECRETS = anAction({
+  status: "failed",
+  url: "https://ann:canary-login@api.example.com/orders?token=canary-query&page=2",
+  body: '{"password":"canary-body","max_tokens":12345678901234567890,"one":1.0}',
+  headers: { Authorization: "Bearer canary-header-0123", Accept: "text/plain", "X-Plan": "canary-plan" },
+  dedupe: "sk_live_canary0Dedupe1x9Kq2Lm8",
+  idempotencyKey: "ghp_canary0Idempotency1x9Kq2Lm8Vb3Zt7Rw4Yp",
+  callback: "https://app.example.com/done?key=canary-callback",
+  result: REFUSED,
+});
+
+const shownOf = (action: typeof SECRETS, options = {}) =>
+  JSON.parse(actionJson(action, { now: NOON, receiptUrl: RECEIPT, ...options }));
+
+const NOTIFIED = { event: "action.failed", delivered: false, attempts: 6, error: "Gave up.", next_retry_at: null };
+
+describe("a masked action", () => {
+  test("shows all that it shows whole, but for its secrets", () => {
+    const masked = { session_token: "••••(session,15-chars)", big: Number("12345678901234567890"), one: 1 };
+    expect(shownOf(maskedAction(SECRETS, "public"))).toEqual({
+      ...shownOf(SECRETS),
+      url: "https://••••(password,12-chars)@api.example.com/orders?token=••••(token,12-chars)&page=2",
+      body: { password: "••••(password,11-chars)", max_tokens: Number("12345678901234567890"), one: 1 },
+      headers: {
+        Authorization: "••••(credentials,25-chars,…0123)",
+        Accept: "text/plain",
+        "X-Plan": "••••(header,11-chars)",
+      },
+      dedupe: "••••(Stripe-key,30-chars,…2Lm8)",
+      idempotency_key: "••••(GitHub-token,42-chars,…w4Yp)",
+      callback: "https://app.example.com/done?key=••••(key,15-chars)",
+      response_body: masked,
+      error: { ...shownOf(SECRETS).error, response_body: masked },
+    });
+  });
+
+  test("says how many values are hidden, of the answer none, and for whoever decides fewer", () => {
+    expect(hiddenValues(maskedAction(SECRETS, "public"))).toBe(8);
+    expect(hiddenValues(maskedAction(SECRETS, "decider"))).toBe(2);
+    expect(hiddenValues(SECRETS)).toBe(0);
+  });
+
+  test("keeps its numbers as they were written", () => {
+    const text = actionJson(maskedAction(SECRETS, "public"), { now: NOON, receiptUrl: RECEIPT });
+    expect(text).toContain('"max_tokens":12345678901234567890,"one":1.0}');
+    expect(text.split('"big":12345678901234567890,"one":1.0}')).toHaveLength(3);
+    expect(text).not.toContain("canary");
+  });
+
+  test("is what it was where there is nothing to hide, and the stored one is never touched", () => {
+    const plain = anAction();
+    expect(maskedAction(plain, "public")).toEqual(plain);
+    const before = structuredClone(SECRETS);
+    maskedAction(SECRETS, "public");
+    expect(SECRETS).toEqual(before);
+  });
+});
+
+test("a callback holds what an agent key sees, but for the values of headers, all of them", () => {
+  expect(JSON.parse(callbackJson("action.failed", SECRETS, NOON, RECEIPT)).data).toEqual({
+    ...shownOf(SECRETS),
+    headers: { Authorization: "••••", Accept: "••••", "X-Plan": "••••" },
+  });
+});
+
+describe("a masked row of a timeline", () => {
+  const ATTEMPT: TimelineEvent = {
+    type: "attempt",
+    attempt: 1,
+    outcome: "answered",
+    response_code: 302,
+    error: "The target answered with a redirect (302); redirects are never followed.",
+    duration_ms: 41,
+    next_retry_at: null,
+    location: "/login?session=canary&page=2",
+  };
+
+  test.each<[TimelineEvent, object]>([
+    [ATTEMPT, { location: "/login?session=••••(session,6-chars)&page=2" }],
+    [{ ...ATTEMPT, location: null }, {}],
+    [
+      { type: "approved", actor: "email:ann@example.com", reason: "as Bearer x9Kq2Lm8Vb3Zt7Rw" },
+      { reason: "as Bearer ••••(Bearer-token,16-chars,…t7Rw)" },
+    ],
+    [{ type: "rejected", actor: "key:boss", reason: "ann:canary@db" }, { reason: "••••(password,6-chars)@db" }],
+    [{ type: "retried", actor: "key:boss", reason: null }, {}],
+    [{ type: "created", actor: "key:boss" }, {}],
+    [{ type: "held" }, {}],
+    [{ ...NOTIFIED, type: "callback" }, {}],
+  ])("%j differs only by its secrets", (event, masked) => {
+    const entry = { seq: 7, at: NOON, run: 1, status: "failed", event } as const;
+    const [whole] = JSON.parse(timelineJson([entry])).data;
+    expect(JSON.parse(timelineJson([maskedEntry(entry, "public")])).data).toEqual([{ ...whole, ...masked }]);
+  });
+});

@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { visibleText } from "../../src/receipts/visible-text.ts";
+
+test("text that can be seen is left as it is, emoji too", () => {
+  for (const text of [
+    "",
+    "POST https://api.example.com/ä?q=1",
+    "Zażółć 日本語 שלום e\u0301",
+    "👍🏽 ❤\ufe0f 👩\u200d💻 👁\ufe0f\u200d🗨\ufe0f",
+  ]) {
+    expect(visibleText(text)).toBe(text);
+  }
+});
+
+test.each([
+  ["a control character", "a\u0007b", "a<U+0007>b"],
+  ["a newline, in one line", "a\nb", "a<U+000A>b"],
+  ["a C1 control", "\u0085", "<U+0085>"],
+  ["a bidirectional override", "exe\u202Egpj", "exe<U+202E>gpj"],
+  ["isolates and marks", "\u2066\u2069\u200E\u061C", "<U+2066><U+2069><U+200E><U+061C>"],
+  ["nothing of no width", "pay\u200Bpal\uFEFF\u00AD", "pay<U+200B>pal<U+FEFF><U+00AD>"],
+  ["what joins emoji, where there is none", "pay\u200Dpal\uFE0F", "pay<U+200D>pal<U+FE0F>"],
+  ["a line that ends unseen", "a\u2028b", "a<U+2028>b"],
+  ["tags", "\u{E0041}", "<U+E0041>"],
+  ["fillers", "\u3164\u115F\u2800", "<U+3164><U+115F><U+2800>"],
+  ["half of a pair", "\ud83d!", "<U+D83D>!"],
+])("shows %s by its code", (_what, text, shown) => {
+  expect(visibleText(text)).toBe(shown);
+});
+
+test("keeps lines where lines are shown", () => {
+  expect(visibleText("a\n\tb\r\n", { keepsLines: true })).toBe("a\n\tb<U+000D>\n");
+});
+
+test("shows what comes after thousands by one sign each, and keeps its lines", () => {
+  const text = "a\u202e\n".repeat(5_000);
+  const shown = visibleText(text, { keepsLines: true });
+  expect(shown).toBe(`${"a<U+202E>\n".repeat(4_000)}${"a\ufffd\n".repeat(1_000)}`);
+});
+
+test("counts what is left of a long run, whole characters before it", () => {
+  const eight = "<U+202E>".repeat(8);
+  expect(visibleText("\u202e".repeat(8))).toBe(eight);
+  expect(visibleText(`a${"\u202e".repeat(350_000)}b`)).toBe(`a${eight}<349992 more>b`);
+  expect(visibleText("\u{E0041}".repeat(9))).toBe(`${"<U+E0041>".repeat(8)}<2 more>`);
+});
