@@ -1,3 +1,4 @@
+import { inheritRejections } from "./rejections.ts";
 import { and, asc, eq, isNull, sql as drizzleSql, type SQL } from "drizzle-orm";
 import type {
   AccountStore,
@@ -47,7 +48,9 @@ export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
     },
     async addKey(key, audit, stop) {
       const stopping = stop === undefined ? [] : [stopOthers(stop), auditRow(stop.audit, isFirstHold(key.id))];
-      await writer.write([statementOf(database.insert(apiKeys).values(key)), ...auditChange(audit), ...stopping]);
+      const insert = statementOf(database.insert(apiKeys).values(key));
+      const inherited = key.replaces === null ? [] : [inheritRejections(key, key.replaces)];
+      await writer.write([insert, ...auditChange(audit), ...stopping, ...inherited]);
     },
     replacedBy: (keyId) => findReplaced(sql, keyId),
     ...createSignedUpStore(sql, writer),

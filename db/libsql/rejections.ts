@@ -9,6 +9,7 @@ import {
   type RejectionStore,
 } from "../../src/approvals/rejections.ts";
 import { allOf, ALWAYS, CHANGED, eitherOf, type Guard, type Row, type SqlValue, type Statement } from "./sql.ts";
+import type { ApiKey } from "../account-store.ts";
 import type { StoreContext } from "./context.ts";
 import { timelineEntryOf } from "./rows.ts";
 
@@ -100,6 +101,14 @@ export function noteRows(after: Action, note: RejectionNote | null | undefined, 
       ? { sql: `EXISTS (${REJECTED})`, args: argsOf(request, at) }
       : { sql: IS_ROOM, args: keyArgsOf(request, at) };
   return [{ sql: `${INSERT} AND ${guard.sql}`, args: [...row, ...guard.args] }];
+}
+
+const INHERIT = `INSERT INTO rejections (account_id, key_id, digest, kind, at, action_id, run, actor, reason)
+  SELECT account_id, ?, digest, kind, at, action_id, run, actor, reason ${OF_KEY}`;
+
+/** What counts for a key counts for the one that replaces it, or a rotation would end every count. */
+export function inheritRejections(key: Pick<ApiKey, "id" | "accountId" | "createdAt">, replaced: string): Statement {
+  return { sql: INHERIT, args: [key.id, ...keyArgsOf({ accountId: key.accountId, keyId: replaced }, key.createdAt)] };
 }
 
 function keyArgsOf({ accountId, keyId }: Pick<RejectedRequest, "accountId" | "keyId">, now: Date): readonly SqlValue[] {
