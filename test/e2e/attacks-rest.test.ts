@@ -207,7 +207,8 @@ function linksIn({ fields }: KeptMail): readonly [approve: string, reject: strin
 }
 
 const isRefused = ({ status }: Answer) => status >= 400 && status < 500;
-const statuses = (answers: readonly Answer[]) => [...new Set(answers.map(({ status }) => status))].toSorted((a, b) => a - b);
+const statuses = (answers: readonly Answer[]) =>
+  [...new Set(answers.map(({ status }) => status))].toSorted((a, b) => a - b);
 const times = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
 const NOTIFY = { notify: { email: ANN } };
 
@@ -670,13 +671,13 @@ const ATTACKS: readonly Attack[] = [
     name: "The person's password is guessed, under ever other addresses of a proxy",
     run: async ({ w }) => {
       const answers = [];
-      for (let count = 0; count < 8; count += 1) {
+      for (let count = 0; count < 7; count += 1) {
         const headers = { "x-forwarded-for": `203.0.113.${count}`, forwarded: `for=203.0.113.${count}` };
         answers.push(
           await w.ask("POST", "/auth/login", { body: { email: ANN, password: `guess number ${count}` }, headers }),
         );
       }
-      expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401, 429, 429, 429]);
+      expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401, 429, 429]);
     },
   },
   // ---- Callbacks
@@ -760,6 +761,7 @@ const ATTACKS: readonly Attack[] = [
         { url, notify: { email: MALLORY } },
         { url, approve: true, notify: { email: MALLORY.toUpperCase() } },
         { url, method: "DELETE", notify: { email: "mallory@example.com" } },
+        { url, notify: { email: "early@evil.example" } },
       ]);
       expect(w.mailbox.posted.filter(({ fields }) => fields["to"] !== ANN)).toEqual([]);
     },
@@ -839,6 +841,22 @@ const ATTACKS: readonly Attack[] = [
       told.push((await w.ask("GET", new URL(receipt, w.base).pathname)).text);
       told.push(w.service.output, JSON.stringify(w.listed.received));
       for (const text of told) for (const link of links) expect(text).not.toContain(link);
+    },
+  },
+  {
+    name: "The Host and forwarding headers of a create make the links of its mail lead to the agent's server",
+    run: async ({ w, url }) => {
+      const evil = hostOf(w.evil);
+      const headers = {
+        host: evil,
+        "x-forwarded-host": evil,
+        forwarded: `host=${evil}`,
+        origin: new URL(w.evil.url).origin,
+      };
+      const { json } = await w.create({ url, ...NOTIFY }, headers);
+      const mail = await w.mailOf(String(json["id"]));
+      expect(JSON.stringify(mail.fields)).not.toContain(evil);
+      expect(mail.fields["text"]).toContain(`${w.base}/a/`);
     },
   },
   {
@@ -1096,6 +1114,17 @@ const ATTACKS: readonly Attack[] = [
       const spelled = ["pay?to=bob", "%70ay?to=bob", "p%61y?to=bob", "pa%79?to=bob", "pay?%74o=bob", "pay?to=%62ob"];
       const variants = spelled.map((path) => ({ url: url + path, reason: "please" }));
       expect(await askedAgain(scene, { url: `${url}pay?to=bob` }, variants)).toBe(2);
+    },
+  },
+  {
+    name: "A read that a person has rejected is asked for again without `approve`, by a key whose hold lets reads go",
+    succeeds: ["mode B"],
+    run: async ({ w, url, victim }) => {
+      const id = await w.held({ url, method: "GET", approve: true });
+      await w.owner("cancel", id, { reason: "No." });
+      await w.create({ url, method: "GET" });
+      await Bun.sleep(3 * SETTLE_MS);
+      expect(victim.received).toEqual([]);
     },
   },
   // ---- Targets
@@ -1572,6 +1601,52 @@ const ATTACKS: readonly Attack[] = [
         expect(text).toContain("PAYLOAD-url");
         expect(text).toMatch(/more characters?|more lines?|characters? more|not shown/);
         expect(text).toContain("Unusually large");
+      }
+    },
+  },
+  {
+    name: "The type of the body names a charset in which the target reads other members than are shown",
+    succeeds: ["mode A", "mode B"],
+    run: async (scene) => {
+      const { url } = scene;
+      // Express reads it as {"to":"bob","note":"x","to":"mallory"}.
+      const body = { to: "bob", note: "x+ACIALAAiAHQAbwAiADoAIg-mallory" };
+      const types = ["utf-7", "UTF-7", '"utf-7"', "utf-16le", "utf-32", "unicode-1-1-utf-7"];
+      await allRefused(
+        scene,
+        types.map((charset) => ({ url, body, headers: { "Content-Type": `application/json; charset=${charset}` } })),
+      );
+    },
+  },
+  {
+    name: "The payload is written in escapes of JSON that a number in the body keeps from being read",
+    succeeds: ["mode A", "mode B"],
+    run: async (scene) => {
+      const { w, url } = scene;
+      await w.newAgent();
+      const escaped = String.raw`{"n":1.0,"\u0064\u006f":"\u0064\u0065\u006c\u0065\u0074\u0065 \u0061\u006c\u006c"}`;
+      const { json } = await w.create(`{"url":"${url}","body":${escaped},"notify":{"email":"${ANN}"}}`);
+      const places = await placesOf(scene, String(json["id"]));
+      for (const [place, text] of Object.entries(places)) {
+        expect({ place, isRead: text.includes("delete all") && text.includes('"do"') }).toEqual({
+          place,
+          isRead: true,
+        });
+      }
+    },
+  },
+  {
+    name: "The payload is written in percent-encoded letters of the URL, which nobody can read",
+    succeeds: ["mode A", "mode B"],
+    run: async (scene) => {
+      const { w, url } = scene;
+      await w.newAgent();
+      const id = await w.held({ url: `${url}%64%65%6c%65%74%65?%74%6f=%65%76%65`, ...NOTIFY });
+      for (const [place, text] of Object.entries(await placesOf(scene, id))) {
+        expect({ place, isRead: text.includes("delete?to=eve") || /percent|encoded letters/.test(text) }).toEqual({
+          place,
+          isRead: true,
+        });
       }
     },
   },
