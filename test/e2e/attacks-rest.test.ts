@@ -824,7 +824,7 @@ const ATTACKS: readonly Attack[] = [
     },
   },
   {
-    name: "No answer to the agent holds an approval link",
+    name: "An approval link is looked for in every answer, callback, receipt and log line",
     run: async ({ w, url }) => {
       const id = await w.held({ url, ...NOTIFY, callback: w.listed.url });
       const links = linksIn(await w.mailOf(id)).map((link) => link.slice(3));
@@ -1764,10 +1764,11 @@ describe.each(MODES.map((mode) => [mode.name, mode] as const))("%s", (_name, mod
       const victim = target();
       const entry = { name, target: victim, allowed: Number.POSITIVE_INFINITY };
       w.victims.push(entry);
+      const got = w.evil.received.length;
       entry.allowed = (await run({ w, victim, url: victim.url })) ?? 0;
       await Bun.sleep(SETTLE_MS);
       expect(victim.received.length).toBeLessThanOrEqual(entry.allowed);
-      expect(w.evil.received).toEqual([]);
+      expect(w.evil.received.slice(got)).toEqual([]);
     };
     if (succeeds.includes(mode.name)) test.failing(title, body);
     else test(title, body);
