@@ -306,7 +306,7 @@ async function listen(
 ): Promise<void> {
   try {
     if (listening === null) http.listen(port, host);
-    else http.takeOver(listening);
+    else http.takeOver(listening, host);
   } catch (cause) {
     await engine.drain(0);
     throw new Error(
@@ -394,10 +394,8 @@ export function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps
     rulesFor: createRulesFor({ config, policy, accounts }),
     listNotifications: createListNotifications(store.outbox),
     baseUrl: config.baseUrl,
-    isOnLoopback: config.isOnLoopback,
-    pagesGuard: createOwnHostPages({ isOnLoopback: config.isOnLoopback, isLoopback: isLoopbackUrl }),
+    pagesGuard: createOwnHostPages({ ...config, isLoopback: isLoopbackUrl }),
     isTrustedProxy: trustedProxiesOf(config.trustedProxies),
-    port: config.port,
     metrics: book.metrics,
     receiptUrl: engine.receiptUrl,
     receiptPath: engine.receiptPath,

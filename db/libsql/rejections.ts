@@ -5,6 +5,7 @@ import {
   type EarlierRejection,
   type RejectionNote,
   rejectionWindowStart,
+  saysWhy,
   type RejectedRequest,
   type RejectionStore,
 } from "../../src/approvals/rejections.ts";
@@ -78,7 +79,7 @@ export function mayAsk(action: Action, note: RejectionNote | null | undefined, a
   const args = argsOf(request, at);
   const isRoom = { sql: IS_ROOM, args: keyArgsOf(request, at) };
   const isNew = { sql: `NOT EXISTS (${REJECTED})`, args };
-  if (note.reason === null || note.reason.trim() === "") return allOf([isRoom, isNew]);
+  if (!saysWhy(note.reason)) return allOf([isRoom, isNew]);
   return allOf([isRoom, eitherOf(isNew, { sql: `(SELECT count(*) FROM (${ASKED})) < ${ASKED_AGAIN_MAX}`, args })]);
 }
 

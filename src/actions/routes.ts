@@ -1,3 +1,5 @@
+import { viewerOf } from "../accounts/roles.ts";
+import { seesWhole } from "../accounts/scope.ts";
 import type { ActionService } from "./service.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";
 import { factsOf } from "../approvals/facts-schema.ts";
@@ -92,9 +94,11 @@ export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
 function decisionFacts({ actionService, baseUrl }: ActionRouteDeps): Route {
   return routeOf(API.getDecisionFacts, async (context, params) => {
     readQuery(context.search, NONE);
-    const action = await actionService.get(callerOf(context), actionIdOf(context, params));
-    const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, "decider")]);
-    return json(JSON.stringify(factsOf(ready, history, baseUrl)));
+    const caller = callerOf(context);
+    const action = await actionService.get(caller, actionIdOf(context, params));
+    const viewer = seesWhole(caller, action) ? "decider" : viewerOf(caller.role);
+    const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, viewer)]);
+    return json(JSON.stringify(factsOf(ready, history, baseUrl, viewer)));
   });
 }
 

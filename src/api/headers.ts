@@ -113,12 +113,13 @@ const FRAMING = `
 const OVERRIDES = `
   x-http-method x-http-method-override x-method-override x-original-method x-override-method x-original-url
   x-original-uri x-rewrite-url x-override-url x-request-uri x-original-path x-host x-original-host
-  x-http-host-override x-backend-host x-proxy-host`;
+  x-http-host-override x-backend-host x-proxy-host http-method-override method-override x-method http-method
+  x-tunneled-method x-tunnelled-method x-restli-method x-http-verb x-verb-override x-http-verb-override`;
 
 /** What a proxy tells its backend of a caller: by these an agent would pass for somebody else, or for the inside. */
 const CALLERS = `
   forwarded forwarded-for forwarded-for-ip x-forwarded x-real-ip true-client-ip client-ip x-client-ip
-  x-cluster-client-ip x-remote-ip x-remote-addr x-originating-ip x-source-ip x-original-forwarded-for
+  x-cluster-client-ip cluster-client-ip x-custom-ip-authorization x-remote-ip x-remote-addr x-originating-ip x-source-ip x-original-forwarded-for
   x-original-remote-addr x-proxyuser-ip wl-proxy-client-ip fastly-client-ip cf-connecting-ip
   cf-connecting-ipv6 cf-ipcountry fly-client-ip x-appengine-user-ip x-azure-clientip x-azure-socketip
   x-envoy-external-address x-envoy-internal x-nf-client-connection-ip x-vercel-forwarded-for x-remote-user
@@ -153,8 +154,7 @@ export function headerIssues(headers: Readonly<Record<string, string>>, hasBody:
 function problemOf(name: string, value: string, hasBody: boolean): string | null {
   if (name.length > HEADER_NAME_CHARS_MAX || !NAME.test(name))
     return "Is not a header name: use letters, digits and hyphens.";
-  // Servers read `X_Real_IP` as `X-Real-IP`; so does the list.
-  const plain = name.toLowerCase().replaceAll("_", "-");
+  const plain = plainHeaderName(name);
   if (DENIED.has(plain) || DENIED_PREFIXES.some((prefix) => plain.startsWith(prefix))) {
     return "May not be set by a caller: Outgate, the connection or a proxy sets it.";
   }
@@ -163,7 +163,17 @@ function problemOf(name: string, value: string, hasBody: boolean): string | null
   if (plain === "content-type" && hasBody && !JSON_TYPE.test(value)) {
     return "The body is sent as JSON: use application/json or application/*+json.";
   }
+  if (plain === "content-type" && /charset/i.test(value.replaceAll(UTF_8, ""))) {
+    return "The body is sent in UTF-8: a target that believes another charset reads another body than was approved.";
+  }
   return null;
+}
+
+const UTF_8 = /;[ \t]*charset=(?:utf-8|"utf-8")(?=[ \t]*(?:;|$))/gi;
+
+/** A header's name as a server may read it: some take `X_Real_IP` and `X.Real.IP` for `X-Real-IP`. */
+export function plainHeaderName(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
 }
 
 function repeated(names: readonly string[]): readonly Issue[] {

@@ -1,3 +1,4 @@
+import type { Viewer } from "../accounts/roles.ts";
 import Type, { type Static } from "typebox";
 import type { Action } from "../actions/action.ts";
 import { type DecisionHistory, type DecisionFacts as Told, decisionFacts, FACTS, RISKS } from "./facts.ts";
@@ -10,18 +11,18 @@ import { plainText } from "../api/schema-helpers.ts";
  * What is told to whoever decides on an action, masked. A long one is masked beforehand (`maskOneAhead`).
  * `baseUrl`: where its page is; empty: on the same origin.
  */
-export function factsOf(action: Action, history: DecisionHistory, baseUrl: string): Told {
-  const masked = maskedAction(action, "decider");
+export function factsOf(action: Action, history: DecisionHistory, baseUrl: string, viewer: Viewer = "decider"): Told {
+  const masked = maskedAction(action, viewer);
   return decisionFacts({
     action,
     history,
     seen: {
       ...history,
-      url: maskUrl(sentUrl(action.url), "decider"),
-      callback: action.callback === null ? null : maskUrl(action.callback, "decider"),
+      url: maskUrl(sentUrl(action.url), viewer),
+      callback: action.callback === null ? null : maskUrl(action.callback, viewer),
       createdBy: masked.createdBy,
-      reason: history.reason === null ? null : maskText(history.reason, "decider"),
-      rejections: maskedEarlier(history.rejections, "decider"),
+      reason: history.reason === null ? null : maskText(history.reason, viewer),
+      rejections: maskedEarlier(history.rejections, viewer),
     },
     hidden: hiddenWords(hiddenValues(masked)),
     actionUrl: `${baseUrl}/actions/${action.id}`,

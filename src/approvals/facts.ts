@@ -1,3 +1,4 @@
+import { plainHeaderName } from "../api/headers.ts";
 import { type Action, sizeWords } from "../actions/action.ts";
 import { type Actor, actorWords } from "../accounts/roles.ts";
 import {
@@ -128,7 +129,15 @@ export function moment(at: Date): string {
 }
 
 /** Why somebody should look twice at a request that they are asked to approve, in the order in which it is said. */
-export const RISKS = ["new_host", "deletes", "hidden_characters", "mixed_scripts", "size", "callback_host"] as const;
+export const RISKS = [
+  "new_host",
+  "deletes",
+  "hidden_characters",
+  "mixed_scripts",
+  "coded_letters",
+  "size",
+  "callback_host",
+] as const;
 
 export interface Risk {
   readonly name: (typeof RISKS)[number];
@@ -157,6 +166,9 @@ export function risksOf(asked: Asked): readonly Risk[] {
     deletes: deletionOf(asked),
     hidden_characters: hidden.length === 0 ? null : `Characters that cannot be seen are in ${listed(hidden)}.`,
     mixed_scripts: mixed.length === 0 ? null : `Letters that can pass for others are in ${listed(mixed)}.`,
+    coded_letters: CODED_LETTER.test(asked.url)
+      ? "The URL writes plain letters as codes like %61; decode it before you decide."
+      : null,
     size: sizeOf(asked),
     callback_host: callbackOf(asked),
   };
@@ -166,9 +178,12 @@ export function risksOf(asked: Asked): readonly Risk[] {
   });
 }
 
+/** A letter or digit that needs no code in a URL. */
+const CODED_LETTER = /%(?:3[0-9]|[46][1-9a-f]|[57][0-9a])/i;
+
 function deletionOf({ method, url, headers }: Asked): string | null {
   if (method === "DELETE") return "It deletes: the method is DELETE.";
-  const names = Object.keys(headers ?? {}).filter((name) => NAMES_AN_OPERATION.test(name));
+  const names = Object.keys(headers ?? {}).filter((name) => NAMES_AN_OPERATION.has(plainHeaderName(name)));
   const name = names.find((one) => DELETION.test(headers?.[one] ?? ""));
   if (name !== undefined) return `It may delete: the header ${name} names such an operation.`;
   const isOverridden = URL.parse(url)?.searchParams.get("_method")?.toUpperCase() === "DELETE";
@@ -176,8 +191,7 @@ function deletionOf({ method, url, headers }: Asked): string | null {
 }
 
 /** Headers by which a target takes a call for another operation than its method says. */
-const NAMES_AN_OPERATION =
-  /^(?:soapaction|x[-_]amz[-_]target|x[-_]http[-_]method(?:[-_]override)?|x[-_]method[-_]override)$/i;
+const NAMES_AN_OPERATION = new Set(["soapaction", "x-amz-target"]);
 
 const DELETION = /delete|remove|destroy|drop|purge|terminate|truncate|erase|wipe/i;
 

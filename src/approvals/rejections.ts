@@ -7,15 +7,44 @@ import type { HashOf } from "../actions/dedupe.ts";
 import type { Operation } from "../actions/status.ts";
 
 /**
- * Names a request for which a rejection counts: method, URL in its normal form and body. Headers do not count: one of them
- * that changes from call to call, or that is put in for this alone, would make every repeat another request.
+ * Names a request for which a rejection counts: method, URL and body, in one spelling each, so that neither the order of
+ * members nor `5.0` for `5` nor `%61` for `a` makes another request. Headers do not count: one that changes from call to
+ * call would make every repeat another request.
  */
 export function rejectionDigest(
   { method, url, body }: Pick<ActionRequest, "method" | "url" | "body">,
   hashOf: HashOf,
 ): string {
   const target = normalTarget(url);
-  return hashOf(JSON.stringify([method, target === null ? url : target.origin + target.rest, body]));
+  const place = target === null ? url : target.origin + plainUrl(target.rest);
+  return hashOf(JSON.stringify([method, place, body === null ? null : plainJson(body)]));
+}
+
+const UNRESERVED = /[A-Za-z0-9._~-]/;
+
+/** Letters that need no code without it, and the codes of all others in capitals (RFC 3986, 6.2.2). */
+function plainUrl(rest: string): string {
+  return rest.replaceAll(/%[0-9a-f]{2}/gi, (code) => {
+    const letter = String.fromCharCode(Number.parseInt(code.slice(1), 16));
+    return UNRESERVED.test(letter) ? letter : code.toUpperCase();
+  });
+}
+
+/** Members in the order of their names, numbers as JavaScript reads them. */
+function plainJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), (_name, value: unknown) => {
+      if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+      return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    });
+  } catch {
+    return text;
+  }
+}
+
+/** Whether a reason says anything: it has a letter or a digit that can be seen. */
+export function saysWhy(reason: string | null): boolean {
+  return reason !== null && /[\p{L}\p{N}]/u.test(reason);
 }
 
 /** What a create or a decision on a held action means for the count of rejections. */
@@ -27,17 +56,18 @@ export interface RejectionNote {
   readonly reason: string | null;
 }
 
-type Asker = Pick<Caller, "role" | "actor" | "via">;
+type Asker = Pick<Caller, "role" | "hold" | "actor" | "via">;
 
 type Asked = Pick<ActionRequest, "approve" | "method" | "url" | "body">;
 
-/** The note of a create or retry; null for what is not held. Whoever may approve a request may ask for it as often as they like. */
+/** The note of a create or retry; null for what is not held and is no call of a key with a hold. Whoever may approve a request may ask for it as often as they like. */
 export function noteOfCreate(
   request: Asked,
   { caller, reason }: { readonly caller: Asker; readonly reason: string | null },
   hashOf: HashOf,
 ): RejectionNote | null {
-  if (!request.approve || mayDo(caller.role, "approve")) return null;
+  // What such a key may send unheld counts too, or a rejected call could be sent again without asking.
+  if ((!request.approve && caller.hold === "none") || mayDo(caller.role, "approve")) return null;
   return { kind: "asked", digest: rejectionDigest(request, hashOf), by: caller.actor, reason };
 }
 
@@ -52,10 +82,11 @@ export function noteOfDecision(
   { caller, reason }: { readonly caller: Asker; readonly reason: string | null },
   hashOf: HashOf,
 ): RejectionNote | null {
-  if (!action.approve) return null;
   if (operation === "retry") return noteOfCreate(action, { caller, reason }, hashOf);
+  if (!action.approve) return null;
   const mayApprove = mayDo(caller.role, "approve");
-  const isRejection = operation === "cancel" && action.status === "awaiting_approval";
+  // Also of what was approved and has not been sent: a person has changed their mind.
+  const isRejection = operation === "cancel" && (mayApprove || action.status === "awaiting_approval");
   const counts = isRejection ? mayApprove || caller.via === "elicitation" : operation === "approve" && mayApprove;
   if (!counts) return null;
   const kind = isRejection ? "rejected" : "approved";
@@ -94,7 +125,7 @@ export function refusalOfAsking(
     const what = `A person rejected this request, and it was asked for again ${ASKED_AGAIN_MAX} times within 24 hours.`;
     return { refused, message: `${what} It may be asked for again from ${again.toISOString()}; ${BY_OWNER}` };
   }
-  if (reason !== null && reason.trim() !== "") return null;
+  if (saysWhy(reason)) return null;
   const why = `Required: a person rejected this request at ${rejectedAt.toISOString()}, so say why it is asked for again.`;
   return {
     refused: "invalid_request",

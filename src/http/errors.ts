@@ -51,6 +51,11 @@ export function refuse(context: RequestContext, error: unknown, log: Log): Respo
   }
   context.errorCode = broken.code;
   const isMisdirected = broken instanceof Misdirected;
+  const { method } = context.request;
+  if (isMisdirected && broken.insteadAt !== null && (method === "GET" || method === "HEAD")) {
+    const location = broken.insteadAt + context.path + (context.search === "" ? "" : `?${context.search}`);
+    return new Response(null, { status: 307, headers: { location, "cache-control": "no-store" } });
+  }
   const status = isMisdirected ? MISDIRECTED : HTTP_STATUS[broken.code];
   const own = headersOf(broken);
   if (isForPrograms(context.path)) return json(errorText(broken, requestId), status, own);

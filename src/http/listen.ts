@@ -12,7 +12,25 @@ export interface Place {
 
 type Answer = (request: Request, server: Server<unknown>) => Response | Promise<Response>;
 
-/** Listens with the limits of the house. Throws when the port is taken. */
+/**
+ * Where BASE_URL says `localhost`, a browser may mean 127.0.0.1 or ::1, and whoever listens at the other one would get the
+ * cookies of that name: both are taken. Null: there is no other one here. Throws when its port is taken.
+ */
+export function listenOnOtherLoopback(place: Place, baseUrl: string, answer: Answer): Server<unknown> | null {
+  const other = OTHER_LOOPBACK[place.host];
+  if (other === undefined || new URL(baseUrl).hostname !== "localhost") return null;
+  try {
+    return listenOn({ ...place, host: other }, answer);
+  } catch (error) {
+    // A machine without IPv6 has no ::1 that anybody could take.
+    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") throw error;
+    return null;
+  }
+}
+
+const OTHER_LOOPBACK: Readonly<Record<string, string>> = { "127.0.0.1": "::1", "::1": "127.0.0.1" };
+
+/** Listens with the limits of the service. Throws when the port is taken. */
 export function listenOn({ port, host, arrivalSeconds = IDLE_SECONDS }: Place, answer: Answer): Server<unknown> {
   return Bun.serve({
     port,

@@ -8,9 +8,6 @@ import type { RequestContext } from "./context.ts";
 /** Where people reach the service. */
 export interface OwnAddress {
   readonly baseUrl: string;
-  /** By other names of this machine too, when nobody else can come in. */
-  readonly isOnLoopback: boolean;
-  readonly port: number;
 }
 
 /** Tells our own pages from others by what a browser says of a request (hostile 7 "CSRF"). */
@@ -26,13 +23,12 @@ export interface OwnOrigin {
   refuseForeign(headers: Headers): void;
 }
 
-export function createOwnOrigin({ baseUrl, isOnLoopback, port }: OwnAddress): OwnOrigin {
-  const names = isOnLoopback ? ["127.0.0.1", "[::1]", "localhost"].map((name) => `http://${name}:${port}`) : [];
-  // As `URL` spells them: the port of the scheme is left out, and so do browsers.
-  const own = new Set([baseUrl, ...names].map((url) => new URL(url).origin));
+export function createOwnOrigin({ baseUrl }: OwnAddress): OwnOrigin {
+  // As `URL` spells it: the port of the scheme is left out, and so do browsers.
+  const own = new URL(baseUrl).origin;
   const isOwn = (headers: Headers): boolean | null => {
     const origin = headers.get("origin");
-    if (origin !== null) return own.has(origin);
+    if (origin !== null) return origin === own;
     const site = headers.get("sec-fetch-site");
     // "none": the person typed the address or opened a bookmark, which sends no form.
     return site === null ? null : site === "same-origin";
@@ -47,7 +43,7 @@ export function createOwnOrigin({ baseUrl, isOnLoopback, port }: OwnAddress): Ow
     require: (headers) => (isOwn(headers) === true ? undefined : refuse()),
     refuseForeignOrNull(headers) {
       const origin = headers.get("origin");
-      const isForeign = origin !== null && origin !== "null" && !own.has(origin);
+      const isForeign = origin !== null && origin !== "null" && origin !== own;
       if (isForeign || (headers.get("sec-fetch-site") ?? "same-origin") !== "same-origin") refuse();
     },
     refuseForeign: (headers) => (isOwn(headers) === false ? refuse() : undefined),
@@ -84,31 +80,42 @@ export function createOwnHostOnly({ ownHostname, takesAnyHost, isLoopback }: Own
 }
 
 export interface PagesHostDeps extends Pick<OwnHostDeps, "isLoopback"> {
+  readonly baseUrl: string;
   /** Nobody but this machine is served; see the settings. */
   readonly isOnLoopback: boolean;
 }
 
 /**
- * Keeps everything for people to the names of this machine, where it serves nobody else: a name that leads here from
- * elsewhere belongs to a tunnel that nobody has told us of, or to a page that rebinds it. Throws `Misdirected`.
+ * Keeps everything for people to the one address of `BASE_URL`, where only this machine is served. Throws `Misdirected`: a
+ * name that leads here from elsewhere belongs to a tunnel or to a page that rebinds it. Another name of this machine is
+ * led to that address: `localhost` may mean 127.0.0.1 today and ::1 tomorrow, where somebody else listens and would get
+ * cookies and stored secrets of that name.
  */
-export function createOwnHostPages({ isOnLoopback, isLoopback }: PagesHostDeps): Guard {
+export function createOwnHostPages({ baseUrl, isOnLoopback, isLoopback }: PagesHostDeps): Guard {
+  const { hostname } = new URL(baseUrl);
   return (headers) => {
     const host = headers.get("host");
     // Browsers always name one.
     if (!isOnLoopback || host === null) return;
     const target = HOST.test(host) ? normalTarget(`http://${host}`) : null;
-    if (target === null || !isLoopback(target)) throw new Misdirected();
+    if (target === null || !isLoopback(target)) throw new Misdirected(null);
+    if (target.hostname !== hostname) throw new Misdirected(baseUrl);
   };
 }
 
 /** 421 (RFC 9110, 15.5.20). */
 export class Misdirected extends DomainError {
-  constructor() {
+  /** Where the same is answered; null: the request may not be meant for this service. */
+  readonly insteadAt: string | null;
+
+  constructor(insteadAt: string | null) {
     super(
       "invalid_request",
-      "This service answers on its own machine only, at addresses like http://127.0.0.1 or http://localhost; the Host of this request is another one. To reach it through a tunnel or proxy, set BASE_URL to the address that people open, and restart it.",
+      insteadAt === null
+        ? "This service answers on its own machine only; the Host of this request is another one. To reach it through a tunnel or proxy, set BASE_URL to the address that people open, and restart it."
+        : `Open ${insteadAt} instead: pages are answered at one address, which the setting BASE_URL names.`,
     );
+    this.insteadAt = insteadAt;
   }
 }
 

@@ -23,7 +23,7 @@ import {
   createTokenFormOf,
 } from "./session.ts";
 import { createHandler } from "./handler.ts";
-import { listenOn } from "./listen.ts";
+import { listenOn, listenOnOtherLoopback, type Place } from "./listen.ts";
 import { createStreamEvents } from "../events/stream.ts";
 import type { Guard, Route } from "./router.ts";
 import {
@@ -104,7 +104,7 @@ export interface Http {
   /** Port 0 takes any free one. */
   listen(port: number, host: string): { readonly port: number; readonly host: string };
   /** The same on a socket that somebody else listened on so far. */
-  takeOver(listening: Server<unknown>): void;
+  takeOver(listening: Server<unknown>, host: string): void;
   /** Takes no new connection, lets what is under way end, and cuts what is not done after the grace. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -136,17 +136,25 @@ export function createHttp(deps: HttpDeps): Http {
   ];
   const handler = createHandler(deps, routes);
   let server: Server<unknown> | null = null;
+  let other: Server<unknown> | null = null;
+  const answer = (request: Request, from: Server<unknown>) => handler(request, from);
+  const listenBeside = (place: Place) => {
+    other = listenOnOtherLoopback({ ...place, arrivalSeconds: deps.arrivalSeconds }, deps.baseUrl, answer);
+  };
 
   return {
     handle: (request) => handler(request, null),
     handleAs: (caller, request) => handler(request, null, caller),
     listen(port, host) {
-      server = listenOn({ port, host, arrivalSeconds: deps.arrivalSeconds }, (request, from) => handler(request, from));
-      return { port: server.port ?? port, host };
+      server = listenOn({ port, host, arrivalSeconds: deps.arrivalSeconds }, answer);
+      const place = { port: server.port ?? port, host };
+      listenBeside(place);
+      return place;
     },
-    takeOver(listening) {
-      listening.reload({ fetch: (request, from) => handler(request, from) });
+    takeOver(listening, host) {
+      listening.reload({ fetch: answer });
       server = listening;
+      listenBeside({ port: listening.port ?? 0, host });
     },
     async stop(graceMs = DRAIN_MS_MAX) {
       if (server === null) return;
@@ -154,8 +162,9 @@ export function createHttp(deps: HttpDeps): Http {
       const cancelTimer = deps.clock.after(graceMs, isOver.resolve);
       await Promise.race([server.stop(), isOver.promise]);
       cancelTimer();
-      await server.stop(true);
+      await Promise.all([server.stop(true), other?.stop(true)]);
       server = null;
+      other = null;
     },
   };
 }

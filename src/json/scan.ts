@@ -192,7 +192,7 @@ class Copier {
   value(): string {
     this.#skipSpace();
     const code = this.#code();
-    if (code === QUOTE_CODE) return this.#string();
+    if (code === QUOTE_CODE) return plainString(this.#string());
     if (code === OPEN_LIST) return this.#list();
     if (code === OPEN_OBJECT) return this.#object();
     const start = this.#at;
@@ -213,7 +213,14 @@ class Copier {
     let depth = 0;
     do {
       const code = this.#code();
-      if (code === QUOTE_CODE) this.#string();
+      if (code === QUOTE_CODE) {
+        const before = this.#at;
+        const written = this.#string();
+        if (written.includes("\\")) {
+          runs.push(this.#text.slice(start, before), plainString(written));
+          start = this.#at;
+        }
+      }
       // Members are bounded, empty objects are not.
       else if (code === OPEN_OBJECT && this.#text.startsWith("{}", this.#at)) this.#at += 2;
       else if (code === OPEN_OBJECT || code <= SPACE) {
@@ -254,6 +261,11 @@ function isScalar(code: number): boolean {
 
 function isOpening(code: number): boolean {
   return code === OPEN_LIST || code === OPEN_OBJECT;
+}
+
+/** A string without escapes that it does not need: what a person reads is not hidden behind codes of its letters. */
+function plainString(quoted: string): string {
+  return quoted.includes("\\") ? JSON.stringify(JSON.parse(quoted)) : quoted;
 }
 
 /** Two spellings of one name (`"a"`, `"\u0061"`) are one name. */

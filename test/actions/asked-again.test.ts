@@ -228,12 +228,40 @@ describe("what counts as a rejection", () => {
     }
   });
 
-  test("is none that nobody gave in time, and none of an action that was approved already", async () => {
+  test("is also what a person takes back before it was sent", async () => {
     await using engine = await openEngine({ starts: false });
     const { id } = await ask(engine);
     await engine.actionService.approve(engine.owner, id, null);
     await engine.actionService.cancel(engine.owner, id, null);
-    expect((await ask(engine)).status).toBe("awaiting_approval");
+    expect((await refusalOf(ask(engine)))?.code).toBe("invalid_request");
+    expect((await ask(engine, "Now?")).status).toBe("awaiting_approval");
+  });
+
+  test.each([
+    ["members in another order", { body: '{"to":"x","amount":5}' }],
+    ["numbers in another spelling", { body: '{"amount":5.0,"to":"x"}' }],
+    ["letters of the path as codes", { url: "http://127.0.0.1:9/%61ccounts" }],
+  ])("is one of the same request with %s", async (_what, other) => {
+    await using engine = await openEngine({ starts: false });
+    const { actionService, owner } = engine;
+    const request = { approve: true, url: "http://127.0.0.1:9/accounts", body: '{"amount":5,"to":"x"}' };
+    const plain = as("agent", owner);
+    const { action } = await actionService.create(plain, requestFor(request));
+    await actionService.cancel(owner, action.id, null);
+    const again = requestFor({ ...request, ...other });
+    for (const reason of [null, " ", "\u200b\u2060"]) {
+      expect((await refusalOf(actionService.create(plain, again, { reason })))?.code).toBe("invalid_request");
+    }
+  });
+
+  test("counts for what its key may send without asking", async () => {
+    await using engine = await openEngine({ starts: false });
+    const { actionService, owner } = engine;
+    const key = { ...as("agent", owner), hold: "writes" } as const;
+    const { action } = await actionService.create(key, requestFor({ method: "GET", approve: true }));
+    await actionService.cancel(owner, action.id, null);
+    const unheld = actionService.create(key, requestFor({ method: "GET" }));
+    expect((await refusalOf(unheld))?.code).toBe("invalid_request");
   });
 
   test("ends with an approval of the same request by somebody who may approve", async () => {

@@ -38,9 +38,9 @@ describe("a deletion", () => {
       "It may delete: the header x-amz-target names such an operation.",
     ],
     [
-      "another method, by a header",
-      { headers: { "X-HTTP-Method-Override": "delete" } },
-      "It may delete: the header X-HTTP-Method-Override names such an operation.",
+      "the same, in another spelling",
+      { headers: { "X.Amz.Target": "DynamoDB.DeleteTable" } },
+      "It may delete: the header X.Amz.Target names such an operation.",
     ],
     [
       "another method, by a parameter",

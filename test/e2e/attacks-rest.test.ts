@@ -1087,7 +1087,6 @@ const ATTACKS: readonly Attack[] = [
   },
   {
     name: "A rejected request is asked for with its members in another order, other white space, escapes and numbers",
-    succeeds: ["mode A", "mode B"],
     run: async (scene) => {
       const { url } = scene;
       const bodies = [
@@ -1108,7 +1107,6 @@ const ATTACKS: readonly Attack[] = [
   },
   {
     name: "A rejected request is asked for with letters of its path and query percent-encoded",
-    succeeds: ["mode A", "mode B"],
     run: async (scene) => {
       const { url } = scene;
       const spelled = ["pay?to=bob", "%70ay?to=bob", "p%61y?to=bob", "pa%79?to=bob", "pay?%74o=bob", "pay?to=%62ob"];
@@ -1118,7 +1116,6 @@ const ATTACKS: readonly Attack[] = [
   },
   {
     name: "A read that a person has rejected is asked for again without `approve`, by a key whose hold lets reads go",
-    succeeds: ["mode B"],
     run: async ({ w, url, victim }) => {
       const id = await w.held({ url, method: "GET", approve: true });
       await w.owner("cancel", id, { reason: "No." });
@@ -1262,7 +1259,6 @@ const ATTACKS: readonly Attack[] = [
   },
   {
     name: "A header of another method in rarer spellings: with signs that CGI reads as underscores, or under other names",
-    succeeds: ["mode A", "mode B"],
     run: async (scene) => {
       const { url } = scene;
       const names = [
@@ -1282,7 +1278,6 @@ const ATTACKS: readonly Attack[] = [
   },
   {
     name: "A header of a proxy in rarer spellings: with signs that CGI reads as underscores, or under other names",
-    succeeds: ["mode A", "mode B"],
     run: async (scene) => {
       const { url } = scene;
       const names = [
@@ -1396,7 +1391,6 @@ const ATTACKS: readonly Attack[] = [
   },
   {
     name: "Short secrets of another key's action are read in its facts, which are masked for whoever decides",
-    succeeds: ["mode A", "mode B"],
     run: async ({ w, url }) => {
       const request = {
         url: `${url}?password=${HUNTER}`,
@@ -1606,7 +1600,6 @@ const ATTACKS: readonly Attack[] = [
   },
   {
     name: "The type of the body names a charset in which the target reads other members than are shown",
-    succeeds: ["mode A", "mode B"],
     run: async (scene) => {
       const { url } = scene;
       // Express reads it as {"to":"bob","note":"x","to":"mallory"}.
@@ -1620,7 +1613,6 @@ const ATTACKS: readonly Attack[] = [
   },
   {
     name: "The payload is written in escapes of JSON that a number in the body keeps from being read",
-    succeeds: ["mode A", "mode B"],
     run: async (scene) => {
       const { w, url } = scene;
       await w.newAgent();
@@ -1637,7 +1629,6 @@ const ATTACKS: readonly Attack[] = [
   },
   {
     name: "The payload is written in percent-encoded letters of the URL, which nobody can read",
-    succeeds: ["mode A", "mode B"],
     run: async (scene) => {
       const { w, url } = scene;
       await w.newAgent();

@@ -106,16 +106,17 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
   );
 
   test(
-    "another name of this machine is our own page, too",
+    "another name of this machine leads to the one address of the pages",
     async () => {
       await signUp(await service.ready(), "local@example.com");
       const { port } = new URL(await service.ready());
       const page = await openPage(browser);
       await page.goto(`http://localhost:${port}/login`);
+      expect(new URL(page.url()).hostname).toBe("127.0.0.1");
       await page.getByLabel("E-mail").fill("local@example.com");
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Log in" }).click();
-      await page.waitForURL(`http://localhost:${port}/approvals`);
+      await page.waitForURL(`http://127.0.0.1:${port}/approvals`);
     },
     TIMEOUT,
   );

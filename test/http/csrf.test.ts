@@ -22,14 +22,13 @@ const FOREIGN = [
   ["a page that hides where it is", { origin: "null" }],
   ["another site, told by Sec-Fetch-Site alone", { "sec-fetch-site": "cross-site" }],
   ["a sibling, told by Sec-Fetch-Site alone", { "sec-fetch-site": "same-site" }],
+  ["another name of this machine", { origin: "http://localhost:3000" }],
   ["two of them, ours first", { origin: `${OWN_ORIGIN}, https://evil.example` }],
 ] as const;
 
-/** Where our own pages are: `BASE_URL`, and on loopback every name of it. */
+/** Where our own pages are. */
 const OWN = [
   ["BASE_URL", { origin: OWN_ORIGIN }],
-  ["localhost", { origin: "http://localhost:3000" }],
-  ["[::1]", { origin: "http://[::1]:3000" }],
   ["no Origin and same-origin", { "sec-fetch-site": "same-origin" }],
 ] as const;
 
@@ -97,17 +96,17 @@ describe("/auth from a page of", () => {
 });
 
 describe("own origins", () => {
-  const isOwn = (address: { baseUrl: string; isOnLoopback: boolean; port: number }, origin: string) => {
+  const isOwn = (baseUrl: string, origin: string) => {
     try {
-      createOwnOrigin(address).require(new Headers({ origin }));
+      createOwnOrigin({ baseUrl }).require(new Headers({ origin }));
       return true;
     } catch {
       return false;
     }
   };
 
-  test("are BASE_URL alone where others can come in", () => {
-    const address = { baseUrl: "https://outgate.example.com", isOnLoopback: false, port: 3_000 };
+  test("are BASE_URL alone, in the spelling of browsers", () => {
+    const address = "https://outgate.example.com";
     const origins = [
       "https://outgate.example.com",
       "https://outgate.example.com:443",
@@ -119,17 +118,17 @@ describe("own origins", () => {
     expect(origins.map((origin) => isOwn(address, origin))).toEqual([true, false, false, false, false]);
   });
 
-  test("on loopback are every name of it, with our port only", () => {
-    const address = { baseUrl: "http://127.0.0.1", isOnLoopback: true, port: 80 };
+  test("on loopback are that address, and no other name of this machine", () => {
+    const address = "http://127.0.0.1:80";
     const origins = ["http://127.0.0.1", "http://localhost", "http://[::1]", "http://localhost:8080", "http://[::2]"];
-    expect(origins.map((origin) => isOwn(address, origin))).toEqual([true, true, true, false, false]);
+    expect(origins.map((origin) => isOwn(address, origin))).toEqual([true, false, false, false, false]);
   });
 });
 
 describe("a change by cookie", () => {
   /** A page of ours that changes something, as others are built. */
   async function withChange() {
-    const ownOrigin = createOwnOrigin({ baseUrl: OWN_ORIGIN, isOnLoopback: true, port: 3_000 });
+    const ownOrigin = createOwnOrigin({ baseUrl: OWN_ORIGIN });
     const changes: string[] = [];
     let server: PeopleServer | null = null;
     const personOf = createPersonOf({

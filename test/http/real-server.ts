@@ -135,13 +135,13 @@ export async function openRealServer(options: RealServerOptions = {}) {
     receiptUrl: engine.receiptUrl,
     receiptPath: engine.receiptPath,
     clock,
-    baseUrl: options.baseUrl ?? OWN_ORIGIN,
+    baseUrl: options.baseUrl ?? (options.port === undefined ? OWN_ORIGIN : `http://127.0.0.1:${options.port}`),
     isTrustedProxy: trustedProxiesOf(options.trustedProxies ?? []),
     routes: [...(options.routes ?? []), ...(options.routesOf?.(engine) ?? [])],
     limits: { rateLimitPerSecond: options.rateLimitPerSecond ?? 0, mcpSessionsPerAccount: 20 },
   };
   const { port } = options;
-  const app = port === undefined ? openStubServer(ways) : openStubServer({ ...ways, port }, port);
+  const app = port === undefined ? openStubServer(ways) : openStubServer(ways, port);
   return {
     ...app,
     engine,
