@@ -9,7 +9,7 @@ import {
   USUAL_URL_CHARS_MAX,
 } from "../config/limits.ts";
 import type { EarlierRejection, RequestHistory } from "./rejections.ts";
-import { normalTarget, sentUrl } from "../outbound/normal-target.ts";
+import { decodeUnreserved, normalTarget, sentUrl } from "../outbound/normal-target.ts";
 import { hasUnseen } from "../receipts/visible-text.ts";
 
 /** What is told to whoever decides on a request, at every place where they can, in this order. */
@@ -82,7 +82,7 @@ export function decisionFacts({ action, history, seen, hidden, actionUrl }: Fact
     fact("attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`),
     fact("action", "Action", actionUrl),
   ];
-  return { facts, risks: risksOf({ ...action, ...history }) };
+  return { facts, risks: risksOf({ ...action, ...history, seenUrl: seen.url }) };
 }
 
 /** The value of a fact; empty where it is not told. */
@@ -141,12 +141,14 @@ export const RISKS = [
 
 export interface Risk {
   readonly name: (typeof RISKS)[number];
-  /** A sentence; of what others wrote it holds host and header names at most. */
+  /** A sentence. Of what others wrote it holds a host, header names, or the path of the URL as it may be seen. */
   readonly text: string;
 }
 
 /** What was asked for, as it is stored, and by whom. */
 export interface Asked extends Pick<Action, "method" | "url" | "host" | "hostname" | "headers" | "body" | "callback"> {
+  /** Its URL as whoever decides may see it. */
+  readonly seenUrl: string;
   readonly createdBy: Actor;
   readonly reason: string | null;
   /** No held call of its key to its host was approved and has completed. */
@@ -166,8 +168,8 @@ export function risksOf(asked: Asked): readonly Risk[] {
     deletes: deletionOf(asked),
     hidden_characters: hidden.length === 0 ? null : `Characters that cannot be seen are in ${listed(hidden)}.`,
     mixed_scripts: mixed.length === 0 ? null : `Letters that can pass for others are in ${listed(mixed)}.`,
-    coded_letters: CODED_LETTER.test(asked.url)
-      ? "The URL writes plain letters as codes like %61; decode it before you decide."
+    coded_letters: CODED_LETTER.test(asked.seenUrl)
+      ? `Plain letters of the URL are percent-encoded. Decoded, its path is ${decodeUnreserved(pathIn(asked.seenUrl))}`
       : null,
     size: sizeOf(asked),
     callback_host: callbackOf(asked),
@@ -176,6 +178,11 @@ export function risksOf(asked: Asked): readonly Risk[] {
     const text = says[name];
     return text === null ? [] : [{ name, text }];
   });
+}
+
+/** What stands behind the host. */
+function pathIn(url: string): string {
+  return url.slice(url.indexOf("/", url.indexOf("//") + 2));
 }
 
 /** A letter or digit that needs no code in a URL. */

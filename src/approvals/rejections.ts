@@ -2,7 +2,7 @@ import type { ActionRequest, Action } from "../actions/action.ts";
 import { type Actor, type Caller, mayDo } from "../accounts/roles.ts";
 import type { Refusal } from "../actions/changes.ts";
 import { ASKED_AGAIN_MAX, REJECTION_WINDOW_MS } from "../config/limits.ts";
-import { normalTarget } from "../outbound/normal-target.ts";
+import { decodeUnreserved, normalTarget } from "../outbound/normal-target.ts";
 import type { HashOf } from "../actions/dedupe.ts";
 import type { Operation } from "../actions/status.ts";
 
@@ -16,18 +16,8 @@ export function rejectionDigest(
   hashOf: HashOf,
 ): string {
   const target = normalTarget(url);
-  const place = target === null ? url : target.origin + plainUrl(target.rest);
+  const place = target === null ? url : target.origin + decodeUnreserved(target.rest);
   return hashOf(JSON.stringify([method, place, body === null ? null : plainJson(body)]));
-}
-
-const UNRESERVED = /[A-Za-z0-9._~-]/;
-
-/** Letters that need no code without it, and the codes of all others in capitals (RFC 3986, 6.2.2). */
-function plainUrl(rest: string): string {
-  return rest.replaceAll(/%[0-9a-f]{2}/gi, (code) => {
-    const letter = String.fromCharCode(Number.parseInt(code.slice(1), 16));
-    return UNRESERVED.test(letter) ? letter : code.toUpperCase();
-  });
 }
 
 /** Members in the order of their names, numbers as JavaScript reads them. */
@@ -42,9 +32,9 @@ function plainJson(text: string): string {
   }
 }
 
-/** Whether a reason says anything: it has a letter or a digit that can be seen. */
+/** Whether a reason says anything: it has a letter, digit or sign that can be seen. Some letters of Unicode are blank. */
 export function saysWhy(reason: string | null): boolean {
-  return reason !== null && /[\p{L}\p{N}]/u.test(reason);
+  return reason !== null && /(?![\u115f\u1160\u2800\u3164\uffa0])[\p{L}\p{N}\p{S}]/u.test(reason);
 }
 
 /** What a create or a decision on a held action means for the count of rejections. */

@@ -50,6 +50,16 @@ export function normalHost(text: string): string | null {
   return Number(port) > PORT_MAX ? null : `${hostname}:${Number(port)}`;
 }
 
+const UNRESERVED = /[A-Za-z0-9._~-]/;
+
+/** Path and query with the characters that need no code written plainly, and other codes in capitals (RFC 3986, 6.2.2). */
+export function decodeUnreserved(rest: string): string {
+  return rest.replaceAll(/%[0-9a-f]{2}/gi, (code) => {
+    const letter = String.fromCharCode(Number.parseInt(code.slice(1), 16));
+    return UNRESERVED.test(letter) ? letter : code.toUpperCase();
+  });
+}
+
 /** One trailing dot only says that the name is complete; `Host` and certificates are without it. */
 function withoutTrailingDot(name: string): string {
   return name.endsWith(".") ? name.slice(0, -1) : name;

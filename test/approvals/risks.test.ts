@@ -5,10 +5,25 @@ const asked = (members: Partial<Asked> = {}): Asked => {
   const url = members.url ?? "https://api.example.com/orders";
   const { hostname, host } = new URL(url);
   const usual = { method: "POST", headers: null, body: null, callback: null, createdBy: "key:agent" } as const;
-  return { ...usual, url, hostname, host, reason: null, isNewHost: false, ...members };
+  return {
+    ...usual,
+    url,
+    hostname,
+    host,
+    reason: null,
+    isNewHost: false,
+    seenUrl: members.url ?? "https://api.example.com/",
+    ...members,
+  };
 };
 
 const textsOf = (members: Partial<Asked>) => risksOf(asked(members)).map(({ text }) => text);
+
+test("plain letters that the URL percent-encodes are said, decoded", () => {
+  expect(textsOf({ url: "https://api.example.com/%64elete?%74o=eve%20x" })).toEqual([
+    "Plain letters of the URL are percent-encoded. Decoded, its path is /delete?to=eve%20x",
+  ]);
+});
 
 test("a usual request has no risks", () => {
   const headers = { Authorization: "Bearer x", Accept: "*/*", SOAPAction: "urn:GetOrder" };

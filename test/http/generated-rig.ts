@@ -18,7 +18,7 @@ export interface Answered {
   readonly text: string;
 }
 
-const ORIGIN = "http://localhost";
+const ORIGIN = "http://127.0.0.1";
 
 /** How long a batch may wait for nothing but the clock. */
 const IDLE_MS = 15;

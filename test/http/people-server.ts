@@ -1,6 +1,5 @@
 import { cookiesIn, SESSION_SECRET } from "./signed-in.ts";
 import { openRealServer, type RealServerOptions } from "./real-server.ts";
-import { OWN_ORIGIN } from "./stub-server.ts";
 
 export type PeopleServer = Awaited<ReturnType<typeof openPeopleServer>>;
 
@@ -50,7 +49,7 @@ export async function openPeopleServer(options: RealServerOptions = {}) {
             ]),
           ),
         ),
-        headers: { origin: OWN_ORIGIN, ...headers },
+        headers: { origin: app.origin, ...headers },
       }),
     /** Signs up and returns the cookie; the door has to be open for it. */
     async signedUp(email = "ann@example.com") {

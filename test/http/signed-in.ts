@@ -1,7 +1,6 @@
 import { createOfferWelcome } from "../../src/accounts/welcome-links.ts";
 import type { BrowserContext, Page } from "playwright-core";
 import type { RealServer } from "./real-server.ts";
-import { OWN_ORIGIN } from "./stub-server.ts";
 
 export const ANN = "ann@example.com";
 
@@ -17,7 +16,7 @@ export async function signedIn(app: RealServer) {
   const { store, secrets, clock } = app.engine;
   const token = await createOfferWelcome({ ...store, secrets, clock })();
   const body = new URLSearchParams({ email: ANN, password: ANN_PASSWORD, session_secret: SESSION_SECRET }).toString();
-  const welcome = { method: "POST", redirect: "manual", headers: { ...FORM, origin: OWN_ORIGIN }, body } as const;
+  const welcome = { method: "POST", redirect: "manual", headers: { ...FORM, origin: app.origin }, body } as const;
   const entered = await fetch(`${app.url}/welcome/${token}`, welcome);
   const cookie = (entered.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
 
@@ -51,7 +50,7 @@ export async function signedIn(app: RealServer) {
     send: (path: string, fields: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) =>
       context(path, {
         method: "POST",
-        headers: { ...FORM, origin: OWN_ORIGIN, ...headers },
+        headers: { ...FORM, origin: app.origin, ...headers },
         body: new URLSearchParams({ session_secret: SESSION_SECRET, ...fields }).toString(),
       }),
   };

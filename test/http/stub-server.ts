@@ -124,6 +124,8 @@ export function openStubServer(overrides: Partial<HttpDeps> = {}, listenPort = 0
     http,
     port,
     url,
+    /** What a browser says of our own pages. */
+    origin: new URL(overrides.baseUrl ?? OWN_ORIGIN).origin,
     calls,
     lines,
     drain,

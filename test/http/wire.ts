@@ -91,5 +91,5 @@ function unchunk(raw: string): string {
 
 /** A request as text, with what every test needs in it. */
 export function request(line: string, headers: readonly string[] = [], body = ""): string {
-  return [`${line} HTTP/1.1`, "Host: localhost", ...headers, "", body].join("\r\n");
+  return [`${line} HTTP/1.1`, "Host: 127.0.0.1", ...headers, "", body].join("\r\n");
 }
