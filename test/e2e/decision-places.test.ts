@@ -96,7 +96,7 @@ describe("every place of decision", () => {
   test("shows every fact and every risk, in the same order and in the same words", async () => {
     const id = await held({
       method: "DELETE",
-      url: `https://xn--pple-43d.example:8443/v1/customers/7%E2%80%AE?page=2&${"x".repeat(1_200)}`,
+      url: `https://xn--pple-43d.example:8443/v1/%63ustomers/7%E2%80%AE?page=2&${"x".repeat(1_200)}`,
       body: { note: "p\u0430ypal" },
       callback: "https://hooks.example.com/news",
     });
@@ -150,7 +150,7 @@ describe("every place of decision", () => {
       expect({ place, isThere }).toEqual({ place, isThere: place.startsWith("mail, text") });
     }
     expect((await mailOf(id, 2)).fields["subject"]).toBe(
-      "Approve? DELETE xn--pple-43d.example:8443/v1/customers/7%E2%80%AE",
+      "Approve? DELETE xn--pple-43d.example:8443/v1/%63ustomers/7%E2%80%AE",
     );
     expect((await server.engine.actionService.get(server.engine.owner, id)).status).toBe("awaiting_approval");
   });
