@@ -30,13 +30,13 @@ export interface Asked {
 }
 
 /** The action after its question was answered; `asked`: that brought no decision. */
-export interface Answered {
+interface Answered {
   readonly action: Action;
   readonly asked: NoDecision | null;
 }
 
 /** Nobody was asked: the client can't, or this key may not. The action is held as before. */
-export interface Unavailable {
+interface Unavailable {
   readonly action: Action;
   readonly refusal: DomainError;
 }
@@ -216,16 +216,16 @@ function plainUrl(url: string): string {
   return host + rest.replaceAll(UNPLAIN, (character) => encodeURIComponent(character));
 }
 
-export interface Decision {
+interface Decision {
   readonly decision: "approve" | "reject";
   readonly reason: string | null;
 }
 
 /** How a question ended without a decision: the person declined or closed it, or what came is no answer to it. */
-export type NoDecision = "declined" | "unanswered";
+type NoDecision = "declined" | "unanswered";
 
 /** What was answered. A text: it is no decision, and the action stays held. */
-export function decisionIn(answer: unknown): Decision | NoDecision {
+function decisionIn(answer: unknown): Decision | NoDecision {
   if (!isAccepted(answer)) return isDeclined(answer) ? "declined" : "unanswered";
   const content = withoutNulls(answer.content, Verdict.properties);
   if (!VERDICT.accepts(content)) return "unanswered";
@@ -250,7 +250,7 @@ function isDeclined(answer: unknown): boolean {
   return action === "decline" || action === "cancel";
 }
 
-export interface QuestionDeps {
+interface QuestionDeps {
   readonly secrets: Pick<Secrets, "questionToken" | "isQuestionToken">;
   readonly clock: Clock;
 }
@@ -259,13 +259,13 @@ export interface QuestionDeps {
  * The state that goes out with a question and comes back with its answer (hostile M1, M2): when it ends, and a MAC that
  * binds it to account, key, action, run and the request itself. Nothing in it is a secret, and it survives a restart.
  */
-export function stateOf(deps: QuestionDeps, caller: Caller, action: Action): string {
+function stateOf(deps: QuestionDeps, caller: Caller, action: Action): string {
   const endsMs = deps.clock.now().getTime() + QUESTION_MS;
   return `${endsMs}.${deps.secrets.questionToken(aboutOf(caller, action, endsMs))}`;
 }
 
 /** Whether this is the state of a question that we asked this key about this run of this action, and not long ago. */
-export function isStateOf({ secrets, clock }: QuestionDeps, caller: Caller, action: Action, state: unknown): boolean {
+function isStateOf({ secrets, clock }: QuestionDeps, caller: Caller, action: Action, state: unknown): boolean {
   const [, ends, token] = typeof state === "string" ? (/^(\d{1,15})\.([\w-]{1,100})$/.exec(state) ?? []) : [];
   if (ends === undefined || token === undefined) return false;
   const endsMs = Number(ends);

@@ -63,7 +63,7 @@ export function capabilitiesIn(body: unknown): unknown {
 }
 
 /** Whether a client that says this of itself puts forms to its person. Without a mode it means forms. */
-export function canAsk(capabilities: unknown): boolean {
+function canAsk(capabilities: unknown): boolean {
   const elicitation = memberOf(capabilities, "elicitation");
   if (typeof elicitation !== "object" || elicitation === null) return false;
   return "form" in elicitation || !("url" in elicitation);

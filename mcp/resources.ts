@@ -25,7 +25,7 @@ import {
 } from "./results.ts";
 import { ACTION_ID } from "../src/runtime/ids.ts";
 
-export interface ResourceDeps extends TellDeps, DescribeDeps {
+interface ResourceDeps extends TellDeps, DescribeDeps {
   readonly actionService: Pick<ActionService, "get" | "list" | "timeline">;
 }
 

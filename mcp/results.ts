@@ -119,7 +119,7 @@ export function asTold(error: unknown, tool: string, { log, ids }: TellDeps): Do
 const FRAMES_MAX = 8;
 
 /** What stands in the result of a tool beside the action. Texts of ours, but for the reason of a decision. */
-export interface Beside {
+interface Beside {
   /** Set on every answer of a create that found an older action: the request fields that differ from it. */
   readonly differs?: readonly string[];
   readonly decision?: ToolDecision | null;
@@ -129,7 +129,7 @@ export interface Beside {
 }
 
 /** How an action was decided, or how the question of this call ended. */
-export interface ToolDecision {
+interface ToolDecision {
   readonly decision: LatestDecision["decision"] | "declined" | "unavailable";
   /** Null: nobody has decided. */
   readonly by: string | null;
@@ -137,7 +137,7 @@ export interface ToolDecision {
   readonly via: "elicitation" | null;
 }
 
-export interface Show {
+interface Show {
   /** An action as JSON text for a model: what REST shows the same key, with each body once and cut where it is long. */
   one(caller: Caller, action: Action, beside?: Beside): string;
   /** The same for a list: without bodies. */
@@ -265,7 +265,7 @@ export interface DescribeDeps extends Places {
 }
 
 /** What a call knows of an action beside the action. */
-export interface CallOutcome extends Pick<Beside, "differs" | "error"> {
+interface CallOutcome extends Pick<Beside, "differs" | "error"> {
   /** How the question of this call ended; told only while the action is held, for whoever has decided since counts. */
   readonly asked?: Exclude<ToolDecision["decision"], "approved" | "rejected"> | null;
   /** What comes before the next step that the action gives. */
@@ -321,7 +321,7 @@ export interface Places {
  * What a model should do next, where the action itself does not tell; null: it does. Only words of ours stand in these
  * texts: what a target, another agent or a person wrote is data and has a field of its own.
  */
-export function nextStepOf(
+function nextStepOf(
   status: ActionStatus,
   decision: ToolDecision["decision"] | null,
   ways: WaysToDecide,

@@ -53,7 +53,7 @@ export const Verdict = Type.Object(
 type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 
 /** A schema as tools and forms print it. */
-export interface PrintedSchema {
+interface PrintedSchema {
   [word: string]: Json;
   type: "object";
   properties: { [name: string]: { [word: string]: Json } };
@@ -95,7 +95,7 @@ export function compileArguments<S extends TObject>(schema: S, code: ErrorCode =
 }
 
 /** Hints for clients; nothing here relies on them. All four, because the defaults assume the worst. */
-export interface ToolHints {
+interface ToolHints {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
   readonly idempotentHint: boolean;
@@ -103,7 +103,7 @@ export interface ToolHints {
 }
 
 /** One tool of agents: the operation that it is, and what a model reads of it. */
-export interface ToolShape {
+interface ToolShape {
   readonly operation: keyof typeof API;
   readonly title: string;
   readonly description: string;

@@ -18,7 +18,7 @@ import type { Ids } from "../src/runtime/ids.ts";
 import { type Session, Sessions } from "./sessions.ts";
 import { Verbatim } from "./verbatim.ts";
 
-export interface AgentServerDeps extends CallToolDeps {
+interface AgentServerDeps extends CallToolDeps {
   readonly version: string;
 }
 
@@ -76,7 +76,7 @@ export function createAgentServer(deps: AgentServerDeps, exchangeOf: ExchangeOf)
   };
 }
 
-export interface AgentHandlerDeps {
+interface AgentHandlerDeps {
   readonly clock: Clock;
   readonly ids: Pick<Ids, "bytes">;
   readonly draining: AbortSignal;
@@ -85,7 +85,7 @@ export interface AgentHandlerDeps {
 }
 
 /** Answers one request of a client, with a stream where the call takes its time. Throws `rate_limited` where no session may begin. */
-export type AgentHandler = (call: AgentCall) => Promise<Response>;
+type AgentHandler = (call: AgentCall) => Promise<Response>;
 
 /**
  * MCP over Streamable HTTP (decisions 9): revision 2026-07-28 without any state, and sessions for the clients of 2025,

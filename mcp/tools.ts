@@ -57,7 +57,7 @@ import type { Metrics, ToolOutcome } from "../src/observability/metrics.ts";
 import { compile, onePerField, withoutNulls } from "../src/api/schema-helpers.ts";
 import type { Bus } from "../src/events/bus.ts";
 
-export interface ToolDeps extends WaitDeps, ApproveDeps, CreateRules, DescribeDeps {
+interface ToolDeps extends WaitDeps, ApproveDeps, CreateRules, DescribeDeps {
   readonly actionService: ActionService;
 }
 
@@ -75,7 +75,7 @@ const readRetry = compileArguments(RetryInput);
 const readList = compileArguments(ListQuery, "invalid_query");
 
 /** The tools: each is the use case that a route of REST is, with the caller's role asked for first (decisions 9). */
-export function createTools(deps: ToolDeps): Readonly<Record<ToolName, Tool>> {
+function createTools(deps: ToolDeps): Readonly<Record<ToolName, Tool>> {
   const { actionService, show } = deps;
   const approve = createApprove(deps);
   const describe = createDescribe(deps);
@@ -214,14 +214,14 @@ function callOf(ctx: ServerContext, exchange: Exchange, draining: AbortSignal): 
   };
 }
 
-export interface CreateToolDeps extends CreateRules, WaitDeps {
+interface CreateToolDeps extends CreateRules, WaitDeps {
   readonly actionService: Pick<ActionService, "create" | "wait">;
 }
 
 const OPTIONS = compile(CreateOptions);
 
 /** The create of REST, with its header and its query parameter among the arguments. */
-export function createCreate(deps: CreateToolDeps, describe: Describe) {
+function createCreate(deps: CreateToolDeps, describe: Describe) {
   const { actionService } = deps;
   const check = createCheckCreate(deps);
 
@@ -262,7 +262,7 @@ function allIssues<T>(issues: readonly Issue[], check: () => T): T {
 /** What a header is called among the arguments. */
 const NAMES: ReadonlyMap<string, string> = new Map([["Idempotency-Key", "idempotency_key"]]);
 
-export interface WaitDeps {
+interface WaitDeps {
   readonly actionService: Pick<ActionService, "wait">;
   readonly bus: Pick<Bus, "watch">;
   readonly clock: Clock;
@@ -272,7 +272,7 @@ export interface WaitDeps {
  * The action when it has ended, or as it is when the wait is over. A client that asked for progress hears of every change
  * and every few seconds, so that it does not take the call for dead; one that did not is answered sooner.
  */
-export async function waitForEnd(deps: WaitDeps, call: ToolCall, id: string, seconds: number): Promise<Action> {
+async function waitForEnd(deps: WaitDeps, call: ToolCall, id: string, seconds: number): Promise<Action> {
   const { actionService, bus, clock } = deps;
   const { tell, stop } = call;
   if (tell === null) {

@@ -1,5 +1,5 @@
 /** The random part of a placeholder: nobody outside can guess it. */
-export type NewToken = () => string;
+type NewToken = () => string;
 
 const NAME = "outgate:verbatim";
 const PLACEHOLDER = new RegExp(`\\{"${NAME}":"([0-9a-f]+)"\\}`, "g");

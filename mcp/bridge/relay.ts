@@ -11,7 +11,7 @@ import {
   TOO_LONG,
 } from "./messages.ts";
 
-export interface RelayDeps {
+interface RelayDeps {
   readonly send: Send;
   /** One line to the client. */
   readonly write: (line: string) => void;
@@ -151,7 +151,7 @@ function parse(text: string): unknown {
 }
 
 /** The standard streams of a process, as far as a relay needs them. */
-export interface Streams {
+interface Streams {
   readonly input: AsyncIterable<Uint8Array>;
   readonly write: (text: string) => void;
   readonly warn: (text: string) => void;
@@ -198,7 +198,7 @@ const END_MS_MAX = 1_000;
  * The session of a client of 2025. When the service does not know it any more, since it was started again or has heard
  * nothing for long, another one is begun in the same words, and the client never learns of it.
  */
-export class LegacySession {
+class LegacySession {
   readonly #send: Send;
   readonly #closeWithAnswer: AbortSignal;
   #initialize: string | null = null;
@@ -283,7 +283,7 @@ export interface Sent {
 export type Send = (sent: Sent) => Promise<Response>;
 
 /** The head of a message. */
-export const JSON_HEADERS = {
+const JSON_HEADERS = {
   "content-type": "application/json",
   accept: "application/json, text/event-stream",
 } as const;

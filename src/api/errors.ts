@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import { ERROR_CODES, type ErrorCode, type Issue } from "./domain-error.ts";
 import { plainText } from "./schema-helpers.ts";
 
-export const ValidationIssue = Type.Object(
+const ValidationIssue = Type.Object(
   {
     field: plainText("The member, header or query parameter; empty: the whole body.", "retries"),
     message: plainText("What is wrong with it.", "Must be an integer."),
@@ -99,7 +99,7 @@ export const ERROR_MEANING = {
   unavailable: "The service can't store or read just now.",
 } as const satisfies Record<ErrorCode, string>;
 
-export interface ErrorParts {
+interface ErrorParts {
   readonly code: ErrorCode;
   readonly message: string;
   readonly requestId: string;

@@ -7,7 +7,7 @@ import { ERROR_MEANING, ErrorEnvelope, HTTP_STATUS } from "./errors.ts";
 import { ENFORCED } from "./schema-helpers.ts";
 
 /** Version of the interface (spec "Versioning"), whatever that of the service is. */
-export const INTERFACE_VERSION = "0.1.0";
+const INTERFACE_VERSION = "0.1.0";
 
 const ABOUT = `Outgate is the gate that everything an agent sends goes out through: it stores a call, holds it for a
 person where that is wanted, makes it, signs it, repeats it when it fails, and shows how it ended.
@@ -135,13 +135,13 @@ function headerOf(schema: TSchema, schemas: SchemaPrinter): Json {
 }
 
 /** References to headers, by name; every answer has an id. */
-export function headerRefs(names: readonly AnswerHeader[]): Json {
+function headerRefs(names: readonly AnswerHeader[]): Json {
   const all: readonly AnswerHeader[] = ["X-Request-Id", ...names];
   return Object.fromEntries(all.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
 /** The other form of a body, where there is one. */
-export function contentOf(form: Form | undefined, schemas: SchemaPrinter): Json {
+function contentOf(form: Form | undefined, schemas: SchemaPrinter): Json {
   return form === undefined ? {} : { [form.mediaType]: { schema: schemas.print(form.schema) } };
 }
 
@@ -149,7 +149,7 @@ export function contentOf(form: Form | undefined, schemas: SchemaPrinter): Json 
  * An error that is alone in its status is a component; a status of several codes says which, and so does one that comes
  * in another form too.
  */
-export function errorResponses(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: Form): Json {
+function errorResponses(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: Form): Json {
   const byStatus = Map.groupBy(new Set(codes), (code) => HTTP_STATUS[code]);
   return Object.fromEntries(
     [...byStatus].map(([status, [first, ...more]]) => [
@@ -162,7 +162,7 @@ export function errorResponses(codes: readonly ErrorCode[], schemas: SchemaPrint
 }
 
 /** The envelope under any of these codes. */
-export function errorResponse(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: Form): Json {
+function errorResponse(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: Form): Json {
   const chosen: readonly AnswerHeader[] = alsoAs === undefined ? [] : ["Vary"];
   const headers = new Set([...chosen, ...codes.flatMap((code) => ERROR_HEADERS[code] ?? [])]);
   const told = codes.map((code) =>
@@ -194,10 +194,10 @@ function exampleOf(code: ErrorCode): Json {
   return { error: { ...error, details: [{ field: "retries", message: "Must be an integer.", code: "invalid" }] } };
 }
 
-export type Json = Readonly<Record<string, unknown>>;
+type Json = Readonly<Record<string, unknown>>;
 
 /** Prints schemas; those that have a title stand in the components, once, and elsewhere is a reference to them. */
-export interface SchemaPrinter {
+interface SchemaPrinter {
   print(schema: TSchema): Json;
   /** The components that were printed so far, in the order of their names. */
   components(): Json;
@@ -246,7 +246,7 @@ function nullableInPlace(schema: Json): Json {
   return { ...rest, ...given, type: [given["type"], "null"] };
 }
 
-export function mapValues(object: Json, change: (value: unknown) => unknown): Json {
+function mapValues(object: Json, change: (value: unknown) => unknown): Json {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
 }
 

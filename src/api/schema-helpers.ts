@@ -35,13 +35,13 @@ const TARGET_URL = String.raw`^[Hh][Tt][Tt][Pp][Ss]?://[^\s\\]+$`;
 const HOST = "^[^\\x00-\\x20/\\x7f-\\xa0]{1,260}$";
 
 /** What a text of a pattern must be, in words: an expression is no message. */
-export const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
+const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
   [PRINTABLE, "May hold only printable ASCII characters."],
   [HOST, "Must be a host name, with or without a port."],
 ]);
 
 /** What a text of a format must be. */
-export const FORMAT_NAMES: ReadonlyMap<string, string> = new Map([["email", "email address"]]);
+const FORMAT_NAMES: ReadonlyMap<string, string> = new Map([["email", "email address"]]);
 
 /** The host of a URL, as lists look for it. */
 export const hostSchema = (description: string) =>
@@ -127,7 +127,7 @@ Format.Set("uri-reference", () => true);
 Format.Set("email", (text) => text.length <= EMAIL_CHARS_MAX && EMAIL.test(text));
 
 /** A schema, compiled once: whether a value fits, and if not, everything that is wrong with it. */
-export interface Check<T> {
+interface Check<T> {
   accepts(value: unknown): value is T;
   /** One issue for each field; none when the value fits. Nothing is converted, cut or filled in. */
   issues(value: unknown): readonly Issue[];

@@ -82,7 +82,7 @@ export function hasEnded({ status }: Action): boolean {
 }
 
 /** What time it is, and how it passes. */
-export interface Time {
+interface Time {
   readonly nowMs: () => number;
   readonly pause: (ms: number) => Promise<unknown>;
 }
@@ -144,7 +144,7 @@ export async function openStream(client: OutgateClient, options: FollowOptions) 
 const OPTION = "--api-key-file";
 
 /** The arguments without the option of the key, and the key that they or the environment name; null: none does. */
-export interface KeyedArguments {
+interface KeyedArguments {
   readonly key: string | null;
   readonly args: readonly string[];
 }

@@ -141,7 +141,7 @@ function isFinal(error: unknown): boolean {
 }
 
 /** One event as it came over the wire, or what else a block of lines said. */
-export interface Message {
+interface Message {
   /** Where the stream stands after it; null: nothing was said of it. */
   readonly id: string | null;
   readonly data: string | null;

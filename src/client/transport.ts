@@ -163,7 +163,7 @@ async function rest(ms: number, signal: AbortSignal | undefined): Promise<void> 
   await pause(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
 }
 
-export interface Backoff {
+interface Backoff {
   readonly baseMs: number;
   readonly capMs: number;
 }
@@ -218,7 +218,7 @@ export class OutgateError extends Error {
 }
 
 /** The error that an answer tells of; `value` is its parsed body. */
-export function errorOf(response: Response, value: unknown): OutgateError {
+function errorOf(response: Response, value: unknown): OutgateError {
   const { status, headers } = response;
   const parts = { status, requestId: headers.get("x-request-id"), retryAfterMs: secondsOf(headers.get("retry-after")) };
   const told = envelopeOf(value);

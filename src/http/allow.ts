@@ -1,14 +1,14 @@
 import { DomainError } from "../api/domain-error.ts";
 
 /** The routes as far as they can be told from outside: which methods a path has. */
-export interface KnownRoute {
+interface KnownRoute {
   readonly method: string;
   /** With `{name}` for a parameter. */
   readonly path: string;
 }
 
 /** What a request gets that no route answers: 204 to OPTIONS, 405, or 404 (hostile 1). */
-export type Unrouted = (method: string, path: string) => Response | DomainError;
+type Unrouted = (method: string, path: string) => Response | DomainError;
 
 export function createUnrouted(routes: readonly KnownRoute[]): Unrouted {
   const known = [...Map.groupBy(routes, (route) => route.path)].map(([path, same]) => ({

@@ -83,7 +83,7 @@ function tooLarge(bytesMax: number): DomainError {
 }
 
 /** A `Content-Type` as it was sent, taken apart (RFC 9110, 8.3). */
-export interface MediaType {
+interface MediaType {
   /** `type/subtype`, in lower case; blanks before the first semicolon belong to it, as in the pattern of the contract. */
   readonly essence: string;
   /** Every value of the parameter `charset`, in lower case and unquoted, in the order in which they came. */
@@ -189,10 +189,10 @@ const UTF_8 = new TextDecoder("utf-8", { fatal: true });
 const LARGE_BYTES = 131_072;
 
 /** How a body becomes JSON. */
-export type ParseJson = (bytes: Uint8Array) => Promise<ParsedJson>;
+type ParseJson = (bytes: Uint8Array) => Promise<ParsedJson>;
 
 /** One JSON text from its bytes, bounded before it is parsed (hostile 1). Throws `invalid_request`. */
-export async function parseJson(bytes: Uint8Array): Promise<ParsedJson> {
+async function parseJson(bytes: Uint8Array): Promise<ParsedJson> {
   const scan = bounded(bytes);
   const text = decode(bytes);
   if (bytes.length > LARGE_BYTES) await nextTurnOfLoop();

@@ -32,7 +32,7 @@ export const CLIENT_GONE = 499;
  * Whether this error says that the client has left: what waits for its body, or for anything in its name, ends as aborted
  * then. Whatever else is thrown after it has left is what it would have been: a bug stays a bug.
  */
-export function hasLeft({ signal }: Request, error: unknown): boolean {
+function hasLeft({ signal }: Request, error: unknown): boolean {
   return signal.aborted && error instanceof Error && error.name === "AbortError";
 }
 

@@ -12,7 +12,7 @@ import { nameRequest, hasBody, targetOf, type RequestContext } from "./context.t
 import { closeWithAnswer } from "./body.ts";
 import { type Guard, type Route, createRouter } from "./router.ts";
 
-export interface DoorDeps {
+interface DoorDeps {
   readonly authenticate: Authenticate;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "request">;
@@ -25,7 +25,7 @@ export interface DoorDeps {
 }
 
 /** Answers every request, whatever it is: never rejects. Whose caller is `known` is asked for no key and counted nowhere. */
-export type Handler = (request: Request, server: Server<unknown> | null, known?: Caller) => Promise<Response>;
+type Handler = (request: Request, server: Server<unknown> | null, known?: Caller) => Promise<Response>;
 
 /**
  * Every request comes through here, and the order of the lines is the order of judgement (hostile 1): name it, ask where

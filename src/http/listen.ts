@@ -2,7 +2,7 @@ import type { Server } from "bun";
 import { IDLE_SECONDS } from "./sse.ts";
 
 /** Where a door stands. */
-export interface Place {
+interface Place {
   /** Port 0 takes any free one. */
   readonly port: number;
   readonly host: string;

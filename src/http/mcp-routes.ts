@@ -7,7 +7,7 @@ import { whileStreaming } from "./sse.ts";
 import { callerOf, type RequestContext } from "./context.ts";
 
 /** One request of an MCP client: authenticated, counted and read. */
-export interface AgentCall {
+interface AgentCall {
   readonly request: Request;
   readonly caller: Caller;
   /** Null where the method has no body. */

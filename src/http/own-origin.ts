@@ -54,7 +54,7 @@ export function createOwnOrigin({ baseUrl, isOnLoopback, port }: OwnAddress): Ow
   };
 }
 
-export interface OwnHostDeps {
+interface OwnHostDeps {
   /** `BASE_URL`'s host name; null where it is not set. */
   readonly ownHostname: string | null;
   /** Whether a request may name any host: we listen for others, and nobody has said under which name. */
@@ -83,7 +83,7 @@ export function createOwnHostOnly({ ownHostname, takesAnyHost, isLoopback }: Own
   };
 }
 
-export interface PagesHostDeps extends Pick<OwnHostDeps, "isLoopback"> {
+interface PagesHostDeps extends Pick<OwnHostDeps, "isLoopback"> {
   /** Nobody but this machine is served; see the settings. */
   readonly isOnLoopback: boolean;
 }

@@ -6,7 +6,7 @@ import { STYLE } from "../pages/assets.ts";
  */
 export type PageKind = "own" | "receipt" | "approval" | "notice";
 
-export interface PageOptions {
+interface PageOptions {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }

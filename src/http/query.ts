@@ -45,7 +45,7 @@ function valueOf(kind: "integer" | "array" | "text", all: readonly string[]): un
 const LIST = compileQuery(ListQuery);
 
 /** What the page of a list is asked for: as it was typed, and as the desk is asked. */
-export interface Filters {
+interface Filters {
   readonly query: ListQuery;
   readonly asked: ReturnType<typeof checkList>;
   readonly typed: ReadonlyMap<string, string>;

@@ -9,13 +9,13 @@ import {
 import type { Clock } from "../runtime/clock.ts";
 
 /** Who asks: a key of an account. */
-export interface Asking {
+interface Asking {
   readonly accountId: string;
   readonly keyId: string | null;
 }
 
 /** How many requests an account may make (spec "Limits"), and how its keys share them. */
-export interface RateLimit {
+interface RateLimit {
   /** Counts requests of a key; throws `rate_limited` when they are too many. Refused requests count too. */
   count(asking: Asking, requests: number): void;
   /**

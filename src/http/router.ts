@@ -6,7 +6,7 @@ import { authorize } from "../accounts/roles.ts";
 import type { PageKind } from "./page.ts";
 
 /** Finds the route of a visit and lets it answer. Whatever goes wrong there is handed to `refuse`. */
-export type Router = (context: RequestContext) => Promise<Response>;
+type Router = (context: RequestContext) => Promise<Response>;
 
 type Refuse = (context: RequestContext, error: unknown) => Response;
 

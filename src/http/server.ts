@@ -177,7 +177,7 @@ function sessionsOf(deps: HttpDeps) {
   };
 }
 
-export interface ClosedDeps {
+interface ClosedDeps {
   readonly ids: Pick<Ids, "request">;
   readonly version: string;
 }
@@ -191,7 +191,7 @@ export function openUnavailableServer(port: number, host: string, deps: ClosedDe
 }
 
 /** The same answer for everybody: nobody can be told who asks, nor what there is. */
-export function answerClosed(request: Request, { ids, version }: ClosedDeps): Response {
+function answerClosed(request: Request, { ids, version }: ClosedDeps): Response {
   const name = nameRequest(request.headers.get("x-request-id"), ids);
   const { path } = targetOf(request.url);
   const answer = answerToProbe(path, version) ?? refusal(request, path, name);

@@ -37,7 +37,7 @@ export type WatchOf = (context: RequestContext) => Promise<SessionWatch | null>;
  */
 export type FormOf = (context: RequestContext, person: Person) => Promise<Form>;
 
-export interface SessionDeps {
+interface SessionDeps {
   readonly resume: Resume;
   readonly cookie: OwnCookie;
   readonly deviceCookie: OwnCookie;
@@ -104,7 +104,7 @@ export function createTokenFormOf({ ownOrigin }: Pick<SessionDeps, "ownOrigin">)
 }
 
 /** Nothing shows that this form was sent by our own page. Whoever answers the person asks for the password. */
-export class PasswordNeeded extends Error {
+class PasswordNeeded extends Error {
   override readonly name = "PasswordNeeded";
   readonly form: Form;
   /** What was wrong with the password that it had; null: it had none. */
@@ -120,7 +120,7 @@ export class PasswordNeeded extends Error {
 const ASKED_AGAIN: ReadonlySet<ErrorCode> = new Set(["invalid_credentials", "rate_limited", "unavailable"]);
 
 /** Asks, and keeps what was sent. */
-export function askForPassword(context: RequestContext, user: Person, { form, problem }: PasswordNeeded): Response {
+function askForPassword(context: RequestContext, user: Person, { form, problem }: PasswordNeeded): Response {
   context.errorCode = problem?.code ?? "forbidden";
   const fields = [...form].filter(([name]) => !NOT_KEPT.has(name));
   const path = context.path + (context.search === "" ? "" : `?${context.search}`);
@@ -165,7 +165,7 @@ export function checkFormToken(form: Form, person: Person): void {
 }
 
 /** Where a person logs in and comes back from. `next` is a path of ours. */
-export function logInPath(next: string): string {
+function logInPath(next: string): string {
   return `/login?${new URLSearchParams({ next }).toString()}`;
 }
 
@@ -223,7 +223,7 @@ function ownCookie({ baseUrl, name: bare, form, lastsMs }: CookieProps): OwnCook
 }
 
 /** The value of the first cookie with this name; null: there is none. */
-export function cookieIn(headers: Headers, name: string): string | null {
+function cookieIn(headers: Headers, name: string): string | null {
   const pairs = (headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? null;
 }

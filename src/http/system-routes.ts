@@ -38,7 +38,7 @@ export function systemRoutes(deps: SystemRouteDeps): readonly Route[] {
   ];
 }
 
-export interface MetricsDeps {
+interface MetricsDeps {
   readonly renderMetrics: () => string | Promise<string>;
   /** Whether a text is METRICS_TOKEN, in constant time; null: it is not set, and nobody is asked for it. */
   readonly isMetricsToken: ((text: string) => boolean) | null;
@@ -47,7 +47,7 @@ export interface MetricsDeps {
 const BEARER = /^Bearer ([!-~]+)$/i;
 
 /** The numbers in the Prometheus text format. Throws `unauthorized` where a token is asked for and another one, or none, was sent. */
-export async function answerMetrics(
+async function answerMetrics(
   headers: Headers,
   { renderMetrics, isMetricsToken }: MetricsDeps,
 ): Promise<Response> {
@@ -68,7 +68,7 @@ export function listenForMetrics(port: number, host: string, deps: MetricsPortDe
 }
 
 /** Never rejects. */
-export async function answerAtMetricsPort(request: Request, deps: MetricsPortDeps): Promise<Response> {
+async function answerAtMetricsPort(request: Request, deps: MetricsPortDeps): Promise<Response> {
   const name = nameRequest(request.headers.get("x-request-id"), deps.ids);
   const answer = await answerTo(request, deps).catch((error: unknown) => {
     const failed = error instanceof DomainError ? error : FAILED;
@@ -91,7 +91,7 @@ async function answerTo(request: Request, deps: MetricsPortDeps): Promise<Respon
   throw new DomainError("not_found", "Here is GET /metrics and nothing else.");
 }
 
-export interface ReadinessDeps {
+interface ReadinessDeps {
   /** Rejects while the store can't be written. */
   readonly probe: () => Promise<void>;
   readonly clock: Clock;
