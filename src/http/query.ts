@@ -44,7 +44,7 @@ function valueOf(kind: "integer" | "array" | "text", all: readonly string[]): un
 
 const LIST = compileQuery(ListQuery);
 
-/** What the page of a list is asked for: as it was typed, and as the desk is asked. */
+/** The filters of a list page: as the API has them, as the service takes them (`asked`), and as the person typed them. */
 interface Filters {
   readonly query: ListQuery;
   readonly asked: ReturnType<typeof checkList>;
