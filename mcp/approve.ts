@@ -29,10 +29,10 @@ export interface Question {
   readonly state: string;
 }
 
-/** The action after the question; `asked` says why there was no decision, null where there was one. */
+/** The action after the question; `undecided` says why there was no decision, null where there was one. */
 interface Answered {
   readonly action: Action;
-  readonly asked: NoDecision | null;
+  readonly undecided: NoDecision | null;
 }
 
 /** Nobody could be asked, because of the client or the key. The action is still held. */
@@ -78,7 +78,7 @@ export function createApprove(deps: ApproveDeps) {
     const { questions } = call;
     const caller = call.caller();
     const ofRun = run === undefined ? undefined : { run, isHeld: false };
-    if (questions === null) return { action: await actionService.approve(caller, id, reason, ofRun), asked: null };
+    if (questions === null) return { action: await actionService.approve(caller, id, reason, ofRun), undecided: null };
     const action = await actionService.get(caller, id);
     requireMayChange(caller, action);
     requireRun(action, run);
@@ -127,11 +127,11 @@ async function settle(
   if (typeof decision === "string") {
     const action = await actionService.get(caller, seen.id);
     // Somebody else may have decided meanwhile, and a later run is another question.
-    return { action, asked: isHeldIn(action, seen.run) ? decision : null };
+    return { action, undecided: isHeldIn(action, seen.run) ? decision : null };
   }
   const person: Caller = { ...caller, via: "elicitation" };
   const decide = decision.decision === "approve" ? actionService.approve : actionService.cancel;
-  return { action: await decide(person, seen.id, decision.reason, { run: seen.run, isHeld: true }), asked: null };
+  return { action: await decide(person, seen.id, decision.reason, { run: seen.run, isHeld: true }), undecided: null };
 }
 
 /** The action with the refusal. Throws where there is no such action, or it isn't held. */

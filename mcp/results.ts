@@ -267,7 +267,7 @@ export interface DescribeDeps extends Places {
 /** What a call adds to the action. */
 interface CallOutcome extends Pick<ExtraFields, "differs" | "error"> {
   /** How the question of this call ended; shown only while the action is still held. */
-  readonly asked?: Exclude<ToolDecision["decision"], "approved" | "rejected"> | null;
+  readonly undecided?: Exclude<ToolDecision["decision"], "approved" | "rejected"> | null;
   /** Text before the action's own next step. */
   readonly before?: string;
 }
@@ -280,11 +280,12 @@ type Reader = Pick<ToolCall, "caller" | "questions">;
 
 export function createDescribe(deps: DescribeDeps): Describe {
   const { actionService, show, pauseOf, baseUrl, agentApproval } = deps;
-  return async (call, action, { asked = null, before, differs, error } = {}) => {
+  return async (call, action, { undecided = null, before, differs, error } = {}) => {
     const caller = call.caller();
     const latest = isDecided(action) ? latestDecision(action, await actionService.timeline(caller, action.id)) : null;
-    const isStillAsked = asked !== null && action.status === "awaiting_approval";
-    const decision = isStillAsked ? { decision: asked, by: null, reason: null, via: null } : latest;
+    const isStillHeld = action.status === "awaiting_approval";
+    const decision =
+      undecided !== null && isStillHeld ? { decision: undecided, by: null, reason: null, via: null } : latest;
     // A caller that cancelled it itself needs no next step.
     const isOwn = decision !== null && decision.by === caller.actor && decision.via === null;
     const needsNoStep = error !== undefined || isOwn;

@@ -106,9 +106,9 @@ function createTools(deps: ToolDeps): Readonly<Record<ToolName, Tool>> {
     async approve(call) {
       const answer = await approve(call);
       if ("form" in answer) return answer;
-      if ("asked" in answer) return { json: await describe(call, answer.action, { asked: answer.asked }) };
+      if ("undecided" in answer) return { json: await describe(call, answer.action, { undecided: answer.undecided }) };
       const { action, refusal } = answer;
-      const outcome = { asked: "unavailable", error: errorOf(refusal) } as const;
+      const outcome = { undecided: "unavailable", error: errorOf(refusal) } as const;
       return { json: await describe(call, action, outcome), refused: refusal.code };
     },
     cancel: cancelWith(deps, describe),

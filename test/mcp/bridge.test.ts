@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { relayStreams, sendTo, Relay, type Sent } from "../../mcp/bridge/relay.ts";
+import { relayStreams, sendTo, Relay, type BridgeRequest } from "../../mcp/bridge/relay.ts";
 import { eventsOf, linesOf, TOO_LONG } from "../../mcp/bridge/messages.ts";
 import { until } from "../support/until.ts";
 
-type Upstream = (sent: Sent) => Response | Promise<Response>;
+type Upstream = (sent: BridgeRequest) => Response | Promise<Response>;
 
 /** A relay before a service that answers as the test says. */
 function relayTo(upstream: Upstream) {
-  const sent: Sent[] = [];
+  const sent: BridgeRequest[] = [];
   const written: string[] = [];
   const warned: string[] = [];
   const relay = new Relay({
