@@ -14,7 +14,7 @@ const key = await apiKeyOf(process.env).catch((error: unknown) => {
 
 if (url === undefined || url === "" || key === null) {
   warn(
-    "outgate mcp: set OUTGATE_URL, and OUTGATE_API_KEY or OUTGATE_API_KEY_FILE. To run the whole service, call `outgate mcp` with Bun.\n",
+    "outgate mcp: set OUTGATE_URL and OUTGATE_API_KEY (or OUTGATE_API_KEY_FILE). To run the whole service, call `outgate mcp` with Bun.\n",
   );
   process.exitCode = 2;
 } else {

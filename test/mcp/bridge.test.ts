@@ -86,7 +86,7 @@ describe("a relay", () => {
         "TLS handshake with Outgate at OUTGATE_URL failed",
       ],
       [() => Promise.reject(new Error("socket hang up")), "Repeat the call with the same idempotency_key"],
-      [() => stream(":\n\n"), "broke before the answer came"],
+      [() => stream(":\n\n"), "lost before the response came"],
       [
         () => Response.json({ error: { code: "unauthorized", message: "Send a key." } }, { status: 401 }),
         "did not take the key in OUTGATE_API_KEY. Send a key.",
@@ -233,7 +233,7 @@ describe("the session of a client of 2025", () => {
     isUp = false;
     relay.take(legacyCall(1));
     await until(() => written.length === 2);
-    expect(errorOf(written[1]).message).toContain("no other could be begun");
+    expect(errorOf(written[1]).message).toContain("a new one could not be started");
   });
 });
 
