@@ -109,21 +109,15 @@ export const stringMap = (description: string, more: Readonly<Record<string, unk
 
 const EMAIL = /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
-// A caller sees everything that is wrong at once: each member can have one error and one in its parent's summary.
-
-// A caller sees everything that is wrong at once: each member can have one error and one in its parent's summary.
+// All errors at once: each member can have one of its own, and one in its parent's summary.
 Settings.Set({ maxErrors: 2 * JSON_MEMBERS_MAX });
 
-// Where a URL may lead is judged by `Targets`, which parses it once; typebox's own check refuses international hosts.
-
-// Where a URL may lead is judged by `Targets`, which parses it once; typebox's own check refuses international hosts.
+// Accepts everything: `Targets` checks URLs, and typebox's own check refuses internationalised hosts.
 Format.Set("uri", () => true);
 
 Format.Set("uri-reference", () => true);
 
-// One address as HTML forms take it. typebox's own lets control characters through, and a megabyte of it took 300 ms.
-
-// One address as HTML forms take it. typebox's own lets control characters through, and a megabyte of it took 300 ms.
+// An address as HTML forms define it. typebox's own check accepts control characters, and takes 300 ms for a megabyte.
 Format.Set("email", (text) => text.length <= EMAIL_CHARS_MAX && EMAIL.test(text));
 
 /** A compiled schema. */
