@@ -337,7 +337,7 @@ test("without a service, or with something else in its place, a command says wha
   });
   await using page = new Target(() => new Response("<p>Hello</p>", { headers: { "content-type": "text/html" } }));
   const wrong = await say(["list"], { env: { OUTGATE_URL: page.url } });
-  expect(wrong.err).toContain("Set OUTGATE_URL to where Outgate is");
+  expect(wrong.err).toContain("Set OUTGATE_URL to the address of Outgate");
   const keyless = await say(["list"], { env: { OUTGATE_API_KEY: "" } });
   expect(keyless.code).toBe(2);
   expect(keyless.err).toStartWith("Set OUTGATE_API_KEY to an API key");
