@@ -341,7 +341,7 @@ test("without a service, or with something else in its place, a command says wha
   const keyless = await say(["list"], { env: { OUTGATE_API_KEY: "" } });
   expect(keyless.code).toBe(2);
   expect(keyless.err).toStartWith("Set OUTGATE_API_KEY to an API key");
-  expect((await say(["list"], { env: { OUTGATE_URL: "localhost" } })).err).toContain("OUTGATE_URL has to be");
+  expect((await say(["list"], { env: { OUTGATE_URL: "localhost" } })).err).toContain("OUTGATE_URL must be");
 });
 
 describe("outgate pause, pauses, resume and audit", () => {
