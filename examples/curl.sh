@@ -1,21 +1,21 @@
 #!/bin/sh
-# The first five minutes with curl: send a call, wait for its end, see what happened.
+# First steps with curl: send a call, wait for its end, read its timeline.
 #
 # With an agent key in OUTGATE_API_KEY:
 #   sh examples/curl.sh http://127.0.0.1:4000/hello
 set -eu
 url=${OUTGATE_URL:-http://127.0.0.1:3000}
 target=${1:-http://127.0.0.1:4000/hello}
-# By standard input: on its command line everybody on the machine could read the key.
+# The key goes through standard input: other users of the machine can read command lines.
 outgate() { echo "Authorization: Bearer $OUTGATE_API_KEY" | curl -sS --fail-with-body -H @- "$@"; }
 
-# The same Idempotency-Key within 24 hours is the same action: this can be repeated until an answer comes.
+# The same Idempotency-Key within 24 hours returns the same action, so this request is safe to repeat.
 action=$(outgate "$url/v1/actions" -H 'Content-Type: application/json' -H "Idempotency-Key: curl-$$" \
   -d "{\"url\": \"$target\", \"body\": {\"hello\": \"world\"}, \"retries\": 5}")
 id=$(printf %s "$action" | sed 's/^{"id":"\([^"]*\)".*/\1/')
-echo "Stored as $id: it survives a crash from here on."
+echo "Stored as $id: it survives a crash from now on."
 
-# Answers as soon as the action has ended, after 60 seconds in any case.
+# Returns as soon as the action has ended, or after 60 seconds.
 outgate "$url/v1/actions/$id?wait=60"
 echo
 

@@ -1,6 +1,6 @@
 /**
- * A target to try Outgate on: it fails twice, then succeeds, and verifies the signature of every call that reaches it
- * with the public `standardwebhooks` package, as a real target would.
+ * A target for trying out Outgate: it fails twice, then succeeds, and verifies the signature of every call with the public
+ * `standardwebhooks` package, as a real target would.
  *
  * With the owner key in OUTGATE_API_KEY:
  *

@@ -1,6 +1,6 @@
 /**
- * A reviewer that says yes to what is small and leaves the rest to a person: it follows the events, so that an action that
- * waits for a yes is looked at as soon as it is there, and comes back by itself when the service restarts.
+ * A reviewer that approves small amounts and leaves the rest to a person. It follows the event stream, so that it sees an
+ * action as soon as it awaits approval, and reconnects by itself when the service restarts.
  *
  * With an approver key in OUTGATE_API_KEY:
  *
@@ -19,9 +19,7 @@ const outgate = createClient({
 
 const events = outgate.streamEvents({ onOpen: () => console.log("Listening.") });
 
-// What waited before we came, once the stream is open; nothing falls in between.
-
-// What waited before we came, once the stream is open; nothing falls in between.
+// Open the stream before listing what is awaiting approval already, so that nothing is missed in between.
 const first = events.next();
 
 for (const action of (await outgate.listActions({ status: ["awaiting_approval"], limit: 100 })).data)
@@ -40,7 +38,7 @@ async function review({ id, status, body, method, url }: Action): Promise<void> 
     await outgate.approveAction(id, { reason: `amount ${amount} is within ${limit}` });
     console.log(`${id} is approved.`);
   } catch (error) {
-    // Somebody else was faster: there is one winner, and the others are told.
+    // Somebody else was faster: only the first decision counts.
     if (!(error instanceof OutgateError) || error.code !== "not_approvable") throw error;
     console.log(`${id} has been decided on already.`);
   }

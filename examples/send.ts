@@ -1,6 +1,6 @@
 /**
- * A program that must have something done once: it creates an action under a key of its own, waits for the end, and tells
- * the three ways in which that can go apart.
+ * A program that must do something exactly once: it creates an action with an idempotency key, waits for the end, and
+ * handles the three possible outcomes.
  *
  * With an agent key in OUTGATE_API_KEY:
  *
@@ -19,7 +19,7 @@ const outgate = createClient({
 });
 
 try {
-  // A second run with the same order finds the action of the first: nothing is sent twice.
+  // A second run with the same order returns the first run's action: nothing is sent twice.
   const action = await outgate.createAction(
     { url, body: { order }, retries: 5, sync: true },
     { idempotencyKey: order, waitSeconds: 60 },
@@ -28,10 +28,10 @@ try {
   if (action.status === "completed") console.log("Done:", JSON.stringify(action.response_body));
   else if (action.status === "failed")
     console.log(`Not done: ${action.last_error} See ${new URL(action.receipt_url ?? "/", outgateUrl).href}`);
-  else console.log(`Not over yet (${action.status}): Outgate goes on, this program need not wait.`);
+  else console.log(`Not ended yet (${action.status}): Outgate continues without this program.`);
 } catch (error) {
   if (!(error instanceof OutgateError)) throw error;
-  // Refused or unreachable: what is wrong, field by field, and the id that finds it in the service's log.
+  // Refused or unreachable: print each issue, and the id that identifies the request in the service's log.
   console.error(`${error.code}: ${error.message}`, error.details, error.requestId ?? "");
   process.exit(1);
 }

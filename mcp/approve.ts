@@ -23,20 +23,20 @@ export interface ApproveDeps extends QuestionDeps, Places {
   readonly actionService: Pick<ActionService, "get" | "historyOf" | "approve" | "cancel">;
 }
 
-/** The question goes out, and the call is to be made again with its answer. */
-export interface Asked {
+/** The question to send; the client repeats the call with the answer and this state. */
+export interface Question {
   readonly form: Form;
   readonly state: string;
 }
 
-/** The action after its question was answered; `asked`: that brought no decision. */
-export interface Answered {
+/** The action after the question; `undecided` says why there was no decision, null where there was one. */
+interface Answered {
   readonly action: Action;
-  readonly asked: NoDecision | null;
+  readonly undecided: NoDecision | null;
 }
 
-/** Nobody was asked: the client can't, or this key may not. The action is held as before. */
-export interface Unavailable {
+/** Nobody could be asked, because of the client or the key. The action is still held. */
+interface Unavailable {
   readonly action: Action;
   readonly refusal: DomainError;
 }
@@ -44,53 +44,54 @@ export interface Unavailable {
 const read = compileArguments(DecideInput);
 
 /**
- * Approves by a person's word where the client can ask for it, whatever the role; where it can't, by the role of the key
- * alone (decisions 7, hostile M1 to M9). The model has no word in it: no argument says that a person agreed.
+ * Asks a person where the client can, whatever the role of the key; where it can't, the key's role alone decides. No
+ * argument lets the model claim that a person agreed. See "Approval" in mcp/README.md.
  */
 export function createApprove(deps: ApproveDeps) {
   const { actionService, baseUrl } = deps;
-  const ask = async (action: Action) => {
+  const questionAbout = async (action: Action) => {
     const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, "decider")]);
     return formOf(factsOf(ready, history, baseUrl));
   };
+  /** Number of open questions by key. */
   const open = new Map<string, number>();
 
-  const putNow = async (call: ToolCall, seen: Action, questions: Extract<Questions, { era: "legacy" }>) => {
-    const form = await ask(seen);
+  const askAndWait = async (call: ToolCall, seen: Action, questions: Extract<Questions, { era: "legacy" }>) => {
+    const form = await questionAbout(seen);
     const asker = askerOf(call.caller());
     const others = open.get(asker) ?? 0;
     if (others >= QUESTIONS_OPEN_MAX) {
-      throw new DomainError("rate_limited", `${QUESTIONS_OPEN_MAX} questions of this key wait for an answer already.`);
+      throw new DomainError("rate_limited", `This key has ${QUESTIONS_OPEN_MAX} questions open already.`);
     }
     open.set(asker, others + 1);
-    // No answer is no decision: the client failed, left, or took too long.
+    // No decision where the client failed, left, or took too long.
     const answer = await questions.put(form).catch(() => null);
-    const left = (open.get(asker) ?? 1) - 1;
-    if (left === 0) open.delete(asker);
-    else open.set(asker, left);
+    const remaining = (open.get(asker) ?? 1) - 1;
+    if (remaining === 0) open.delete(asker);
+    else open.set(asker, remaining);
     return settle(actionService, call.caller(), { seen, answer });
   };
 
-  return async (call: ToolCall): Promise<Asked | Answered | Unavailable> => {
+  return async (call: ToolCall): Promise<Question | Answered | Unavailable> => {
     if (!mayApprove(deps, call)) return refuse(deps, call);
     const { id, reason = null, run } = read(call.arguments);
     const { questions } = call;
     const caller = call.caller();
     const ofRun = run === undefined ? undefined : { run, isHeld: false };
-    if (questions === null) return { action: await actionService.approve(caller, id, reason, ofRun), asked: null };
+    if (questions === null) return { action: await actionService.approve(caller, id, reason, ofRun), undecided: null };
     const action = await actionService.get(caller, id);
     requireMayChange(caller, action);
-    mustBeOf(action, run);
+    requireRun(action, run);
     if (!mayApproveIt(caller.role, action)) return refuse(deps, call);
     if (questions.era === "legacy") {
-      mustAwait(action);
-      return putNow(call, action, questions);
+      requireHeld(action);
+      return askAndWait(call, action, questions);
     }
     const isAnswered = questions.answers !== null || questions.state !== undefined;
     if (isAnswered && !isStateOf(deps, caller, action, questions.state)) throw invalidState();
     if (isAnswered) return settle(actionService, caller, { seen: action, answer: questions.answers?.[QUESTION] });
-    mustAwait(action);
-    return { form: await ask(action), state: stateOf(deps, caller, action) };
+    requireHeld(action);
+    return { form: await questionAbout(action), state: stateOf(deps, caller, action) };
   };
 }
 
@@ -98,8 +99,8 @@ export function createApprove(deps: ApproveDeps) {
 export const QUESTION = "approval";
 
 /**
- * Whether this call may approve, or ask a person to. Throws `forbidden` for a role that never may: role and setting come before
- * the look-up, so that a refusal tells nothing about what exists.
+ * Whether this call may approve, or ask a person to. Throws `forbidden` for a role that never may. Checked before the
+ * look-up, so that a refusal doesn't reveal what exists.
  */
 function mayApprove({ agentApproval }: ApproveDeps, { caller, questions }: ToolCall): boolean {
   const now = caller();
@@ -111,7 +112,7 @@ function mayApprove({ agentApproval }: ApproveDeps, { caller, questions }: ToolC
   return questions !== null && agentApproval === "elicit";
 }
 
-/** What a person answered about an action as it was when they were asked. */
+/** A person's answer, and the action that they were asked about. */
 interface Answer {
   readonly seen: Action;
   readonly answer: unknown;
@@ -125,15 +126,15 @@ async function settle(
   const decision = decisionIn(answer);
   if (typeof decision === "string") {
     const action = await actionService.get(caller, seen.id);
-    // Somebody else may have decided meanwhile, and of a later run nobody was asked.
-    return { action, asked: isHeldIn(action, seen.run) ? decision : null };
+    // Somebody else may have decided meanwhile, and a later run is another question.
+    return { action, undecided: isHeldIn(action, seen.run) ? decision : null };
   }
   const person: Caller = { ...caller, via: "elicitation" };
   const decide = decision.decision === "approve" ? actionService.approve : actionService.cancel;
-  return { action: await decide(person, seen.id, decision.reason, { run: seen.run, isHeld: true }), asked: null };
+  return { action: await decide(person, seen.id, decision.reason, { run: seen.run, isHeld: true }), undecided: null };
 }
 
-/** Throws the refusal itself where there is no held action to show with it. */
+/** The action with the refusal. Throws where there is no such action, or it isn't held. */
 async function refuse(deps: ApproveDeps, call: ToolCall): Promise<Unavailable> {
   const refusal = new DomainError("forbidden", whoDecides(deps));
   const { id } = call.arguments;
@@ -141,91 +142,89 @@ async function refuse(deps: ApproveDeps, call: ToolCall): Promise<Unavailable> {
   const action = await deps.actionService.get(call.caller(), id).catch((error: unknown) => {
     throw error instanceof DomainError && error.code === "not_found" ? refusal : error;
   });
-  mustAwait(action);
+  requireHeld(action);
   return { action, refusal };
 }
 
-/** Throws `not_approvable` before a person is asked for nothing. */
-function mustAwait(action: Action): void {
+/** Throws `not_approvable` where the action isn't held, so that nobody is asked in vain. */
+function requireHeld(action: Action): void {
   const input = { actor: action.createdBy, reason: null, now: action.createdAt, digest: "" };
   const change = approve(action, input);
   if (isRefusal(change)) throw new DomainError(change.refused, change.message);
 }
 
-/** Throws `not_approvable` before a person is asked about another run than the one that was named. */
-function mustBeOf(action: Action, run: number | undefined): void {
+/** Throws `not_approvable` where the action is in another run than the given one. */
+function requireRun(action: Action, run: number | undefined): void {
   const late = run === undefined ? null : tooLate("approve", action, { run, isHeld: false });
   if (late !== null) throw new DomainError(late.refused, late.message);
 }
 
-/** Whose questions are counted together. */
+/** The key whose questions are counted together. */
 function askerOf({ accountId, keyId, actor }: Caller): string {
   return `${accountId} ${keyId ?? actor}`;
 }
 
-/** One refusal for a state that is missing, altered, late, or of another account, key, action or run (hostile M1, M2). */
+/** One error for a state that is missing, altered, expired, or of another account, key, action or run. */
 function invalidState(): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, "The state of this question is not valid, or has expired.");
 }
 
 const VERDICT = compile(Verdict);
 
-// Safe: flat, of two texts, as the protocol wants a form.
-
-// Safe: flat, of two texts, as the protocol wants a form.
+// Safe: an object with two strings, which is a form in the protocol's terms.
 const SCHEMA = printed(Verdict) as Form["requestedSchema"];
 
-/** What a person is asked about an action: its risks and facts, a line each, as plain text wherever it is shown. */
+/** The question about an action: its risks and facts, one per line, safe to show as Markdown, HTML or plain text. */
 export function formOf({ facts, risks }: DecisionFacts): Form {
   const lines = [
-    "Shall Outgate make this HTTP call?",
+    "Should Outgate send this HTTP call?",
     ...risks.map(({ text }) => `! ${plain(text)}`),
     ...facts.map(
       ({ name, label, value }) => `${label}: ${ADDRESSES.has(name) ? plainUrl(value) : unlinked(plain(value))}`,
     ),
-    "The link of the action shows the whole request, and asks who you are.",
+    "The action's link shows the whole request, after you log in.",
   ];
   return { message: lines.join("\n"), requestedSchema: SCHEMA };
 }
 
 const ADDRESSES: ReadonlySet<FactName> = new Set(["url", "callback", "action"]);
 
-/** What makes a link, code or a tag where a client shows a question as more than text. */
+/** Characters of links, code and tags, for clients that render Markdown or HTML. */
 const MARKUP = /[[\]<>`|\\#]/g;
 
-/** Words, which may be anybody's: without what acts as markup, is no letter, or leads somewhere. */
+/** Untrusted text without markup, invisible characters and links. */
 function plain(text: string): string {
-  const seen = visibleText(text, { mark: (code) => `(${code})` });
-  return seen.replaceAll(MARKUP, (character) => encodeURIComponent(character)).replaceAll("://", ":%2F%2F");
+  const visible = visibleText(text, { mark: (code) => `(${code})` });
+  return visible.replaceAll(MARKUP, (character) => encodeURIComponent(character)).replaceAll("://", ":%2F%2F");
 }
 
-/** Without the names of hosts that a client may make a link of, whoever wrote them. */
+/** Without host names, which some clients turn into links. */
 function unlinked(text: string): string {
   return text.replaceAll(/\.(?=\p{L})/gu, "%2E");
 }
 
-/** What of an address would act as markup; a mask is left as it is. */
+/** Characters of a URL that could act as markup; the mask's characters are kept. */
 const UNPLAIN = /[^!$%&'()+,\-./0-9:;=?@A-Z_a-z~*\u2022\u2026]/gu;
 
 const HOST_OF_ADDRESS = /^https?:\/\/\[[0-9a-f:.]+\]/;
 
-/** An address, whole: anything that is no plain character is shown as the code that a URL has for it. */
+/** A whole URL, with every other character percent-encoded. */
 function plainUrl(url: string): string {
   const [host = ""] = HOST_OF_ADDRESS.exec(url) ?? [];
   const rest = url.slice(host.length).toWellFormed();
   return host + rest.replaceAll(UNPLAIN, (character) => encodeURIComponent(character));
 }
 
-export interface Decision {
+interface Decision {
   readonly decision: "approve" | "reject";
   readonly reason: string | null;
 }
 
-/** How a question ended without a decision: the person declined or closed it, or what came is no answer to it. */
-export type NoDecision = "declined" | "unanswered";
+/** Why a question ended without a decision: the person declined or closed it, or there was no valid answer. */
+type NoDecision = "declined" | "unanswered";
 
-/** What was answered. A text: it is no decision, and the action stays held. */
-export function decisionIn(answer: unknown): Decision | NoDecision {
+/** Reads an answer. A string means that there was no decision, and the action stays held. */
+function decisionIn(answer: unknown): Decision | NoDecision {
   if (!isAccepted(answer)) return isDeclined(answer) ? "declined" : "unanswered";
   const content = withoutNulls(answer.content, Verdict.properties);
   if (!VERDICT.accepts(content)) return "unanswered";
@@ -250,30 +249,30 @@ function isDeclined(answer: unknown): boolean {
   return action === "decline" || action === "cancel";
 }
 
-export interface QuestionDeps {
+interface QuestionDeps {
   readonly secrets: Pick<Secrets, "questionToken" | "isQuestionToken">;
   readonly clock: Clock;
 }
 
 /**
- * The state that goes out with a question and comes back with its answer (hostile M1, M2): when it ends, and a MAC that
- * binds it to account, key, action, run and the request itself. Nothing in it is a secret, and it survives a restart.
+ * The state that the client sends back with the answer: its expiry, and a MAC over account, key, action, run and the
+ * request itself. It holds no secret, and is valid after a restart.
  */
-export function stateOf(deps: QuestionDeps, caller: Caller, action: Action): string {
+function stateOf(deps: QuestionDeps, caller: Caller, action: Action): string {
   const endsMs = deps.clock.now().getTime() + QUESTION_MS;
-  return `${endsMs}.${deps.secrets.questionToken(aboutOf(caller, action, endsMs))}`;
+  return `${endsMs}.${deps.secrets.questionToken(macInput(caller, action, endsMs))}`;
 }
 
-/** Whether this is the state of a question that we asked this key about this run of this action, and not long ago. */
-export function isStateOf({ secrets, clock }: QuestionDeps, caller: Caller, action: Action, state: unknown): boolean {
+/** Whether we issued this state to this key for this run of the action, and it hasn't expired. */
+function isStateOf({ secrets, clock }: QuestionDeps, caller: Caller, action: Action, state: unknown): boolean {
   const [, ends, token] = typeof state === "string" ? (/^(\d{1,15})\.([\w-]{1,100})$/.exec(state) ?? []) : [];
   if (ends === undefined || token === undefined) return false;
   const endsMs = Number(ends);
-  const isOpen = clock.now().getTime() < endsMs;
-  return secrets.isQuestionToken(aboutOf(caller, action, endsMs), token) && isOpen;
+  const isUnexpired = clock.now().getTime() < endsMs;
+  return secrets.isQuestionToken(macInput(caller, action, endsMs), token) && isUnexpired;
 }
 
-function aboutOf({ accountId, keyId }: Caller, action: Action, endsMs: number): string {
+function macInput({ accountId, keyId }: Caller, action: Action, endsMs: number): string {
   const { id, run, method, url, headers, body, callback } = action;
   return JSON.stringify([accountId, keyId, id, run, endsMs, method, url, headers, body, callback]);
 }

@@ -10,32 +10,20 @@ import { QUESTION_MS } from "../src/config/limits.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
 import type { Verbatim } from "./verbatim.ts";
 
-/** One HTTP request of a client: authenticated, counted and read. */
-export interface AgentCall {
-  readonly request: Request;
-  readonly caller: Caller;
-  /** Null where the method has no body. */
-  readonly body: ParsedJson | null;
-  /** Aborted when the answer has ended, or the client is gone. */
-  readonly over: AbortSignal;
-  /** Told when the answer waits for an action or a person: the time until then is no work. */
-  readonly waits: () => void;
-}
-
-/** How a question gets to the person who uses the client. */
+/** How a client can ask the person who uses it (elicitation). */
 export type Questions =
-  /** Revision 2026-07-28: the call ends with the question, and is made again with the answer and the state that went out. */
+  /** Revision 2026-07-28: the call returns the question, and the client repeats it with the answer and our state. */
   | { readonly era: "modern"; readonly answers: Readonly<Record<string, unknown>> | null; readonly state: unknown }
-  /** Before it: the question is a request of ours while the call waits. Resolves with the answer; rejects without one. */
+  /** Earlier revisions: we send a request while the call waits. `put` resolves with the answer; rejects without one. */
   | { readonly era: "legacy"; readonly put: (form: Form) => Promise<unknown> };
 
-/** What a person is asked, and what may be answered. */
+/** A question to a person, and the schema of the answer. */
 export interface Form {
   readonly message: string;
   readonly requestedSchema: ElicitRequestFormParams["requestedSchema"];
 }
 
-/** How far a call has come. Each must be larger than the one before it. */
+/** A progress notification. `progress` must increase from one to the next. */
 export interface Progress {
   readonly progress: number;
   readonly total: number;
@@ -44,26 +32,26 @@ export interface Progress {
 
 /** One call of a tool. */
 export interface ToolCall {
-  /** Whoever calls, as the newest request of the client has shown: a role may change while a person thinks. */
+  /** The caller by the session's newest request: its role may have changed while a person was deciding. */
   readonly caller: () => Caller;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** The text of an argument, numbers as they were written. */
+  /** The JSON text of an argument, with numbers as they were written. */
   readonly textOf: (argument: string) => string;
-  /** Aborted when nobody waits for the result any more, or the service stops. */
+  /** Aborted when the client has left, its key was revoked, or the service stops. */
   readonly stop: AbortSignal;
-  /** Null where the client wants to hear of none. */
-  readonly tell: ((progress: Progress) => void) | null;
-  /** Null where the client can't ask its person. */
+  /** Null where the client didn't ask for progress. */
+  readonly notifyProgress: ((progress: Progress) => void) | null;
+  /** Null where the client can't ask a person. */
   readonly questions: Questions | null;
 }
 
-/** What a client of 2025 said of itself when its session began; null: nobody knows. */
+/** The capabilities in a 2025 client's `initialize`; null for any other message. */
 export function capabilitiesIn(body: unknown): unknown {
   return isInitializeRequest(body) ? body.params.capabilities : null;
 }
 
-/** Whether a client that says this of itself puts forms to its person. Without a mode it means forms. */
-export function canAsk(capabilities: unknown): boolean {
+/** Whether a client with these capabilities shows forms. An elicitation capability without a mode means forms. */
+function canAsk(capabilities: unknown): boolean {
   const elicitation = memberOf(capabilities, "elicitation");
   if (typeof elicitation !== "object" || elicitation === null) return false;
   return "form" in elicitation || !("url" in elicitation);
@@ -74,8 +62,8 @@ function memberOf(value: unknown, name: string): unknown {
 }
 
 /**
- * How this call can put a question to the person; `capabilities` are those of its session, if it has one. A question of 2025
- * ends with the signal of `stopOf`, with its session, or after ten minutes.
+ * How this call can ask a person; `capabilities` are those of its session, if it has one. A question to a 2025 client ends
+ * with the signal of `stopOf`, with its session, or after `QUESTION_MS`.
  */
 export function questionsOf(
   { mcpReq }: ServerContext,
@@ -98,45 +86,45 @@ export function questionsOf(
   };
 }
 
-/** How this call tells its progress; null when its client did not ask for it. */
-export function tellOf({ mcpReq }: ServerContext): ((progress: Progress) => void) | null {
+/** Sends progress notifications of this call; null where its client didn't ask for them. */
+export function notifyProgressOf({ mcpReq }: ServerContext): ((progress: Progress) => void) | null {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return null;
   return (progress) => {
-    // A client that is gone hears of nothing; the wait ends by itself.
+    // Fails where the client has left; the wait ends by itself then.
     mcpReq.notify({ method: "notifications/progress", params: { progressToken, ...progress } }).catch(() => {});
   };
 }
 
-/** What is known of the HTTP request behind a message, and stays out of the SDK's hands. */
+/** The HTTP request behind a message, with what the SDK doesn't pass on to its handlers. */
 export interface Exchange {
-  /** Whoever calls, as decisions of tools are written down: `mcp:<key name>` (decisions 3). */
+  /** The caller, with the actor `mcp:<key name>` for the timeline. */
   readonly caller: () => Caller;
-  /** What a client of 2025 said of itself when its session began; null: nobody knows. */
+  /** The capabilities of a 2025 client; null without a session. */
   readonly capabilities: unknown;
   readonly body: ParsedJson | null;
-  /** Aborted when the answer has ended, or the client is gone. */
-  readonly over: AbortSignal;
-  /** Told when a call waits for an action or a person. */
-  readonly waits: () => void;
+  /** Aborted when the response has ended or the client has left. */
+  readonly ended: AbortSignal;
+  /** Called when the call waits for an action or a person. */
+  readonly onWait: () => void;
   readonly verbatim: Verbatim;
 }
 
-/** The exchange that a message came by. Throws when there is none: nobody has asked for its key. */
+/** The exchange of a message. Throws where there is none, since such a message is not authenticated. */
 export type ExchangeOf = (ctx: ServerContext) => Exchange;
 
-/** The caller of a key as the tools know it. */
+/** The caller as the actor of tools. */
 export function asAgent(caller: Caller): Caller {
   return { ...caller, actor: `mcp:${caller.keyName}` };
 }
 
-/** The arguments of a tool call as they were sent: in the SDK's copy of them a member `__proto__` is missing. */
+/** The arguments of a tool call as they were sent: the SDK's copy loses a member `__proto__`. */
 export function argumentsOf({ body }: Exchange, ctx: ServerContext): Readonly<Record<string, unknown>> {
   const value = body === null ? null : pathOf(body, ctx).reduce(memberOfArguments, body.value);
   return isJsonObject(value) ? value : {};
 }
 
-/** The text of one of them, numbers as they were written. */
+/** The JSON text of one of them, with numbers as they were written. */
 export function argumentText({ body }: Exchange, ctx: ServerContext, name: string): string {
   return body === null ? "null" : textAt(body, [...pathOf(body, ctx), name]);
 }

@@ -14,8 +14,8 @@ import { checkList, pageJson } from "../src/actions/list-schemas.ts";
 import type { Action } from "../src/actions/action.ts";
 import type { Caller } from "../src/accounts/roles.ts";
 import {
-  asTold,
-  type TellDeps,
+  asDomainError,
+  type ErrorDeps,
   createDescribe,
   type DescribeDeps,
   actionIn,
@@ -25,24 +25,23 @@ import {
 } from "./results.ts";
 import { ACTION_ID } from "../src/runtime/ids.ts";
 
-export interface ResourceDeps extends TellDeps, DescribeDeps {
+interface ResourceDeps extends ErrorDeps, DescribeDeps {
   readonly actionService: Pick<ActionService, "get" | "list" | "timeline">;
 }
 
 const mimeType = "application/json";
 
-/** Addresses of every action that the account has. */
 export const TEMPLATES: readonly ResourceTemplateType[] = [
   {
     name: "action",
     title: "An action",
     uriTemplate: `${ACTIONS_URI}/{id}`,
-    description: "One HTTP call: what was asked for, where it is, and how it ended.",
+    description: "One HTTP call: the request, its status and its result.",
     mimeType,
   },
 ];
 
-/** Actions as resources: what the tools get and list show. */
+/** Actions as resources, as the tools get and list show them. */
 export function createResources(deps: ResourceDeps) {
   const { actionService, show } = deps;
   const describe = createDescribe(deps);
@@ -61,16 +60,16 @@ export function createResources(deps: ResourceDeps) {
   };
 
   return {
-    /** The page of the newest actions, and each of them. */
+    /** The list of the newest actions, and each of them. */
     async list(caller: Caller): Promise<ListResourcesResult> {
-      const { actions } = await newest(caller).catch(refuse(deps, ACTIONS_URI));
+      const { actions } = await newest(caller).catch(rethrow(deps, ACTIONS_URI));
       const page = { uri: ACTIONS_URI, name: "actions", title: "Newest actions", mimeType };
       return { resources: [page, ...actions.map(resourceOf)] };
     },
 
-    /** Throws the protocol's own error where there is nothing, also for what another account has. */
+    /** Throws the protocol's not-found error, also for actions of other accounts. */
     async read(caller: Caller, uri: string): Promise<ReadResourceResult> {
-      const text = await textOf(caller, uri).catch(refuse(deps, uri));
+      const text = await textOf(caller, uri).catch(rethrow(deps, uri));
       if (text === null) throw new ResourceNotFoundError(uri);
       return { contents: [{ uri, mimeType, text }] };
     },
@@ -81,26 +80,26 @@ function resourceOf({ id, method, host, status }: Action): Resource {
   return { uri: uriOf(id), name: id, title: `${method} ${host}: ${status}`, mimeType };
 }
 
-/** Any error in the words of the protocol, with our code beside them. */
-function refuse(deps: TellDeps, uri: string): (error: unknown) => never {
+/** Rethrows any error as one of the protocol, with our code in its data. */
+function rethrow(deps: ErrorDeps, uri: string): (error: unknown) => never {
   return (error) => {
-    const { code, message } = asTold(error, "resources", deps);
+    const { code, message } = asDomainError(error, "resources", deps);
     if (code === "not_found") throw new ResourceNotFoundError(uri);
     throw new ProtocolError(ProtocolErrorCode.InternalError, message, { code });
   };
 }
 
-/** What a person may start from the menu of their client. Only words of ours: the data comes through the tools. */
+/** Prompts in the menu of a client. They hold no data of actions: that comes through the tools. */
 export const PROMPTS: readonly Prompt[] = [
   {
     name: "review_pending_approvals",
     title: "Review pending approvals",
-    description: "Goes through every action that waits for approval, one by one, with the person.",
+    description: "Goes through every action that awaits approval, one by one, with the person.",
   },
   {
     name: "explain_failure",
     title: "Explain a failure",
-    description: "Finds out why an action failed, and what may be done.",
+    description: "Finds out why an action failed, and what can be done.",
     arguments: [{ name: "id", description: "Id of the action (act_…).", required: true }],
   },
 ];
@@ -122,17 +121,17 @@ const explain = (id: string) => `Explain why action ${id} of Outgate failed.
 3. Say whether a retry can help, or what has to change first: the request, the target, a credential, or a setting of Outgate.
 4. Do not retry and do not create anything before I agree.`;
 
-/** A prompt with its arguments put in. Throws invalid params on an unknown name or a text that is no id. */
+/** A prompt with its arguments filled in. Throws invalid params for an unknown name or a malformed id. */
 export function promptOf(name: string, given: Readonly<Record<string, unknown>>, places: Places): GetPromptResult {
-  if (name === "review_pending_approvals") return said(review(places));
+  if (name === "review_pending_approvals") return promptResult(review(places));
   if (name !== "explain_failure") throw invalid(`There is no prompt ${JSON.stringify(name)}.`);
   const id = given["id"];
   if (typeof id !== "string" || !ACTION_ID.test(id))
     throw invalid("The argument id must be the id of an action (act_…).");
-  return said(explain(id));
+  return promptResult(explain(id));
 }
 
-function said(text: string): GetPromptResult {
+function promptResult(text: string): GetPromptResult {
   return { messages: [{ role: "user", content: { type: "text", text } }] };
 }
 

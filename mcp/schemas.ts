@@ -9,12 +9,12 @@ import { ListQuery } from "../src/actions/list-schemas.ts";
 
 const closed = { additionalProperties: false } as const;
 
-/** What a create says beside the action itself; over REST these are a header and a query parameter. */
+/** Arguments of create beside the action; in REST these are a header and a query parameter. */
 export const CreateOptions = Type.Object(
   {
     idempotency_key: Type.Optional(
       key(
-        "Names this intent. Same intent, same key: reuse it whenever you repeat the call, and nothing is sent twice.",
+        "Identifies this intent. Same intent, same key: reuse it whenever you repeat the call, and nothing is sent twice.",
       ),
     ),
     wait: WaitQuery.properties.wait,
@@ -32,13 +32,13 @@ export const DecideInput = Type.Object({ id: ActionId, ...Decision.properties },
 
 export const RetryInput = Type.Object({ id: ActionId, ...Retry.properties }, closed);
 
-/** What a person is asked; flat and primitive, as MCP clients make a form of it. */
+/** A person's answer. Flat, with primitive values, since MCP clients make a form of it. */
 export const Verdict = Type.Object(
   {
     decision: Type.Enum(["approve", "reject"], {
       type: "string",
       title: "Decision",
-      description: "approve: the call is made. reject: it is cancelled.",
+      description: "approve: the call is sent. reject: it is cancelled.",
     }),
     reason: Type.Optional(
       Type.Refine(
@@ -52,39 +52,40 @@ export const Verdict = Type.Object(
 
 type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 
-/** A schema as tools and forms print it. */
-export interface PrintedSchema {
+/** A schema in a tool or form. */
+interface PrintedSchema {
   [word: string]: Json;
   type: "object";
   properties: { [name: string]: { [word: string]: Json } };
 }
 
 /**
- * The JSON of a schema for clients of every kind. Only dates keep their format: some model providers refuse tools with any
- * other, and a validator's `uri` refuses URLs that we take.
+ * A schema as JSON for any client. Only `date-time` is kept as a format: some model providers refuse tools with others,
+ * and validators of `uri` refuse URLs that we accept.
  */
 export function printed(schema: TObject): PrintedSchema {
-  const isOurs = (word: string, value: unknown) =>
-    word !== ENFORCED && (word !== "format" || typeof value !== "string" || value === "date-time");
-  return printedWhere(schema, isOurs);
+  return printedWhere(
+    schema,
+    (word, value) => word !== ENFORCED && (word !== "format" || typeof value !== "string" || value === "date-time"),
+  );
 }
 
-/** The same of what a tool takes, without what a model does not need: titles, and examples of what the description says. */
+/** The same for the input of a tool, without titles and examples, which would only cost tokens. */
 export function printedInput(schema: TObject): PrintedSchema {
-  // A member of the input may have such a name too, and is an object.
+  // By the value's type too: an argument could be called `title`, and its schema is an object.
   const isLeftOut = (word: string, value: unknown) =>
     (word === "title" && typeof value === "string") || (word === "examples" && Array.isArray(value));
   return printedWhere(printed(schema), (word, value) => !isLeftOut(word, value));
 }
 
 function printedWhere(schema: object, isPrinted: (word: string, value: unknown) => boolean): PrintedSchema {
-  // Safe: an object schema prints as one.
+  // Safe: the JSON of an object schema.
   return JSON.parse(
     JSON.stringify(schema, (word, value: unknown) => (isPrinted(word, value) ? value : undefined)),
   ) as PrintedSchema;
 }
 
-/** Checks the arguments of a tool call, null members left out. What it returns throws `code` with every issue. */
+/** Returns a function that validates the arguments of a call, ignoring null members. It throws `code` with every issue. */
 export function compileArguments<S extends TObject>(schema: S, code: ErrorCode = "validation_error") {
   const check = compile(schema);
   return (given: unknown): Static<S> => {
@@ -94,20 +95,20 @@ export function compileArguments<S extends TObject>(schema: S, code: ErrorCode =
   };
 }
 
-/** Hints for clients; nothing here relies on them. All four, because the defaults assume the worst. */
-export interface ToolHints {
+/** MCP tool annotations. All four are set, because the defaults assume the worst. */
+interface ToolHints {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
   readonly idempotentHint: boolean;
   readonly openWorldHint: boolean;
 }
 
-/** One tool of agents: the operation that it is, and what a model reads of it. */
-export interface ToolShape {
+/** One tool: its operation of the API, and what a model reads about it. */
+interface ToolShape {
   readonly operation: keyof typeof API;
   readonly title: string;
   readonly description: string;
-  /** In place of it where no agent's key may approve, if that makes a difference. */
+  /** Replaces `description` where AGENT_APPROVAL is off. */
   readonly descriptionWhenOff?: string;
   readonly annotations: ToolHints;
   readonly input: TObject;
@@ -123,8 +124,8 @@ export const TOOLS = {
     operation: "createAction",
     title: "Send an HTTP call",
     description:
-      "Sends one HTTP call as an action: stored, held for a person where that is asked for, then made, signed, and " +
-      "repeated when it fails. Use it for every call with an effect. Returns the action at once, with sync: true when it " +
+      "Sends one HTTP call as an action: stored, held for approval if required, then signed and sent, and retried when " +
+      "it fails. Use it for every call with an effect. Returns the action at once, with sync: true when it " +
       "has ended. Same intent, same idempotency_key: choose one for each intent and reuse it when you repeat this call " +
       "after an error or a lost answer; then nothing is sent twice. To send a failed action again use retry; to learn how " +
       "one ended use wait.",
@@ -135,7 +136,7 @@ export const TOOLS = {
     operation: "getAction",
     title: "Look at an action",
     description:
-      "Shows one action as it is now: status, attempts, what the target answered, the error, and what may be done with it. " +
+      "Shows the current state of one action: status, attempts, the target's response, the error, and what can be done. " +
       "decision, decided_by and decision_reason say who decided on it, and why. To wait for the end use wait; to find an " +
       "action without its id use list.",
     annotations: READS,
@@ -145,9 +146,8 @@ export const TOOLS = {
     operation: "listActions",
     title: "List actions",
     description:
-      "Lists actions, newest first, by status, method, host, dedupe and time. Use it to find an action, or what waits for " +
-      'a person: status ["awaiting_approval"]. Returns data, without bodies (get has them), and next_cursor when there is ' +
-      "more.",
+      "Lists actions, newest first, by status, method, host, dedupe and time. Use it to find an action, or those that need " +
+      'approval: status ["awaiting_approval"]. Returns data, without bodies (use get), and next_cursor when there are more.',
     annotations: READS,
     input: ListQuery,
   },
@@ -156,8 +156,8 @@ export const TOOLS = {
     title: "Wait for an action to end",
     description:
       "Waits until an action is completed, failed or cancelled, or until wait seconds have passed, and returns it as get " +
-      "does. Without progress notifications it returns after 50 seconds: call it again. Giving up ends the wait, not the " +
-      "action. What awaits approval may take hours: tell the person instead of waiting.",
+      "does. Without progress notifications it returns after 50 seconds: call it again. Ending the call doesn't end the " +
+      "action. An approval may take hours: tell the person instead of waiting.",
     annotations: READS,
     input: WaitInput,
   },
@@ -165,14 +165,14 @@ export const TOOLS = {
     operation: "approveAction",
     title: "Ask for approval of an action",
     description:
-      "Puts a held action to the person who uses this client; call it only after you have told them what it does. Returns " +
-      "the action with decision: approved (it is sent), rejected (cancelled; decision_reason is theirs), declined or " +
-      "unanswered (still held), or unavailable with an error that says who can decide. An approval that comes after you " +
-      "gave up counts: get tells.",
+      "Asks the person who uses this client to decide on a held action; call it only after you have told them what it " +
+      "does. Returns the action with decision: approved (it is sent), rejected (cancelled; see decision_reason), declined " +
+      "or unanswered (still held), or unavailable with an error that says who can decide. An answer after this call has " +
+      "ended still counts: use get.",
     descriptionWhenOff:
-      "For keys of an owner or approver only: puts a held action to the person who uses this client. AGENT_APPROVAL is off " +
-      "here, so with an agent's key it is always refused: tell your person to decide in the inbox at /approvals or by the " +
-      "link in the approval mail, and use get to learn what they decided.",
+      "Only for keys of an owner or approver: asks the person who uses this client to decide on a held action. " +
+      "AGENT_APPROVAL is off here, so an agent's key is always refused: tell your person to decide in the inbox at " +
+      "/approvals or by the link in the approval mail, and use get to learn what they decided.",
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
     input: DecideInput,
   },
@@ -180,8 +180,8 @@ export const TOOLS = {
     operation: "cancelAction",
     title: "Cancel an action",
     description:
-      "Ends an action that is pending or awaiting_approval, so that it is not sent. What is active or has ended can't be " +
-      "cancelled. Returns the action.",
+      "Cancels an action that is pending or awaiting_approval, so that it is not sent. An action that is active or has " +
+      "ended can't be cancelled. Returns the action.",
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     input: DecideInput,
   },
@@ -189,10 +189,10 @@ export const TOOLS = {
     operation: "retryAction",
     title: "Send an action again",
     description:
-      "Sends a failed or cancelled action again as a new run: the same request, under the same Idempotency-Key. What " +
-      "needed approval needs it again; what a person rejected, only when they ask for it, with a reason, and twice in 24 " +
-      "hours at most. Use it in place of another create; create a new action only for a new intent. Returns the action, " +
-      "pending or awaiting_approval.",
+      "Sends a failed or cancelled action again as a new run, with the same request and Idempotency-Key. If it needed " +
+      "approval, it needs it again. After a person's rejection call it only when they ask for it, with a reason, and at " +
+      "most twice in 24 hours. Use it instead of another create; create a new action only for a new intent. Returns the " +
+      "action, pending or awaiting_approval.",
     annotations: SENDS,
     input: RetryInput,
   },
@@ -200,7 +200,7 @@ export const TOOLS = {
 
 export type ToolName = keyof typeof TOOLS;
 
-/** What a model reads of a tool, where agents' keys may approve by an elicitation and where they may not. */
+/** The description of a tool under this setting of AGENT_APPROVAL. */
 export function descriptionOf(tool: ToolShape, agentApproval: "elicit" | "off"): string {
   return agentApproval === "off" ? (tool.descriptionWhenOff ?? tool.description) : tool.description;
 }

@@ -8,7 +8,8 @@ import {
 import { printedInput, descriptionOf, TOOLS } from "./schemas.ts";
 import { promptOf, PROMPTS, createResources, TEMPLATES } from "./resources.ts";
 import { type CallToolDeps, createCallTool } from "./tools.ts";
-import { type ExchangeOf, type AgentCall, capabilitiesIn, asAgent, type Exchange } from "./call.ts";
+import type { McpRequest } from "../src/http/mcp-routes.ts";
+import { type ExchangeOf, capabilitiesIn, asAgent, type Exchange } from "./call.ts";
 import { instructionsOf, type Places } from "./results.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
 import type { ParsedJson } from "../src/json/scan.ts";
@@ -18,11 +19,11 @@ import type { Ids } from "../src/runtime/ids.ts";
 import { type Session, Sessions } from "./sessions.ts";
 import { Verbatim } from "./verbatim.ts";
 
-export interface AgentServerDeps extends CallToolDeps {
+interface AgentServerDeps extends CallToolDeps {
   readonly version: string;
 }
 
-/** Without output schemas: a model pays for every character of this list, in every conversation. */
+/** Without output schemas: every character of this list costs tokens in every conversation. */
 function listedTools({ agentApproval }: Places): ListedTool[] {
   return Object.entries(TOOLS).map(([name, tool]) => ({
     name,
@@ -33,12 +34,12 @@ function listedTools({ agentApproval }: Places): ListedTool[] {
   }));
 }
 
-/** The lists are the same for everybody until the next version starts. */
+/** The lists change only with the version. */
 const CACHED = { ttlMs: 300_000, cacheScope: "private" } as const;
 
 /**
- * Makes a server for one exchange or one session; whose it is it learns from the exchange of each request. The handlers are
- * our own, because the SDK's would turn a forged state and a bug alike into the text of a tool.
+ * Returns a factory of servers, one for each exchange or session. The caller comes from the exchange of each request. The
+ * handlers are registered below the SDK's tool API, which would turn both forged state and bugs into tool results.
  */
 export function createAgentServer(deps: AgentServerDeps, exchangeOf: ExchangeOf): () => McpServer {
   const resources = createResources(deps);
@@ -57,7 +58,7 @@ export function createAgentServer(deps: AgentServerDeps, exchangeOf: ExchangeOf)
   return () => {
     const mcp = new McpServer({ name: "outgate", title: "Outgate", version: deps.version }, options);
     const { server } = mcp;
-    // Without `false` every client of 2026 would hold a stream open for changes that never come.
+    // Without `false` clients of 2026 would keep a stream open for changes that never come.
     server.registerCapabilities({
       tools: { listChanged: false },
       resources: { listChanged: false, subscribe: false },
@@ -76,7 +77,7 @@ export function createAgentServer(deps: AgentServerDeps, exchangeOf: ExchangeOf)
   };
 }
 
-export interface AgentHandlerDeps {
+interface AgentHandlerDeps {
   readonly clock: Clock;
   readonly ids: Pick<Ids, "bytes">;
   readonly draining: AbortSignal;
@@ -84,12 +85,12 @@ export interface AgentHandlerDeps {
   readonly sessionsPerAccount: number;
 }
 
-/** Answers one request of a client, with a stream where the call takes its time. Throws `rate_limited` where no session may begin. */
-export type AgentHandler = (call: AgentCall) => Promise<Response>;
+/** Answers one request; a longer call as a stream. Throws `rate_limited` where the account has too many sessions. */
+type AgentHandler = (call: McpRequest) => Promise<Response>;
 
 /**
- * MCP over Streamable HTTP (decisions 9): revision 2026-07-28 without any state, and sessions for the clients of 2025,
- * which can't be asked a question otherwise. One of those that begins none is answered, but never asked.
+ * MCP over Streamable HTTP: revision 2026-07-28 without state, and sessions for clients of 2025, which can be asked
+ * questions only within one. A 2025 client without a session is answered, but never asked. See mcp/README.md.
  */
 export function createAgentHandler(
   serverOf: (exchangeOf: ExchangeOf) => () => McpServer,
@@ -103,14 +104,15 @@ export function createAgentHandler(
     return exchange;
   };
   const newId = () => Buffer.from(ids.bytes(16)).toString("hex");
-  // Nobody outside sees a placeholder, so one secret is enough for all of them.
-  const [secret, count] = [newId(), { of: 0 }];
-  const newToken = () => `${secret}${(count.of += 1).toString(16)}`;
+  // Clients never see a placeholder, so one secret is enough for all of them.
+  const secret = newId();
+  let placeholders = 0;
+  const newToken = () => `${secret}${(placeholders += 1).toString(16)}`;
   const newServer = serverOf(exchangeOf);
   const stateless = createMcpHandler(newServer, { legacy: "stateless", keepAliveMs: KEEP_ALIVE_MS });
   const sessions = new Sessions({ newServer, newId, clock, draining, sessionsPerAccount });
 
-  const sessionOf = async ({ request, caller, body }: AgentCall): Promise<Session | "none" | "unknown"> => {
+  const sessionOf = async ({ request, caller, body }: McpRequest): Promise<Session | "none" | "unknown"> => {
     const message = body?.value;
     const id = request.headers.get("mcp-session-id");
     const isBeginning = isInitialize(message);
@@ -119,20 +121,20 @@ export function createAgentHandler(
     return sessions.find(id ?? "", caller) ?? "unknown";
   };
 
-  return async (asked) => {
-    const call = { ...asked, caller: asAgent(asked.caller) };
-    const { request, caller, body, over, waits } = call;
+  return async (received) => {
+    const call = { ...received, caller: asAgent(received.caller) };
+    const { request, caller, body, ended, onWait } = call;
     const verbatim = new Verbatim(newToken);
     const found = await sessionOf(call);
     if (found === "unknown") return unknownSession();
     const session = found === "none" ? null : found;
     exchanges.set(request, {
-      // In a session the newest request tells who calls, also while an older one waits.
+      // In a session the newest request decides the caller, also for an older one that still waits.
       caller: session === null ? () => caller : () => session.caller,
       capabilities: session?.capabilities ?? null,
       body,
-      over,
-      waits,
+      ended,
+      onWait,
       verbatim,
     });
     const answer = session === null ? stateless.fetch(request, parsed(body)) : sessions.answer(session, call);
@@ -140,10 +142,10 @@ export function createAgentHandler(
   };
 }
 
-/** By this code of the official server clients know that they have to begin another session. */
+/** The official server's code, by which clients know that they must initialize again. */
 const SESSION_NOT_FOUND = -32_001;
 
-/** The session was never there, is another key's, was closed, or is from before a restart: always the same words. */
+/** The same response whether the session is unknown, another key's, closed, or from before a restart. */
 function unknownSession(): Response {
   const message = "Session not found. Begin a new one with initialize.";
   return Response.json(
@@ -152,12 +154,12 @@ function unknownSession(): Response {
   );
 }
 
-/** What the SDK takes in place of a body that was read. */
+/** The parsed body in the form that the SDK takes. */
 function parsed(body: ParsedJson | null): { readonly parsedBody?: unknown } {
   return body === null ? {} : { parsedBody: body.value };
 }
 
-/** By its name first: what is asked for with every request should cost nothing. */
+/** Checks the name first, which is cheap, since this runs for every request. */
 function isInitialize(message: unknown): boolean {
   return isJsonObject(message) && message["method"] === "initialize" && isInitializeRequest(message);
 }

@@ -4,36 +4,36 @@ import { DomainError } from "../src/api/domain-error.ts";
 import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS } from "../src/config/limits.ts";
 import { countByHolder, whoMakesRoom } from "../src/delivery/slots.ts";
 import type { Clock } from "../src/runtime/clock.ts";
-import type { AgentCall } from "./call.ts";
+import type { McpRequest } from "../src/http/mcp-routes.ts";
 
 export interface SessionDeps {
   readonly newServer: () => McpServer;
   readonly newId: () => string;
   readonly clock: Clock;
-  /** Aborted when the service stops: streams that nobody answers on are closed. */
+  /** Aborted when the service stops: idle streams are closed. */
   readonly draining: AbortSignal;
   readonly sessionsPerAccount: number;
 }
 
-/** A client of the revisions of 2025, which can be asked questions only while we know it (hostile M15). */
+/** A session of a client of the 2025 revisions, which can be asked questions only within one. */
 export interface Session {
   readonly id: string;
   readonly transport: WebStandardStreamableHTTPServerTransport;
-  /** What the client said that it can do. */
+  /** The client's capabilities, from its `initialize`. */
   readonly capabilities: unknown;
-  /** Whose it is, of those who share the account's sessions. */
+  /** The key whose share of the account's sessions it takes. */
   readonly holder: string;
-  /** As its newest request has shown it. */
+  /** The caller by its newest request. */
   caller: Caller;
   /** Ends it when its key is revoked. */
   readonly onRevoked: () => void;
-  /** Answers and streams under way, and the calls among them. */
+  /** Open responses and streams, and the calls among them. */
   open: number;
   calls: number;
   usedMs: number;
 }
 
-/** Sessions live in memory: a client whose session is gone is told so, and begins another one. */
+/** Sessions live in memory. After a restart clients get 404 and initialize again. */
 export class Sessions {
   readonly #deps: SessionDeps;
   readonly #sessions = new Map<string, Session>();
@@ -45,9 +45,9 @@ export class Sessions {
   }
 
   /**
-   * A session for a client that begins one. Where the account has its number, one of the key with the most makes room for
-   * a key with few, also one in use; else the one idle for longest, of this key or one with more. Throws `rate_limited`
-   * where there is none.
+   * Begins a session. Where the account has reached its limit, another one is closed: a key below its share takes one,
+   * even in use, of the key with the most; any other key takes the longest idle one of its own, or of a key with more.
+   * Throws `rate_limited` where there is none to take.
    */
   async begin(caller: Caller, capabilities: unknown): Promise<Session> {
     const { newServer, newId, clock } = this.#deps;
@@ -69,31 +69,31 @@ export class Sessions {
     return session;
   }
 
-  /** The session of this id, if this key began it; null for any other. */
+  /** The session with this id; null where another key began it, or it is unknown. */
   find(id: string, caller: Caller): Session | null {
     const session = this.#sessions.get(id);
-    const isTheirs = session?.caller.accountId === caller.accountId && session.caller.keyId === caller.keyId;
-    if (session === undefined || !isTheirs) return null;
-    // The key may be remembered anew since: it is the newest signal that is heard.
+    const isSameKey = session?.caller.accountId === caller.accountId && session.caller.keyId === caller.keyId;
+    if (session === undefined || !isSameKey) return null;
+    // Each authentication of the key has a `revoked` signal of its own; listen to the newest.
     session.caller.revoked?.removeEventListener("abort", session.onRevoked);
     session.caller = caller;
     caller.revoked?.addEventListener("abort", session.onRevoked);
     return session;
   }
 
-  /** Hands a request to its session, which counts as used until the answer has ended. */
-  async answer(session: Session, { request, body, over }: AgentCall): Promise<Response> {
+  /** Passes a request to its session, which counts as used until the response has ended. */
+  async answer(session: Session, { request, body, ended }: McpRequest): Promise<Response> {
     const { clock } = this.#deps;
     const calls = body === null ? 0 : 1;
     session.open += 1;
     session.calls += calls;
-    over.addEventListener("abort", () => {
+    ended.addEventListener("abort", () => {
       session.open -= 1;
       session.calls -= calls;
       session.usedMs = clock.monotonicMs();
     });
     const response = await session.transport.handleRequest(request, body === null ? {} : { parsedBody: body.value });
-    // It was never begun: what came was no proper `initialize`.
+    // Never initialized: the message was no valid `initialize`.
     if (session.transport.sessionId === undefined) this.#close(session);
     return response;
   }
@@ -110,11 +110,11 @@ export class Sessions {
         ? session.open === 0 && (session.holder === holder || (held.get(session.holder) ?? 0) > own)
         : session.holder === most,
     );
-    const [victim] = candidates.toSorted(byNeed);
+    const [victim] = candidates.toSorted(byUse);
     if (victim === undefined) {
       throw new DomainError(
         "rate_limited",
-        `This account has ${sessionsPerAccount} MCP sessions, and all that this key could take over are in use. Close one of them, or set MCP_SESSIONS_PER_ACCOUNT to more.`,
+        `This account has reached its limit of ${sessionsPerAccount} MCP sessions, and those that this key could replace are in use. Close one of them, or raise MCP_SESSIONS_PER_ACCOUNT.`,
       );
     }
     this.#close(victim);
@@ -134,17 +134,17 @@ export class Sessions {
 
   #drain(): void {
     this.#cancelTimer?.();
-    // Calls under way end by themselves; a stream that waits for news of ours would not.
+    // Calls under way end by themselves; an idle stream would not.
     for (const { transport } of this.#sessions.values()) transport.closeStandaloneSSEStream();
   }
 
   #close(session: Session): void {
     this.#forget(session);
-    // Never rejects: it only ends what is in memory.
+    // Never rejects: it only releases memory.
     session.transport.close().catch(() => {});
   }
 
-  /** Calls under way are told by themselves that the key is gone; a stream that waits for news of ours would stay. */
+  /** Calls under way end by their own `revoked` signal; an idle stream would stay open. */
   #revoke(session: Session): void {
     this.#forget(session);
     session.transport.closeStandaloneSSEStream();
@@ -156,7 +156,7 @@ export class Sessions {
   }
 }
 
-/** First what is missed least: idle, the longest first; then what only listens; a call that is under way comes last. */
-function byNeed(a: Session, b: Session): number {
+/** Sorts what to close first: idle sessions, longest idle first; then those with only a stream; those with calls last. */
+function byUse(a: Session, b: Session): number {
   return a.calls - b.calls || Math.min(a.open, 1) - Math.min(b.open, 1) || a.usedMs - b.usedMs;
 }

@@ -19,11 +19,11 @@ import {
   PROGRESS_EVERY_MS,
   SILENT_WAIT_SECONDS_MAX,
 } from "../src/config/limits.ts";
-import { type ApproveDeps, type Asked, createApprove, QUESTION } from "./approve.ts";
+import { type ApproveDeps, type Question, createApprove, QUESTION } from "./approve.ts";
 import {
   type ToolCall,
   questionsOf,
-  tellOf,
+  notifyProgressOf,
   argumentsOf,
   argumentText,
   type Exchange,
@@ -36,10 +36,10 @@ import {
   type DescribeDeps,
   errorOf,
   type ToolAnswer,
-  asTold,
+  asDomainError,
   errorResult,
   resultOf,
-  type TellDeps,
+  type ErrorDeps,
   foundStep,
 } from "./results.ts";
 import {
@@ -57,12 +57,12 @@ import type { Metrics, ToolOutcome } from "../src/observability/metrics.ts";
 import { compile, onePerField, withoutNulls } from "../src/api/schema-helpers.ts";
 import type { Bus } from "../src/events/bus.ts";
 
-export interface ToolDeps extends WaitDeps, ApproveDeps, CreateRules, DescribeDeps {
+interface ToolDeps extends WaitDeps, ApproveDeps, CreateRules, DescribeDeps {
   readonly actionService: ActionService;
 }
 
-/** Does what a call asks for. Throws what is wrong with it. */
-export type Tool = (call: ToolCall) => Promise<ToolAnswer | Asked>;
+/** Runs one call. Throws `DomainError` or `ProtocolError`. */
+export type Tool = (call: ToolCall) => Promise<ToolAnswer | Question>;
 
 const readGet = compileArguments(GetInput);
 
@@ -74,8 +74,8 @@ const readRetry = compileArguments(RetryInput);
 
 const readList = compileArguments(ListQuery, "invalid_query");
 
-/** The tools: each is the use case that a route of REST is, with the caller's role asked for first (decisions 9). */
-export function createTools(deps: ToolDeps): Readonly<Record<ToolName, Tool>> {
+/** The tools. Each calls the service as the route of REST does, after checking the caller's role. */
+function createTools(deps: ToolDeps): Readonly<Record<ToolName, Tool>> {
   const { actionService, show } = deps;
   const approve = createApprove(deps);
   const describe = createDescribe(deps);
@@ -106,9 +106,9 @@ export function createTools(deps: ToolDeps): Readonly<Record<ToolName, Tool>> {
     async approve(call) {
       const answer = await approve(call);
       if ("form" in answer) return answer;
-      if ("asked" in answer) return { json: await describe(call, answer.action, { asked: answer.asked }) };
+      if ("undecided" in answer) return { json: await describe(call, answer.action, { undecided: answer.undecided }) };
       const { action, refusal } = answer;
-      const outcome = { asked: "unavailable", error: errorOf(refusal) } as const;
+      const outcome = { undecided: "unavailable", error: errorOf(refusal) } as const;
       return { json: await describe(call, action, outcome), refused: refusal.code };
     },
     cancel: cancelWith(deps, describe),
@@ -130,14 +130,14 @@ function cancelWith({ actionService }: Pick<ToolDeps, "actionService">, describe
   };
 }
 
-export interface CallToolDeps extends ToolDeps, TellDeps {
+export interface CallToolDeps extends ToolDeps, ErrorDeps {
   readonly clock: Clock;
-  /** Aborted when the service stops: whoever waits is answered. */
+  /** Aborted when the service stops: waiting calls are answered at once. */
   readonly draining: AbortSignal;
   readonly metrics: Pick<Metrics, "toolCalled">;
 }
 
-/** Runs one call of a tool. What is wrong with it is a result, as models read it; what is wrong with the protocol throws. */
+/** Handles tools/call. Errors of the tool become results, which models can read; errors of the protocol are thrown. */
 export function createCallTool(deps: CallToolDeps, exchangeOf: ExchangeOf) {
   const tools = createTools(deps);
   return async ({ params }: CallToolRequest, ctx: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
@@ -146,7 +146,7 @@ export function createCallTool(deps: CallToolDeps, exchangeOf: ExchangeOf) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${JSON.stringify(name)}.`);
     const exchange = exchangeOf(ctx);
     const startedMs = deps.clock.monotonicMs();
-    const writeDown = (outcome: ToolOutcome, code?: string) => {
+    const record = (outcome: ToolOutcome, code?: string) => {
       deps.metrics.toolCalled(name, outcome);
       const { accountId, keyId } = exchange.caller();
       const durationMs = Math.round((deps.clock.monotonicMs() - startedMs) * 10) / 10;
@@ -155,56 +155,56 @@ export function createCallTool(deps: CallToolDeps, exchangeOf: ExchangeOf) {
     try {
       const answer = await tools[name](callOf(ctx, exchange, deps.draining));
       if ("json" in answer) {
-        writeDown(answer.refused === undefined ? "ok" : "refused", answer.refused);
+        record(answer.refused === undefined ? "ok" : "refused", answer.refused);
         return resultOf(answer, exchange.verbatim);
       }
-      writeDown("asked");
+      record("asked");
       const { message, requestedSchema } = answer.form;
       const question = inputRequired.elicit({ message, requestedSchema });
       return inputRequired({ inputRequests: { [QUESTION]: question }, requestState: answer.state });
     } catch (error) {
       if (error instanceof ProtocolError) {
-        writeDown("refused", "invalid_state");
+        record("refused", "invalid_state");
         throw error;
       }
-      if (hasLeft(exchange, error)) {
-        writeDown("refused", "client_gone");
-        return errorResult(new DomainError("unavailable", "Nobody waits for this call any more."));
+      if (isClientGone(exchange, error)) {
+        record("refused", "client_gone");
+        return errorResult(new DomainError("unavailable", "The client has ended this call."));
       }
-      const broken = asTold(error, name, deps);
-      writeDown(broken.code === "internal_error" ? "failed" : "refused", broken.code);
-      return errorResult(broken);
+      const failure = asDomainError(error, name, deps);
+      record(failure.code === "internal_error" ? "failed" : "refused", failure.code);
+      return errorResult(failure);
     }
   };
 }
 
-/** What waits in the name of a client ends as aborted when it leaves; that is no fault of ours. */
-function hasLeft({ over }: Exchange, error: unknown): boolean {
-  return over.aborted && error instanceof Error && error.name === "AbortError";
+/** Waiting ends with an AbortError when the client leaves, which is not a failure. */
+function isClientGone({ ended }: Exchange, error: unknown): boolean {
+  return ended.aborted && error instanceof Error && error.name === "AbortError";
 }
 
 function isTool(name: string): name is ToolName {
   return Object.hasOwn(TOOLS, name);
 }
 
-/** What a call needs only if it waits or asks is made when it does: most calls read, and are over at once. */
+/** `stop` and `questions` are getters, so that the many calls which only read don't create signals. */
 function callOf(ctx: ServerContext, exchange: Exchange, draining: AbortSignal): ToolCall {
   let stop: AbortSignal | null = null;
   const revokedOf = () => exchange.caller().revoked ?? draining;
   const stopOf = () => {
-    exchange.waits();
-    return (stop ??= AbortSignal.any([ctx.mcpReq.signal, exchange.over, draining, revokedOf()]));
+    exchange.onWait();
+    return (stop ??= AbortSignal.any([ctx.mcpReq.signal, exchange.ended, draining, revokedOf()]));
   };
-  // Without the signal of the call: a client gives a call up after a minute, and its person may still be thinking.
+  // Without the call's own signal: clients time out after a minute, while the person may still be deciding.
   const stopAskingOf = () => {
-    exchange.waits();
+    exchange.onWait();
     return AbortSignal.any([draining, revokedOf()]);
   };
   return {
     caller: exchange.caller,
     arguments: argumentsOf(exchange, ctx),
     textOf: (argument) => argumentText(exchange, ctx, argument),
-    tell: tellOf(ctx),
+    notifyProgress: notifyProgressOf(ctx),
     get stop() {
       return stopOf();
     },
@@ -214,14 +214,14 @@ function callOf(ctx: ServerContext, exchange: Exchange, draining: AbortSignal): 
   };
 }
 
-export interface CreateToolDeps extends CreateRules, WaitDeps {
+interface CreateToolDeps extends CreateRules, WaitDeps {
   readonly actionService: Pick<ActionService, "create" | "wait">;
 }
 
 const OPTIONS = compile(CreateOptions);
 
-/** The create of REST, with its header and its query parameter among the arguments. */
-export function createCreate(deps: CreateToolDeps, describe: Describe) {
+/** The create of REST; its header and its query parameter are arguments here. */
+function createCreate(deps: CreateToolDeps, describe: Describe) {
   const { actionService } = deps;
   const check = createCheckCreate(deps);
 
@@ -238,15 +238,15 @@ export function createCreate(deps: CreateToolDeps, describe: Describe) {
     };
     const checked = allIssues(OPTIONS.issues(options), () => check(input));
     const { action, differs } = await actionService.create(caller, checked.request, { reason: checked.reason });
-    const isWaiting = checked.sync && !isTerminal(action.status);
+    const mustWait = checked.sync && !isTerminal(action.status);
     const seconds = typeof wait === "number" ? wait : WAIT_SECONDS_DEFAULT;
-    const now = isWaiting ? await waitForEnd(deps, call, action.id, seconds) : action;
+    const latest = mustWait ? await waitForEnd(deps, call, action.id, seconds) : action;
     const found = differs === undefined ? {} : { differs, before: foundStep(differs) };
-    return { json: await describe(call, now, found) };
+    return { json: await describe(call, latest, found) };
   };
 }
 
-/** Everything that is wrong at once: with what REST says elsewhere, and with the request itself. */
+/** Reports issues of the options and of the request together. */
 function allIssues<T>(issues: readonly Issue[], check: () => T): T {
   try {
     const checked = check();
@@ -259,70 +259,71 @@ function allIssues<T>(issues: readonly Issue[], check: () => T): T {
   throw new DomainError("validation_error", "The arguments are not valid.", issues);
 }
 
-/** What a header is called among the arguments. */
+/** Arguments by the header that REST has for them. */
 const NAMES: ReadonlyMap<string, string> = new Map([["Idempotency-Key", "idempotency_key"]]);
 
-export interface WaitDeps {
+interface WaitDeps {
   readonly actionService: Pick<ActionService, "wait">;
   readonly bus: Pick<Bus, "watch">;
   readonly clock: Clock;
 }
 
 /**
- * The action when it has ended, or as it is when the wait is over. A client that asked for progress hears of every change
- * and every few seconds, so that it does not take the call for dead; one that did not is answered sooner.
+ * Waits for the end of an action, and returns its current state after `seconds`. A client that asked for progress is
+ * notified of every change and every `PROGRESS_EVERY_MS`, so that it doesn't time out; any other is answered after
+ * `SILENT_WAIT_SECONDS_MAX`.
  */
-export async function waitForEnd(deps: WaitDeps, call: ToolCall, id: string, seconds: number): Promise<Action> {
+async function waitForEnd(deps: WaitDeps, call: ToolCall, id: string, seconds: number): Promise<Action> {
   const { actionService, bus, clock } = deps;
-  const { tell, stop } = call;
-  if (tell === null) {
+  const { notifyProgress, stop } = call;
+  if (notifyProgress === null) {
     const waitMs = Math.min(seconds, SILENT_WAIT_SECONDS_MAX) * 1_000;
     return actionService.wait(call.caller(), id, { waitMs, stop });
   }
-  const beat = new Beat(clock, tell, seconds);
-  const unwatch = bus.watch(id, (action) => beat.news(action));
-  beat.start();
+  const progress = new ProgressReporter(clock, notifyProgress, seconds);
+  const unwatch = bus.watch(id, (action) => progress.onChange(action));
+  progress.start();
   try {
     return await actionService.wait(call.caller(), id, { waitMs: seconds * 1_000, stop });
   } finally {
     unwatch();
-    beat.stop();
+    progress.stop();
   }
 }
 
-/** Tells how long a wait has lasted; its number always grows, as the protocol wants it. */
-class Beat {
+/** Reports how long a wait has lasted. The number always increases, as the protocol requires. */
+class ProgressReporter {
   readonly #clock: Clock;
-  readonly #tell: (progress: Progress) => void;
+  readonly #notify: (progress: Progress) => void;
   readonly #total: number;
   readonly #startedMs: number;
-  #told = -1;
+  #last = -1;
   #cancelTimer = () => {};
 
-  constructor(clock: Clock, tell: (progress: Progress) => void, total: number) {
+  constructor(clock: Clock, notify: (progress: Progress) => void, total: number) {
     this.#clock = clock;
-    this.#tell = tell;
+    this.#notify = notify;
     this.#total = total;
     this.#startedMs = clock.monotonicMs();
   }
 
   start(): void {
-    this.#say("waiting");
+    this.#report("waiting");
     this.#cancelTimer = this.#clock.after(PROGRESS_EVERY_MS, () => this.start());
   }
 
-  news({ status, attempts, retries }: Action): void {
-    this.#say(attempts === 0 ? status : `${status}, attempt ${attempts} of ${retries}`);
+  onChange({ status, attempts, retries }: Action): void {
+    this.#report(attempts === 0 ? status : `${status}, attempt ${attempts} of ${retries}`);
   }
 
   stop(): void {
     this.#cancelTimer();
   }
 
-  #say(message: string): void {
+  #report(message: string): void {
     const seconds = Math.round(this.#clock.monotonicMs() - this.#startedMs) / 1_000;
     // Two changes may come in the same millisecond.
-    this.#told = Math.max(seconds, this.#told + 0.001);
-    this.#tell({ progress: this.#told, total: Math.max(this.#total, this.#told), message });
+    this.#last = Math.max(seconds, this.#last + 0.001);
+    this.#notify({ progress: this.#last, total: Math.max(this.#total, this.#last), message });
   }
 }

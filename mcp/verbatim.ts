@@ -1,13 +1,13 @@
-/** The random part of a placeholder: nobody outside can guess it. */
-export type NewToken = () => string;
+/** The random part of a placeholder, which clients can't guess. */
+type NewToken = () => string;
 
 const NAME = "outgate:verbatim";
 const PLACEHOLDER = new RegExp(`\\{"${NAME}":"([0-9a-f]+)"\\}`, "g");
 
 /**
- * JSON text in an answer of the SDK, which takes only objects: a placeholder goes through it, and the text takes its place
- * in what it prints. So numbers stay as they were written, and an action is printed once (parsing 1 MB of numbers in a
- * way that keeps their spelling would hold the event loop for 200 ms).
+ * Puts JSON text into responses of the SDK, which accepts only objects: a placeholder object goes through the SDK, and is
+ * replaced by the text in the printed response. Numbers stay as they were written, without parsing the text (for 1 MB of
+ * numbers that would block the event loop for 200 ms).
  */
 export class Verbatim {
   readonly #newToken: NewToken;
@@ -17,14 +17,14 @@ export class Verbatim {
     this.#newToken = newToken;
   }
 
-  /** An object that stands for JSON text without line breaks. */
+  /** Returns a placeholder for `json`, which must have no line breaks. */
   put(json: string): Record<string, unknown> {
     const token = this.#newToken();
     this.#texts.set(token, json);
     return { [NAME]: token };
   }
 
-  /** The same answer with the texts in their places; a stream is gone through message by message. */
+  /** The response with placeholders replaced; in a stream message by message. */
   async fill(response: Response): Promise<Response> {
     const { status, headers } = response;
     const stream: ReadableStream<Uint8Array> | null = response.body;

@@ -3,10 +3,7 @@ import { join } from "node:path";
 
 const ROOT = join(import.meta.dir, "..");
 
-/**
- * Builds what runs without Bun: the bridge that an MCP client starts on a machine with Node alone, as one file. The
- * folder may be another one, for tests.
- */
+/** Builds the MCP bridge for machines with Node alone, as one file. Resolves with its path. */
 export async function build(folder = join(ROOT, "dist")): Promise<string> {
   const built = await Bun.build({
     entrypoints: [join(ROOT, "mcp/bridge/main.ts")],

@@ -4,9 +4,9 @@ import { spawnSync } from "node:child_process";
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** Below this the bun "binary" is the placeholder that an installer leaves when it may not run bun's own script. */
+/** A smaller bun "binary" is the placeholder that stays where the installer must not run bun's install script. */
 const BUN_BYTES_MIN = 100_000;
-/** npm leaves the first mark itself; Bun leaves none, so we do. */
+/** Files that show a finished installation. npm writes the first; for Bun this script writes the second. */
 const MARKS = ["node_modules/.package-lock.json", "node_modules/.bun-installed"];
 const OFFLINE = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ENOTCACHED|ConnectionRefused/;
 
@@ -21,7 +21,7 @@ if (!isInstalled()) {
     writeFileSync("node_modules/.bun-installed", "");
   } else run("npm", ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"]);
 }
-// npm 12 runs no install scripts unless it is told to, and older ones can be told not to. This one works offline.
+// npm 12 runs no install scripts by default, and older versions may be configured so. This one works offline.
 if (isPlaceholder("node_modules/bun/bin/bun.exe")) run("node", ["node_modules/bun/install.js"]);
 
 function isInstalled() {
@@ -41,7 +41,7 @@ function run(command, args) {
   const reason = stderr ?? String(error);
   if (OFFLINE.test(reason))
     fail("Packages are not installed and the registry can't be reached: go online and try again.");
-  // npm adds its whole usage text to some errors; the cause stands first.
+  // npm appends its usage text to some errors; the cause is at the beginning.
   const cause = reason.trim().split("\n").slice(0, 12).join("\n");
   fail(`${cause}\nSet-up failed: ${command} ${args.join(" ")}`);
 }

@@ -2,7 +2,7 @@
 import { apiKeyOf } from "../../src/client/transport.ts";
 import { relayStreams, sendTo } from "./relay.ts";
 
-/** The bridge alone, for a machine that has only Node: relays standard input to the service at OUTGATE_URL. */
+/** The bridge for machines with Node alone: relays standard input to the service at OUTGATE_URL. */
 const { OUTGATE_URL: url } = process.env;
 
 const warn = (text: string) => void process.stderr.write(text);
@@ -14,7 +14,7 @@ const key = await apiKeyOf(process.env).catch((error: unknown) => {
 
 if (url === undefined || url === "" || key === null) {
   warn(
-    "outgate mcp: set OUTGATE_URL and OUTGATE_API_KEY, or OUTGATE_API_KEY_FILE. To run the whole service, call `outgate mcp` with Bun.\n",
+    "outgate mcp: set OUTGATE_URL and OUTGATE_API_KEY (or OUTGATE_API_KEY_FILE). To run the whole service, call `outgate mcp` with Bun.\n",
   );
   process.exitCode = 2;
 } else {

@@ -1,19 +1,19 @@
 import { describeTlsFailure, tlsFailureOf } from "../../src/outbound/tls.ts";
 
-/** One message of JSON-RPC as far as a relay has to know it. */
+/** A JSON-RPC message, as far as the relay needs it. */
 export interface Message {
-  /** Absent in a notification. */
+  /** Null in a notification. */
   readonly id: string | number | null;
-  /** Null: it answers a request. */
+  /** Null in a response. */
   readonly method: string | null;
   readonly params: Readonly<Record<string, unknown>>;
-  /** The revision that the message itself names, as those from 2026-07-28 on do. */
+  /** The protocol revision in the message itself, which clients since 2026-07-28 send; else null. */
   readonly revision: string | null;
 }
 
 const REVISION = "io.modelcontextprotocol/protocolVersion";
 
-/** What a parsed line is; null for a batch, or for what is no message at all. */
+/** The message in a parsed line; null for a batch, or for anything else. */
 export function messageOf(value: unknown): Message | null {
   if (!isObject(value)) return null;
   const { id = null, method, params } = value;
@@ -28,15 +28,15 @@ export function messageOf(value: unknown): Message | null {
   };
 }
 
-/** What the head of a request has to repeat of a message of revision 2026-07-28 (Streamable HTTP, "Request headers"). */
+/** The HTTP headers that repeat parts of a message of revision 2026-07-28 (Streamable HTTP, "Request headers"). */
 export function headersOf({ method, params, revision }: Message): Readonly<Record<string, string>> {
   if (method === null || revision === null) return {};
   const name = params[NAMED_BY.get(method) ?? ""];
-  const named: Readonly<Record<string, string>> = typeof name === "string" ? { "mcp-name": fieldOf(name) } : {};
+  const named: Readonly<Record<string, string>> = typeof name === "string" ? { "mcp-name": headerValue(name) } : {};
   return { "mcp-protocol-version": revision, "mcp-method": method, ...named };
 }
 
-/** Which parameter names the thing that a method is about. */
+/** The parameter that goes into `Mcp-Name`, by method. */
 const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ["tools/call", "name"],
   ["prompts/get", "name"],
@@ -45,8 +45,8 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
 
 const PLAIN = /^[\t\x20-\x7e]+$/;
 
-/** What no header may hold travels as base64, in the protocol's own marks. */
-function fieldOf(text: string): string {
+/** A header value; text that a header can't hold is base64 in the protocol's notation. */
+function headerValue(text: string): string {
   const isMarked = text.startsWith("=?base64?") && text.endsWith("?=");
   if (PLAIN.test(text) && text === text.trim() && !isMarked) return text;
   return `=?base64?${Buffer.from(text).toString("base64")}?=`;
@@ -56,13 +56,13 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Longer than anything that /mcp takes, so that its own answer is the one that a client gets. */
+/** More than /mcp accepts, so that the client gets the service's own error. */
 const LINE_BYTES_MAX = 4 * 1_048_576;
 
-/** A line that is too long; what follows on it is dropped. */
+/** In place of a line that is too long. */
 export const TOO_LONG = Symbol("too long");
 
-/** The lines of a stream, without their ends. A line without its end, when the stream is over, counts too. */
+/** The lines of a stream, without line ends. The last line needs no end. Lines over `bytesMax` become `TOO_LONG`. */
 export async function* linesOf(
   chunks: AsyncIterable<Uint8Array>,
   bytesMax = LINE_BYTES_MAX,
@@ -91,7 +91,7 @@ export async function* linesOf(
 
 const NEWLINE = 0x0a;
 
-/** The data of each event of a stream (HTML, "Server-sent events"), as one line. */
+/** The data of each server-sent event (HTML, "Server-sent events"), as one line. */
 export async function* eventsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let data: string[] = [];
   for await (const line of linesOf(chunks, Number.POSITIVE_INFINITY)) {
@@ -103,21 +103,21 @@ export async function* eventsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerat
   }
 }
 
-/** An error as the line that answers a request. */
+/** A JSON-RPC error as a line. */
 export function errorLine(id: string | number | null, code: number, message: string): string {
   return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } });
 }
 
-/** What the service refused a request with, in its own words where it has said some. */
-export function faultOf(status: number, body: unknown): string {
+/** A sentence about an HTTP error; the service's own message where there is one. */
+export function refusalMessage(status: number, body: unknown): string {
   const error = isObject(body) ? body["error"] : null;
   const message = isObject(error) ? error["message"] : null;
   if (typeof message !== "string") return `Outgate answered with status ${status}.`;
   return status === 401 ? `Outgate did not take the key in OUTGATE_API_KEY. ${message}` : message;
 }
 
-/** Why nothing came back. The words of a library are nothing for a person. */
-export function sentenceOf(error: unknown): string {
+/** A sentence about a failed connection, in place of a library's message. */
+export function connectionMessage(error: unknown): string {
   const code = codeOf(error) ?? codeOf(error instanceof Error ? error.cause : null);
   if (code === "ECONNREFUSED" || code === "ConnectionRefused") {
     return "Outgate does not answer at OUTGATE_URL: start it there, or correct the address.";
@@ -125,7 +125,7 @@ export function sentenceOf(error: unknown): string {
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "The host name in OUTGATE_URL can't be resolved.";
   const failure = tlsFailureOf(error);
   if (failure !== null) return describeTlsFailure(failure, "OUTGATE_URL");
-  return "The connection to Outgate broke. Repeat the call with the same idempotency_key.";
+  return "The connection to Outgate was lost. Repeat the call with the same idempotency_key.";
 }
 
 function codeOf(error: unknown): string | null {

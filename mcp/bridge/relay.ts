@@ -5,41 +5,40 @@ import {
   type Message,
   messageOf,
   errorLine,
-  faultOf,
-  sentenceOf,
+  refusalMessage,
+  connectionMessage,
   linesOf,
   TOO_LONG,
 } from "./messages.ts";
 
-export interface RelayDeps {
+interface RelayDeps {
   readonly send: Send;
-  /** One line to the client. */
+  /** Writes a line to the client. */
   readonly write: (line: string) => void;
-  /** One sentence to the person who runs it. */
+  /** Shows a sentence to the person who runs the bridge. */
   readonly warn: (sentence: string) => void;
 }
 
-/** Whoever pipes a request in closes its end at once; a client that leaves waits two seconds before it kills (its SDK). */
+/** Shorter than the two seconds after which the SDK's client kills the process that it has closed. */
 const ANSWER_MS_MAX = 1_000;
 
 /**
- * Carries messages between a client on standard input and /mcp, as the text that they are: what is no concern of a relay
- * stays as it was written, numbers above all. It has no tools of its own, because an agent may approve only what the
- * server itself has put to a person.
+ * Relays messages between a client on standard input and /mcp as text, so that numbers stay as they were written. It has
+ * no tools of its own: only the server may ask a person for approval.
  */
 export class Relay {
   readonly #deps: RelayDeps;
   readonly #session: LegacySession;
   readonly #underWay = new Map<string | number, AbortController>();
   readonly #pending = new Set<Promise<void>>();
-  readonly #closeWithAnswer = new AbortController();
+  readonly #closed = new AbortController();
 
   constructor(deps: RelayDeps) {
     this.#deps = deps;
-    this.#session = new LegacySession(deps.send, this.#closeWithAnswer.signal);
+    this.#session = new LegacySession(deps.send, this.#closed.signal);
   }
 
-  /** Takes one line of the client; answers come in their own time. */
+  /** Takes one line of the client; responses are written when they arrive. */
   take(line: string): void {
     if (line.trim() === "") return;
     const value = parse(line);
@@ -48,33 +47,33 @@ export class Relay {
       return;
     }
     const message = messageOf(value);
-    if (message !== null && this.#isCancelled(message)) return;
-    const work = this.#carry(line, message).finally(() => this.#pending.delete(work));
+    if (message !== null && this.#cancel(message)) return;
+    const work = this.#handle(line, message).finally(() => this.#pending.delete(work));
     this.#pending.add(work);
   }
 
-  /** What was asked is answered yet, for a moment; then ends what is under way, and the session. Never rejects. */
+  /** Waits up to `graceMs` for open requests, then aborts the rest and ends the session. Never rejects. */
   async close(graceMs = ANSWER_MS_MAX): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     // Node 20 has no `Promise.withResolvers`.
     const isOver = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, graceMs);
     });
-    // A line may bring others along: the session that it begins anew.
+    // One line can add more: the messages that begin a new session.
     while (this.#pending.size > 0 && (await this.#oneEnds(isOver)));
     clearTimeout(timer);
     await this.#session.end();
-    this.#closeWithAnswer.abort();
+    this.#closed.abort();
     await Promise.allSettled(this.#pending);
   }
 
-  /** False: there is no more time. */
+  /** Resolves with false when the time is over. */
   #oneEnds(isOver: Promise<void>): Promise<boolean> {
     return Promise.race([isOver.then(() => false), ...[...this.#pending].map((work) => work.then(() => true))]);
   }
 
-  /** Over HTTP a call of 2026 is given up by leaving it; in 2025 the server is told. */
-  #isCancelled({ method, params }: Message): boolean {
+  /** Aborts the HTTP request of a cancelled 2026 call. False for a 2025 call, whose notification goes to the server. */
+  #cancel({ method, params }: Message): boolean {
     if (method !== "notifications/cancelled") return false;
     const id = params["requestId"];
     const call = typeof id === "string" || typeof id === "number" ? this.#underWay.get(id) : undefined;
@@ -82,15 +81,15 @@ export class Relay {
     return call !== undefined;
   }
 
-  async #carry(line: string, message: Message | null): Promise<void> {
+  async #handle(line: string, message: Message | null): Promise<void> {
     const release = new AbortController();
-    const signal = AbortSignal.any([release.signal, this.#closeWithAnswer.signal]);
+    const signal = AbortSignal.any([release.signal, this.#closed.signal]);
     const isModernCall = message !== null && message.id !== null && message.revision !== null;
     if (isModernCall && message.id !== null) this.#underWay.set(message.id, release);
     try {
       await this.#exchange(line, message, signal);
     } catch (error) {
-      if (!signal.aborted) this.#refuse(message, sentenceOf(error));
+      if (!signal.aborted) this.#refuse(message, connectionMessage(error));
     } finally {
       if (isModernCall && message.id !== null) this.#underWay.delete(message.id);
     }
@@ -104,10 +103,10 @@ export class Relay {
       : await this.#session.send(line, message, signal);
     const isAnswered = await this.#answer(response, message);
     const isAsked = message === null || (message.method !== null && message.id !== null);
-    if (!isAnswered && isAsked) this.#refuse(message, "The connection to Outgate broke before the answer came.");
+    if (!isAnswered && isAsked) this.#refuse(message, "The connection to Outgate was lost before the response came.");
   }
 
-  /** Writes down what came back; whether the request had its answer among it. */
+  /** Passes a response to the client; whether it answered the request. */
   async #answer(response: Response, message: Message | null): Promise<boolean> {
     const id = message?.id ?? null;
     const type = response.headers.get("content-type") ?? "";
@@ -122,19 +121,19 @@ export class Relay {
     const value = parse(text);
     const isMessage = isObject(value) && value["jsonrpc"] === "2.0" && (response.ok || value["id"] === id);
     if (isMessage || (response.ok && Array.isArray(value))) return this.#pass(text, message);
-    if (!response.ok) this.#refuse(message, faultOf(response.status, value));
+    if (!response.ok) this.#refuse(message, refusalMessage(response.status, value));
     return !response.ok || text === "";
   }
 
   #pass(text: string, message: Message | null): boolean {
     const value = parse(text);
     if (value === undefined) return false;
-    this.#session.hear(value, message);
+    this.#session.onMessage(value, message);
     this.#deps.write(text.replaceAll(/[\r\n]+/g, " "));
     return message === null || (isObject(value) && value["id"] === message.id && !("method" in value));
   }
 
-  /** A request gets an error; of anything else only the person hears. */
+  /** A request gets an error; for anything else the person gets a warning. */
   #refuse(message: Message | null, sentence: string): void {
     if (message !== null && message.id !== null && message.method !== null) {
       this.#deps.write(errorLine(message.id, -32_000, sentence));
@@ -150,8 +149,8 @@ function parse(text: string): unknown {
   }
 }
 
-/** The standard streams of a process, as far as a relay needs them. */
-export interface Streams {
+/** The standard streams of a process. */
+interface Streams {
   readonly input: AsyncIterable<Uint8Array>;
   readonly write: (text: string) => void;
   readonly warn: (text: string) => void;
@@ -171,18 +170,18 @@ export async function relayStreams({ input, write, warn }: Streams, send: Send):
   await relay.close();
 }
 
-/** Sends to a service elsewhere. Throws a sentence when the address is none. */
+/** Returns a function that sends to the service at `url`. Throws where that is no valid address. */
 export function sendTo(url: string, key: string): Send {
   const endpoint = endpointOf(url);
   const authorization = `Bearer ${key}`;
   return ({ headers, ...init }) =>
-    // Another place than the one that was named never gets the key.
+    // A redirect could send the key to another host.
     fetch(endpoint, { ...init, headers: { ...headers, authorization }, redirect: "error" });
 }
 
 function endpointOf(url: string): string {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
-    throw new Error("OUTGATE_URL must be the address of the service, like https://outgate.example.com.");
+    throw new Error("OUTGATE_URL must be the address of the service, such as https://outgate.example.com.");
   }
   const parsed = new URL(url);
   const path = parsed.pathname.replace(/(?<!\/)\/+$/, "");
@@ -191,27 +190,27 @@ function endpointOf(url: string): string {
 
 const NOT_FOUND = 404;
 
-/** The session's end is told, but nobody waits for long. */
+/** How long to wait for the end of the session. */
 const END_MS_MAX = 1_000;
 
 /**
- * The session of a client of 2025. When the service does not know it any more, since it was started again or has heard
- * nothing for long, another one is begun in the same words, and the client never learns of it.
+ * The session of a 2025 client. Where the service doesn't know it any more, after a restart or a long time without use, a
+ * new one is begun with the client's own `initialize`, without the client's noticing.
  */
-export class LegacySession {
+class LegacySession {
   readonly #send: Send;
-  readonly #closeWithAnswer: AbortSignal;
+  readonly #closed: AbortSignal;
   #initialize: string | null = null;
   #id: string | null = null;
   #revision: string | null = null;
   #beginning: Promise<boolean> | null = null;
 
-  constructor(send: Send, closeWithAnswer: AbortSignal) {
+  constructor(send: Send, closed: AbortSignal) {
     this.#send = send;
-    this.#closeWithAnswer = closeWithAnswer;
+    this.#closed = closed;
   }
 
-  /** Sends a line of the client in its session. */
+  /** Sends a line of the client in its session, once more in a new one where that is gone. */
   async send(line: string, message: Message | null, signal: AbortSignal): Promise<Response> {
     const isInitialize = message?.method === "initialize";
     const before = this.#id;
@@ -225,14 +224,14 @@ export class LegacySession {
     return (await this.#beginAgain(before)) ? this.#post(line, signal, this.#id) : gone();
   }
 
-  /** Learns the revision from the answer to `initialize`. */
-  hear(value: unknown, message: Message | null): void {
+  /** Remembers the revision in the response to `initialize`. */
+  onMessage(value: unknown, message: Message | null): void {
     if (message?.method !== "initialize" || !isObject(value) || !isObject(value["result"])) return;
     const revision = value["result"]["protocolVersion"];
     if (typeof revision === "string") this.#revision = revision;
   }
 
-  /** Tells the service that the client is gone. Never rejects. */
+  /** Ends the session at the service. Never rejects. */
   async end(): Promise<void> {
     if (this.#id === null) return;
     const headers = { "mcp-session-id": this.#id };
@@ -246,7 +245,7 @@ export class LegacySession {
     return this.#send({ method: "POST", headers: { ...JSON_HEADERS, ...named, ...versioned }, body, signal });
   }
 
-  /** Of several that find their session gone, one begins the next. */
+  /** Begins a new session, once where several requests find theirs gone. */
   #beginAgain(lost: string): Promise<boolean> {
     if (this.#id !== lost) return Promise.resolve(true);
     this.#beginning ??= this.#begin().finally(() => (this.#beginning = null));
@@ -255,35 +254,35 @@ export class LegacySession {
 
   async #begin(): Promise<boolean> {
     if (this.#initialize === null) return false;
-    const response = await this.#post(this.#initialize, this.#closeWithAnswer, null);
+    const response = await this.#post(this.#initialize, this.#closed, null);
     await response.text();
     const id = response.headers.get("mcp-session-id");
     if (!response.ok || id === null) return false;
     this.#id = id;
     const initialized = JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" });
-    await (await this.#post(initialized, this.#closeWithAnswer, id)).text();
+    await (await this.#post(initialized, this.#closed, id)).text();
     return true;
   }
 }
 
 function gone(): Response {
-  const error = { message: "The session is gone, and no other could be begun." };
+  const error = { message: "The MCP session has ended, and a new one could not be started." };
   return Response.json({ error }, { status: NOT_FOUND });
 }
 
 /** One HTTP request to /mcp. */
-export interface Sent {
+export interface BridgeRequest {
   readonly method: "POST" | "DELETE";
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal: AbortSignal;
 }
 
-/** Sends it. Rejects when nothing came back. */
-export type Send = (sent: Sent) => Promise<Response>;
+/** Sends a request. Rejects where there was no response. */
+export type Send = (sent: BridgeRequest) => Promise<Response>;
 
-/** The head of a message. */
-export const JSON_HEADERS = {
+/** Headers of every message. */
+const JSON_HEADERS = {
   "content-type": "application/json",
   accept: "application/json, text/event-stream",
 } as const;

@@ -1,10 +1,10 @@
-// A rule of oxlint: no pattern may take more than linear time on any text. `scslre` finds what backtracks, also where the
-// text before a match is scanned again from each of its characters. Plain JavaScript: oxlint runs it on Node 20.
+// A rule of oxlint: every regular expression must take linear time on any text. `scslre` finds backtracking, and also
+// quadratic search where a match is tried again from every character. Plain JavaScript: oxlint runs it on Node 20.
 import { analyse } from "scslre";
 
 const rule = {
   create(context) {
-    const judge = (node, source, flags, isAllowed = () => false) => {
+    const check = (node, source, flags, isAllowed = () => false) => {
       try {
         const fault = faultOf(source, flags);
         if (fault !== null) context.report({ node, message: fault });
@@ -16,39 +16,42 @@ const rule = {
       if (node.callee.type !== "Identifier" || node.callee.name !== "RegExp") return;
       const [pattern, flags] = node.arguments.map((argument) => textOf(argument, context.sourceCode));
       if (typeof pattern !== "string" || flags === null) {
-        context.report({ node, message: "Build the pattern of texts in this file, so that it can be judged here." });
-      } else judge(node, pattern, flags ?? "");
+        context.report({
+          node,
+          message: "Build the pattern from constants in this file, so that this rule can check it.",
+        });
+      } else check(node, pattern, flags ?? "");
     };
     return {
       Literal(node) {
-        if (node.regex !== undefined && node.regex !== null) judge(node, node.regex.pattern, node.regex.flags);
+        if (node.regex !== undefined && node.regex !== null) check(node, node.regex.pattern, node.regex.flags);
       },
       NewExpression: construct,
       CallExpression: construct,
-      // A schema compiles it as typebox does.
+      // The `pattern` of a schema, which typebox compiles with the flag u.
       Property(node) {
         if (node.computed || (node.key.name ?? node.key.value) !== "pattern") return;
         const pattern = textOf(node.value, context.sourceCode);
-        if (pattern !== null) judge(node, pattern, "u", isNoPattern);
+        if (pattern !== null) check(node, pattern, "u", isNotPattern);
       },
     };
   },
 };
 
-/** What is wrong with a pattern, or null. Throws where it can't be read. */
+/** The message about a pattern, or null where it is linear. Throws where it can't be parsed. */
 function faultOf(source, flags) {
   const [report] = analyse({ source, flags }, { maxReports: 1 }).reports;
   if (report === undefined) return null;
   const { source: repeated } = report.character.literal;
-  return `On a long run of ${repeated} this pattern takes more than linear time: bound it, anchor it, or read by hand.`;
+  return `On a long run of ${repeated} this pattern takes more than linear time: bound it, anchor it, or parse by hand.`;
 }
 
-/** A member called `pattern` may be a time table as well. */
-function isNoPattern(error) {
+/** A property named `pattern` need not hold a regular expression: it may be a cron expression. */
+function isNotPattern(error) {
   return error instanceof SyntaxError;
 }
 
-/** What an expression of literals and of this module's own constants says, or null. */
+/** The text of an expression made of literals and of this module's constants, or null. */
 function textOf(node, sourceCode) {
   if (node === undefined) return undefined;
   if (node.type === "Literal") return node.regex ? null : String(node.value);
@@ -68,7 +71,7 @@ function joined({ quasis, expressions }, spelling, sourceCode) {
   return quasis.map(({ value }, at) => spelling(value) + (texts[at] ?? "")).join("");
 }
 
-/** The expression that a `const` of this file was given. */
+/** The initializer of a `const` in this file, or null. */
 function constantOf(identifier, sourceCode) {
   let scope = sourceCode.getScope(identifier);
   while (scope !== null && !scope.set.has(identifier.name)) scope = scope.upper;

@@ -1,4 +1,4 @@
-/** Everything that a caller can be told went wrong (spec "Errors", decisions 2). */
+/** Every error code of the API; `api/errors.ts` has their statuses and meanings. */
 export const ERROR_CODES = [
   "missing_body",
   "validation_error",
@@ -27,14 +27,14 @@ export const ERROR_CODES = [
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** One thing that is wrong with a request, and where (spec "Validation issue"). */
+/** One problem of a request, and where it is. */
 export interface Issue {
   /** `url`, `notify.email`, `headers.X-Name`, `Idempotency-Key`, a query parameter, or `""` for the whole body. */
   readonly field: string;
   readonly message: string;
 }
 
-/** A rule that the caller broke. The message says what, which one, and what to do; it never holds a secret. */
+/** An expected failure. The message is shown to the caller: it says what is wrong and what to do, and holds no secret. */
 export class DomainError extends Error {
   override readonly name = "DomainError";
   readonly code: ErrorCode;
@@ -47,7 +47,7 @@ export class DomainError extends Error {
   }
 }
 
-/** `rate_limited`, where it is known when the same request would be taken. */
+/** `rate_limited`, where it is known when the same request would be accepted. */
 export class RetryLater extends DomainError {
   readonly retryAfterSeconds: number;
 

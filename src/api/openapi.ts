@@ -2,33 +2,33 @@ import type { TSchema } from "typebox";
 import { ERROR_CODES, type ErrorCode } from "./domain-error.ts";
 import { ANSWER_HEADERS, REQUEST_HEADERS, type AnswerHeader, ERROR_HEADERS } from "./headers.ts";
 import { API, type ApiOperation } from "./operations.ts";
-import { type Answer, type Form, type Shape, SHAPES } from "./schemas.ts";
+import { type Answer, type AlternativeBody, type Shape, SHAPES } from "./schemas.ts";
 import { ERROR_MEANING, ErrorEnvelope, HTTP_STATUS } from "./errors.ts";
 import { ENFORCED } from "./schema-helpers.ts";
 
-/** Version of the interface (spec "Versioning"), whatever that of the service is. */
-export const INTERFACE_VERSION = "0.1.0";
+/** Version of the API, independent of the version of the service. */
+const INTERFACE_VERSION = "0.1.0";
 
-const ABOUT = `Outgate is the gate that everything an agent sends goes out through: it stores a call, holds it for a
-person where that is wanted, makes it, signs it, repeats it when it fails, and shows how it ended.
+const ABOUT = `Outgate delivers the HTTP calls of agents: it stores a call, holds it for a person's approval where that is
+required, signs and sends it, retries it when it fails, and shows how it ended.
 
-Every path under /v1 needs an API key, also one that does not exist: without a valid one the answer is 401. A path that is
-not described here is answered 404. HEAD is answered wherever GET is, without a body; OPTIONS is answered with 204 and Allow.
-Every answer carries X-Request-Id. What is no HTTP (a broken or too large head) is answered 400 or 431 without a body.
+Every path under /v1 needs an API key, even one that does not exist: without a valid key the response is 401. A path that is
+not described here returns 404. HEAD works wherever GET does, without a body; OPTIONS returns 204 with Allow. Every response
+has X-Request-Id. A request that is not valid HTTP, or has too large headers, gets 400 or 431 without a body.
 
-Members that are null in a request count as absent; unknown members and unknown query parameters are refused, and so is a
-parameter that is given twice. A body has a Content-Type of application/json (with charset utf-8 or none), no
-Content-Encoding, and at most 1,048,576 bytes. Answers may get further members: ignore those that you do not know.
+In requests, null fields count as absent; unknown fields, unknown query parameters and repeated query parameters are refused.
+A body needs the Content-Type application/json (with charset utf-8 or none), no Content-Encoding, and at most 1,048,576
+bytes. Responses may get further fields: ignore those that you do not know.
 
-429 and 503 carry Retry-After: try again then. MCP (/mcp) and the pages for people are described in the guides.`;
+429 and 503 have Retry-After: try again then. MCP (/mcp) and the pages for people are described in the guides.`;
 
 const TAGS: Readonly<Record<ApiOperation["tag"], string>> = {
-  Actions: "Calls: making them, seeing them, deciding on them.",
-  Auth: "The account, its people, its keys and its secrets.",
-  System: "For those who run the service.",
+  Actions: "Create calls, read them, and decide on them.",
+  Auth: "The account, its people, keys and secrets.",
+  System: "For operators of the service.",
 };
 
-/** The API as an OpenAPI 3.1 document, printed from the operations table and its schemas. */
+/** The API as an OpenAPI 3.1 document, generated from the operations table and its schemas. `baseUrl` is its server. */
 export function openApiJson(baseUrl: string): string {
   const schemas = createSchemaPrinter();
   const operations = Object.entries(API);
@@ -86,29 +86,29 @@ function answerOf(
   };
 }
 
-function otherFormOf({ answers }: Shape): Form | undefined {
+function otherFormOf({ answers }: Shape): AlternativeBody | undefined {
   return Object.values(answers).find(({ alsoAs }) => alsoAs !== undefined)?.alsoAs;
 }
 
 function parametersOf({ id, token, query, headers = [] }: Shape, schemas: SchemaPrinter): readonly Json[] {
-  const asked = Object.entries(query?.properties ?? {}).map(([name, schema]) =>
+  const queryParameters = Object.entries(query?.properties ?? {}).map(([name, schema]) =>
     parameter({ name, in: "query", required: query?.required?.includes(name) ?? false }, schema, schemas),
   );
   return [
     ...(id === undefined ? [] : [parameter({ name: "id", in: "path", required: true }, id, schemas)]),
     ...(token === undefined ? [] : [parameter({ name: "token", in: "path", required: true }, token, schemas)]),
-    ...asked,
+    ...queryParameters,
     ...[...headers, "X-Request-Id"].map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];
 }
 
-/** The description stands beside the schema, where readers of parameters look for it. */
+/** The description stands beside the schema: that is where tools look for a parameter's. */
 function parameter(head: Json, schema: TSchema, schemas: SchemaPrinter): Json {
   const { description } = schema as { description?: string };
   return { ...head, description, schema: schemas.print(schema) };
 }
 
-/** Of the errors those that the document refers to: an error among others of its status stands where it belongs. */
+/** The components that `document` refers to, among them the errors that have a component of their own. */
 function componentsOf(schemas: SchemaPrinter, document: string): Json {
   const codes = ERROR_CODES.filter((code) => document.includes(`"#/components/responses/${code}"`));
   const responses = codes.map((code) => [code, errorResponse([code], schemas)] as const);
@@ -134,22 +134,22 @@ function headerOf(schema: TSchema, schemas: SchemaPrinter): Json {
   return { description, required: true, schema: schemas.print(schema) };
 }
 
-/** References to headers, by name; every answer has an id. */
-export function headerRefs(names: readonly AnswerHeader[]): Json {
+/** References to headers by name; every response has X-Request-Id. */
+function headerRefs(names: readonly AnswerHeader[]): Json {
   const all: readonly AnswerHeader[] = ["X-Request-Id", ...names];
   return Object.fromEntries(all.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** The other form of a body, where there is one. */
-export function contentOf(form: Form | undefined, schemas: SchemaPrinter): Json {
+/** The other media type of a body, where there is one. */
+function contentOf(form: AlternativeBody | undefined, schemas: SchemaPrinter): Json {
   return form === undefined ? {} : { [form.mediaType]: { schema: schemas.print(form.schema) } };
 }
 
 /**
- * An error that is alone in its status is a component; a status of several codes says which, and so does one that comes
- * in another form too.
+ * An error that is the only one of its status refers to a component. A status with several codes, or with a second media
+ * type, is written out.
  */
-export function errorResponses(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: Form): Json {
+function errorResponses(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: AlternativeBody): Json {
   const byStatus = Map.groupBy(new Set(codes), (code) => HTTP_STATUS[code]);
   return Object.fromEntries(
     [...byStatus].map(([status, [first, ...more]]) => [
@@ -161,15 +161,15 @@ export function errorResponses(codes: readonly ErrorCode[], schemas: SchemaPrint
   );
 }
 
-/** The envelope under any of these codes. */
-export function errorResponse(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: Form): Json {
-  const chosen: readonly AnswerHeader[] = alsoAs === undefined ? [] : ["Vary"];
-  const headers = new Set([...chosen, ...codes.flatMap((code) => ERROR_HEADERS[code] ?? [])]);
-  const told = codes.map((code) =>
+/** The error response of one status, for any of these codes. */
+function errorResponse(codes: readonly ErrorCode[], schemas: SchemaPrinter, alsoAs?: AlternativeBody): Json {
+  const negotiated: readonly AnswerHeader[] = alsoAs === undefined ? [] : ["Vary"];
+  const headers = new Set([...negotiated, ...codes.flatMap((code) => ERROR_HEADERS[code] ?? [])]);
+  const meanings = codes.map((code) =>
     codes.length === 1 && alsoAs === undefined ? ERROR_MEANING[code] : `- \`${code}\`: ${ERROR_MEANING[code]}`,
   );
   return {
-    description: told.join("\n"),
+    description: meanings.join("\n"),
     headers: headerRefs([...headers]),
     content: {
       "application/json": {
@@ -183,7 +183,7 @@ export function errorResponse(codes: readonly ErrorCode[], schemas: SchemaPrinte
   };
 }
 
-/** With their types, which generators of clients want of each schema. */
+/** With `type` at each level, which client generators need. */
 function narrowed(codes: readonly ErrorCode[]): Json {
   return { type: "object", properties: { code: { type: "string", enum: codes } } };
 }
@@ -194,12 +194,12 @@ function exampleOf(code: ErrorCode): Json {
   return { error: { ...error, details: [{ field: "retries", message: "Must be an integer.", code: "invalid" }] } };
 }
 
-export type Json = Readonly<Record<string, unknown>>;
+type Json = Readonly<Record<string, unknown>>;
 
-/** Prints schemas; those that have a title stand in the components, once, and elsewhere is a reference to them. */
-export interface SchemaPrinter {
+/** Prints schemas. A schema with a title becomes a component, and its uses become references. */
+interface SchemaPrinter {
   print(schema: TSchema): Json;
-  /** The components that were printed so far, in the order of their names. */
+  /** The components printed so far, sorted by name. */
   components(): Json;
 }
 
@@ -215,13 +215,13 @@ export function createSchemaPrinter(): SchemaPrinter {
     return { $ref: `#/components/schemas/${title}` };
   };
   const print = (schema: unknown): Json => {
-    const { [ENFORCED]: enforced, ...said } = asJson(schema);
-    const members = Object.entries(said).map(([word, value]) => [word, member(word, value)]);
+    const { [ENFORCED]: enforced, ...own } = asJson(schema);
+    const members = Object.entries(own).map(([word, value]) => [word, member(word, value)]);
     const printed = nullableInPlace({ ...asJson(Object.fromEntries(members)), ...asJson(enforced) });
     const { title } = printed;
     return typeof title === "string" ? name(title, printed) : printed;
   };
-  /** Only where JSON Schema has schemas; a property may be called like one of its words. */
+  /** Descends only where JSON Schema has schemas: a property may have the name of a keyword. */
   const member = (word: string, value: unknown): unknown => {
     if (word === "properties") return mapValues(asJson(value), print);
     if (word === "items") return print(value);
@@ -230,13 +230,13 @@ export function createSchemaPrinter(): SchemaPrinter {
     return value;
   };
   return {
-    // A copy: what typebox keeps beside a schema stays out.
+    // Copied through JSON, which drops typebox's own hidden members.
     print: (schema) => print(JSON.parse(JSON.stringify(schema))),
     components: () => Object.fromEntries([...named].toSorted(([a], [b]) => (a < b ? -1 : 1))),
   };
 }
 
-/** `type: ["string", "null"]` in place of a choice of two: what 3.1 has for it, and where a reader looks for description and example. */
+/** `type: ["string", "null"]` in place of `anyOf` with null, so that description and example stand beside the type. */
 function nullableInPlace(schema: Json): Json {
   const { anyOf, ...rest } = schema;
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return schema;
@@ -246,11 +246,11 @@ function nullableInPlace(schema: Json): Json {
   return { ...rest, ...given, type: [given["type"], "null"] };
 }
 
-export function mapValues(object: Json, change: (value: unknown) => unknown): Json {
+function mapValues(object: Json, change: (value: unknown) => unknown): Json {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
 }
 
 function asJson(value: unknown): Json {
-  // Safe: schemas and maps of them are objects whose members are read one by one; anything else has none.
+  // Safe: an object, whose members are read one by one as unknown.
   return typeof value === "object" && value !== null ? (value as Json) : {};
 }

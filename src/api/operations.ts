@@ -1,35 +1,36 @@
 import type { ErrorCode } from "./domain-error.ts";
 import type { Permission } from "../accounts/roles.ts";
 
-/** One thing that the service does over HTTP: what routes, tools and the API description are held against. */
+/** One operation of the HTTP API. Routes, MCP tools and the API description are built from this table. */
 export interface ApiOperation {
   readonly id: string;
   readonly method: "GET" | "POST" | "DELETE";
   /** As in OpenAPI: `{id}` is a parameter. */
   readonly path: string;
-  /** What the caller's role must hold; null: nobody asks who calls. */
+  /** The permission that the caller's role needs; null: no API key is needed. */
   readonly permission: Permission | null;
   readonly tag: "Actions" | "Auth" | "System";
   readonly summary: string;
-  /** What a caller has to know beside the summary and the schemas. */
+  /** What a caller needs to know beyond the summary and the schemas. */
   readonly description: string;
   readonly success: readonly number[];
   readonly errors: readonly ErrorCode[];
 }
 
-/** What any /v1 request can end in, whatever it asks for. */
+/** Errors of every /v1 request. */
 const ALWAYS = ["unauthorized", "rate_limited", "forbidden", "invalid_query", "internal_error", "unavailable"] as const;
 
+/** Errors of a request with a body. */
 const READING = ["invalid_content_type", "payload_too_large", "invalid_request", "validation_error"] as const;
 
 const DECIDING = { tag: "Actions", success: [200] } as const;
 
-/** People come in with a password and not with a key; browsers say from where, and a foreign page is refused. */
+/** For people, who have a password and no key. Requests of other sites' pages are refused. */
 const ENTERING = { method: "POST", permission: null, tag: "Auth" } as const;
 
 const ENTERED = ["forbidden", "invalid_query", ...READING, "missing_body", "internal_error", "unavailable"] as const;
 
-/** Every operation under /v1, those of people, and the system's own, by `operationId`. */
+/** Every operation, by `operationId`. */
 export const API = {
   createAction: {
     id: "createAction",
@@ -39,7 +40,7 @@ export const API = {
     tag: "Actions",
     summary: "Create an action",
     description:
-      "Stores the call, then makes it; it is durable when this answers. Answered with 200 and the older action where Idempotency-Key or dedupe found one: Idempotency-Key is asked first. A key with a hold creates held actions, whatever approve says. An older action that another key created is masked for an agent's key, and so is what differs compares. With sync the answer comes when the action has ended, or as it is when wait has passed. Where a person has rejected the same request within 24 hours, an agent's key has to say why in reason (else 400), and may ask again twice (then 403).",
+      "Stores the call durably, then sends it. Returns 200 and the earlier action where Idempotency-Key, or else dedupe, matches one. A key with a hold creates held actions, whatever approve says. For an agent's key an earlier action of another key is masked, and differs compares the masked values. With sync the response comes when the action has ended, or shows its current state after wait seconds. Where a person has rejected the same request within 24 hours, an agent's key must give a reason (else 400), and may repeat it twice (then 403).",
     success: [201, 200],
     errors: [...ALWAYS, ...READING, "missing_body", "missing_field", "invalid_url", "invalid_sync", "too_many_held"],
   },
@@ -51,7 +52,7 @@ export const API = {
     tag: "Actions",
     summary: "List actions, newest first",
     description:
-      "A page of the account's actions that match every parameter. Each parameter is given once, but for status. There is no total; next_cursor leads on, with the same parameters.",
+      "A page of the account's actions that match every parameter. Only status may be repeated. There is no total; pass next_cursor as cursor, with the same parameters, for the next page.",
     success: [200],
     errors: ALWAYS,
   },
@@ -63,7 +64,7 @@ export const API = {
     tag: "Actions",
     summary: "Get an action, or wait for its end",
     description:
-      "The action as it is now, or, with wait, as soon as it has ended or when wait has passed. The receipt page is at receipt_url.",
+      "The current state of the action; with wait, as soon as it has ended, or after wait seconds. The receipt page is at receipt_url.",
     success: [200],
     errors: [...ALWAYS, "not_found"],
   },
@@ -73,9 +74,9 @@ export const API = {
     path: "/v1/actions/{id}/timeline",
     permission: "read",
     tag: "Actions",
-    summary: "Everything that happened to an action",
+    summary: "Get the timeline of an action",
     description:
-      "Every change of its state, every attempt and every notification, oldest first, over all runs; beyond 2,000 lines the oldest are left out.",
+      "Every change of status, every attempt and every notification of all runs, oldest first; beyond 2,000 entries the oldest are left out.",
     success: [200],
     errors: [...ALWAYS, "not_found"],
   },
@@ -85,9 +86,9 @@ export const API = {
     path: "/v1/actions/{id}/facts",
     permission: "read",
     tag: "Actions",
-    summary: "What a person is told before they decide on an action",
+    summary: "Get what a person is shown before deciding on an action",
     description:
-      "The lines that approval mail, pages, MCP question and command line show, masked, in their order, and why somebody should look twice. For programs that put the decision to a person themselves.",
+      "The facts, masked and in order, and the risks that the approval mail, the pages, MCP clients and the command line show. For programs that ask a person themselves.",
     success: [200],
     errors: [...ALWAYS, "not_found"],
   },
@@ -97,9 +98,9 @@ export const API = {
     path: "/r/{token}",
     permission: null,
     tag: "Actions",
-    summary: "The receipt of an action, for whoever has its link: JSON where that is asked for, else a page",
+    summary: "Get the receipt of an action by its link, as JSON or as a page",
     description:
-      "Whoever has the link sees it: no key is asked for. JSON with Accept: application/json, else a page for people; errors come in the same form.",
+      "Needs no key: anyone with the link can read it. JSON with Accept: application/json, else a page for people; errors have the same form.",
     success: [200],
     errors: ["not_found", "internal_error", "unavailable"],
   },
@@ -109,9 +110,9 @@ export const API = {
     path: "/v1/events",
     permission: "read",
     tag: "Actions",
-    summary: "Every change of status as it happens, as server-sent events",
+    summary: "Stream every change of status as server-sent events",
     description:
-      "Stays open, and tells of every change of status of the account's actions as it happens. Last-Event-ID goes on behind an event that was seen. Of more than 100 open streams of an account the next is answered 429.",
+      "Stays open and sends every change of status of the account's actions as it happens. Last-Event-ID continues after an event that was received. An account may have 100 open streams; further ones get 429.",
     success: [200],
     errors: ALWAYS,
   },
@@ -123,7 +124,7 @@ export const API = {
     permission: "approve",
     summary: "Approve a held action",
     description:
-      "Releases one run of an action that is awaiting_approval: it is pending then. Of several decisions one wins; the others are answered 409. So is one that names a run which the action is not in.",
+      "Approves one run of an action that is awaiting_approval, which becomes pending. Of several decisions the first wins; the others get 409, and so does one for another run than the current one.",
     errors: [...ALWAYS, ...READING, "not_found", "not_approvable"],
   },
   cancelAction: {
@@ -134,7 +135,7 @@ export const API = {
     permission: "cancel",
     summary: "Cancel an action, or reject it",
     description:
-      "Ends an action that is pending, or rejects one that is awaiting_approval. What is active or has ended is answered 409. So is one that names a run which the action is not in. An agent's key cancels only what it created, unless its scope is account: else 403.",
+      "Cancels an action that is pending, or rejects one that is awaiting_approval. An action that is active or has ended gets 409, and so does a request for another run than the current one. An agent's key cancels only actions that it created (else 403), unless its scope is account.",
     errors: [...ALWAYS, ...READING, "not_found", "not_cancellable"],
   },
   retryAction: {
@@ -145,7 +146,7 @@ export const API = {
     permission: "retry",
     summary: "Send a failed or cancelled action again",
     description:
-      "Begins a new run of an action that is failed or cancelled: attempts are counted from 0, and its target sees the same Idempotency-Key. What needed approval needs it again. 409 also where another action holds its dedupe key by now. An agent's key retries only what it created, unless its scope is account: else 403. Where a person has rejected the request within 24 hours, an agent's key has to say why in reason (else 400), and may ask again twice (then 409).",
+      "Begins a new run of an action that is failed or cancelled: attempts are counted from 0, and the target sees the same Idempotency-Key. If it needed approval, it needs it again. Returns 409 also where another action has its dedupe key by now. An agent's key retries only actions that it created (else 403), unless its scope is account. Where a person has rejected the request within 24 hours, an agent's key must give a reason (else 400), and may repeat it twice (then 409).",
     errors: [...ALWAYS, ...READING, "not_found", "not_retryable"],
   },
   getSigningSecret: {
@@ -154,9 +155,9 @@ export const API = {
     path: "/v1/signing-secret",
     permission: "manage",
     tag: "Auth",
-    summary: "Read the secret that signs calls, or callbacks, to an origin",
+    summary: "Get the secret that signs calls, or callbacks, to an origin",
     description:
-      "The secret with which calls to this origin are signed (Standard Webhooks), and for 24 hours after a rotation the one before it. Callbacks have a secret of their own: for=callbacks reads it.",
+      "The secret that signs calls to this origin (Standard Webhooks), and for 24 hours after a rotation also the previous one. Callbacks have a separate secret: read it with for=callbacks.",
     success: [200],
     errors: ALWAYS,
   },
@@ -166,9 +167,9 @@ export const API = {
     path: "/v1/signing-secret/rotate",
     permission: "manage",
     tag: "Auth",
-    summary: "Give an origin, or all of them, a new signing secret",
+    summary: "Rotate the signing secret of an origin, or of all origins",
     description:
-      "Both secrets sign for 24 hours. A second rotation within them ends the oldest at once. It takes no body: the origin is a parameter, and without one every origin gets new secrets, of calls and of callbacks. With an origin it is the secret of calls, unless for says callbacks.",
+      "Both secrets sign for 24 hours; a second rotation within that time ends the oldest at once. Takes no body: without the parameter origin every origin gets new secrets, for calls and for callbacks. With an origin it rotates the secret for calls, or with for=callbacks the one for callbacks.",
     success: [200],
     errors: [...ALWAYS, ...READING],
   },
@@ -179,7 +180,7 @@ export const API = {
     permission: "manage",
     tag: "Auth",
     summary: "List the hosts for callbacks of keys with a hold",
-    description: "Callbacks of keys without a hold may go elsewhere too.",
+    description: "Callbacks of keys without a hold may go to other hosts too.",
     success: [200],
     errors: ALWAYS,
   },
@@ -189,9 +190,9 @@ export const API = {
     path: "/v1/callback-hosts",
     permission: "manage",
     tag: "Auth",
-    summary: "Let callbacks of keys with a hold go to a host",
+    summary: "Allow callbacks of keys with a hold to a host",
     description:
-      "A key with a hold can name only listed hosts in callback. One that is listed already stays as it is. An account lists 100 at most.",
+      "A key with a hold can use only listed hosts in callback. Adding a listed host changes nothing. An account can list up to 100 hosts.",
     success: [200],
     errors: [...ALWAYS, ...READING, "missing_body"],
   },
@@ -201,9 +202,9 @@ export const API = {
     path: "/v1/callback-hosts",
     permission: "manage",
     tag: "Auth",
-    summary: "Let callbacks of keys with a hold go to a host no longer",
+    summary: "Remove a host from the list for callbacks of keys with a hold",
     description:
-      "At once: callbacks to it that wait for their next attempt are given up then, and the timeline says so.",
+      "Takes effect at once: waiting callbacks to it are given up at their next attempt, and the timeline says so.",
     success: [204],
     errors: [...ALWAYS, "not_found"],
   },
@@ -214,7 +215,7 @@ export const API = {
     permission: "manage",
     tag: "Auth",
     summary: "List the account's keys",
-    description: "Never the keys themselves; those that are live first, then those that were revoked.",
+    description: "Live keys first, then revoked ones. The secret keys themselves are never shown.",
     success: [200],
     errors: ALWAYS,
   },
@@ -224,9 +225,9 @@ export const API = {
     path: "/v1/keys",
     permission: "manage",
     tag: "Auth",
-    summary: "Make a key; it is shown once",
+    summary: "Create a key; it is shown once",
     description:
-      "The answer is the only one that shows the key. An account has 500 live keys at most: one more is answered 409. A key that replaces another acts on what that created. The first key of the first account that has a hold closes sign-ups, unless SIGNUPS is open.",
+      "Only this response shows the key. An account can have 500 live keys; a further one gets 409. A key that replaces another acts on what that key created. The first key with a hold in the first account closes sign-ups, unless SIGNUPS is open.",
     success: [201],
     errors: [...ALWAYS, ...READING, "missing_body", "too_many_keys"],
   },
@@ -236,9 +237,8 @@ export const API = {
     path: "/v1/keys/{id}",
     permission: "manage",
     tag: "Auth",
-    summary: "Revoke a key, at once",
-    description:
-      "From then on it is worth nothing, also to what it has open. A key that is revoked already is answered 204 again.",
+    summary: "Revoke a key",
+    description: "Takes effect at once, also for open streams and sessions. Revoking a revoked key returns 204 again.",
     success: [204],
     errors: [...ALWAYS, "not_found"],
   },
@@ -248,9 +248,9 @@ export const API = {
     path: "/v1/pauses",
     permission: "manage",
     tag: "Auth",
-    summary: "Pause the account or a key: nothing of it is sent any more",
+    summary: "Pause sending for the account or for one key",
     description:
-      "Nothing of it is begun once this has answered; what is being sent by then ends as usual. Actions are still created, and wait. Answered with 200 and the older pause where one is in force.",
+      "No new attempt starts after the response; attempts under way end as usual. Actions can still be created, and wait. Returns 200 and the existing pause where one is in force.",
     success: [201, 200],
     errors: [...ALWAYS, ...READING, "missing_body", "not_found"],
   },
@@ -261,7 +261,7 @@ export const API = {
     permission: "manage",
     tag: "Auth",
     summary: "List the pauses in force",
-    description: "Oldest first. What was paused before is in the audit log.",
+    description: "Oldest first. The audit log has earlier pauses.",
     success: [200],
     errors: ALWAYS,
   },
@@ -271,8 +271,8 @@ export const API = {
     path: "/v1/pauses/{id}",
     permission: "manage",
     tag: "Auth",
-    summary: "End a pause: what waited for that is sent",
-    description: "What is due by then is sent at once. A pause that has ended already is answered 204 again.",
+    summary: "End a pause",
+    description: "Waiting actions that are due are sent at once. Ending an ended pause returns 204 again.",
     success: [204],
     errors: [...ALWAYS, "not_found"],
   },
@@ -284,7 +284,7 @@ export const API = {
     tag: "Auth",
     summary: "Read the audit log, newest first, or export it",
     description:
-      "Who did what, when and from where. A page as JSON, with next_cursor that leads on; with Accept: application/x-ndjson all of it, one entry a line.",
+      "Who did what, when and from where. A page as JSON, with next_cursor for the next page; with Accept: application/x-ndjson the whole log, one entry per line.",
     success: [200],
     errors: ALWAYS,
   },
@@ -296,7 +296,7 @@ export const API = {
     tag: "Auth",
     summary: "List the accounts of the service, for owners of the first one",
     description:
-      "Those that are stopped first. An account that was signed up before sign-ups closed is stopped until it is allowed; keys of other accounts than the first are answered 403.",
+      "Stopped accounts first. An account that signed up before sign-ups closed is stopped until it is allowed. Keys of other accounts than the first get 403.",
     success: [200],
     errors: ALWAYS,
   },
@@ -306,9 +306,9 @@ export const API = {
     path: "/v1/accounts/{id}/allow",
     permission: "manage",
     tag: "Auth",
-    summary: "Let an account go on that was signed up before sign-ups closed",
+    summary: "Allow an account that signed up before sign-ups closed",
     description:
-      "For owners of the first account. Its keys are taken again, and what waited of it is sent at once. One that is allowed already is answered 204 again.",
+      "For owners of the first account. Its keys work again, and its waiting actions are sent at once. Allowing an allowed account returns 204 again.",
     success: [204],
     errors: [...ALWAYS, ...READING, "not_found"],
   },
@@ -318,8 +318,8 @@ export const API = {
     path: "/v1/account",
     permission: "read",
     tag: "Auth",
-    summary: "Who am I: account, key, role and limits",
-    description: "For a client that wants to know what its key may do and what it has to keep to.",
+    summary: "Get the account, key, role and limits of the caller",
+    description: "Shows what the key of the request may do, and its limits.",
     success: [200],
     errors: ALWAYS,
   },
@@ -329,7 +329,7 @@ export const API = {
     path: "/auth/signup",
     summary: "Sign up: a new account with an owner key",
     description:
-      "Where sign-ups are closed, by SIGNUPS or by what asks for approval, the answer is 403. The answer is the only one that shows the key; it sets the session cookie of the pages too. Our own pages send the same as a form, and get pages: those are not described here.",
+      "Returns 403 where sign-ups are closed, by SIGNUPS or because approvals are in use. Only this response shows the key; it also sets the session cookie of the pages. The service's own pages send a form here and get HTML, which is not described.",
     success: [201],
     errors: [...ENTERED, "email_taken", "rate_limited"],
   },
@@ -339,7 +339,7 @@ export const API = {
     path: "/auth/login",
     summary: "Log in on the pages for people",
     description:
-      "Sets the session cookie of the pages for people, which is worth nothing under /v1. Too many wrong passwords are answered 429. Our own pages send the same as a form, and get a redirect.",
+      "Sets the session cookie of the pages for people, which does not authenticate under /v1. Too many wrong passwords get 429. The service's own pages send a form here and get a redirect.",
     success: [200],
     errors: [...ENTERED, "invalid_credentials", "rate_limited"],
   },
@@ -347,9 +347,9 @@ export const API = {
     ...ENTERING,
     id: "logOut",
     path: "/auth/logout",
-    summary: "Log out; only pages of this service can",
+    summary: "Log out, from a page of this service",
     description:
-      "Ends the session of the cookie, and clears the cookie. Needs an Origin or Sec-Fetch-Site that is ours. A form of our own pages gets a redirect.",
+      "Ends the session and clears its cookie. Needs an Origin or Sec-Fetch-Site of this service. A form of the service's own pages gets a redirect.",
     success: [204],
     errors: [
       "forbidden",
@@ -367,8 +367,8 @@ export const API = {
     path: "/health",
     permission: null,
     tag: "System",
-    summary: "Whether the process lives",
-    description: "For supervisors. Says nothing of the database.",
+    summary: "Check whether the process runs",
+    description: "For supervisors. Doesn't check the database.",
     success: [200],
     errors: [],
   },
@@ -378,8 +378,8 @@ export const API = {
     path: "/ready",
     permission: null,
     tag: "System",
-    summary: "Whether the service can work",
-    description: "For load balancers: 503 while the store can't be written, and when the service stops.",
+    summary: "Check whether the service can store actions",
+    description: "For load balancers: 503 while the database can't be written, and while the service stops.",
     success: [200, 503],
     errors: [],
   },
@@ -389,9 +389,9 @@ export const API = {
     path: "/metrics",
     permission: null,
     tag: "System",
-    summary: "Numbers in the Prometheus text format",
+    summary: "Get metrics in the Prometheus text format",
     description:
-      "Asks for METRICS_TOKEN as a bearer token where that is set. Where METRICS_PORT is set they are at that port, and here is 404.",
+      "Needs METRICS_TOKEN as a bearer token where that is set. Where METRICS_PORT is set, only that port serves them, and this path returns 404.",
     success: [200],
     errors: ["unauthorized", "not_found", "internal_error", "unavailable"],
   },
@@ -401,8 +401,8 @@ export const API = {
     path: "/openapi.json",
     permission: null,
     tag: "System",
-    summary: "This description, as OpenAPI 3.1",
-    description: "What you read, for tools.",
+    summary: "Get this API description as OpenAPI 3.1",
+    description: "For generators of clients and documentation.",
     success: [200],
     errors: ["unavailable"],
   },

@@ -14,49 +14,49 @@ import Format from "typebox/format";
 import { Settings } from "typebox/system";
 import type { Issue } from "./domain-error.ts";
 
-/** Text of ours: no control character gets into it (hostile 1). */
+/** Keys and names: no control characters. */
 const PRINTABLE = "^[ -~]*$";
 
 const printable = (maxLength: number, description: string, example: string) =>
   Type.String({ minLength: 1, maxLength, pattern: PRINTABLE, description, examples: [example] });
 
 /**
- * Words of JSON Schema for the API description alone: what another place than the schema enforces, in its own sentences.
- * `test/api/enforced.test.ts` holds both against each other.
+ * JSON Schema keywords that only the API description shows: constraints that other code enforces, with its own messages.
+ * `test/api/enforced.test.ts` checks that both agree.
  */
 export const ENFORCED = "x-enforced";
 
 export const enforced = (words: Readonly<Record<string, unknown>>) => ({ [ENFORCED]: words });
 
-/** The scheme in any case; no white space and no backslash behind it. */
+/** http or https, without white space and backslashes. */
 const TARGET_URL = String.raw`^[Hh][Tt][Tt][Pp][Ss]?://[^\s\\]+$`;
 
-/** Letters of any script too: lists are asked for a host in whatever spelling people know it. */
+/** Also internationalised names, as people type them. */
 const HOST = "^[^\\x00-\\x20/\\x7f-\\xa0]{1,260}$";
 
-/** What a text of a pattern must be, in words: an expression is no message. */
-export const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
+/** Messages by pattern, in place of one that quotes the regular expression. */
+const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
   [PRINTABLE, "May hold only printable ASCII characters."],
   [HOST, "Must be a host name, with or without a port."],
 ]);
 
-/** What a text of a format must be. */
-export const FORMAT_NAMES: ReadonlyMap<string, string> = new Map([["email", "email address"]]);
+/** Names of formats, for messages. */
+const FORMAT_NAMES: ReadonlyMap<string, string> = new Map([["email", "email address"]]);
 
-/** The host of a URL, as lists look for it. */
+/** The host of a URL, as a filter. */
 export const hostSchema = (description: string) =>
   Type.String({ pattern: HOST, description, examples: ["api.example.com"] });
 
-/** A key of a caller's own: `dedupe`, `Idempotency-Key` (decisions 3). */
+/** A key that callers choose: `dedupe`, `Idempotency-Key`. */
 export const key = (description: string) => printable(KEY_CHARS_MAX, description, "order-4711");
 
-/** What people call a thing of theirs. */
+/** A name that people choose, such as a key's. */
 export const nameSchema = (description: string) => printable(NAME_CHARS_MAX, description, "ci");
 
 export const emailSchema = (description: string) =>
   Type.String({ format: "email", maxLength: EMAIL_CHARS_MAX, description, examples: ["ann@example.com"] });
 
-/** Free text of people and agents: any Unicode that can be stored and shown. */
+/** Free text of people and agents: any well-formed Unicode without NUL. */
 export const reason = (description: string) =>
   Type.Refine(
     Type.String({
@@ -68,14 +68,14 @@ export const reason = (description: string) =>
     () => "Must be well-formed Unicode without NUL.",
   );
 
-/** Which run of an action; a manual retry begins the next one. */
+/** The run of an action; a manual retry begins the next one. */
 export const run = (description: string) => Type.Integer({ minimum: 1, description, examples: [1] });
 
-/** Where calls go; judged by `Targets`, which knows more than a format. */
+/** A URL in a response. */
 export const url = (description: string, example = "https://api.example.com/orders") =>
   Type.String({ format: "uri", description, examples: [example] });
 
-/** The same in a request, where `Targets` judges it. */
+/** The URL of a target in a request. The format is not enough: `Targets` checks it. */
 export const targetUrl = (description: string, example = "https://api.example.com/orders") =>
   Type.String({
     format: "uri",
@@ -84,21 +84,21 @@ export const targetUrl = (description: string, example = "https://api.example.co
     ...enforced({ maxLength: URL_CHARS_MAX, pattern: TARGET_URL }),
   });
 
-/** Text that an answer holds. */
+/** Text in a response. */
 export const plainText = (description: string, example: string) => Type.String({ description, examples: [example] });
 
 export const dateTime = (description: string) =>
   Type.String({ format: "date-time", description, examples: ["2026-03-04T12:00:00.000Z"] });
 
-/** Null where there is no value: in answers, which always have the member. */
+/** For responses, which always have the field. */
 export const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** A JSON object of which nothing is ours. */
+/** A JSON object with any members. */
 export const anyObject = (description: string) =>
   Type.Unsafe<Readonly<Record<string, unknown>>>({ type: "object", description, examples: [{ order: 7 }] });
 
 export const stringMap = (description: string, more: Readonly<Record<string, unknown>> = {}) =>
-  // Not `Type.Record`: its pattern `^.*$` lets a name with a newline in it go unchecked.
+  // Not `Type.Record`: its pattern `^.*$` doesn't check names that contain a newline.
   Type.Unsafe<Readonly<Record<string, string>>>({
     type: "object",
     additionalProperties: { type: "string" },
@@ -109,31 +109,25 @@ export const stringMap = (description: string, more: Readonly<Record<string, unk
 
 const EMAIL = /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
-// A caller sees everything that is wrong at once: each member can have one error and one in its parent's summary.
-
-// A caller sees everything that is wrong at once: each member can have one error and one in its parent's summary.
+// All errors at once: each member can have one of its own, and one in its parent's summary.
 Settings.Set({ maxErrors: 2 * JSON_MEMBERS_MAX });
 
-// Where a URL may lead is judged by `Targets`, which parses it once; typebox's own check refuses international hosts.
-
-// Where a URL may lead is judged by `Targets`, which parses it once; typebox's own check refuses international hosts.
+// Accepts everything: `Targets` checks URLs, and typebox's own check refuses internationalised hosts.
 Format.Set("uri", () => true);
 
 Format.Set("uri-reference", () => true);
 
-// One address as HTML forms take it. typebox's own lets control characters through, and a megabyte of it took 300 ms.
-
-// One address as HTML forms take it. typebox's own lets control characters through, and a megabyte of it took 300 ms.
+// An address as HTML forms define it. typebox's own check accepts control characters, and takes 300 ms for a megabyte.
 Format.Set("email", (text) => text.length <= EMAIL_CHARS_MAX && EMAIL.test(text));
 
-/** A schema, compiled once: whether a value fits, and if not, everything that is wrong with it. */
-export interface Check<T> {
+/** A compiled schema. */
+interface Check<T> {
   accepts(value: unknown): value is T;
-  /** One issue for each field; none when the value fits. Nothing is converted, cut or filled in. */
+  /** One issue for each wrong field; none where the value is valid. Values are never converted or filled in. */
   issues(value: unknown): readonly Issue[];
 }
 
-/** Compiles a schema of the contract. */
+/** Compiles a schema of the API. */
 export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
   const validator = Compile(schema);
   const known = knownOf(schema);
@@ -142,15 +136,15 @@ export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
     issues(value) {
       if (validator.Check(value)) return [];
       const { unknown, rest } = split(value, known);
-      const others = unknown.map((field) => ({ field, message: UNKNOWN }));
-      return onePerField([...validator.Errors(rest).flatMap(issuesOf), ...others]);
+      const unknownIssues = unknown.map((field) => ({ field, message: UNKNOWN }));
+      return onePerField([...validator.Errors(rest).flatMap(issuesOf), ...unknownIssues]);
     },
   };
 }
 
 const UNKNOWN = "Is not known.";
 
-/** The members of an object that takes no others; null: it takes any, or is none. */
+/** The members of a closed object schema; null for any other schema. */
 function knownOf(schema: object): ReadonlySet<string> | null {
   const isClosed = "additionalProperties" in schema && schema.additionalProperties === false;
   return isClosed && "properties" in schema && isJsonObject(schema.properties)
@@ -158,7 +152,7 @@ function knownOf(schema: object): ReadonlySet<string> | null {
     : null;
 }
 
-/** Unknown members are told apart here: typebox, which speaks of each twice, took 30 ms for ten thousand. */
+/** Separates unknown members, because typebox reports each of them twice and takes 30 ms for ten thousand. */
 function split(value: unknown, known: ReadonlySet<string> | null) {
   if (known === null || !isJsonObject(value)) return { unknown: [], rest: value };
   const members = Map.groupBy(Object.entries(value), ([name]) => known.has(name));
@@ -168,36 +162,33 @@ function split(value: unknown, known: ReadonlySet<string> | null) {
   };
 }
 
-/** The first issue of each field: the others say the same in other words. */
+/** The first issue of each field; further ones say the same in other words. */
 export function onePerField(issues: readonly Issue[]): readonly Issue[] {
   const first = new Map<string, Issue>();
   for (const issue of issues) if (!first.has(issue.field)) first.set(issue.field, issue);
   return [...first.values()];
 }
 
-/**
- * The same object without those of its known members that are null: null means absent in every field of ours (decisions
- * 3), and an unknown member is unknown whatever it is.
- */
+/** The object without its known members that are null, since null means absent in requests. Unknown members are kept. */
 export function withoutNulls(value: unknown, known: object): unknown {
   if (!isJsonObject(value) || !Object.values(value).includes(null)) return value;
-  const left = Object.entries(value).filter(([name, member]) => member !== null || !Object.hasOwn(known, name));
-  // `fromEntries` defines members: assigned, a `__proto__` among them would become a prototype.
-  return Object.fromEntries(left);
+  const kept = Object.entries(value).filter(([name, member]) => member !== null || !Object.hasOwn(known, name));
+  // Not by assignment: that would make a member `__proto__` the prototype.
+  return Object.fromEntries(kept);
 }
 
 export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** typebox speaks like AJV: what it says of one field is spread over several errors. */
+/** typebox reports errors as AJV does: one error can name several fields. */
 function issuesOf(error: TLocalizedValidationError): readonly Issue[] {
   const field = fieldOf(error.instancePath);
   const each = (names: readonly string[], message: string) =>
     names.map((name) => ({ field: field === "" ? name : `${field}.${name}`, message }));
   if (error.keyword === "required") return each(error.params.requiredProperties, "Is required.");
   if (error.keyword === "additionalProperties") return each(error.params.additionalProperties, UNKNOWN);
-  // Said of each unknown member, which the summary names too.
+  // Reported for each unknown member in addition to "additionalProperties".
   if (error.keyword === "boolean") return [];
   return [{ field, message: messageOf(error) }];
 }
@@ -209,8 +200,8 @@ function messageOf(error: TLocalizedValidationError): string {
     return `Must be ${named(FORMAT_NAMES.get(error.params.format) ?? error.params.format)}.`;
   if (error.keyword === "minLength" && error.params.limit === 1) return "May not be empty.";
   if (error.keyword === "~refine") return error.params.message;
-  const inWords = error.keyword === "pattern" ? PATTERN_MESSAGES.get(String(error.params.pattern)) : undefined;
-  if (inWords !== undefined) return inWords;
+  const message = error.keyword === "pattern" ? PATTERN_MESSAGES.get(String(error.params.pattern)) : undefined;
+  if (message !== undefined) return message;
   return `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`;
 }
 
@@ -225,7 +216,7 @@ function fieldOf(pointer: string): string {
   return names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~")).join(".");
 }
 
-/** The parameters of a route, compiled. What arrives is text: `kindOf` says what a parameter has to be made into. */
+/** The compiled query parameters of a route. They arrive as text: `kindOf` says how to read each. */
 export interface QueryCheck<T> extends Check<T> {
   kindOf(name: string): "integer" | "array" | "text";
 }
@@ -245,7 +236,7 @@ function kindOf(property: object): "integer" | "array" | "text" {
   return type === "integer" || type === "array" ? type : "text";
 }
 
-/** An element of a repeated parameter goes by the parameter's name. */
+/** An element of a repeated parameter is reported under the parameter's name. */
 function byParameter({ field, message }: Issue): Issue {
   return { field: field.replace(/\.\d+$/, ""), message };
 }

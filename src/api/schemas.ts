@@ -37,50 +37,54 @@ import { CreatePause, Pause, PauseId, PauseList, RevokeQuery } from "../pauses/s
 import { ReceiptJson, ReceiptToken } from "../receipts/schema.ts";
 import { NoBody, RotateQuery, Rotation, SigningSecret, SigningSecretQuery } from "../accounts/signing-schemas.ts";
 
-/** What health and readiness say (decisions 12). */
+/** The response of /health and /ready. */
 export const Health = Type.Object(
   {
-    status: Type.Enum(["ok", "unavailable"], { type: "string", description: "How it is.", examples: ["ok"] }),
+    status: Type.Enum(["ok", "unavailable"], {
+      type: "string",
+      description: "Status of the service.",
+      examples: ["ok"],
+    }),
     version: plainText("Version of the service.", "0.1.0"),
   },
-  { title: "Health", description: "How the service is." },
+  { title: "Health", description: "Status and version of the service." },
 );
 
 export type Health = Static<typeof Health>;
 
-/** One form of an answer's body. */
-export interface Form {
+/** A further media type of a response's body. */
+export interface AlternativeBody {
   readonly mediaType: string;
   readonly schema: TSchema;
 }
 
-/** One answer of an operation that is no error. */
+/** A successful response of an operation. */
 export interface Answer {
   readonly description: string;
-  /** Null: it has no body. */
+  /** Null: no body. */
   readonly schema: TSchema | null;
-  /** JSON unless it says otherwise. */
+  /** Default: application/json. */
   readonly mediaType?: string;
-  /** In which other form whoever asks for it gets the same, and is told of errors. */
-  readonly alsoAs?: Form;
-  /** In which other form whoever asks for it gets the same; errors stay what they are. */
-  readonly onRequestAs?: Form;
+  /** A second media type by `Accept`, in which errors come too. */
+  readonly alsoAs?: AlternativeBody;
+  /** A second media type by `Accept`; errors stay JSON. */
+  readonly onRequestAs?: AlternativeBody;
   readonly headers?: readonly AnswerHeader[];
 }
 
-/** What goes into an operation, and what comes out of it when nothing is wrong. */
+/** The request of an operation, and its successful responses. */
 export interface Shape {
   /** The `{id}` of its path. */
   readonly id?: TSchema;
   /** The `{token}` of its path. */
   readonly token?: TSchema;
   readonly query?: TObject;
-  /** Headers that it reads beside those that every request may have. */
+  /** Request headers that it reads, beside X-Request-Id. */
   readonly headers?: readonly RequestHeader[];
-  /** It asks for METRICS_TOKEN, where that is set. */
+  /** Needs METRICS_TOKEN where that is set. */
   readonly takesMetricsToken?: true;
   readonly body?: { readonly schema: TSchema; readonly isRequired: boolean };
-  /** By status; the ones that the operations table has under `success`. */
+  /** By status: those in `success` of the operations table. */
   readonly answers: Readonly<Record<number, Answer>>;
 }
 
@@ -90,7 +94,7 @@ const decision = (description: string, schema: TObject = Decision): Shape => ({
   answers: { 200: { description, schema: Action } },
 });
 
-/** The schemas of the operations table, row by row: a row without its shape does not compile. */
+/** The schemas of every operation in the operations table. */
 export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
   createAction: {
     query: WaitQuery,
@@ -98,7 +102,7 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
     body: { schema: CreateAction, isRequired: true },
     answers: {
       201: { description: "The new action.", schema: Action, headers: ["Location"] },
-      200: { description: "The older action that dedupe or Idempotency-Key found.", schema: FoundAction },
+      200: { description: "The earlier action with the same dedupe or Idempotency-Key.", schema: FoundAction },
     },
   },
   listActions: { query: ListQuery, answers: { 200: { description: "A page of actions.", schema: ActionPage } } },
@@ -117,7 +121,7 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
         alsoAs: {
           mediaType: "text/html",
           schema: Type.String({
-            description: "A page for people; it carries a Content-Security-Policy too.",
+            description: "A page for people, with a Content-Security-Policy.",
             examples: ["<!doctype html>"],
           }),
         },
@@ -129,7 +133,7 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
     headers: ["Last-Event-ID"],
     answers: {
       200: {
-        description: "The events, for as long as the client listens.",
+        description: "The events, until the client disconnects.",
         schema: EventText,
         mediaType: "text/event-stream",
         headers: ["Cache-Control", "X-Accel-Buffering"],
@@ -138,7 +142,7 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
   },
   approveAction: decision("The action, approved."),
   cancelAction: decision("The action, cancelled."),
-  retryAction: decision("The action, about to be sent again or held again.", Retry),
+  retryAction: decision("The action, pending or awaiting approval again.", Retry),
   getSigningSecret: {
     query: SigningSecretQuery,
     answers: { 200: { description: "The secret.", schema: SigningSecret, headers: ["Cache-Control"] } },
@@ -146,7 +150,7 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
   rotateSigningSecret: {
     query: RotateQuery,
     body: { schema: NoBody, isRequired: false },
-    answers: { 200: { description: "The rotation; the new secret is read like any other.", schema: Rotation } },
+    answers: { 200: { description: "The rotation. Read the new secret with getSigningSecret.", schema: Rotation } },
   },
   listCallbackHosts: { answers: { 200: { description: "The hosts.", schema: CallbackHostList } } },
   addCallbackHost: {
@@ -155,7 +159,7 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
   },
   removeCallbackHost: {
     query: RemoveCallbackHostQuery,
-    answers: { 204: { description: "The host is not listed any more.", schema: null } },
+    answers: { 204: { description: "The host was removed from the list.", schema: null } },
   },
   listKeys: { answers: { 200: { description: "The keys.", schema: KeyList } } },
   createKey: {
@@ -170,7 +174,7 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
   createPause: {
     body: { schema: CreatePause, isRequired: true },
     answers: {
-      201: { description: "The pause. Nothing that it covers is claimed any more.", schema: Pause },
+      201: { description: "The pause. No attempt that it covers is started any more.", schema: Pause },
       200: { description: "The pause that was in force already.", schema: Pause },
     },
   },
@@ -196,7 +200,7 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
     body: { schema: NoBody, isRequired: false },
     answers: { 204: { description: "The account is allowed.", schema: null } },
   },
-  getAccount: { answers: { 200: { description: "The account, and the key that asks.", schema: Account } } },
+  getAccount: { answers: { 200: { description: "The account, and the key of the request.", schema: Account } } },
   signUp: {
     body: { schema: Credentials, isRequired: true },
     answers: { 201: { description: "The new account.", schema: SignedUp, headers: ["Set-Cookie", "Cache-Control"] } },
@@ -208,18 +212,22 @@ export const SHAPES: Readonly<Record<keyof typeof API, Shape>> = {
   logOut: {
     answers: { 204: { description: "The session has ended.", schema: null, headers: ["Set-Cookie", "Cache-Control"] } },
   },
-  getHealth: { answers: { 200: { description: "It lives.", schema: Health } } },
+  getHealth: { answers: { 200: { description: "The process runs.", schema: Health } } },
   getReady: {
     answers: {
-      200: { description: "It can work.", schema: Health },
-      503: { description: "It can't store just now, or stops.", schema: Health, headers: ["Retry-After"] },
+      200: { description: "The service can store actions.", schema: Health },
+      503: {
+        description: "The service can't store actions at the moment, or is stopping.",
+        schema: Health,
+        headers: ["Retry-After"],
+      },
     },
   },
   getMetrics: {
     takesMetricsToken: true,
     answers: {
       200: {
-        description: "The numbers.",
+        description: "The metrics.",
         schema: Type.String({ description: "Prometheus text.", examples: ["outgate_actions_created_total 7\n"] }),
         mediaType: "text/plain; version=0.0.4; charset=utf-8",
       },

@@ -5,7 +5,7 @@ import { hiddenWords } from "../receipts/masked-action.ts";
 import { hostEnd } from "../pages/words.ts";
 import { EXIT } from "./command.ts";
 import type { Session } from "./session.ts";
-import { type Cell, type Color, jsonText, seen, table } from "./output.ts";
+import { type Cell, type Color, jsonText, visible, table } from "./output.ts";
 
 type Status = Action["status"];
 
@@ -18,7 +18,7 @@ export const STATUS_COLOR: Readonly<Record<Status, Color>> = {
   cancelled: "grey",
 };
 
-/** The exit code that says where an action is; `waited`: it should have ended by now. */
+/** The exit code for a status. `waited`: the command waited for the end. */
 export function exitCodeOf(status: Status, waited: boolean): number {
   if (status === "completed") return EXIT.ok;
   if (status === "failed" || status === "cancelled") return EXIT.failed;
@@ -26,28 +26,29 @@ export function exitCodeOf(status: Status, waited: boolean): number {
   return waited ? EXIT.timeout : EXIT.ok;
 }
 
-/** An action for a person: what it is, how far it has come, what the target said. */
+/** An action for a person: call, status, attempts, the target's response. */
 export function describe(action: Action, { paint, url, io }: Session): string {
   const rows: (readonly [name: string, value: Cell | null])[] = [
     ["", { text: action.status, color: STATUS_COLOR[action.status] }],
     ["hidden", hiddenWords(action.hidden_values ?? 0)],
-    ["call", withHost(seen(`${action.method} ${action.url}`))],
+    ["call", withHost(visible(`${action.method} ${action.url}`))],
     ["run", action.run === 1 ? null : String(action.run)],
     ["attempts", `${action.attempts} of ${action.retries}`],
     ["paused", pausedOf(action)],
     ["next retry", action.next_retry_at],
     ["answer", answerOf(action)],
     ["error", action.last_error],
-    ["callback", action.callback === null ? null : withHost(seen(action.callback))],
-    ["approved", action.approved_at === null ? null : seen(`${action.approved_at} by ${action.approved_by}`)],
-    ["created", seen(`${action.created_at} by ${action.created_by.name}`)],
+    ["callback", action.callback === null ? null : withHost(visible(action.callback))],
+    ["approved", action.approved_at === null ? null : visible(`${action.approved_at} by ${action.approved_by}`)],
+    ["created", visible(`${action.created_at} by ${action.created_by.name}`)],
     ["finished", action.finished_at],
     ["receipt", action.receipt_url === null ? null : new URL(action.receipt_url, url).href],
     ["you may", action.actions.length === 0 ? null : action.actions.join(", ")],
-    ["note", foundOf(action)],
+    ["note", noteOf(action)],
   ];
-  const told = rows.filter((row): row is readonly [string, Cell] => row[1] !== null);
-  return table([[action.id, ...(told[0]?.slice(1) ?? [])]], paint) + table(indented(told.slice(1)), paint, io.columns);
+  const filled = rows.filter((row): row is readonly [string, Cell] => row[1] !== null);
+  const [first, ...others] = filled;
+  return table([[action.id, ...(first?.slice(1) ?? [])]], paint) + table(indented(others), paint, io.columns);
 }
 
 /** A URL in a table: its host is never cut. */
@@ -61,27 +62,27 @@ function indented(rows: readonly (readonly [name: string, value: Cell])[]): read
 
 function pausedOf({ pause }: Action): string | null {
   if (pause === undefined) return null;
-  return seen(`${pause.kind} since ${pause.created_at}${pause.reason === null ? "" : `: ${pause.reason}`}`);
+  return visible(`${pause.kind} since ${pause.created_at}${pause.reason === null ? "" : `: ${pause.reason}`}`);
 }
 
 function answerOf({ response_code: code, response_body: body, duration_ms: ms }: Action): string | null {
   if (code === null) return null;
   const text = body === null || body === undefined ? "" : ` ${typeof body === "string" ? body : JSON.stringify(body)}`;
-  return seen(`${code}${ms === null ? "" : ` in ${ms} ms`}${text}`);
+  return visible(`${code}${ms === null ? "" : ` in ${ms} ms`}${text}`);
 }
 
-function foundOf({ deduplicated, differs = [] }: Action): string | null {
+function noteOf({ deduplicated, differs = [] }: Action): string | null {
   if (deduplicated !== true) return null;
   return `an earlier action${differs.length === 0 ? "" : `; it differs in ${differs.join(", ")}`}`;
 }
 
-/** What a person decides on: the request as the key may see it, its facts and its risks. Nothing is cut. */
+/** What a person decides on: headers and body as the key may see them, facts and risks. Nothing is cut. */
 export function describeDecision(action: Action, { facts, risks }: DecisionFacts, { paint }: Session): string {
-  const headers = Object.entries(action.headers ?? {}).map(([name, value]) => `  ${seen(`${name}: ${value}`)}\n`);
+  const headers = Object.entries(action.headers ?? {}).map(([name, value]) => `  ${visible(`${name}: ${value}`)}\n`);
   const body =
     action.body === null ? "" : `Body\n  ${jsonText(action.body, true).trimEnd().replaceAll("\n", "\n  ")}\n`;
-  const rows = facts.map(({ label, value }): readonly Cell[] => [`  ${label}`, seen(value)]);
-  const warnings = risks.map(({ text }) => `${paint(`! ${seen(text)}`, "yellow")}\n`);
+  const rows = facts.map(({ label, value }): readonly Cell[] => [`  ${label}`, visible(value)]);
+  const warnings = risks.map(({ text }) => `${paint(`! ${visible(text)}`, "yellow")}\n`);
   return [
     ...(headers.length === 0 ? [] : ["Headers\n", ...headers]),
     body,
@@ -91,26 +92,26 @@ export function describeDecision(action: Action, { facts, risks }: DecisionFacts
   ].join("");
 }
 
-/** What happened to an action, a line each. */
+/** The timeline of an action, one entry per line. */
 export function describeTimeline({ data }: Timeline, { paint, io }: Session): string {
   const rows = data.map((item): readonly Cell[] => [
     item.at,
     item.type,
     { text: item.status, color: STATUS_COLOR[item.status] },
-    seen(detailOf(item)),
+    visible(detailOf(item)),
   ]);
   return table(rows, paint, io.columns);
 }
 
 function detailOf(item: Timeline["data"][number]): string {
   const { actor, reason, attempt, outcome, response_code: code, error, next_retry_at: next } = item;
-  // A status says it all; what kept one from coming is a sentence.
-  const fault = outcome === "answered" ? undefined : error?.replace(/\.$/, "");
+  // Where the target answered, its status says enough.
+  const failure = outcome === "answered" ? undefined : error?.replace(/\.$/, "");
   const parts = [
     actor,
     reason ?? undefined,
     attempt === undefined ? undefined : `attempt ${attempt}: ${outcome}${code ? ` ${code}` : ""}`,
-    fault,
+    failure,
     next ? `again at ${next}` : undefined,
     item.event,
     deliveryOf(item.delivered),
@@ -123,7 +124,7 @@ function deliveryOf(delivered: boolean | undefined): string | undefined {
   return delivered ? "delivered" : "not delivered";
 }
 
-/** How long ago, as briefly as it goes. */
+/** How long ago, such as `5m`. */
 export function age(at: string, now: Date): string {
   const seconds = Math.max(0, Math.round((now.getTime() - Date.parse(at)) / 1_000));
   if (seconds < 60) return `${seconds}s`;

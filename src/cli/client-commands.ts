@@ -1,6 +1,6 @@
 import type { Commands } from "./command.ts";
 
-/** What `outgate` does with a service that runs somewhere: nothing in it needs Bun. */
+/** The commands that only talk to a running service, in the order of the help. They run on Node too. */
 export const CLIENT_COMMANDS: Commands = {
   send: {
     summary: "send a call through Outgate",
@@ -15,19 +15,19 @@ export const CLIENT_COMMANDS: Commands = {
     load: async () => (await import("./commands/actions.ts")).listCommand,
   },
   watch: {
-    summary: "follow every change as it happens, or one action to its end",
+    summary: "show every change as it happens, or follow one action to its end",
     load: async () => (await import("./commands/actions.ts")).watchCommand,
   },
   approve: {
-    summary: "say yes to an action that waits for it",
+    summary: "approve an action that is awaiting approval",
     load: async () => (await import("./commands/actions.ts")).decideCommand("approve"),
   },
   reject: {
-    summary: "say no to it",
+    summary: "reject an action that is awaiting approval",
     load: async () => (await import("./commands/actions.ts")).decideCommand("reject"),
   },
   cancel: {
-    summary: "take back an action that has not been sent",
+    summary: "cancel an action that has not been sent",
     load: async () => (await import("./commands/actions.ts")).decideCommand("cancel"),
   },
   retry: {
@@ -35,35 +35,35 @@ export const CLIENT_COMMANDS: Commands = {
     load: async () => (await import("./commands/actions.ts")).decideCommand("retry"),
   },
   keys: {
-    summary: "list, make and revoke keys (owner key)",
+    summary: "list, create and revoke keys (owner key)",
     load: async () => (await import("./commands/account.ts")).keysCommand,
   },
   "callback-hosts": {
-    summary: "list where callbacks of keys with a hold may go (owner key)",
+    summary: "list and change the hosts for callbacks of keys with a hold (owner key)",
     load: async () => (await import("./commands/account.ts")).callbackHostsCommand,
   },
   pause: {
-    summary: "stop the account, or what one key created, at once (owner key)",
+    summary: "pause the account, or what one key created, at once (owner key)",
     load: async () => (await import("./commands/account.ts")).pauseCommand,
   },
   resume: {
-    summary: "end a pause",
+    summary: "end a pause (owner key)",
     load: async () => (await import("./commands/account.ts")).resumeCommand,
   },
   pauses: {
-    summary: "list what is paused",
+    summary: "list the pauses in force (owner key)",
     load: async () => (await import("./commands/account.ts")).pausesCommand,
   },
   accounts: {
-    summary: "list the accounts of the service, or let one go on (owner key of the first account)",
+    summary: "list the accounts of the service, or allow a stopped one (owner key of the first account)",
     load: async () => (await import("./commands/account.ts")).accountsCommand,
   },
   audit: {
-    summary: "who did what to the account (owner key)",
+    summary: "show the audit log: who did what to the account (owner key)",
     load: async () => (await import("./commands/account.ts")).auditCommand,
   },
   demo: {
-    summary: "see it work: a target that fails twice, and an action that waits for a yes",
+    summary: "see it work: a delivery that fails twice, and one that needs approval",
     load: async () => (await import("./commands/demo.ts")).demoCommand,
   },
 };

@@ -1,39 +1,39 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { readFile } from "node:fs/promises";
 
-/** What a command may touch of the process that runs it. */
+/** The process, as commands may use it. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Standard output: what was asked for, and nothing else. */
+  /** Writes the result to standard output. */
   readonly out: (text: string) => void;
-  /** Standard error: what went wrong, or is going on. */
+  /** Writes errors and progress to standard error. */
   readonly err: (text: string) => void;
-  /** Whether a person looks at the output. */
+  /** Whether standard output is a terminal. */
   readonly isTty: boolean;
-  /** Characters of a line of that person's terminal; absent: nobody knows. */
+  /** Width of the terminal; absent where it is unknown. */
   readonly columns?: number;
-  /** Whether that person can answer at the standard input. */
+  /** Whether a person can answer questions: standard input is a terminal too. */
   readonly canAnswer?: boolean;
-  /** Standard input; absent: there is none. */
+  /** Standard input, where there is one. */
   readonly input?: AsyncIterable<Uint8Array>;
-  /** Hears once that the person wants no more of it (Ctrl-C), and returns how to stop listening; absent: nobody can say so. */
+  /** Listens for the first Ctrl-C; returns a function that stops listening. Absent where there are no signals. */
   readonly onInterrupt?: (listener: () => void) => () => void;
 }
 
-/** How a command ends, for scripts. */
+/** Exit codes; docs/cli.md describes them. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, timeout: 3, awaitingApproval: 4 } as const;
 
-/** One verb of the command line. Its file is loaded only when it is called, so that each costs only what it needs. */
+/** One command of `outgate`. */
 export interface Command {
-  /** How it is called, after `outgate`. */
+  /** Its syntax, without `outgate`. */
   readonly usage: string;
-  /** What its options mean, a line each; shown by `--help`. */
+  /** Its options, one per line; shown by `--help`. */
   readonly details?: string;
-  /** Resolves with the exit code. What it throws is a sentence for whoever called. */
+  /** Resolves with the exit code. The message of an error is shown to the person. */
   run(args: readonly string[], io: Io): Promise<number>;
 }
 
-/** A command as the list shows it, before it is loaded. */
+/** A command in the help, before its file is loaded. */
 export interface Listed {
   readonly summary: string;
   load(): Promise<Command>;
@@ -42,12 +42,12 @@ export interface Listed {
 /** Every command by its name, in the order of the help. */
 export type Commands = Readonly<Record<string, Listed>>;
 
-/** Thrown where a command was called in a way that it does not know; the caller is shown its usage. */
+/** Wrong arguments: the command's usage is shown with the message. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** The process as commands see it. It ends when nobody reads on: the other end of a pipe has had enough. */
+/** The `Io` of this process. The process ends when the reader of its output closes the pipe. */
 export function processIo(env: Io["env"]): Io {
   process.stdout.on("error", () => process.exit(EXIT.ok));
   return {
@@ -65,18 +65,18 @@ export function processIo(env: Io["env"]): Io {
   };
 }
 
-/** What was written behind the name of a command: values by option, and the rest in order. */
+/** Parses the arguments of a command: options by name, and positionals in order. Throws `UsageError`. */
 export function readArguments<Options extends ParseArgsOptionsConfig>(
   args: readonly string[],
   options: Options,
-  /** The names of what has to be there, as the usage has them; one in brackets may be left out. */
+  /** The positionals as in the usage; one in brackets is optional. */
   names: readonly string[] = [],
 ) {
   const { values, positionals } = parse(args, options);
   const missing = names.find((name, at) => !name.startsWith("[") && positionals[at] === undefined);
   if (missing !== undefined) throw new UsageError(`${missing} is missing.`);
-  const [odd] = positionals.slice(names.length);
-  if (odd !== undefined) throw new UsageError(`${JSON.stringify(odd)} is one argument too many.`);
+  const [extra] = positionals.slice(names.length);
+  if (extra !== undefined) throw new UsageError(`${JSON.stringify(extra)} is one argument too many.`);
   return { values, positionals };
 }
 
@@ -84,20 +84,20 @@ function parse<Options extends ParseArgsOptionsConfig>(args: readonly string[], 
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
-    // The first sentence says which option it is; what follows speaks of positionals.
+    // Only the first sentence of Node's message: the others explain positionals.
     const message = error instanceof Error ? error.message : String(error);
     throw new UsageError(`${message.split(". ")[0]?.replace(/\.$/, "") ?? message}.`);
   }
 }
 
-/** A whole number of an option, from `min` on. */
+/** The whole number in an option, at least `min`. Throws `UsageError`. */
 export function wholeNumber(text: string | undefined, name: string, min = 1): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,9}$/.test(text) && Number(text) >= min) return Number(text);
-  throw new UsageError(`--${name} takes a whole number from ${min} on, not ${JSON.stringify(text)}.`);
+  throw new UsageError(`--${name} takes a whole number of at least ${min}, not ${JSON.stringify(text)}.`);
 }
 
-/** One of the words that an option knows. */
+/** One of the allowed values of an option. Throws `UsageError`. */
 export function oneOf<Word extends string>(
   text: string | undefined,
   name: string,
@@ -109,10 +109,10 @@ export function oneOf<Word extends string>(
   throw new UsageError(`--${name} takes ${words.join(", ")}, not ${JSON.stringify(text)}.`);
 }
 
-/** Twice what the service takes: it is the one to say that a body is too large. */
+/** Twice the service's limit, so that it reports a too large body itself. */
 const INPUT_BYTES_MAX = 2 * 1_048_576;
 
-/** A value as curl has it: the text itself, `@file`, or `-` for standard input. */
+/** A value as in curl: the text itself, `@file`, or `-` for standard input. */
 export async function readValue(value: string, { input }: Io): Promise<string> {
   if (value === "-") return readAll(input);
   if (!value.startsWith("@")) return value;
@@ -122,7 +122,7 @@ export async function readValue(value: string, { input }: Io): Promise<string> {
   });
 }
 
-/** The line that a person types; null: they have closed the input. */
+/** One line of standard input; null where it is closed or the line is too long. */
 export async function readLine({ input }: Io): Promise<string | null> {
   const decoder = new TextDecoder();
   let text = "";
@@ -135,7 +135,7 @@ export async function readLine({ input }: Io): Promise<string | null> {
   return null;
 }
 
-/** A terminal has no longer ones. */
+/** The longest line of a terminal. */
 const LINE_CHARS_MAX = 4_096;
 
 async function readAll(input: Io["input"]): Promise<string> {

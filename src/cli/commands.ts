@@ -1,7 +1,7 @@
 import { CLIENT_COMMANDS } from "./client-commands.ts";
 import type { Commands } from "./command.ts";
 
-/** What `outgate` can do. */
+/** Every command, in the order of the help. Each is loaded only when it runs. */
 export const COMMANDS: Commands = {
   serve: {
     summary: "run the service",
@@ -9,7 +9,7 @@ export const COMMANDS: Commands = {
   },
   ...CLIENT_COMMANDS,
   doctor: {
-    summary: "find out what is wrong",
+    summary: "check settings and connection, and say how to fix problems",
     async load() {
       const { doctorCommand } = await import("./commands/doctor.ts");
       return doctorCommand((await import("../admin/backup.ts")).reportSettings);
@@ -20,7 +20,7 @@ export const COMMANDS: Commands = {
     load: async () => (await import("./commands/server.ts")).mcpCommand,
   },
   "welcome-link": {
-    summary: "on the server's machine: a new link by which the first person comes in",
+    summary: "on the server's machine: a new link by which the first person signs in",
     load: async () => (await import("./commands/server.ts")).welcomeLinkCommand,
   },
   "reset-password": {
@@ -36,7 +36,7 @@ export const COMMANDS: Commands = {
     load: async () => (await import("./commands/server.ts")).backupCommand,
   },
   "rotate-secret-key": {
-    summary: "seal everything under a new master key; the service must be stopped",
+    summary: "encrypt everything with a new master key; the service must be stopped",
     load: async () => (await import("./commands/server.ts")).rotateSecretKeyCommand,
   },
 };

@@ -5,7 +5,7 @@ const COLORS = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } a
 
 export type Color = keyof typeof COLORS;
 
-/** Colours a text for a terminal; leaves it as it is elsewhere, and where NO_COLOR is set (no-color.org). */
+/** Colours text on a terminal, unless NO_COLOR is set (no-color.org). */
 export type Paint = (text: string, color: Color) => string;
 
 export function createPaint({ isTty, env }: Io): Paint {
@@ -13,24 +13,24 @@ export function createPaint({ isTty, env }: Io): Paint {
   return (text, color) => (isColored ? `\u001b[${COLORS[color]}m${text}\u001b[0m` : text);
 }
 
-/** Control, format and bidirectional characters: in a terminal they act, or hide what is shown. */
-const ACTING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+/** Control, format and bidirectional characters, which can control a terminal or hide text. */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-const ACTING_IN_LINES = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+const UNSAFE_IN_LINES = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** Text of strangers for a terminal: what would act is shown as a code. */
-export function seen(text: string, keepsLines = false): string {
-  return text.replaceAll(keepsLines ? ACTING_IN_LINES : ACTING, codeOf);
+/** Untrusted text for a terminal: unsafe characters are shown as codes. */
+export function visible(text: string, keepsLines = false): string {
+  return text.replaceAll(keepsLines ? UNSAFE_IN_LINES : UNSAFE, codeOf);
 }
 
 function codeOf(character: string): string {
   return `<U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`;
 }
 
-/** JSON on one line, or indented for people. What would act in a terminal is escaped, so it is the same JSON. */
+/** JSON on one line, or indented. Unsafe characters are written as JSON escapes, which doesn't change its meaning. */
 export function jsonText(value: unknown, isIndented: boolean): string {
   const text = JSON.stringify(value, null, isIndented ? 2 : undefined);
-  const escaped = text.replaceAll(ACTING_IN_LINES, (character) =>
+  const escaped = text.replaceAll(UNSAFE_IN_LINES, (character) =>
     Array.from({ length: character.length }, (_, at) => escapeOf(character.charCodeAt(at))).join(""),
   );
   return `${escaped}\n`;
@@ -40,10 +40,10 @@ function escapeOf(unit: number): string {
   return `\\u${unit.toString(16).padStart(4, "0")}`;
 }
 
-/** A cell of a table: its text, how it is painted, and how much of its beginning is never cut. */
+/** A cell of a table: its text, its colour, and how many of its first characters are never cut. */
 export type Cell = string | { readonly text: string; readonly color?: Color; readonly uncut?: number };
 
-/** Columns side by side, the last one cut where the terminal ends. */
+/** Rows in aligned columns; the last column is cut at the width of the terminal. */
 export function table(rows: readonly (readonly Cell[])[], paint: Paint, columns = Number.POSITIVE_INFINITY): string {
   const textOf = (cell: Cell) => (typeof cell === "string" ? cell : cell.text);
   const count = Math.max(0, ...rows.map((row) => row.length));
@@ -73,14 +73,12 @@ interface SourceText {
 
 type ExactReviver = (name: string, value: unknown, context?: SourceText) => unknown;
 
-// Safe: JSON.rawJSON (ES2026) is there or it is not, as in Node 20; nothing else is taken from it.
-
-// Safe: JSON.rawJSON (ES2026) is there or it is not, as in Node 20; nothing else is taken from it.
+// Safe: `rawJSON` (ES2026) may be missing, as in Node 20, which its type says.
 const { rawJSON } = JSON as { readonly rawJSON?: (text: string) => unknown };
 
 /**
- * Parses JSON so that it is printed as it was written: 12345678901234567890 and 1.0 stay what they are. Where the runtime
- * can't do it (Node before 22) such a number comes out as JavaScript has it.
+ * Parses JSON so that `JSON.stringify` prints its numbers as they were written, such as 12345678901234567890 and 1.0. Node
+ * before 22 can't: there such a number is rounded.
  */
 export function parseExact(text: string): unknown {
   const revive: ExactReviver = (_name, value, context) => {
@@ -91,13 +89,13 @@ export function parseExact(text: string): unknown {
   return JSON.parse(text, revive);
 }
 
-/** A JSON object that a person has written. */
+/** Parses a JSON object from the command line. Throws `UsageError`. */
 export function parseObject(text: string, what: string): Readonly<Record<string, unknown>> {
   const value = parseOr(text, what);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new UsageError(`${what} has to be a JSON object.`);
+    throw new UsageError(`${what} must be a JSON object.`);
   }
-  // Safe: an object of JSON has members by name.
+  // Safe: checked to be an object.
   return value as Readonly<Record<string, unknown>>;
 }
 
@@ -109,7 +107,7 @@ function parseOr(text: string, what: string): unknown {
   }
 }
 
-/** A failed call in sentences for a person, with the exit code that it has. Null: it was no call that failed. */
+/** The message and exit code for a failed call; null where the error is not from a call. */
 export function explain(error: unknown, url: string): { readonly message: string; readonly code: number } | null {
   if (!(error instanceof OutgateError)) return null;
   const lines = [
@@ -117,16 +115,16 @@ export function explain(error: unknown, url: string): { readonly message: string
     ...error.details.map(({ field, message }) => `  ${field || "body"}: ${message}`),
   ];
   if (error.code === "internal_error" && error.requestId !== null) lines.push(`  Request id: ${error.requestId}`);
-  return { message: seen(lines.join("\n"), true), code: error.code === "timed_out" ? EXIT.timeout : EXIT.failed };
+  return { message: visible(lines.join("\n"), true), code: error.code === "timed_out" ? EXIT.timeout : EXIT.failed };
 }
 
 function sentenceOf({ code, message }: OutgateError, url: string): string {
   if (code === "unreachable") {
-    return `${message} Start it with \`outgate serve\`, or set OUTGATE_URL to where it is.`;
+    return `${message} Start it with \`outgate serve\`, or set OUTGATE_URL to its address.`;
   }
   if (code === "unauthorized") {
-    return `The API key is not one that ${url} knows: it is mistyped, revoked, or of another service.`;
+    return `${url} does not accept the API key: it is mistyped, revoked, or of another service.`;
   }
-  if (code === "not_outgate") return `${message} Set OUTGATE_URL to where Outgate is; it is ${url} now.`;
+  if (code === "not_outgate") return `${message} Set OUTGATE_URL to the address of Outgate; it is ${url} now.`;
   return message;
 }

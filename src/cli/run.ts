@@ -1,7 +1,7 @@
 import { VERSION } from "../config/config.ts";
 import { type Commands, EXIT, type Io, UsageError } from "./command.ts";
 
-/** Runs `outgate <command> …` and resolves with its exit code. Never rejects: what is wrong is a line on standard error. */
+/** Runs `outgate <command> …` and resolves with its exit code. Never rejects: errors are written to standard error. */
 export async function run(args: readonly string[], io: Io, commands: Commands): Promise<number> {
   const [name, ...rest] = args;
   if (name === undefined || name === "help" || name === "--help" || name === "-h") {
@@ -33,12 +33,12 @@ export async function run(args: readonly string[], io: Io, commands: Commands): 
   }
 }
 
-const KEYS = `What talks to a service takes its key from OUTGATE_API_KEY, from the file that
-OUTGATE_API_KEY_FILE names, or from --api-key-file <file>; - is standard input.`;
+const KEYS = `Commands that talk to a service take the API key from OUTGATE_API_KEY,
+from the file named by OUTGATE_API_KEY_FILE, or from --api-key-file <file>; - is standard input.`;
 
 function help(commands: Commands): string {
   const names = Object.keys(commands);
   const width = Math.max(...names.map((name) => name.length));
   const lines = names.map((name) => `  ${name.padEnd(width)}  ${commands[name]?.summary ?? ""}`);
-  return `outgate: the action delivery service\n\n${lines.join("\n")}\n\noutgate <command> --help tells more. ${KEYS}\n`;
+  return `outgate: the action delivery service\n\n${lines.join("\n")}\n\noutgate <command> --help shows its options. ${KEYS}\n`;
 }

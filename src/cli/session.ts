@@ -6,7 +6,7 @@ import { backoffMs, OutgateError, apiKeyIn, apiKeyOf } from "../client/transport
 import type { FollowOptions } from "../client/follow.ts";
 import type { Action } from "../actions/schemas.ts";
 
-/** What a command that talks to a running service works with. */
+/** A command's connection to a running service, and its output. */
 export interface Session {
   readonly client: OutgateClient;
   readonly url: string;
@@ -22,12 +22,12 @@ export interface Session {
 
 const URL_DEFAULT = "http://127.0.0.1:3000";
 
-/** Where the service is: `OUTGATE_URL`, without a slash at its end. */
+/** The address of the service from `OUTGATE_URL`, without a trailing slash. Throws where it is not valid. */
 export function readUrl({ env }: Io): string {
   const text = env["OUTGATE_URL"] || URL_DEFAULT;
   const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null;
   if (url === null || url.username !== "" || url.search !== "" || url.hash !== "") {
-    throw new Error(`OUTGATE_URL has to be where Outgate is, such as ${URL_DEFAULT}.`);
+    throw new Error(`OUTGATE_URL must be the address of Outgate, such as ${URL_DEFAULT}.`);
   }
   return url.href.replace(/(?<!\/)\/+$/, "");
 }
@@ -45,7 +45,7 @@ export function openSession(io: Io, apiKey: string | null): Session {
   };
 }
 
-/** Runs a command with the key that its arguments or the environment name; what the service refuses is explained. */
+/** Wraps a command that needs the service: reads the API key, and explains errors of the service. */
 export function withSession(work: (args: readonly string[], session: Session) => Promise<number>): Command["run"] {
   return async (given, io) => {
     const { key, args } = await takeApiKey(given, io);
@@ -58,31 +58,31 @@ export function withSession(work: (args: readonly string[], session: Session) =>
     try {
       return await work(args, session);
     } catch (error) {
-      const told = explain(error, session.url);
-      if (told === null) throw error;
-      io.err(`${told.message}\n`);
-      return told.code;
+      const explained = explain(error, session.url);
+      if (explained === null) throw error;
+      io.err(`${explained.message}\n`);
+      return explained.code;
     }
   };
 }
 
-/** The longest that the service lets one request wait (spec "Limits"). */
+/** The service's limit for the wait of one request. */
 const WAIT_SECONDS_MAX = 120;
 
-/** The pauses between answers that come at once although nothing has ended: the service has no room for one more waiter. */
+/** The pauses between requests where the service answers at once, because too many requests are waiting. */
 const PAUSE_MS_MIN = 500;
 
 const PAUSE_MS_MAX = 10_000;
 
-/** An answer that took as much of its wait was one that waited. */
+/** A response that took at least this share of its wait did wait. */
 const WAITED_SHARE = 0.5;
 
 export function hasEnded({ status }: Action): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
 
-/** What time it is, and how it passes. */
-export interface Time {
+/** Replaced in tests. */
+interface Time {
   readonly nowMs: () => number;
   readonly pause: (ms: number) => Promise<unknown>;
 }
@@ -90,8 +90,9 @@ export interface Time {
 const REAL_TIME: Time = { nowMs: () => performance.now(), pause: (ms) => pause(ms) };
 
 /**
- * The action when it has ended, or what it is when the seconds are over. The service holds each request until then; where
- * it answers at once, or refuses for the moment, the next request waits, longer each time and as long as it was told.
+ * Waits for the end of an action, and returns its current state after `seconds`. The service holds each request until the
+ * end; where it responds at once or refuses for now, the next request comes after a pause that grows, and is at least
+ * `Retry-After`.
  */
 export async function waitForEnd(
   client: Pick<OutgateClient, "getAction">,
@@ -100,38 +101,38 @@ export async function waitForEnd(
   time: Time = REAL_TIME,
 ): Promise<Action> {
   const untilMs = time.nowMs() + seconds * 1_000;
-  let now = action;
-  let hasty = 0;
-  while (!hasEnded(now)) {
+  let latest = action;
+  let shortWaits = 0;
+  while (!hasEnded(latest)) {
     const beganMs = time.nowMs();
     const left = Math.ceil((untilMs - beganMs) / 1_000);
-    if (left <= 0) return now;
+    if (left <= 0) return latest;
     const waitSeconds = Math.min(WAIT_SECONDS_MAX, left);
-    const answer = await client.getAction(now.id, { waitSeconds }).catch(unlessPassing);
-    if (!(answer instanceof OutgateError)) now = answer;
+    const answer = await client.getAction(latest.id, { waitSeconds }).catch(temporaryError);
+    if (!(answer instanceof OutgateError)) latest = answer;
     const hasWaited = time.nowMs() - beganMs >= WAITED_SHARE * waitSeconds * 1_000;
-    if (hasEnded(now) || hasWaited) {
-      hasty = 0;
+    if (hasEnded(latest) || hasWaited) {
+      shortWaits = 0;
       continue;
     }
-    const toldMs = answer instanceof OutgateError ? (answer.retryAfterMs ?? 0) : 0;
-    const pauseMs = Math.max(toldMs, backoffMs(hasty, { baseMs: PAUSE_MS_MIN, capMs: PAUSE_MS_MAX }));
-    hasty += 1;
+    const retryAfterMs = answer instanceof OutgateError ? (answer.retryAfterMs ?? 0) : 0;
+    const pauseMs = Math.max(retryAfterMs, backoffMs(shortWaits, { baseMs: PAUSE_MS_MIN, capMs: PAUSE_MS_MAX }));
+    shortWaits += 1;
     const leftMs = untilMs - time.nowMs();
-    // Whoever could not ask again in time is told why.
+    // No time for another request: report the error.
     if (pauseMs >= leftMs && answer instanceof OutgateError) throw answer;
     await time.pause(Math.max(0, Math.min(pauseMs, leftMs)));
   }
-  return now;
+  return latest;
 }
 
-/** The service is there and says that it has no room just now: that ends no wait. */
-function unlessPassing(error: unknown): OutgateError {
+/** Returns an error that doesn't end the wait, since the service is only busy; throws any other. */
+function temporaryError(error: unknown): OutgateError {
   if (error instanceof OutgateError && (error.code === "rate_limited" || error.code === "unavailable")) return error;
   throw error;
 }
 
-/** Events, with the first of them on its way: whatever happens from here on is told. */
+/** Opens the event stream; resolves when it is open. `first` is the promise of the first event. */
 export async function openStream(client: OutgateClient, options: FollowOptions) {
   let opened = () => {};
   const isOpen = new Promise<void>((resolve) => (opened = resolve));
@@ -143,15 +144,15 @@ export async function openStream(client: OutgateClient, options: FollowOptions) 
 
 const OPTION = "--api-key-file";
 
-/** The arguments without the option of the key, and the key that they or the environment name; null: none does. */
-export interface KeyedArguments {
+/** The API key, or null where there is none, and the arguments without `--api-key-file`. */
+interface KeyedArguments {
   readonly key: string | null;
   readonly args: readonly string[];
 }
 
 /**
- * Takes the API key from `--api-key-file`, or else from the environment. There is no option for the key itself: whoever may
- * list the processes of a machine reads their command lines. Throws a sentence where a file can't be read or holds no key.
+ * Takes the API key from `--api-key-file`, or else from the environment. There is no option for the key itself, since other
+ * users of a machine can read command lines. Throws where a file can't be read or holds no key.
  */
 export async function takeApiKey(given: readonly string[], io: Io): Promise<KeyedArguments> {
   const { file, args } = withoutOption(given);
@@ -161,7 +162,7 @@ export async function takeApiKey(given: readonly string[], io: Io): Promise<Keye
 }
 
 function withoutOption(given: readonly string[]): { readonly file: string | null; readonly args: readonly string[] } {
-  // What stands behind `--` is no option.
+  // Arguments after `--` are not options.
   const end = given.indexOf("--");
   const at = given.findIndex((arg, index) => isOption(arg) && (end === -1 || index < end));
   const option = given[at];

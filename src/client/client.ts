@@ -11,50 +11,50 @@ import type { Rotation, SigningSecret, SigningSecretQuery } from "../accounts/si
 import { follow, type FollowOptions, type OutgateEvent } from "./follow.ts";
 import { type Call, type ClientSettings, createTransport } from "./transport.ts";
 
-/** What any call may be told beside what it is about. */
+/** Options of every call. */
 export interface CallOptions {
   /** Ends the call; it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface WaitOptions extends CallOptions {
-  /** Seconds to wait for the end of the action, 1 to 120. */
+  /** How long the service waits for the end of the action, in seconds, 1 to 120. */
   readonly waitSeconds?: number | undefined;
 }
 
 export interface CreateOptions extends WaitOptions {
-  /** Makes the create safe to repeat, by this client too: within a day it is the same action. */
+  /** Makes the create safe to repeat: within 24 hours the same key returns the same action. The client then retries too. */
   readonly idempotencyKey?: string | undefined;
 }
 
 export interface RevokeOptions extends CallOptions {
-  /** What becomes of the key's actions that have not ended; not given: they go on. */
+  /** What happens to the key's unfinished actions; default: keep. */
   readonly unfinished?: "keep" | "pause" | "cancel" | undefined;
 }
 
 export interface SigningSecretOptions extends CallOptions {
-  /** What the secret signs; calls unless it says callbacks, which have a secret of their own. */
+  /** What the secret signs; default: calls. Callbacks have a separate secret. */
   readonly for?: SigningSecretQuery["for"];
 }
 
 export interface RotateOptions extends SigningSecretOptions {
-  /** Whose secret is to be new; not given: every origin's, of calls and of callbacks. */
+  /** The origin whose secret is rotated; default: every origin's, for calls and for callbacks. */
   readonly origin?: string | undefined;
 }
 
 export type OutgateClient = ReturnType<typeof createClient>;
 
-/** The service waits so long for a `sync` create that does not say how long (decisions 3). */
+/** The service's default for a `sync` create without `wait`. */
 const SYNC_WAIT_SECONDS = 30;
 
 /**
- * Outgate over HTTP: one method for each operation of the API description, by its name. Every failure is an `OutgateError`.
- * What does no more the second time than the first is repeated when the service is away for a moment: every read, the
- * revocation of a key, the listing of a callback host, and a create with an `idempotencyKey`.
+ * A client of the HTTP API with one method for each operation, by its `operationId`. Every failure is an `OutgateError`.
+ * Operations that are safe to repeat are retried while the service can't be reached: reads, and writes that are idempotent,
+ * such as a create with an `idempotencyKey`.
  */
 export function createClient(settings: ClientSettings) {
   const transport = createTransport(settings);
-  // Safe: an answer with 2xx and JSON is the one that the contract promises for the path; the caller names its type.
+  // Safe: the API defines the type of a 2xx response, which the caller names.
   const ask: Ask = async <T>(call: Call): Promise<T> => (await transport.call(call)) as T;
   const get: Get = <T>(path: string, options: CallOptions = {}, more: Partial<Call> = {}) =>
     ask<T>({ method: "GET", path, isRepeatable: true, signal: options.signal, ...more });
@@ -85,10 +85,10 @@ export function createClient(settings: ClientSettings) {
     },
     getTimeline: (id: string, options?: CallOptions) =>
       get<Timeline>(`/v1/actions/${encodeURIComponent(id)}/timeline`, options),
-    /** What a person is told before they decide on it. */
+    /** What a person is shown before deciding on the action. */
     getDecisionFacts: (id: string, options?: CallOptions) =>
       get<DecisionFacts>(`/v1/actions/${encodeURIComponent(id)}/facts`, options),
-    /** By the `receipt_url` of an action, or what stands behind its `/r/`; no key counts. */
+    /** By the `receipt_url` of an action, or its token. Needs no key. */
     getReceipt: (receipt: string, options?: CallOptions) =>
       get<ReceiptJson>(`/r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
         headers: { accept: "application/json" },
@@ -96,10 +96,10 @@ export function createClient(settings: ClientSettings) {
     approveAction: decide("approve"),
     cancelAction: decide("cancel"),
     retryAction: (id: string, retry?: Retry, options?: CallOptions) => decide("retry")(id, retry, options),
-    /** Every change of status as it happens; comes back by itself after a break, without gap and without repeat. */
+    /** Every change of status as it happens. Reconnects by itself, without gaps and repeats. */
     streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
       follow(transport, settings.parse ?? JSON.parse, options),
-    ...ownersCalls(ask, get),
+    ...accountCalls(ask, get),
     getHealth: (options?: CallOptions) => get<Health>("/health", options),
     getReady: (options?: CallOptions) => get<Health>("/ready", options),
     getMetrics: (options?: CallOptions) => get<string>("/metrics", options),
@@ -111,8 +111,8 @@ type Ask = <T>(call: Call) => Promise<T>;
 
 type Get = <T>(path: string, options?: CallOptions, more?: Partial<Call>) => Promise<T>;
 
-/** Keys, secrets and the account: all but the last need an owner key. */
-function ownersCalls(ask: Ask, get: Get) {
+/** Keys, pauses, secrets and accounts. All but `getAccount` need an owner key. */
+function accountCalls(ask: Ask, get: Get) {
   return {
     listKeys: (options?: CallOptions) => get<KeyList>("/v1/keys", options),
     createKey: (key: CreateKey, { signal }: CallOptions = {}) =>
@@ -125,7 +125,7 @@ function ownersCalls(ask: Ask, get: Get) {
         isRepeatable: true,
         signal,
       }),
-    /** Without `key_id` the whole account. A second one finds the first. */
+    /** Without `key_id` it pauses the whole account. Where a pause is in force, returns that one. */
     createPause: (pause: CreatePause, { signal }: CallOptions = {}) =>
       ask<Pause>({ method: "POST", path: "/v1/pauses", body: pause, isRepeatable: true, signal }),
     listPauses: (options?: CallOptions) => get<PauseList>("/v1/pauses", options),
@@ -139,7 +139,7 @@ function ownersCalls(ask: Ask, get: Get) {
       ask<undefined>({ method: "DELETE", path: "/v1/callback-hosts", query: { host }, isRepeatable: false, signal }),
     getSigningSecret: (origin: string, { for: use, signal }: SigningSecretOptions = {}) =>
       get<SigningSecret>("/v1/signing-secret", { signal }, { query: { origin, for: use } }),
-    /** Of one origin, or of all. Never repeated by itself: a second rotation would end the secret before the first. */
+    /** Never retried: a second rotation would end the previous secret at once. */
     rotateSigningSecret: ({ origin, for: use, signal }: RotateOptions = {}) =>
       ask<Rotation>({
         method: "POST",

@@ -5,7 +5,7 @@ import { backoffMs, OutgateError, type Transport } from "./transport.ts";
 
 /** One change of status. */
 export interface OutgateEvent {
-  /** Go on behind it with `after`. */
+  /** Pass it as `after` to continue behind this event. */
   readonly id: string;
   /** `action.` and the status. */
   readonly type: string;
@@ -14,81 +14,81 @@ export interface OutgateEvent {
 }
 
 export interface FollowOptions {
-  /** The id of the last event that was seen; without it the stream begins now. */
+  /** The id of the last event received; without it the stream starts with new events. */
   readonly after?: string | undefined;
   /** Ends the stream, without an error. */
   readonly signal?: AbortSignal | undefined;
-  /** Hears that the stream is open: whatever happens from here on is told. */
+  /** Called when the stream is open: every later event will be delivered. */
   readonly onOpen?: () => void;
-  /** Hears that the stream has broken off and will be opened again. */
+  /** Called when the connection was lost and will be opened again. */
   readonly onBreak?: (error: unknown) => void;
 }
 
 const RETRY_MS = 1_000;
 
-/** Whatever the service says: nobody comes back without a pause. */
+/** The shortest pause before reconnecting, whatever the service says. */
 const RETRY_MS_MIN = 10;
 
 const RETRY_MS_MAX = 30_000;
 
-/** The service speaks every twelve seconds; whoever has heard nothing for longer listens to nobody. */
+/** The service sends a heartbeat every twelve seconds; after a longer silence the connection is lost. */
 const SILENCE_MS_MAX = 30_000;
 
 /**
- * Follows the event stream. What the service refuses for good, and a first connection that can't be made, is thrown; after
- * any other break it is opened again behind the last event.
+ * Follows the event stream. Throws where the first connection fails, or the service refuses it for good; after any other
+ * loss it reconnects and continues after the last event.
  */
 export async function* follow(
   transport: Transport,
   parse: (text: string) => unknown,
   { after, signal, onOpen, onBreak }: FollowOptions,
 ): AsyncGenerator<OutgateEvent> {
-  const place: Place = { last: after, retryMs: RETRY_MS, breaks: 0, wasOpen: false };
+  const position: Position = { last: after, retryMs: RETRY_MS, breaks: 0, wasOpen: false };
   const opened = () => {
-    place.breaks = 0;
-    if (!place.wasOpen) onOpen?.();
-    place.wasOpen = true;
+    position.breaks = 0;
+    if (!position.wasOpen) onOpen?.();
+    position.wasOpen = true;
   };
   const isOver = () => signal?.aborted === true;
   while (!isOver()) {
     try {
-      yield* listen(transport, parse, { place, opened, signal });
+      yield* connect(transport, parse, { position, opened, signal });
     } catch (error) {
       if (isOver()) return;
-      if (!place.wasOpen || isFinal(error)) throw error;
+      if (!position.wasOpen || isFinal(error)) throw error;
       onBreak?.(error);
     }
-    const baseMs = Math.max(RETRY_MS_MIN, place.retryMs);
-    const delayMs = backoffMs(place.breaks, { baseMs, capMs: RETRY_MS_MAX });
-    place.breaks += 1;
+    const baseMs = Math.max(RETRY_MS_MIN, position.retryMs);
+    const delayMs = backoffMs(position.breaks, { baseMs, capMs: RETRY_MS_MAX });
+    position.breaks += 1;
     await pause(delayMs, undefined, signal === undefined ? {} : { signal }).catch(() => {});
   }
 }
 
-interface Place {
+interface Position {
   last: string | undefined;
   retryMs: number;
-  /** Since something was heard last. */
+  /** Lost connections since the last message. */
   breaks: number;
   wasOpen: boolean;
 }
 
-interface Listening {
-  readonly place: Place;
-  /** Called with every message: the first one says where the stream begins. */
+interface Connection {
+  readonly position: Position;
+  /** Called with every message; the first one tells the position of the stream. */
   readonly opened: () => void;
   readonly signal: AbortSignal | undefined;
 }
 
-/** One connection, until it ends or nothing is heard any more. */
-async function* listen(
+/** One connection, until it ends or is silent for too long. */
+async function* connect(
   transport: Transport,
   parse: (text: string) => unknown,
-  { place, opened, signal }: Listening,
+  { position, opened, signal }: Connection,
 ): AsyncGenerator<OutgateEvent> {
   const release = new AbortController();
   let silence = setTimeout(() => release.abort(), SILENCE_MS_MAX);
-  const heard = () => {
+  const onData = () => {
     clearTimeout(silence);
     silence = setTimeout(() => release.abort(), SILENCE_MS_MAX);
   };
@@ -96,19 +96,19 @@ async function* listen(
     const response = await transport.open({
       method: "GET",
       path: "/v1/events",
-      headers: place.last === undefined ? {} : { "last-event-id": place.last },
+      headers: position.last === undefined ? {} : { "last-event-id": position.last },
       isRepeatable: true,
       signal: AbortSignal.any([release.signal, ...(signal === undefined ? [] : [signal])]),
     });
-    for await (const { id, data, retryMs } of messagesOf(chunksOf(response, heard))) {
-      place.retryMs = retryMs ?? place.retryMs;
-      place.last = id ?? place.last;
+    for await (const { id, data, retryMs } of messagesOf(chunksOf(response, onData))) {
+      position.retryMs = retryMs ?? position.retryMs;
+      position.last = id ?? position.last;
       opened();
       if (data === null) continue;
-      // However long its reader takes for it, that is no silence of the service.
+      // While the reader handles the event, nothing is read: that isn't silence.
       clearTimeout(silence);
-      yield eventOf(place.last ?? "", parse(data));
-      heard();
+      yield eventOf(position.last ?? "", parse(data));
+      onData();
     }
   } finally {
     clearTimeout(silence);
@@ -116,50 +116,49 @@ async function* listen(
   }
 }
 
-async function* chunksOf({ body }: Response, heard: () => void): AsyncGenerator<Uint8Array> {
+async function* chunksOf({ body }: Response, onData: () => void): AsyncGenerator<Uint8Array> {
   const stream: ReadableStream<Uint8Array> | null = body;
   const reader = stream?.getReader();
   if (reader === undefined) return;
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    heard();
+    onData();
     yield value;
   }
 }
 
 function eventOf(id: string, value: unknown): OutgateEvent {
-  // Safe: the contract fixes what an event is (`ActionEvent`), and only Outgate answers as an event stream here.
+  // Safe: the API defines an event as `ActionEvent`.
   const { type, timestamp, data } = value as ActionEvent;
   return { id, type, timestamp, action: data };
 }
 
-/** Whoever comes back would be told the same. */
+/** Whether reconnecting would fail in the same way. */
 function isFinal(error: unknown): boolean {
   if (!(error instanceof OutgateError) || error.status === null) return false;
   return error.status >= 400 && error.status < 500 && error.status !== 429;
 }
 
-/** One event as it came over the wire, or what else a block of lines said. */
-export interface Message {
-  /** Where the stream stands after it; null: nothing was said of it. */
+/** One block of lines of the stream; an event where it has data. */
+interface Message {
   readonly id: string | null;
   readonly data: string | null;
-  /** How long to wait before coming back. */
+  /** How long to wait before reconnecting. */
   readonly retryMs: number | null;
 }
 
-/** Longer than any event of ours: body, response and error of one action are 3 MB at most. */
+/** More than any event: body, response and error of one action are 3 MB at most. */
 const BLOCK_CHARS_MAX = 16 * 1_048_576;
 
-/** Server-sent events out of bytes (WHATWG HTML, "Server-sent events"). What is cut off at the end is dropped. */
+/** Parses server-sent events (WHATWG HTML, "Server-sent events"). An incomplete last one is dropped. */
 export async function* messagesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Message> {
   const decoder = new TextDecoder();
   let text = "";
   for await (const chunk of bytes) {
     text += decoder.decode(chunk, { stream: true });
     if (text.length > BLOCK_CHARS_MAX) throw new Error("An event is too long.");
-    // A line end may be cut in two.
+    // The chunk may end between CR and LF.
     const whole = text.endsWith("\r") ? text.slice(0, -1) : text;
     const blocks = whole.split(/\r\n\r\n|\n\n|\r\r/);
     const rest = blocks.pop() ?? "";

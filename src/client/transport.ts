@@ -5,17 +5,17 @@ import type { ErrorEnvelope } from "../api/errors.ts";
 import { readFile } from "node:fs/promises";
 
 export interface ClientSettings {
-  /** Where the service is, such as `http://127.0.0.1:3000`. */
+  /** Address of the service, such as `http://127.0.0.1:3000`. */
   readonly url: string;
-  /** Null: for what needs none. */
+  /** Null: only for calls that need no key. */
   readonly apiKey: string | null;
-  /** For one try of a call, its body too; what it waits for comes on top. 30 s unless it is said. */
+  /** For one try including the response body, without `waitSeconds`. Default 30,000. */
   readonly timeoutMs?: number;
-  /** How often a call that is safe to repeat is made before it fails; 3 unless it is said. */
+  /** How many times a call that is safe to repeat is tried. Default 3. */
   readonly tries?: number;
-  /** The pause before the second try; it doubles, and `Retry-After` goes before it. 250 ms unless it is said. */
+  /** Pause before the second try, doubled after each; a longer `Retry-After` wins. Default 250. */
   readonly retryBaseMs?: number;
-  /** Reads the JSON of answers, for who needs every number as it was written. */
+  /** Parses the JSON of responses; `JSON.parse` rounds large numbers. */
   readonly parse?: (text: string) => unknown;
 }
 
@@ -26,18 +26,18 @@ export interface Call {
   readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;
-  /** Whether a second one does no more than the first. */
+  /** Whether repeating it has no further effect. */
   readonly isRepeatable: boolean;
-  /** How long the service may take before it answers, beside what it takes anyway. */
+  /** How long the service may wait before it responds, in addition to the timeout. */
   readonly waitSeconds?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Makes calls. Throws `OutgateError`, or the reason of the caller's own signal. */
 export interface Transport {
-  /** The body of the answer: JSON, text, or undefined where there is none. */
+  /** The body of the response: JSON, text, or undefined where there is none. */
   call(call: Call): Promise<unknown>;
-  /** The answer itself as soon as its head is there; one try without an end. */
+  /** The response as soon as its headers have arrived, for streams: one try, without a timeout. */
   open(call: Call): Promise<Response>;
 }
 
@@ -49,7 +49,7 @@ const RETRY_BASE_MS = 250;
 
 const RETRY_AFTER_MS_MAX = 10_000;
 
-/** All that the client knows of HTTP. ky's own retries and time-outs are off: its time-out ends at the head of an answer. */
+/** ky's own retries and timeout are off: its timeout doesn't cover the response body. */
 export function createTransport(settings: ClientSettings): Transport {
   const { timeoutMs = TIMEOUT_MS, tries = TRIES, retryBaseMs = RETRY_BASE_MS, parse = JSON.parse } = settings;
 
@@ -94,8 +94,8 @@ function request({ url, apiKey }: ClientSettings, call: Call, limit?: AbortSigna
     for (const text of [value ?? []].flat()) search.append(name, String(text));
   }
   const signals = [limit, signal].filter((one) => one !== undefined);
-  const asked = search.size === 0 ? path : `${path}?${search.toString()}`;
-  return ky(`${url.replace(/(?<!\/)\/+$/, "")}${asked}`, {
+  const target = search.size === 0 ? path : `${path}?${search.toString()}`;
+  return ky(`${url.replace(/(?<!\/)\/+$/, "")}${target}`, {
     method,
     headers: {
       ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
@@ -111,7 +111,7 @@ function request({ url, apiKey }: ClientSettings, call: Call, limit?: AbortSigna
   });
 }
 
-/** The body of an answer that is one of ours; anything else throws. */
+/** The body of a successful response; throws for an error, or for a response that isn't Outgate's. */
 function read(response: Response, text: string, parse: (text: string) => unknown): unknown {
   const type = response.headers.get("content-type") ?? "";
   const isJson = type.startsWith("application/json");
@@ -124,7 +124,7 @@ function read(response: Response, text: string, parse: (text: string) => unknown
   return value;
 }
 
-/** Undefined for what is no JSON, whatever it says of itself. */
+/** Undefined where the text is not JSON. */
 function valueOf(text: string, parse: (text: string) => unknown): unknown {
   try {
     return parse(text);
@@ -133,7 +133,7 @@ function valueOf(text: string, parse: (text: string) => unknown): unknown {
   }
 }
 
-/** Any failure in our words. The caller's own abort stays what it is. */
+/** Any failure as an `OutgateError`, except an abort by the caller. */
 function errorFor(error: unknown, url: string, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted === true) return signal.reason;
   if (error instanceof OutgateError) return error;
@@ -145,17 +145,17 @@ function errorFor(error: unknown, url: string, signal: AbortSignal | undefined):
   return new OutgateError("unreachable", `Outgate can't be reached at ${url}.`, { cause: error });
 }
 
-/** A call that was refused for its rate was not carried out; of the others only the repeatable ones may be made again. */
+/** A rate-limited call was not carried out, so it can always be repeated; after other failures only repeatable ones. */
 function isWorthAnotherTry(error: unknown, { isRepeatable }: Call): boolean {
   if (!(error instanceof OutgateError)) return false;
   if (error.code === "rate_limited") return true;
-  const isPassing = ["unreachable", "timed_out", "unavailable"].includes(error.code);
-  return isRepeatable && (isPassing || [502, 503, 504].includes(error.status ?? 0));
+  const isTemporary = ["unreachable", "timed_out", "unavailable"].includes(error.code);
+  return isRepeatable && (isTemporary || [502, 503, 504].includes(error.status ?? 0));
 }
 
 function pauseMs(error: unknown, backoff: number): number {
-  const toldMs = error instanceof OutgateError ? error.retryAfterMs : null;
-  return Math.min(RETRY_AFTER_MS_MAX, Math.max(toldMs ?? 0, backoff));
+  const retryAfterMs = error instanceof OutgateError ? error.retryAfterMs : null;
+  return Math.min(RETRY_AFTER_MS_MAX, Math.max(retryAfterMs ?? 0, backoff));
 }
 
 /** Throws the reason of the signal as soon as it is aborted. */
@@ -163,47 +163,47 @@ async function rest(ms: number, signal: AbortSignal | undefined): Promise<void> 
   await pause(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
 }
 
-export interface Backoff {
+interface Backoff {
   readonly baseMs: number;
   readonly capMs: number;
 }
 
-/** By how much two clients that failed together may drift apart. */
+/** Keeps clients that failed together from retrying together. */
 const JITTER = 0.25;
 
-/** Milliseconds to rest after so many tries in vain before this one; it doubles each time, and varies by a quarter. */
+/** Pause in milliseconds after `before` earlier failures: doubles each time up to `capMs`, and varies by a quarter. */
 export function backoffMs(before: number, { baseMs, capMs }: Backoff, chance = Math.random()): number {
   return Math.min(capMs, baseMs * 2 ** before) * (1 + JITTER * (2 * chance - 1));
 }
 
-type Told = ErrorEnvelope["error"];
+type ErrorBody = ErrorEnvelope["error"];
 
 /**
- * What the service said, or why nothing was heard of it: `unreachable`, `tls_failed`, `timed_out`, or `not_outgate` where
- * something else answers at its address.
+ * The service's error code, or why there was none: `unreachable`, `tls_failed`, `timed_out`, or `not_outgate` where
+ * something else answers at the address.
  */
-export type OutgateErrorCode = Told["code"] | "unreachable" | "tls_failed" | "timed_out" | "not_outgate";
+export type OutgateErrorCode = ErrorBody["code"] | "unreachable" | "tls_failed" | "timed_out" | "not_outgate";
 
 interface Parts {
   readonly retryAfterMs?: number | null;
   readonly status?: number;
   readonly requestId?: string | null;
-  readonly details?: Told["details"];
+  readonly details?: ErrorBody["details"];
   readonly cause?: unknown;
 }
 
-/** Every way in which a call can fail, but for the caller's own abort. The message is for people. */
+/** Any failure of a call, except an abort by the caller. The message is for people. */
 export class OutgateError extends Error {
   override readonly name = "OutgateError";
   readonly code: OutgateErrorCode;
-  /** HTTP status; null: no answer came. */
+  /** HTTP status; null without a response. */
   readonly status: number | null;
-  /** Finds the request in the service's log. */
+  /** Identifies the request in the service's log. */
   readonly requestId: string | null;
-  /** Everything that was wrong with the request, field by field. */
-  readonly details: NonNullable<Told["details"]>;
+  /** Every problem of the request, by field. */
+  readonly details: NonNullable<ErrorBody["details"]>;
 
-  /** When the service said to come back. */
+  /** From `Retry-After`; null without one. */
   readonly retryAfterMs: number | null;
 
   constructor(code: OutgateErrorCode, message: string, parts: Parts = {}) {
@@ -217,50 +217,54 @@ export class OutgateError extends Error {
   }
 }
 
-/** The error that an answer tells of; `value` is its parsed body. */
-export function errorOf(response: Response, value: unknown): OutgateError {
+/** The error in a response; `value` is its parsed body. */
+function errorOf(response: Response, value: unknown): OutgateError {
   const { status, headers } = response;
-  const parts = { status, requestId: headers.get("x-request-id"), retryAfterMs: secondsOf(headers.get("retry-after")) };
-  const told = envelopeOf(value);
-  if (told !== null) {
-    return new OutgateError(told.code, told.message, { ...parts, requestId: told.request_id, details: told.details });
+  const parts = {
+    status,
+    requestId: headers.get("x-request-id"),
+    retryAfterMs: millisecondsOf(headers.get("retry-after")),
+  };
+  const body = envelopeOf(value);
+  if (body !== null) {
+    return new OutgateError(body.code, body.message, { ...parts, requestId: body.request_id, details: body.details });
   }
   const type = headers.get("content-type") ?? "no content type";
-  return new OutgateError("not_outgate", `The answer is not one of Outgate: status ${status}, ${type}.`, parts);
+  return new OutgateError("not_outgate", `This is not a response of Outgate: status ${status}, ${type}.`, parts);
 }
 
-/** In milliseconds; a date, which Outgate never sends, is none. */
-function secondsOf(text: string | null): number | null {
+/** `Retry-After` in milliseconds; null for a date, which Outgate never sends. */
+function millisecondsOf(text: string | null): number | null {
   return text !== null && /^\d{1,6}$/.test(text) ? Number(text) * 1_000 : null;
 }
 
-function envelopeOf(value: unknown): Told | null {
+function envelopeOf(value: unknown): ErrorBody | null {
   const error = typeof value === "object" && value !== null && "error" in value ? value.error : null;
   if (typeof error !== "object" || error === null || !("code" in error) || !("message" in error)) return null;
-  // Safe: a body of this form is the service's envelope, which its contract fixes.
-  return error as Told;
+  // Safe: a body of this form is the API's error envelope.
+  return error as ErrorBody;
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * The API key that `OUTGATE_API_KEY` holds, or the file that `OUTGATE_API_KEY_FILE` names; null: neither is set. Throws a
- * sentence where the file can't be read or holds no key.
+ * The API key in `OUTGATE_API_KEY`, or in the file named by `OUTGATE_API_KEY_FILE`; null where neither is set. Throws where
+ * the file can't be read or holds no key.
  */
 export async function apiKeyOf({ OUTGATE_API_KEY: key = "", OUTGATE_API_KEY_FILE: path = "" }: Env) {
   if (key !== "" || path === "") return key === "" ? null : key;
   const text = await readFile(path, "utf8").catch((cause: unknown) => {
-    throw new Error(`The file ${path}, which OUTGATE_API_KEY_FILE names, can't be read.`, { cause });
+    throw new Error(`The file ${path} in OUTGATE_API_KEY_FILE can't be read.`, { cause });
   });
   return apiKeyIn(text, `The file ${path}`);
 }
 
-/** Alone, or in the header that `curl -H @file` sends: one file serves both. */
+/** Alone, or as the header line of a file for `curl -H @file`. */
 const KEY = /^(?:authorization:[ \t]*)?(?:bearer[ \t]+)?([!-~]{1,512})$/i;
 
-/** The API key that a file holds; `where` begins the sentence that says that it holds none. */
+/** The API key in the text of a file. Throws a sentence that begins with `where` if there is none. */
 export function apiKeyIn(text: string, where: string): string {
   const [, key] = KEY.exec(text.trim()) ?? [];
-  if (key === undefined) throw new Error(`${where} has to hold one API key and nothing else.`);
+  if (key === undefined) throw new Error(`${where} must hold one API key and nothing else.`);
   return key;
 }

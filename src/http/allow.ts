@@ -1,14 +1,14 @@
 import { DomainError } from "../api/domain-error.ts";
 
-/** The routes as far as they can be told from outside: which methods a path has. */
-export interface KnownRoute {
+/** A route as far as its methods are concerned. */
+interface KnownRoute {
   readonly method: string;
   /** With `{name}` for a parameter. */
   readonly path: string;
 }
 
-/** What a request gets that no route answers: 204 to OPTIONS, 405, or 404 (hostile 1). */
-export type Unrouted = (method: string, path: string) => Response | DomainError;
+/** The response where no route matches: 204 to OPTIONS, else 405 or 404. */
+type Unrouted = (method: string, path: string) => Response | DomainError;
 
 export function createUnrouted(routes: readonly KnownRoute[]): Unrouted {
   const known = [...Map.groupBy(routes, (route) => route.path)].map(([path, same]) => ({
@@ -17,14 +17,14 @@ export function createUnrouted(routes: readonly KnownRoute[]): Unrouted {
   }));
   return (method, path) => {
     const given = segmentsOf(path);
-    const allow = known.find(({ segments }) => isPathOf(segments, given))?.allow;
-    if (allow === undefined) return new DomainError("not_found", "There is nothing at this path.");
+    const allow = known.find(({ segments }) => matches(segments, given))?.allow;
+    if (allow === undefined) return new DomainError("not_found", "This path does not exist.");
     if (method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
     return new MethodNotAllowed(allow);
   };
 }
 
-/** 405 with the methods that the path has. */
+/** 405 with the methods of the path. */
 export class MethodNotAllowed extends DomainError {
   readonly allow: string;
 
@@ -34,15 +34,15 @@ export class MethodNotAllowed extends DomainError {
   }
 }
 
-/** HEAD wherever GET is. In the order of the alphabet, so that it is the same everywhere. */
+/** The value of `Allow`, sorted; HEAD wherever GET is. */
 function allowOf(methods: readonly string[]): string {
   const all = methods.includes("GET") ? [...methods, "HEAD"] : methods;
   return [...new Set(all)].toSorted().join(", ");
 }
 
-/** Whether a path is one of a route; `{name}` stands for one segment. */
-function isPathOf(route: readonly string[], path: readonly string[]): boolean {
-  return route.length === path.length && route.every((segment, at) => isSegmentOf(segment, path[at] ?? ""));
+/** Whether a path matches a route; `{name}` stands for one segment that is not empty. */
+function matches(route: readonly string[], path: readonly string[]): boolean {
+  return route.length === path.length && route.every((segment, at) => matchesSegment(segment, path[at] ?? ""));
 }
 
 /** One trailing slash makes no difference. */
@@ -50,6 +50,6 @@ function segmentsOf(path: string): readonly string[] {
   return (path.endsWith("/") ? path.slice(0, -1) : path).split("/");
 }
 
-function isSegmentOf(wanted: string, given: string): boolean {
-  return wanted.startsWith("{") ? given !== "" : wanted === given;
+function matchesSegment(pattern: string, segment: string): boolean {
+  return pattern.startsWith("{") ? segment !== "" : pattern === segment;
 }

@@ -13,8 +13,8 @@ import type { Clock } from "../runtime/clock.ts";
 import { type CompactJson, compactJson } from "../json/compact.ts";
 
 /**
- * The JSON body of a request, judged in the order of hostile 1: content type, size, JSON. Throws `missing_body` when
- * there is none.
+ * Reads the JSON body of a request. Checks its content type, then its size, then the JSON. Throws `missing_body`,
+ * `invalid_content_type`, `payload_too_large` or `invalid_request`.
  */
 export async function readJson(context: RequestContext, parse: ParseJson = parseJson): Promise<ParsedJson> {
   const parsed = await readOptionalJson(context, parse);
@@ -24,7 +24,7 @@ export async function readJson(context: RequestContext, parse: ParseJson = parse
   throw new DomainError("missing_body", "Send a JSON body.");
 }
 
-/** The same where a body may be left out: null when nothing was sent. */
+/** The same where the body is optional: null when nothing was sent. */
 export async function readOptionalJson(
   context: RequestContext,
   parse: ParseJson = parseJson,
@@ -36,11 +36,11 @@ export async function readOptionalJson(
   return bytes.length === 0 ? null : parse(bytes);
 }
 
-/** The bytes of a body as they come; throws `payload_too_large` as soon as there are more. */
+/** Reads the bytes of a body; throws `payload_too_large` as soon as there are more than `bytesMax`. */
 export async function readBytes(context: RequestContext, bytesMax: number): Promise<Uint8Array> {
   const length = context.request.headers.get("content-length");
   if (length !== null && Number(length) > bytesMax) throw tooLarge(bytesMax);
-  // The engine keeps to a length that is given; without one the bytes are counted as they come.
+  // Bun never reads beyond Content-Length; without one the bytes are counted as they arrive.
   const bytes = length === null ? await readCounted(context.request, bytesMax) : await context.request.bytes();
   context.isBodyUnread = false;
   return bytes;
@@ -82,17 +82,17 @@ function tooLarge(bytesMax: number): DomainError {
   return new DomainError("payload_too_large", `The body may have ${bytesMax} bytes at most.`);
 }
 
-/** A `Content-Type` as it was sent, taken apart (RFC 9110, 8.3). */
-export interface MediaType {
-  /** `type/subtype`, in lower case; blanks before the first semicolon belong to it, as in the pattern of the contract. */
+/** A parsed `Content-Type` (RFC 9110, 8.3). */
+interface MediaType {
+  /** `type/subtype` in lower case, with any blanks before the first semicolon. */
   readonly essence: string;
-  /** Every value of the parameter `charset`, in lower case and unquoted, in the order in which they came. */
+  /** Every value of the parameter `charset`, in lower case and unquoted, in order. */
   readonly charsets: readonly string[];
 }
 
 /**
- * Reads a media type in one pass over its characters: a pattern with blanks around every part takes cubic time on a
- * header full of them. Never throws; what is malformed comes out as a value that nobody accepts.
+ * Parses a media type in one pass: a regular expression with optional blanks takes cubic time on a header full of blanks.
+ * Never throws; a malformed header becomes a value that no caller accepts.
  */
 export function readMediaType(header: string): MediaType {
   const [essence = "", ...parameters] = splitOutsideQuotes(header);
@@ -106,7 +106,7 @@ export function readMediaType(header: string): MediaType {
   return { essence: essence.toLowerCase(), charsets };
 }
 
-/** Splits at semicolons; one inside a quoted string belongs to it. */
+/** Splits at semicolons outside quoted strings. */
 function splitOutsideQuotes(header: string): readonly string[] {
   const parts: string[] = [];
   let from = 0;
@@ -129,23 +129,24 @@ function unquote(value: string): string {
 }
 
 /**
- * An answer that was ready before the body was read. It goes out at once, since a client may wait for it before it sends
- * more; the connection closes when the rest was read and dropped: closed earlier, the client would see a reset instead of
- * the answer, and kept open, whatever follows on it would be executed (hostile 1).
+ * Sends a response that was ready before the body was read, and closes the connection. It is sent at once, since a client
+ * may wait for it before it sends more. The connection is closed once the rest of the body was read and dropped: closed
+ * earlier, the client would see a reset instead of the response; kept open, the rest would be taken for another request.
  */
 export async function closeWithAnswer(context: RequestContext, response: Response, clock: Clock): Promise<Response> {
-  const rest = drainBody(context.request, clock);
+  const drained = drainBody(context.request, clock).then(() => true);
   const hasNoBody = context.request.method === "HEAD" || response.body === null;
-  const isOver = await Promise.race([rest.then(() => true), hasNoBody ? rest.then(() => true) : nextTurn()]);
+  // A body that arrived together with its headers is drained within one turn of the event loop.
+  const isDrained = await Promise.race([drained, hasNoBody ? drained : nextTurn().then(() => false)]);
   const headers = new Headers(response.headers);
   headers.set("connection", "close");
   const init = { status: response.status, headers };
-  if (isOver) return new Response(response.body, init);
+  if (isDrained) return new Response(response.body, init);
   const bytes = await response.bytes();
   const body = new ReadableStream({
     async start(controller) {
       controller.enqueue(bytes);
-      await rest;
+      await drained;
       controller.close();
     },
   });
@@ -153,8 +154,8 @@ export async function closeWithAnswer(context: RequestContext, response: Respons
 }
 
 /**
- * Reads what is left of a body and drops it: up to 4 MiB or 2 s of it, and rests for a moment where there was more, so
- * that the reset of a close does not overtake the answer. Never throws.
+ * Reads and drops what is left of a body, up to `REFUSED_BODY_BYTES_DROPPED_MAX` or `REFUSED_BODY_MS_MAX`. Where there is
+ * more it waits for a moment, so that the reset of the connection doesn't overtake the response. Never throws.
  */
 export async function drainBody({ body }: Request, clock: Clock): Promise<void> {
   const stream: ReadableStream<Uint8Array> | null = body;
@@ -171,55 +172,54 @@ export async function drainBody({ body }: Request, clock: Clock): Promise<void> 
     await new Promise<void>((resolve) => void clock.after(REFUSED_BODY_LINGER_MS, resolve));
     await reader.cancel();
   } catch {
-    // The client is gone, and with it whoever the answer was for.
+    // The client has left.
   } finally {
     cancelTimer();
   }
 }
 
-/** False, a turn of the event loop later: by then a body that came with its head is dropped. */
-function nextTurn(): Promise<false> {
-  return new Promise((resolve) => setImmediate(() => resolve(false)));
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Fatal: a byte that is not UTF-8 is an error and not a replacement character. A byte-order mark is dropped. */
+/** Throws on bytes that are not UTF-8 instead of replacing them. Drops a byte-order mark. */
 const UTF_8 = new TextDecoder("utf-8", { fatal: true });
 
-/** From here on the steps are turns of their own: together they would hold the event loop for up to 50 ms a megabyte. */
+/** Larger bodies are parsed in several turns of the event loop: in one they would block it for up to 50 ms a megabyte. */
 const LARGE_BYTES = 131_072;
 
-/** How a body becomes JSON. */
-export type ParseJson = (bytes: Uint8Array) => Promise<ParsedJson>;
+/** Parses the bytes of a body. Throws `invalid_request`. */
+type ParseJson = (bytes: Uint8Array) => Promise<ParsedJson>;
 
-/** One JSON text from its bytes, bounded before it is parsed (hostile 1). Throws `invalid_request`. */
-export async function parseJson(bytes: Uint8Array): Promise<ParsedJson> {
-  const scan = bounded(bytes);
+/** Parses JSON after checking depth and number of members. Throws `invalid_request`. */
+async function parseJson(bytes: Uint8Array): Promise<ParsedJson> {
+  const scan = checkBounds(bytes);
   const text = decode(bytes);
-  if (bytes.length > LARGE_BYTES) await nextTurnOfLoop();
+  if (bytes.length > LARGE_BYTES) await nextTurn();
   const value = parseText(text);
-  if (bytes.length > LARGE_BYTES) await nextTurnOfLoop();
+  if (bytes.length > LARGE_BYTES) await nextTurn();
   return { value, text, scan };
 }
 
 /**
- * The same for a body of which only fields of ours are looked at, none of them a list: in the value of a large one every
- * list is empty. Its text has them as they were written. A value of 340,000 lists takes 25 MB, this 4.
+ * The same for a body whose own fields hold no lists: in the parsed value of a large body every list is empty, and only
+ * the text has its elements. This saves memory: 340,000 lists take 25 MB as a value, and 4 MB this way.
  */
 export async function parseFields(bytes: Uint8Array): Promise<ParsedJson> {
   if (bytes.length <= LARGE_BYTES) return parseJson(bytes);
-  bounded(bytes);
-  await nextTurnOfLoop();
+  checkBounds(bytes);
+  await nextTurn();
   const compact = compactJson(bytes);
-  if (compact === null) throw invalid(NO_JSON);
-  await nextTurnOfLoop();
+  if (compact === null) throw invalid(NOT_JSON);
+  await nextTurn();
   const value = parseText(decode(withoutLists(compact)));
   const text = decode(compact.bytes);
-  await nextTurnOfLoop();
-  // The value can't be printed again: whoever wants a member's text copies it.
+  await nextTurn();
+  // "exact": the value lacks the lists, so a member's text has to be copied from `text`.
   return { value, text, scan: "exact" };
 }
 
-function bounded(bytes: Uint8Array): Extract<JsonScan, "plain" | "exact"> {
+function checkBounds(bytes: Uint8Array): Extract<JsonScan, "plain" | "exact"> {
   const scan = scanJson(bytes);
   if (scan === "too_deep") throw invalid(`The JSON is nested deeper than ${JSON_DEPTH_MAX} levels.`);
   if (scan === "too_many_members") throw invalid(`The JSON has more than ${JSON_MEMBERS_MAX} members.`);
@@ -249,16 +249,12 @@ function parseText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw invalid(NO_JSON);
+    throw invalid(NOT_JSON);
   }
 }
 
-const NO_JSON = "The body is not valid JSON.";
+const NOT_JSON = "The body is not valid JSON.";
 
 function invalid(message: string): DomainError {
   return new DomainError("invalid_request", message);
-}
-
-function nextTurnOfLoop(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

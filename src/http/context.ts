@@ -5,35 +5,35 @@ import type { RequestKind } from "../observability/metrics.ts";
 import type { PageKind } from "./page.ts";
 import type { Ids } from "../runtime/ids.ts";
 
-/** One request on its way through the door. What is found out about it on the way is written down here, for its log line. */
+/** One request while it is handled. Handlers add what they find out, for the log line. */
 export interface RequestContext {
   readonly request: Request;
   /** Null where no socket is behind the request. */
   readonly server: Server<unknown> | null;
-  /** From the request line, never from the host; as sent, percent signs and all. */
+  /** From the request line, not percent-decoded. */
   readonly path: string;
-  /** Behind the question mark; empty when there is none. */
+  /** The query without its question mark; empty when there is none. */
   readonly search: string;
-  /** The address that it comes from; empty where no socket is behind the request. */
+  /** The client's IP address; empty where no socket is behind the request. */
   readonly client: string;
   readonly name: RequestName;
   readonly startedMs: number;
   caller: Caller | null;
-  /** Counts requests of the caller's account; throws `rate_limited`. For one that brings others along. */
+  /** Counts further requests against the rate limit, for a batch; throws `rate_limited`. */
   count: (requests: number) => void;
-  /** The pattern of the route that answers. */
+  /** The pattern of the route that answers; null before it is found. */
   route: string | null;
   actionId: string | null;
   errorCode: ErrorCode | null;
-  /** What a route for people answers with, also when it fails; null: JSON. */
+  /** The kind of page that a route for people answers with, also on errors; null: JSON. */
   page: PageKind | null;
-  /** What the time to the answer is spent on. */
+  /** What the duration is spent on; metrics keep waiting and streaming apart from work. */
   kind: RequestKind;
-  /** Whether body bytes may still be on their way. */
+  /** Whether body bytes may still arrive. */
   isBodyUnread: boolean;
 }
 
-/** Whoever calls; a route that asks for it without a door before it that let somebody in fails closed. */
+/** The authenticated caller. Throws `unauthorized` where there is none: a route that skipped authentication fails closed. */
 export function callerOf(context: RequestContext): Caller {
   if (context.caller !== null) return context.caller;
   throw unauthorized();
@@ -51,7 +51,7 @@ export function targetOf(url: string): { readonly path: string; readonly search:
   return { path: url.slice(start, question), search: url.slice(question + 1, end) };
 }
 
-/** A fragment is never meant for a server. */
+/** Where path and query end: a fragment isn't part of them. */
 function endOf(url: string, start: number): number {
   const hash = url.indexOf("#", start);
   return hash === -1 ? url.length : hash;
@@ -62,23 +62,23 @@ export function hasBody({ headers }: Request): boolean {
   return (length !== null && length !== "0") || headers.has("transfer-encoding");
 }
 
-/** How one request is called: what its answer carries, and what an error envelope says (decisions 2). */
+/** The ids of one request. */
 export interface RequestName {
-  /** The client's own id where it may be echoed, else ours. */
+  /** For `X-Request-Id`: the client's own id where its form is accepted, else a new one. */
   readonly id: string;
-  /** Always `req_…`: the same id where it has that form, else one of ours. */
+  /** For error envelopes, always `req_…`: the same id where it has that form, else a new one. */
   envelopeId(): string;
 }
 
-/** What is not of this form is never echoed and never logged. */
-const ECHOED = /^[A-Za-z0-9._:-]{1,128}$/;
+/** A client's id of any other form is neither echoed nor logged. */
+const ACCEPTED_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-const OURS = /^req_[A-Za-z0-9_-]+$/;
+const ENVELOPE_ID = /^req_[A-Za-z0-9_-]+$/;
 
 export function nameRequest(given: string | null, ids: Pick<Ids, "request">): RequestName {
-  if (given === null || !ECHOED.test(given)) return named(ids.request());
-  if (OURS.test(given)) return named(given);
-  // Only an error needs the second id, and both places that ask for it must get the same.
+  if (given === null || !ACCEPTED_ID.test(given)) return named(ids.request());
+  if (ENVELOPE_ID.test(given)) return named(given);
+  // Made on demand, since only errors need it, and once: envelope and log line must show the same id.
   let second: string | null = null;
   return { id: given, envelopeId: () => (second ??= ids.request()) };
 }

@@ -9,14 +9,14 @@ import { Misdirected } from "./own-origin.ts";
 import { page } from "./page.ts";
 import type { RequestContext } from "./context.ts";
 
-/** What a refusal of this kind also says in its head (decisions 2). */
+/** Response headers by error code. */
 const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
   unauthorized: { "www-authenticate": "Bearer" },
   rate_limited: { "retry-after": "1" },
   unavailable: { "retry-after": "1" },
 };
 
-/** The head of a refusal, but for what every answer has. */
+/** The response headers of an error, without those of every response. */
 export function headersOf(error: DomainError): Readonly<Record<string, string>> {
   if (error instanceof MethodNotAllowed) return { allow: error.allow };
   if (error instanceof RetryLater) return { "retry-after": String(error.retryAfterSeconds) };
@@ -25,23 +25,23 @@ export function headersOf(error: DomainError): Readonly<Record<string, string>> 
 
 const MISDIRECTED = 421;
 
-/** The client left before it was answered. Nobody sees this status but the log (nginx has the same). */
+/** The client left before it was answered. Only the log shows this status, as nginx does. */
 export const CLIENT_GONE = 499;
 
 /**
- * Whether this error says that the client has left: what waits for its body, or for anything in its name, ends as aborted
- * then. Whatever else is thrown after it has left is what it would have been: a bug stays a bug.
+ * Whether this error only says that the client has left: reading its body, or waiting for it, ends with an AbortError. Any
+ * other error after the client has left is still reported.
  */
-export function hasLeft({ signal }: Request, error: unknown): boolean {
+function hasLeft({ signal }: Request, error: unknown): boolean {
   return signal.aborted && error instanceof Error && error.name === "AbortError";
 }
 
-/** Any error as the envelope, or as a page for people. What is no broken rule is a bug: it is logged, and the caller gets no word of it. */
+/** Any error as an envelope, or as a page for people. An unexpected one is logged; the caller sees only `internal_error`. */
 export function refuse(context: RequestContext, error: unknown, log: Log): Response {
   if (hasLeft(context.request, error)) return new Response(null, { status: CLIENT_GONE });
-  const broken = asDomainError(error);
+  const failure = asDomainError(error);
   const requestId = context.name.envelopeId();
-  if (broken.code === "internal_error") {
+  if (failure.code === "internal_error") {
     log.error("http.failed", {
       request_id: context.name.id,
       error_id: requestId,
@@ -49,23 +49,23 @@ export function refuse(context: RequestContext, error: unknown, log: Log): Respo
       error: traceOf(error),
     });
   }
-  context.errorCode = broken.code;
-  const isMisdirected = broken instanceof Misdirected;
+  context.errorCode = failure.code;
+  const isMisdirected = failure instanceof Misdirected;
   const { method } = context.request;
-  if (isMisdirected && broken.insteadAt !== null && (method === "GET" || method === "HEAD")) {
-    const location = broken.insteadAt + context.path + (context.search === "" ? "" : `?${context.search}`);
+  if (isMisdirected && failure.insteadAt !== null && (method === "GET" || method === "HEAD")) {
+    const location = failure.insteadAt + context.path + (context.search === "" ? "" : `?${context.search}`);
     return new Response(null, { status: 307, headers: { location, "cache-control": "no-store" } });
   }
-  const status = isMisdirected ? MISDIRECTED : HTTP_STATUS[broken.code];
-  const own = headersOf(broken);
-  if (isForPrograms(context.path)) return json(errorText(broken, requestId), status, own);
-  // A page and an envelope are answers to the same question, and a cache has to know.
+  const status = isMisdirected ? MISDIRECTED : HTTP_STATUS[failure.code];
+  const own = headersOf(failure);
+  if (isForPrograms(context.path)) return json(errorText(failure, requestId), status, own);
+  // The same request can get a page or an envelope: caches have to know.
   const headers = { ...own, vary: "Accept" };
   const kind = context.page ?? (namesHtml(context.request) ? "own" : null);
-  if (kind === null || prefersJson(context.request)) return json(errorText(broken, requestId), status, headers);
-  // Under a foreign name nothing is served that the page could load.
+  if (kind === null || prefersJson(context.request)) return json(errorText(failure, requestId), status, headers);
+  // With a Host that isn't ours no asset would be served to the page.
   const isAlone = kind !== "own" || isMisdirected;
-  const html = problemPage({ status, message: broken.message, requestId: context.name.id, isAlone });
+  const html = problemPage({ status, message: failure.message, requestId: context.name.id, isAlone });
   return page(isAlone ? "notice" : kind, html, { status, headers });
 }
 
@@ -76,15 +76,21 @@ function errorText({ code, message, issues }: DomainError, requestId: string): s
 function asDomainError(error: unknown): DomainError {
   if (error instanceof DomainError) return error;
   if (error instanceof StoreBusy) {
-    return new DomainError("unavailable", "Too much waits to be stored just now; try again in a second.");
+    return new DomainError(
+      "unavailable",
+      "The service has too many writes to store at the moment. Try again in a second.",
+    );
   }
   if (error instanceof StoreUnavailable) {
-    return new DomainError("unavailable", "The service can't store or read just now; try again.");
+    return new DomainError("unavailable", "The service can't reach its database at the moment. Try again.");
   }
-  return new DomainError("internal_error", "Something went wrong here; the request id finds it in the log.");
+  return new DomainError(
+    "internal_error",
+    "Something went wrong in the service. Its log has the details under the request id.",
+  );
 }
 
-/** Where a bug happened. The engine speaks of the code; any other message may quote what somebody sent, so it stays out. */
+/** Name and stack of an unexpected error, for the log. Only the engine's own messages are kept: others may quote user data. */
 export function traceOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const isOfEngine = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
@@ -96,12 +102,15 @@ const FRAMES_MAX = 8;
 
 const JSON_TYPE = { "content-type": "application/json" } as const;
 
-/** An answer of JSON text. */
+/** A response of JSON text. */
 export function json(text: string, status = 200, headers?: Readonly<Record<string, string>>): Response {
   return new Response(text, { status, headers: headers === undefined ? JSON_TYPE : { ...JSON_TYPE, ...headers } });
 }
 
-/** Whatever is wrong with a token, of whichever kind: it tells nothing but that it opens nothing (hostile B19). */
+/** One error for every token that is malformed, unknown, expired or used, so that it reveals nothing about what exists. */
 export function noSuchLink(): DomainError {
-  return new DomainError("not_found", "This link leads nowhere. It may have been cut on its way; copy it again whole.");
+  return new DomainError(
+    "not_found",
+    "This link is not valid. It may be incomplete: copy the whole link and try again.",
+  );
 }

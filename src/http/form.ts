@@ -3,21 +3,21 @@ import { FORM_BYTES_MAX, FORM_FIELDS_MAX } from "../config/limits.ts";
 import { readBytes, readMediaType } from "./body.ts";
 import type { RequestContext } from "./context.ts";
 
-/** The fields of a form that one of our own pages sent; of a name that comes twice the last counts. */
+/** The fields of a form; of a repeated name the last value counts. */
 export type Form = ReadonlyMap<string, string>;
 
-/** As `parse-json.ts` has it: what is not UTF-8 is refused, not replaced. */
+/** Throws on bytes that are not UTF-8 instead of replacing them. */
 const UTF_8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Whether a page sent this, rather than a program. */
+/** Whether the body is an HTML form rather than JSON. */
 export function isForm({ headers }: Request): boolean {
   const { essence, charsets } = readMediaType(headers.get("content-type") ?? "");
   return essence === "application/x-www-form-urlencoded" && charsets.every((charset) => charset === "utf-8");
 }
 
 /**
- * Reads a form. Throws `invalid_content_type`, `payload_too_large` or `invalid_request`; whether our own page sent it is
- * to be asked before (`own-origin.ts`).
+ * Reads a form. Throws `invalid_content_type`, `payload_too_large` or `invalid_request`. Check its origin before
+ * (`own-origin.ts`).
  */
 export async function readForm(context: RequestContext): Promise<Form> {
   const { headers } = context.request;

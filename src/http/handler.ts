@@ -12,26 +12,26 @@ import { nameRequest, hasBody, targetOf, type RequestContext } from "./context.t
 import { closeWithAnswer } from "./body.ts";
 import { type Guard, type Route, createRouter } from "./router.ts";
 
-export interface DoorDeps {
+interface HandlerDeps {
   readonly authenticate: Authenticate;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "request">;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "requested">;
   readonly isTrustedProxy: IsTrustedProxy;
-  /** Judges where a request for a page comes from. */
+  /** Checks the Host of a request for a page. */
   readonly pagesGuard: Guard;
   readonly limits: { readonly rateLimitPerSecond: number };
 }
 
-/** Answers every request, whatever it is: never rejects. Whose caller is `known` is asked for no key and counted nowhere. */
-export type Handler = (request: Request, server: Server<unknown> | null, known?: Caller) => Promise<Response>;
+/** Answers any request and never rejects. A request with a `known` caller needs no key and isn't rate limited. */
+type Handler = (request: Request, server: Server<unknown> | null, known?: Caller) => Promise<Response>;
 
 /**
- * Every request comes through here, and the order of the lines is the order of judgement (hostile 1): name it, ask where
- * it comes from and who calls, count it, route it. What leaves carries the request's id and is one line of the log.
+ * The entry point of every request. The order of the checks is part of the API: request id, Host and Origin, key, rate
+ * limit, route. Every response carries the request's id and is logged in one line.
  */
-export function createHandler(deps: DoorDeps, routes: readonly Route[]): Handler {
+export function createHandler(deps: HandlerDeps, routes: readonly Route[]): Handler {
   const { authenticate, clock, log } = deps;
   const rate = createRateLimit(clock, deps.limits.rateLimitPerSecond);
   const route = createRouter(routes, (context, error) => refuse(context, error, log));
@@ -40,7 +40,7 @@ export function createHandler(deps: DoorDeps, routes: readonly Route[]): Handler
   const authenticateRequest = async (context: RequestContext): Promise<void> => {
     const guard = guards.get(context.path);
     if (guard === undefined && !isUnderV1(context.path)) {
-      if (!FOR_MACHINES.test(context.path)) deps.pagesGuard(context.request.headers);
+      if (!PROBE_PATH.test(context.path)) deps.pagesGuard(context.request.headers);
       return;
     }
     guard?.(context.request.headers);
@@ -69,7 +69,7 @@ export function createHandler(deps: DoorDeps, routes: readonly Route[]): Handler
     }
     const response = context.isBodyUnread ? await closeWithAnswer(context, answered, clock) : answered;
     response.headers.set("x-request-id", context.name.id);
-    writeDown(context, response.status, deps);
+    logRequest(context, response.status, deps);
     return response;
   };
 }
@@ -78,7 +78,7 @@ function contextOf(
   request: Request,
   server: Server<unknown> | null,
   caller: Caller | null,
-  { isTrustedProxy, ids, clock }: DoorDeps,
+  { isTrustedProxy, ids, clock }: HandlerDeps,
 ): RequestContext {
   const address = server?.requestIP(request)?.address ?? "";
   return {
@@ -99,15 +99,15 @@ function contextOf(
   };
 }
 
-/** Probes ask by whatever address they know. */
-const FOR_MACHINES = /^\/(health|ready|metrics|openapi\.json)\/?$/;
+/** Probes may use any Host: load balancers often address the machine by its IP address. */
+const PROBE_PATH = /^\/(health|ready|metrics|openapi\.json)\/?$/;
 
-/** Every /v1 path asks for a key, also one that does not exist. */
+/** Every path under /v1 needs a key, also one that doesn't exist. */
 function isUnderV1(path: string): boolean {
   return path.startsWith("/v1/") || path === "/v1";
 }
 
-/** The guards by the paths that they stand at; one trailing slash makes no difference. */
+/** The guards by path, with and without a trailing slash. */
 function guardsOf(routes: readonly Route[]): ReadonlyMap<string, Guard> {
   return new Map(
     routes.flatMap(({ path, guard }) =>
@@ -116,8 +116,8 @@ function guardsOf(routes: readonly Route[]): ReadonlyMap<string, Guard> {
   );
 }
 
-/** One line for each request. Of the URL only the pattern: a path may hold a token, a query anything. */
-function writeDown(context: RequestContext, status: number, { clock, log, metrics }: DoorDeps): void {
+/** Logs one line and counts the request. Only the route's pattern is logged: a path may hold a token, a query anything. */
+function logRequest(context: RequestContext, status: number, { clock, log, metrics }: HandlerDeps): void {
   const { request, name, client, caller, errorCode } = context;
   const durationMs = clock.monotonicMs() - context.startedMs;
   metrics.requested({ method: request.method, route: context.route, status, kind: context.kind }, durationMs);

@@ -6,39 +6,39 @@ import type { Guard, Route } from "./router.ts";
 import { whileStreaming } from "./sse.ts";
 import { callerOf, type RequestContext } from "./context.ts";
 
-/** One request of an MCP client: authenticated, counted and read. */
-export interface AgentCall {
+/** One HTTP request of an MCP client: authenticated, counted and read. */
+export interface McpRequest {
   readonly request: Request;
   readonly caller: Caller;
   /** Null where the method has no body. */
   readonly body: ParsedJson | null;
-  /** Aborted when the answer has ended, or the client is gone. */
-  readonly over: AbortSignal;
-  /** Told when the answer waits for an action or a person: the time until then is no work. */
-  readonly waits: () => void;
+  /** Aborted when the response has ended or the client has left. */
+  readonly ended: AbortSignal;
+  /** Called when the response waits for an action or a person, so that metrics don't count the time as work. */
+  readonly onWait: () => void;
 }
 
 export interface McpRouteDeps {
-  /** Judges Host and Origin. */
+  /** Checks Host and Origin. */
   readonly guard: Guard;
   /** Speaks MCP over Streamable HTTP. */
-  readonly answerAgent: (call: AgentCall) => Promise<Response>;
+  readonly answerAgent: (call: McpRequest) => Promise<Response>;
 }
 
-/** /mcp, the door of agents (decisions 9). What is wrong with the HTTP has our envelope, what is wrong with the MCP its own. */
+/** /mcp, for agents. Errors of HTTP have our envelope; errors of MCP are JSON-RPC errors. */
 export function mcpRoutes({ guard, answerAgent }: McpRouteDeps): readonly Route[] {
   const answer = async (context: RequestContext): Promise<Response> => {
     const { request } = context;
     const caller: Caller = { ...callerOf(context), isAgentCall: true };
-    // Its GET opens a stream, which nobody would read.
+    // GET opens a stream, which nobody would read here.
     if (request.method === "HEAD") return new Response(null, { headers: { "content-type": "text/event-stream" } });
     const body = await bodyOf(context);
-    const waits = () => {
+    const onWait = () => {
       context.kind = "wait";
     };
-    // A batch of the revisions of 2025 is as many requests as it has messages.
+    // A batch (MCP revision 2025-03-26) counts as many requests as it has messages.
     if (body !== null && Array.isArray(body.value)) context.count(Math.max(0, body.value.length - 1));
-    return whileStreaming(context, (over) => answerAgent({ request, caller, body, over, waits }));
+    return whileStreaming(context, (ended) => answerAgent({ request, caller, body, ended, onWait }));
   };
   const methods = ["GET", "POST", "DELETE"] as const;
   return methods.map((method) => ({ method, path: "/mcp", operationId: null, guard, answer }));

@@ -5,38 +5,38 @@ import { isIP } from "node:net";
 import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../config/limits.ts";
 import type { RequestContext } from "./context.ts";
 
-/** Where people reach the service. */
 export interface OwnAddress {
+  /** Public address of the service. */
   readonly baseUrl: string;
 }
 
-/** Tells our own pages from others by what a browser says of a request (hostile 7 "CSRF"). */
+/** CSRF checks by the headers `Origin` and `Sec-Fetch-Site`. See docs/security.md. */
 export interface OwnOrigin {
-  /** Lets pass what one of our pages has sent. Throws `forbidden` for everything else, programs included. */
+  /** Throws `forbidden` unless one of our pages sent the request; programs, which send neither header, are refused. */
   require(headers: Headers): void;
   /**
-   * Throws `forbidden` where either header speaks of another site. For a page that sends no referrer, whose forms have
-   * the origin `null` (hostile 7, "Approval page").
+   * Throws `forbidden` where either header names another site, but accepts `Origin: null`: browsers send that with forms
+   * of a page that has the referrer policy `no-referrer`, such as the approval page.
    */
   refuseForeignOrNull(headers: Headers): void;
-  /** Throws `forbidden` for what another site's page has sent; programs send neither header. */
+  /** Throws `forbidden` for requests that another site's page sent; programs, which send neither header, pass. */
   refuseForeign(headers: Headers): void;
 }
 
 export function createOwnOrigin({ baseUrl }: OwnAddress): OwnOrigin {
-  // As `URL` spells it: the port of the scheme is left out, and so do browsers.
+  // `URL` leaves out the scheme's default port, as browsers do.
   const own = new URL(baseUrl).origin;
   const isOwn = (headers: Headers): boolean | null => {
     const origin = headers.get("origin");
     if (origin !== null) return origin === own;
     const site = headers.get("sec-fetch-site");
-    // "none": the person typed the address or opened a bookmark, which sends no form.
+    // "none" (a typed address or a bookmark) never sends a form.
     return site === null ? null : site === "same-origin";
   };
   const refuse = () => {
     throw new DomainError(
       "forbidden",
-      `Forms and log-outs are taken from our own pages only, at ${baseUrl} (the setting BASE_URL says where they are); programs send JSON, and drop their cookie.`,
+      `Forms and log-outs are accepted only from Outgate's own pages at ${baseUrl} (the setting BASE_URL). Programs send JSON, and log out by dropping their cookie.`,
     );
   };
   return {
@@ -50,21 +50,21 @@ export function createOwnOrigin({ baseUrl }: OwnAddress): OwnOrigin {
   };
 }
 
-export interface OwnHostDeps {
-  /** `BASE_URL`'s host name; null where it is not set. */
+interface OwnHostDeps {
+  /** Host name of `BASE_URL`; null where it is not set. */
   readonly ownHostname: string | null;
-  /** Whether a request may name any host: we listen for others, and nobody has said under which name. */
+  /** Whether any Host is accepted: where we listen for other machines and `BASE_URL` is not set. */
   readonly takesAnyHost: boolean;
   /** Whether the host of a URL is this machine. */
   readonly isLoopback: (url: { readonly hostname: string }) => boolean;
 }
 
-/** A host name, perhaps with a port: no user, no path, nothing that a parser would mend. */
+/** A host name with or without a port, and nothing that `URL` would normalise: no user, no path. */
 const HOST = /^[A-Za-z0-9._-]+(:\d+)?$|^\[[0-9A-Fa-f:.]+\](:\d+)?$/;
 
 /**
- * Keeps pages of other sites away from a door that programs use (hostile M13): a page that makes its own name lead here
- * (DNS rebinding) gives itself away by `Host`, any other by `Origin`. Throws `forbidden`; ports are not compared.
+ * Refuses pages of other sites on routes for programs: `Host` reveals DNS rebinding, `Origin` any other page. Throws
+ * `forbidden`. Ports are not compared.
  */
 export function createOwnHostOnly({ ownHostname, takesAnyHost, isLoopback }: OwnHostDeps): Guard {
   const isOwn = (url: string) => {
@@ -79,23 +79,22 @@ export function createOwnHostOnly({ ownHostname, takesAnyHost, isLoopback }: Own
   };
 }
 
-export interface PagesHostDeps extends Pick<OwnHostDeps, "isLoopback"> {
+interface PagesHostDeps extends Pick<OwnHostDeps, "isLoopback"> {
   readonly baseUrl: string;
-  /** Nobody but this machine is served; see the settings. */
+  /** Whether only this machine can connect. */
   readonly isOnLoopback: boolean;
 }
 
 /**
- * Keeps everything for people to the one address of `BASE_URL`, where only this machine is served. Throws `Misdirected`: a
- * name that leads here from elsewhere belongs to a tunnel or to a page that rebinds it. Another name of this machine is
- * led to that address: `localhost` may mean 127.0.0.1 today and ::1 tomorrow, where somebody else listens and would get
- * cookies and stored secrets of that name.
+ * On loopback, serves pages for people only at the address of `BASE_URL`. Throws `Misdirected`: another Host comes from a
+ * tunnel without `BASE_URL`, or from DNS rebinding. Another name of this machine is redirected: `localhost` can mean
+ * 127.0.0.1 today and ::1 tomorrow, and whoever listens there would get the cookies and stored secrets of that name.
  */
 export function createOwnHostPages({ baseUrl, isOnLoopback, isLoopback }: PagesHostDeps): Guard {
   const { hostname } = new URL(baseUrl);
   return (headers) => {
     const host = headers.get("host");
-    // Browsers always name one.
+    // Browsers always send a Host; without one it is a program.
     if (!isOnLoopback || host === null) return;
     const target = HOST.test(host) ? normalTarget(`http://${host}`) : null;
     if (target === null || !isLoopback(target)) throw new Misdirected(null);
@@ -112,8 +111,8 @@ export class Misdirected extends DomainError {
     super(
       "invalid_request",
       insteadAt === null
-        ? "This service answers on its own machine only; the Host of this request is another one. To reach it through a tunnel or proxy, set BASE_URL to the address that people open, and restart it."
-        : `Open ${insteadAt} instead: pages are answered at one address, which the setting BASE_URL names.`,
+        ? "This service accepts only requests to its own machine, and this request has another Host. To reach it through a tunnel or proxy, set BASE_URL to the address that people open, and restart it."
+        : `Open ${insteadAt} instead: pages are served at one address, which the setting BASE_URL names.`,
     );
     this.insteadAt = insteadAt;
   }
@@ -122,27 +121,27 @@ export class Misdirected extends DomainError {
 function untrusted(header: "Origin" | "Host"): DomainError {
   return new DomainError(
     "forbidden",
-    `The ${header} of this request is foreign. Use the address that the service is reached at (BASE_URL), or this machine's own.`,
+    `The ${header} of this request is not an address of this service. Use the one in BASE_URL, or a loopback address of this machine.`,
   );
 }
 
 const GROUPS = 8;
 
-/** A home or a server is given this much of an IPv6 address, and chooses the rest as it likes. */
+/** A /64: one client can use any address in it. */
 const GROUPS_OF_CLIENT = 4;
 
-/** Whether an address is that of a proxy whose `X-Forwarded-For` is believed. */
+/** Whether an address is listed in `TRUSTED_PROXIES`. */
 export type IsTrustedProxy = (address: string) => boolean;
 
-/** Who sends a request, as far as a count of them goes: the IPv4 address, or the /64 of an IPv6 one. */
+/** The client for counting requests: its IPv4 address, or the /64 of its IPv6 address. */
 export function clientOf({ client }: Pick<RequestContext, "client">): string {
   return networkOf(client);
 }
 
 /**
- * The address that a request comes from; empty where no socket is behind it. From a trusted proxy that is the last address
- * of `X-Forwarded-For` that is no trusted proxy's: whatever stands before it anybody can have written. Where the header
- * can't be read, the proxy itself.
+ * The client's IP address; empty where there is no socket. Behind a trusted proxy it is the last address in
+ * `X-Forwarded-For` that is not a trusted proxy: anything before it can be forged. Where the header can't be parsed it is
+ * the proxy itself.
  */
 export function clientAddressOf(socket: string, forwardedFor: string | null, isTrusted: IsTrustedProxy): string {
   const peer = addressIn(socket) ?? "";
@@ -157,15 +156,15 @@ export function clientAddressOf(socket: string, forwardedFor: string | null, isT
   return client;
 }
 
-/** The entries of the header from its end. */
+/** The last entries of the header, last one first. */
 function lastOf(forwardedFor: string): readonly string[] {
   const entries = forwardedFor.slice(-FORWARDED_CHARS_MAX).split(",");
-  // Cut in the middle it could be another address.
+  // The first one may be cut in the middle.
   if (forwardedFor.length > FORWARDED_CHARS_MAX) entries.shift();
   return entries.slice(-FORWARDED_ADDRESSES_MAX).toReversed();
 }
 
-/** An address in its one spelling, without port, brackets or zone; null for anything else. */
+/** An IP address in canonical form, without port, brackets or zone; null for anything else. */
 function addressIn(text: string): string | null {
   const trimmed = text.trim();
   const bare = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(trimmed)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(trimmed)?.[1] ?? trimmed;
@@ -175,13 +174,14 @@ function addressIn(text: string): string | null {
   return mappedIn(spelled) ?? spelled;
 }
 
-/** An IPv4 address can come as `::ffff:c000:207`. */
+/** The IPv4 address in a mapped one such as `::ffff:c000:207`; null for others. */
 function mappedIn(spelled: string): string | null {
   const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(spelled) ?? [];
   if (high === undefined || low === undefined) return null;
   return [high, low].flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff]).join(".");
 }
 
+/** An IPv4 address as it is, or the first four groups of an IPv6 address. */
 export function networkOf(address: string): string {
   if (address.includes(".")) return address.slice(address.lastIndexOf(":") + 1);
   const [front = [], back = []] = address.split("::").map((part) => part.split(":").filter((group) => group !== ""));

@@ -1,17 +1,17 @@
 import { STYLE } from "../pages/assets.ts";
 
 /**
- * Which rules a page lives under (hostile 7). `own`: the pages of whoever may sign in. The others are opened by a token
- * in their path: the receipt, the approval page, and `notice` for what goes wrong on either.
+ * Which security headers a page gets. `own`: pages behind the log-in. The others are opened by a token in their path: the
+ * receipt, the approval page, and `notice` for errors on either.
  */
 export type PageKind = "own" | "receipt" | "approval" | "notice";
 
-export interface PageOptions {
+interface PageOptions {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An answer of HTML with every header that keeps the page to itself. */
+/** A response of HTML with its security headers. */
 export function page(
   kind: PageKind,
   html: string | Uint8Array<ArrayBuffer>,
@@ -21,14 +21,14 @@ export function page(
   return new Response(html, { status, headers: { ...own, ...pageHeaders(kind), ...headers } });
 }
 
-/** 303: the browser gets the page at this path of ours, whatever the method was. */
+/** A redirect (303) to a path of this service. */
 export function seeOther(kind: PageKind, path: string, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response(null, { status: 303, headers: { location: path, ...pageHeaders(kind), ...headers } });
 }
 
-/** The same without what only HTML needs: for redirects, and for the JSON of a page. */
+/** The security headers without those that only HTML needs: for redirects, and for JSON at the path of a page. */
 export function pageHeaders(kind: PageKind): Readonly<Record<string, string>> {
-  return { ...ALL, ...(kind === "receipt" ? {} : UNOPENED), ...(kind === "own" ? OWN : TOKEN) };
+  return { ...ALL, ...(kind === "receipt" ? {} : OPENER), ...(kind === "own" ? OWN : TOKEN) };
 }
 
 const ALL = {
@@ -38,25 +38,26 @@ const ALL = {
   "cross-origin-resource-policy": "same-origin",
 } as const;
 
-/** Not for the receipt: a browser refuses to open a sandboxed page with it. */
-const UNOPENED = { "cross-origin-opener-policy": "same-origin" } as const;
+/** Not for the receipt: browsers refuse to open a sandboxed page with it. */
+const OPENER = { "cross-origin-opener-policy": "same-origin" } as const;
 
-/** With `no-referrer` browsers would send `Origin: null` along with our forms (measured). */
+/** Not `no-referrer`: browsers would send `Origin: null` with our forms (measured). */
 const OWN = { "referrer-policy": "same-origin" } as const;
 
-/** The path is the secret: nobody is told where a reader came from, and nobody looks it up. */
+/** The path is a secret: it must reach neither other sites nor search engines. */
 const TOKEN = {
   "referrer-policy": "no-referrer",
   "x-robots-tag": "noindex, nofollow, noarchive",
 } as const;
 
-const ALONE = `default-src 'none'; style-src 'sha256-${STYLE.sha256}'; img-src data:; base-uri 'none'; frame-ancestors 'none'`;
+/** These pages load nothing; their style is inline. */
+const STANDALONE = `default-src 'none'; style-src 'sha256-${STYLE.sha256}'; img-src data:; base-uri 'none'; frame-ancestors 'none'`;
 
 const POLICIES: Readonly<Record<PageKind, string>> = {
   own:
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; " +
     "base-uri 'none'; frame-ancestors 'none'",
-  receipt: `${ALONE}; form-action 'none'; sandbox`,
-  approval: `${ALONE}; form-action 'self'`,
-  notice: `${ALONE}; form-action 'none'`,
+  receipt: `${STANDALONE}; form-action 'none'; sandbox`,
+  approval: `${STANDALONE}; form-action 'self'`,
+  notice: `${STANDALONE}; form-action 'none'`,
 };

@@ -4,11 +4,11 @@ import { checkList, ListQuery } from "../actions/list-schemas.ts";
 import { NEXT_CHARS_MAX } from "../config/limits.ts";
 
 /**
- * The query of a request against the parameters that its route knows. Throws `invalid_query` with every issue: unknown,
- * given twice, out of range, not in plain decimal digits (hostile 1).
+ * Reads the query of a request by the schema of its route. Throws `invalid_query` with every issue: unknown parameters,
+ * repeated ones, values out of range, integers that are not plain decimal digits.
  */
 export function readQuery<T>(search: string, check: QueryCheck<T>): T {
-  const given = search === "" ? NOTHING : collect(search, check);
+  const given = search === "" ? EMPTY : collect(search, check);
   const value: unknown = given.value;
   if (given.repeated.length === 0 && check.accepts(value)) return value;
   const issues: Issue[] = given.repeated.map((field) => ({ field, message: "Is given more than once." }));
@@ -20,7 +20,7 @@ interface Given {
   readonly repeated: readonly string[];
 }
 
-const NOTHING: Given = { value: {}, repeated: [] };
+const EMPTY: Given = { value: {}, repeated: [] };
 
 const DIGITS = /^\d{1,15}$/;
 
@@ -44,20 +44,20 @@ function valueOf(kind: "integer" | "array" | "text", all: readonly string[]): un
 
 const LIST = compileQuery(ListQuery);
 
-/** What the page of a list is asked for: as it was typed, and as the desk is asked. */
-export interface Filters {
+/** The filters of a list page: as the API has them, as the service takes them (`asked`), and as the person typed them. */
+interface Filters {
   readonly query: ListQuery;
   readonly asked: ReturnType<typeof checkList>;
   readonly typed: ReadonlyMap<string, string>;
 }
 
-/** The same parameters as those of `GET /v1/actions`. Throws `invalid_query`. */
+/** Reads the parameters of `GET /v1/actions`. Throws `invalid_query`. */
 export function readFilters(search: string): Filters {
   const query = readQuery(search, LIST);
   return { query, asked: checkList(query), typed: typedIn(search) };
 }
 
-/** The same, or what is wrong with it, for a page that says so and lets people mend it. */
+/** The same, but returns the issues, for a page that shows them beside the filters. */
 export function tryFilters(search: string): Filters | { readonly problems: readonly Issue[] } {
   try {
     return readFilters(search);
@@ -71,12 +71,12 @@ export function typedIn(search: string): ReadonlyMap<string, string> {
   return new Map(new URLSearchParams(search));
 }
 
-/** A day and a time as a browser sends them, without a zone. */
+/** Date and time as a browser's form sends them, without a time zone. */
 const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?$/;
 
 /**
- * The query that a form meant, since forms send what was left empty, and times without a zone: so that every list has
- * one address, and that is one of the API's. Null: it is that already.
+ * The query of a form in the API's terms: without empty fields, which forms send too, and with times in UTC. A list has
+ * one address that way. Null where nothing has to change.
  */
 export function plainSearch(search: string): string | null {
   const given = [...new URLSearchParams(search)];
@@ -93,54 +93,54 @@ function zoned(name: string, text: string): string {
   return seconds === undefined ? `${text}:00Z` : `${text}Z`;
 }
 
-/** Where a person goes who wanted nowhere in particular. */
+/** Where people go after log-in. */
 export const HOME_PATH = "/approvals";
 
-/** One slash, then neither a slash nor a backslash; a browser drops what can't be seen, and would read `/\t/` as `//`. */
+/** One slash, not followed by a slash or backslash; only visible ASCII, since browsers drop a tab and read `/\t/` as `//`. */
 const OWN_PATH = /^\/(?![/\\])[!-[\]-~]*$/;
 
-/** The path of ours that a `next` names; null for every other text, so that nobody is sent to another site (hostile 7). */
+/** A `next` that is a path of this service; null for any other, so that nobody is redirected to another site. */
 export function nextOf(text: string | null | undefined): string | null {
   return text !== null && text !== undefined && text.length <= NEXT_CHARS_MAX && OWN_PATH.test(text) ? text : null;
 }
 
-/** The `next` of a query. */
+/** The same from a query. */
 export function nextIn(search: string): string | null {
   return nextOf(new URLSearchParams(search).get("next"));
 }
 
-/** Whether a request asks for JSON rather than for a page (RFC 9110, 12.5.1): it names it, and a page no higher. */
+/** Whether a request prefers JSON to HTML (RFC 9110, 12.5.1): it names JSON, with at least the weight of HTML. */
 export function prefersJson({ headers }: Request): boolean {
   const accept = headers.get("accept") ?? "";
   const json = weightOf(accept, "application/json");
   return json > 0 && json >= weightOf(accept, "text/html");
 }
 
-/** Whether it asks for lines of JSON, and for no plain JSON as much. */
+/** Whether it prefers NDJSON to JSON. */
 export function namesNdjson({ headers }: Request): boolean {
   const accept = headers.get("accept") ?? "";
   const lines = weightOf(accept, "application/x-ndjson");
   return lines > 0 && lines >= weightOf(accept, "application/json");
 }
 
-/** Whether it names HTML at all, as browsers do and programs do not. */
+/** Whether it names HTML, as browsers do and programs don't. */
 export function namesHtml({ headers }: Request): boolean {
   return weightOf(headers.get("accept") ?? "", "text/html") > 0;
 }
 
-/** Under these everything is for programs, whatever they accept. */
+/** Whether a path always answers JSON, whatever the request accepts. */
 export function isForPrograms(path: string): boolean {
   return /^\/(v1|mcp)(\/|$)/.test(path);
 }
 
-/** Whether it takes an answer compressed so: named, and not refused (RFC 9110, 12.5.3). */
+/** Whether it accepts gzip: named, and not with a weight of 0 (RFC 9110, 12.5.3). */
 export function takesGzip({ headers }: Request): boolean {
   return GZIP.test(headers.get("accept-encoding") ?? "");
 }
 
 const GZIP = /(?:^|,)\s*gzip\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:[,;]|$)/i;
 
-/** 0 where the type is not named, or refused; `*` names nothing. */
+/** The weight of a media type; 0 where it is missing or refused. Wildcards are ignored. */
 function weightOf(accept: string, type: string): number {
   for (const entry of accept.split(",")) {
     const [name, ...parameters] = entry.split(";").map((part) => part.trim().toLowerCase());

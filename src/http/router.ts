@@ -5,20 +5,20 @@ import type { ApiOperation } from "../api/operations.ts";
 import { authorize } from "../accounts/roles.ts";
 import type { PageKind } from "./page.ts";
 
-/** Finds the route of a visit and lets it answer. Whatever goes wrong there is handed to `refuse`. */
-export type Router = (context: RequestContext) => Promise<Response>;
+/** Finds the route of a request and runs it. Errors are handed to `refuse`. */
+type Router = (context: RequestContext) => Promise<Response>;
 
 type Refuse = (context: RequestContext, error: unknown) => Response;
 
 /**
- * Elysia only routes here: it parses, checks and names nothing, and its hooks are one. It is given the path that the door
- * has read and guarded, and not the request, so that both can't disagree about it.
+ * Elysia only matches paths here; it parses and validates nothing. It gets the path that the handler has read and guarded
+ * instead of the request, so that the guard and the route can't read two different paths.
  */
 export function createRouter(routes: readonly Route[], refuse: Refuse): Router {
   const unrouted = createUnrouted(routes);
   // `standardHostname: false`, or a short host name would shift the path (elysia#748).
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } });
-  // Before the routes: one that stands before it does not see it.
+  // Registered first: Elysia applies a hook only to routes added after it.
   app.onError(({ error, request }) => {
     const context = contextOf(request);
     if (!(error instanceof NotFoundError)) return refuse(context, error);
@@ -26,11 +26,11 @@ export function createRouter(routes: readonly Route[], refuse: Refuse): Router {
     return answer instanceof Response ? answer : refuse(context, answer);
   });
   for (const { method, path, answer } of routes) {
-    // Async, so that a rejection comes to `onError` too.
+    // Async, so that a rejected promise reaches `onError` too.
     const handle = async ({ request, params }: { request: Request; params?: RawParams }) => {
       const context = contextOf(request);
       context.route = path;
-      return await answer(context, readable(params));
+      return await answer(context, withoutNulls(params));
     };
     app.route(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), handle, { parse: "none" });
   }
@@ -40,13 +40,10 @@ export function createRouter(routes: readonly Route[], refuse: Refuse): Router {
 
 type RawParams = Readonly<Record<string, string | null>>;
 
-/** Elysia makes null of what can't be decoded, as `%zz`; no parameter of ours is empty, so empty stands for that too. */
-function readable(params: RawParams | undefined): Params {
-  if (params === undefined) return NONE;
-  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, value ?? ""]));
+/** Elysia passes null for what can't be decoded, like `%zz`. No valid parameter is empty, so that becomes "". */
+function withoutNulls(params: RawParams | undefined): Params {
+  return Object.fromEntries(Object.entries(params ?? {}).map(([name, value]) => [name, value ?? ""]));
 }
-
-const NONE: Params = {};
 
 interface Routed {
   readonly url: string;
@@ -54,7 +51,7 @@ interface Routed {
   readonly context: RequestContext;
 }
 
-/** HEAD is GET whose body Bun leaves out. */
+/** HEAD is routed as GET; Bun leaves out the body. */
 function asRequest(context: RequestContext): Request {
   const { method } = context.request;
   const routed: Routed = {
@@ -62,37 +59,34 @@ function asRequest(context: RequestContext): Request {
     method: method === "HEAD" ? "GET" : method,
     context,
   };
-  // Safe: to find a route Elysia reads `url` and `method`, and hands the object on; no route has a parser or a schema.
+  // Safe: Elysia reads only `url` and `method` to find a route, and passes the object on; no route has a parser or a schema.
   return routed as unknown as Request;
 }
 
 function contextOf(request: Request): RequestContext {
-  // Safe: only `asRequest` makes what comes in here.
+  // Safe: every argument was made by `asRequest`.
   return (request as unknown as Routed).context;
 }
 
 /** Path parameters, percent-decoded. */
 export type Params = Readonly<Record<string, string>>;
 
-/** Throws what is wrong with where a request comes from; asked before its key is looked at. */
+/** Checks Host and Origin of a request, before its key. Throws `forbidden` or `Misdirected`. */
 export type Guard = (headers: Headers) => void;
 
-/** One way in. `answer` throws what is wrong; the door makes an envelope of it. */
+/** One route. What `answer` throws becomes an error envelope or an error page. */
 export interface Route {
   readonly method: "GET" | "POST" | "DELETE";
   /** `{name}` for a parameter. */
   readonly path: string;
-  /** Of the operations table, when the route belongs to one. */
+  /** The operation in `api/operations.ts`; null for routes that the API description doesn't list. */
   readonly operationId: string | null;
-  /** Set where a key is asked for outside of /v1; the same for every method of a path. */
+  /** Set on a path outside /v1 that needs a key; the same for every method of the path. */
   readonly guard?: Guard;
   readonly answer: (context: RequestContext, params: Params) => Response | Promise<Response>;
 }
 
-/**
- * The route of an operation. The caller's role is asked for first, before query, body and look-up, so that a refusal
- * tells nothing about them (hostile 1).
- */
+/** The route of an operation. Checks the caller's role before query, body and look-up, so that a refusal reveals nothing. */
 export function routeOf(operation: ApiOperation, answer: Route["answer"]): Route {
   const { method, path, id, permission } = operation;
   if (permission === null) return { method, path, operationId: id, answer };
@@ -107,7 +101,7 @@ export function routeOf(operation: ApiOperation, answer: Route["answer"]): Route
   };
 }
 
-/** A way in for people: whatever goes wrong there is told them as a page. */
+/** A route for people: its errors are shown as a page. */
 export function pageRoute(kind: PageKind, method: Route["method"], path: string, answer: Route["answer"]): Route {
   return {
     method,

@@ -23,7 +23,7 @@ import {
   createTokenFormOf,
 } from "./session.ts";
 import { createHandler } from "./handler.ts";
-import { listenOn, listenOnOtherLoopback, type Place } from "./listen.ts";
+import { listenOn, listenOnOtherLoopback, type ListenOptions } from "./listen.ts";
 import { createStreamEvents } from "../events/stream.ts";
 import type { Guard, Route } from "./router.ts";
 import {
@@ -74,45 +74,45 @@ export interface HttpDeps
   readonly peopleService: PeopleService;
   readonly feed: Feed;
   readonly authenticate: Authenticate;
-  /** Whether an account is stopped until somebody allows it. */
+  /** Whether an account is stopped until an owner of the first account allows it. */
   readonly isStopped: (accountId: string) => boolean;
   readonly targets: Targets;
   readonly clock: Clock;
   readonly ids: Pick<Ids, "request">;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "requested">;
-  /** An action's receipt page as answers show it. */
+  /** URL of an action's receipt page, as API responses show it. */
   readonly receiptUrl: (actionId: string) => string;
-  /** The same as a path, for our own pages. */
+  /** Path of the receipt page, for links on our own pages. */
   readonly receiptPath: (actionId: string) => string;
   readonly isTrustedProxy: IsTrustedProxy;
-  /** Judges the Host of a request for a page. */
+  /** Checks the Host of a request for a page. */
   readonly pagesGuard: Guard;
-  /** Aborted when the service stops: whoever waits is answered. */
+  /** Aborted when the service stops: waiting requests are answered at once. */
   readonly draining: AbortSignal;
-  /** How long a request may take to arrive; `IDLE_SECONDS` unless it is given. */
+  /** How long a request may take to arrive; default `IDLE_SECONDS`. */
   readonly arrivalSeconds?: number;
-  /** Ways in that other rooms bring along. */
+  /** Routes of other modules, such as /mcp. */
   readonly routes?: readonly Route[];
 }
 
 export interface Http {
-  /** Answers one request; what `listen` does with each, and a test without a socket. */
+  /** Answers one request without a socket. */
   handle(request: Request): Promise<Response>;
-  /** The same of a caller who is known without a key: the agent at the standard input of this process. */
+  /** Answers a request of a caller who needs no key: the agent on the standard input of this process. */
   handleAs(caller: Caller, request: Request): Promise<Response>;
-  /** Port 0 takes any free one. */
+  /** Starts to listen. Port 0 takes any free one. */
   listen(port: number, host: string): { readonly port: number; readonly host: string };
-  /** The same on a socket that somebody else listened on so far. */
+  /** Answers on a socket that is open already, in place of its handler. */
   takeOver(listening: Server<unknown>, host: string): void;
-  /** Takes no new connection, lets what is under way end, and cuts what is not done after the grace. */
+  /** Accepts no new connection, waits up to `graceMs` for open requests, then closes what is left. */
   stop(graceMs?: number): Promise<void>;
 }
 
-/** The REST door. */
+/** The HTTP server: every route of the API, of /mcp and of the pages. */
 export function createHttp(deps: HttpDeps): Http {
   const show = createShow(deps.clock, deps.receiptUrl, deps.pauseOf);
-  // An event tells of what was; a pause of now is none of it.
+  // An event describes the past: it doesn't show a pause that is in force now.
   const showEvent = createShow(deps.clock, deps.receiptUrl, () => null);
   const checkTarget = (url: string) => deps.targets.checkTarget(url);
   const people = { ...deps, ...sessionsOf(deps), checkTarget };
@@ -138,7 +138,7 @@ export function createHttp(deps: HttpDeps): Http {
   let server: Server<unknown> | null = null;
   let other: Server<unknown> | null = null;
   const answer = (request: Request, from: Server<unknown>) => handler(request, from);
-  const listenBeside = (place: Place) => {
+  const listenOnOther = (place: ListenOptions) => {
     other = listenOnOtherLoopback({ ...place, arrivalSeconds: deps.arrivalSeconds }, deps.baseUrl, answer);
   };
 
@@ -148,13 +148,13 @@ export function createHttp(deps: HttpDeps): Http {
     listen(port, host) {
       server = listenOn({ port, host, arrivalSeconds: deps.arrivalSeconds }, answer);
       const place = { port: server.port ?? port, host };
-      listenBeside(place);
+      listenOnOther(place);
       return place;
     },
     takeOver(listening, host) {
       listening.reload({ fetch: answer });
       server = listening;
-      listenBeside({ port: listening.port ?? 0, host });
+      listenOnOther({ port: listening.port ?? 0, host });
     },
     async stop(graceMs = DRAIN_MS_MAX) {
       if (server === null) return;
@@ -169,7 +169,7 @@ export function createHttp(deps: HttpDeps): Http {
   };
 }
 
-/** What every page for people asks: who visits, and whether our own page sent it. */
+/** Sessions and CSRF checks, which every page for people needs. */
 function sessionsOf(deps: HttpDeps) {
   const cookie = createSessionCookie(deps.baseUrl);
   const deviceCookie = createDeviceCookie(deps.baseUrl);
@@ -186,48 +186,48 @@ function sessionsOf(deps: HttpDeps) {
   };
 }
 
-export interface ClosedDeps {
+interface UnavailableDeps {
   readonly ids: Pick<Ids, "request">;
   readonly version: string;
 }
 
 /**
- * Answers while the store can't be opened, as the real door does while it can't be written: 503 to everything but to the
- * question whether the process lives. Whoever opens the real door goes on with the same socket.
+ * Answers while the store can't be opened yet: 503 to everything except /health. `Http.takeOver` continues on the same
+ * socket.
  */
-export function openUnavailableServer(port: number, host: string, deps: ClosedDeps): Server<unknown> {
-  return listenOn({ port, host }, (request) => answerClosed(request, deps));
+export function openUnavailableServer(port: number, host: string, deps: UnavailableDeps): Server<unknown> {
+  return listenOn({ port, host }, (request) => answerUnavailable(request, deps));
 }
 
-/** The same answer for everybody: nobody can be told who asks, nor what there is. */
-export function answerClosed(request: Request, { ids, version }: ClosedDeps): Response {
+/** Independent of the caller and the route, since neither keys nor data can be read. */
+function answerUnavailable(request: Request, { ids, version }: UnavailableDeps): Response {
   const name = nameRequest(request.headers.get("x-request-id"), ids);
   const { path } = targetOf(request.url);
-  const answer = answerToProbe(path, version) ?? refusal(request, path, name);
+  const answer = probeResponse(path, version) ?? unavailableResponse(request, path, name);
   answer.headers.set("x-request-id", name.id);
-  // What follows on a connection whose body nobody reads is not executed.
+  // The body stays unread: bytes after it must not be taken for a second request.
   answer.headers.set("connection", "close");
   return answer;
 }
 
-function answerToProbe(path: string, version: string): Response | null {
+function probeResponse(path: string, version: string): Response | null {
   if (path === "/health") return json(JSON.stringify({ status: "ok", version }));
-  if (path === "/ready") return json(JSON.stringify({ status: "unavailable", version }), STATUS, LATER);
+  if (path === "/ready") return json(JSON.stringify({ status: "unavailable", version }), STATUS, RETRY_AFTER);
   return null;
 }
 
 const STATUS = HTTP_STATUS.unavailable;
 
-const LATER = { "retry-after": "1" };
+const RETRY_AFTER = { "retry-after": "1" };
 
-const MESSAGE = "The service starts and can't reach its store yet; try again.";
+const MESSAGE = "The service is starting and can't reach its database yet. Try again.";
 
-/** A person gets a page that loads nothing, since nothing else is answered here. */
-function refusal(request: Request, path: string, name: RequestName): Response {
+/** People get a page without external assets, since no asset can be served here. */
+function unavailableResponse(request: Request, path: string, name: RequestName): Response {
   if (isForPrograms(path) || !namesHtml(request) || prefersJson(request)) {
     const text = errorJson({ code: "unavailable", message: MESSAGE, requestId: name.envelopeId(), issues: [] });
-    return json(text, STATUS, LATER);
+    return json(text, STATUS, RETRY_AFTER);
   }
   const html = problemPage({ status: STATUS, message: MESSAGE, requestId: name.id, isAlone: true });
-  return page("notice", html, { status: STATUS, headers: { ...LATER, vary: "Accept" } });
+  return page("notice", html, { status: STATUS, headers: { ...RETRY_AFTER, vary: "Accept" } });
 }

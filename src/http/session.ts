@@ -23,32 +23,32 @@ import { type Params, pageRoute, type Route } from "./router.ts";
 
 export type { Person };
 
-/** Who visits, by the session's cookie; null: nobody who is logged in. Under /v1 and /mcp nobody asks. */
+/** The person who is logged in by the session cookie; null: nobody. Not used under /v1 and /mcp. */
 export type PersonOf = (context: RequestContext) => Promise<Person | null>;
 
-/** The same for an answer that goes on, and that has to hear of the session's end. */
+/** The same for an event stream, which must end with the session. */
 export type WatchOf = (context: RequestContext) => Promise<SessionWatch | null>;
 
 /**
- * The form of a page that changes something for whoever is logged in, or shows a secret. Throws `forbidden` unless our own
- * page sent it within this very session: it has a field `form_token` with the person's; and where their account is stopped.
- * On plain http the cookie, and with it that token, are known to whatever listens on another port of the host: there it
- * throws `PasswordNeeded` unless the form has the session's secret (`accounts/session-secret.ts`) or the password.
+ * Reads the form of a page that changes something or shows a secret. Throws `forbidden` unless one of our pages sent it in
+ * this session (its field `form_token` must be the session's), and where the account is stopped. On plain http the cookie,
+ * and so that token, are known to any server on another port of the host: there it throws `PasswordNeeded` unless the form
+ * has the session's secret (`accounts/session-secret.ts`) or the password.
  */
 export type FormOf = (context: RequestContext, person: Person) => Promise<Form>;
 
-export interface SessionDeps {
+interface SessionDeps {
   readonly resume: Resume;
   readonly cookie: OwnCookie;
   readonly deviceCookie: OwnCookie;
   readonly ownOrigin: OwnOrigin;
   readonly peopleService: Pick<PeopleService, "sessionSecret">;
   readonly baseUrl: string;
-  /** Whether an account is stopped: its people may look, and change nothing. */
+  /** Whether an account is stopped: its people can read, but not change anything. */
   readonly isStopped: (accountId: string) => boolean;
 }
 
-/** What every page for people asks first. Whoever is found is written down in the visit, for its log line. */
+/** Sets `context.caller` too, for the log line. */
 export function createPersonOf({ resume, cookie }: Pick<SessionDeps, "resume" | "cookie">): PersonOf {
   return async (context) => {
     const token = cookie.read(context.request.headers);
@@ -93,7 +93,7 @@ export function createFormOf(
   };
 }
 
-/** The same without that: for a form that is worth nothing to whoever has only the cookie, as one that asks for the password. */
+/** The same with the CSRF checks alone: for forms that ask for the password themselves. */
 export function createTokenFormOf({ ownOrigin }: Pick<SessionDeps, "ownOrigin">): FormOf {
   return async (context, person) => {
     ownOrigin.require(context.request.headers);
@@ -103,11 +103,11 @@ export function createTokenFormOf({ ownOrigin }: Pick<SessionDeps, "ownOrigin">)
   };
 }
 
-/** Nothing shows that this form was sent by our own page. Whoever answers the person asks for the password. */
-export class PasswordNeeded extends Error {
+/** The form came without the session's secret: the person is asked for the password. */
+class PasswordNeeded extends Error {
   override readonly name = "PasswordNeeded";
   readonly form: Form;
-  /** What was wrong with the password that it had; null: it had none. */
+  /** Why the password in the form was refused; null: it had none. */
   readonly problem: DomainError | null;
 
   constructor(form: Form, problem: DomainError | null = null) {
@@ -119,8 +119,8 @@ export class PasswordNeeded extends Error {
 
 const ASKED_AGAIN: ReadonlySet<ErrorCode> = new Set(["invalid_credentials", "rate_limited", "unavailable"]);
 
-/** Asks, and keeps what was sent. */
-export function askForPassword(context: RequestContext, user: Person, { form, problem }: PasswordNeeded): Response {
+/** A page that asks for the password and sends the same fields again. */
+function askForPassword(context: RequestContext, user: Person, { form, problem }: PasswordNeeded): Response {
   context.errorCode = problem?.code ?? "forbidden";
   const fields = [...form].filter(([name]) => !NOT_KEPT.has(name));
   const path = context.path + (context.search === "" ? "" : `?${context.search}`);
@@ -129,7 +129,7 @@ export function askForPassword(context: RequestContext, user: Person, { form, pr
   return page("own", html, { status: HTTP_STATUS[context.errorCode], headers });
 }
 
-/** They stand on the page anew, or nowhere. */
+/** Fields that the page renders itself, and passwords, which it never repeats. */
 const NOT_KEPT: ReadonlySet<string> = new Set([
   FORM_TOKEN_FIELD,
   SESSION_SECRET_FIELD,
@@ -139,7 +139,7 @@ const NOT_KEPT: ReadonlySet<string> = new Set([
   "current_password",
 ]);
 
-/** Where somebody comes from who wants in; with the form that a page sent, if one did. */
+/** Who tries to log in, for throttling. `form` is what a page sent; null for JSON. */
 export function sourceOf(
   context: RequestContext,
   { deviceCookie }: Pick<SessionDeps, "deviceCookie">,
@@ -152,33 +152,32 @@ export function sourceOf(
   };
 }
 
-/** 256 bits as hex, as our script makes them; null for all else. */
+/** 256 bits as hex, as our script makes it; null for anything else. */
 function secretIn(form: Form): string | null {
   const secret = form.get(SESSION_SECRET_FIELD) ?? "";
   return /^[0-9a-f]{64}$/.test(secret) ? secret : null;
 }
 
-/** Throws `forbidden` unless the form was made for this session: a page of before the last log-in is one of another. */
+/** Throws `forbidden` unless the form was rendered in this session; a page from before the last log-in wasn't. */
 export function checkFormToken(form: Form, person: Person): void {
   if (isSame(form.get(FORM_TOKEN_FIELD) ?? "", person.formToken)) return;
   throw new DomainError("forbidden", "This page is from before you logged in. Load it again and repeat what you did.");
 }
 
-/** Where a person logs in and comes back from. `next` is a path of ours. */
-export function logInPath(next: string): string {
+/** The log-in page, which leads back to `next`, a path of this service. */
+function logInPath(next: string): string {
   return `/login?${new URLSearchParams({ next }).toString()}`;
 }
 
-/** In the same time wherever they differ. */
+/** Compares in constant time. */
 function isSame(given: string, right: string): boolean {
   let difference = given.length ^ right.length;
   for (let at = 0; at < right.length; at += 1) difference |= given.charCodeAt(at) ^ right.charCodeAt(at);
   return difference === 0;
 }
 
-/** A cookie of ours: how it is read, set and taken back. */
 export interface OwnCookie {
-  /** The value that a request brings along; null: none that could be one of ours. */
+  /** The value in a request; null where it is missing or malformed. */
   read(headers: Headers): string | null;
   /** Values of `Set-Cookie`. */
   set(value: string): string;
@@ -190,12 +189,11 @@ const SESSION = /^[0-9a-f]{64}$/;
 
 const DEVICE = /^[A-Za-z0-9_.-]{1,256}$/;
 
-/** Who is logged in. */
 export function createSessionCookie(baseUrl: string): OwnCookie {
   return ownCookie({ baseUrl, name: "outgate_session", form: SESSION, lastsMs: SESSION_MS_MAX });
 }
 
-/** Of a browser in which somebody has logged in before. It outlives the session, and lets nobody in. */
+/** Marks a browser in which somebody has logged in before, for the log-in throttle. It authenticates nobody. */
 export function createDeviceCookie(baseUrl: string): OwnCookie {
   return ownCookie({ baseUrl, name: "outgate_device", form: DEVICE, lastsMs: DEVICE_MS_MAX });
 }
@@ -207,7 +205,7 @@ interface CookieProps {
   readonly lastsMs: number;
 }
 
-/** With https the cookie never goes out in clear, and its prefix keeps other hosts of the domain from setting it. */
+/** On https the cookie is never sent in clear, and the prefix `__Host-` keeps other hosts of the domain from setting it. */
 function ownCookie({ baseUrl, name: bare, form, lastsMs }: CookieProps): OwnCookie {
   const isSecure = baseUrl.startsWith("https:");
   const name = isSecure ? `__Host-${bare}` : bare;
@@ -223,7 +221,7 @@ function ownCookie({ baseUrl, name: bare, form, lastsMs }: CookieProps): OwnCook
 }
 
 /** The value of the first cookie with this name; null: there is none. */
-export function cookieIn(headers: Headers, name: string): string | null {
+function cookieIn(headers: Headers, name: string): string | null {
   const pairs = (headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? null;
 }
@@ -235,16 +233,15 @@ export interface FlashDeps {
 }
 
 /**
- * What a form has brought about, for the page that the browser is sent to afterwards: so that loading it again repeats
- * nothing, and a secret is shown without being in a URL. It is kept in the browser, sealed for one path and one session,
- * for `FLASH_MS_MAX`.
+ * Passes the result of a form to the page that the browser is redirected to, so that a reload repeats nothing and no
+ * secret stands in a URL. The value is kept in cookies, encrypted for one path and one session, for `FLASH_MS_MAX`.
  */
 export interface Flash {
-  /** A redirect to a path of ours that is told this value. Throws `FlashTooLarge`. */
+  /** A redirect to a path of this service, which can `read` the value. Throws `FlashTooLarge`. */
   redirect(person: Pick<Person, "formToken">, path: string, value: object): Response;
   /**
-   * The same of what is secret, shown by `show`. On plain http whatever listens on another port of the host gets this
-   * cookie too, so it stands in the answer to the form itself.
+   * The same for a secret. On plain http any server on another port of the host gets our cookies, so there `show` puts it
+   * into the response to the form itself.
    */
   tellSecret(
     person: Pick<Person, "formToken">,
@@ -252,11 +249,11 @@ export interface Flash {
     value: object,
     show: () => Response | Promise<Response>,
   ): Promise<Response>;
-  /** What this page was told; null: nothing, or it is too late, or another session was. */
+  /** The value for this page; null where there is none, it has expired, or it is another session's. */
   read(context: RequestContext, person: Pick<Person, "formToken">): unknown;
 }
 
-/** It does not fit into `FLASH_COOKIES_MAX` cookies. */
+/** The value doesn't fit into `FLASH_COOKIES_MAX` cookies. */
 export class FlashTooLarge extends Error {
   override readonly name = "FlashTooLarge";
 }
@@ -265,7 +262,7 @@ const NAME = "outgate_flash";
 
 export function createFlash({ secrets, clock, baseUrl }: FlashDeps): Flash {
   const isSecure = baseUrl.startsWith("https:");
-  // With a path of its own it can't have the prefix of the session's cookie.
+  // `__Host-` allows no Path but "/".
   const nameOf = (at: number) => `${isSecure ? "__Secure-" : ""}${NAME}_${at}`;
   const placeOf = (path: string, { formToken }: Pick<Person, "formToken">) => {
     return { table: "flash", row: path, column: formToken };
@@ -290,9 +287,9 @@ export function createFlash({ secrets, clock, baseUrl }: FlashDeps): Flash {
       );
       try {
         const plain = Bun.inflateSync(new Uint8Array(secrets.open([first, ...rest].join(""), placeOf(path, person))));
-        // Safe: sealed above.
-        const told = JSON.parse(new TextDecoder().decode(plain)) as { expiresMs: number; value: unknown };
-        return told.expiresMs > clock.now().getTime() ? told.value : null;
+        // Safe: `redirect` encrypted it.
+        const flash = JSON.parse(new TextDecoder().decode(plain)) as { expiresMs: number; value: unknown };
+        return flash.expiresMs > clock.now().getTime() ? flash.value : null;
       } catch {
         return null;
       }
@@ -300,7 +297,7 @@ export function createFlash({ secrets, clock, baseUrl }: FlashDeps): Flash {
   };
 }
 
-/** The first tells how many there are, since those of an answer before may be longer. */
+/** The first part begins with their number: an earlier flash may have left more cookies. */
 function partsOf(sealed: string): readonly string[] {
   const count = Math.ceil(sealed.length / FLASH_COOKIE_CHARS_MAX);
   if (count > FLASH_COOKIES_MAX) throw new FlashTooLarge(`${sealed.length} characters are too many for cookies.`);
@@ -308,10 +305,10 @@ function partsOf(sealed: string): readonly string[] {
   return Array.from({ length: count }, (_, part) => (part === 0 ? `${count}-${at(0)}` : at(part)));
 }
 
-/** Answers whoever is logged in. */
+/** Answers a request of the person who is logged in. */
 export type AnswerPerson = (context: RequestContext, person: Person, params: Params) => Response | Promise<Response>;
 
-/** A page for people: who is not logged in is led to where they can, and back. */
+/** A route for people who are logged in: others are redirected to the log-in page, and back. */
 export function personPage(personOf: PersonOf, method: "GET" | "POST", path: string, answer: AnswerPerson): Route {
   return pageRoute("own", method, path, async (context, params) => {
     const person = await personOf(context);

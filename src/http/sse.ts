@@ -3,37 +3,37 @@ import type { Clock } from "../runtime/clock.ts";
 import type { RequestContext } from "./context.ts";
 import { drainBody } from "./body.ts";
 
-/** What an answer of server-sent events is made of, whatever the events are. */
+/** Where the events of a stream come from. */
 export interface SseSource {
-  /** Resolves with the next text, whole events of it; null when there will be no more. */
+  /** Resolves with the next text, of whole events; null at the end. */
   next(): Promise<SsePart | null>;
-  /** What shows that the stream lives; asked for when it is due. */
+  /** The text of a heartbeat. */
   beat(): string;
-  /** Nobody listens any more. */
+  /** Called when the stream has ended. */
   end(): void;
 }
 
 export interface SsePart {
   readonly text: string;
-  /** It happened while the reader listened: it can't wait for a reader who does not take it. */
+  /** Whether the event happens now, rather than being replayed: a full backlog then closes the stream. */
   readonly isLive: boolean;
 }
 
-/** Why a stream has ended: its reader left or did not keep up, the service stops, or the source came to its end. */
+/** Why a stream has ended: the client left, the client read too slowly, the service stops, or the source ended. */
 export type SseEnd = "left" | "slow" | "stopped" | "over";
 
 export interface SseDeps {
   readonly clock: Clock;
   readonly draining: AbortSignal;
-  /** Aborted when the reader may not listen any more: nothing that is still to be written reaches it. */
+  /** Aborted when the client may not listen any more: it gets nothing further. */
   readonly revoked?: AbortSignal | undefined;
-  /** Called once. A source that fails ends the stream, too: whoever listened comes back and is told why. */
+  /** Called once. A failing source ends the stream too: the client reconnects and gets the error then. */
   readonly ended: (why: SseEnd | Error) => void;
-  /** Called where the source fails after the stream has ended: nobody hears of it any more, and it is a fault all the same. */
+  /** Called where the source fails after the stream has ended. */
   readonly failedLate: (error: unknown) => void;
 }
 
-/** `X-Accel-Buffering` keeps nginx from gathering events; a connection that has been a stream for hours serves no more. */
+/** `X-Accel-Buffering: no` keeps nginx from buffering events. */
 export const SSE_HEADERS = {
   "content-type": "text/event-stream",
   "cache-control": "no-store",
@@ -42,9 +42,9 @@ export const SSE_HEADERS = {
 } as const;
 
 /**
- * An answer that goes on for as long as its reader listens (WHATWG HTML, "Server-sent events"). What lies behind is sent
- * as fast as the reader takes it. Of what happens meanwhile a bounded backlog is kept: a reader that falls behind further
- * is closed, and goes on later from the last event that it has seen.
+ * A stream of server-sent events (WHATWG HTML, "Server-sent events"). Past events are sent as fast as the client reads
+ * them. Live events are buffered up to `EVENT_BACKLOG_BYTES_MAX`; a client that falls further behind is disconnected, and
+ * can continue later after the last event that it has seen.
  */
 export function answerEvents(context: RequestContext, source: SseSource, deps: SseDeps): Response {
   context.kind = "stream";
@@ -62,20 +62,19 @@ export function answerEvents(context: RequestContext, source: SseSource, deps: S
 
 const UTF_8 = new TextEncoder();
 
-/** The shortest that Bun knows; it looks every four seconds. */
+/** Bun's shortest timeout; it checks every four seconds. */
 const CLOSING_SECONDS = 1;
 
-/** start -> `end`. */
 class SseStream {
   readonly #context: RequestContext;
   readonly #source: SseSource;
   readonly #deps: SseDeps;
   #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
   #cancelTimer: () => void = () => {};
-  #goOn: () => void = () => {};
+  #resume: () => void = () => {};
   #writtenBytes = 0;
-  /** Bytes that the reader had taken at the last beat. */
-  #takenBytes = -1;
+  /** Bytes that the client had read at the last heartbeat. */
+  #readBytes = -1;
 
   constructor(context: RequestContext, source: SseSource, deps: SseDeps) {
     this.#context = context;
@@ -90,7 +89,7 @@ class SseStream {
     request.signal.addEventListener("abort", this.#onLeft);
     this.#deps.draining.addEventListener("abort", this.#onStop);
     this.#deps.revoked?.addEventListener("abort", this.#onRevoked);
-    this.#beatLater();
+    this.#scheduleHeartbeat();
     if (request.signal.aborted) this.end("left");
     else if (this.#deps.draining.aborted) this.end("stopped");
     else if (this.#deps.revoked?.aborted === true) this.end("over");
@@ -100,9 +99,9 @@ class SseStream {
     });
   }
 
-  /** The reader has taken so much that the backlog is not full any more. */
+  /** Called when the backlog is not full any more. */
   hasRoom(): void {
-    this.#goOn();
+    this.#resume();
   }
 
   end(why: SseEnd | Error): void {
@@ -115,10 +114,10 @@ class SseStream {
     this.#deps.draining.removeEventListener("abort", this.#onStop);
     this.#deps.revoked?.removeEventListener("abort", this.#onRevoked);
     this.#source.end();
-    this.#goOn();
+    this.#resume();
     if (why !== "left") {
       controller.close();
-      // A reader that takes nothing would keep what is left, and the connection, for good.
+      // A client that doesn't read would hold the connection and its backlog for good.
       server?.timeout(request, CLOSING_SECONDS);
     }
     this.#deps.ended(why);
@@ -134,12 +133,12 @@ class SseStream {
       if (part === null) return this.end("over");
       if (part.text === "") continue;
       if (this.#room <= 0 && part.isLive) return this.end("slow");
-      while (this.#room <= 0) await new Promise<void>((resolve) => (this.#goOn = resolve));
+      while (this.#room <= 0) await new Promise<void>((resolve) => (this.#resume = resolve));
       this.#write(part.text);
     }
   }
 
-  /** Whoever has ended holds nobody up. */
+  /** Free bytes of the backlog; positive after the end, so that the pump doesn't wait. */
   get #room(): number {
     return this.#controller?.desiredSize ?? 1;
   }
@@ -150,33 +149,33 @@ class SseStream {
     this.#controller?.enqueue(bytes);
   }
 
-  #beatLater(): void {
+  #scheduleHeartbeat(): void {
     this.#cancelTimer = this.#deps.clock.after(EVENT_HEARTBEAT_MS, () => {
       const room = this.#room;
-      const takenBytes = this.#writtenBytes - (EVENT_BACKLOG_BYTES_MAX - room);
-      // Nothing since the last beat: nobody reads any more.
-      if (room <= 0 && takenBytes === this.#takenBytes) return this.end("slow");
-      this.#takenBytes = takenBytes;
+      const readBytes = this.#writtenBytes - (EVENT_BACKLOG_BYTES_MAX - room);
+      // The client has read nothing since the last heartbeat.
+      if (room <= 0 && readBytes === this.#readBytes) return this.end("slow");
+      this.#readBytes = readBytes;
       if (room > 0) this.#write(this.#source.beat());
-      this.#beatLater();
+      this.#scheduleHeartbeat();
     });
   }
 }
 
 /**
- * Runs something whose answer may be a stream, for as long as that lasts: the time limit of the request is lifted until
- * the answer has ended, or the client is gone. `over` is aborted then. The body has to be in by now.
+ * Runs `work`, whose response may be a stream. The request's timeout is lifted until the response has ended or the client
+ * has left; `ended` is aborted then. Read the body before.
  */
 export async function whileStreaming(
   context: RequestContext,
-  work: (over: AbortSignal) => Promise<Response>,
+  work: (ended: AbortSignal) => Promise<Response>,
 ): Promise<Response> {
   const { request, server } = context;
   const end = new AbortController();
   const release = () => {
     if (end.signal.aborted) return;
     end.abort();
-    // Bun does not bring it back by itself: the connection would stay open for good (measured).
+    // Bun doesn't restore the timeout: the connection would stay open for good (measured).
     server?.timeout(request, IDLE_SECONDS);
   };
   server?.timeout(request, 0);
@@ -184,7 +183,7 @@ export async function whileStreaming(
     const response = await work(end.signal);
     if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
       if (context.kind === "work") context.kind = "stream";
-      return watched(response, release);
+      return onBodyEnd(response, release);
     }
     release();
     return response;
@@ -194,16 +193,16 @@ export async function whileStreaming(
   }
 }
 
-/** A line of a stream that means nothing (HTML, "Server-sent events"). */
+/** A comment, which clients ignore (HTML, "Server-sent events"). */
 const COMMENT = new TextEncoder().encode(":\n\n");
 
-/** The same answer, whose end is told. */
-function watched(response: Response, onEnd: () => void): Response {
+/** The same response; calls `onEnd` when its body has ended. */
+function onBodyEnd(response: Response, onEnd: () => void): Response {
   const stream: ReadableStream<Uint8Array> | null = response.body;
   const reader = stream?.getReader();
   if (reader === undefined) return response;
   const body = new ReadableStream<Uint8Array>({
-    // Bun sends no head before the first byte: without one a client would not know for seconds that it is listening.
+    // Bun sends the headers together with the first byte: without one the client would wait for them.
     start: (controller) => controller.enqueue(COMMENT),
     async pull(controller) {
       try {
@@ -224,20 +223,20 @@ function watched(response: Response, onEnd: () => void): Response {
   return new Response(body, { status: response.status, headers: response.headers });
 }
 
-/** Bun counts in seconds, and looks every four. */
+/** Bun's idle timeout, in seconds. Bun checks it every four seconds. */
 export const IDLE_SECONDS = REQUEST_ARRIVAL_MS_MAX / 1_000;
 
 export interface WaitingDeps {
   readonly clock: Clock;
-  /** How long a request may take to arrive; `IDLE_SECONDS` unless it is given. */
+  /** How long a request may take to arrive; default `IDLE_SECONDS`. */
   readonly arrivalSeconds?: number;
-  /** The service stops: whoever waits gets what there is. */
+  /** Aborted when the service stops: waiting requests are answered with the current state. */
   readonly draining: AbortSignal;
 }
 
 /**
- * Runs something that may take longer than a request may be silent. `stop` is aborted when the client goes away or the
- * service stops. The body has to be in by now: without its time limit a dripped one would live as long as it likes.
+ * Runs `work` without the request's timeout. `stop` is aborted when the client leaves or the service stops. Drains the body
+ * first: without the timeout a client could send it byte by byte for ever.
  */
 export async function whileWaiting<T>(
   context: RequestContext,
@@ -258,7 +257,7 @@ export async function whileWaiting<T>(
   } finally {
     request.signal.removeEventListener("abort", stop);
     draining.removeEventListener("abort", stop);
-    // Bun does not bring it back by itself: the connection would stay open for good (measured).
+    // Bun doesn't restore the timeout: the connection would stay open for good (measured).
     server?.timeout(request, arrivalSeconds);
   }
 }

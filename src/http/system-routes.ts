@@ -13,21 +13,21 @@ import type { Clock } from "../runtime/clock.ts";
 import { StoreBusy } from "../../db/store.ts";
 
 export interface SystemRouteDeps extends MetricsDeps, ReadinessDeps {
-  /** Where people reach the service, for the API description. */
+  /** Public address of the service, for the API description. */
   readonly baseUrl: string;
   readonly version: string;
-  /** Whether /metrics is served here; else it is at a port of its own. */
+  /** Whether /metrics is served here; else METRICS_PORT serves it. */
   readonly hasMetrics: boolean;
   readonly draining: AbortSignal;
 }
 
-/** For load balancers, supervisors and Prometheus; nobody asks them for a key, and they are told nothing of accounts. */
+/** For load balancers, supervisors and Prometheus: they need no API key, and reveal nothing about accounts. */
 export function systemRoutes(deps: SystemRouteDeps): readonly Route[] {
   const { baseUrl, version, draining } = deps;
   const ok = JSON.stringify({ status: "ok", version });
   const unavailable = JSON.stringify({ status: "unavailable", version });
   const description = openApiJson(baseUrl);
-  // Whoever writes finds out why and logs it; here it is only the answer.
+  // Logs nothing: the writer logs why it fails.
   const isWritable = createReadiness(deps);
   const isReady = async (): Promise<boolean> => !draining.aborted && (await isWritable());
   return [
@@ -38,19 +38,16 @@ export function systemRoutes(deps: SystemRouteDeps): readonly Route[] {
   ];
 }
 
-export interface MetricsDeps {
+interface MetricsDeps {
   readonly renderMetrics: () => string | Promise<string>;
-  /** Whether a text is METRICS_TOKEN, in constant time; null: it is not set, and nobody is asked for it. */
+  /** Compares with METRICS_TOKEN in constant time; null where it is not set. */
   readonly isMetricsToken: ((text: string) => boolean) | null;
 }
 
 const BEARER = /^Bearer ([!-~]+)$/i;
 
-/** The numbers in the Prometheus text format. Throws `unauthorized` where a token is asked for and another one, or none, was sent. */
-export async function answerMetrics(
-  headers: Headers,
-  { renderMetrics, isMetricsToken }: MetricsDeps,
-): Promise<Response> {
+/** The metrics in the Prometheus text format. Throws `unauthorized` where METRICS_TOKEN is set and was not sent. */
+async function answerMetrics(headers: Headers, { renderMetrics, isMetricsToken }: MetricsDeps): Promise<Response> {
   if (isMetricsToken !== null && !isMetricsToken(BEARER.exec(headers.get("authorization") ?? "")?.[1] ?? "")) {
     throw new DomainError("unauthorized", "Send the METRICS_TOKEN of this service as Authorization: Bearer <token>.");
   }
@@ -68,59 +65,59 @@ export function listenForMetrics(port: number, host: string, deps: MetricsPortDe
 }
 
 /** Never rejects. */
-export async function answerAtMetricsPort(request: Request, deps: MetricsPortDeps): Promise<Response> {
+async function answerAtMetricsPort(request: Request, deps: MetricsPortDeps): Promise<Response> {
   const name = nameRequest(request.headers.get("x-request-id"), deps.ids);
-  const answer = await answerTo(request, deps).catch((error: unknown) => {
+  const answer = await route(request, deps).catch((error: unknown) => {
     const failed = error instanceof DomainError ? error : FAILED;
     const { code, message } = failed;
     const text = errorJson({ code, message, requestId: name.envelopeId(), issues: [] });
     return json(text, HTTP_STATUS[code], headersOf(failed));
   });
   answer.headers.set("x-request-id", name.id);
-  // What follows on a connection whose body nobody reads is not executed.
+  // The body stays unread: bytes after it must not be taken for a second request.
   answer.headers.set("connection", "close");
   return answer;
 }
 
-const FAILED = new DomainError("internal_error", "The numbers can't be read just now.");
+const FAILED = new DomainError("internal_error", "The metrics can't be read at the moment.");
 
-async function answerTo(request: Request, deps: MetricsPortDeps): Promise<Response> {
+async function route(request: Request, deps: MetricsPortDeps): Promise<Response> {
   const { path } = targetOf(request.url);
   const isRead = request.method === "GET" || request.method === "HEAD";
   if (path === "/metrics" && isRead) return answerMetrics(request.headers, deps);
-  throw new DomainError("not_found", "Here is GET /metrics and nothing else.");
+  throw new DomainError("not_found", "This port serves only GET /metrics.");
 }
 
-export interface ReadinessDeps {
+interface ReadinessDeps {
   /** Rejects while the store can't be written. */
   readonly probe: () => Promise<void>;
   readonly clock: Clock;
 }
 
 /**
- * Tells whether the store can be written, within `READY_MS_MAX`: false where it has not answered by then. Nobody needs a key
- * to ask, and a probe is a durable write: so however many ask, there is one at a time, and one a second.
+ * Returns a check whether the store can be written; false where it hasn't answered within `READY_MS_MAX`. A probe is a
+ * durable write, and /ready needs no key: so there is one probe at a time, at most every `READY_FRESH_MS`.
  */
 export function createReadiness({ probe, clock }: ReadinessDeps): () => Promise<boolean> {
-  let known: { readonly isReady: boolean; readonly atMs: number } | null = null;
-  let asking: Promise<boolean> | null = null;
+  let last: { readonly isReady: boolean; readonly atMs: number } | null = null;
+  let running: Promise<boolean> | null = null;
 
-  const ask = async (): Promise<boolean> => {
-    // A store that has too much to write can be written.
+  const check = async (): Promise<boolean> => {
+    // A full write queue still means that the store can be written.
     const isReady = await probe().then(
       () => true,
       (error: unknown) => error instanceof StoreBusy,
     );
-    known = { isReady, atMs: clock.monotonicMs() };
-    asking = null;
+    last = { isReady, atMs: clock.monotonicMs() };
+    running = null;
     return isReady;
   };
 
   return async () => {
-    if (known !== null && clock.monotonicMs() - known.atMs < READY_FRESH_MS) return known.isReady;
+    if (last !== null && clock.monotonicMs() - last.atMs < READY_FRESH_MS) return last.isReady;
     const late = Promise.withResolvers<false>();
     const cancel = clock.after(READY_MS_MAX, () => late.resolve(false));
-    const isReady = await Promise.race([(asking ??= ask()), late.promise]);
+    const isReady = await Promise.race([(running ??= check()), late.promise]);
     cancel();
     return isReady;
   };

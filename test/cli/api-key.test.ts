@@ -56,11 +56,7 @@ describe("the API key of a command", () => {
     [["--api-key-file"], {}, "--api-key-file takes a file, or - for standard input."],
     [["--api-key-file="], {}, "--api-key-file takes a file, or - for standard input."],
     [["--api-key-file", "/nowhere/key"], {}, "The file /nowhere/key can't be read."],
-    [
-      [],
-      { OUTGATE_API_KEY_FILE: "/nowhere/key" },
-      "The file /nowhere/key, which OUTGATE_API_KEY_FILE names, can't be read.",
-    ],
+    [[], { OUTGATE_API_KEY_FILE: "/nowhere/key" }, "The file /nowhere/key in OUTGATE_API_KEY_FILE can't be read."],
   ])("is told of where it can't be had: %j", async (args, env, complaint) => {
     expect(await takeApiKey(args, anIo(env)).catch(messageOf)).toBe(complaint);
   });
@@ -69,7 +65,7 @@ describe("the API key of a command", () => {
     for (const text of ["", "og_1 og_2", "og_1\nog_2", "x".repeat(513)]) {
       const path = file("odd", text);
       const said = await takeApiKey(["--api-key-file", path], anIo({})).catch(messageOf);
-      expect(said).toBe(`The file ${path} has to hold one API key and nothing else.`);
+      expect(said).toBe(`The file ${path} must hold one API key and nothing else.`);
     }
   });
 });

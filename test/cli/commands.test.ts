@@ -95,14 +95,14 @@ describe("outgate send", () => {
   test.each([
     [["send"], "<url> is missing."],
     [["send", "http://a.example/", "more"], '"more" is one argument too many.'],
-    [["send", "http://a.example/", "--retries", "many"], "--retries takes a whole number from 1 on"],
+    [["send", "http://a.example/", "--retries", "many"], "--retries takes a whole number of at least 1"],
     [["send", "http://a.example/", "-X", "TRACE"], "--method takes GET, POST, PUT, PATCH, DELETE"],
-    [["send", "http://a.example/", "-d", "[1]"], "The body has to be a JSON object."],
+    [["send", "http://a.example/", "-d", "[1]"], "The body must be a JSON object."],
     [["send", "http://a.example/", "-d", "{"], "The body is not valid JSON."],
     [["send", "http://a.example/", "-H", "no colon"], "--header takes 'Name: value'"],
     [["send", "http://a.example/", "-H", "A: 1", "-H", "a: 2"], "A header is given twice"],
     [["send", "http://a.example/", "--frobnicate"], "Unknown option '--frobnicate'"],
-    [["send", "-", "-d", "-"], "Standard input can be only one"],
+    [["send", "-", "-d", "-"], "Only one of the action, its body and its headers"],
   ])("is called wrongly: %p", async (args, complaint) => {
     const said = await say(args, { input: "{}" });
     expect({ code: said.code, out: said.out }).toEqual({ code: 2, out: "" });
@@ -254,7 +254,7 @@ describe("outgate callback-hosts", () => {
   test("lists hosts in their normal form, and takes them off the list", async () => {
     const added = await json(["callback-hosts", "add", "Hooks.Example.com.", "--json"]);
     expect(added).toMatchObject({ code: 0, value: { host: "hooks.example.com" } });
-    expect(added.said.err).toContain("may go to hooks.example.com");
+    expect(added.said.err).toContain("can go to hooks.example.com");
     expect((await json(["callback-hosts"])).value).toMatchObject({ data: [{ host: "hooks.example.com" }] });
     expect((await say(["callback-hosts", "remove", "HOOKS.example.com"])).code).toBe(0);
     expect((await json(["callback-hosts", "list"])).value).toEqual({ data: [] } as never);
@@ -278,13 +278,11 @@ describe("outgate keys", () => {
     expect(refused.err).toContain("A key with the role reader may not do this");
     expect((await say(["keys", "revoke", row?.id ?? ""])).code).toBe(0);
     const revoked = await say(["list"], { env: { OUTGATE_API_KEY: key } });
-    expect(revoked.err).toBe(
-      `The API key is not one that ${url} knows: it is mistyped, revoked, or of another service.\n`,
-    );
+    expect(revoked.err).toBe(`${url} does not accept the API key: it is mistyped, revoked, or of another service.\n`);
   });
 
   test.each([
-    [["keys", "frobnicate"], "keys knows list, create and revoke"],
+    [["keys", "frobnicate"], "keys takes list, create or revoke"],
     [["keys", "create", "x"], "--role is missing"],
     [["keys", "revoke"], "<id> is missing."],
   ])("is called wrongly: %p", async (args, complaint) => {
@@ -325,7 +323,7 @@ test("outgate demo delivers through the service, and tells it", async () => {
   const { code, out, err } = await say(["demo"]);
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out).toContain("The target answered with status 503. Again in");
-  expect(out).toContain("Stored, and held");
+  expect(out).toContain("Stored and held");
   expect(out.match(/The target answered 200\./g)).toHaveLength(2);
   expect(out).toContain("attempt 3: answered 200");
 });
@@ -335,15 +333,15 @@ test("without a service, or with something else in its place, a command says wha
   expect(nobody).toEqual({
     code: 1,
     out: "",
-    err: "Outgate can't be reached at http://127.0.0.1:9. Start it with `outgate serve`, or set OUTGATE_URL to where it is.\n",
+    err: "Outgate can't be reached at http://127.0.0.1:9. Start it with `outgate serve`, or set OUTGATE_URL to its address.\n",
   });
   await using page = new Target(() => new Response("<p>Hello</p>", { headers: { "content-type": "text/html" } }));
   const wrong = await say(["list"], { env: { OUTGATE_URL: page.url } });
-  expect(wrong.err).toContain("Set OUTGATE_URL to where Outgate is");
+  expect(wrong.err).toContain("Set OUTGATE_URL to the address of Outgate");
   const keyless = await say(["list"], { env: { OUTGATE_API_KEY: "" } });
   expect(keyless.code).toBe(2);
   expect(keyless.err).toStartWith("Set OUTGATE_API_KEY to an API key");
-  expect((await say(["list"], { env: { OUTGATE_URL: "localhost" } })).err).toContain("OUTGATE_URL has to be");
+  expect((await say(["list"], { env: { OUTGATE_URL: "localhost" } })).err).toContain("OUTGATE_URL must be");
 });
 
 describe("outgate pause, pauses, resume and audit", () => {

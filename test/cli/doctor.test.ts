@@ -28,7 +28,7 @@ test("outgate doctor finds nothing wrong where nothing is", async () => {
   expect({ code, ok: report.ok }).toEqual({ code: 0, ok: true });
   expect(found("service")?.found).toMatch(/^Outgate [\d.]+ answers in \d+ ms$/);
   expect(found("key")?.found).toContain("owner");
-  expect(found("settings")?.found).toBe("a service started here runs on the defaults");
+  expect(found("settings")?.found).toBe("a service started here uses the defaults");
   const { out } = await outgate(["doctor"], { env: { OUTGATE_URL: url, OUTGATE_API_KEY: OWNER_KEY } });
   expect(out).toMatch(/^ok +OUTGATE_URL/);
 });

@@ -80,7 +80,7 @@ describe("while the service runs", () => {
     "new-owner-key prints a key of the first account that works at once, and the others go on",
     async () => {
       const { out, err, code } = await outgate(service.folder, "new-owner-key");
-      expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining("DELETE /v1/keys/{id}") });
+      expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining("outgate keys revoke <id>") });
       const key = out.trim();
       expect(isWellFormedApiKey(key)).toBe(true);
       const accountOf = async (asking: string) => {
@@ -115,8 +115,8 @@ describe("while the service runs", () => {
     "says whose address nobody has, and how it is called",
     async () => {
       for (const [args, code, complaint] of [
-        [["reset-password", "nobody@example.com"], 1, "Nobody has nobody@example.com."],
-        [["new-owner-key", "nobody@example.com"], 1, "Nobody has nobody@example.com."],
+        [["reset-password", "nobody@example.com"], 1, "No person has the address nobody@example.com."],
+        [["new-owner-key", "nobody@example.com"], 1, "No person has the address nobody@example.com."],
         [["reset-password"], 2, "Usage: outgate reset-password <e-mail>"],
         [["welcome-link", "now"], 2, "welcome-link takes no arguments."],
       ] as const) {

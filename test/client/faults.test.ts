@@ -126,7 +126,7 @@ describe("what went wrong is said in words of our own", () => {
   ])("when something else answers: %s", async (_what, reply) => {
     await using outgate = stand(reply);
     const error = await failure(outgate.client.getAccount());
-    const message = expect.stringContaining("The answer is not one of Outgate: status ");
+    const message = expect.stringContaining("This is not a response of Outgate: status ");
     expect(error).toMatchObject({ code: "not_outgate", message });
     expect(outgate.seen).toHaveLength(1);
   });

@@ -46,7 +46,7 @@ test("the command changes the key of a service's database, and says where the ol
   expect(await command.exited).toBe(0);
   const told = await new Response(command.stdout).text();
   expect(told).toMatch(
-    /^Everything is sealed under the new master key [0-9a-f]{8} \(texts sealed in this run: 2\)\.\n/,
+    /^Everything is encrypted with the new master key [0-9a-f]{8} \(values encrypted in this run: 2\)\.\n/,
   );
   const kept = /kept in (\S+):/.exec(told)?.[1] ?? "";
   expect(existsSync(kept)).toBe(true);

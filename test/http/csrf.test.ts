@@ -72,7 +72,7 @@ describe("/auth from a page of", () => {
     const refused = await app.ask("POST", "/auth/logout", { headers: { cookie } });
     expect(refused.status).toBe(403);
     // It has sent no form, and is not told that it had.
-    expect(refused.text).toContain("Forms and log-outs are taken from our own pages only");
+    expect(refused.text).toContain("Forms and log-outs are accepted only from Outgate");
     expect(await app.isIn(cookie)).toBe(true);
   });
 

@@ -41,7 +41,7 @@ test("B28 every request of an account counts, refused ones and found ones too, b
       status: 429,
       wait: "1",
       code: "rate_limited",
-      message: `This account may make ${PER_SECOND} requests a second; wait a second.`,
+      message: `This account may make ${PER_SECOND} requests per second. Wait a second.`,
       request_id: expect.stringMatching(/^req_/),
     });
   }

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { relayStreams, sendTo, Relay, type Sent } from "../../mcp/bridge/relay.ts";
+import { relayStreams, sendTo, Relay, type BridgeRequest } from "../../mcp/bridge/relay.ts";
 import { eventsOf, linesOf, TOO_LONG } from "../../mcp/bridge/messages.ts";
 import { until } from "../support/until.ts";
 
-type Upstream = (sent: Sent) => Response | Promise<Response>;
+type Upstream = (sent: BridgeRequest) => Response | Promise<Response>;
 
 /** A relay before a service that answers as the test says. */
 function relayTo(upstream: Upstream) {
-  const sent: Sent[] = [];
+  const sent: BridgeRequest[] = [];
   const written: string[] = [];
   const warned: string[] = [];
   const relay = new Relay({
@@ -86,7 +86,7 @@ describe("a relay", () => {
         "TLS handshake with Outgate at OUTGATE_URL failed",
       ],
       [() => Promise.reject(new Error("socket hang up")), "Repeat the call with the same idempotency_key"],
-      [() => stream(":\n\n"), "broke before the answer came"],
+      [() => stream(":\n\n"), "lost before the response came"],
       [
         () => Response.json({ error: { code: "unauthorized", message: "Send a key." } }, { status: 401 }),
         "did not take the key in OUTGATE_API_KEY. Send a key.",
@@ -233,7 +233,7 @@ describe("the session of a client of 2025", () => {
     isUp = false;
     relay.take(legacyCall(1));
     await until(() => written.length === 2);
-    expect(errorOf(written[1]).message).toContain("no other could be begun");
+    expect(errorOf(written[1]).message).toContain("a new one could not be started");
   });
 });
 

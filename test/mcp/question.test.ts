@@ -27,7 +27,7 @@ describe("a question", () => {
       createdBy: "key:agent",
     });
     expect(messageOf(action).split("\n")).toEqual([
-      "Shall Outgate make this HTTP call?",
+      "Should Outgate send this HTTP call?",
       "! It deletes: the method is DELETE.",
       "Hidden: 1 value hidden",
       "Method: DELETE",
@@ -41,7 +41,7 @@ describe("a question", () => {
       "Body: JSON, 28 bytes",
       "Attempts: Up to 3, until one succeeds",
       `Action: https://gate.example.com/actions/${action.id}`,
-      "The link of the action shows the whole request, and asks who you are.",
+      "The action's link shows the whole request, after you log in.",
     ]);
   });
 

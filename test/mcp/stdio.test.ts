@@ -97,7 +97,7 @@ describe("outgate mcp", () => {
   test("says what is missing when it shall relay and can't", async () => {
     const child = start({ OUTGATE_URL: url });
     expect(await child.exited).toBe(1);
-    expect(await new Response(child.stderr).text()).toContain("OUTGATE_API_KEY is not set");
+    expect(await new Response(child.stderr).text()).toContain("Set OUTGATE_API_KEY or OUTGATE_API_KEY_FILE");
     const other = start({ OUTGATE_URL: "nowhere", OUTGATE_API_KEY: "og_x" });
     expect(await other.exited).toBe(1);
     expect(await new Response(other.stderr).text()).toContain("OUTGATE_URL must be the address");

@@ -49,7 +49,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
       (await server.call("GET", `/v1/actions/${id}`, undefined, { authorization: `Bearer ${KEYS.agent}` })).json;
     const { response_note: note, ...rest } = actionIn(await agent.call("get", { id: created.id }));
     expect(rest).toEqual({ ...(await overRest(created.id)) });
-    expect(note).toContain("Data from outside");
+    expect(note).toContain("Untrusted data");
     expect(created).toMatchObject({ status: "completed", response_body: { done: true }, attempts: 1 });
     expect(actionIn(await agent.call("wait", { id: created.id }))).toEqual({
       ...rest,

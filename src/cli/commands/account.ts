@@ -3,7 +3,7 @@ import type { CreateKey, KeyList, AccountList } from "../../accounts/schemas.ts"
 import { age } from "../action-text.ts";
 import { readArguments, type Command, EXIT, UsageError, wholeNumber } from "../command.ts";
 import { type Session, withSession } from "../session.ts";
-import { type Cell, seen, table } from "../output.ts";
+import { type Cell, visible, table } from "../output.ts";
 import type { AuditLog, AuditQuery } from "../../audit/schemas.ts";
 import type { PauseList } from "../../pauses/schemas.ts";
 
@@ -29,23 +29,23 @@ const UNFINISHED = {
 /** `outgate keys`: the account's keys, for an owner. */
 export const keysCommand: Command = {
   usage: "keys [list] | keys create <name> --role <role> [options] | keys revoke <id> [--unfinished <what>]",
-  details: `  list                 the keys, those that are live first
-  create <name>        a new key, shown this once
+  details: `  list                 list the keys, live ones first
+  create <name>        create a key and print it, only this once
     --role <role>      owner, approver, agent or reader
-    --hold <hold>      which of its creates wait for a person: none, writes or all
-    --scope <scope>    of an agent's key, what it acts on: own (what it created, unless it is said) or account
-    --replaces <id>    the key whose place it takes: it acts on what that created, and has its hold and scope unless
-                       they are said
-    --weaker-hold      its hold is meant to be weaker than that of the key that it replaces
-  revoke <id>          ends a key, at once and for good
-    --unfinished <what>  its actions that have not ended: keep (they go on, unless it is said), pause or cancel
-  --json               JSON also on a terminal`,
+    --hold <hold>      which of its actions need approval: none, writes or all
+    --scope <scope>    for an agent's key, which actions it can change: own (default) or account
+    --replaces <id>    the key that it replaces: it can change what that key created, and has its hold and scope by
+                       default
+    --weaker-hold      allow a weaker hold than that of the replaced key
+  revoke <id>          revoke a key, at once and for good
+    --unfinished <what>  what happens to its unfinished actions: keep (default: they go on), pause or cancel
+  --json               print JSON also on a terminal`,
   run: withSession((args, session) => {
     const [verb = "list", ...rest] = args[0]?.startsWith("-") === true ? ["list", ...args] : args;
     if (verb === "list") return list(rest, session);
     if (verb === "create") return create(rest, session);
     if (verb === "revoke") return revoke(rest, session);
-    throw new UsageError(`keys knows list, create and revoke, not ${JSON.stringify(verb)}.`);
+    throw new UsageError(`keys takes list, create or revoke, not ${JSON.stringify(verb)}.`);
   }),
 };
 
@@ -71,15 +71,15 @@ function rowsOf({ data }: KeyList): readonly (readonly Cell[])[] {
     key.scope ?? "",
     key.revoked_at === null ? usedOf(key.last_used_at) : { text: "revoked", color: "red" },
     `…${key.last4}`,
-    seen(key.name),
+    visible(key.name),
   ]);
   return [head, ...rows];
 }
 
 async function create(args: readonly string[], { client, io, json, say }: Session): Promise<number> {
   const { values, positionals } = readArguments(args, CREATE, ["<name>"]);
-  if (values.role === undefined) throw new UsageError("--role is missing: nobody gets an owner key by leaving it out.");
-  const asked = {
+  if (values.role === undefined) throw new UsageError("--role is missing: it has no default.");
+  const request = {
     name: positionals[0],
     role: values.role,
     ...(values.hold === undefined ? {} : { hold: values.hold }),
@@ -87,21 +87,21 @@ async function create(args: readonly string[], { client, io, json, say }: Sessio
     ...(values.replaces === undefined ? {} : { replaces: values.replaces }),
     ...(values["weaker-hold"] === true ? { weaker_hold: true } : {}),
   };
-  // Safe: whatever else a person may have written as a role, the service says what is wrong with it.
-  const created = await client.createKey(asked as CreateKey);
+  // Safe: the service validates role, hold and scope.
+  const created = await client.createKey(request as CreateKey);
   if (values.json === true) json(created);
   else say(created.key);
-  if (values.json !== true || io.isTty) io.err(`Key ${created.id}: it is shown this once.\n`);
+  if (values.json !== true || io.isTty) io.err(`Created key ${created.id}. It is shown only this once.\n`);
   return EXIT.ok;
 }
 
 async function revoke(args: readonly string[], { client, io }: Session): Promise<number> {
   const { values, positionals } = readArguments(args, REVOKE, ["<id>"]);
   const id = positionals[0] ?? "";
-  // Safe: whatever else a person may have written, the service says what is wrong with it.
+  // Safe: the service validates it.
   const unfinished = values.unfinished as RevokeOptions["unfinished"];
   await client.revokeKey(id, { unfinished });
-  io.err(`${seen(id)} is revoked.${UNFINISHED[unfinished ?? "keep"]}\n`);
+  io.err(`${visible(id)} is revoked.${UNFINISHED[unfinished ?? "keep"]}\n`);
   return EXIT.ok;
 }
 
@@ -116,7 +116,7 @@ const OPTIONS = {
   json: { type: "boolean" },
 } as const;
 
-/** Entries that one request of an export asks for. */
+/** Entries per request of `--all`. */
 const PAGE = 100;
 
 /** `outgate audit`: who did what to the account, newest first. */
@@ -124,15 +124,15 @@ export const auditCommand: Command = {
   usage: "audit [options]",
   details: `  --kind <kind>      such as key_revoked; may be given several times
   --actor <actor>    such as user:ann@example.com
-  --since <time>     at this time or later, as 2026-03-04T12:00:00Z
+  --since <time>     at this time or later, such as 2026-03-04T12:00:00Z
   --until <time>     earlier than this
-  --limit <n>        1 to 100; 20 unless it is said
-  --cursor <cursor>  the next page, as the page before names it
-  --all              all entries, as JSON, one a line
-  --json             JSON also on a terminal`,
+  --limit <n>        1 to 100; default 20
+  --cursor <cursor>  the next page, by the cursor that the last page printed
+  --all              print all entries as lines of JSON
+  --json             print JSON also on a terminal`,
   run: withSession(async (args, { client, io, json, line, say, paint }) => {
     const { values } = readArguments(args, OPTIONS);
-    const asked = {
+    const filters = {
       kind: values.kind,
       actor: values.actor,
       since: values.since,
@@ -140,8 +140,8 @@ export const auditCommand: Command = {
       limit: wholeNumber(values.limit, "limit"),
       cursor: values.cursor,
     };
-    // Safe: whatever else a person may have written as a kind, the service says what is wrong with it.
-    const query = asked as AuditQuery;
+    // Safe: the service validates the kind.
+    const query = filters as AuditQuery;
     if (values.all === true) {
       let cursor: string | null | undefined = values.cursor;
       do {
@@ -156,7 +156,7 @@ export const auditCommand: Command = {
       json(page);
       return EXIT.ok;
     }
-    say(page.data.length === 0 ? "There are no such entries." : table(auditRowsOf(page), paint, io.columns));
+    say(page.data.length === 0 ? "No entries found." : table(auditRowsOf(page), paint, io.columns));
     if (page.next_cursor !== null) say(paint(`more: outgate audit --cursor ${page.next_cursor} …`, "grey"));
     return EXIT.ok;
   }),
@@ -167,27 +167,27 @@ function auditRowsOf({ data }: AuditLog): readonly (readonly Cell[])[] {
   const rows = data.map((entry): readonly Cell[] => [
     entry.at,
     entry.kind,
-    seen(entry.actor),
-    seen(entry.client ?? "the service"),
-    seen(entry.subject),
+    visible(entry.actor),
+    visible(entry.client ?? "the service"),
+    visible(entry.subject),
   ]);
   return [head, ...rows];
 }
 
-/** `outgate callback-hosts`: where callbacks of keys with a hold may go, for an owner. */
+/** `outgate callback-hosts`: the hosts for callbacks of keys with a hold, for an owner. */
 export const callbackHostsCommand: Command = {
   usage: "callback-hosts [list] | callback-hosts add <host> | callback-hosts remove <host>",
-  details: `  list                 the hosts to which callbacks of keys with a hold may go
-  add <host>           lists a host, such as hooks.example.com or 10.0.0.7:8080; without a port it
+  details: `  list                 list the hosts to which callbacks of keys with a hold may go
+  add <host>           add a host, such as hooks.example.com or 10.0.0.7:8080; without a port it
                        means 443 for https and 80 for http
-  remove <host>        takes it off the list, at once
-  --json               JSON also on a terminal`,
+  remove <host>        remove a host, at once
+  --json               print JSON also on a terminal`,
   run: withSession((args, session) => {
     const [verb = "list", ...rest] = args[0]?.startsWith("-") === true ? ["list", ...args] : args;
     if (verb === "list") return listHosts(rest, session);
     if (verb === "add") return add(rest, session);
     if (verb === "remove") return remove(rest, session);
-    throw new UsageError(`callback-hosts knows list, add and remove, not ${JSON.stringify(verb)}.`);
+    throw new UsageError(`callback-hosts takes list, add or remove, not ${JSON.stringify(verb)}.`);
   }),
 };
 
@@ -198,7 +198,7 @@ async function listHosts(args: readonly string[], { client, io, json, say, paint
   else {
     const head = ["HOST", "LISTED"].map((text): Cell => ({ text, color: "grey" }));
     const now = new Date();
-    const rows = hosts.data.map(({ host, created_at: at }): readonly Cell[] => [seen(host), `${age(at, now)} ago`]);
+    const rows = hosts.data.map(({ host, created_at: at }): readonly Cell[] => [visible(host), `${age(at, now)} ago`]);
     say(table([head, ...rows], paint, io.columns));
   }
   return EXIT.ok;
@@ -208,7 +208,7 @@ async function add(args: readonly string[], { client, io, json }: Session): Prom
   const { values, positionals } = readArguments(args, JSON_ONLY, ["<host>"]);
   const listed = await client.addCallbackHost(positionals[0] ?? "");
   if (values.json === true) json(listed);
-  io.err(`Callbacks of keys with a hold may go to ${seen(listed.host)}.\n`);
+  io.err(`Callbacks of keys with a hold can go to ${visible(listed.host)} now.\n`);
   return EXIT.ok;
 }
 
@@ -216,19 +216,19 @@ async function remove(args: readonly string[], { client, io }: Session): Promise
   const { positionals } = readArguments(args, {}, ["<host>"]);
   const host = positionals[0] ?? "";
   await client.removeCallbackHost(host);
-  io.err(`Callbacks of keys with a hold go to ${seen(host)} no longer.\n`);
+  io.err(`Callbacks of keys with a hold can no longer go to ${visible(host)}.\n`);
   return EXIT.ok;
 }
 
 const PAUSE = { reason: { type: "string" }, json: { type: "boolean" } } as const;
 
-/** `outgate pause`: nothing of a key, or of the account, is sent any more. */
+/** `outgate pause`: stops sending what a key created, or everything of the account. */
 export const pauseCommand: Command = {
   usage: "pause account | pause <key id> [--reason <text>] [--json]",
-  details: `  account          the whole account
-  <key id>         what this key created
+  details: `  account          pause the whole account
+  <key id>         pause what this key created
   --reason <text>  why; shown with every paused action
-  --json           JSON also on a terminal`,
+  --json           print JSON also on a terminal`,
   run: withSession(async (args, { client, io, json, say }) => {
     const { values, positionals } = readArguments(args, PAUSE, ["<account or key id>"]);
     const [what = ""] = positionals;
@@ -237,7 +237,7 @@ export const pauseCommand: Command = {
       ...(values.reason === undefined ? {} : { reason: values.reason }),
     });
     if (values.json === true || !io.isTty) json(pause);
-    else say(`Paused. To go on: outgate resume ${seen(pause.id)}`);
+    else say(`Paused. To resume: outgate resume ${visible(pause.id)}`);
     return EXIT.ok;
   }),
 };
@@ -249,12 +249,12 @@ export const resumeCommand: Command = {
     const { positionals } = readArguments(args, {}, ["<pause id>"]);
     const [id = ""] = positionals;
     await client.endPause(id);
-    io.err(`${seen(id)} has ended.\n`);
+    io.err(`Pause ${visible(id)} has ended.\n`);
     return EXIT.ok;
   }),
 };
 
-/** `outgate pauses`: what is paused. */
+/** `outgate pauses`: the pauses in force. */
 export const pausesCommand: Command = {
   usage: "pauses [--json]",
   run: withSession(async (args, { client, io, json, say, paint }) => {
@@ -272,23 +272,23 @@ function pauseRowsOf({ data }: PauseList): readonly (readonly Cell[])[] {
     pause.id,
     pause.key_id ?? "the whole account",
     pause.created_at,
-    seen(pause.created_by),
-    seen(pause.reason ?? ""),
+    visible(pause.created_by),
+    visible(pause.reason ?? ""),
   ]);
   return [head, ...rows];
 }
 
-/** `outgate accounts`: who was signed up, and who of them is stopped, for an owner of the first account. */
+/** `outgate accounts`: the accounts of the service, for an owner of the first one. */
 export const accountsCommand: Command = {
   usage: "accounts [list] [--json] | accounts allow <id>",
-  details: `  list        the accounts of the service, those that are stopped first
-  allow <id>  takes the keys of one that is stopped again; what waited of it is sent
-  --json      JSON also on a terminal`,
+  details: `  list        list the accounts of the service, stopped ones first
+  allow <id>  allow a stopped account: its keys work again, and its waiting actions are sent
+  --json      print JSON also on a terminal`,
   run: withSession((args, session) => {
     const [verb = "list", ...rest] = args[0]?.startsWith("-") === true ? ["list", ...args] : args;
     if (verb === "list") return listAccounts(rest, session);
     if (verb === "allow") return allow(rest, session);
-    throw new UsageError(`accounts knows list and allow, not ${JSON.stringify(verb)}.`);
+    throw new UsageError(`accounts takes list or allow, not ${JSON.stringify(verb)}.`);
   }),
 };
 
@@ -301,18 +301,21 @@ async function listAccounts(args: readonly string[], { client, io, json, say, pa
 }
 
 function accountRowsOf({ data }: AccountList): readonly (readonly Cell[])[] {
-  const head = ["ID", "STATE", "MADE", "EMAIL"].map((text): Cell => ({ text, color: "grey" }));
+  const head = ["ID", "STATE", "CREATED", "EMAIL"].map((text): Cell => ({ text, color: "grey" }));
   const stateOf = ({ first, stopped }: AccountList["data"][number]): Cell => {
     if (stopped) return { text: "stopped", color: "red" };
     return first ? "first" : "";
   };
-  return [head, ...data.map((one): readonly Cell[] => [one.id, stateOf(one), one.created_at, seen(one.email ?? "")])];
+  return [
+    head,
+    ...data.map((one): readonly Cell[] => [one.id, stateOf(one), one.created_at, visible(one.email ?? "")]),
+  ];
 }
 
 async function allow(args: readonly string[], { client, io }: Session): Promise<number> {
   const { positionals } = readArguments(args, {}, ["<account id>"]);
   const id = positionals[0] ?? "";
   await client.allowAccount(id);
-  io.err(`${seen(id)} is allowed: its keys are taken again, and what waited of it is sent.\n`);
+  io.err(`Account ${visible(id)} is allowed: its keys work again, and its waiting actions are sent.\n`);
   return EXIT.ok;
 }

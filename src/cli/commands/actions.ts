@@ -11,7 +11,7 @@ import { readArguments, wholeNumber, type Command, EXIT, UsageError, readLine } 
 import { withSession, waitForEnd, type Session, hasEnded, openStream } from "../session.ts";
 import type { Action } from "../../actions/schemas.ts";
 import type { ListQuery } from "../../actions/list-schemas.ts";
-import { type Cell, seen, table } from "../output.ts";
+import { type Cell, visible, table } from "../output.ts";
 import type { OutgateEvent } from "../../client/follow.ts";
 import type { OutgateClient } from "../../client/client.ts";
 
@@ -21,14 +21,14 @@ const GET_OPTIONS = {
   json: { type: "boolean" },
 } as const;
 
-/** `outgate get`: one action, or everything that happened to it. */
+/** `outgate get`: one action, or its timeline. */
 export const getCommand: Command = {
   usage: "get <id> [--wait <seconds>] [--timeline] [--json]",
-  details: `  --wait <seconds>  wait so long for its end
-  --timeline        what happened to it, oldest first
-  --json            JSON also on a terminal
+  details: `  --wait <seconds>  wait up to this long for its end
+  --timeline        show what happened to it, oldest first
+  --json            print JSON also on a terminal
 
-  Exit code: 0 completed or on its way, 1 failed or cancelled, 3 not ended in time, 4 awaits approval.`,
+  Exit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.`,
   run: withSession(async (args, session) => {
     const { values, positionals } = readArguments(args, GET_OPTIONS, ["<id>"]);
     const { client, io, json, say } = session;
@@ -71,11 +71,11 @@ export const listCommand: Command = {
   --host <host>      host name, with a port or for any port
   --dedupe <key>     the dedupe key of the create
   --created-by <id>  id of the key that created them
-  --after <time>     created later than this, as 2026-03-04T12:00:00Z
+  --after <time>     created later than this, such as 2026-03-04T12:00:00Z
   --before <time>    created earlier than this
-  --limit <n>        1 to 100; 20 unless it is said
-  --cursor <cursor>  the next page, as the page before names it
-  --json             JSON also on a terminal`,
+  --limit <n>        1 to 100; default 20
+  --cursor <cursor>  the next page, by the cursor that the last page printed
+  --json             print JSON also on a terminal`,
   run: withSession(async (args, session) => {
     const { values } = readArguments(args, LIST_OPTIONS);
     const { client, io, json, say, paint } = session;
@@ -90,13 +90,13 @@ export const listCommand: Command = {
       limit: wholeNumber(values.limit, "limit"),
       cursor: values.cursor,
     };
-    // Safe: whatever else a person may have written as a status or method, the service says what is wrong with it.
+    // Safe: the service validates status and method.
     const page = await client.listActions(query as ListQuery);
     if (values.json === true || !io.isTty) {
       json(page);
       return EXIT.ok;
     }
-    say(page.data.length === 0 ? "There are no such actions." : table(rowsOf(page.data), paint, io.columns));
+    say(page.data.length === 0 ? "No actions found." : table(rowsOf(page.data), paint, io.columns));
     if (page.next_cursor !== null) say(paint(`more: outgate list --cursor ${page.next_cursor} …`, "grey"));
     return EXIT.ok;
   }),
@@ -110,9 +110,9 @@ function rowsOf(actions: readonly Action[]): readonly (readonly Cell[])[] {
     { text: action.status, color: STATUS_COLOR[action.status] },
     `${action.attempts}/${action.retries}`,
     age(action.created_at, now),
-    seen(action.created_by.name),
+    visible(action.created_by.name),
     action.method,
-    withHost(seen(action.url)),
+    withHost(visible(action.url)),
   ]);
   return [head, ...rows];
 }
@@ -123,45 +123,45 @@ const WATCH_OPTIONS = {
   json: { type: "boolean" },
 } as const;
 
-/** `outgate watch`: every change of status as it happens; of one action until it has ended. */
+/** `outgate watch`: every change of status as it happens, or of one action until its end. */
 export const watchCommand: Command = {
   usage: "watch [<id>] [options]",
   details: `  <id>               only this action, until it has ended; the exit code says how
   --status <status>  only changes to this; may be given several times
-  --after <event>    go on behind the event of this id, as --json shows it
-  --json             one JSON line for each event, also on a terminal`,
+  --after <event>    continue after the event with this id, which --json prints
+  --json             print one line of JSON per event, also on a terminal`,
   run: withSession(async (args, session) => {
     const { values, positionals } = readArguments(args, WATCH_OPTIONS, ["[<id>]"]);
     const release = new AbortController();
-    const deafen = session.io.onInterrupt?.(() => release.abort());
+    const stopListening = session.io.onInterrupt?.(() => release.abort());
     try {
       return await follow(session, { ...values, id: positionals[0] }, release.signal);
     } finally {
-      deafen?.();
+      stopListening?.();
       release.abort();
     }
   }),
 };
 
-interface Wanted {
+interface WatchOptions {
   readonly id: string | undefined;
   readonly after?: string | undefined;
   readonly status?: readonly string[] | undefined;
   readonly json?: boolean | undefined;
 }
 
-async function follow(session: Session, wanted: Wanted, signal: AbortSignal): Promise<number> {
+async function follow(session: Session, options: WatchOptions, signal: AbortSignal): Promise<number> {
   const { client, io, url } = session;
-  const { id, after, status = [] } = wanted;
-  const onBreak = () => io.err(`The stream of ${url} has broken off; it is opened again.\n`);
+  const { id, after, status = [] } = options;
+  const onBreak = () => io.err(`Lost the event stream of ${url}; reconnecting.\n`);
   const { events, first } = await openStream(client, { after, signal, onBreak });
-  // First the stream, then the action: an end in between is in one of the two.
+  // Open the stream before reading the action, so that its end can't be missed in between.
   const known = id === undefined ? null : await client.getAction(id);
   if (known !== null && hasEnded(known)) return exitCodeOf(known.status, false);
   for (let next = await first; next.done !== true; next = await events.next()) {
     const { action } = next.value;
     if (id !== undefined && action.id !== id) continue;
-    if (status.length === 0 || status.includes(action.status)) print(next.value, session, wanted.json === true);
+    if (status.length === 0 || status.includes(action.status)) print(next.value, session, options.json === true);
     if (id !== undefined && hasEnded(action)) return exitCodeOf(action.status, false);
   }
   return EXIT.ok;
@@ -177,11 +177,11 @@ function print({ id, type, timestamp, action }: OutgateEvent, session: Session, 
   const status = { text: action.status.padEnd("awaiting_approval".length), color: STATUS_COLOR[action.status] };
   const tries = action.attempts === 0 ? "" : `attempt ${action.attempts} of ${action.retries}, `;
   const end = action.last_error ?? (action.response_code === null ? "" : `${action.response_code}`);
-  const told = `${action.method} ${action.url} ${tries}${end}`.trim().replace(/,$/, "");
-  say(table([[time, status, action.id, seen(told)]], paint, io.columns));
+  const summary = `${action.method} ${action.url} ${tries}${end}`.trim().replace(/,$/, "");
+  say(table([[time, status, action.id, visible(summary)]], paint, io.columns));
 }
 
-/** A rejection is the cancel of what awaits approval. */
+/** To reject is to cancel an action that is awaiting approval. */
 const CALLS = {
   approve: (client: OutgateClient) => client.approveAction,
   reject: (client: OutgateClient) => client.cancelAction,
@@ -189,7 +189,7 @@ const CALLS = {
   retry: (client: OutgateClient) => client.retryAction,
 } as const;
 
-/** Decisions on what is held: a person at a terminal sees first what they decide on. */
+/** Asked on a terminal, after showing the request. */
 const QUESTIONS = { approve: "Approve this request?", reject: "Reject this request?" } as const;
 
 const DECIDE_OPTIONS = {
@@ -199,10 +199,10 @@ const DECIDE_OPTIONS = {
   json: { type: "boolean" },
 } as const;
 
-const WHY = {
+const REASON = {
   decision: "why; shown in the timeline",
-  retry: `why; shown to whoever decides. An agent's key has to give it within
-                    24 hours of a rejection, and may ask again twice`,
+  retry: `why; shown to whoever decides. Required for an agent's key within
+                    24 hours of a rejection, when it may retry twice`,
 } as const;
 
 const RUN = `
@@ -213,40 +213,42 @@ export function decideCommand(verb: keyof typeof CALLS): Command {
   const question = verb === "approve" || verb === "reject" ? QUESTIONS[verb] : null;
   return {
     usage: `${verb} <id> [--reason <text>]${verb === "retry" ? "" : " [--run <n>]"} [--wait <seconds>]${question === null ? "" : " [--yes]"} [--json]`,
-    details: `  --reason <text>   ${WHY[verb === "retry" ? "retry" : "decision"]}${verb === "retry" ? "" : RUN}
-  --wait <seconds>  then wait so long for its end
-${question === null ? "" : "  --yes             don't show the request and ask first, as a terminal does\n"}  --json            JSON also on a terminal`,
+    details: `  --reason <text>   ${REASON[verb === "retry" ? "retry" : "decision"]}${verb === "retry" ? "" : RUN}
+  --wait <seconds>  then wait up to this long for its end
+${question === null ? "" : "  --yes             decide without showing the request and asking first\n"}  --json            print JSON also on a terminal`,
     run: withSession(async (args, session) => {
       const options = question === null ? DECIDE_OPTIONS : { ...DECIDE_OPTIONS, yes: { type: "boolean" } as const };
       const { values, positionals } = readArguments(args, options, ["<id>"]);
-      const named = wholeNumber(values.run, "run");
-      if (named !== undefined && verb === "retry") {
-        throw new UsageError("retry takes no --run: it begins the next one.");
+      const givenRun = wholeNumber(values.run, "run");
+      if (givenRun !== undefined && verb === "retry") {
+        throw new UsageError("retry takes no --run: it begins a new run.");
       }
       const { client, io, json, say } = session;
       const id = positionals[0] ?? "";
       const waitSeconds = wholeNumber(values.wait, "wait");
-      const asks = question !== null && io.canAnswer === true && !("yes" in values && values.yes === true);
-      const asked = asks ? await askAbout(id, question, session) : null;
-      if (asked?.isConfirmed === false) {
+      const mustAsk = question !== null && io.canAnswer === true && !("yes" in values && values.yes === true);
+      const confirmation = mustAsk ? await confirm(id, question, session) : null;
+      if (confirmation?.isConfirmed === false) {
         io.err("Nothing was decided.\n");
         return EXIT.failed;
       }
-      const said = values.reason === undefined ? {} : { reason: values.reason };
-      const run = named ?? asked?.run;
-      const decision = run === undefined ? said : { ...said, run };
+      const run = givenRun ?? confirmation?.run;
+      const decision = {
+        ...(values.reason === undefined ? {} : { reason: values.reason }),
+        ...(run === undefined ? {} : { run }),
+      };
       const decided = await CALLS[verb](client)(id, decision);
       const action = await waitForEnd(client, decided, waitSeconds ?? 0);
       if (values.json === true || !io.isTty) json(action);
       else say(describe(action, session));
-      // What was decided is done; only who waits asks how it went on.
+      // Without --wait the exit code only says that the decision was made.
       return waitSeconds === undefined ? EXIT.ok : exitCodeOf(action.status, true);
     }),
   };
 }
 
-/** Shows what is decided on, and asks: the answer is about the run that was shown. Where there is nothing to decide the service says so. */
-async function askAbout(id: string, question: string, session: Session) {
+/** Shows the request and asks; the decision is bound to the run that was shown. An action that isn't held is left to the service to refuse. */
+async function confirm(id: string, question: string, session: Session) {
   const { client, io } = session;
   const action = await client.getAction(id);
   const { run } = action;

@@ -6,21 +6,21 @@ import { describe, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-
 import { readArguments, type Command } from "../command.ts";
 import { type Session, withSession, hasEnded, openStream } from "../session.ts";
 
-/** How often the target of the demo fails before it does what it is asked. */
+/** How many calls the demo's target refuses before it succeeds. */
 const FAILURES = 2;
 
-/** `outgate demo`: a delivery that fails at first and one that waits for a yes, through the service that runs, and told. */
+/** `outgate demo`: sends an action that fails at first, and one that needs approval, and explains each step. */
 export const demoCommand: Command = {
   usage: "demo",
-  details: `  Starts a target on this machine that fails twice, and sends it an action through the running service; then an
-  action that is held until it is approved. It takes about ten seconds.`,
+  details: `  Starts a target on this machine that fails twice, sends it an action through the running service, and then an
+  action that is held until it is approved. Takes about ten seconds.`,
   run: withSession(async (args, session) => {
     readArguments(args, {});
     const target = await startTarget();
     try {
       const delivered = await flakyDelivery(session, target.url);
       const held = await heldDelivery(session, target.url);
-      session.say(`\nEverything that this service does: ${session.url}/openapi.json`);
+      session.say(`\nThe API of this service: ${session.url}/openapi.json`);
       return Math.max(exitCodeOf(delivered.status, true), exitCodeOf(held.status, true));
     } finally {
       target.server.close();
@@ -32,10 +32,10 @@ export const demoCommand: Command = {
 async function flakyDelivery(session: Session, target: string): Promise<Action> {
   const { say, paint } = session;
   say(paint("1. A target that fails twice", "bold"));
-  say(`${target} runs in this command. It answers 503 to the first ${FAILURES} calls, and then 200.\n`);
+  say(`The target ${target} runs in this command. It answers 503 to the first ${FAILURES} calls, then 200.\n`);
   const action = await deliver(session, { url: `${target}orders`, body: { order: 7 }, retries: FAILURES + 2 });
   say(`\n${describe(action, session)}`);
-  say("What happened to it (outgate get <id> --timeline):");
+  say("Its timeline (outgate get <id> --timeline):");
   say(describeTimeline(await session.client.getTimeline(action.id), session));
   return action;
 }
@@ -44,16 +44,16 @@ async function heldDelivery(session: Session, target: string): Promise<Action> {
   const { client, say, paint } = session;
   const { key } = await client.getAccount();
   const mayApprove = key.role === "owner" || key.role === "approver";
-  say(paint("2. One that waits for a person's yes", "bold"));
+  say(paint("2. An action that needs approval", "bold"));
   const action = await deliver(
     session,
     { url: `${target}refunds`, body: { amount: 1200 }, approve: true },
     async (held) => {
       if (mayApprove) {
-        say(`Now a person says yes: outgate approve ${held.id}`);
-        await client.approveAction(held.id, { reason: "the demo says so" });
+        say(`Now a person approves it: outgate approve ${held.id}`);
+        await client.approveAction(held.id, { reason: "approved by the demo" });
       } else {
-        say(`This key is an ${key.role}'s and can't approve. It takes the action back: outgate cancel ${held.id}`);
+        say(`A key with the role ${key.role} can't approve. The demo cancels the action: outgate cancel ${held.id}`);
         await client.cancelAction(held.id, { reason: "only a demo" });
       }
     },
@@ -62,7 +62,7 @@ async function heldDelivery(session: Session, target: string): Promise<Action> {
   return mayApprove ? action : { ...action, status: "completed" };
 }
 
-/** Creates an action and tells of every change of it until it has ended. */
+/** Creates an action and prints every change until it has ended. */
 async function deliver(
   session: Session,
   request: CreateAction,
@@ -75,7 +75,7 @@ async function deliver(
     for (let next = await first; next.done !== true; next = await events.next()) {
       const { action } = next.value;
       if (action.id !== id) continue;
-      tell(next.value, session);
+      printChange(next.value, session);
       if (action.status === "awaiting_approval") await onHeld(action);
       if (hasEnded(action)) return action;
     }
@@ -85,17 +85,17 @@ async function deliver(
   }
 }
 
-function tell({ action, timestamp }: OutgateEvent, { say, paint }: Session): void {
+function printChange({ action, timestamp }: OutgateEvent, { say, paint }: Session): void {
   const status = paint(action.status.padEnd("awaiting_approval".length), STATUS_COLOR[action.status]);
   say(`  ${paint(timestamp.slice(11, 19), "grey")}  ${status}  ${sentenceOf(action)}`);
 }
 
 function sentenceOf(action: Action): string {
   const { status, attempts, last_error: error, next_retry_in_seconds: seconds } = action;
-  if (status === "awaiting_approval") return "Stored, and held: nothing is sent before a person says yes.";
-  if (status === "active") return `Attempt ${attempts} of ${action.retries}, written down before a byte leaves.`;
+  if (status === "awaiting_approval") return "Stored and held: nothing is sent before a person approves.";
+  if (status === "active") return `Attempt ${attempts} of ${action.retries}, recorded before it is sent.`;
   if (status === "pending" && attempts === 0) {
-    return action.approved_at === null ? "Stored: it survives a crash from here on." : "Released by a person's yes.";
+    return action.approved_at === null ? "Stored: it survives a crash from now on." : "Approved by a person.";
   }
   if (status === "pending") return `${error ?? "It failed."} Again in ${seconds ?? 0} s.`;
   if (status === "completed") return `The target answered ${action.response_code}.`;
@@ -107,7 +107,7 @@ interface Target {
   readonly url: string;
 }
 
-/** The first calls fail, whichever action they belong to. */
+/** A server that fails the first calls, whichever action they belong to. */
 async function startTarget(): Promise<Target> {
   let calls = 0;
   const server = createServer((_request, response) => {

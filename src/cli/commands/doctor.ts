@@ -1,17 +1,17 @@
 import { OutgateError } from "../../client/transport.ts";
 import { takeApiKey, openSession, readUrl, type Session } from "../session.ts";
 import { readArguments, type Command, EXIT, type Io } from "../command.ts";
-import { explain, type Cell, seen, table } from "../output.ts";
+import { explain, type Cell, visible, table } from "../output.ts";
 import { VERSION } from "../../config/config.ts";
 
-/** What the settings of this machine would make of a service that starts here. */
+/** The settings on this machine, as a service started here would read them. */
 export interface LocalSettings {
   readonly given: Readonly<Record<string, string>>;
   readonly notes: readonly string[];
   readonly problems: readonly string[];
 }
 
-/** One thing that was looked at. */
+/** The result of one check. */
 interface Finding {
   readonly what: string;
   readonly state: "ok" | "note" | "wrong";
@@ -20,11 +20,11 @@ interface Finding {
 
 const OPTIONS = { json: { type: "boolean" } } as const;
 
-/** `outgate doctor`: what is set, whether the service can be reached, and what to do about what is wrong. */
+/** `outgate doctor`: checks settings and service, and says how to fix problems. */
 export function doctorCommand(readLocal: (env: Io["env"]) => LocalSettings): Command {
   return {
     usage: "doctor [--json]",
-    details: "  --json  JSON also on a terminal\n\n  Exit code: 0 nothing is wrong, 1 something is.",
+    details: "  --json  print JSON also on a terminal\n\n  Exit code: 0 no problems, 1 problems found.",
     async run(given, io) {
       const { key, args } = await takeApiKey(given, io);
       const { values } = readArguments(args, OPTIONS);
@@ -45,16 +45,16 @@ const MARKS = {
 } as const;
 
 function rowOf({ what, state, found }: Finding): readonly Cell[] {
-  return [MARKS[state], what, seen(found)];
+  return [MARKS[state], what, visible(found)];
 }
 
-/** What the commands of this machine work with. */
+/** The settings of the commands. */
 function client(io: Io, key: string | null): readonly Finding[] {
   const isSet = Boolean(io.env["OUTGATE_URL"]);
   const advice =
     "is not set. Set it to an API key, or OUTGATE_API_KEY_FILE to a file; the first start of Outgate prints one.";
   return [
-    { what: "OUTGATE_URL", state: "ok", found: `${readUrl(io)}${isSet ? "" : " (unless it is set)"}` },
+    { what: "OUTGATE_URL", state: "ok", found: `${readUrl(io)}${isSet ? "" : " (default)"}` },
     key === null
       ? { what: "OUTGATE_API_KEY", state: "wrong", found: advice }
       : { what: "OUTGATE_API_KEY", state: "ok", found: `••••${key.length < 16 ? "" : key.slice(-4)}` },
@@ -79,10 +79,11 @@ async function service(session: Session, key: string | null): Promise<readonly F
 async function readiness(session: Session): Promise<Finding> {
   try {
     await session.client.getReady();
-    return { what: "readiness", state: "ok", found: "it can store what it is given" };
+    return { what: "readiness", state: "ok", found: "the service can store actions" };
   } catch (error) {
     if (!(error instanceof OutgateError) || error.status !== 503) return wrong("readiness", error, session);
-    const found = "it can't store just now, or is stopping. Look at its log: the disk may be full, the database away.";
+    const found =
+      "the service can't store actions at the moment, or is stopping. Check its log: the disk may be full, or the database down.";
     return { what: "readiness", state: "wrong", found };
   }
 }
@@ -101,16 +102,15 @@ async function account(session: Session): Promise<readonly Finding[]> {
 }
 
 function wrong(what: string, error: unknown, { url }: Session): Finding {
-  const told = explain(error, url);
-  if (told === null) throw error;
-  return { what, state: "wrong", found: told.message };
+  const explained = explain(error, url);
+  if (explained === null) throw error;
+  return { what, state: "wrong", found: explained.message };
 }
 
-/** For whoever starts the service on this machine: its settings, of which the commands above know nothing. */
+/** The settings of a service that starts on this machine; the checks above don't use them. */
 function local({ given, notes, problems }: LocalSettings): readonly Finding[] {
   const settings = Object.entries(given).map(([name, text]): Finding => ({ what: name, state: "ok", found: text }));
-  const rest =
-    settings.length === 0 ? "a service started here runs on the defaults" : "the others are at their defaults";
+  const rest = settings.length === 0 ? "a service started here uses the defaults" : "the others have their defaults";
   return [
     ...settings,
     { what: "settings", state: problems.length === 0 ? "ok" : "wrong", found: [...problems, rest].join(" ") },

@@ -26,27 +26,27 @@ const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 type Values = ReturnType<typeof readArguments<typeof OPTIONS>>["values"];
 
-/** `outgate send`: makes an action. A run of this command is one action, however often the create has to be repeated. */
+/** `outgate send`: creates one action, under an Idempotency-Key, so that the create can be retried. */
 export const sendCommand: Command = {
   usage: "send <url>|- [options]",
-  details: `  -                      the whole action as JSON from standard input, in place of a URL
-  -X, --method <method>  GET, POST, PUT, PATCH or DELETE; POST unless it is said
+  details: `  -                      read the whole action as JSON from standard input, instead of a URL
+  -X, --method <method>  GET, POST, PUT, PATCH or DELETE; default POST
   -d, --data <json>      the JSON body; @file reads a file, - reads standard input
-  -H, --header <header>  'Name: value'; may be given several times. @file reads a line for each header, - reads them
-                         from standard input: a secret does not belong on a command line
+  -H, --header <header>  'Name: value'; may be given several times. @file reads one header per line, - reads them
+                         from standard input. Do not put secrets on the command line
   --approve              hold it until a person approves it
   --notify <e-mail>      ask this person for approval by mail
-  --dedupe <key>         the same key within a day means the same action
-  --idempotency-key <k>  makes a create that was sent twice one action; made up unless it is said
-  --retries <n>          most attempts, 1 to 100; 3 unless it is said
-  --on-unknown <what>    retry or stop, when nobody knows whether the target got it
-  --callback <url>       where news of it is sent
-  --reason <text>        why; shown to whoever decides. An agent's key has to give it within 24 hours of a rejection
-  --sync                 let the create itself wait for the end, 30 seconds unless --wait says more
-  --wait <seconds>       wait so long for the end, also for a person's decision
-  --json                 JSON also on a terminal
+  --dedupe <key>         the same key within 24 hours means the same action
+  --idempotency-key <k>  creates with the same key are one action; default: a new one for each run of the command
+  --retries <n>          most attempts, 1 to 100; default 3
+  --on-unknown <what>    retry or stop, where it is unknown whether the target received the call
+  --callback <url>       URL to notify of the outcome
+  --reason <text>        why; shown to whoever decides. Required for an agent's key within 24 hours of a rejection
+  --sync                 let the create wait for the end, 30 seconds or as --wait says
+  --wait <seconds>       wait up to this long for the end, also for a person's decision
+  --json                 print JSON also on a terminal
 
-  Exit code: 0 completed or on its way, 1 failed or cancelled, 3 not ended in time, 4 awaits approval.`,
+  Exit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.`,
   run: withSession(async (args, session) => {
     const { values, positionals } = readArguments(args, OPTIONS, ["<url>"]);
     const { client, json, say } = session;
@@ -57,10 +57,10 @@ export const sendCommand: Command = {
       ...(action.sync === true ? { waitSeconds } : {}),
     });
     const isOver = action.sync === true || waitSeconds === undefined;
-    const shown = isOver ? created : await waitForEnd(client, created, waitSeconds);
-    if (values.json === true || !session.io.isTty) json(shown);
-    else say(describe(shown, session));
-    return exitCodeOf(shown.status, action.sync === true || waitSeconds !== undefined);
+    const latest = isOver ? created : await waitForEnd(client, created, waitSeconds);
+    if (values.json === true || !session.io.isTty) json(latest);
+    else say(describe(latest, session));
+    return exitCodeOf(latest.status, action.sync === true || waitSeconds !== undefined);
   }),
 };
 
@@ -68,7 +68,7 @@ async function actionOf(url: string, values: Values, { io }: Session): Promise<C
   const given = url === "-" ? parseObject(await readValue("-", io), "Standard input") : { url };
   const readers = [url, values.data, ...(values.header ?? [])].filter((value) => value === "-");
   if (readers.length > 1)
-    throw new UsageError("Standard input can be only one of the action, its body and its headers.");
+    throw new UsageError("Only one of the action, its body and its headers can come from standard input.");
   const lines = await Promise.all((values.header ?? []).map((value) => headerLines(value, io)));
   const headers = headersOf(lines.flat());
   const flags = {
@@ -84,14 +84,14 @@ async function actionOf(url: string, values: Values, { io }: Session): Promise<C
     reason: values.reason,
     sync: values.sync,
   };
-  // Safe: what the flags do not say comes from a person's own JSON, which the service judges member by member.
+  // Safe: the service validates every field.
   return {
     ...given,
     ...Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined)),
   } as CreateAction;
 }
 
-/** One header, or as curl has it those of a file or of standard input, a line each. */
+/** One header, or as in curl the lines of a file or of standard input. */
 async function headerLines(value: string, io: Session["io"]): Promise<readonly string[]> {
   const isRead = value === "-" || value.startsWith("@");
   if (!isRead) return [value];
@@ -102,11 +102,11 @@ async function headerLines(value: string, io: Session["io"]): Promise<readonly s
 function headersOf(lines: readonly string[]): Readonly<Record<string, string>> {
   const pairs = lines.map((line, index) => {
     const at = line.indexOf(":");
-    // Not quoted: it may be a secret.
-    if (at < 1) throw new UsageError(`--header takes 'Name: value', which header ${index + 1} is not.`);
+    // The message doesn't quote the header, which may be a secret.
+    if (at < 1) throw new UsageError(`--header takes 'Name: value'; header ${index + 1} has another form.`);
     return [line.slice(0, at), line.slice(at + 1).trim()] as const;
   });
   const names = new Set(pairs.map(([name]) => name.toLowerCase()));
-  if (names.size < pairs.length) throw new UsageError("A header is given twice; it can be sent only once.");
+  if (names.size < pairs.length) throw new UsageError("A header is given twice. Each can be sent only once.");
   return Object.fromEntries(pairs);
 }

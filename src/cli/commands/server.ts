@@ -13,7 +13,7 @@ import { systemIds } from "../../runtime/ids.ts";
 import { rotateKey, type RotatedKey } from "../../admin/keys.ts";
 import { KEY_FORMS, readKey } from "../../crypto/key.ts";
 
-/** `outgate serve`: the service, with the settings of the environment. */
+/** `outgate serve`: runs the service with the settings of the environment. */
 export const serveCommand: Command = {
   usage: "serve",
   async run(args, { env }) {
@@ -23,27 +23,25 @@ export const serveCommand: Command = {
   },
 };
 
-const ADVICE = " To use an Outgate that runs already, set OUTGATE_URL and OUTGATE_API_KEY.";
+const ADVICE = " To use a running Outgate, set OUTGATE_URL and OUTGATE_API_KEY.";
 
-/** `outgate mcp`: agents that speak over standard streams (decisions 9). */
+/** `outgate mcp`: MCP over standard streams, as a bridge to OUTGATE_URL or with the whole service in this process. */
 export const mcpCommand: Command = {
   usage: "mcp",
   async run(args, io) {
-    if (args.length > 0) throw new UsageError("mcp takes no arguments; OUTGATE_URL and OUTGATE_API_KEY say where to.");
+    if (args.length > 0) throw new UsageError("mcp takes no arguments; set OUTGATE_URL and OUTGATE_API_KEY.");
     const { OUTGATE_URL: url = "" } = io.env;
     const key = (await apiKeyOf(io.env)) ?? "";
-    if (url === "") return beTheService(io, key);
+    if (url === "") return serveInProcess(io, key);
     if (key === "")
-      throw new Error(
-        "OUTGATE_API_KEY is not set, nor OUTGATE_API_KEY_FILE: the service at OUTGATE_URL asks for an agent's key.",
-      );
+      throw new Error("Set OUTGATE_API_KEY or OUTGATE_API_KEY_FILE: the service at OUTGATE_URL needs an agent's key.");
     await relayStreams(streamsOf(io), sendTo(url, key));
     return EXIT.ok;
   },
 };
 
-/** Runs the whole service, pages included, until the agent closes its end. */
-async function beTheService(io: Io, key: string): Promise<number> {
+/** Runs the whole service, pages included, until the agent closes standard input. */
+async function serveInProcess(io: Io, key: string): Promise<number> {
   const served = await serve(io.env, { speaksTo: 2, insteadOfKeys: firstStartNotice, advice: ADVICE });
   const own: Readonly<Record<string, string>> = key === "" ? {} : { host: "localhost", authorization: `Bearer ${key}` };
   const send: Send = ({ headers, body = "", ...init }) => {
@@ -61,40 +59,44 @@ function streamsOf({ out, err }: Io) {
   return { input: process.stdin, write: out, warn: err };
 }
 
-/** `outgate new-owner-key`: for whoever holds the server's machine and has lost the key. */
+/** `outgate new-owner-key`: on the server's machine, for an owner who has lost the key. */
 export const newOwnerKeyCommand: Command = {
   usage: "new-owner-key [e-mail]",
   async run(args, { env, out, err }) {
     const [email = null, ...rest] = args;
-    if (rest.length > 0) throw new UsageError("new-owner-key takes one address at most.");
+    if (rest.length > 0) throw new UsageError("new-owner-key takes at most one email address.");
     const key = await withStore(env, (parts) => createNewOwnerKey(parts)(email));
     if (key === null) {
-      throw new Error(email === null ? "There is no account yet: start the service once." : `Nobody has ${email}.`);
+      throw new Error(
+        email === null ? "There is no account yet: start the service once." : `No person has the address ${email}.`,
+      );
     }
     out(`${key}\n`);
-    err("It is shown this once. The other keys work on: revoke a lost one with DELETE /v1/keys/{id}.\n");
+    err("It is shown only this once. Other keys keep working: revoke a lost one with `outgate keys revoke <id>`.\n");
     return EXIT.ok;
   },
 };
 
-/** `outgate reset-password`: for a person who can't log in any more. */
+/** `outgate reset-password`: prints a link for a person who can't log in. */
 export const resetPasswordCommand: Command = {
   usage: "reset-password <e-mail>",
   async run(args, { env, out, err }) {
     const [email, ...rest] = args;
-    if (email === undefined || rest.length > 0) throw new UsageError("reset-password takes the address of one person.");
+    if (email === undefined || rest.length > 0) throw new UsageError("reset-password takes one email address.");
     const url = await withStore(env, async (parts) => {
       const token = await createOfferPassword(parts)(email);
       return token === null ? null : welcomeUrl(parts.config, token);
     });
-    if (url === null) throw new Error(`Nobody has ${email}.`);
+    if (url === null) throw new Error(`No person has the address ${email}.`);
     out(`${url}\n`);
-    err("Whoever opens it chooses a new password. It works once, for a day; until then the old password works.\n");
+    err(
+      "Whoever opens the link chooses a new password. It works once, for a day; until then the old password works.\n",
+    );
     return EXIT.ok;
   },
 };
 
-/** `outgate welcome-link`: the link that the first start prints, anew. */
+/** `outgate welcome-link`: a new link in place of the one that the first start printed. */
 export const welcomeLinkCommand: Command = {
   usage: "welcome-link",
   async run(args, { env, out, err }) {
@@ -105,29 +107,31 @@ export const welcomeLinkCommand: Command = {
     });
     if (url === null) {
       throw new Error(
-        "The first account has its person already. `outgate reset-password <e-mail>` lets them in again.",
+        "The first account has an owner who can log in already. For a new password run `outgate reset-password <e-mail>`.",
       );
     }
     out(`${url}\n`);
-    err("Whoever opens it becomes the first account's owner. It works once, for 7 days; the one before it is void.\n");
+    err(
+      "Whoever opens the link becomes the first account's owner. It works once, for 7 days; the previous link no longer works.\n",
+    );
     return EXIT.ok;
   },
 };
 
-/** `outgate backup`: database and key, as they are at one moment, also while the service runs. */
+/** `outgate backup`: a consistent copy of database and key, also while the service runs. */
 export const backupCommand: Command = {
   usage: `backup <folder>
 
-  Copies the database and its key into the folder, which is made. It works while the service runs.`,
+  Copies the database and its key into the folder, which it creates. It works while the service runs.`,
   run(args, { env, out }) {
     const [folder, ...more] = args;
     if (folder === undefined || folder.startsWith("-") || more.length > 0)
       throw new UsageError("backup takes a folder.");
-    // What is made is for this user alone: the key lies in it.
+    // Readable by this user alone: the folder holds the key.
     process.umask(0o077);
     const { database, keyFile } = backUp(readConfig(env), folder);
     const key =
-      keyFile ?? "The key is the setting SECRET_KEY: keep it elsewhere, for without it the backup is worth little.";
+      keyFile ?? "The key is the setting SECRET_KEY: keep a copy elsewhere. Without it the backup can't be decrypted.";
     out(`${database}\n${key}\n`);
     return Promise.resolve(EXIT.ok);
   },
@@ -135,29 +139,29 @@ export const backupCommand: Command = {
 
 const FLAGS: ReadonlySet<string> = new Set(["--new-links", "--server-is-stopped"]);
 
-/** `outgate rotate-secret-key`: a new master key, on the machine of the database, with the service's own settings. */
+/** `outgate rotate-secret-key`: encrypts everything with a new master key. Runs with the service's own settings. */
 export const rotateSecretKeyCommand: Command = {
   usage: `rotate-secret-key [--new-links] [--server-is-stopped]
 
-  --new-links          receipt and approval links that were sent so far lead nowhere, as after a leak of the key;
-                       without it they stay what they are
-  --server-is-stopped  needed for a database on another machine, which can't tell
+  --new-links          make all existing receipt and approval links invalid, for example after a leak of the key;
+                       without it they keep working
+  --server-is-stopped  required for a remote database, where the command can't check it
 
-  Without SECRET_KEY a new key file is made. With it, give the new key as NEW_SECRET_KEY.
-  Interrupted, it is run again with the same options and goes on where it stopped.`,
+  Without SECRET_KEY it creates a new key file. With SECRET_KEY, give the new key as NEW_SECRET_KEY.
+  If it is interrupted, run it again with the same options: it continues where it stopped.`,
   async run(args, { env, out, err }) {
     const unknown = args.find((arg) => !FLAGS.has(arg));
-    if (unknown !== undefined) throw new UsageError(`rotate-secret-key does not know ${JSON.stringify(unknown)}.`);
-    // Whatever is made beside the database is for this user alone.
+    if (unknown !== undefined) throw new UsageError(`rotate-secret-key has no option ${JSON.stringify(unknown)}.`);
+    // New key files are readable by this user alone.
     process.umask(0o077);
     const config = readConfig(env);
     if (config.database.kind === "remote" && !args.includes("--server-is-stopped")) {
-      throw new UsageError("Stop every service on this database, then say so with --server-is-stopped.");
+      throw new UsageError("Stop every service on this database, then add --server-is-stopped.");
     }
     const options = { newKey: newKeyOf(env["NEW_SECRET_KEY"]), newLinks: args.includes("--new-links") };
     const rotated = await rotateKey(config, options, { clock: systemClock, ids: systemIds, onFatal: endAtOnce });
-    out(told(rotated, config));
-    if (rotated.unopened > 0) err(unopened(rotated));
+    out(summaryOf(rotated, config));
+    if (rotated.unopened > 0) err(failuresOf(rotated));
     return EXIT.ok;
   },
 };
@@ -169,19 +173,19 @@ function newKeyOf(text: string | undefined): Uint8Array | null {
   return key;
 }
 
-function told({ count, newKeyId, keptFile }: RotatedKey, { secretKey }: Config): string {
-  const done = `Everything is sealed under the new master key ${newKeyId} (texts sealed in this run: ${count}).\n`;
-  if (keptFile !== null) return `${done}The old key is kept in ${keptFile}: backups that were made before need it.\n`;
+function summaryOf({ count, newKeyId, keptFile }: RotatedKey, { secretKey }: Config): string {
+  const done = `Everything is encrypted with the new master key ${newKeyId} (values encrypted in this run: ${count}).\n`;
+  if (keptFile !== null) return `${done}The old key is kept in ${keptFile}: earlier backups need it.\n`;
   const kept = secretKey === null ? "The old key file was left as it is" : "Keep the old key";
-  return `${done}Set SECRET_KEY to the new key before you start. ${kept}: backups that were made before need it.\n`;
+  return `${done}Set SECRET_KEY to the new key before you start. ${kept}: earlier backups need it.\n`;
 }
 
-function unopened({ unopened: count, named }: RotatedKey): string {
+function failuresOf({ unopened: count, named }: RotatedKey): string {
   const names = named.map(({ table, row, column }) => `  ${column} of ${table} ${row}\n`).join("");
-  return `${count} texts did not open under the old key, since somebody has altered them. They were left as they are:\n${names}`;
+  return `${count} values can't be decrypted with the old key, because they were altered. They were left unchanged:\n${names}`;
 }
 
-/** What a failed fsync has left on the disk nobody knows; another run finds out. */
+/** After a failed fsync the state on disk is unknown; another run checks it. */
 function endAtOnce(): never {
   process.exit(EXIT.failed);
 }
