@@ -98,5 +98,5 @@ export function json(text: string, status = 200, headers?: Readonly<Record<strin
 
 /** Whatever is wrong with a token, of whichever kind: it tells nothing but that it opens nothing (hostile B19). */
 export function noSuchLink(): DomainError {
-  return new DomainError("not_found", "This link leads nowhere. It may have been cut on its way; copy it again whole.");
+  return new DomainError("not_found", "This link doesn't exist or has expired. Check that you copied all of it.");
 }

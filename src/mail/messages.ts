@@ -37,12 +37,12 @@ export function approvalLetter(mail: ApprovalMail, manner: LinkKind): EmailTempl
     factsText(facts.map(({ label, value }) => [label, visibleText(value)])),
     ...(request.headers === null ? [] : [`Headers:\n${quoted("", request.headers)}`]),
     ...(request.body === null ? [] : [`Body (${request.bodyKind}):\n${quoted("", request.body)}`]),
-    "Lines behind | are the request, masked: secrets are shown as ••••.",
+    "Lines that start with | are quoted from the request. Secrets are masked as ••••.",
     `Approve:\n${links.approve}`,
     `Reject:\n${links.reject}`,
     terms,
     `Details and result:\n${receiptUrl}`,
-    "Whoever has this mail can decide: do not pass it on.",
+    "Anyone who has this email can decide. Don't forward it.",
   ].join("\n\n");
   const html = approvalMailHtml({ subject, waiting, request, facts, risks, links, receiptUrl, terms });
   return { subject, text, html };
@@ -61,7 +61,7 @@ export function decidedLetter(mail: DecidedMail): EmailTemplate {
     ["Action", action.id],
   ] as const;
   const text = [
-    `${sentence}. There is nothing left for you to decide; the links of the mail before this one lead to the receipt.`,
+    `${sentence}. You do not need to do anything. The links in the earlier email now open the receipt.`,
     quoted(request.method, { lines: [request.url], note: null }),
     factsText(facts),
     `Details and result:\n${receiptUrl}`,
@@ -70,8 +70,8 @@ export function decidedLetter(mail: DecidedMail): EmailTemplate {
 }
 
 const TERMS: Readonly<Record<LinkKind, string>> = {
-  confirm: "Both links open a page that shows the request and asks once more.",
-  one_click: "Following one of the two links decides at once.",
+  confirm: "Both links open a page that shows the request and asks for confirmation.",
+  one_click: "Opening either link decides immediately.",
 };
 
 const SUBJECT_CHARS_MAX = 70;
@@ -130,9 +130,9 @@ function sentenceOf(code: number): string {
 
 const SENTENCES: Readonly<Record<number, string>> = {
   401: "The mail provider did not accept the key (401): check MAILGUN_API_KEY, and MAILGUN_URL for the region.",
-  403: "The mail provider refused to send (403): check MAILGUN_DOMAIN; a sandbox domain sends to authorised recipients only.",
+  403: "The mail provider refused to send (403): check MAILGUN_DOMAIN; a sandbox domain sends only to authorised recipients.",
   404: "The mail provider does not know the domain (404): check MAILGUN_DOMAIN, and MAILGUN_URL for the region.",
-  429: "The mail provider asked to wait (429).",
+  429: "The mail provider is rate limiting (429).",
 };
 
 interface AboutAction {

@@ -60,7 +60,8 @@ export function approvalMailHtml(props: ApprovalMailProps): string {
         </a>
       </p>
       <p class="quiet" style={QUIET}>
-        Secrets are shown as ••••; what is sent holds them whole. Whoever has this mail can decide: do not pass it on.
+        Secrets are masked as ••••. The request is sent with the real values. Anyone who has this email can decide.
+        Don’t forward it.
       </p>
     </EmailTemplate>,
   );
@@ -82,9 +83,7 @@ export function decidedMailHtml({ subject, sentence, request, facts, receiptUrl 
       <h1 style={TITLE}>
         <UntrustedText text={sentence} />
       </h1>
-      <p style={TEXT}>
-        There is nothing left for you to decide; the links of the mail before this one lead to the receipt.
-      </p>
+      <p style={TEXT}>You do not need to do anything. The links in the earlier email now open the receipt.</p>
       <p class="card" style={`${BOX};font-size:16px`}>
         <b>{request.method}</b> <b style={MONO}>{<UntrustedText text={request.host} />}</b>
       </p>
@@ -304,6 +303,6 @@ function partOf(text: string): MailPart {
   const { shown: beginning, rest } = cutAt(text, start.length);
   return {
     lines: beginning.split("\n"),
-    note: `Cut here, after 2 kB. Not in this mail: ${rest}. Read all of it behind the links.`,
+    note: `Truncated after 2 kB. Not shown: ${rest}. The links lead to the full request.`,
   };
 }

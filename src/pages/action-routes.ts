@@ -133,7 +133,7 @@ function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): A
   return async (context, person, params) => {
     const id = actionIdOf(context, params);
     await formOf(context, person);
-    if (!mayReveal(person.caller.role)) throw new DomainError("forbidden", "Your role does not see secrets.");
+    if (!mayReveal(person.caller.role)) throw new DomainError("forbidden", "Your role can't view secrets.");
     const action = await actionService.get(person.caller, id);
     // First: what can't be written down is not shown.
     await auditService.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
@@ -162,8 +162,10 @@ function sendAgain(deps: ActionPageRouteDeps): AnswerPerson {
     const form = await deps.formOf(context, person);
     const again = await resendOf(deps, person, id);
     const refuse = (problem: string) => page("own", resendPage({ ...again, user: person, problem }), { status: 400 });
-    if (again.isUnknown && form.get("sure") !== "yes") return refuse("Say first that you know: tick the box below.");
-    if (again.action.isAltered === true) return refuse("What is stored of it was altered. Create it anew.");
+    if (again.isUnknown && form.get("sure") !== "yes")
+      return refuse("Tick the box below to confirm that you want to send it.");
+    if (again.action.isAltered === true)
+      return refuse("The stored request was altered, so it can't be sent again. Create a new action.");
     try {
       const { request } = checkCreate(createInputOf(again.action, person.caller.hold));
       // The rules of whoever wrote it go with it: pressing a button allows no callback that its key may not have.

@@ -105,16 +105,16 @@ function rowsOf(action: Action, receiptUrl: string, isHeld: boolean): NonNullabl
       "Key",
       keyId === "" ? null : (
         <>
-          <code>{keyId}</code> · <a href={listPath({ created_by: keyId })}>All it created</a>
+          <code>{keyId}</code> · <a href={listPath({ created_by: keyId })}>All actions of this key</a>
         </>
       ),
     ],
     ["Next attempt", next === null ? null : <Time at={next} />],
-    ["After an unknown outcome", onUnknown === "stop" ? "It stops" : null],
+    ["After an unknown outcome", onUnknown === "stop" ? "Stop" : null],
     ["Dedupe key", theirs(dedupe)],
-    ["Idempotency-Key of its creation", theirs(idempotencyKey)],
+    ["Idempotency-Key of the create", theirs(idempotencyKey)],
     ["Callback", isHeld ? null : theirs(callback)],
-    ["Approval mail", theirs(notifyEmail)],
+    ["Approval email", theirs(notifyEmail)],
     ["Receipt", <a href={receiptUrl}>Open the receipt</a>],
   ];
 }
@@ -136,7 +136,7 @@ export function ActionFacts({ action, rows = [] }: ActionFactsProps) {
         rows={[
           ["Action", <span class="theirs">{action.id}</span>],
           ["Requested", <Time at={action.createdAt} />],
-          ["Approval", approve ? null : "Not needed"],
+          ["Approval", approve ? null : "Not required"],
           ["Approved by", approvedBy === null ? null : <Who actor={approvedBy} />],
           ["Approved at", at(approvedAt)],
           ["First attempt", at(startedAt)],

@@ -60,7 +60,7 @@ export function actionsPage(props: ActionsProps): string {
 
 function sentenceOf(problems: readonly Issue[]): string {
   const named = problems.map(({ field, message }) => `${field}: ${message}`).join(" ");
-  return `Nothing can be filtered by this. ${named}`;
+  return `These filters are not valid. ${named}`;
 }
 
 function Rows({ actions, now, pauseOf }: Pick<ActionsProps, "actions" | "now" | "pauseOf">) {
@@ -121,7 +121,7 @@ function Empty({ query, cursor, baseUrl }: ActionsProps) {
   if (cursor !== null) {
     return (
       <section class="card">
-        <p>Nothing fits among those that were looked at. Older ones may: look further back.</p>
+        <p>No matching actions on this page. Select Older to search further back.</p>
       </section>
     );
   }
@@ -129,7 +129,7 @@ function Empty({ query, cursor, baseUrl }: ActionsProps) {
   if (isFiltered) {
     return (
       <section class="card">
-        <p>No action fits these filters.</p>
+        <p>No actions match these filters.</p>
         <p>
           <a href={ACTIONS_PATH}>Show all actions</a>
         </p>
@@ -138,13 +138,13 @@ function Empty({ query, cursor, baseUrl }: ActionsProps) {
   }
   return (
     <section class="card">
-      <p>Nothing was sent yet. Send a first action with the agent key that the first start printed:</p>
+      <p>No actions yet. Send your first one with the agent key that the first start printed:</p>
       <pre class="code" data-copy="">
         {`curl -s ${baseUrl}/v1/actions \\
   ${keyHeader("AGENT_KEY")} -H 'Content-Type: application/json' \\
   -d '{"url":"https://example.com/","method":"GET"}'`}
       </pre>
-      <p class="quiet">It appears here by itself.</p>
+      <p class="quiet">It appears here automatically.</p>
     </section>
   );
 }
@@ -173,9 +173,9 @@ export function Search() {
   return (
     <form class="search" role="search" method="get" action="/search">
       <label for="search" class="visually-hidden">
-        Action id, or host
+        Action ID or host
       </label>
-      <input id="search" name="q" type="search" placeholder="Action id, or host" autocomplete="off" required />
+      <input id="search" name="q" type="search" placeholder="Action ID or host" autocomplete="off" required />
       <Button look="plain">Find</Button>
     </form>
   );
@@ -267,7 +267,7 @@ function Creator({ keys, chosen }: Pick<FiltersProps, "keys"> & { readonly chose
     <div class="field">
       <label for="created_by">Created by</label>
       <select id="created_by" name="created_by">
-        <option value="">Anybody</option>
+        <option value="">Anyone</option>
         {keys.map(({ id, name, last4 }) => (
           <option value={id} selected={chosen === id}>{`${maskText(name, "decider")} (…${last4})`}</option>
         ))}

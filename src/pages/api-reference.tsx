@@ -175,8 +175,8 @@ function named(schema: ApiSchema, { components }: ApiDocument): ApiSchema {
 
 function whoMay(operationId: string): string {
   const { permission } = Object.values(API).find(({ id }) => id === operationId) ?? { permission: null };
-  if (permission === null) return "No key is needed.";
-  return `Keys with the role ${rolesThatMay(permission).join(", ")}.`;
+  if (permission === null) return "No API key required.";
+  return `Roles: ${rolesThatMay(permission).join(", ")}.`;
 }
 
 function curl({ path, method, operation, document, baseUrl }: Placed & ApiReferenceProps): string {
@@ -206,7 +206,7 @@ export function Answers({ responses }: Pick<DocumentedOperation, "responses">) {
   const errors = all.flatMap(([status, answer]) => codesOf(answer).map((code) => ({ status, code })));
   return (
     <>
-      <h4>Answers</h4>
+      <h4>Responses</h4>
       <ul>
         {good.map(({ status, answer }) => {
           const schema = Object.values(answer.content ?? {})[0]?.schema;

@@ -41,7 +41,7 @@ export function Chart(props: ChartProps) {
         </ul>
       </figcaption>
       <div>
-        <p class="chart-top small quiet">{highest === 0 ? "Nothing yet" : top(highest)}</p>
+        <p class="chart-top small quiet">{highest === 0 ? "No data yet" : top(highest)}</p>
         <Bars {...props} highest={highest} />
         <p class="chart-ends small quiet">
           <span>{ends[0]}</span>
@@ -184,7 +184,7 @@ const KINDS: readonly SpanKind[] = ["approval", "wait", "running", "bad", "good"
 
 const NAMES: Readonly<Record<SpanKind, string>> = {
   approval: "Waiting for approval",
-  wait: "Waiting for its turn",
+  wait: "Waiting to be sent",
   running: "Being sent",
   bad: "Failed attempt",
   good: "Successful attempt",

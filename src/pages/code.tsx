@@ -22,11 +22,11 @@ export function Code({ action, baseUrl }: CodeProps) {
       <div>
         <h2 id="code">As code</h2>
         <p class="quiet small">
-          The same request, asked for again. Put your key and secrets in place of the placeholders.
+          Code that creates the same request again. Replace the placeholders with your key and secrets.
         </p>
       </div>
       {snippets === null ? (
-        <p class="quiet">It is too long for a command. Read it over the API and send it from a file.</p>
+        <p class="quiet">This request is too long to show as code. Read it from the API and send it from a file.</p>
       ) : null}
       <div class="folds">
         {(snippets ?? []).map(({ name, text }) => (
@@ -55,13 +55,13 @@ new Webhook(process.env.OUTGATE_SIGNING_SECRET).verify(rawBody, headers);`;
       <summary>Verify its signature</summary>
       <div class="stack">
         <p>
-          Calls are signed by Standard Webhooks, with a secret of their own for <b class="theirs">{origin}</b>. An owner
-          key reads it:
+          Calls are signed according to Standard Webhooks, with a separate secret for <b class="theirs">{origin}</b>.
+          Read it with an owner key:
         </p>
         <div data-copy="">
           <UntrustedBlock label="Read the secret" text={secret} />
         </div>
-        <p>The target verifies the raw bytes of each call with it:</p>
+        <p>Verify the raw bytes of each call with it:</p>
         <div data-copy="">
           <UntrustedBlock label="Verify a call" text={verify} />
         </div>
@@ -134,9 +134,7 @@ export function UntrustedBlock({ label, text, isOpen = false }: UntrustedBlockPr
       >
         {escaped(text, true)}
       </pre>
-      {isLong ? (
-        <p class="quiet small on-screen">{`${counted(lines, "line")}: scroll in it to see the whole.`}</p>
-      ) : null}
+      {isLong ? <p class="quiet small on-screen">{`${counted(lines, "line")}. Scroll to see all of them.`}</p> : null}
     </>
   );
 }

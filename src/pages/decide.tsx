@@ -38,7 +38,7 @@ export function Act(props: ActProps) {
       {isAgain ? (
         <p>
           <a href={`${actionPath(action.id)}/again`}>Send again as a new action</a>{" "}
-          <span class="quiet">with an Idempotency-Key of its own</span>
+          <span class="quiet">with its own Idempotency-Key</span>
         </p>
       ) : null}
     </section>
@@ -93,13 +93,13 @@ function RetryForm({ action, user, role, isUnknown, isRejected, reason = "" }: A
     <form method="post" action={actionPath(action.id)}>
       <FormToken user={user} />
       <p>
-        A retry is a new run of the same action: its target sees the same Idempotency-Key.
-        {action.approve ? " It waits for another approval before anything is sent." : ""}
+        A retry starts a new run of the same action, with the same Idempotency-Key.
+        {action.approve ? " It needs approval again before anything is sent." : ""}
       </p>
       {isUnknown ? (
         <Notice tone="wait">
-          Nobody knows how an attempt ended: the target may have received it. Unless it knows a repeat by its
-          Idempotency-Key, it may do the same twice.
+          The outcome of an attempt is unknown: the target may have received it. If the target does not check the
+          Idempotency-Key, it may process the request twice.
         </Notice>
       ) : null}
       <ReasonField reason={reason} />
@@ -115,7 +115,7 @@ function ReasonField({ reason }: { readonly reason: string }) {
       label="Reason"
       type="lines"
       value={reason}
-      hint="If you like. It stands in the history and on the receipt."
+      hint="Optional. Shown in the history and on the receipt."
       charsMax={REASON_CHARS_MAX}
     />
   );
@@ -154,7 +154,7 @@ export function heldPage({ user, history, problem, reason, ...props }: HeldProps
         {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
         <DecisionForm reason={reason} user={user} run={action.run} about={action} />
       </section>
-      <p class="foot">Secrets are shown as ••••; the request is sent with them.</p>
+      <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>
     </Layout>,
   );
 }
@@ -183,18 +183,14 @@ export function confirmPage(props: ConfirmProps): string {
         <p>{waitingWords(action)}</p>
         <HiddenValues action={action} />
       </div>
-      <WhatIsAsked
-        action={props.action}
-        history={props.history}
-        rows={[["Link works until", <Time at={expiresAt} />]]}
-      />
+      <WhatIsAsked action={props.action} history={props.history} rows={[["Link expires", <Time at={expiresAt} />]]} />
       <RequestView action={action} isAsked />
       <section class="card" aria-labelledby="decision">
         <h2 id="decision">Your decision</h2>
         {props.problem === undefined ? null : <Notice tone="bad">{props.problem}</Notice>}
         <DecisionForm reason={props.reason} main={decision} />
       </section>
-      <p class="foot">Secrets are shown as ••••; the request is sent with them.</p>
+      <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>
     </Layout>,
   );
 }

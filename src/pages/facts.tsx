@@ -16,7 +16,7 @@ import type { PageUser } from "./words.ts";
 export function Risks({ risks }: Pick<DecisionFacts, "risks">) {
   if (risks.length === 0) return null;
   return (
-    <ul class="risks" aria-label="Look twice" data-asked="">
+    <ul class="risks" aria-label="Warnings" data-asked="">
       {risks.map(({ text }) => (
         <li>
           <UntrustedText text={text} />
@@ -50,7 +50,7 @@ export function WhatIsAsked({ action, history, rows = [] }: WhatIsAskedProps) {
   return (
     <>
       <Risks risks={risks} />
-      <section class="card" aria-label="What is asked for" data-asked="">
+      <section class="card" aria-label="Summary" data-asked="">
         <DecisionFactList facts={facts} rows={rows} />
       </section>
     </>
@@ -92,7 +92,7 @@ export function HiddenValues({ action, user }: HiddenValuesProps) {
 function SignInToSee({ id }: { readonly id: string }) {
   return (
     <>
-      To see what is hidden, log in on <a href={actionPath(id)}>the page of this action</a>.
+      To see the hidden values, log in and open <a href={actionPath(id)}>this action</a>.
     </>
   );
 }

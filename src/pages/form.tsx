@@ -132,7 +132,7 @@ export function CredentialFields({ typed, password, emailOf = null, children }: 
       {message === null ? null : <Notice tone="bad">{message}</Notice>}
       <Field
         name="email"
-        label="E-mail"
+        label="Email"
         type="email"
         value={emailOf ?? email}
         isRequired
@@ -155,7 +155,7 @@ export function CredentialFields({ typed, password, emailOf = null, children }: 
         <Field
           name="password"
           label={emailOf === null ? "Password" : "New password"}
-          hint={`At least ${PASSWORD_CHARS_MIN} characters; a few words make a good one.`}
+          hint={`At least ${PASSWORD_CHARS_MIN} characters. A few random words work well.`}
           type="password"
           isRequired
           charsMin={PASSWORD_CHARS_MIN}

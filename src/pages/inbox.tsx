@@ -69,7 +69,7 @@ export function inboxPage({ user, actions, contexts, after, requesters, by, outc
           </a>
         )}
       </div>
-      <p class="foot">Secrets are shown as ••••; the requests are sent with them.</p>
+      <p class="foot">Secrets are masked as ••••. The requests are sent with the real values.</p>
     </Layout>,
   );
 }
@@ -108,10 +108,10 @@ function Requesters({ requesters, by }: Pick<InboxProps, "requesters" | "by">) {
 }
 
 function countOf(count: number, isMore: boolean, isShared: boolean): string {
-  if (isMore && isShared) return `${count} requests on this page, of each requester the oldest; there are more.`;
-  if (isMore) return `${count} requests on this page, the oldest first; there are more.`;
-  if (count === 0) return "Nothing waits for you.";
-  return count === 1 ? "1 request waits for you." : `${count} requests wait for you, the oldest first.`;
+  if (isMore && isShared) return `${count} requests on this page, the oldest of each requester. There are more.`;
+  if (isMore) return `${count} requests on this page, oldest first. There are more.`;
+  if (count === 0) return "You're all caught up.";
+  return count === 1 ? "1 request is waiting for you." : `${count} requests are waiting for you, oldest first.`;
 }
 
 interface HeldProps {
@@ -150,7 +150,7 @@ function Held({ history, user, now, ...props }: HeldProps) {
         <RequestParts action={action} isAsked cut={cut === null ? undefined : { ...cut, path }} />
       </div>
       <p class="notice notice-wait" data-gone="" hidden>
-        Somebody has decided on this meanwhile.
+        Someone has already decided on this request.
       </p>
       <DecisionForm user={user} run={action.run} path={path} unread={cut?.rest} about={action} />
     </li>
@@ -161,8 +161,8 @@ function Empty() {
   return (
     <section class="card empty">
       <p>
-        An agent's request stands here when it was created with <code>"approve": true</code>, or with a key that holds
-        what it creates. The request is not sent before you say yes.
+        Requests appear here when they are created with <code>"approve": true</code>, or with a key that has a hold.
+        They are not sent until you approve them.
       </p>
     </section>
   );
@@ -178,17 +178,17 @@ function Outcome({ outcome }: { readonly outcome: InboxOutcome }) {
       <b>
         {action.method} {action.host}
       </b>{" "}
-      <By verb={VERBS[decided.type]} actor={decided.actor} />. <a href={receiptUrl}>See its receipt</a>
+      <By verb={VERBS[decided.type]} actor={decided.actor} />. <a href={receiptUrl}>View receipt</a>
     </Notice>
   );
 }
 
 const VERBS: Readonly<Record<Decided["type"], string>> = {
-  created: "was asked for",
+  created: "was requested",
   approved: "was approved",
   rejected: "was rejected",
   cancelled: "was cancelled",
-  retried: "was begun again",
+  retried: "was retried",
   paused: "was paused",
   resumed: "was resumed",
 };

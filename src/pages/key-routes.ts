@@ -157,10 +157,10 @@ function requestIn(form: Form) {
 const MENDABLE: ReadonlySet<ErrorCode> = new Set(["validation_error", "too_many_keys"]);
 
 const PROBLEMS = {
-  name: "Give it a name of 1 to 100 letters, figures and signs of plain ASCII.",
-  role: "Choose what it may do.",
-  hold: "Choose which of its calls wait. Fewer than of the key whose place it takes: say so below.",
-  scope: "Choose on what it may act.",
+  name: "Enter a name of 1 to 100 ASCII characters.",
+  role: "Choose a role.",
+  hold: "Choose which calls need approval. If it is fewer than for the key it replaces, confirm that below.",
+  scope: "Choose which actions it can manage.",
   replaces: "Choose a key of this account.",
 } as const;
 
@@ -182,7 +182,7 @@ function unfinishedIn(form: Form): UnfinishedOnRevoke {
   const said = form.get("unfinished") ?? "keep";
   const found = UNFINISHED_ON_REVOKE.find((one) => one === said);
   if (found !== undefined) return found;
-  throw new DomainError("validation_error", "Choose what becomes of its unfinished actions: keep, pause or cancel.");
+  throw new DomainError("validation_error", "Choose what happens to its unfinished actions: keep, pause or cancel.");
 }
 
 /** Null: it is revoked already. Throws `not_found`. */
@@ -195,7 +195,7 @@ async function liveKey(keyService: KeyService, { caller }: Person, id: string): 
 function shownNoMore(): DomainError {
   return new DomainError(
     "not_found",
-    "A new key is shown once, in the browser that made it. If you did not keep it, revoke it and make another.",
+    "A new key is shown only once, in the browser that created it. If you did not save it, revoke it and create another.",
   );
 }
 

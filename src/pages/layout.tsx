@@ -40,7 +40,7 @@ export function Layout(props: LayoutProps) {
       <body>
         {user === null ? null : (
           <a class="skip" href="#main">
-            Skip the navigation
+            Skip to content
           </a>
         )}
         <header class="top">

@@ -48,13 +48,13 @@ export interface NewKeyPageProps {
 export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): string {
   const { name, role, problems, message } = typed;
   return render(
-    <Layout title="Make a key" place="Keys" user={user}>
+    <Layout title="Create a key" place="Keys" user={user}>
       <div class="head">
         <p class="small on-screen">
           <a href="/keys">All keys</a>
         </p>
-        <h1>Make a key</h1>
-        <p class="quiet">The next page shows it, once: have a place ready where it is kept.</p>
+        <h1>Create a key</h1>
+        <p class="quiet">The next page shows the key once. Have a safe place ready to store it.</p>
       </div>
       <form method="post" action="/keys" class="card">
         <FormToken user={user} />
@@ -64,7 +64,7 @@ export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): stri
           name="name"
           label="Name"
           value={name}
-          hint="How people tell it from others, like “ci” or “support agent”."
+          hint="Shown in lists and timelines, like “ci” or “support agent”."
           isRequired
           charsMax={NAME_CHARS_MAX}
           autocomplete="off"
@@ -72,14 +72,14 @@ export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): stri
         />
         <Choices
           name="role"
-          legend="What may it do?"
+          legend="What can it do?"
           choices={ROLE_CHOICES}
           chosen={role}
           problem={problems.role ?? null}
         />
         <HoldAndScope typed={typed} />
         {keys.length === 0 ? null : <Replaces typed={typed} keys={keys} />}
-        <Button>Make the key</Button>
+        <Button>Create key</Button>
       </form>
     </Layout>,
   );
@@ -90,14 +90,14 @@ function HoldAndScope({ typed: { hold, scope, problems } }: Pick<NewKeyPageProps
     <>
       <Choices
         name="hold"
-        legend="Which of its calls wait for a person?"
+        legend="Which calls need approval?"
         choices={HOLD_CHOICES}
         chosen={hold}
         problem={problems.hold ?? null}
       />
       <Choices
         name="scope"
-        legend="If it is an agent’s: on what may it act?"
+        legend="For an agent key: which actions can it manage?"
         choices={SCOPE_CHOICES}
         chosen={scope}
         problem={problems.scope ?? null}
@@ -112,9 +112,9 @@ function Replaces({ typed, keys }: Pick<NewKeyPageProps, "typed" | "keys">) {
   return (
     <>
       <div class="field">
-        <label for="replaces">Takes the place of</label>
+        <label for="replaces">Replaces</label>
         <p id="replaces-hint" class="quiet small">
-          It acts on what that key created, too. That key stays live until you revoke it.
+          The new key can also manage the actions that this key created. The old key works until you revoke it.
         </p>
         <select id="replaces" name="replaces" aria-describedby="replaces-hint">
           <option value="">No key</option>
@@ -129,8 +129,8 @@ function Replaces({ typed, keys }: Pick<NewKeyPageProps, "typed" | "keys">) {
       <label class="option">
         <input type="checkbox" name="weaker_hold" value="yes" />
         <span>
-          <b>Fewer of its calls may wait than of that key’s</b>{" "}
-          <span class="quiet small">Say so if that is meant: what waited for a person before would be sent.</span>
+          <b>Allow fewer calls to need approval than for the replaced key</b>{" "}
+          <span class="quiet small">Calls that needed approval before are then sent without it.</span>
         </span>
       </label>
     </>
@@ -162,26 +162,27 @@ export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKey
       </div>
       {closesSignUps ? (
         <Notice tone="wait">
-          {signUpsClosedWords("hold")} Accounts that were signed up before are stopped:{" "}
+          {signUpsClosedWords("hold")} Accounts that signed up before are stopped:{" "}
           <a href={ACCOUNTS_PAGE_PATH}>Accounts</a>.
         </Notice>
       ) : null}
       <section class="card" aria-label="The key">
         <Notice tone="wait">
-          It is shown this once. Keep it now: it is gone when you leave this page, and in five minutes at the latest.
+          This key is shown only once. Save it now: it disappears when you leave this page, and after five minutes at
+          the latest.
         </Notice>
         <code class="code" id="key" data-copy="">
           {key}
         </code>
         <a class="button fit" href="/keys">
-          I have kept it
+          I have saved it
         </a>
       </section>
       <section class="card" aria-labelledby="use">
-        <h2 id="use">Put it to use</h2>
+        <h2 id="use">Use this key</h2>
         <SnippetView title={firstCall(role).title} text={firstCall(role).text(baseUrl, key)} />
         {role === "owner" ? (
-          <p class="quiet">An owner key is not for agents: make an agent key for each of them.</p>
+          <p class="quiet">Don’t give an owner key to an agent: create an agent key for each one.</p>
         ) : (
           <Agents baseUrl={baseUrl} />
         )}
@@ -195,17 +196,17 @@ function Agents({ baseUrl }: { readonly baseUrl: string }) {
   return (
     <>
       <SnippetView
-        title="Where your agent starts: then paste the key, and Enter"
+        title="In the shell that starts your agent (paste the key, then press Enter)"
         text={"read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY"}
       />
-      <SnippetView title="Claude Code, which then writes the file below" text={claudeLine(baseUrl)} />
+      <SnippetView title="Claude Code (writes the file below)" text={claudeLine(baseUrl)} />
       <SnippetView
         title="Codex, ~/.codex/config.toml"
         text={`[mcp_servers.outgate]\nurl = "${baseUrl}/mcp"\nbearer_token_env_var = "OUTGATE_API_KEY"\ntool_timeout_sec = 150`}
       />
       <SnippetView title="A project’s .mcp.json" text={mcpJson(baseUrl)} />
       <p class="quiet small">
-        More clients, and what the tools do: <a href="/docs/mcp">agents over MCP</a>.
+        More clients, and the tools: <a href="/docs/mcp">agents over MCP</a>.
       </p>
     </>
   );
@@ -237,7 +238,7 @@ KEY`,
 };
 
 const READS: FirstCall = {
-  title: "Look at the actions",
+  title: "List actions",
   text: (baseUrl, key) => `curl -s ${baseUrl}/v1/actions -H @- <<KEY
 Authorization: Bearer ${key}
 KEY`,

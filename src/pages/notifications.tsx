@@ -28,12 +28,12 @@ export interface NotificationsProps {
 /** A page of nothing but callbacks and mails. */
 export function notificationsPage({ user, ...props }: NotificationsProps & { readonly user: PageUser }): string {
   return render(
-    <Layout title="Callbacks and mails" place="Settings" user={user}>
+    <Layout title="Callbacks and emails" place="Settings" user={user}>
       <div class="head">
         <p class="small">
           <a href="/settings">Settings</a>
         </p>
-        <h1>Callbacks and mails</h1>
+        <h1>Callbacks and emails</h1>
       </div>
       <Notifications {...props} />
     </Layout>,
@@ -42,7 +42,7 @@ export function notificationsPage({ user, ...props }: NotificationsProps & { rea
 
 /** What was told to whom, newest first, and the way to what is older. */
 export function Notifications({ entries, before }: NotificationsProps) {
-  if (entries.length === 0) return <p class="quiet">None was owed so far.</p>;
+  if (entries.length === 0) return <p class="quiet">None so far.</p>;
   return (
     <>
       <ul class="card rows">
@@ -53,7 +53,7 @@ export function Notifications({ entries, before }: NotificationsProps) {
       {before === null ? null : (
         <p>
           <a class="button button-plain" href={`/settings/callbacks?before=${encodeURIComponent(before)}`}>
-            Older ones
+            Older
           </a>
         </p>
       )}

@@ -33,13 +33,13 @@ export function pausesPage({ user, pauses, keys, chosen, problem, reason }: Paus
         </p>
         <h1>Pauses</h1>
         <p>
-          Nothing that is paused is sent. Actions stay pending until the pause ends; new ones are accepted and wait too.
-          Calls that are being sent in this moment end as usual, and callbacks and approval mails go on.
+          Paused actions are not sent. They stay pending until the pause ends; new actions are accepted and wait too.
+          Calls that are already in progress finish as usual. Callbacks and approval emails are still sent.
         </p>
       </div>
       <InForce user={user} pauses={pauses} keys={keys} />
       <section class="card" aria-labelledby="pause">
-        <h2 id="pause">Pause at once</h2>
+        <h2 id="pause">Pause now</h2>
         {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
         <form method="post" action={PAUSES_PATH}>
           <FormToken user={user} />
@@ -86,7 +86,10 @@ function InForce({ user, pauses, keys }: Pick<PausesPageProps, "user" | "pauses"
                 ["Since", <Time at={pause.createdAt} />],
                 ["By", <Who actor={pause.createdBy} />],
                 ["Reason", pause.reason === null ? null : <UntrustedText text={pause.reason} />],
-                ["Unfinished actions", pause.cancels ? "Being cancelled; then this pause ends by itself" : null],
+                [
+                  "Unfinished actions",
+                  pause.cancels ? "Being cancelled. The pause ends when all are cancelled." : null,
+                ],
               ]}
             />
           </div>

@@ -37,7 +37,7 @@ export function RequestView({
     <section class="card" aria-labelledby="request" data-asked={isAsked ? "" : undefined}>
       <div>
         <h2 id="request">Request</h2>
-        {isAsked ? <p class="quiet small">Written by whoever asked, and sent as it stands here.</p> : null}
+        {isAsked ? <p class="quiet small">Written by the requester, and sent as shown here.</p> : null}
       </div>
       <RequestParts action={action} isAsked={isAsked} tellsCallback={tellsCallback} isWhole={isWhole} />
       {children}
@@ -85,7 +85,7 @@ export function RequestParts(props: RequestPartsProps) {
         <div class="stack">
           <h3>Callback</h3>
           <p>
-            What becomes of it, held or sent, is posted to <Address url={callback} host={hostOf(callback)} />
+            Status changes are posted to <Address url={callback} host={hostOf(callback)} />
           </p>
         </div>
       )}
@@ -107,7 +107,7 @@ function Body({ json, cut, isOpen }: BodyProps) {
       <UntrustedBlock label="Body of the request" text={cut?.shown ?? prettyPrint(json)} isOpen={isOpen} />
       {typeof cut?.rest === "string" ? (
         <p class="notice notice-wait">
-          <b>{cut.rest} below.</b> <a href={cut.path}>Read the whole request</a>
+          <b>{cut.rest} not shown.</b> <a href={cut.path}>View the whole request</a>
         </p>
       ) : null}
     </div>
@@ -142,19 +142,19 @@ export function Answer({ action }: { readonly action: Action }) {
   return (
     <section class="card" aria-labelledby="response">
       <h2 id="response">Response</h2>
-      <p>{responseCode === null ? (lastError ?? "No answer came.") : `Status ${responseCode}`}</p>
-      {answer === null && responseCode !== null ? <p class="quiet">It had no body.</p> : null}
+      <p>{responseCode === null ? (lastError ?? "No response.") : `Status ${responseCode}`}</p>
+      {answer === null && responseCode !== null ? <p class="quiet">The response had no body.</p> : null}
       {answer === null ? null : (
         <div class="stack">
           <h3>
             Body{" "}
             <span class="aside">
               {answer.kind}
-              {responseTruncated ? ", cut: it was longer than what is kept" : ""}
+              {responseTruncated ? ", truncated: it was longer than the limit" : ""}
             </span>
           </h3>
           {answer.text === null ? (
-            <p class="quiet">Bytes that are no text are not shown.</p>
+            <p class="quiet">Binary content is not shown.</p>
           ) : (
             <UntrustedBlock label="Body of the response" text={answer.text} />
           )}

@@ -98,7 +98,7 @@ export function docsPages({ guides, baseUrl, version, personOf }: DocsPageDeps):
 
   const show = async (context: RequestContext, name: string): Promise<Response> => {
     const chapter = chapters().find((one) => one.name === name);
-    if (chapter === undefined) throw new DomainError("not_found", "There is no such page. /docs has all of them.");
+    if (chapter === undefined) throw new DomainError("not_found", "There is no such page. See /docs for all pages.");
     const html = docsPage({ chapter, chapters: chapters(), user: await personOf(context), version });
     // Nothing in it was chosen by a stranger, so its length tells nothing of the token of its forms.
     if (!takesGzip(context.request)) return page("own", html, { headers: VARY });
@@ -106,7 +106,7 @@ export function docsPages({ guides, baseUrl, version, personOf }: DocsPageDeps):
   };
   const asText = (name: string): Response => {
     const guide = guides.find((one) => one.name === name);
-    if (guide === undefined) throw new DomainError("not_found", "There is no such page. /llms.txt has all of them.");
+    if (guide === undefined) throw new DomainError("not_found", "There is no such page. See /llms.txt for all pages.");
     return plain(guideText(guide, baseUrl), "text/markdown");
   };
   return [

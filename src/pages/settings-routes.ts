@@ -176,7 +176,7 @@ function stateOf(overlapEnd: Date | null): string {
 
 function askOrigin(context: RequestContext, user: Person, origin: string, use: SigningUse): Response {
   context.errorCode = "validation_error";
-  const problem = "Enter scheme, host and port of a target and nothing more, like https://api.example.com.";
+  const problem = "Enter only the scheme, host and port of a target, like https://api.example.com.";
   return page("own", originPage({ user, origin, use, problem }), { status: 400 });
 }
 

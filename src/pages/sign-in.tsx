@@ -37,7 +37,7 @@ export function logInPage({ typed, next, signupsOpen }: LogInPageProps): string 
         </p>
       ) : null}
       <p class="quiet small">
-        Lost your password? Whoever runs this server makes a link for a new one: <code>outgate reset-password</code>.
+        Forgot your password? Ask whoever runs this server for a reset link (<code>outgate reset-password</code>).
       </p>
     </Layout>,
   );
@@ -55,7 +55,7 @@ export function signUpPage({ typed, next }: SignUpPageProps): string {
     <Layout title="Sign up" width="narrow" beginsSession>
       <div class="head">
         <h1>Sign up</h1>
-        <p class="quiet">You get an account of your own, with an owner key.</p>
+        <p class="quiet">This creates your own account, with an owner key.</p>
       </div>
       <form method="post" action="/auth/signup" class="card" data-session="new">
         <NextField next={next} />
@@ -85,8 +85,8 @@ export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string 
         <div class="stack">
           <h2>Your owner key</h2>
           <p class="quiet">
-            It is shown this once: keep it now. It can do everything, approvals included, so an agent gets a key of its
-            own.
+            It is shown only once. Save it now. It has full access, including approvals: create a separate key for each
+            agent.
           </p>
         </div>
         <code class="code">{apiKey}</code>
@@ -115,13 +115,13 @@ export function welcomePage({ path, typed, email }: WelcomePageProps): string {
         <h1>{title}</h1>
         <p class="quiet">
           {email === null
-            ? "You become the owner of this Outgate. Choose what you log in with; this link works once."
-            : "Whoever is logged in with the old one is logged out; this link works once."}
+            ? "Create the owner’s login for this service. This link works once."
+            : "Your other sessions are logged out. This link works once."}
         </p>
       </div>
       <form method="post" action={path} class="card" data-session="new">
         <CredentialFields typed={typed} password="new" emailOf={email} />
-        <Button>{email === null ? "Make it mine" : "Save and log in"}</Button>
+        <Button>{email === null ? "Create login" : "Save and log in"}</Button>
       </form>
     </Layout>,
   );
@@ -139,7 +139,7 @@ export function passwordPage({ user, typed }: PasswordPageProps): string {
       <Head title="Change your password" />
       <form method="post" action="/settings/password" class="card">
         <FormToken user={user} />
-        <p>Whoever is logged in as you, in other browsers too, is logged out. You stay in here.</p>
+        <p>Your sessions in other browsers are logged out. You stay logged in here.</p>
         <CredentialFields typed={typed} password="new" emailOf={user.email}>
           <Field
             name="current_password"
@@ -152,9 +152,9 @@ export function passwordPage({ user, typed }: PasswordPageProps): string {
           />
         </CredentialFields>
         <div class="choices">
-          <Button>Change it</Button>
+          <Button>Change password</Button>
           <a class="button button-plain" href="/settings">
-            Leave it
+            Cancel
           </a>
         </div>
       </form>
@@ -167,7 +167,7 @@ export function passwordChangedPage({ user }: { readonly user: PageUser }): stri
   return render(
     <Layout title="Your password is changed" place="Settings" user={user}>
       <Head title="Your password is changed" />
-      <Notice tone="good">Every other log-in of yours has ended. This browser has a new one.</Notice>
+      <Notice tone="good">Your other sessions are logged out. You are still logged in here.</Notice>
     </Layout>,
   );
 }
@@ -206,7 +206,7 @@ export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPass
         {fields.map(([name, value]) => (
           <input type="hidden" name={name} value={value} />
         ))}
-        <Field name="email" label="E-mail" type="email" value={user.email} isFixed autocomplete="username" />
+        <Field name="email" label="Email" type="email" value={user.email} isFixed autocomplete="username" />
         <Field
           name={CONFIRM_PASSWORD_FIELD}
           label="Password"
@@ -224,9 +224,9 @@ export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPass
         </div>
       </form>
       <p class="quiet small">
-        This browser has not shown that the change comes from this page: it runs no scripts here, or its stored data was
-        cleared. Other programs on this host can get the session cookie, because the address is plain http.{" "}
-        <a href="/docs/security">More about it</a>
+        Outgate could not verify that this change comes from its own page: scripts are off, or the browser’s stored data
+        was cleared. On plain http, other programs on this host can read the session cookie.{" "}
+        <a href="/docs/security">Learn more</a>
       </p>
     </Layout>,
   );

@@ -33,9 +33,9 @@ export function OriginForm({ user, origin = "", use = "calls", problem = null }:
       />
       <label class="check">
         <input type="checkbox" name="for" value="callbacks" checked={use === "callbacks"} />
-        <span>The one that signs callbacks</span>
+        <span>Secret for callbacks</span>
       </label>
-      <Button>Show its secret</Button>
+      <Button>Show secret</Button>
     </form>
   );
 }
@@ -77,7 +77,9 @@ export function secretPage({
   return render(
     <Layout title="Signing secret" place="Settings" user={user}>
       <Head title={TITLES[use]} origin={origin} />
-      {isRotated ? <Notice tone="good">It is new. Give it to the target while both sign.</Notice> : null}
+      {isRotated ? (
+        <Notice tone="good">Secret rotated. Give the new one to the target while both are valid.</Notice>
+      ) : null}
       <section class="card" aria-label="Secrets">
         <div class="stack">
           <h2>{previous === null ? "Secret" : "New secret"}</h2>
@@ -90,7 +92,7 @@ export function secretPage({
             <h2>Previous secret</h2>
             <code class="code">{previous.secret}</code>
             <p class="quiet small">
-              It signs too until <Time at={previous.expiresAt} />.
+              Valid until <Time at={previous.expiresAt} />.
             </p>
           </div>
         )}
@@ -99,7 +101,7 @@ export function secretPage({
           <input type="hidden" name="origin" value={origin} />
           <input type="hidden" name="for" value={use} />
           <div class="buttons">
-            <Button look="plain">Give it a new secret…</Button>
+            <Button look="plain">Rotate secret…</Button>
           </div>
         </form>
       </section>
@@ -127,31 +129,31 @@ export interface AskRotationProps {
 
 /** Asks before secrets change. */
 export function askRotationPage({ user, origin, use, seen, endsNow, isLate }: AskRotationProps): string {
-  const title = origin === null ? "Give all origins new secrets?" : "Give it a new secret?";
+  const title = origin === null ? "Rotate the secrets of all origins?" : "Rotate this secret?";
   return render(
     <Layout title={title} place="Settings" user={user}>
       <Head title={title} origin={origin} />
-      {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing more was done.</Notice> : null}
+      {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing else was changed.</Notice> : null}
       <form method="post" action="/settings/rotation" class="card">
         <FormToken user={user} />
         <input type="hidden" name="origin" value={origin ?? ""} />
         <input type="hidden" name="for" value={use} />
         <input type="hidden" name="seen" value={seen} />
         <p>
-          From then on every {WHAT_IS_SIGNED[origin === null ? "all" : use]} carries two signatures for 24 hours, one by
-          the new secret and one by the secret before it: time to hand the new one to{" "}
+          For 24 hours, every {WHAT_IS_SIGNED[origin === null ? "all" : use]} carries two signatures, with the new and
+          with the previous secret. Use this time to give the new one to{" "}
           {origin === null ? "every target" : "the target"}.
         </p>
         {endsNow === null ? null : (
           <Notice tone="bad">
-            There was a rotation lately. The secret before it would sign until <Time at={endsNow} />; another rotation
-            ends it at once.
+            It was rotated recently. The previous secret is valid until <Time at={endsNow} />; rotating again ends it
+            immediately.
           </Notice>
         )}
         <div class="choices">
           <Button look="bad">Rotate</Button>
           <a class="button button-plain" href="/settings">
-            Leave it
+            Cancel
           </a>
         </div>
       </form>
@@ -164,10 +166,10 @@ const WHAT_IS_SIGNED = { calls: "call", callbacks: "callback", all: "call and ca
 /** Tells that all origins have new secrets. */
 export function rotatedPage({ user, until }: { readonly user: PageUser; readonly until: Date }): string {
   return render(
-    <Layout title="All origins have new secrets" place="Settings" user={user}>
-      <Head title="All origins have new secrets" />
+    <Layout title="All secrets rotated" place="Settings" user={user}>
+      <Head title="All secrets rotated" />
       <Notice tone="good">
-        The secrets before them sign too until <Time at={until} />.
+        The previous secrets are valid until <Time at={until} />.
       </Notice>
       <section class="card" aria-label="Which one">
         <OriginForm user={user} />
@@ -199,13 +201,13 @@ export function revealedPage({ action, user }: { readonly action: Action; readon
     <Layout title={`Secrets of ${action.method} ${action.host}`} place="Actions" user={user}>
       <div class="head">
         <p class="small">
-          <a href={actionPath(action.id)}>Hide them</a>
+          <a href={actionPath(action.id)}>Hide secrets</a>
         </p>
         <h1>
           {action.method} {action.host}
         </h1>
       </div>
-      <Notice tone="wait">Secrets are shown as they are. They are gone when you leave this page.</Notice>
+      <Notice tone="wait">Secrets are shown in full. They are hidden again when you leave this page.</Notice>
       <RequestView action={{ ...action, url: sentUrl(action.url) }} tellsCallback={isHeld} isWhole={isHeld} />
       <Answer action={action} />
       {isHeld ? (

@@ -66,7 +66,7 @@ export function wordsOf(event: TimelineEvent, at: Date): Words {
   if ("actor" in event) return decisionWords(event);
   if ("attempt" in event) return attemptWords(event, at);
   if ("delivered" in event) return notificationWords(event, at);
-  if (event.type === "not_started") return { tone: "wait", title: "Not begun", details: [event.reason] };
+  if (event.type === "not_started") return { tone: "wait", title: "Not started", details: [event.reason] };
   return { ...CHANGES[event.type], details: [] };
 }
 
@@ -88,7 +88,7 @@ const DECISIONS: Readonly<Record<Decided["type"], { readonly tone: Tone; readonl
   approved: { tone: "good", verb: "Approved" },
   rejected: { tone: "bad", verb: "Rejected" },
   cancelled: { tone: "still", verb: "Cancelled" },
-  retried: { tone: "busy", verb: "Begun again" },
+  retried: { tone: "busy", verb: "Retried" },
   paused: { tone: "wait", verb: "Paused" },
   resumed: { tone: "busy", verb: "Resumed" },
 };
@@ -96,7 +96,7 @@ const DECISIONS: Readonly<Record<Decided["type"], { readonly tone: Tone; readonl
 function decisionWords({ type, actor, reason = null, via }: Decided): Words {
   const { tone, verb } = DECISIONS[type];
   // Nobody saw the person: what the client says is all there is (hostile 8).
-  const asked = via === "elicitation" ? ["Its client says that it put the question to its person."] : [];
+  const asked = via === "elicitation" ? ["The client reports that it asked its user."] : [];
   const details: readonly Child[] = [...asked, ...(reason === null ? [] : [<Quote text={reason} />])];
   return { tone, title: <By verb={verb} actor={actor} />, details };
 }
@@ -139,13 +139,13 @@ function Quote({ text }: { readonly text: string }) {
 
 const OUTCOMES: Readonly<Record<OutcomeKind, string>> = {
   answered: "",
-  not_sent: "Not sent: the target saw nothing of it.",
+  not_sent: "Not sent: the target did not receive it.",
   unknown: "Outcome unknown: the target may have received it.",
 };
 
 function attemptWords(event: Attempted, at: Date): Words {
   const { attempt, outcome, response_code: code, error, duration_ms: ms } = event;
-  const answer = code === null ? "no answer" : `answered ${code}`;
+  const answer = code === null ? "no response" : `answered ${code}`;
   const isInTitle = code !== null && error === statusSentence(code);
   return {
     tone: error === null ? "good" : "bad",

@@ -4,7 +4,7 @@ import { hasScope, type Hold, HOLDS, KEY_SCOPES, type KeyScope, type Role, ROLES
 
 /** What a mail is called, by its event. */
 export function mailName(event: string): string {
-  return event === "decided" ? "Mail about the decision" : "Approval mail";
+  return event === "decided" ? "Decision email" : "Approval email";
 }
 
 /** A duration as people say it. */
@@ -55,7 +55,7 @@ const SENTENCES: Readonly<Record<ActionStatus, (action: Action) => string>> = {
       ? "It is about to be sent."
       : `${result?.lastError ?? "The last attempt failed."} ${counted(retries - attempts, "attempt")} left.`,
   active: ({ attempts }) => `It is being sent: attempt ${attempts}.`,
-  awaiting_approval: (action) => `It waits for a person to approve it. ${notSent(action)}`,
+  awaiting_approval: (action) => `It is waiting for approval. ${notSent(action)}`,
   completed: ({ attempts, result }) =>
     `The target answered ${result?.responseCode ?? "with success"}${tookOf(result?.durationMs ?? null)}${
       attempts === 1 ? "" : `, at attempt ${attempts}`
@@ -74,7 +74,7 @@ function tookOf(ms: number | null): string {
 
 /** What whoever decides on a held action is told, on pages and in mails. */
 export function waitingWords(action: Sent): string {
-  return `It waits for your decision. ${notSent(action)}`;
+  return `It is waiting for your decision. ${notSent(action)}`;
 }
 
 type Sent = Pick<Action, "run" | "callback">;
@@ -85,8 +85,8 @@ type Sent = Pick<Action, "run" | "callback">;
  */
 function notSent({ run, callback }: Sent): string {
   const what = callback === null ? "Nothing has been sent" : "The request has not been sent";
-  const where = run === 1 ? "" : ` in run ${run}; the target may have received it in a run before`;
-  return `${what}${where}.${callback === null ? "" : " Its callback is told that it waits and how it ends."}`;
+  const where = run === 1 ? "" : ` in run ${run}; the target may have received it in an earlier run`;
+  return `${what}${where}.${callback === null ? "" : " Its callback is notified that it is waiting, and of the result."}`;
 }
 
 /** What a person or program has decided, and why. */
@@ -111,17 +111,20 @@ export interface Choice {
 const ROLE_WORDS: Readonly<Record<Role, Omit<Choice, "value">>> = {
   agent: {
     label: "Agent",
-    hint: "Creates and reads actions, cancels and retries its own. It never approves by itself. For agents and programs.",
+    hint: "Creates and reads actions; cancels and retries its own. It can’t approve on its own. For agents and programs.",
   },
-  approver: { label: "Approver", hint: "Reads, approves and rejects. Secrets are masked. For whoever decides." },
+  approver: { label: "Approver", hint: "Reads, approves and rejects. Secrets are masked. For reviewers." },
   reader: { label: "Reader", hint: "Reads only. Secrets are masked. For dashboards and auditors." },
-  owner: { label: "Owner", hint: "Everything: keys, signing secrets and approvals too. Never for an agent." },
+  owner: {
+    label: "Owner",
+    hint: "Full access, including keys, signing secrets and approvals. Never give it to an agent.",
+  },
 };
 
 const HOLD_WORDS: Readonly<Record<Hold, Omit<Choice, "value">>> = {
-  none: { label: "Nothing", hint: "Only what asks for approval by itself waits for a person." },
-  writes: { label: "Writes", hint: "All but GET waits for a person, whatever the create says." },
-  all: { label: "Everything", hint: "Every call waits for a person, GET too." },
+  none: { label: "Nothing", hint: "Only actions created with approve: true need approval." },
+  writes: { label: "Writes", hint: "Every call except GET needs approval." },
+  all: { label: "Everything", hint: "Every call needs approval, including GET." },
 };
 
 /** The roles from what is chosen most to what is chosen least. */
@@ -133,12 +136,12 @@ export const HOLD_CHOICES: readonly Choice[] = HOLDS.map((value) => ({ value, ..
 
 const SCOPE_WORDS: Readonly<Record<KeyScope, Omit<Choice, "value">>> = {
   own: {
-    label: "What it created",
-    hint: "Other actions it sees with secrets masked. Keys that it replaces count, too.",
+    label: "Actions that it created",
+    hint: "It sees other actions with secrets masked. Actions of keys that it replaces are included.",
   },
   account: {
     label: "Every action of the account",
-    hint: "It sees their secrets, cancels them and retries them, also what a person cancelled.",
+    hint: "It sees their secrets, and can cancel and retry them, including actions that a person cancelled.",
   },
 };
 

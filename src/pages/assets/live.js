@@ -245,7 +245,7 @@ function copyOf(/** @type {Element} */ part) {
 
 function showKeys() {
   const rows = KEYS.flatMap(([key = "", what = ""]) => [make("dt", make("kbd", key)), make("dd", what)]);
-  openDialog(make("h2", "Keys"), make("dl", ...rows), make("div", make("button", "Close")));
+  openDialog(make("h2", "Keyboard shortcuts"), make("dl", ...rows), make("div", make("button", "Close")));
   return true;
 }
 
@@ -288,7 +288,7 @@ function prepare(/** @type {ParentNode} */ place) {
     button.setAttribute("type", "button");
     const tell = (/** @type {string} */ word) => () => (button.textContent = word);
     button.addEventListener("click", () => {
-      navigator.clipboard.writeText(text).then(tell("Copied"), tell("Not allowed"));
+      navigator.clipboard.writeText(text).then(tell("Copied"), tell("Copy failed"));
     });
     block.after(button);
   }
