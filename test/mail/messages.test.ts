@@ -36,7 +36,7 @@ describe("an approval mail", () => {
       expect(part).toContain("4 Mar 2026, 12:00 UTC");
       expect(part).toContain("Up to 3, until one succeeds");
       expect(part).toContain("They work until 11 Mar 2026, 12:00 UTC, for one decision.");
-      expect(part).toContain("asks once more");
+      expect(part).toContain("asks for confirmation");
       expect(part).toMatch(/("|&quot;)amount("|&quot;): 12345678901234567890/);
     }
     expect(text).toContain("Method: PUT\nURL: https://api.example.com/orders\n");
@@ -77,7 +77,7 @@ describe("an approval mail", () => {
     const { text, html } = approvalLetter(anApprovalMail(), "one_click");
     expect(text).toContain("Opening either link decides immediately.");
     expect(html).toContain("Opening either link decides immediately.");
-    expect(html).not.toContain("asks once more");
+    expect(html).not.toContain("asks for confirmation");
   });
 
   test("is masked, in every part", () => {
