@@ -13,18 +13,18 @@ import { shown } from "../pages/request.tsx";
 
 export interface ApprovalMailProps {
   readonly subject: string;
-  /** How things stand with it. */
+  /** The sentence about its state. */
   readonly waiting: string;
   readonly request: MailRequest;
   readonly facts: readonly Fact[];
   readonly risks: DecisionFacts["risks"];
   readonly links: { readonly approve: string; readonly reject: string };
   readonly receiptUrl: string;
-  /** What following a link does, and until when. */
+  /** What the links do, and until when they work. */
   readonly terms: string;
 }
 
-/** The HTML part of an approval mail: one column, no picture, two buttons of one size (decisions 7). */
+/** The HTML part of an approval mail. */
 export function approvalMailHtml(props: ApprovalMailProps): string {
   const { subject, waiting, request, facts, risks, links, receiptUrl, terms } = props;
   return render(
@@ -76,7 +76,7 @@ export interface DecidedMailProps {
   readonly receiptUrl: string;
 }
 
-/** The HTML part of a mail that says how it was decided elsewhere. */
+/** The HTML part of a decision mail. */
 export function decidedMailHtml({ subject, sentence, request, facts, receiptUrl }: DecidedMailProps): string {
   return render(
     <EmailTemplate subject={subject}>
@@ -99,8 +99,8 @@ export function decidedMailHtml({ subject, sentence, request, facts, receiptUrl 
 }
 
 /**
- * Colours for the dark stand in a sheet, since a mail's inline ones know no darkness; who drops it shows the light. What
- * could not be seen is told from what was written, too.
+ * Dark colors need a style sheet, because inline styles have no media queries. Clients that drop it show the light colors.
+ * Codes of invisible characters are highlighted.
  */
 const SHEET = `:root{color-scheme:light dark}bdi i{font-style:normal;color:#805000;background:#fcefd2}@media (prefers-color-scheme:dark){
 .page{background:#13161a!important;color:#e5e8ec!important}.card{background:#1f242a!important;border-color:#39424c!important}
@@ -134,7 +134,7 @@ interface LetterProps {
   readonly children?: Child;
 }
 
-/** The frame of a mail: one column that fits a phone. */
+/** The frame of a mail: one column for phones. */
 function EmailTemplate({ subject, children }: LetterProps) {
   return (
     <html lang="en">
@@ -170,7 +170,7 @@ function EmailTemplate({ subject, children }: LetterProps) {
   );
 }
 
-/** Fixed, or a long line would make the column as wide as itself. */
+/** Fixed layout, so that a long line doesn't widen the column. */
 const FRAME = "max-width:600px;table-layout:fixed";
 
 function Facts({ rows }: { readonly rows: readonly (readonly [name: string, value: Child])[] }) {
@@ -190,7 +190,7 @@ function Facts({ rows }: { readonly rows: readonly (readonly [name: string, valu
   );
 }
 
-/** A link where it is ours, an address in the letters of one, else text. */
+/** A link for our own page, a URL with a bold host, or text. */
 function valueOf({ name, value }: Fact): Child {
   if (name === "action") {
     return (
@@ -202,7 +202,7 @@ function valueOf({ name, value }: Fact): Child {
   const host = name === "url" || name === "callback" ? (normalTarget(value)?.host ?? null) : null;
   if (host === null) return <UntrustedText text={value} />;
   const start = value.indexOf("//") + "//".length;
-  // The host stays in one piece where a line can hold it.
+  // Keeps the host on one line if possible.
   return (
     <span dir="ltr" style={`${MONO};font-size:13px;word-break:break-all`}>
       <UntrustedText text={value.slice(0, start)} />
@@ -219,7 +219,7 @@ const FACT = "padding:2px 8px 2px 0;font-size:14px;line-height:1.5;overflow-wrap
 interface PartProps {
   readonly title: string;
   readonly part: MailPart;
-  /** Its lines are filled, so that the host stays beside its scheme. */
+  /** Breaks anywhere, so that the host stays beside its scheme. */
   readonly isAddress?: boolean;
 }
 
@@ -247,7 +247,6 @@ function Part({ title, part: { lines, note }, isAddress = false }: PartProps) {
   );
 }
 
-/** One of the two buttons, which share the width. */
 function Choice({ href, word, colour }: { readonly href: string; readonly word: string; readonly colour: string }) {
   return (
     <td width="48%" align="center" style={`background:${colour};border-radius:6px`}>
@@ -264,11 +263,11 @@ const CHOICE =
 /** A part of a request as a mail shows it. */
 export interface MailPart {
   readonly lines: readonly string[];
-  /** What is said of a part that was cut; null: it is whole. */
+  /** What is missing; null if it is complete. */
   readonly note: string | null;
 }
 
-/** The request of an action for a mail, masked, each part of it bounded. All of it but the method is foreign text. */
+/** The masked request for a mail, each part bounded. All of it except the method is untrusted. */
 export interface MailRequest {
   readonly method: HttpMethod;
   /** In its ASCII form. */
@@ -278,7 +277,7 @@ export interface MailRequest {
   /** One a line; null: there are none. */
   readonly headers: MailPart | null;
   readonly body: MailPart | null;
-  /** What kind of body it is, and of which size. */
+  /** Type and size of the body. */
   readonly bodyKind: string;
 }
 
@@ -298,7 +297,7 @@ export function mailRequest(action: Action): MailRequest {
 function partOf(text: string): MailPart {
   const bytes = Buffer.from(text);
   if (bytes.length <= MAIL_PART_BYTES_MAX) return { lines: text.split("\n"), note: null };
-  // The decoder leaves out the character that was cut in two.
+  // The streaming decoder drops a character that is cut.
   const start = new TextDecoder().decode(bytes.subarray(0, MAIL_PART_BYTES_MAX), { stream: true });
   const { shown: beginning, rest } = cutAt(text, start.length);
   return {

@@ -13,13 +13,12 @@ export interface AuditPageProps {
   readonly user: PageUser;
   /** Newest first. */
   readonly entries: readonly NumberedEntry[];
-  /** The kind that is asked for; null: any. */
+  /** The kind to filter by; null: all. */
   readonly kind: AuditKind | null;
   /** Path of the next page; null when there is none. */
   readonly older: string | null;
 }
 
-/** Who did what to the account, for its owners. */
 export function auditPage({ user, entries, kind, older }: AuditPageProps): string {
   return render(
     <Layout title="Audit log" place="Settings" user={user} width="wide">

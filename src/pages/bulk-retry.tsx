@@ -18,7 +18,7 @@ export interface BulkRetryProps extends Count {
   readonly query: ListQuery;
 }
 
-/** Offers to begin everything again that the list shows and that has ended in vain. */
+/** Offers to retry every failed or cancelled action of the list. */
 export function BulkRetry({ user, query, ...count }: BulkRetryProps) {
   return (
     <details>
@@ -47,11 +47,11 @@ function amountOf({ count, isMore }: Count): string {
   return `${isMore ? "more than " : ""}${counted(count, "action")}`;
 }
 
-/** How far a bulk retry has come. */
+/** Totals of all steps so far. */
 export interface BulkProgress {
   readonly retried: number;
   readonly held: number;
-  /** Could not be begun again, in all steps so far. */
+  /** Could not be retried. */
   readonly refused: number;
 }
 
@@ -67,7 +67,7 @@ export interface BulkStepProps {
   readonly cursor: string | null;
 }
 
-/** After each step: what was done, what is left, and the button that goes on; where scripts run it is pressed by itself. */
+/** The result of one step, with the button for the next. `live.js` presses it automatically. */
 export function bulkStepPage(props: BulkStepProps): string {
   const { user, query, progress, refused, left, cursor } = props;
   const done = progress.retried + progress.refused;
@@ -127,12 +127,12 @@ function GoOn({ user, query, reason, progress, cursor }: BulkStepProps & { reado
 export interface ResendPageProps {
   readonly action: Action;
   readonly user: PageUser;
-  /** An attempt may have been received without anybody knowing: that has to be said yes to. */
+  /** An attempt has the outcome `unknown`, so the person has to confirm. */
   readonly isUnknown: boolean;
   readonly problem?: string;
 }
 
-/** Asks before the same request is made as a new action, and says what differs from a retry. */
+/** Asks for confirmation before an action is created anew. */
 export function resendPage({ user, isUnknown, problem, ...props }: ResendPageProps): string {
   const action = shown(props.action, "decider");
   return render(

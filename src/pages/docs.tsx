@@ -9,18 +9,18 @@ import { ApiReference } from "./api-reference.tsx";
 import { ERROR_MEANING, HTTP_STATUS } from "../api/errors.ts";
 import { ERROR_CODES, type ErrorCode } from "../api/domain-error.ts";
 
-/** A page of the documentation: its name, and what stands on it. */
+/** A page of the documentation. */
 export interface DocsChapter {
   readonly name: string;
   readonly title: string;
-  /** HTML of ours. */
+  /** Trusted HTML. */
   readonly html: string;
 }
 
 export interface DocsPageProps {
   readonly chapter: DocsChapter;
   readonly chapters: readonly Pick<DocsChapter, "name" | "title">[];
-  /** Null: whoever reads is not logged in, and need not be. */
+  /** Null if the reader is not logged in. */
   readonly user: PageUser | null;
   readonly version: string;
 }
@@ -56,7 +56,7 @@ export function docsPage({ chapter, chapters, user, version }: DocsPageProps): s
   );
 }
 
-/** The documentation for models (llmstxt.org): what there is, and where it stands as plain text. */
+/** The documentation for models (llmstxt.org). */
 export function llmsText(guides: readonly Guide[], baseUrl: string): string {
   const lines = guides.map(({ name, title, about }) => `- [${title}](${baseUrl}/docs/${name}.md): ${about}`);
   return `# Outgate
@@ -77,10 +77,10 @@ ${lines.join("\n")}
 `;
 }
 
-/** The chapters that are made of the contract itself stand behind this one. */
+/** The generated chapters (API reference, errors) follow this guide. */
 const BEFORE_API = "start";
 
-/** The whole documentation, in order: the guides, and what the contract says of itself. */
+/** All chapters in order: the guides and the generated chapters. */
 export function chaptersOf(guides: readonly Guide[], baseUrl: string): readonly DocsChapter[] {
   // Safe: `openApiJson` prints it, and a test renders all of it.
   const document = JSON.parse(openApiJson(baseUrl)) as ApiDocument;
@@ -94,11 +94,11 @@ export function chaptersOf(guides: readonly Guide[], baseUrl: string): readonly 
   });
 }
 
-/** A document for users, as it is written. */
+/** A Markdown document for users. */
 export interface Guide {
   /** Its page is /docs/<name>. */
   readonly name: string;
-  /** By which path other documents link to it. */
+  /** The path by which other documents link to it. */
   readonly file: string;
   readonly title: string;
   /** What it is about, in a few words. */
@@ -107,17 +107,17 @@ export interface Guide {
   readonly text: string;
 }
 
-/** Where the documents say that the service is. */
+/** The address of the service in the examples of the documents. */
 const WRITTEN_BASE_URL = "http://127.0.0.1:3000";
 
-/** The document with the service's own address in its examples, to be pasted as they stand. */
+/** The document with the service's own address in its examples. */
 export function guideText({ text }: Pick<Guide, "text">, baseUrl: string): string {
   return text.replaceAll(WRITTEN_BASE_URL, () => baseUrl);
 }
 
 /**
- * The document as HTML. What is written there is ours; markup in it is shown and not obeyed all the same. Links to other
- * documents lead to their pages, and those to files of the repository are none here.
+ * The document as HTML. HTML in it is escaped. Links to other documents lead to their pages; links to other files of the
+ * repository become plain text.
  */
 export function guideHtml(guide: Guide, guides: readonly Guide[], baseUrl: string): string {
   const options = { tables: true, headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true };
@@ -133,7 +133,7 @@ export function guideHtml(guide: Guide, guides: readonly Guide[], baseUrl: strin
     });
 }
 
-/** Where a link of a document leads on our pages; null: nowhere. */
+/** The path of a link on our pages; null if the target is not served. */
 function pathOf(href: string, guides: readonly Guide[]): string | null {
   if (/^(https:\/\/|\/|#)/.test(href)) return href;
   const [path = "", anchor] = href.split("#");
@@ -142,12 +142,11 @@ function pathOf(href: string, guides: readonly Guide[]): string | null {
   return docsPath(found.name) + (anchor === undefined ? "" : `#${anchor}`);
 }
 
-/** The page of a document; the first one is that of all of them. */
 export function docsPath(name: string): string {
   return name === "start" ? "/docs" : `/docs/${name}`;
 }
 
-/** What a program or its author does about each. */
+/** What to do about each error. */
 const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   missing_body: "Send a JSON object as the body.",
   validation_error: "Fix every field listed in details.",

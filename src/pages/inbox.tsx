@@ -16,7 +16,7 @@ import { prettyPrint } from "../json/pretty.ts";
 import { Ago, Notice } from "./parts.tsx";
 import { RequestParts, shown } from "./request.tsx";
 
-/** What somebody has just decided, or found decided. */
+/** The result of a decision, shown above the list. */
 export interface InboxOutcome {
   readonly action: Action;
   readonly timeline: readonly TimelineEntry[];
@@ -27,18 +27,18 @@ export interface InboxProps {
   readonly user: PageUser;
   /** Oldest first. */
   readonly actions: readonly Action[];
-  /** What is to be known of each, by its id. */
+  /** The history of each, by its ID. */
   readonly contexts: ReadonlyMap<string, DecisionHistory>;
-  /** Behind which the next page begins; null when there is none. */
+  /** The cursor of the next page; null if there is none. */
   readonly after: string | null;
   readonly requesters: readonly Requester[];
-  /** The key whose requests alone are shown; null: everybody's. */
+  /** The key to filter by; null: all keys. */
   readonly by: string | null;
   readonly outcome: InboxOutcome | null;
   readonly now: Date;
 }
 
-/** What waits for a person: each request whole, with its decision. */
+/** The inbox: held requests, each with a form to decide. */
 export function inboxPage({ user, actions, contexts, after, requesters, by, outcome, now }: InboxProps): string {
   const count = actions.length;
   const title = count === 0 ? "Approvals" : `(${count}${after === null ? "" : "+"}) Approvals`;
@@ -74,7 +74,7 @@ export function inboxPage({ user, actions, contexts, after, requesters, by, outc
   );
 }
 
-/** What stands in an address for requests that no key has made. */
+/** The value of `by` for requests without a key. */
 export const NO_KEY = "none";
 
 function pagePath(after: string | null, by: string | null): string {
@@ -84,7 +84,7 @@ function pagePath(after: string | null, by: string | null): string {
   return query.size === 0 ? "/approvals" : `/approvals?${query.toString()}`;
 }
 
-/** Who asks, each with how much; leads to what one of them asks for. */
+/** The requesters with their number of requests, as filters. */
 function Requesters({ requesters, by }: Pick<InboxProps, "requesters" | "by">) {
   return (
     <nav aria-label="Requested by">
@@ -121,10 +121,9 @@ interface HeldProps {
   readonly now: Date;
 }
 
-/** Of a body so much stands in a card, without a window in which the rest could be overlooked. */
+/** How much of a body a card shows. */
 const BODY_SHOWN = { lines: 12, chars: 800 };
 
-/** One request: who asks for what, since when, what is risky about it, all of it, and the two buttons. */
 function Held({ history, user, now, ...props }: HeldProps) {
   const action = shown(props.action, "decider");
   const { facts, risks } = factsOf(props.action, history, "");
@@ -168,7 +167,6 @@ function Empty() {
   );
 }
 
-/** Tells what was decided, whoever was first. */
 function Outcome({ outcome }: { readonly outcome: InboxOutcome }) {
   const { action, timeline, receiptUrl } = outcome;
   const decided = lastDecision(timeline.map((entry) => maskedEntry(entry, "decider")));

@@ -9,11 +9,11 @@ import { Button, FormToken } from "./form.tsx";
 
 export interface KeysPageProps {
   readonly user: PageUser;
-  /** Those of this page; the live ones stand first. */
+  /** The keys of this page; active keys first. */
   readonly keys: readonly ShownKey[];
   /** Path of the next page; null when there is none. */
   readonly next: string | null;
-  /** Was revoked a moment ago. */
+  /** The key that was just revoked. */
   readonly revoked: ShownKey | null;
   /** Ids of those that are paused. */
   readonly paused: ReadonlySet<string>;
@@ -112,7 +112,7 @@ function Row({ of: key, isPaused, now }: RowProps) {
   );
 }
 
-/** What somebody called a key. */
+/** The untrusted name of a key. */
 export function KeyName({ of: { name } }: { readonly of: Pick<ShownKey, "name"> }) {
   return (
     <b class="name">
@@ -127,14 +127,14 @@ export interface RevokeKeyPageProps {
   readonly now: Date;
 }
 
-/** The first is harmless: whoever only replaces a key changes nothing. */
+/** The default comes first: it changes no action, for rotating a key. */
 const UNFINISHED: readonly (readonly [UnfinishedOnRevoke, string])[] = [
   ["keep", "Continue: they are sent as usual"],
   ["pause", "Pause: they are not sent until you resume"],
   ["cancel", "Cancel: they are not sent"],
 ];
 
-/** Asks before a key goes for good. */
+/** Asks for confirmation before a key is revoked. */
 export function revokeKeyPage({ user, of: key, now }: RevokeKeyPageProps): string {
   const { id, role, last4, createdAt, lastUsedAt } = key;
   return render(

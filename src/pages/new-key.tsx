@@ -11,20 +11,20 @@ import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
 import { KeyName } from "./keys.tsx";
 import { SnippetView } from "./snippets.tsx";
 
-/** The form as it is shown: for the first time, or again with what is wrong. */
+/** The state of the form. */
 export interface TypedKey {
   readonly name: string;
   readonly role: string | null;
   readonly hold: string | null;
   readonly scope: string | null;
-  /** Id of the key whose place it takes; empty: none. */
+  /** ID of the replaced key; empty if there is none. */
   readonly replaces: string;
   readonly problems: Readonly<Partial<Record<"name" | "role" | "hold" | "scope" | "replaces", string>>>;
-  /** What is wrong with none of them. */
+  /** A problem with no particular field. */
   readonly message: string | null;
 }
 
-/** No role is chosen beforehand: nobody makes an owner key by leaving something out. */
+/** No role is preselected, so that nobody creates an owner key by accident. */
 export const UNTYPED_KEY: TypedKey = {
   name: "",
   role: null,
@@ -38,13 +38,13 @@ export const UNTYPED_KEY: TypedKey = {
 export interface NewKeyPageProps {
   readonly user: PageUser;
   readonly typed: TypedKey;
-  /** Of the account: it may take the place of one of them. */
+  /** The keys that it can replace. */
   readonly keys: readonly ShownKey[];
-  /** By which the form is known again if it comes twice. */
+  /** Identifies the form, so that submitting it twice creates one key. */
   readonly formId: string;
 }
 
-/** Asks what a new key is for. */
+/** The form for a new key. */
 export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): string {
   const { name, role, problems, message } = typed;
   return render(
@@ -106,7 +106,6 @@ function HoldAndScope({ typed: { hold, scope, problems } }: Pick<NewKeyPageProps
   );
 }
 
-/** Who rotates a key hands over what it created. */
 function Replaces({ typed, keys }: Pick<NewKeyPageProps, "typed" | "keys">) {
   const problem = typed.problems.replaces ?? null;
   return (
@@ -140,15 +139,15 @@ function Replaces({ typed, keys }: Pick<NewKeyPageProps, "typed" | "keys">) {
 export interface MadeKeyPageProps {
   readonly user: PageUser;
   readonly made: ShownKey;
-  /** In clear; the server keeps nothing of it. */
+  /** In plain text; the server stores only its hash. */
   readonly key: string;
-  /** With it nobody may sign up any more. */
+  /** Creating this key closed sign-ups. */
   readonly closesSignUps: boolean;
   /** Where programs reach the service. */
   readonly baseUrl: string;
 }
 
-/** Shows a new key for the only time, with the lines that put it to use. */
+/** Shows a new key once, with snippets that use it. */
 export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKeyPageProps): string {
   const { role, hold } = made;
   return render(
@@ -191,7 +190,7 @@ export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKey
   );
 }
 
-/** The ways by which agents take it up (docs/mcp says more). The files name a variable: they are made to be shared, a key is not. */
+/** How to connect agents. The files contain a variable instead of the key, because they are shared. */
 function Agents({ baseUrl }: { readonly baseUrl: string }) {
   return (
     <>
@@ -212,7 +211,7 @@ function Agents({ baseUrl }: { readonly baseUrl: string }) {
   );
 }
 
-/** In single quotes: Claude Code puts the variable in, so that the key stands neither on the command line nor in a file. */
+/** In single quotes: Claude Code expands the variable, so that the key is neither on the command line nor in a file. */
 function claudeLine(baseUrl: string): string {
   const header = "'Authorization: Bearer ${OUTGATE_API_KEY}'";
   return `claude mcp add --transport http outgate ${baseUrl}/mcp --scope project --header ${header}`;
@@ -244,7 +243,7 @@ Authorization: Bearer ${key}
 KEY`,
 };
 
-/** The first thing that the key may do. */
+/** A first request that the role allows. */
 function firstCall(role: Role): FirstCall {
   return role === "owner" || role === "agent" ? CREATES : READS;
 }

@@ -6,14 +6,14 @@ import { Layout, render } from "./layout.tsx";
 import { Chip, Time, type Tone } from "./parts.tsx";
 import { type PageUser, counted, mailName } from "./words.ts";
 
-/** A callback or mail, and how it has gone so far. */
+/** A callback or mail and its state. */
 export interface ShownNotification {
   readonly actionId: string;
   readonly message: NewNotification;
   readonly status: NotificationStatus;
   readonly attempts: number;
   readonly createdAt: Date;
-  /** When it is tried next; null when it is under way or over. */
+  /** The time of the next attempt; null if it is in progress or finished. */
   readonly dueAt: Date | null;
   readonly lastError: string | null;
 }
@@ -21,11 +21,10 @@ export interface ShownNotification {
 export interface NotificationsProps {
   /** Newest first. */
   readonly entries: readonly ShownNotification[];
-  /** Where older ones begin; null when there are none. */
+  /** The cursor of older ones; null if there are none. */
   readonly before: string | null;
 }
 
-/** A page of nothing but callbacks and mails. */
 export function notificationsPage({ user, ...props }: NotificationsProps & { readonly user: PageUser }): string {
   return render(
     <Layout title="Callbacks and emails" place="Settings" user={user}>
@@ -40,7 +39,7 @@ export function notificationsPage({ user, ...props }: NotificationsProps & { rea
   );
 }
 
-/** What was told to whom, newest first, and the way to what is older. */
+/** Newest first. */
 export function Notifications({ entries, before }: NotificationsProps) {
   if (entries.length === 0) return <p class="quiet">None so far.</p>;
   return (

@@ -14,7 +14,7 @@ export interface OverviewPageProps {
   readonly now: Date;
 }
 
-/** How an account's actions went in the last day, and what still waits. */
+/** The last 24 hours of an account, and its scheduled retries. */
 export function overviewPage({ user, overview, scheduledRetries, now }: OverviewPageProps): string {
   return render(
     <Layout title="Overview" place="Overview" user={user} width="wide">
@@ -30,13 +30,13 @@ export function overviewPage({ user, overview, scheduledRetries, now }: Overview
       <HalfHours overview={overview} />
       <div class="pair">
         <FailingHosts hosts={overview.hosts} now={now} />
-        <Sleeping scheduledRetries={scheduledRetries} now={now} />
+        <ScheduledRetries scheduledRetries={scheduledRetries} now={now} />
       </div>
     </Layout>,
   );
 }
 
-/** What is counted, honestly: a day, or since when. */
+/** Says which time the numbers cover. */
 function Window({ overview: { since, isReading, slots } }: Pick<OverviewPageProps, "overview">) {
   const isWhole = since.getTime() <= (slots[0]?.at.getTime() ?? 0);
   if (isWhole) return <p class="quiet">The last 24 hours, in half-hour steps. Times are in UTC.</p>;
@@ -111,7 +111,7 @@ function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; 
   );
 }
 
-function Sleeping({
+function ScheduledRetries({
   scheduledRetries: { count, due, isCut, hosts },
   now,
 }: {
@@ -146,7 +146,6 @@ function Sleeping({
   );
 }
 
-/** Leads to the actions of a host. */
 function HostLink({ host, status }: { readonly host: string; readonly status?: "pending" }) {
   const query = new URLSearchParams(status === undefined ? { host } : { host, status });
   return (
@@ -160,7 +159,7 @@ function sentenceCase(words: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Rounded down: what failed once is not 100 %. */
+/** Rounded down, so that a single failure never shows as 100 %. */
 function rate(completed: number, failed: number): string {
   const all = completed + failed;
   return all === 0 ? "–" : `${Math.floor((completed / all) * 1_000) / 10} %`;
@@ -170,7 +169,6 @@ interface OverviewProps {
   readonly overview: Overview;
 }
 
-/** How many actions ended, and how. */
 export function Throughput({ overview: { slots } }: OverviewProps) {
   const total = (of: "completed" | "failed") => number(slots.reduce((all, slot) => all + slot[of], 0));
   return (
@@ -190,7 +188,6 @@ export function Throughput({ overview: { slots } }: OverviewProps) {
   );
 }
 
-/** How long attempts took. */
 export function Latency({ overview: { slots, latency } }: OverviewProps) {
   const words =
     latency === null ? "no attempts yet" : `median ${duration(latency.p50Ms)}, 95 % ${duration(latency.p95Ms)}`;

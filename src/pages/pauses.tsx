@@ -15,7 +15,7 @@ export const PAUSES_PATH = "/settings/pauses";
 export interface PausesPageProps {
   readonly user: PageUser;
   readonly pauses: readonly Pause[];
-  /** Of the account: for the names of those that are paused, and for those that may be. */
+  /** All keys of the account. */
   readonly keys: readonly ShownKey[];
   /** The key that is chosen; empty: the whole account. */
   readonly chosen: string;
@@ -23,7 +23,7 @@ export interface PausesPageProps {
   readonly reason?: string | undefined;
 }
 
-/** What is paused, and how to pause more. */
+/** Lists the pauses, with a form to add one. */
 export function pausesPage({ user, pauses, keys, chosen, problem, reason }: PausesPageProps): string {
   return render(
     <Layout title="Pauses" place="Settings" user={user}>
@@ -111,7 +111,7 @@ function Paused({ pause, keys }: { readonly pause: Pause; readonly keys: readonl
   return <>Key {key === undefined ? <code>{pause.subject}</code> : <KeyName of={key} />}</>;
 }
 
-/** Says on the page of an action why it is not sent. */
+/** On the page of a paused action. */
 export function PausedNotice({ pause }: { readonly pause: Pause }) {
   return (
     <Notice tone="wait">

@@ -15,7 +15,7 @@ export interface ReceiptProps {
   readonly timeline: readonly TimelineEntry[];
 }
 
-/** The page of one action for whoever has its link (spec "Receipt page"): what was asked, done and answered, masked. */
+/** The public page of one action, masked: request, history and response. */
 export function receiptPage(props: ReceiptProps): string {
   const action = shown(props.action, "public");
   return render(
@@ -38,7 +38,7 @@ export function receiptPage(props: ReceiptProps): string {
   );
 }
 
-/** A link of a mail leads here when its days are over: whoever meant to decide is not left without a way. */
+/** Expired approval links redirect here, so the page says where to decide. */
 function howToDecide({ notifyEmail }: Action): string {
   const links =
     notifyEmail === null
@@ -50,12 +50,11 @@ function howToDecide({ notifyEmail }: Action): string {
 export interface ProblemProps {
   /** HTTP status of the answer. */
   readonly status: number;
-  /** What went wrong and what to do, for people: never what somebody else wrote. */
+  /** Shown as it is: it must not contain untrusted text. */
   readonly message: string;
-  /** Finds the request in the log. */
   readonly requestId: string;
   readonly user?: PageUser | null;
-  /** In place of a page that stands alone. */
+  /** For routes whose pages load no other files. */
   readonly isAlone?: boolean;
 }
 
@@ -70,10 +69,10 @@ const TITLES: Readonly<Record<number, string>> = {
   503: "Temporarily unavailable",
 };
 
-/** What was typed goes along when the page is loaded again; back in the form it may be gone. */
+/** Reloading sends the form again; going back could lose what was typed. */
 const LATER = "Wait a moment and reload this page. If your browser asks whether to send the form again, confirm.";
 
-/** Any error, for people. */
+/** The page of any error. */
 export function problemPage({ status, message, requestId, user = null, isAlone = false }: ProblemProps): string {
   const title = TITLES[status] ?? "Request failed";
   return render(

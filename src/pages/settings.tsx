@@ -26,11 +26,11 @@ export interface SettingsPageProps {
   /** The newest ones. */
   readonly notifications: NotificationsProps;
   readonly callbackHosts: readonly ListedHost[];
-  /** The visitor looks after the accounts of the service. */
+  /** The visitor can manage the accounts of the service. */
   readonly isOperator: boolean;
 }
 
-/** What an account's people can set, what they can look after, and what is in force. */
+/** Settings of the account, and the settings of the server. */
 export function settingsPage({ user, rules, notifications, callbackHosts, isOperator }: SettingsPageProps): string {
   return render(
     <Layout title="Settings" place="Settings" user={user}>
@@ -81,7 +81,7 @@ export function settingsPage({ user, rules, notifications, callbackHosts, isOper
   );
 }
 
-/** What is in force on this server, as far as it may be told to whoever looks. */
+/** The server's settings that this person can see. */
 export interface Rules {
   /** A sentence: where calls may go. */
   readonly targets: string;
@@ -90,18 +90,17 @@ export interface Rules {
   readonly attemptTimeoutMs: number;
   readonly retryBaseMs: number;
   readonly retryCapMs: number;
-  /** null: an approval is awaited for ever. */
+  /** null: held actions never expire. */
   readonly approvalTtlHours: number | null;
   readonly approvalLinks: "confirm" | "one_click";
-  /** Addresses and domains, or how many there are for whom they are not; empty: anyone. */
+  /** Addresses and domains, or only their number for people who can't see them; empty: anyone. */
   readonly approvers: readonly string[];
   readonly agentApproval: "elicit" | "off";
   readonly sendsMail: boolean;
-  /** null: finished actions are kept. */
+  /** null: finished actions are kept forever. */
   readonly retentionDays: number | null;
 }
 
-/** The settings of the server in words, each with its name. */
 export function RulesView({ rules }: { readonly rules: Rules }) {
   return (
     <>
@@ -125,8 +124,8 @@ function Section({ id, title, rows }: { readonly id: string; readonly title: str
   );
 }
 
-/** A value in words, and the setting that it comes from. */
-function Said({ words, by }: { readonly words: string; readonly by: string }) {
+/** A value and the name of its setting. */
+function SettingValue({ words, by }: { readonly words: string; readonly by: string }) {
   return (
     <>
       {words} <code class="setting">{by}</code>
@@ -136,7 +135,7 @@ function Said({ words, by }: { readonly words: string; readonly by: string }) {
 
 function targetRows({ targets }: Rules): Rows {
   return [
-    ["Allowed", <Said words={targets} by="ALLOWED_PRIVATE_TARGETS" />],
+    ["Allowed", <SettingValue words={targets} by="ALLOWED_PRIVATE_TARGETS" />],
     ["Never", "Cloud metadata, link-local and multicast addresses, whatever the settings say."],
     ["Checked", "Every address that a name resolves to, at every attempt. Calls go only to checked addresses."],
   ];
@@ -148,9 +147,9 @@ function deliveryRows(rules: Rules): Rows {
   const wait = `${duration(retryBaseMs)} after the first failure, doubled after each further one, ${duration(retryCapMs)} at most.`;
   const callbacks = NOTIFY_DELAYS_MS.map(duration).join(", ");
   return [
-    ["Rate limit", <Said words={rate} by="RATE_LIMIT_PER_SECOND" />],
-    ["Attempt timeout", <Said words={`${duration(attemptTimeoutMs)} at most.`} by="ATTEMPT_TIMEOUT_MS" />],
-    ["Retry delay", <Said words={wait} by="RETRY_BASE_MS, RETRY_CAP_MS" />],
+    ["Rate limit", <SettingValue words={rate} by="RATE_LIMIT_PER_SECOND" />],
+    ["Attempt timeout", <SettingValue words={`${duration(attemptTimeoutMs)} at most.`} by="ATTEMPT_TIMEOUT_MS" />],
+    ["Retry delay", <SettingValue words={wait} by="RETRY_BASE_MS, RETRY_CAP_MS" />],
     ["Attempts per run", `${RETRIES_DEFAULT} by default, ${RETRIES_MAX} at most.`],
     ["Callback attempts", `Immediately, and ${callbacks} after failures; then given up.`],
     ["Size limits", `Request body ${kib(REQUEST_BODY_BYTES_MAX)}; stored response ${kib(RESPONSE_BODY_BYTES_MAX)}.`],
@@ -166,22 +165,25 @@ function approvalRows(rules: Rules): Rows {
   const agents =
     agentApproval === "elicit" ? "Its MCP client can ask its user, except for actions held by a key." : "Never.";
   return [
-    ["Approvals expire", <Said words={expire} by="APPROVAL_TTL_HOURS" />],
-    ["Approval emails", <Said words={sendsMail ? "On." : "Off: no mail provider is set."} by="MAILGUN_API_KEY" />],
-    ["Email links", <Said words={link} by="APPROVAL_LINKS" />],
-    ["Approvers", <Said words={askedWords(approvers)} by="APPROVERS" />],
-    ["Approval by an agent", <Said words={agents} by="AGENT_APPROVAL" />],
+    ["Approvals expire", <SettingValue words={expire} by="APPROVAL_TTL_HOURS" />],
+    [
+      "Approval emails",
+      <SettingValue words={sendsMail ? "On." : "Off: no mail provider is set."} by="MAILGUN_API_KEY" />,
+    ],
+    ["Email links", <SettingValue words={link} by="APPROVAL_LINKS" />],
+    ["Approvers", <SettingValue words={approverWords(approvers)} by="APPROVERS" />],
+    ["Approval by an agent", <SettingValue words={agents} by="AGENT_APPROVAL" />],
   ];
 }
 
-function askedWords(approvers: readonly string[]): string {
+function approverWords(approvers: readonly string[]): string {
   if (approvers.length > 0) return `People in the account, and ${approvers.join(", ")}`;
   return "People in the account. Owner keys without a hold can name anyone.";
 }
 
 function retentionRows({ retentionDays }: Rules): Rows {
   const kept = retentionDays === null ? "Forever." : `For ${counted(retentionDays, "day")} after they end.`;
-  return [["Finished actions are kept", <Said words={kept} by="RETENTION_DAYS" />]];
+  return [["Finished actions are kept", <SettingValue words={kept} by="RETENTION_DAYS" />]];
 }
 
 function kib(bytes: number): string {
@@ -191,12 +193,11 @@ function kib(bytes: number): string {
 export interface CallbackHostsProps {
   readonly user: PageUser;
   readonly hosts: readonly ListedHost[];
-  /** What was typed, where it could not be listed, and why. */
+  /** The refused input, and what is wrong with it. */
   readonly typed?: string;
   readonly problem?: string | null;
 }
 
-/** Where callbacks of keys with a hold may go, with a form for each change. */
 export function CallbackHosts({ user, hosts, typed = "", problem = null }: CallbackHostsProps) {
   return (
     <>
@@ -248,7 +249,7 @@ export function CallbackHosts({ user, hosts, typed = "", problem = null }: Callb
   );
 }
 
-/** The same on a page of its own, where what was typed could not be listed. */
+/** The form on a page of its own, after invalid input. */
 export function callbackHostsPage(props: CallbackHostsProps): string {
   return render(
     <Layout title="Callback hosts" place="Settings" user={props.user}>
@@ -269,9 +270,9 @@ export const ACCOUNTS_PAGE_PATH = "/settings/accounts";
 
 export interface AccountsPageProps {
   readonly user: PageUser;
-  /** Those that are stopped first. */
+  /** Stopped accounts first. */
   readonly accounts: readonly ShownAccount[];
-  /** Why nobody may sign up; null: anybody may. */
+  /** Why sign-ups are closed; null if they are open. */
   readonly closedBy: SignUpsClosedBy | null;
 }
 

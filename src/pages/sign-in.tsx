@@ -16,12 +16,11 @@ import { Notice } from "./parts.tsx";
 
 export interface LogInPageProps {
   readonly typed: Typed;
-  /** Where the person goes from here; a path of ours. */
+  /** The path to redirect to. */
   readonly next: string | null;
   readonly signupsOpen: boolean;
 }
 
-/** Where people log in. */
 export function logInPage({ typed, next, signupsOpen }: LogInPageProps): string {
   return render(
     <Layout title="Log in" width="narrow" beginsSession>
@@ -45,11 +44,10 @@ export function logInPage({ typed, next, signupsOpen }: LogInPageProps): string 
 
 export interface SignUpPageProps {
   readonly typed: Typed;
-  /** Where the person goes from here; a path of ours. */
+  /** The path to redirect to. */
   readonly next: string | null;
 }
 
-/** Where people make an account of their own. */
 export function signUpPage({ typed, next }: SignUpPageProps): string {
   return render(
     <Layout title="Sign up" width="narrow" beginsSession>
@@ -72,11 +70,10 @@ export function signUpPage({ typed, next }: SignUpPageProps): string {
 export interface SignedUpPageProps {
   readonly user: PageUser;
   readonly apiKey: string;
-  /** A path of ours. */
   readonly next: string;
 }
 
-/** Shows the key of a new account, for the only time. */
+/** Shows the owner key of a new account once. */
 export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string {
   return render(
     <Layout title="Your account is ready" user={user}>
@@ -99,14 +96,13 @@ export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string 
 }
 
 export interface WelcomePageProps {
-  /** The path of this very page. */
   readonly path: string;
   readonly typed: Typed;
-  /** Whose password is renewed; null: the visitor becomes the account's first person. */
+  /** Whose password is reset; null: the visitor becomes the account's first person. */
   readonly email: string | null;
 }
 
-/** What a one-time link opens: a way in for the first person, or for one who has lost their password. */
+/** The page of a one-time link, for the first person or a lost password. */
 export function welcomePage({ path, typed, email }: WelcomePageProps): string {
   const title = email === null ? "Welcome" : "Choose a new password";
   return render(
@@ -132,7 +128,7 @@ export interface PasswordPageProps {
   readonly typed: Typed;
 }
 
-/** Where somebody who is logged in chooses another password. The address stands there for password managers. */
+/** The form for a new password. Password managers need the address. */
 export function passwordPage({ user, typed }: PasswordPageProps): string {
   return render(
     <Layout title="Change your password" place="Settings" user={user}>
@@ -162,7 +158,6 @@ export function passwordPage({ user, typed }: PasswordPageProps): string {
   );
 }
 
-/** Tells that it is done. */
 export function passwordChangedPage({ user }: { readonly user: PageUser }): string {
   return render(
     <Layout title="Your password is changed" place="Settings" user={user}>
@@ -185,15 +180,15 @@ function Head({ title }: { readonly title: string }) {
 
 export interface ConfirmPasswordProps {
   readonly user: PageUser;
-  /** Where the form was sent to, with its query. */
+  /** The path and query of the form. */
   readonly path: string;
-  /** What was sent; sent again along with the password. */
+  /** The fields of the form, sent again with the password. */
   readonly fields: readonly (readonly [name: string, value: string])[];
-  /** What was wrong with the password; null: it is asked for the first time. */
+  /** What was wrong with the password; null at the first time. */
   readonly problem: string | null;
 }
 
-/** Asks for the password before a change that nothing else proves to come from our own page. */
+/** Asks for the password if the session secret is missing. */
 export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPasswordProps): string {
   return render(
     <Layout title="Confirm with your password" user={user} width="narrow">

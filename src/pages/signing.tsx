@@ -17,7 +17,7 @@ export interface OriginFormProps {
   readonly problem?: string | null;
 }
 
-/** Asks of which origin the secret is wanted; what comes back is in no URL. */
+/** Asks for an origin. A POST, so that the secret is in no URL. */
 export function OriginForm({ user, origin = "", use = "calls", problem = null }: OriginFormProps) {
   return (
     <form method="post" action="/settings/signing-secret" class="ask">
@@ -40,7 +40,7 @@ export function OriginForm({ user, origin = "", use = "calls", problem = null }:
   );
 }
 
-/** The same on a page of its own: at its first sight, and where it was not understood. */
+/** The form on a page of its own. */
 export function originPage(props: OriginFormProps): string {
   return render(
     <Layout title="Signing secret" place="Settings" user={props.user}>
@@ -52,23 +52,21 @@ export function originPage(props: OriginFormProps): string {
   );
 }
 
-/** What signs the calls to one origin. */
 export interface ShownSecret {
   readonly origin: string;
   readonly use: SigningUse;
   readonly secret: string;
-  /** The one before it, as long as it signs too. */
+  /** The previous secret, while it is valid. */
   readonly previous: { readonly secret: string; readonly expiresAt: Date } | null;
 }
 
 export interface SecretPageProps {
   readonly user: PageUser;
   readonly shown: ShownSecret;
-  /** It is new as of now. */
   readonly isRotated?: boolean;
 }
 
-/** The secret of an origin, and the way to a new one. */
+/** The secret of an origin, with a button to rotate it. */
 export function secretPage({
   user,
   shown: { origin, use, secret, previous },
@@ -116,18 +114,18 @@ const TITLES = {
 
 export interface AskRotationProps {
   readonly user: PageUser;
-  /** Null: all of them, of calls and of callbacks. */
+  /** Null: all secrets, for calls and callbacks. */
   readonly origin: string | null;
   readonly use: SigningUse;
-  /** What was true when this was asked; sent back, so that an answer twice is a rotation once. */
+  /** The state when the question was shown. It is sent back, so that confirming twice rotates once. */
   readonly seen: string;
-  /** Until when a secret still signs that a rotation would end at once; null: there is none. */
+  /** When the previous secret expires. Another rotation invalidates it immediately. Null if there is none. */
   readonly endsNow: Date | null;
-  /** The answer was to a question of before another rotation. */
+  /** The confirmed question was shown before another rotation. */
   readonly isLate: boolean;
 }
 
-/** Asks before secrets change. */
+/** Asks for confirmation before a rotation. */
 export function askRotationPage({ user, origin, use, seen, endsNow, isLate }: AskRotationProps): string {
   const title = origin === null ? "Rotate the secrets of all origins?" : "Rotate this secret?";
   return render(
@@ -163,7 +161,6 @@ export function askRotationPage({ user, origin, use, seen, endsNow, isLate }: As
 
 const WHAT_IS_SIGNED = { calls: "call", callbacks: "callback", all: "call and callback" } as const;
 
-/** Tells that all origins have new secrets. */
 export function rotatedPage({ user, until }: { readonly user: PageUser; readonly until: Date }): string {
   return render(
     <Layout title="All secrets rotated" place="Settings" user={user}>
@@ -194,7 +191,7 @@ function Head({ title, origin = null }: { readonly title: string; readonly origi
   );
 }
 
-/** Request and answer as they are, for whoever may see secrets and has asked to. No address leads here. */
+/** Request and response with secrets, in the response to a form. */
 export function revealedPage({ action, user }: { readonly action: Action; readonly user: PageUser }): string {
   const isHeld = action.status === "awaiting_approval";
   return render(

@@ -63,12 +63,12 @@ test.each(COMMANDS.map((text) => [/"url": "(\S+)"/.exec(text)?.[1] ?? "", text])
 test("the MCP calls are taken as they are written", async () => {
   const [create, wait] = blocks("json").map((text) => JSON.parse(text));
   await using mcp = await connect("first", `${url}/mcp`, { key: OWNER_KEY });
-  const made = await mcp.client.callTool(create.params);
+  const made = await mcp.client.callTool(create.params, {});
   expect(made.isError).not.toBe(true);
   const action = made.structuredContent as { id: string; status: string };
   expect(action.status).toBe("awaiting_approval");
   const { name, arguments: given } = wait.params;
   expect(Object.keys(given)).toEqual(["id", "wait"]);
-  const waited = await mcp.client.callTool({ name, arguments: { ...given, id: action.id, wait: 1 } });
+  const waited = await mcp.client.callTool({ name, arguments: { ...given, id: action.id, wait: 1 } }, {});
   expect(waited.structuredContent).toMatchObject({ id: action.id, status: "awaiting_approval" });
 });

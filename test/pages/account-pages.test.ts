@@ -157,7 +157,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
       await page.addInitScript("localStorage.clear()");
       await page.goto(`${app.url}/settings`);
       await page.getByLabel("Host", { exact: true }).fill("a.example");
-      await page.getByRole("button", { name: "List it" }).click();
+      await page.getByRole("button", { name: "Add host" }).click();
       await confirmPassword(page, "not the password");
       await page.getByText("This is not your current password.").waitFor();
       expect([await barriersOf(page), await overflowOf(page)]).toEqual([[], 0]);

@@ -28,7 +28,7 @@ test("a receipt tells of callbacks and mails, and when the next attempt is", () 
   const error = "No mail was sent: it was decided before.";
   const withheld = { delivered: false, attempts: 0, error, next_retry_at: null };
   expect(shownOf({ type: "mail", event: "approval", ...withheld })).toMatch(
-    /Approval mail not sent .*No mail was sent: it was decided before\./,
+    /Approval email not sent .*No mail was sent: it was decided before\./,
   );
   const told = { delivered: true, attempts: 1, error: null, next_retry_at: null };
   const answer = shownOf({ type: "mail", event: "decided", ...told });

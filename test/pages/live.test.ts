@@ -174,7 +174,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.waitForLoadState();
 
     await page.keyboard.press("?");
-    await page.getByRole("dialog", { name: "Keys" }).getByText("Approve, after a confirmation").waitFor();
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).getByText("Approve, after a confirmation").waitFor();
     await page.keyboard.press("Escape");
     await page.goto(`${app.url}/actions`);
     await page.keyboard.press("/");

@@ -159,7 +159,7 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
     const addHost = async (host: string) => {
       await page.goto(`${app.url}/settings`);
       await page.getByLabel("Host", { exact: true }).fill(host);
-      await page.getByRole("button", { name: "List it" }).click();
+      await page.getByRole("button", { name: "Add host" }).click();
     };
     await addHost("one.example");
     await page.getByText("one.example").first().waitFor();

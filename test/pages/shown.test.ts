@@ -139,7 +139,7 @@ test("a mail about a decision is not listed as one that asks for it", () => {
   } as const;
   const page = notificationsPage({ user, entries: [entry], before: null });
   expect(page).toContain("Decision email");
-  expect(page).not.toContain("Approval mail");
+  expect(page).not.toContain("Approval email");
 });
 
 describe("an answer", () => {
