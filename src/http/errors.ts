@@ -109,8 +109,5 @@ export function json(text: string, status = 200, headers?: Readonly<Record<strin
 
 /** One error for every token that is malformed, unknown, expired or used, so that it reveals nothing about what exists. */
 export function noSuchLink(): DomainError {
-  return new DomainError(
-    "not_found",
-    "This link is not valid. It may be incomplete: copy the whole link and try again.",
-  );
+  return new DomainError("not_found", "This link doesn't exist or has expired. Check that you copied all of it.");
 }

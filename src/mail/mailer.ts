@@ -16,7 +16,7 @@ import { createSender } from "../outbound/send.ts";
 
 export interface MailerDeps {
   readonly settings: MailgunSettings;
-  /** Reaches the provider, under its own policy. */
+  /** Sends to the provider, with its own target policy. */
   readonly sender: Sender;
   readonly clock: Clock;
   readonly linkManner: LinkKind;
@@ -24,7 +24,7 @@ export interface MailerDeps {
   readonly userAgent: string;
 }
 
-/** Writes mails, and has Mailgun send them. */
+/** A mailer that sends by Mailgun. */
 export async function createMailer(deps: MailerDeps): Promise<Mailer> {
   const { settings, sender, clock, linkManner, userAgent } = deps;
   const give = await createMailgun(settings, sender, userAgent);
@@ -46,25 +46,25 @@ export async function createMailer(deps: MailerDeps): Promise<Mailer> {
   };
 }
 
-/** Of action, run and event alone: a mail that is sent again, after a crash too, can be told for the same. */
+/** Depends only on action, run and event, so that a mail that is sent again has the same ID. */
 function messageId({ action, run }: OutgoingMail, event: OutgoingMail["event"], domain: string): string {
   return `<${action.id}.${run}.${event}@${domain}>`;
 }
 
-/** What sends mail by these settings; null where no provider is configured (spec "Approval paths"). */
+/** The mailer for these settings; null if no provider is configured. */
 export async function mailerOf({ mail, approvalLinks }: Config, clock: Clock): Promise<Mailer | null> {
   if (mail === null) return null;
   const sender = createSender(providerPolicy(mail.url));
   return createMailer({ settings: mail, sender, clock, linkManner: approvalLinks, userAgent: `Outgate/${VERSION}` });
 }
 
-/** The operator named the provider, so that it may be inside the network; nothing else may, and metadata never. */
+/** The operator sets the provider's address, so it may be private. Metadata addresses are still refused. */
 function providerPolicy(url: string): TargetPolicy {
   const { hostname } = new URL(url);
   const policyWith = (allowedPrivateTargets: readonly string[]) =>
     parsePolicy({ allowedPrivateTargets, loopbackAllowed: true, ownOrigins: [url] });
   const policy = policyWith([hostname]);
-  // A public address needs no entry, and one that is never allowed can have none: the call will say so.
+  // Only a private host can be listed. A forbidden one is refused at the call.
   const plain = "problems" in policy ? policyWith([]) : policy;
   if ("problems" in plain) throw new Error(`MAILGUN_URL can't be used: ${plain.problems.join(" ")}`);
   return plain;

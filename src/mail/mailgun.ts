@@ -11,34 +11,34 @@ export interface MailgunSettings {
   readonly url: string;
 }
 
-/** One message, written. */
+/** A complete message. */
 export interface Message {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
   readonly html: string;
-  /** With its angle brackets (RFC 5322, 3.6.4). */
+  /** With angle brackets (RFC 5322, 3.6.4). */
   readonly messageId: string;
-  /** The message that this one answers. */
+  /** The ID of the message that this one replies to. */
   readonly inReplyTo: string | null;
   readonly tag: string;
   readonly actionId: string;
 }
 
-/** Gives one message to Mailgun. What became of it is an outcome, never an exception. */
+/** Sends one message by Mailgun. Failures are outcomes, not exceptions. */
 export type GiveToMailgun = (message: Message, limits: SendLimits) => Promise<Outcome | Stopped>;
 
 /**
- * The library knows Mailgun's API: which URL, which fields, what is missing. The call itself is our sender's, because the
- * library's own follows redirects, reads answers of any size (measured: 100 MB), resolves names in the pool that file
- * reads share, and reports a time-out as status 400 (hostile 4).
+ * The library builds the request for Mailgun. We send it ourselves, because the library's client follows redirects, reads
+ * responses of any size (measured: 100 MB), resolves names in the thread pool of file reads, and reports a timeout as
+ * status 400.
  */
 export async function createMailgun(
   settings: MailgunSettings,
   sender: Sender,
   userAgent: string,
 ): Promise<GiveToMailgun> {
-  // Only where mail is configured: it costs a start 0.17 s and 26 MB.
+  // Imported only if mail is configured, because it takes 0.17 s and 26 MB.
   const { default: Mailgun } = await import("mailgun.js");
   const mailgun = new Mailgun(FormData);
   const { apiKey, domain, url } = settings;
@@ -59,7 +59,7 @@ export async function createMailgun(
 
 type Header = readonly [name: string, value: string];
 
-/** Has the client make its calls by ours. */
+/** Makes the client send with our sender. */
 function callBy(client: object, send: (request: OutboundRequest) => Promise<unknown>, own: readonly Header[]): void {
   const provider: Interfaces.IRequestProvider = {
     async makeRequest(url, _method, data) {
@@ -67,13 +67,13 @@ function callBy(client: object, send: (request: OutboundRequest) => Promise<unkn
       const form = new Response((data as { readonly data: FormData }).data);
       const type: Header = ["Content-Type", form.headers.get("content-type") ?? ""];
       await send({ url, method: "POST", headers: [...own, type], body: await form.text() });
-      // Whatever came of it is told by the outcome.
+      // The library's result is not used; the caller reads the outcome.
       return { status: 200, body: {} };
     },
     setSubAccountHeader() {},
     resetSubAccountHeader() {},
   };
-  // Safe: public in the library's class, and left out of the interface that `client` promises. A test sees every call.
+  // Safe: public in the library's class, but missing in the interface of `client`. A test covers it.
   (client as { request: { requestProvider: Interfaces.IRequestProvider } }).request.requestProvider = provider;
 }
 
@@ -85,7 +85,7 @@ function fieldsOf(from: string, message: Message): MailgunMessageData {
     subject,
     text,
     html,
-    // Tracking would lead the links through a host of the provider, which would log them.
+    // Tracking would route the links through the provider, which would log them.
     "o:tracking": "no",
     "o:tracking-clicks": "no",
     "o:tracking-opens": "no",
@@ -94,7 +94,7 @@ function fieldsOf(from: string, message: Message): MailgunMessageData {
     "v:action_id": actionId,
     "h:Message-ID": messageId,
     ...(inReplyTo === null ? {} : { "h:In-Reply-To": inReplyTo, "h:References": inReplyTo }),
-    // No machine is to answer: not one that is on holiday, nor one that unsubscribes.
+    // Prevents automatic replies.
     "h:Auto-Submitted": "auto-generated",
     "h:X-Auto-Response-Suppress": "All",
   };

@@ -13,17 +13,17 @@ import type { Action } from "../actions/action.ts";
 import type { Actor } from "../accounts/roles.ts";
 import { SUBJECT_HOST_CHARS_MAX } from "../config/limits.ts";
 
-/** What a mail says, in both of its parts. */
+/** The subject and both parts of a mail. */
 export interface EmailTemplate {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
 }
 
-/** How the links of a mail work: `confirm` asks once more, `one_click` decides at once (decisions 7). */
+/** `confirm`: a link opens a page with a button. `one_click`: opening it decides. */
 export type LinkKind = "confirm" | "one_click";
 
-/** The question: what is to be known of the request, masked, the two links, and until when they work. */
+/** The approval mail: the masked request and two links. */
 export function approvalLetter(mail: ApprovalMail, manner: LinkKind): EmailTemplate {
   const { action, links, receiptUrl, history, baseUrl } = mail;
   const request = mailRequest(action);
@@ -37,18 +37,18 @@ export function approvalLetter(mail: ApprovalMail, manner: LinkKind): EmailTempl
     factsText(facts.map(({ label, value }) => [label, visibleText(value)])),
     ...(request.headers === null ? [] : [`Headers:\n${quoted("", request.headers)}`]),
     ...(request.body === null ? [] : [`Body (${request.bodyKind}):\n${quoted("", request.body)}`]),
-    "Lines behind | are the request, masked: secrets are shown as ••••.",
+    "Lines that start with | are quoted from the request. Secrets are masked as ••••.",
     `Approve:\n${links.approve}`,
     `Reject:\n${links.reject}`,
     terms,
     `Details and result:\n${receiptUrl}`,
-    "Whoever has this mail can decide: do not pass it on.",
+    "Anyone who has this email can decide. Don't forward it.",
   ].join("\n\n");
   const html = approvalMailHtml({ subject, waiting, request, facts, risks, links, receiptUrl, terms });
   return { subject, text, html };
 }
 
-/** The answer that somebody else gave. */
+/** The mail that says how somebody else decided. */
 export function decidedLetter(mail: DecidedMail): EmailTemplate {
   const { action, decision, actor, reason, at, receiptUrl } = mail;
   const request = mailRequest(action);
@@ -61,7 +61,7 @@ export function decidedLetter(mail: DecidedMail): EmailTemplate {
     ["Action", action.id],
   ] as const;
   const text = [
-    `${sentence}. There is nothing left for you to decide; the links of the mail before this one lead to the receipt.`,
+    `${sentence}. You do not need to do anything. The links in the earlier email now open the receipt.`,
     quoted(request.method, { lines: [request.url], note: null }),
     factsText(facts),
     `Details and result:\n${receiptUrl}`,
@@ -70,19 +70,19 @@ export function decidedLetter(mail: DecidedMail): EmailTemplate {
 }
 
 const TERMS: Readonly<Record<LinkKind, string>> = {
-  confirm: "Both links open a page that shows the request and asks once more.",
-  one_click: "Following one of the two links decides at once.",
+  confirm: "Both links open a page that shows the request and asks for confirmation.",
+  one_click: "Opening either link decides immediately.",
 };
 
 const SUBJECT_CHARS_MAX = 70;
 
-/** The query stays out of it. One line whatever the URL holds. */
+/** Without the query, and always one line. */
 function approvalSubject({ method, host, url }: MailRequest): string {
   const [path = ""] = url.slice(url.indexOf("//") + 2 + host.length).split("?");
   return subjectOf({ method, host }, visibleText(path), SUBJECT_CHARS_MAX);
 }
 
-/** Foreign lines, each marked as such, so that none can pass for ours. */
+/** Marks each untrusted line, so that none can look like ours. */
 function quoted(head: string, { lines, note }: MailPart): string {
   const first = head === "" ? "" : `${head} `;
   const marked = lines.map((line, at) => `| ${at === 0 ? first : ""}${visibleText(line)}`);
@@ -94,8 +94,8 @@ function factsText(facts: readonly (readonly [name: string, value: string])[]): 
 }
 
 /**
- * What the provider's answer means for a mail. Only what is said of the mail itself is final: a key, a domain or a region
- * that is wrong is the operator's to mend, while the mail waits. Sentences are ours, and never hold what was answered.
+ * What the provider's response means for a mail. Only errors of the mail itself are final. A wrong key, domain or region can
+ * be fixed while the mail waits. The sentences are fixed and never contain text of the response.
  */
 export function deliveryOf(outcome: Outcome | Stopped, now: Date, timeoutMs: number): Delivery {
   if (outcome.kind === "stopped") return { kind: "not_started", why: "stopping" };
@@ -116,9 +116,9 @@ const FAILED = { kind: "failed", notBeforeMs: null } as const;
 
 const NOT_MAILGUN = "The mail provider's answer was not Mailgun's: check MAILGUN_URL.";
 
-/** Mailgun names the message that it has taken; whoever else answers with 200 has taken nothing. */
+/** Mailgun returns an ID for an accepted message. Any other 200 is not Mailgun's. */
 function isTaken({ body, truncated, brokenBy }: Answered): boolean {
-  // The head has decided (decisions 4): what is missing of the body can't be held against it.
+  // The status counts, even if the body is incomplete.
   if (truncated || brokenBy !== null) return true;
   const answer: unknown = JSON.parse(body ?? "null");
   return typeof answer === "object" && answer !== null && "id" in answer;
@@ -130,32 +130,31 @@ function sentenceOf(code: number): string {
 
 const SENTENCES: Readonly<Record<number, string>> = {
   401: "The mail provider did not accept the key (401): check MAILGUN_API_KEY, and MAILGUN_URL for the region.",
-  403: "The mail provider refused to send (403): check MAILGUN_DOMAIN; a sandbox domain sends to authorised recipients only.",
+  403: "The mail provider refused to send (403): check MAILGUN_DOMAIN; a sandbox domain sends only to authorised recipients.",
   404: "The mail provider does not know the domain (404): check MAILGUN_DOMAIN, and MAILGUN_URL for the region.",
-  429: "The mail provider asked to wait (429).",
+  429: "The mail provider is rate limiting (429).",
 };
 
 interface AboutAction {
   readonly to: string;
-  /** As it is now, not masked: whoever writes the mail masks it. */
+  /** The current action, not masked. The mailer masks it. */
   readonly action: Action;
   /** The run that the mail is about. */
   readonly run: number;
-  /** The whole URL of the receipt. */
+  /** The absolute URL of the receipt. */
   readonly receiptUrl: string;
 }
 
-/** Asks for a decision. */
 export interface ApprovalMail extends AboutAction {
   readonly event: "approval";
-  /** Whole URLs; who has one can decide. */
+  /** Absolute URLs. Anyone who has one can decide. */
   readonly links: { readonly approve: string; readonly reject: string; readonly expiresAt: Date };
   readonly history: DecisionHistory;
-  /** Where people reach the pages, without a trailing slash. */
+  /** The address of the pages, without a trailing slash. */
   readonly baseUrl: string;
 }
 
-/** Answers an approval mail: somebody else has decided. */
+/** A reply to an approval mail: somebody else has decided. */
 export interface DecidedMail extends AboutAction {
   readonly event: "decided";
   readonly decision: "approved" | "rejected";
@@ -166,17 +165,17 @@ export interface DecidedMail extends AboutAction {
 
 export type OutgoingMail = ApprovalMail | DecidedMail;
 
-/** Writes a mail and gives it to the provider, once. Whatever the provider does is a delivery. */
+/** Sends a mail once. Failures are deliveries, not exceptions. */
 export interface Mailer {
-  /** The same mail has the same `Message-ID` however often it is sent, so that a repeat can be told. */
+  /** The same mail always has the same `Message-ID`, so that repeats can be detected. */
   send(mail: OutgoingMail, limits: SendLimits): Promise<Delivery>;
 }
 
-/** The end of a host that is too long for a line, cut in front of a name of it: what is registered stands at the end. */
+/** The end of a long host, cut before a label: the registered name is at the end. */
 export function endOfHost(host: string): string {
   const labels = host.split(".");
   if (host.length <= SUBJECT_HOST_CHARS_MAX || host.startsWith("[")) return host;
-  // As in `example.co.uk`: a short name before a country belongs to the suffix.
+  // As in `example.co.uk`: a short label before a country code belongs to the suffix.
   const [name = "", country = ""] = labels.slice(-2);
   let kept = name.length <= 3 && /^[a-z]{2}(?::|$)/.test(country) ? 3 : 2;
   const end = () => labels.slice(-kept).join(".");
@@ -184,7 +183,7 @@ export function endOfHost(host: string): string {
   return kept >= labels.length ? host : `…${end()}`;
 }
 
-/** The verb first, then method and host; the path, without its query, as far as the line goes. */
+/** "Approve?", method and host, then as much of the path as fits. */
 export function subjectOf({ method, host }: Pick<Action, "method" | "host">, path: string, charsMax: number): string {
   const start = `Approve? ${method} ${endOfHost(host)}`;
   const room = Math.max(charsMax - Array.from(start).length, 0);

@@ -13,18 +13,18 @@ import { shown } from "../pages/request.tsx";
 
 export interface ApprovalMailProps {
   readonly subject: string;
-  /** How things stand with it. */
+  /** The sentence about its state. */
   readonly waiting: string;
   readonly request: MailRequest;
   readonly facts: readonly Fact[];
   readonly risks: DecisionFacts["risks"];
   readonly links: { readonly approve: string; readonly reject: string };
   readonly receiptUrl: string;
-  /** What following a link does, and until when. */
+  /** What the links do, and until when they work. */
   readonly terms: string;
 }
 
-/** The HTML part of an approval mail: one column, no picture, two buttons of one size (decisions 7). */
+/** The HTML part of an approval mail. */
 export function approvalMailHtml(props: ApprovalMailProps): string {
   const { subject, waiting, request, facts, risks, links, receiptUrl, terms } = props;
   return render(
@@ -60,7 +60,8 @@ export function approvalMailHtml(props: ApprovalMailProps): string {
         </a>
       </p>
       <p class="quiet" style={QUIET}>
-        Secrets are shown as ••••; what is sent holds them whole. Whoever has this mail can decide: do not pass it on.
+        Secrets are masked as ••••. The request is sent with the real values. Anyone who has this email can decide.
+        Don’t forward it.
       </p>
     </EmailTemplate>,
   );
@@ -75,16 +76,14 @@ export interface DecidedMailProps {
   readonly receiptUrl: string;
 }
 
-/** The HTML part of a mail that says how it was decided elsewhere. */
+/** The HTML part of a decision mail. */
 export function decidedMailHtml({ subject, sentence, request, facts, receiptUrl }: DecidedMailProps): string {
   return render(
     <EmailTemplate subject={subject}>
       <h1 style={TITLE}>
         <UntrustedText text={sentence} />
       </h1>
-      <p style={TEXT}>
-        There is nothing left for you to decide; the links of the mail before this one lead to the receipt.
-      </p>
+      <p style={TEXT}>You do not need to do anything. The links in the earlier email now open the receipt.</p>
       <p class="card" style={`${BOX};font-size:16px`}>
         <b>{request.method}</b> <b style={MONO}>{<UntrustedText text={request.host} />}</b>
       </p>
@@ -100,8 +99,8 @@ export function decidedMailHtml({ subject, sentence, request, facts, receiptUrl 
 }
 
 /**
- * Colours for the dark stand in a sheet, since a mail's inline ones know no darkness; who drops it shows the light. What
- * could not be seen is told from what was written, too.
+ * Dark colors need a style sheet, because inline styles have no media queries. Clients that drop it show the light colors.
+ * Codes of invisible characters are highlighted.
  */
 const SHEET = `:root{color-scheme:light dark}bdi i{font-style:normal;color:#805000;background:#fcefd2}@media (prefers-color-scheme:dark){
 .page{background:#13161a!important;color:#e5e8ec!important}.card{background:#1f242a!important;border-color:#39424c!important}
@@ -135,7 +134,7 @@ interface LetterProps {
   readonly children?: Child;
 }
 
-/** The frame of a mail: one column that fits a phone. */
+/** The frame of a mail: one column for phones. */
 function EmailTemplate({ subject, children }: LetterProps) {
   return (
     <html lang="en">
@@ -171,7 +170,7 @@ function EmailTemplate({ subject, children }: LetterProps) {
   );
 }
 
-/** Fixed, or a long line would make the column as wide as itself. */
+/** Fixed layout, so that a long line doesn't widen the column. */
 const FRAME = "max-width:600px;table-layout:fixed";
 
 function Facts({ rows }: { readonly rows: readonly (readonly [name: string, value: Child])[] }) {
@@ -191,7 +190,7 @@ function Facts({ rows }: { readonly rows: readonly (readonly [name: string, valu
   );
 }
 
-/** A link where it is ours, an address in the letters of one, else text. */
+/** A link for our own page, a URL with a bold host, or text. */
 function valueOf({ name, value }: Fact): Child {
   if (name === "action") {
     return (
@@ -203,7 +202,7 @@ function valueOf({ name, value }: Fact): Child {
   const host = name === "url" || name === "callback" ? (normalTarget(value)?.host ?? null) : null;
   if (host === null) return <UntrustedText text={value} />;
   const start = value.indexOf("//") + "//".length;
-  // The host stays in one piece where a line can hold it.
+  // Keeps the host on one line if possible.
   return (
     <span dir="ltr" style={`${MONO};font-size:13px;word-break:break-all`}>
       <UntrustedText text={value.slice(0, start)} />
@@ -220,7 +219,7 @@ const FACT = "padding:2px 8px 2px 0;font-size:14px;line-height:1.5;overflow-wrap
 interface PartProps {
   readonly title: string;
   readonly part: MailPart;
-  /** Its lines are filled, so that the host stays beside its scheme. */
+  /** Breaks anywhere, so that the host stays beside its scheme. */
   readonly isAddress?: boolean;
 }
 
@@ -248,7 +247,6 @@ function Part({ title, part: { lines, note }, isAddress = false }: PartProps) {
   );
 }
 
-/** One of the two buttons, which share the width. */
 function Choice({ href, word, colour }: { readonly href: string; readonly word: string; readonly colour: string }) {
   return (
     <td width="48%" align="center" style={`background:${colour};border-radius:6px`}>
@@ -265,11 +263,11 @@ const CHOICE =
 /** A part of a request as a mail shows it. */
 export interface MailPart {
   readonly lines: readonly string[];
-  /** What is said of a part that was cut; null: it is whole. */
+  /** What is missing; null if it is complete. */
   readonly note: string | null;
 }
 
-/** The request of an action for a mail, masked, each part of it bounded. All of it but the method is foreign text. */
+/** The masked request for a mail, each part bounded. All of it except the method is untrusted. */
 export interface MailRequest {
   readonly method: HttpMethod;
   /** In its ASCII form. */
@@ -279,7 +277,7 @@ export interface MailRequest {
   /** One a line; null: there are none. */
   readonly headers: MailPart | null;
   readonly body: MailPart | null;
-  /** What kind of body it is, and of which size. */
+  /** Type and size of the body. */
   readonly bodyKind: string;
 }
 
@@ -299,11 +297,11 @@ export function mailRequest(action: Action): MailRequest {
 function partOf(text: string): MailPart {
   const bytes = Buffer.from(text);
   if (bytes.length <= MAIL_PART_BYTES_MAX) return { lines: text.split("\n"), note: null };
-  // The decoder leaves out the character that was cut in two.
+  // The streaming decoder drops a character that is cut.
   const start = new TextDecoder().decode(bytes.subarray(0, MAIL_PART_BYTES_MAX), { stream: true });
   const { shown: beginning, rest } = cutAt(text, start.length);
   return {
     lines: beginning.split("\n"),
-    note: `Cut here, after 2 kB. Not in this mail: ${rest}. Read all of it behind the links.`,
+    note: `Truncated after 2 kB. Not shown: ${rest}. The links lead to the full request.`,
   };
 }

@@ -49,7 +49,7 @@ export interface ActionPageRouteDeps extends CreateRules {
 
 const PATH = "/actions/{id}";
 
-/** One action for people: everything that happened to it, and what can be done with it. */
+/** The page of one action, and the forms on it. */
 export function actionPageRoutes(deps: ActionPageRouteDeps): readonly Route[] {
   const { personOf } = deps;
   return [
@@ -58,8 +58,8 @@ export function actionPageRoutes(deps: ActionPageRouteDeps): readonly Route[] {
     }),
     personPage(personOf, "POST", PATH, decide(deps)),
     personPage(personOf, "POST", `${PATH}/reveal`, reveal(deps)),
-    personPage(personOf, "GET", `${PATH}/again`, askAgain(deps)),
-    personPage(personOf, "POST", `${PATH}/again`, sendAgain(deps)),
+    personPage(personOf, "GET", `${PATH}/again`, showResend(deps)),
+    personPage(personOf, "POST", `${PATH}/again`, resend(deps)),
   ];
 }
 
@@ -77,8 +77,8 @@ async function actionHtml(
   return actionPage({ action, timeline, history, pause: maskedPause(pauseOf(found), "decider"), ...shared, ...more });
 }
 
-/** What is said on the page itself, with what was typed. */
-const MENDABLE: ReadonlySet<ErrorCode> = new Set([
+/** These errors are shown on the page, with the input kept. */
+const SHOWN_ON_PAGE: ReadonlySet<ErrorCode> = new Set([
   "validation_error",
   "not_approvable",
   "not_cancellable",
@@ -93,7 +93,7 @@ function decide(deps: ActionPageRouteDeps): AnswerPerson {
       const { decision, reason } = checkActionForm(form);
       await VERBS[decision](deps.actionService, { person, id, reason, run: Number(form.get("run")) });
     } catch (error) {
-      if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
+      if (!(error instanceof DomainError) || !SHOWN_ON_PAGE.has(error.code)) throw error;
       context.errorCode = error.code;
       const problem = error.issues.map(({ message }) => message).join(" ") || error.message;
       const html = await actionHtml(deps, person, id, { problem, reason: form.get("reason") ?? "" });
@@ -103,7 +103,7 @@ function decide(deps: ActionPageRouteDeps): AnswerPerson {
   };
 }
 
-interface Said {
+interface DecisionInput {
   readonly person: Person;
   readonly id: string;
   readonly reason: string | null;
@@ -111,7 +111,7 @@ interface Said {
   readonly run: number;
 }
 
-type Verb = (actionService: ActionPageRouteDeps["actionService"], said: Said) => Promise<unknown>;
+type Verb = (actionService: ActionPageRouteDeps["actionService"], said: DecisionInput) => Promise<unknown>;
 
 const VERBS: Readonly<Record<ActionDecision, Verb>> = {
   approve: (actionService, { person, id, reason, run }) =>
@@ -128,14 +128,14 @@ const VERBS: Readonly<Record<ActionDecision, Verb>> = {
   },
 };
 
-/** What is secret is shown to whoever asks for it by a form, on a page that nothing keeps. */
+/** Shows secrets in the response to a form, which is not cached and has no address. */
 function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): AnswerPerson {
   return async (context, person, params) => {
     const id = actionIdOf(context, params);
     await formOf(context, person);
-    if (!mayReveal(person.caller.role)) throw new DomainError("forbidden", "Your role does not see secrets.");
+    if (!mayReveal(person.caller.role)) throw new DomainError("forbidden", "Your role can't view secrets.");
     const action = await actionService.get(person.caller, id);
-    // First: what can't be written down is not shown.
+    // Recorded first, so that nothing is shown without an audit entry.
     await auditService.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
     return page("own", revealedPage({ action, user: person }));
   };
@@ -147,27 +147,30 @@ async function resendOf({ actionService }: ActionPageRouteDeps, { caller }: Pers
   return { action: await maskOneAhead(action, "decider"), isUnknown: hasUnknown(timeline) };
 }
 
-function askAgain(deps: ActionPageRouteDeps): AnswerPerson {
+function showResend(deps: ActionPageRouteDeps): AnswerPerson {
   return async (context, person, params) => {
-    const again = await resendOf(deps, person, actionIdOf(context, params));
-    return page("own", resendPage({ ...again, user: person }));
+    const toResend = await resendOf(deps, person, actionIdOf(context, params));
+    return page("own", resendPage({ ...toResend, user: person }));
   };
 }
 
-/** A new action by the same checks as every create; one that may have been received already needs a second yes. */
-function sendAgain(deps: ActionPageRouteDeps): AnswerPerson {
+/** Creates the same request as a new action, with the checks of every create. An unknown outcome needs confirmation. */
+function resend(deps: ActionPageRouteDeps): AnswerPerson {
   const checkCreate = createCheckCreate(deps);
   return async (context, person, params) => {
     const id = actionIdOf(context, params);
     const form = await deps.formOf(context, person);
-    const again = await resendOf(deps, person, id);
-    const refuse = (problem: string) => page("own", resendPage({ ...again, user: person, problem }), { status: 400 });
-    if (again.isUnknown && form.get("sure") !== "yes") return refuse("Say first that you know: tick the box below.");
-    if (again.action.isAltered === true) return refuse("What is stored of it was altered. Create it anew.");
+    const toResend = await resendOf(deps, person, id);
+    const refuse = (problem: string) =>
+      page("own", resendPage({ ...toResend, user: person, problem }), { status: 400 });
+    if (toResend.isUnknown && form.get("sure") !== "yes")
+      return refuse("Tick the box below to confirm that you want to send it.");
+    if (toResend.action.isAltered === true)
+      return refuse("The stored request was altered, so it can't be sent again. Create a new action.");
     try {
-      const { request } = checkCreate(createInputOf(again.action, person.caller.hold));
-      // The rules of whoever wrote it go with it: pressing a button allows no callback that its key may not have.
-      const { action } = await deps.actionService.create(person.caller, request, { creator: again.action.creator });
+      const { request } = checkCreate(createInputOf(toResend.action, person.caller.hold));
+      // The limits of the original key still apply, for example to its callback.
+      const { action } = await deps.actionService.create(person.caller, request, { creator: toResend.action.creator });
       return seeOther("own", actionPath(action.id));
     } catch (error) {
       if (!(error instanceof DomainError) || error.issues.length === 0) throw error;
@@ -190,14 +193,14 @@ export interface ActionListRouteDeps {
 
 const NOTHING = { count: 0, isMore: false } as const;
 
-/** The list of actions for people, the search that leads into it, and the retry of all that it shows. */
+/** The list of actions, its search and its bulk retry. */
 export function actionListRoutes(deps: ActionListRouteDeps): readonly Route[] {
   const { personOf } = deps;
   return [
     personPage(personOf, "GET", ACTIONS_PATH, list(deps)),
     personPage(personOf, "POST", ACTIONS_PATH, retryNext(deps)),
     personPage(personOf, "GET", STEP_PATH, showStep(deps)),
-    personPage(personOf, "GET", "/search", ({ search }) => seeOther("own", foundBy(search))),
+    personPage(personOf, "GET", "/search", ({ search }) => seeOther("own", searchPath(search))),
   ];
 }
 
@@ -222,7 +225,7 @@ function list({ actionService, keyService, clock, baseUrl, pauseOf }: ActionList
   };
 }
 
-/** One step of a bulk retry; the page that follows has the button of the next: each request is short, whatever there is to do. */
+/** One step of a bulk retry. The next page has the button for the next step, so that each request is short. */
 function retryNext({ actionService, formOf, flash }: ActionListRouteDeps): AnswerPerson {
   return async (context, person) => {
     const form = await formOf(context, person);
@@ -235,38 +238,38 @@ function retryNext({ actionService, formOf, flash }: ActionListRouteDeps): Answe
       refused: numberIn(form, "refused") + refused.length,
     };
     const cursor = before === null ? null : cursorOf(before);
-    const told: Step = { query, reason: reason ?? "", progress, refused, left, cursor };
+    const step: Step = { query, reason: reason ?? "", progress, refused, left, cursor };
     try {
-      return flash.redirect(person, STEP_PATH, told);
+      return flash.redirect(person, STEP_PATH, step);
     } catch (error) {
       if (!(error instanceof FlashTooLarge)) throw error;
-      // They are counted all the same, and stand in the list.
-      return flash.redirect(person, STEP_PATH, { ...told, refused: [] });
+      // The page then shows only the number of refused actions.
+      return flash.redirect(person, STEP_PATH, { ...step, refused: [] });
     }
   };
 }
 
-/** Where a step is told of, so that loading that again begins nothing again. */
+/** Shows the result of a step. Reloading it retries nothing. */
 const STEP_PATH = `${ACTIONS_PATH}/retried`;
 
 type Step = Omit<BulkStepProps, "user">;
 
 function showStep({ flash }: ActionListRouteDeps): AnswerPerson {
   return (context, person) => {
-    // Safe: told by `retryNext`, at this path alone.
-    const told = flash.read(context, person) as Step | null;
-    return told === null ? seeOther("own", ACTIONS_PATH) : page("own", bulkStepPage({ user: person, ...told }));
+    // Safe: only `retryNext` writes a flash for this path.
+    const step = flash.read(context, person) as Step | null;
+    return step === null ? seeOther("own", ACTIONS_PATH) : page("own", bulkStepPage({ user: person, ...step }));
   };
 }
 
-/** What the steps before have counted; only the page shows it. */
+/** A count of the previous steps, for display only. */
 function numberIn(form: Form, name: string): number {
   const text = form.get(name) ?? "";
   return /^\d{1,9}$/.test(text) ? Number(text) : 0;
 }
 
-/** An id wherever it stands in what was pasted, or a host, of which a whole URL may have been pasted too. */
-function foundBy(search: string): string {
+/** Finds an action ID anywhere in the text; otherwise the host of a URL, or a host. */
+function searchPath(search: string): string {
   const text = (new URLSearchParams(search).get("q") ?? "").trim();
   const id = text.split(/[^A-Za-z0-9_-]/).find((word) => ACTION_ID.test(word));
   if (id !== undefined) return actionPath(id);

@@ -22,24 +22,24 @@ export interface ActionProps {
   readonly timeline: readonly TimelineEntry[];
   readonly user: PageUser;
   readonly role: Role;
-  /** What is to be known of a held one; null: there is nothing to decide. */
+  /** The history of a held action; null if it is not held. */
   readonly history: DecisionHistory | null;
-  /** What keeps it from being sent now, if it waits to be. */
+  /** The pause that keeps it from being sent. */
   readonly pause: Pause | null;
   /** Path of the receipt page. */
   readonly receiptUrl: string;
   readonly now: Date;
   readonly baseUrl: string;
-  /** What was wrong with what was sent before; what was typed stands there still. */
+  /** What was wrong with the form before. The input is kept. */
   readonly problem?: string;
   readonly reason?: string;
 }
 
-/** Everything about one action, masked, and what can be done with it. What may change is a part that scripts reload. */
+/** The page of one action. `live.js` reloads the parts that can change. */
 export function actionPage(props: ActionProps): string {
   const { timeline, user, role, now, receiptUrl } = props;
   const action = shown(props.action, "decider");
-  // Nobody decides on what they have not come past: a held request comes first, else what was answered.
+  // A held request is shown above the decision; otherwise the response comes first.
   const isHeld = action.status === "awaiting_approval";
   const isRejected = lastDecision(timeline)?.type === "rejected";
   const isPaused = action.status === "pending" && props.pause !== null;
@@ -89,43 +89,42 @@ export function actionPage(props: ActionProps): string {
   );
 }
 
-/** Whether an attempt may have been received without anybody knowing. */
+/** Whether an attempt has the outcome `unknown`. */
 export function hasUnknown(timeline: readonly TimelineEntry[]): boolean {
   return timeline.some(({ event }) => event.type === "attempt" && event.outcome === "unknown");
 }
 
-/** Of a held one the facts are told above. */
+/** A held action shows some of these facts above. */
 function rowsOf(action: Action, receiptUrl: string, isHeld: boolean): NonNullable<ActionFactsProps["rows"]> {
   const { createdBy, keyId, dedupe, idempotencyKey, callback, notifyEmail, onUnknown } = action;
   const next = nextRetryAt(action);
-  const theirs = (text: string | null) => (text === null ? null : <UntrustedText text={text} />);
+  const untrusted = (text: string | null) => (text === null ? null : <UntrustedText text={text} />);
   return [
     ["Requested by", isHeld ? null : <Who actor={createdBy} />],
     [
       "Key",
       keyId === "" ? null : (
         <>
-          <code>{keyId}</code> · <a href={listPath({ created_by: keyId })}>All it created</a>
+          <code>{keyId}</code> · <a href={listPath({ created_by: keyId })}>All actions of this key</a>
         </>
       ),
     ],
     ["Next attempt", next === null ? null : <Time at={next} />],
-    ["After an unknown outcome", onUnknown === "stop" ? "It stops" : null],
-    ["Dedupe key", theirs(dedupe)],
-    ["Idempotency-Key of its creation", theirs(idempotencyKey)],
-    ["Callback", isHeld ? null : theirs(callback)],
-    ["Approval mail", theirs(notifyEmail)],
+    ["After an unknown outcome", onUnknown === "stop" ? "Stop" : null],
+    ["Dedupe key", untrusted(dedupe)],
+    ["Idempotency-Key of the create", untrusted(idempotencyKey)],
+    ["Callback", isHeld ? null : untrusted(callback)],
+    ["Approval email", untrusted(notifyEmail)],
     ["Receipt", <a href={receiptUrl}>Open the receipt</a>],
   ];
 }
 
 export interface ActionFactsProps {
   readonly action: Action;
-  /** Further rows below its own. */
+  /** Additional rows. */
   readonly rows?: readonly (readonly [name: string, value: Child])[];
 }
 
-/** What is to be known of an action at a glance. */
 export function ActionFacts({ action, rows = [] }: ActionFactsProps) {
   const { approve, approvedBy, approvedAt, startedAt, finishedAt, result, attempts, retries } = action;
   const ms = result?.durationMs ?? null;
@@ -136,7 +135,7 @@ export function ActionFacts({ action, rows = [] }: ActionFactsProps) {
         rows={[
           ["Action", <span class="theirs">{action.id}</span>],
           ["Requested", <Time at={action.createdAt} />],
-          ["Approval", approve ? null : "Not needed"],
+          ["Approval", approve ? null : "Not required"],
           ["Approved by", approvedBy === null ? null : <Who actor={approvedBy} />],
           ["Approved at", at(approvedAt)],
           ["First attempt", at(startedAt)],

@@ -17,7 +17,7 @@ import { Button, Field } from "./form.tsx";
 
 export interface ActionsProps {
   readonly user: PageUser;
-  /** What the list is filtered by; nothing, where what was asked for can't be. */
+  /** The filters; empty if they are invalid. */
   readonly query: ListQuery;
   readonly typed: ReadonlyMap<string, string>;
   readonly problems: readonly Issue[];
@@ -26,16 +26,16 @@ export interface ActionsProps {
   readonly pauseOf: PauseOf;
   /** Where the next page begins; null: there is none. */
   readonly cursor: string | null;
-  /** Of the whole list: what could be begun again. */
+  /** How many actions of the whole list can be retried. */
   readonly retryable: { readonly count: number; readonly isMore: boolean };
-  /** Of the account: the list may be filtered by one of them. */
+  /** The keys of the account, for the filter. */
   readonly keys: readonly ShownKey[];
   readonly now: Date;
   /** Where programs reach the API. */
   readonly baseUrl: string;
 }
 
-/** Every action of the account, newest first, filtered as the API's list is and by the same parameters. */
+/** The list of actions, newest first. Its filters are the query parameters of `GET /v1/actions`. */
 export function actionsPage(props: ActionsProps): string {
   const { user, query, actions, problems, now } = props;
   return render(
@@ -60,7 +60,7 @@ export function actionsPage(props: ActionsProps): string {
 
 function sentenceOf(problems: readonly Issue[]): string {
   const named = problems.map(({ field, message }) => `${field}: ${message}`).join(" ");
-  return `Nothing can be filtered by this. ${named}`;
+  return `These filters are not valid. ${named}`;
 }
 
 function Rows({ actions, now, pauseOf }: Pick<ActionsProps, "actions" | "now" | "pauseOf">) {
@@ -96,7 +96,7 @@ function Rows({ actions, now, pauseOf }: Pick<ActionsProps, "actions" | "now" | 
   );
 }
 
-/** Newer pages move with every new action, so the way back leads to the newest. */
+/** There is no link to the previous page, because it changes with every new action. */
 function Pager({ query, cursor }: Pick<ActionsProps, "query" | "cursor">) {
   if (cursor === null && query.cursor === undefined) return <div id="pager" data-live="" />;
   return (
@@ -121,7 +121,7 @@ function Empty({ query, cursor, baseUrl }: ActionsProps) {
   if (cursor !== null) {
     return (
       <section class="card">
-        <p>Nothing fits among those that were looked at. Older ones may: look further back.</p>
+        <p>No matching actions on this page. Select Older to search further back.</p>
       </section>
     );
   }
@@ -129,7 +129,7 @@ function Empty({ query, cursor, baseUrl }: ActionsProps) {
   if (isFiltered) {
     return (
       <section class="card">
-        <p>No action fits these filters.</p>
+        <p>No actions match these filters.</p>
         <p>
           <a href={ACTIONS_PATH}>Show all actions</a>
         </p>
@@ -138,13 +138,13 @@ function Empty({ query, cursor, baseUrl }: ActionsProps) {
   }
   return (
     <section class="card">
-      <p>Nothing was sent yet. Send a first action with the agent key that the first start printed:</p>
+      <p>No actions yet. Send your first one with the agent key that the first start printed:</p>
       <pre class="code" data-copy="">
         {`curl -s ${baseUrl}/v1/actions \\
   ${keyHeader("AGENT_KEY")} -H 'Content-Type: application/json' \\
   -d '{"url":"https://example.com/","method":"GET"}'`}
       </pre>
-      <p class="quiet">It appears here by itself.</p>
+      <p class="quiet">It appears here automatically.</p>
     </section>
   );
 }
@@ -152,13 +152,13 @@ function Empty({ query, cursor, baseUrl }: ActionsProps) {
 export interface FiltersProps {
   /** What the list is filtered by. */
   readonly query: ListQuery;
-  /** What was typed, also where it can't be a filter. */
+  /** The input, including invalid values. */
   readonly typed: ReadonlyMap<string, string>;
   readonly problems: readonly Issue[];
   readonly keys: readonly ShownKey[];
 }
 
-/** In the order in which a person asks for them. */
+/** The most useful filters first. */
 const STATUSES: readonly ActionStatus[] = [
   "awaiting_approval",
   "pending",
@@ -168,20 +168,18 @@ const STATUSES: readonly ActionStatus[] = [
   "cancelled",
 ];
 
-/** Leads to one action by its id, or to the actions of a host. */
 export function Search() {
   return (
     <form class="search" role="search" method="get" action="/search">
       <label for="search" class="visually-hidden">
-        Action id, or host
+        Action ID or host
       </label>
-      <input id="search" name="q" type="search" placeholder="Action id, or host" autocomplete="off" required />
+      <input id="search" name="q" type="search" placeholder="Action ID or host" autocomplete="off" required />
       <Button look="plain">Find</Button>
     </form>
   );
 }
 
-/** Every filter of the list; each choice is an address that can be kept. */
 export function Filters(props: FiltersProps) {
   const { query } = props;
   const chosen = query.status ?? [];
@@ -267,7 +265,7 @@ function Creator({ keys, chosen }: Pick<FiltersProps, "keys"> & { readonly chose
     <div class="field">
       <label for="created_by">Created by</label>
       <select id="created_by" name="created_by">
-        <option value="">Anybody</option>
+        <option value="">Anyone</option>
         {keys.map(({ id, name, last4 }) => (
           <option value={id} selected={chosen === id}>{`${maskText(name, "decider")} (…${last4})`}</option>
         ))}
@@ -283,7 +281,7 @@ interface MomentProps {
   readonly problem: string | null;
 }
 
-/** A browser asks for a day and a time; without a zone, as it sends them, they are UTC. */
+/** Browsers send `datetime-local` without a time zone; it is read as UTC. */
 function Moment({ name, label, typed, problem }: MomentProps) {
   const at = new Date(typed.get(name) ?? "");
   return (

@@ -1,4 +1,4 @@
-/** What the API reference reads of an OpenAPI document; `contract/openapi.ts` prints it. */
+/** The parts of our OpenAPI document (`api/openapi.ts`) that the API reference uses. */
 export interface ApiDocument {
   readonly info: { readonly description: string; readonly version: string };
   readonly tags: readonly { readonly name: string; readonly description: string }[];
@@ -39,7 +39,7 @@ export interface Ref {
   readonly $ref: string;
 }
 
-/** As much of JSON Schema as the contract uses. */
+/** The JSON Schema keywords that our schemas use. */
 export interface ApiSchema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -65,7 +65,7 @@ export function nameOf({ $ref }: Ref): string {
   return $ref.slice($ref.lastIndexOf("/") + 1);
 }
 
-/** What a schema is, in words: "string or null", "list of Action". */
+/** The type of a schema as text: "string or null", "list of Action". */
 export function typeWords(schema: ApiSchema): string {
   if (schema.$ref !== undefined) return nameOf({ $ref: schema.$ref });
   if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(typeWords))].join(" or ");
@@ -75,7 +75,7 @@ export function typeWords(schema: ApiSchema): string {
   return schema.format === undefined ? type : `${type} (${schema.format})`;
 }
 
-/** What a value has to keep to, in words; empty: nothing. */
+/** The bounds of a schema as text; empty if there are none. */
 export function boundWords(schema: ApiSchema): string {
   const { minimum, maximum, minLength, maxLength, enum: values, items, default: usual } = schema;
   const one = values ?? items?.enum;
@@ -94,7 +94,7 @@ function rangeWords(least: number | undefined, most: number | undefined, unit: s
   return least === undefined || least === 0 ? "" : `at least ${least}${unit}`;
 }
 
-/** A value that fits the schema, of its examples: what has to be there, and nothing more. */
+/** An example value with the required members only. */
 export function exampleOf(schema: ApiSchema, document: ApiDocument): unknown {
   if (schema.$ref !== undefined) {
     const named = document.components.schemas[nameOf({ $ref: schema.$ref })];

@@ -20,12 +20,12 @@ export interface ApiReferenceProps {
   readonly baseUrl: string;
 }
 
-/** Every operation of the API and every thing that it speaks of, from its own description. */
+/** The API reference, generated from the OpenAPI document. */
 export function ApiReference({ document, baseUrl }: ApiReferenceProps) {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   );
-  // What is sent is told where it is sent.
+  // Request bodies are shown with their operation.
   const sent = new Set(
     operations.map(({ operation }) => bodyOf(operation)?.$ref).map((ref) => ref && nameOf({ $ref: ref })),
   );
@@ -124,7 +124,7 @@ function Operation({ path, method, operation, document, baseUrl }: Placed & ApiR
 }
 
 function Parameters({ parameters }: { readonly parameters: readonly ApiParameter[] }) {
-  // Every request may have it: it is told of once, at the top.
+  // Every request can have it, so it is described once, at the top.
   const own = parameters.filter(({ name }) => name !== "X-Request-Id");
   if (own.length === 0) return null;
   const properties = Object.fromEntries(
@@ -154,7 +154,7 @@ function Schema({ name, schema }: { readonly name: string; readonly schema: ApiS
   );
 }
 
-/** In which forms it can be had; the first one is for programs. */
+/** The media types of its response; the first one is for programs. */
 function formsOf({ responses }: DocumentedOperation) {
   const answer = responses["200"];
   return answer === undefined || "$ref" in answer ? {} : (answer.content ?? {});
@@ -175,8 +175,8 @@ function named(schema: ApiSchema, { components }: ApiDocument): ApiSchema {
 
 function whoMay(operationId: string): string {
   const { permission } = Object.values(API).find(({ id }) => id === operationId) ?? { permission: null };
-  if (permission === null) return "No key is needed.";
-  return `Keys with the role ${rolesThatMay(permission).join(", ")}.`;
+  if (permission === null) return "No API key required.";
+  return `Roles: ${rolesThatMay(permission).join(", ")}.`;
 }
 
 function curl({ path, method, operation, document, baseUrl }: Placed & ApiReferenceProps): string {
@@ -199,14 +199,14 @@ function curl({ path, method, operation, document, baseUrl }: Placed & ApiRefere
   ].join(" \\\n  ");
 }
 
-/** What an operation answers: each status with its schema and headers, and the codes of its errors. */
+/** The responses of an operation: each status with its schema and headers, and the error codes. */
 export function Answers({ responses }: Pick<DocumentedOperation, "responses">) {
   const all = Object.entries(responses);
   const good = all.flatMap(([status, answer]) => ("$ref" in answer || isError(answer) ? [] : [{ status, answer }]));
   const errors = all.flatMap(([status, answer]) => codesOf(answer).map((code) => ({ status, code })));
   return (
     <>
-      <h4>Answers</h4>
+      <h4>Responses</h4>
       <ul>
         {good.map(({ status, answer }) => {
           const schema = Object.values(answer.content ?? {})[0]?.schema;
@@ -239,7 +239,7 @@ export function Answers({ responses }: Pick<DocumentedOperation, "responses">) {
   );
 }
 
-/** Beside the id, which every answer carries. */
+/** Except `X-Request-Id`, which every response has. */
 function HeadersOf({ answer }: { readonly answer: ApiAnswer }) {
   const names = Object.keys(answer.headers ?? {}).filter((name) => name !== "X-Request-Id");
   if (names.length === 0) return null;
@@ -257,7 +257,7 @@ function HeadersOf({ answer }: { readonly answer: ApiAnswer }) {
   );
 }
 
-/** The codes of an error answer: one by its name, several by their examples. */
+/** The codes of an error response. */
 function codesOf(answer: ApiAnswer | Ref): readonly string[] {
   if ("$ref" in answer) return [nameOf(answer)];
   return isError(answer) ? [...answer.description.matchAll(/^- `(\w+)`/gm)].map(([, code = ""]) => code) : [];
@@ -269,11 +269,11 @@ function isError(answer: ApiAnswer): boolean {
 
 export interface FieldsProps {
   readonly schema: ApiSchema;
-  /** What is said of members: of what is sent, which have to be there; of an answer, which may be missing. */
+  /** Which members to mark: required ones in requests, optional ones in responses. */
   readonly marks: "required" | "optional";
 }
 
-/** The members of a thing, each with what it is and what it keeps to; a thing without members says what it is itself. */
+/** The members of a schema with type and bounds, or the type of a schema without members. */
 export function Fields({ schema, marks }: FieldsProps) {
   const members = membersOf(schema, "");
   if (members.length === 0) {
@@ -300,7 +300,7 @@ export function Fields({ schema, marks }: FieldsProps) {
   );
 }
 
-/** What a value is; a name leads to where it is told. */
+/** The type of a value. A schema's name is a link. */
 export function Type({ schema }: { readonly schema: ApiSchema }) {
   const name = referredBy(schema);
   const words = typeWords(schema);
@@ -327,7 +327,7 @@ interface Member {
   readonly isRequired: boolean;
 }
 
-/** Things inside things stand below them, by their whole names. */
+/** Nested members follow their parent, with their full path. */
 function membersOf(schema: ApiSchema, prefix: string): readonly Member[] {
   const inner =
     schema.properties ?? schema.items?.properties ?? schema.anyOf?.find((one) => one.properties)?.properties;

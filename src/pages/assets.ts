@@ -5,7 +5,7 @@ import appStyle from "./assets/app.css" with { type: "text" };
 import docsStyle from "./assets/docs.css" with { type: "text" };
 import style from "./assets/style.css" with { type: "text" };
 
-/** A file that pages load. Its path names its content, so that a browser may keep it for good. */
+/** A file that pages load. Its path contains a hash of its content, so that browsers can cache it forever. */
 export interface Asset {
   readonly path: string;
   readonly type: string;
@@ -16,22 +16,21 @@ export interface Asset {
   readonly sha256: string;
 }
 
-/** The stylesheet of all pages; those that stand alone hold it. */
+/** The stylesheet of all pages. Standalone pages inline it. */
 export const STYLE = assetOf("style", "css", "text/css; charset=utf-8", style);
 
-/** What pages need beside it that do not stand alone. */
+/** Additional styles of all pages that are not standalone. */
 export const APP_STYLE = assetOf("app", "css", "text/css; charset=utf-8", appStyle);
 
-/** What the documentation needs beside both. */
+/** Additional styles of the documentation. */
 export const DOCS_STYLE = assetOf("docs", "css", "text/css; charset=utf-8", docsStyle);
 
-/** What these pages do by themselves where a browser runs scripts; all of it works without. */
+/** Live updates and keyboard shortcuts. Every page works without it. */
 export const LIVE = assetOf("live", "js", "text/javascript; charset=utf-8", live);
 
-/** What proves that a form was sent by one of these pages; without it the password does. */
+/** Adds the session secret to forms. Without it, forms ask for the password. */
 export const SESSION = assetOf("session", "js", "text/javascript; charset=utf-8", session);
 
-/** What a tab shows. */
 export const ICON = assetOf("icon", "svg", "image/svg+xml", icon.trim());
 
 /** Everything that a page may load. */

@@ -13,13 +13,12 @@ export interface AuditPageProps {
   readonly user: PageUser;
   /** Newest first. */
   readonly entries: readonly NumberedEntry[];
-  /** The kind that is asked for; null: any. */
+  /** The kind to filter by; null: all. */
   readonly kind: AuditKind | null;
   /** Path of the next page; null when there is none. */
   readonly older: string | null;
 }
 
-/** Who did what to the account, for its owners. */
 export function auditPage({ user, entries, kind, older }: AuditPageProps): string {
   return render(
     <Layout title="Audit log" place="Settings" user={user} width="wide">
@@ -29,14 +28,14 @@ export function auditPage({ user, entries, kind, older }: AuditPageProps): strin
         </p>
         <h1>Audit log</h1>
         <p class="quiet">
-          Who did what to this account. Entries are added and never changed. <a href="/docs/security">What is in it</a>.
+          Who did what to this account. Entries are never changed. <a href="/docs/security">What the log records</a>.
         </p>
       </div>
       <form method="get" action={AUDIT_PATH} class="card">
         <div class="field">
-          <label for="kind">What was done</label>
+          <label for="kind">Event</label>
           <select id="kind" name="kind">
-            <option value="">Anything</option>
+            <option value="">All events</option>
             {AUDIT_KINDS.map((one) => (
               <option value={one} selected={one === kind}>
                 {auditWord(one)}
@@ -48,7 +47,7 @@ export function auditPage({ user, entries, kind, older }: AuditPageProps): strin
           <Button look="plain">Show</Button>
         </div>
       </form>
-      {entries.length === 0 ? <p class="quiet">Nothing of this kind is in the log.</p> : <Entries entries={entries} />}
+      {entries.length === 0 ? <p class="quiet">No entries of this kind.</p> : <Entries entries={entries} />}
       {older === null ? null : (
         <p>
           <a class="button button-plain" href={older}>
@@ -62,7 +61,7 @@ export function auditPage({ user, entries, kind, older }: AuditPageProps): strin
 
 function Entries({ entries }: Pick<AuditPageProps, "entries">) {
   return (
-    <Table caption="Audit log" heads={["When", "What", "Who", "On what", "From", "More"]} isWide>
+    <Table caption="Audit log" heads={["When", "What", "Who", "Subject", "Client", "Details"]} isWide>
       {entries.map(({ at, kind, actor, subject, client, detail }) => (
         <tr>
           <td>

@@ -18,7 +18,7 @@ export interface BulkRetryProps extends Count {
   readonly query: ListQuery;
 }
 
-/** Offers to begin everything again that the list shows and that has ended in vain. */
+/** Offers to retry every failed or cancelled action of the list. */
 export function BulkRetry({ user, query, ...count }: BulkRetryProps) {
   return (
     <details>
@@ -26,13 +26,13 @@ export function BulkRetry({ user, query, ...count }: BulkRetryProps) {
       <form class="card" method="post" action={listPath(query, { cursor: undefined })} data-batch="">
         <FormToken user={user} />
         <p>
-          Each begins a new run and is called up to its number of attempts again, with the same Idempotency-Key as
-          before. What needed an approval waits for another one.
+          Each action starts a new run, with all of its attempts and the same Idempotency-Key as before. Actions that
+          needed approval need it again.
         </p>
         <Field
           name="reason"
           label="Reason"
-          hint="If you like. It stands in the timeline of each."
+          hint="Optional. Shown in the timeline of each action."
           charsMax={REASON_CHARS_MAX}
         />
         <div class="buttons">
@@ -47,11 +47,11 @@ function amountOf({ count, isMore }: Count): string {
   return `${isMore ? "more than " : ""}${counted(count, "action")}`;
 }
 
-/** How far a bulk retry has come. */
+/** Totals of all steps so far. */
 export interface BulkProgress {
   readonly retried: number;
   readonly held: number;
-  /** Could not be begun again, in all steps so far. */
+  /** Could not be retried. */
   readonly refused: number;
 }
 
@@ -67,14 +67,14 @@ export interface BulkStepProps {
   readonly cursor: string | null;
 }
 
-/** After each step: what was done, what is left, and the button that goes on; where scripts run it is pressed by itself. */
+/** The result of one step, with the button for the next. `live.js` presses it automatically. */
 export function bulkStepPage(props: BulkStepProps): string {
   const { user, query, progress, refused, left, cursor } = props;
   const done = progress.retried + progress.refused;
   const isDone = cursor === null;
   return render(
     <Layout title={isDone ? "Retried" : "Retrying"} place="Actions" user={user}>
-      <h1>{isDone ? "Everything was looked at" : "Retrying"}</h1>
+      <h1>{isDone ? "Retry complete" : "Retrying"}</h1>
       <section id="batch" class="card" aria-label="Progress">
         <progress aria-label="Done" value={done} max={done + left.count}>
           {done}
@@ -82,8 +82,8 @@ export function bulkStepPage(props: BulkStepProps): string {
         <p role="status">{sentenceOf(progress, left, isDone)}</p>
         {progress.held === 0 ? null : (
           <Notice tone="wait">
-            {counted(progress.held, "action")} needed an approval and {progress.held === 1 ? "waits" : "wait"} for
-            another one: <a href="/approvals">Approvals</a>
+            {counted(progress.held, "action")} {progress.held === 1 ? "needs" : "need"} approval again:{" "}
+            <a href="/approvals">Approvals</a>
           </Notice>
         )}
         {refused.length === 0 ? null : (
@@ -98,7 +98,7 @@ export function bulkStepPage(props: BulkStepProps): string {
         <div class="buttons">
           {cursor === null ? null : <GoOn {...props} cursor={cursor} />}
           <a class="button button-plain" href={listPath(query, { cursor: undefined })}>
-            {isDone ? "Back to the list" : "Stop here"}
+            {isDone ? "Back to the list" : "Stop"}
           </a>
         </div>
       </section>
@@ -107,8 +107,8 @@ export function bulkStepPage(props: BulkStepProps): string {
 }
 
 function sentenceOf({ retried, refused }: BulkProgress, left: Count, isDone: boolean): string {
-  const not = refused === 0 ? "" : `, ${refused} not`;
-  return `${counted(retried, "action")} begun again${not}. ${isDone ? "Nothing is left." : `${amountOf(left)} left.`}`;
+  const not = refused === 0 ? "" : `, ${refused} could not be retried`;
+  return `${counted(retried, "action")} retried${not}. ${isDone ? "None left." : `${amountOf(left)} left.`}`;
 }
 
 function GoOn({ user, query, reason, progress, cursor }: BulkStepProps & { readonly cursor: string }) {
@@ -119,7 +119,7 @@ function GoOn({ user, query, reason, progress, cursor }: BulkStepProps & { reado
       {(["retried", "held", "refused"] as const).map((name) => (
         <input type="hidden" name={name} value={progress[name]} />
       ))}
-      <Button>{`Go on with the next ${RETRY_BATCH_MAX}`}</Button>
+      <Button>{`Continue with the next ${RETRY_BATCH_MAX}`}</Button>
     </form>
   );
 }
@@ -127,12 +127,12 @@ function GoOn({ user, query, reason, progress, cursor }: BulkStepProps & { reado
 export interface ResendPageProps {
   readonly action: Action;
   readonly user: PageUser;
-  /** An attempt may have been received without anybody knowing: that has to be said yes to. */
+  /** An attempt has the outcome `unknown`, so the person has to confirm. */
   readonly isUnknown: boolean;
   readonly problem?: string;
 }
 
-/** Asks before the same request is made as a new action, and says what differs from a retry. */
+/** Asks for confirmation before an action is created anew. */
 export function resendPage({ user, isUnknown, problem, ...props }: ResendPageProps): string {
   const action = shown(props.action, "decider");
   return render(
@@ -143,8 +143,8 @@ export function resendPage({ user, isUnknown, problem, ...props }: ResendPagePro
         </p>
         <h1>Send this again as a new action?</h1>
         <p>
-          It gets an id and an Idempotency-Key of its own, so its target takes it for a new request.
-          {action.approve ? " It is held for approval, as this one was." : " It is sent at once."}
+          It gets its own ID and Idempotency-Key, so the target treats it as a new request.
+          {action.approve ? " It is held for approval, like the original." : " It is sent immediately."}
         </p>
       </div>
       <RequestView action={action} tellsCallback />
@@ -154,11 +154,11 @@ export function resendPage({ user, isUnknown, problem, ...props }: ResendPagePro
         {isUnknown ? (
           <>
             <Notice tone="wait">
-              Nobody knows how an attempt of it ended: the target may have done already what it asks for.
+              The outcome of an attempt is unknown: the target may already have processed this request.
             </Notice>
             <label class="check">
               <input type="checkbox" name="sure" value="yes" required />
-              <span>Send it although the target may have received it</span>
+              <span>Send it even though the target may have received it</span>
             </label>
           </>
         ) : null}
@@ -166,7 +166,7 @@ export function resendPage({ user, isUnknown, problem, ...props }: ResendPagePro
           <Button>Send as a new action</Button>
         </div>
       </form>
-      <p class="foot">Secrets are shown as ••••; the request is sent with them.</p>
+      <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>
     </Layout>,
   );
 }

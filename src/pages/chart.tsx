@@ -9,23 +9,23 @@ import { counted, duration } from "./words.ts";
 export interface ChartProps {
   readonly id: string;
   readonly title: string;
-  /** What the layers are, from the ground up; the class of each gives its colour. */
+  /** From bottom to top. */
   readonly layers: readonly { readonly name: string; readonly look: "good" | "bad" | "busy" | "faint" }[];
-  /** Layers stand on each other, or in front of each other, the first in front. */
+  /** Stacked, or drawn in front of each other with the first layer in front. */
   readonly isStacked: boolean;
-  /** What each bar says, layer by layer; oldest first. */
+  /** The values of each bar, one per layer; oldest bar first. */
   readonly bars: readonly (readonly number[])[];
-  /** What the highest bar says. */
+  /** The label of the highest bar. */
   readonly top: (value: number) => string;
-  /** What stands under the first and the last bar. */
+  /** The labels of the first and the last bar. */
   readonly ends: readonly [Child, Child];
-  /** All of it, for whoever does not see it. */
+  /** For screen readers. */
   readonly summary: string;
 }
 
 const [BAR_WIDTH, BAR_GAP, HEIGHT] = [8, 2, 100];
 
-/** Bars over time, drawn here, so that there is nothing to load or to run. The page has the same as a table. */
+/** A bar chart as SVG, without scripts. */
 export function Chart(props: ChartProps) {
   const { id, title, layers, isStacked, bars, top, ends } = props;
   const heights = bars.map((values) => (isStacked ? sumOf(values) : Math.max(0, ...values)));
@@ -41,7 +41,7 @@ export function Chart(props: ChartProps) {
         </ul>
       </figcaption>
       <div>
-        <p class="chart-top small quiet">{highest === 0 ? "Nothing yet" : top(highest)}</p>
+        <p class="chart-top small quiet">{highest === 0 ? "No data yet" : top(highest)}</p>
         <Bars {...props} highest={highest} />
         <p class="chart-ends small quiet">
           <span>{ends[0]}</span>
@@ -67,7 +67,7 @@ function Bars({ layers, isStacked, bars, summary, highest }: ChartProps & { read
   );
 }
 
-/** One path for all bars of a layer: a tenth of what as many elements would take. */
+/** One path for all bars of a layer, which is a tenth of the size of separate elements. */
 function outline(at: number, piece: Piece | null): string {
   if (piece === null) return "";
   return `M${at * (BAR_WIDTH + BAR_GAP)} ${piece.y}h${BAR_WIDTH}v${piece.height}h-${BAR_WIDTH}z`;
@@ -78,10 +78,10 @@ interface Piece {
   readonly height: number;
 }
 
-/** What is there can be seen, however small it is beside the rest. */
+/** Every value above 0 stays visible. */
 const HEIGHT_MIN = 1.5;
 
-/** Where each layer of a bar is drawn; null: it has nothing to show. */
+/** The position of each layer of a bar; null for 0. */
 function pieces(values: readonly number[], isStacked: boolean, highest: number): readonly (Piece | null)[] {
   let ground = HEIGHT;
   return values.map((value) => {
@@ -106,7 +106,7 @@ export interface ScaleProps {
   readonly now: Date;
 }
 
-/** The newest runs drawn to scale, each to its own; what is drawn stands in words in the history below. */
+/** The newest runs, each drawn to its own scale. The history shows the same as text. */
 export function Scale({ timeline, now }: ScaleProps) {
   const runs = runsOf(timeline, now)
     .slice(-RUNS_DRAWN_MAX)
@@ -134,7 +134,7 @@ const WIDTH = 1_000;
 
 const SCALE_HEIGHT = 28;
 
-/** An attempt takes milliseconds and a wait an hour: what is thinner than this could not be seen. */
+/** The smallest visible width: an attempt may take milliseconds and a wait an hour. */
 const WIDTH_MIN = 5;
 
 function Run({ run: { run, from, to, spans }, isOne }: { readonly run: RunSpans; readonly isOne: boolean }) {
@@ -147,9 +147,9 @@ function Run({ run: { run, from, to, spans }, isOne }: { readonly run: RunSpans;
         viewBox={`0 0 ${WIDTH} ${SCALE_HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${isOne ? "" : `Run ${run}: `}${wordsOf(spans)}`}
+        aria-label={`${isOne ? "" : `Run ${run}: `}${summaryWords(spans)}`}
       >
-        {inOrder(spans).map((span) => {
+        {attemptsOverWaits(spans).map((span) => {
           const x = Math.min(xOf(span.from), WIDTH - WIDTH_MIN);
           return (
             <rect
@@ -175,8 +175,8 @@ function Run({ run: { run, from, to, spans }, isOne }: { readonly run: RunSpans;
   );
 }
 
-/** Attempts over waits: a thin one keeps its width. */
-function inOrder(spans: readonly Span[]): readonly Span[] {
+/** Attempts are drawn over waits. */
+function attemptsOverWaits(spans: readonly Span[]): readonly Span[] {
   return [...spans.filter(({ kind }) => kind === "wait"), ...spans.filter(({ kind }) => kind !== "wait")];
 }
 
@@ -184,7 +184,7 @@ const KINDS: readonly SpanKind[] = ["approval", "wait", "running", "bad", "good"
 
 const NAMES: Readonly<Record<SpanKind, string>> = {
   approval: "Waiting for approval",
-  wait: "Waiting for its turn",
+  wait: "Waiting to be sent",
   running: "Being sent",
   bad: "Failed attempt",
   good: "Successful attempt",
@@ -195,8 +195,8 @@ function labelOf({ kind, from, to, attempt }: Span): string {
   return `${name}: ${duration(to.getTime() - from.getTime())}`;
 }
 
-/** Of many spans the sums: a list of a hundred would be no help to whoever hears it. */
-function wordsOf(spans: readonly Span[]): string {
+/** Sums by kind, for screen readers. */
+function summaryWords(spans: readonly Span[]): string {
   const sums = KINDS.flatMap((kind) => {
     const same = spans.filter((span) => span.kind === kind);
     if (same.length === 0) return [];

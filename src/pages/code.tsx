@@ -13,7 +13,7 @@ export interface CodeProps {
   readonly baseUrl: string;
 }
 
-/** The same call as a command or program, and what its target needs to verify it. */
+/** The call as curl, TypeScript, Python and MCP, and how its target verifies it. */
 export function Code({ action, baseUrl }: CodeProps) {
   const snippets = createSnippets(action, baseUrl);
   const target = normalTarget(action.url);
@@ -22,11 +22,11 @@ export function Code({ action, baseUrl }: CodeProps) {
       <div>
         <h2 id="code">As code</h2>
         <p class="quiet small">
-          The same request, asked for again. Put your key and secrets in place of the placeholders.
+          Code that creates the same request again. Replace the placeholders with your key and secrets.
         </p>
       </div>
       {snippets === null ? (
-        <p class="quiet">It is too long for a command. Read it over the API and send it from a file.</p>
+        <p class="quiet">This request is too long to show as code. Read it from the API and send it from a file.</p>
       ) : null}
       <div class="folds">
         {(snippets ?? []).map(({ name, text }) => (
@@ -43,7 +43,6 @@ export function Code({ action, baseUrl }: CodeProps) {
   );
 }
 
-/** How the receiver of this very call verifies it (decisions 6). */
 function Verification({ origin, baseUrl }: { readonly origin: string; readonly baseUrl: string }) {
   const secret = `curl -s '${baseUrl}/v1/signing-secret?origin=${origin}' ${keyHeader("OWNER_KEY")}`;
   const verify = `import { Webhook } from "standardwebhooks"; // npm install standardwebhooks
@@ -55,13 +54,13 @@ new Webhook(process.env.OUTGATE_SIGNING_SECRET).verify(rawBody, headers);`;
       <summary>Verify its signature</summary>
       <div class="stack">
         <p>
-          Calls are signed by Standard Webhooks, with a secret of their own for <b class="theirs">{origin}</b>. An owner
-          key reads it:
+          Calls are signed according to Standard Webhooks, with a separate secret for <b class="theirs">{origin}</b>.
+          Read it with an owner key:
         </p>
         <div data-copy="">
           <UntrustedBlock label="Read the secret" text={secret} />
         </div>
-        <p>The target verifies the raw bytes of each call with it:</p>
+        <p>Verify the raw bytes of each call with it:</p>
         <div data-copy="">
           <UntrustedBlock label="Verify a call" text={verify} />
         </div>
@@ -70,30 +69,30 @@ new Webhook(process.env.OUTGATE_SIGNING_SECRET).verify(rawBody, headers);`;
   );
 }
 
-/** The ranges that Unicode keeps for letters that run from right to left, and such words with spaces between them. */
+/** Unicode ranges of right-to-left letters. */
 const R = String.raw`\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}`;
 
 const RIGHT_TO_LEFT = new RegExp(`[${R}](?:[${R} ]*[${R}])?`, "gu");
 
-/** A longer text is set letter by letter from left to right, since each word that stands alone costs time. */
+/** Longer texts are not isolated word by word, because each `<bdi>` costs rendering time; CSS sets them left to right. */
 const WORDS_ALONE_CHARS_MAX = 65_536;
 
 /**
- * What agents, targets and strangers wrote. It is escaped and nothing else: no link, no markup, and what could not be
- * seen is shown as its code (hostile 7). Words from right to left stand alone: the figures and marks around them would
- * change places with them. By the engine's own escape, since a body may have a megabyte.
+ * Escapes untrusted text. It never contains links or markup, and invisible characters are shown as their codes. Words from
+ * right to left are isolated, because they would reorder the digits and punctuation around them. Uses `Bun.escapeHTML`,
+ * because a body can have a megabyte.
  */
 function escaped(text: string, keepsLines: boolean) {
   const html = visibleText(Bun.escapeHTML(text), { keepsLines, mark: (code) => `<i>${code}</i>` });
   return raw(text.length > WORDS_ALONE_CHARS_MAX ? html : html.replace(RIGHT_TO_LEFT, "<bdi>$&</bdi>"));
 }
 
-/** One line, in one piece. */
+/** Untrusted text on one line. */
 export function UntrustedText({ text }: { readonly text: string }) {
   return <bdi class="theirs">{escaped(text, false)}</bdi>;
 }
 
-/** The beginning of something, as much as a line holds. */
+/** The beginning of a text, on one line. */
 export function Glimpse({ text }: { readonly text: string }) {
   return (
     <p class="glimpse">
@@ -102,23 +101,23 @@ export function Glimpse({ text }: { readonly text: string }) {
   );
 }
 
-/** More than one line of a wide screen; the style cuts it where the line ends. */
+/** More than a wide screen shows; CSS cuts the rest. */
 const GLIMPSE_CHARS = 240;
 
-/** More than this stands in a window of its own: all of it is there, and the page can still be passed. */
+/** Longer blocks scroll in a box of their own. */
 const LINES_OPEN_MAX = 150;
 
 const CHARS_OPEN_MAX = 16_000;
 
 export interface UntrustedBlockProps {
-  /** What it is, for whoever hears the page. */
+  /** Read by screen readers. */
   readonly label: string;
   readonly text: string;
-  /** It has no window, however long it is: somebody has to decide on all of it. */
+  /** Never scrolls in a box: an approver must come past all of it. */
   readonly isOpen?: boolean;
 }
 
-/** Many lines. A window that scrolls can be reached by keys (WCAG 2.1.1). */
+/** Untrusted text of several lines. A box that scrolls can be focused by keyboard (WCAG 2.1.1). */
 export function UntrustedBlock({ label, text, isOpen = false }: UntrustedBlockProps) {
   const lines = text.split("\n").length;
   const isLong = !isOpen && (text.length > CHARS_OPEN_MAX || lines > LINES_OPEN_MAX);
@@ -134,22 +133,19 @@ export function UntrustedBlock({ label, text, isOpen = false }: UntrustedBlockPr
       >
         {escaped(text, true)}
       </pre>
-      {isLong ? (
-        <p class="quiet small on-screen">{`${counted(lines, "line")}: scroll in it to see the whole.`}</p>
-      ) : null}
+      {isLong ? <p class="quiet small on-screen">{`${counted(lines, "line")}. Scroll to see all of them.`}</p> : null}
     </>
   );
 }
 
-/** What a stretch of time was spent with. */
 export type SpanKind = "approval" | "wait" | "running" | "good" | "bad";
 
-/** A stretch in the life of an action. */
+/** A period in the life of an action. */
 export interface Span {
   readonly kind: SpanKind;
   readonly from: Date;
   readonly to: Date;
-  /** Of an attempt. */
+  /** The number of the attempt; null for other periods. */
   readonly attempt: number | null;
 }
 
@@ -161,7 +157,7 @@ export interface RunSpans {
   readonly spans: readonly Span[];
 }
 
-/** Takes the timeline of an action, oldest first, apart into runs and what each was spent with. Pure. */
+/** Splits a timeline, oldest first, into runs and their periods. */
 export function runsOf(timeline: readonly TimelineEntry[], now: Date): readonly RunSpans[] {
   const runs = Map.groupBy(timeline.filter(isOfState), ({ run }) => run);
   return [...runs].map(([run, entries]) => {
@@ -172,7 +168,7 @@ export function runsOf(timeline: readonly TimelineEntry[], now: Date): readonly 
   });
 }
 
-/** Callbacks and mails are told of beside what happens to the action. */
+/** Callbacks and mails don't change the state. */
 function isOfState({ event }: TimelineEntry): boolean {
   return event.type !== "callback" && event.type !== "mail";
 }
@@ -191,7 +187,6 @@ function spansOf(entries: readonly TimelineEntry[], now: Date): readonly Span[] 
   return spans.filter(({ from, to, attempt }) => attempt !== null || to > from);
 }
 
-/** By the status in between, and for an attempt by how it ended. */
 function kindOf(status: ActionStatus, end: TimelineEvent | undefined): Pick<Span, "kind" | "attempt"> {
   if (end?.type === "attempt") return { kind: end.error === null ? "good" : "bad", attempt: end.attempt };
   return { kind: KINDS[status], attempt: null };

@@ -16,15 +16,15 @@ export interface ActProps {
   readonly action: Action;
   readonly user: PageUser;
   readonly role: Role;
-  /** An attempt may have been received. */
+  /** An attempt has the outcome `unknown`. */
   readonly isUnknown: boolean;
-  /** A person has rejected it: no button that stands out sends it all the same. */
+  /** A person rejected it, so the primary button must not send it. */
   readonly isRejected: boolean;
   readonly problem?: string;
   readonly reason?: string;
 }
 
-/** What a person may do with an action now, each with a reason. */
+/** The forms for what a person can do with an action now. */
 export function Act(props: ActProps) {
   const { action, role, problem } = props;
   const may = operationsIn(action.status).filter((operation) => mayDo(role, operation));
@@ -38,7 +38,7 @@ export function Act(props: ActProps) {
       {isAgain ? (
         <p>
           <a href={`${actionPath(action.id)}/again`}>Send again as a new action</a>{" "}
-          <span class="quiet">with an Idempotency-Key of its own</span>
+          <span class="quiet">with its own Idempotency-Key</span>
         </p>
       ) : null}
     </section>
@@ -70,7 +70,7 @@ function CancelForm({ action, user, reason = "" }: ActProps) {
   );
 }
 
-/** One approval releases one run: whoever may give it is offered to give it along with the retry. */
+/** A retry needs approval again, so approvers can do both in one step. */
 function RetryForm({ action, user, role, isUnknown, isRejected, reason = "" }: ActProps) {
   const question = `Retry ${callOf(action)}?`;
   const needsApproval = action.approve && mayDo(role, "approve");
@@ -93,13 +93,13 @@ function RetryForm({ action, user, role, isUnknown, isRejected, reason = "" }: A
     <form method="post" action={actionPath(action.id)}>
       <FormToken user={user} />
       <p>
-        A retry is a new run of the same action: its target sees the same Idempotency-Key.
-        {action.approve ? " It waits for another approval before anything is sent." : ""}
+        A retry starts a new run of the same action, with the same Idempotency-Key.
+        {action.approve ? " It needs approval again before anything is sent." : ""}
       </p>
       {isUnknown ? (
         <Notice tone="wait">
-          Nobody knows how an attempt ended: the target may have received it. Unless it knows a repeat by its
-          Idempotency-Key, it may do the same twice.
+          The outcome of an attempt is unknown: the target may have received it. If the target does not check the
+          Idempotency-Key, it may process the request twice.
         </Notice>
       ) : null}
       <ReasonField reason={reason} />
@@ -115,7 +115,7 @@ function ReasonField({ reason }: { readonly reason: string }) {
       label="Reason"
       type="lines"
       value={reason}
-      hint="If you like. It stands in the history and on the receipt."
+      hint="Optional. Shown in the history and on the receipt."
       charsMax={REASON_CHARS_MAX}
     />
   );
@@ -129,12 +129,12 @@ export interface HeldProps {
   readonly action: Action;
   readonly user: PageUser;
   readonly history: DecisionHistory;
-  /** What was wrong with what was sent before; what was typed stands there still. */
+  /** What was wrong with the form before. The input is kept. */
   readonly problem?: string;
   readonly reason?: string;
 }
 
-/** One request of the inbox, whole but for its secrets, and the decision on it. */
+/** One held request, with secrets masked, and the form to decide. */
 export function heldPage({ user, history, problem, reason, ...props }: HeldProps): string {
   const action = shown(props.action, "decider");
   return render(
@@ -154,7 +154,7 @@ export function heldPage({ user, history, problem, reason, ...props }: HeldProps
         {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
         <DecisionForm reason={reason} user={user} run={action.run} about={action} />
       </section>
-      <p class="foot">Secrets are shown as ••••; the request is sent with them.</p>
+      <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>
     </Layout>,
   );
 }
@@ -163,14 +163,14 @@ export interface ConfirmProps {
   readonly action: Action;
   readonly expiresAt: Date;
   readonly history: DecisionHistory;
-  /** Which of the two links of the mail was followed. */
+  /** Which link of the mail was opened. */
   readonly decision: Decision;
-  /** What was wrong with what was sent before; what was typed stands there still. */
+  /** What was wrong with the form before. The input is kept. */
   readonly problem?: string;
   readonly reason?: string;
 }
 
-/** What an approval link opens: the exact request, masked, and two buttons of one size, first the one of the link. */
+/** The page of an approval link: the masked request and two buttons, the one of the link first. */
 export function confirmPage(props: ConfirmProps): string {
   const { expiresAt, decision } = props;
   const action = shown(props.action, "decider");
@@ -183,39 +183,35 @@ export function confirmPage(props: ConfirmProps): string {
         <p>{waitingWords(action)}</p>
         <HiddenValues action={action} />
       </div>
-      <WhatIsAsked
-        action={props.action}
-        history={props.history}
-        rows={[["Link works until", <Time at={expiresAt} />]]}
-      />
+      <WhatIsAsked action={props.action} history={props.history} rows={[["Link expires", <Time at={expiresAt} />]]} />
       <RequestView action={action} isAsked />
       <section class="card" aria-labelledby="decision">
         <h2 id="decision">Your decision</h2>
         {props.problem === undefined ? null : <Notice tone="bad">{props.problem}</Notice>}
         <DecisionForm reason={props.reason} main={decision} />
       </section>
-      <p class="foot">Secrets are shown as ••••; the request is sent with them.</p>
+      <p class="foot">Secrets are masked as ••••. The request is sent with the real values.</p>
     </Layout>,
   );
 }
 
 export interface DecisionFormProps {
   readonly reason?: string | undefined;
-  /** The first button, and the one that stands out; approve unless it is said. */
+  /** The first, primary button; approve by default. */
   readonly main?: Decision;
-  /** Of a page of the inbox: whose session it is. */
+  /** Left out on the page of an approval link, which has no session. */
   readonly user?: PageUser;
-  /** Which run was looked at; a link knows its own. */
+  /** The run that the page shows. A link contains its run. */
   readonly run?: number;
-  /** Where it is sent; to the page that it stands on unless it is said. */
+  /** Where the form is sent; the same page by default. */
   readonly path?: string;
-  /** What of the request does not stand above the buttons; left out: all of it does. */
+  /** What of the request is not shown above the buttons; left out: all of it is. */
   readonly unread?: string | null | undefined;
-  /** What is decided on, for the questions of the keys, and where one page has several such forms. */
+  /** The action, for keyboard shortcuts and unique IDs on pages with several forms. */
   readonly about?: Pick<Action, "id" | "method" | "host">;
 }
 
-/** The two buttons, and a word with them. */
+/** The form with both buttons and a reason. */
 export function DecisionForm(props: DecisionFormProps) {
   const { reason = "", main = "approve", user, run, path, unread = null, about } = props;
   const call = about === undefined ? "" : `${about.method} ${visibleText(about.host)}`;

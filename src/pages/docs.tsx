@@ -9,18 +9,18 @@ import { ApiReference } from "./api-reference.tsx";
 import { ERROR_MEANING, HTTP_STATUS } from "../api/errors.ts";
 import { ERROR_CODES, type ErrorCode } from "../api/domain-error.ts";
 
-/** A page of the documentation: its name, and what stands on it. */
+/** A page of the documentation. */
 export interface DocsChapter {
   readonly name: string;
   readonly title: string;
-  /** HTML of ours. */
+  /** Trusted HTML. */
   readonly html: string;
 }
 
 export interface DocsPageProps {
   readonly chapter: DocsChapter;
   readonly chapters: readonly Pick<DocsChapter, "name" | "title">[];
-  /** Null: whoever reads is not logged in, and need not be. */
+  /** Null if the reader is not logged in. */
   readonly user: PageUser | null;
   readonly version: string;
 }
@@ -56,15 +56,15 @@ export function docsPage({ chapter, chapters, user, version }: DocsPageProps): s
   );
 }
 
-/** The documentation for models (llmstxt.org): what there is, and where it stands as plain text. */
+/** The documentation for models (llmstxt.org). */
 export function llmsText(guides: readonly Guide[], baseUrl: string): string {
   const lines = guides.map(({ name, title, about }) => `- [${title}](${baseUrl}/docs/${name}.md): ${about}`);
   return `# Outgate
 
-> The gate that everything an agent sends goes out through: it stores an HTTP call, holds it for a person where that is wanted,
-> makes it, signs it, repeats it when it fails, and shows how it ended.
+> An action delivery service for AI agents: it stores an HTTP call, holds it for approval if required, sends and signs it,
+> retries it when it fails, and records the result.
 
-Every path under /v1 needs \`Authorization: Bearer <API key>\`. Agents best use MCP at ${baseUrl}/mcp with the same key.
+Every path under /v1 needs \`Authorization: Bearer <API key>\`. Agents should use MCP at ${baseUrl}/mcp with the same key.
 
 ## Docs
 
@@ -77,10 +77,10 @@ ${lines.join("\n")}
 `;
 }
 
-/** The chapters that are made of the contract itself stand behind this one. */
+/** The generated chapters (API reference, errors) follow this guide. */
 const BEFORE_API = "start";
 
-/** The whole documentation, in order: the guides, and what the contract says of itself. */
+/** All chapters in order: the guides and the generated chapters. */
 export function chaptersOf(guides: readonly Guide[], baseUrl: string): readonly DocsChapter[] {
   // Safe: `openApiJson` prints it, and a test renders all of it.
   const document = JSON.parse(openApiJson(baseUrl)) as ApiDocument;
@@ -94,11 +94,11 @@ export function chaptersOf(guides: readonly Guide[], baseUrl: string): readonly 
   });
 }
 
-/** A document for users, as it is written. */
+/** A Markdown document for users. */
 export interface Guide {
   /** Its page is /docs/<name>. */
   readonly name: string;
-  /** By which path other documents link to it. */
+  /** The path by which other documents link to it. */
   readonly file: string;
   readonly title: string;
   /** What it is about, in a few words. */
@@ -107,17 +107,17 @@ export interface Guide {
   readonly text: string;
 }
 
-/** Where the documents say that the service is. */
+/** The address of the service in the examples of the documents. */
 const WRITTEN_BASE_URL = "http://127.0.0.1:3000";
 
-/** The document with the service's own address in its examples, to be pasted as they stand. */
+/** The document with the service's own address in its examples. */
 export function guideText({ text }: Pick<Guide, "text">, baseUrl: string): string {
   return text.replaceAll(WRITTEN_BASE_URL, () => baseUrl);
 }
 
 /**
- * The document as HTML. What is written there is ours; markup in it is shown and not obeyed all the same. Links to other
- * documents lead to their pages, and those to files of the repository are none here.
+ * The document as HTML. HTML in it is escaped. Links to other documents lead to their pages; links to other files of the
+ * repository become plain text.
  */
 export function guideHtml(guide: Guide, guides: readonly Guide[], baseUrl: string): string {
   const options = { tables: true, headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true };
@@ -133,7 +133,7 @@ export function guideHtml(guide: Guide, guides: readonly Guide[], baseUrl: strin
     });
 }
 
-/** Where a link of a document leads on our pages; null: nowhere. */
+/** The path of a link on our pages; null if the target is not served. */
 function pathOf(href: string, guides: readonly Guide[]): string | null {
   if (/^(https:\/\/|\/|#)/.test(href)) return href;
   const [path = "", anchor] = href.split("#");
@@ -142,39 +142,38 @@ function pathOf(href: string, guides: readonly Guide[]): string | null {
   return docsPath(found.name) + (anchor === undefined ? "" : `#${anchor}`);
 }
 
-/** The page of a document; the first one is that of all of them. */
 export function docsPath(name: string): string {
   return name === "start" ? "/docs" : `/docs/${name}`;
 }
 
-/** What a program or its author does about each. */
+/** What to do about each error. */
 const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   missing_body: "Send a JSON object as the body.",
-  validation_error: "Mend every field that details names; they are all there at once.",
-  missing_field: "Say where the call goes: url.",
-  invalid_request:
-    "Send JSON in UTF-8, at most 64 levels deep and with at most 10,000 members; give a reason where details names it.",
-  invalid_query: "Mend the parameters that details names. A cursor is used with the filters that it came with.",
+  validation_error: "Fix every field listed in details.",
+  missing_field: "Set url to the address to call.",
+  invalid_request: "Send JSON in UTF-8 with at most 64 levels and 10,000 members. If details names reason, add one.",
+  invalid_query: "Fix the parameters listed in details. Use a cursor only with the filters it was returned for.",
   invalid_content_type: "Send Content-Type: application/json, and no Content-Encoding.",
   invalid_url:
-    "Send an http or https URL with a public host. A private one is listed by whoever runs the server, in ALLOWED_PRIVATE_TARGETS.",
-  invalid_sync: "Leave sync out, and wait with GET /v1/actions/{id}?wait= or a callback.",
-  unauthorized: "Send Authorization: Bearer and a key that was not revoked. An owner makes one at /keys.",
-  invalid_credentials: "Look at both again. Who has lost the password is given a link by whoever runs the server.",
-  forbidden: "Use a key that may do it; the message says which, or from when the request may be asked for again.",
-  not_found: "Look at the id and at the account of the key: of other accounts nothing is told.",
-  method_not_allowed: "Use one of the methods in the header Allow.",
-  not_cancellable: "Nothing: it is being sent, has ended, or is in another run. The action says how.",
-  not_approvable: "Nothing: somebody was faster, it never waited, or it is in another run. The action says who.",
+    "Send an http or https URL with a public host. To call a private host, add it to ALLOWED_PRIVATE_TARGETS on the server.",
+  invalid_sync: "Omit sync, and use GET /v1/actions/{id}?wait= or a callback instead.",
+  unauthorized: "Send Authorization: Bearer with a key that is not revoked. Owners create keys at /keys.",
+  invalid_credentials: "Check both. If the password is lost, the server’s operator can create a reset link.",
+  forbidden: "Use a key with the required role or scope. The message says which, or when you can request it again.",
+  not_found: "Check the ID, and that the key belongs to the same account.",
+  method_not_allowed: "Use one of the methods in the Allow header.",
+  not_cancellable: "Read the action: it is being sent, has ended, or is in another run.",
+  not_approvable: "Read the action: it was already decided, never needed approval, or is in another run.",
   not_retryable:
-    "Wait for its end; only what failed or was cancelled is sent again, and only while no other holds its dedupe. After a rejection the message says from when.",
-  too_many_held: "Wait until some of them are approved or rejected, or cancel those that are not needed any more.",
+    "Retry only failed or cancelled actions, while no other action uses the same dedupe value. After a rejection, the message says when you can retry.",
+  too_many_held: "Wait until some held actions are approved or rejected, or cancel those you no longer need.",
   email_taken: "Log in with it, or sign up with another address.",
-  too_many_keys: "Revoke a key that is not used any more: GET /v1/keys says when each was used last.",
+  too_many_keys: "Revoke a key that you no longer use. GET /v1/keys shows when each key was last used.",
   payload_too_large: "Send at most 1 MB.",
-  rate_limited: "Wait as many seconds as Retry-After says, then go on more slowly.",
-  internal_error: "Try again with the same Idempotency-Key. If it stays, tell whoever runs the server the request_id.",
-  unavailable: "Try again after Retry-After, with the same Idempotency-Key: nothing was stored, or it is found again.",
+  rate_limited: "Wait for the number of seconds in Retry-After, then send requests more slowly.",
+  internal_error:
+    "Try again with the same Idempotency-Key. If the error persists, report the request_id to the server’s operator.",
+  unavailable: "Try again after Retry-After, with the same Idempotency-Key. The action is never stored twice.",
 };
 
 const EXAMPLE = JSON.stringify(
@@ -197,8 +196,8 @@ export function ErrorsGuide() {
       <h1>Errors</h1>
       <p>
         Every error has the same body, on every path. <code>code</code> is for programs and does not change;{" "}
-        <code>message</code> is for people and may. <code>request_id</code> finds the request in the server’s log; it is
-        in the header <code>X-Request-Id</code> of every answer, too.
+        <code>message</code> is for people and can change. <code>request_id</code> identifies the request in the
+        server’s log. Every response also has it in the <code>X-Request-Id</code> header.
       </p>
       <pre class="code">{EXAMPLE}</pre>
       <dl class="codes">
@@ -214,8 +213,9 @@ export function ErrorsGuide() {
         ))}
       </dl>
       <p>
-        400, 401, 403, 404, 405, 409 and 413 say the same when they are asked again; 429, 500 and 503 pass. An action
-        that failed is no error of the API: it is read with 200, and its <code>error</code> says why.
+        Repeating a request doesn’t help after 400, 401, 403, 404, 405, 409 or 413. After 429, 500 and 503, try again
+        later. A failed action is not an API error: it is returned with status 200, and its <code>error</code> field
+        says why it failed.
       </p>
     </>
   );

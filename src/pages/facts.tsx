@@ -12,11 +12,11 @@ import { Button, FormToken } from "./form.tsx";
 import { actionPath } from "./layout.tsx";
 import type { PageUser } from "./words.ts";
 
-/** Why somebody should look twice, above everything else. */
+/** Warnings, shown above everything else. */
 export function Risks({ risks }: Pick<DecisionFacts, "risks">) {
   if (risks.length === 0) return null;
   return (
-    <ul class="risks" aria-label="Look twice" data-asked="">
+    <ul class="risks" aria-label="Warnings" data-asked="">
       {risks.map(({ text }) => (
         <li>
           <UntrustedText text={text} />
@@ -27,15 +27,15 @@ export function Risks({ risks }: Pick<DecisionFacts, "risks">) {
 }
 
 export interface DecisionFactListProps extends Pick<DecisionFacts, "facts"> {
-  /** Further rows below, of this place alone. */
+  /** Additional rows. */
   readonly rows?: readonly (readonly [name: string, value: Child])[];
 }
 
-/** What is told to whoever decides, a row each. */
+/** The facts for approvers, one per row. */
 export function DecisionFactList({ facts, rows = [] }: DecisionFactListProps) {
-  // How much is hidden stands above it, with the way to see it (`HiddenValues`).
-  const told = facts.filter(({ name }) => name !== "hidden");
-  return <Facts rows={[...told.map((fact) => [fact.label, valueOf(fact)] as const), ...rows]} />;
+  // `HiddenValues` shows this above the list.
+  const visible = facts.filter(({ name }) => name !== "hidden");
+  return <Facts rows={[...visible.map((fact) => [fact.label, valueOf(fact)] as const), ...rows]} />;
 }
 
 export interface WhatIsAskedProps extends Pick<DecisionFactListProps, "rows"> {
@@ -44,24 +44,24 @@ export interface WhatIsAskedProps extends Pick<DecisionFactListProps, "rows"> {
   readonly history: DecisionHistory;
 }
 
-/** The head of a page on which somebody decides: risks and facts of its one request. */
+/** Risks and facts of one request, at the top of a page with a decision. */
 export function WhatIsAsked({ action, history, rows = [] }: WhatIsAskedProps) {
   const { facts, risks } = factsOf(action, history, "");
   return (
     <>
       <Risks risks={risks} />
-      <section class="card" aria-label="What is asked for" data-asked="">
+      <section class="card" aria-label="Summary" data-asked="">
         <DecisionFactList facts={facts} rows={rows} />
       </section>
     </>
   );
 }
 
-/** Facts whose words are all ours: they need no frame around what others wrote. */
-const OURS: ReadonlySet<string> = new Set(["requested_at", "run", "rejections", "body", "attempts"]);
+/** Facts without untrusted text. */
+const TRUSTED_FACTS: ReadonlySet<string> = new Set(["requested_at", "run", "rejections", "body", "attempts"]);
 
 function valueOf({ name, value }: Fact): Child {
-  if (OURS.has(name)) return value;
+  if (TRUSTED_FACTS.has(name)) return value;
   if (name === "method") return <b>{value}</b>;
   if (name === "action") return <a href={value}>{value.slice(value.lastIndexOf("/") + 1)}</a>;
   const target = name === "url" || name === "callback" ? normalTarget(value) : null;
@@ -69,13 +69,13 @@ function valueOf({ name, value }: Fact): Child {
 }
 
 export interface HiddenValuesProps {
-  /** As it is shown: masked. */
+  /** Masked. */
   readonly action: Action;
-  /** Who may have them shown; without a session it is said where. */
+  /** Left out on pages without a session: they say where to log in. */
   readonly user?: PageUser;
 }
 
-/** How much of a request is hidden from whoever decides on it, and how to see it. Nothing where nothing is. */
+/** Says how many values are masked, and how to see them. */
 export function HiddenValues({ action, user }: HiddenValuesProps) {
   const words = hiddenWords(hiddenValues(action));
   if (words === null) return null;
@@ -92,12 +92,12 @@ export function HiddenValues({ action, user }: HiddenValuesProps) {
 function SignInToSee({ id }: { readonly id: string }) {
   return (
     <>
-      To see what is hidden, log in on <a href={actionPath(id)}>the page of this action</a>.
+      To see the hidden values, log in and open <a href={actionPath(id)}>this action</a>.
     </>
   );
 }
 
-/** Leads to a page of its own by a form: what is secret never stands in this one, and nothing that follows links gets it. */
+/** A POST form, so that secrets are on a page of their own and nothing that follows links gets them. */
 export function RevealForm({ id, user }: { readonly id: string; readonly user: PageUser }) {
   return (
     <form method="post" action={`${actionPath(id)}/reveal`}>

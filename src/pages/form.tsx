@@ -4,16 +4,16 @@ import type { PageUser, Choice } from "./words.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../config/limits.ts";
 import { Notice } from "./parts.tsx";
 
-/** The hidden field that every form of a signed-in person carries. */
+/** The CSRF token in every form of a logged-in person. */
 export const FORM_TOKEN_FIELD = "form_token";
 
-/** Added by script (`assets/session.js`) to every form of our own pages. */
+/** The session secret, added to every form by `assets/session.js`. */
 export const SESSION_SECRET_FIELD = "session_secret";
 
-/** The password in place of that. */
+/** The password, if the session secret is missing. */
 export const CONFIRM_PASSWORD_FIELD = "confirm_password";
 
-/** Stands in every form that changes something by the session's cookie (hostile 7). */
+/** Required in every form that changes something with the session cookie. */
 export function FormToken({ user }: { readonly user: Pick<PageUser, "formToken"> }) {
   return <input type="hidden" name={FORM_TOKEN_FIELD} value={user.formToken} />;
 }
@@ -23,22 +23,20 @@ export interface FieldProps {
   readonly label: string;
   readonly type?: "text" | "email" | "password" | "datetime-local" | "lines";
   readonly value?: string;
-  /** Below the label, before there is a problem. */
   readonly hint?: string;
-  /** What is wrong with what was typed; null or left out: nothing. */
+  /** What is wrong with the value. */
   readonly problem?: string | null;
   readonly isRequired?: boolean;
-  /** It is shown and sent, and can't be changed. */
+  /** Read-only, but still sent. */
   readonly isFixed?: boolean;
   readonly charsMin?: number;
   readonly charsMax?: number;
-  /** What a password manager puts in (HTML, "autocomplete"). */
   readonly autocomplete?: string;
   /** Where one page has several forms with the same fields. */
   readonly idSuffix?: string;
 }
 
-/** A labelled input with its hint and its problem, tied together for whoever hears the page. */
+/** A labelled input whose hint and problem are linked to it for screen readers. */
 export function Field(props: FieldProps) {
   const { name, label, type = "text", value = "", hint, problem = null, idSuffix = "" } = props;
   const id = `${name}${idSuffix}`;
@@ -80,15 +78,13 @@ export function Field(props: FieldProps) {
 
 export interface ButtonProps {
   readonly look?: "main" | "plain" | "bad" | "danger" | "link";
-  /** What the form says when this button sends it. */
   readonly name?: string;
   readonly value?: string;
-  /** Where scripts run: the key that presses it, after this question was answered with yes. */
+  /** The keyboard shortcut that presses it, after this question was confirmed. */
   readonly hotkey?: { readonly key: "a" | "x" | "r"; readonly question: string };
   readonly children?: Child;
 }
 
-/** Sends its form. */
 export function Button({ look = "main", name, value, hotkey, children }: ButtonProps) {
   return (
     <button
@@ -104,11 +100,11 @@ export function Button({ look = "main", name, value, hotkey, children }: ButtonP
   );
 }
 
-/** A form of address and password as it is shown: for the first time, or again with what is wrong. No password is ever shown. */
+/** The state of a form with address and password. The password is never part of it. */
 export interface Typed {
   readonly email: string;
   readonly problems: Readonly<Partial<Record<"email" | "password" | "current_password", string>>>;
-  /** What is wrong with neither of them, or with both. */
+  /** A problem with no particular field. */
   readonly message: string | null;
 }
 
@@ -116,15 +112,14 @@ export const UNTYPED: Typed = { email: "", problems: {}, message: null };
 
 export interface CredentialFieldsProps {
   readonly typed: Typed;
-  /** A password manager offers the one that it knows, or makes a new one. */
+  /** Tells password managers whether to fill in or generate a password. */
   readonly password: "known" | "new";
-  /** Whose password it is, where that is settled. */
+  /** The fixed address, if it can't be chosen. */
   readonly emailOf?: string | null;
-  /** What is asked for between the two. */
+  /** Shown between address and password. */
   readonly children?: Child;
 }
 
-/** Address and password, for every form that lets a person in. */
 export function CredentialFields({ typed, password, emailOf = null, children }: CredentialFieldsProps) {
   const { email, problems, message } = typed;
   return (
@@ -132,7 +127,7 @@ export function CredentialFields({ typed, password, emailOf = null, children }: 
       {message === null ? null : <Notice tone="bad">{message}</Notice>}
       <Field
         name="email"
-        label="E-mail"
+        label="Email"
         type="email"
         value={emailOf ?? email}
         isRequired
@@ -155,7 +150,7 @@ export function CredentialFields({ typed, password, emailOf = null, children }: 
         <Field
           name="password"
           label={emailOf === null ? "Password" : "New password"}
-          hint={`At least ${PASSWORD_CHARS_MIN} characters; a few words make a good one.`}
+          hint={`At least ${PASSWORD_CHARS_MIN} characters. A few random words work well.`}
           type="password"
           isRequired
           charsMin={PASSWORD_CHARS_MIN}
@@ -168,12 +163,12 @@ export function CredentialFields({ typed, password, emailOf = null, children }: 
   );
 }
 
-/** Keeps where a person wanted to go. */
+/** The path to redirect to after the login. */
 export function NextField({ next }: { readonly next: string | null }) {
   return next === null ? null : <input type="hidden" name="next" value={next} />;
 }
 
-/** The same for a link to a page that has such a form. */
+/** Adds it to a link to such a form. */
 export function withNext(path: string, next: string | null): string {
   return next === null ? path : `${path}?${new URLSearchParams({ next }).toString()}`;
 }
@@ -183,12 +178,11 @@ export interface ChoicesProps {
   /** The question. */
   readonly legend: string;
   readonly choices: readonly Choice[];
-  /** The value that is chosen already; null: none. */
   readonly chosen: string | null;
   readonly problem?: string | null;
 }
 
-/** One of several, each with what it means. */
+/** Radio buttons, each with an explanation. */
 export function Choices({ name, legend, choices, chosen, problem = null }: ChoicesProps) {
   return (
     <fieldset class="options" aria-describedby={problem === null ? undefined : `${name}-problem`}>

@@ -28,7 +28,7 @@ export interface InboxRouteDeps {
   readonly clock: Clock;
 }
 
-/** What waits for a person, and the decision on it; it works without a mail provider and without script (decisions 7). */
+/** The inbox: held requests and the decisions on them. */
 export function inboxRoutes(deps: InboxRouteDeps): readonly Route[] {
   const { actionService, personOf, receiptPath, clock } = deps;
 
@@ -58,7 +58,7 @@ export function inboxRoutes(deps: InboxRouteDeps): readonly Route[] {
   ];
 }
 
-/** Decides on the run that the page showed, and tells on the list what came of it, whoever was first. */
+/** Decides on the run that the page showed. The list then shows the result, even if somebody else was first. */
 function decideHere(deps: InboxRouteDeps): AnswerPerson {
   const { actionService, formOf } = deps;
   return async (context, person, params) => {
@@ -70,7 +70,7 @@ function decideHere(deps: InboxRouteDeps): AnswerPerson {
       await verb(person.caller, id, reason, { run: Number(form.get("run")), isHeld: true });
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
-      if (error.code === "validation_error") return askAgain(deps, { person, id, form, error });
+      if (error.code === "validation_error") return showAgain(deps, { person, id, form, error });
       if (error.code !== "not_approvable" && error.code !== "not_cancellable") throw error;
     }
     return seeOther("own", `/approvals?decided=${id}`);
@@ -84,8 +84,8 @@ interface Refused {
   readonly error: DomainError;
 }
 
-/** What was typed is not lost over a reason that is too long. */
-async function askAgain(deps: InboxRouteDeps, { person, id, form, error }: Refused): Promise<Response> {
+/** Shows the page again with the input, after a reason that is too long. */
+async function showAgain(deps: InboxRouteDeps, { person, id, form, error }: Refused): Promise<Response> {
   const action = await deps.actionService.get(person.caller, id);
   const problem = error.issues.map(({ message }) => message).join(" ");
   const html = await heldHtml(deps, person, action, { problem, reason: form.get("reason") ?? "" });
@@ -112,19 +112,19 @@ async function outcomeOf(
     const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
     return { action, timeline, receiptUrl: receiptPath(id) };
   } catch (error) {
-    // Somebody wrote the path by hand, or the action is gone: there is nothing to tell.
+    // The ID may be made up, or the action deleted.
     if (error instanceof DomainError && error.code === "not_found") return null;
     throw error;
   }
 }
 
-/** Where a page before has ended: an action, and the turn of its key where several ask. */
+/** The cursor of the page: an action ID, with a round number if several keys have requests. */
 function placeIn(query: URLSearchParams): string | null {
   const after = query.get("after") ?? "";
   return ACTION_ID.test(after.replace(/^\d{1,9}\./, "")) ? after : null;
 }
 
-/** The key whose requests are looked at; null: everybody's. */
+/** The key to filter by; null: all keys. */
 function requesterIn(query: URLSearchParams): string | null {
   const by = query.get("by");
   if (by === NO_KEY) return "";
@@ -147,7 +147,7 @@ export interface ApprovalLinkRouteDeps {
 
 const PATH = "/a/{token}";
 
-/** The links of an approval mail: whoever has one was asked (decisions 7). */
+/** The links of an approval mail. They need no login. */
 export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[] {
   const { followLink, approvalLinks, ownOrigin, receiptPath } = deps;
   const isOneClick = approvalLinks === "one_click";
@@ -163,7 +163,7 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[
     const token = params["token"] ?? "";
     const opened = found(context, await followLink.open(token));
     if (!opened.isLive) return toReceipt(opened);
-    if (isOneClick && isOpenedByHand(context.request)) {
+    if (isOneClick && isOpenedByPerson(context.request)) {
       return toReceipt(found(context, await followLink.decide(token, opened.decision, null, clientOf(context))));
     }
     return page("approval", confirmPage(await readyToShow(opened)));
@@ -179,15 +179,15 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[
       const { decision, reason } = checkDecisionForm(form);
       return toReceipt(found(context, await followLink.decide(token, decision, reason, clientOf(context))));
     } catch (error) {
-      return await askAgainByLink(opened, form, error);
+      return await showLinkAgain(opened, form, error);
     }
   };
 
   return [pageRoute("approval", "GET", PATH, show), pageRoute("approval", "POST", PATH, decide)];
 }
 
-/** What was typed is not lost over a reason that is too long. Throws what no person can mend. */
-async function askAgainByLink(opened: OpenedLink, form: Form, error: unknown): Promise<Response> {
+/** Shows the page again with the input, after a reason that is too long. Throws any other error. */
+async function showLinkAgain(opened: OpenedLink, form: Form, error: unknown): Promise<Response> {
   if (!(error instanceof DomainError) || error.code !== "validation_error") throw error;
   const problem = error.issues.map(({ message }) => message).join(" ");
   const ready = await readyToShow(opened);
@@ -198,10 +198,10 @@ async function readyToShow<Opened extends OpenedLink>(opened: Opened): Promise<O
   return { ...opened, action: await maskOneAhead(opened.action, "decider") };
 }
 
-/** HEAD runs this route as GET does, and neither it nor what a browser or scanner fetches ahead may decide anything. */
-function isOpenedByHand({ method, headers }: Request): boolean {
-  const isAhead = PREFETCH_HEADERS.some((name) => /\bprefetch\b/i.test(headers.get(name) ?? ""));
-  return method === "GET" && !isAhead;
+/** HEAD requests also run this route. Neither they nor prefetches may decide anything. */
+function isOpenedByPerson({ method, headers }: Request): boolean {
+  const isPrefetch = PREFETCH_HEADERS.some((name) => /\bprefetch\b/i.test(headers.get(name) ?? ""));
+  return method === "GET" && !isPrefetch;
 }
 
 const PREFETCH_HEADERS = ["sec-purpose", "purpose", "x-moz"];

@@ -16,7 +16,7 @@ import { prettyPrint } from "../json/pretty.ts";
 import { Ago, Notice } from "./parts.tsx";
 import { RequestParts, shown } from "./request.tsx";
 
-/** What somebody has just decided, or found decided. */
+/** The result of a decision, shown above the list. */
 export interface InboxOutcome {
   readonly action: Action;
   readonly timeline: readonly TimelineEntry[];
@@ -27,18 +27,18 @@ export interface InboxProps {
   readonly user: PageUser;
   /** Oldest first. */
   readonly actions: readonly Action[];
-  /** What is to be known of each, by its id. */
+  /** The history of each, by its ID. */
   readonly contexts: ReadonlyMap<string, DecisionHistory>;
-  /** Behind which the next page begins; null when there is none. */
+  /** The cursor of the next page; null if there is none. */
   readonly after: string | null;
   readonly requesters: readonly Requester[];
-  /** The key whose requests alone are shown; null: everybody's. */
+  /** The key to filter by; null: all keys. */
   readonly by: string | null;
   readonly outcome: InboxOutcome | null;
   readonly now: Date;
 }
 
-/** What waits for a person: each request whole, with its decision. */
+/** The inbox: held requests, each with a form to decide. */
 export function inboxPage({ user, actions, contexts, after, requesters, by, outcome, now }: InboxProps): string {
   const count = actions.length;
   const title = count === 0 ? "Approvals" : `(${count}${after === null ? "" : "+"}) Approvals`;
@@ -69,12 +69,12 @@ export function inboxPage({ user, actions, contexts, after, requesters, by, outc
           </a>
         )}
       </div>
-      <p class="foot">Secrets are shown as ••••; the requests are sent with them.</p>
+      <p class="foot">Secrets are masked as ••••. The requests are sent with the real values.</p>
     </Layout>,
   );
 }
 
-/** What stands in an address for requests that no key has made. */
+/** The value of `by` for requests without a key. */
 export const NO_KEY = "none";
 
 function pagePath(after: string | null, by: string | null): string {
@@ -84,7 +84,7 @@ function pagePath(after: string | null, by: string | null): string {
   return query.size === 0 ? "/approvals" : `/approvals?${query.toString()}`;
 }
 
-/** Who asks, each with how much; leads to what one of them asks for. */
+/** The requesters with their number of requests, as filters. */
 function Requesters({ requesters, by }: Pick<InboxProps, "requesters" | "by">) {
   return (
     <nav aria-label="Requested by">
@@ -108,10 +108,10 @@ function Requesters({ requesters, by }: Pick<InboxProps, "requesters" | "by">) {
 }
 
 function countOf(count: number, isMore: boolean, isShared: boolean): string {
-  if (isMore && isShared) return `${count} requests on this page, of each requester the oldest; there are more.`;
-  if (isMore) return `${count} requests on this page, the oldest first; there are more.`;
-  if (count === 0) return "Nothing waits for you.";
-  return count === 1 ? "1 request waits for you." : `${count} requests wait for you, the oldest first.`;
+  if (isMore && isShared) return `${count} requests on this page, the oldest of each requester. There are more.`;
+  if (isMore) return `${count} requests on this page, oldest first. There are more.`;
+  if (count === 0) return "You're all caught up.";
+  return count === 1 ? "1 request is waiting for you." : `${count} requests are waiting for you, oldest first.`;
 }
 
 interface HeldProps {
@@ -121,10 +121,9 @@ interface HeldProps {
   readonly now: Date;
 }
 
-/** Of a body so much stands in a card, without a window in which the rest could be overlooked. */
+/** How much of a body a card shows. */
 const BODY_SHOWN = { lines: 12, chars: 800 };
 
-/** One request: who asks for what, since when, what is risky about it, all of it, and the two buttons. */
 function Held({ history, user, now, ...props }: HeldProps) {
   const action = shown(props.action, "decider");
   const { facts, risks } = factsOf(props.action, history, "");
@@ -150,7 +149,7 @@ function Held({ history, user, now, ...props }: HeldProps) {
         <RequestParts action={action} isAsked cut={cut === null ? undefined : { ...cut, path }} />
       </div>
       <p class="notice notice-wait" data-gone="" hidden>
-        Somebody has decided on this meanwhile.
+        Someone has already decided on this request.
       </p>
       <DecisionForm user={user} run={action.run} path={path} unread={cut?.rest} about={action} />
     </li>
@@ -161,14 +160,13 @@ function Empty() {
   return (
     <section class="card empty">
       <p>
-        An agent's request stands here when it was created with <code>"approve": true</code>, or with a key that holds
-        what it creates. The request is not sent before you say yes.
+        Requests appear here when they are created with <code>"approve": true</code>, or with a key that has a hold.
+        They are not sent until you approve them.
       </p>
     </section>
   );
 }
 
-/** Tells what was decided, whoever was first. */
 function Outcome({ outcome }: { readonly outcome: InboxOutcome }) {
   const { action, timeline, receiptUrl } = outcome;
   const decided = lastDecision(timeline.map((entry) => maskedEntry(entry, "decider")));
@@ -178,17 +176,17 @@ function Outcome({ outcome }: { readonly outcome: InboxOutcome }) {
       <b>
         {action.method} {action.host}
       </b>{" "}
-      <By verb={VERBS[decided.type]} actor={decided.actor} />. <a href={receiptUrl}>See its receipt</a>
+      <By verb={VERBS[decided.type]} actor={decided.actor} />. <a href={receiptUrl}>View receipt</a>
     </Notice>
   );
 }
 
 const VERBS: Readonly<Record<Decided["type"], string>> = {
-  created: "was asked for",
+  created: "was requested",
   approved: "was approved",
   rejected: "was rejected",
   cancelled: "was cancelled",
-  retried: "was begun again",
+  retried: "was retried",
   paused: "was paused",
   resumed: "was resumed",
 };

@@ -25,7 +25,7 @@ export interface KeyPageDeps {
   readonly ids: Pick<Ids, "request">;
 }
 
-/** Keys for people: the same desk as /v1/keys. A new key stands on the page that follows its form, for some minutes. */
+/** The key pages. They use the same service as /v1/keys. A new key is shown on the page after its form, for some minutes. */
 export function keyPages(deps: KeyPageDeps): readonly Route[] {
   const { keyService, pauseService, personOf, formOf, clock } = deps;
   const list: AnswerPerson = async ({ search }, person) => {
@@ -34,10 +34,13 @@ export function keyPages(deps: KeyPageDeps): readonly Route[] {
     const first = (pageIn(query) - 1) * KEYS_SHOWN_MAX;
     const shown = keys.slice(first, first + KEYS_SHOWN_MAX);
     const isMore = keys.length > first + shown.length && shown.length > 0;
-    const told = keys.find(({ id, revokedAt }) => id === query.get("revoked") && revokedAt !== null);
+    const revoked = keys.find(({ id, revokedAt }) => id === query.get("revoked") && revokedAt !== null);
     const next = isMore ? `/keys?page=${pageIn(query) + 1}` : null;
     const paused = new Set((await pauseService.list(person.caller)).map(({ subject }) => subject));
-    return page("own", keysPage({ user: person, keys: shown, next, revoked: told ?? null, paused, now: clock.now() }));
+    return page(
+      "own",
+      keysPage({ user: person, keys: shown, next, revoked: revoked ?? null, paused, now: clock.now() }),
+    );
   };
   const ask: AnswerPerson = async (_visit, person, { id = "" }) => {
     const key = await liveKey(keyService, person, id);
@@ -65,7 +68,7 @@ export function keyPages(deps: KeyPageDeps): readonly Route[] {
   ];
 }
 
-/** What the key that takes its place has unless somebody changes it. */
+/** The defaults of a key that replaces this one. */
 function likeKey({ id, name, role, hold, scope }: ShownKey): Partial<TypedKey> {
   return { name, role, hold, scope, replaces: id };
 }
@@ -77,11 +80,11 @@ interface MadeKey {
 
 function made({ keyService, flash, baseUrl }: KeyPageDeps): AnswerPerson {
   return async (context, person, { id = "" }) => {
-    // Safe: told by `create` below, at this path alone.
-    const told = flash.read(context, person) as MadeKey | null;
+    // Safe: only `create` below writes a flash for this path.
+    const flashed = flash.read(context, person) as MadeKey | null;
     const row = (await keyService.list(person.caller)).find((one) => one.id === id);
-    if (told === null || row === undefined) throw shownNoMore();
-    return page("own", madeKeyPage({ user: person, made: row, ...told, baseUrl }));
+    if (flashed === null || row === undefined) throw noLongerShown();
+    return page("own", madeKeyPage({ user: person, made: row, ...flashed, baseUrl }));
   };
 }
 
@@ -97,12 +100,12 @@ function create({ keyService, formOf, flash, baseUrl, clock, ids }: KeyPageDeps)
       const make = () => keyService.create(person.caller, request);
       const { row, key, closesSignUps } =
         formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);
-      const told: MadeKey = { key, closesSignUps };
-      return await flash.tellSecret(person, `/keys/${row.id}/made`, told, () =>
-        page("own", madeKeyPage({ user: person, made: row, baseUrl, ...told })),
+      const flashed: MadeKey = { key, closesSignUps };
+      return await flash.tellSecret(person, `/keys/${row.id}/made`, flashed, () =>
+        page("own", madeKeyPage({ user: person, made: row, baseUrl, ...flashed })),
       );
     } catch (error) {
-      if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
+      if (!(error instanceof DomainError) || !SHOWN_ON_FORM.has(error.code)) throw error;
       context.errorCode = error.code;
       const status = HTTP_STATUS[error.code];
       const keys = await keyService.list(person.caller);
@@ -115,8 +118,8 @@ function create({ keyService, formOf, flash, baseUrl, clock, ids }: KeyPageDeps)
 const FORM_ID_CHARS_MAX = 64;
 
 /**
- * Does the same thing once: a form that comes again, by two clicks or an answer that is loaded again, gets what its first
- * coming made. What failed can be tried again.
+ * Runs `make` once per name. A form that is sent again, by a double click or a reload, gets the first result. After a
+ * failure it runs again.
  */
 function createOnce<T>(clock: Pick<Clock, "monotonicMs">) {
   const done = new Map<string, { readonly untilMs: number; readonly result: Promise<T> }>();
@@ -139,7 +142,7 @@ function createOnce<T>(clock: Pick<Clock, "monotonicMs">) {
   };
 }
 
-/** As the API is asked. The form always says a scope: for the other roles it counts for nothing. */
+/** The form as a request of the API. The form always has a scope, but only agent keys use it. */
 function requestIn(form: Form) {
   const role = form.get("role");
   const replaces = form.get("replaces") ?? "";
@@ -153,14 +156,14 @@ function requestIn(form: Form) {
   };
 }
 
-/** Said on the form itself, with what was typed. */
-const MENDABLE: ReadonlySet<ErrorCode> = new Set(["validation_error", "too_many_keys"]);
+/** These errors are shown on the form. */
+const SHOWN_ON_FORM: ReadonlySet<ErrorCode> = new Set(["validation_error", "too_many_keys"]);
 
 const PROBLEMS = {
-  name: "Give it a name of 1 to 100 letters, figures and signs of plain ASCII.",
-  role: "Choose what it may do.",
-  hold: "Choose which of its calls wait. Fewer than of the key whose place it takes: say so below.",
-  scope: "Choose on what it may act.",
+  name: "Enter a name of 1 to 100 ASCII characters.",
+  role: "Choose a role.",
+  hold: "Choose which calls need approval. If it is fewer than for the key it replaces, confirm that below.",
+  scope: "Choose which actions it can manage.",
   replaces: "Choose a key of this account.",
 } as const;
 
@@ -177,25 +180,25 @@ function typedOf(form: Form, { issues, message }: DomainError): TypedKey {
   };
 }
 
-/** Throws `validation_error` for what is none of the choices: it must not be taken for harmless. */
+/** Throws `validation_error` for any other value. */
 function unfinishedIn(form: Form): UnfinishedOnRevoke {
   const said = form.get("unfinished") ?? "keep";
   const found = UNFINISHED_ON_REVOKE.find((one) => one === said);
   if (found !== undefined) return found;
-  throw new DomainError("validation_error", "Choose what becomes of its unfinished actions: keep, pause or cancel.");
+  throw new DomainError("validation_error", "Choose what happens to its unfinished actions: keep, pause or cancel.");
 }
 
-/** Null: it is revoked already. Throws `not_found`. */
+/** Null if it is revoked already. Throws `not_found`. */
 async function liveKey(keyService: KeyService, { caller }: Person, id: string): Promise<ShownKey | null> {
   const key = (await keyService.list(caller)).find((one) => one.id === id);
   if (key === undefined) throw noSuchKey();
   return key.revokedAt === null ? key : null;
 }
 
-function shownNoMore(): DomainError {
+function noLongerShown(): DomainError {
   return new DomainError(
     "not_found",
-    "A new key is shown once, in the browser that made it. If you did not keep it, revoke it and make another.",
+    "A new key is shown only once, in the browser that created it. If you did not save it, revoke it and create another.",
   );
 }
 
@@ -203,7 +206,7 @@ function noSuchKey(): DomainError {
   return new DomainError("not_found", "There is no such key.");
 }
 
-/** From 1; what is no number is the first. */
+/** From 1; 1 if it is not a number. */
 function pageIn(query: URLSearchParams): number {
   const text = query.get("page") ?? "";
   return /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 1;

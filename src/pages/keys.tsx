@@ -9,11 +9,11 @@ import { Button, FormToken } from "./form.tsx";
 
 export interface KeysPageProps {
   readonly user: PageUser;
-  /** Those of this page; the live ones stand first. */
+  /** The keys of this page; active keys first. */
   readonly keys: readonly ShownKey[];
   /** Path of the next page; null when there is none. */
   readonly next: string | null;
-  /** Was revoked a moment ago. */
+  /** The key that was just revoked. */
   readonly revoked: ShownKey | null;
   /** Ids of those that are paused. */
   readonly paused: ReadonlySet<string>;
@@ -27,22 +27,20 @@ export function keysPage({ user, keys, next, revoked, paused, now }: KeysPagePro
       <div class="head-row">
         <div class="head">
           <h1>Keys</h1>
-          <p class="quiet">
-            Programs and agents come in by a key. Each has a role, and its name stands by what it decided.
-          </p>
+          <p class="quiet">Programs and agents call the API with a key. Its role sets what it can do.</p>
         </div>
         <div class="buttons">
           <a class="button button-plain" href="/settings/pauses">
             Pauses
           </a>
           <a class="button" href="/keys/new">
-            Make a key
+            Create a key
           </a>
         </div>
       </div>
       {revoked === null ? null : (
         <Notice tone="good">
-          <KeyName of={revoked} /> is revoked. Nobody comes in by it any more.
+          <KeyName of={revoked} /> is revoked and no longer works.
         </Notice>
       )}
       <ul class="card rows">
@@ -82,7 +80,7 @@ function Row({ of: key, isPaused, now }: RowProps) {
           {isPaused ? <Chip tone="wait">Paused</Chip> : null}
         </p>
         <p class="quiet small">
-          Ends in <code>{last4}</code>. Made <Day at={createdAt} />.{" "}
+          Ends in <code>{last4}</code>. Created <Day at={createdAt} />.{" "}
           {lastUsedAt === null ? "Never used." : `Last used ${agoWords(now.getTime() - lastUsedAt.getTime())}.`}
           {revokedAt === null ? null : (
             <>
@@ -114,7 +112,7 @@ function Row({ of: key, isPaused, now }: RowProps) {
   );
 }
 
-/** What somebody called a key. */
+/** The untrusted name of a key. */
 export function KeyName({ of: { name } }: { readonly of: Pick<ShownKey, "name"> }) {
   return (
     <b class="name">
@@ -129,14 +127,14 @@ export interface RevokeKeyPageProps {
   readonly now: Date;
 }
 
-/** The first is harmless: whoever only replaces a key changes nothing. */
+/** The default comes first: it changes no action, for rotating a key. */
 const UNFINISHED: readonly (readonly [UnfinishedOnRevoke, string])[] = [
-  ["keep", "Go on: they are sent as if nothing had happened"],
-  ["pause", "Are paused: nothing of them is sent until you resume"],
-  ["cancel", "Are cancelled: nothing of them is sent any more"],
+  ["keep", "Continue: they are sent as usual"],
+  ["pause", "Pause: they are not sent until you resume"],
+  ["cancel", "Cancel: they are not sent"],
 ];
 
-/** Asks before a key goes for good. */
+/** Asks for confirmation before a key is revoked. */
 export function revokeKeyPage({ user, of: key, now }: RevokeKeyPageProps): string {
   const { id, role, last4, createdAt, lastUsedAt } = key;
   return render(
@@ -146,7 +144,7 @@ export function revokeKeyPage({ user, of: key, now }: RevokeKeyPageProps): strin
           <a href="/keys">All keys</a>
         </p>
         <h1>Revoke this key?</h1>
-        <p>Whoever uses it is refused from then on, at once and for good.</p>
+        <p>Requests with this key are refused immediately. You can’t undo this.</p>
       </div>
       <form method="post" action={`/keys/${id}/revoke`} class="card">
         <FormToken user={user} />
@@ -155,12 +153,12 @@ export function revokeKeyPage({ user, of: key, now }: RevokeKeyPageProps): strin
             ["Name", <KeyName of={key} />],
             ["Role", roleWord(role)],
             ["Ends in", <code>{last4}</code>],
-            ["Made", <Time at={createdAt} />],
+            ["Created", <Time at={createdAt} />],
             ["Last used", lastUsedAt === null ? "Never" : agoWords(now.getTime() - lastUsedAt.getTime())],
           ]}
         />
         <fieldset>
-          <legend>Its actions that have not ended</legend>
+          <legend>Unfinished actions of this key</legend>
           {UNFINISHED.map(([value, words]) => (
             <label class="choice">
               <input type="radio" name="unfinished" value={value} checked={value === "keep"} /> {words}
@@ -168,9 +166,9 @@ export function revokeKeyPage({ user, of: key, now }: RevokeKeyPageProps): strin
           ))}
         </fieldset>
         <div class="choices">
-          <Button look="bad">Revoke it</Button>
+          <Button look="bad">Revoke key</Button>
           <a class="button button-plain" href="/keys">
-            Keep it
+            Cancel
           </a>
         </div>
       </form>

@@ -9,29 +9,29 @@ import type { ListQuery } from "../actions/list-schemas.ts";
 
 export interface LayoutProps {
   readonly title: string;
-  /** Null or left out: nobody is signed in, and there is nothing to go to. */
+  /** Null or left out: nobody is logged in, and there is no navigation. */
   readonly user?: PageUser | null;
-  /** The page of the navigation that this is. */
+  /** The current entry of the navigation. */
   readonly place?: Place;
-  /** How much of a wide screen is used; "text" unless it is said. */
+  /** The width of the content; "text" by default. */
   readonly width?: "narrow" | "text" | "wide";
-  /** A token page stands alone, with its style in it: its sandbox may load nothing (hostile 7). */
+  /** A standalone page with inline style: its CSP sandbox can't load files. */
   readonly isAlone?: boolean;
-  /** What this page needs beside what all of them have. */
+  /** An additional stylesheet. */
   readonly style?: Asset;
-  /** A form on it begins a session. */
+  /** It has a login form. */
   readonly beginsSession?: boolean;
-  /** What of the account's events changes this page: those of one action, by its id, or all. Left out: nothing does. */
+  /** Which events update the page: those of one action, by its ID, or all. Left out: none. */
   readonly follows?: string;
-  /** When it was made, where it tells how long ago things were. */
+  /** The server's time, for pages that show relative times. */
   readonly now?: Date;
   readonly children?: Child;
 }
 
-/** Follows everything that happens in the account. */
+/** Updates the page on every event of the account. */
 export const EVERYTHING = "all";
 
-/** The frame of every page: head, brand, navigation, and the one `main`. */
+/** The frame of every page. */
 export function Layout(props: LayoutProps) {
   const { user = null, place, width = "text", isAlone = false, follows, now, children } = props;
   return (
@@ -40,7 +40,7 @@ export function Layout(props: LayoutProps) {
       <body>
         {user === null ? null : (
           <a class="skip" href="#main">
-            Skip the navigation
+            Skip to content
           </a>
         )}
         <header class="top">
@@ -86,7 +86,7 @@ function Head({ title, user = null, isAlone = false, beginsSession = false, styl
   );
 }
 
-/** A token page may load nothing. */
+/** A standalone page can't load files. */
 const ICON_IN_PAGE = `data:${ICON.type},${encodeURIComponent(ICON.text)}`;
 
 function Navigation({ place, user }: { readonly place: Place | undefined; readonly user: PageUser }) {
@@ -112,7 +112,7 @@ function Navigation({ place, user }: { readonly place: Place | undefined; readon
   );
 }
 
-/** The pages that somebody who is signed in gets to from every other one, in this order. A new page is a row here. */
+/** The main navigation. */
 export const NAVIGATION = [
   { name: "Overview", path: "/overview" },
   { name: "Approvals", path: "/approvals" },
@@ -124,15 +124,14 @@ export const NAVIGATION = [
 
 export type Place = (typeof NAVIGATION)[number]["name"];
 
-/** A page, or a part of one, before it is text. */
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
-/** A whole page as HTML text. Throws where a part of it is asynchronous: data is read before a page is written. */
+/** Renders a page as HTML. Throws if a part is asynchronous: read all data before. */
 export function render(page: Html): string {
   return `<!doctype html>${renderPart(page)}`;
 }
 
-/** The same of a part that stands on pages later. */
+/** Renders a part of a page. */
 export function renderPart(part: Html): string {
   if (part instanceof Promise) throw new Error("A page is made of data that is there.");
   const text: unknown = part.toString();
@@ -142,10 +141,10 @@ export function renderPart(part: Html): string {
 
 export const ACTIONS_PATH = "/actions";
 
-/** Parameters to set anew; undefined takes one away. */
+/** Parameters to change; undefined removes one. */
 export type ListChanges = { readonly [Name in keyof ListQuery]?: ListQuery[Name] | undefined };
 
-/** The path of a list with these filters, which are those of the API, with some of them changed. */
+/** The path of the list with these filters and changes. */
 export function listPath(query: ListQuery, changes: ListChanges = {}): string {
   const pairs = Object.entries({ ...query, ...changes }).flatMap(([name, value]) => {
     const values = Array.isArray(value) ? value : [value];
@@ -155,7 +154,6 @@ export function listPath(query: ListQuery, changes: ListChanges = {}): string {
   return text === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${text}`;
 }
 
-/** The page of one action. */
 export function actionPath(id: string): string {
   return `${ACTIONS_PATH}/${id}`;
 }

@@ -1,6 +1,4 @@
-// The documents for users are imported as text, so that a single binary carries them.
-
-// The documents for users are imported as text, so that a single binary carries them.
+// Documents are imported as text, so that a single binary contains them.
 declare module "*.md" {
   const text: string;
   export default text;

@@ -11,20 +11,20 @@ import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
 import { KeyName } from "./keys.tsx";
 import { SnippetView } from "./snippets.tsx";
 
-/** The form as it is shown: for the first time, or again with what is wrong. */
+/** The state of the form. */
 export interface TypedKey {
   readonly name: string;
   readonly role: string | null;
   readonly hold: string | null;
   readonly scope: string | null;
-  /** Id of the key whose place it takes; empty: none. */
+  /** ID of the replaced key; empty if there is none. */
   readonly replaces: string;
   readonly problems: Readonly<Partial<Record<"name" | "role" | "hold" | "scope" | "replaces", string>>>;
-  /** What is wrong with none of them. */
+  /** A problem with no particular field. */
   readonly message: string | null;
 }
 
-/** No role is chosen beforehand: nobody makes an owner key by leaving something out. */
+/** No role is preselected, so that nobody creates an owner key by accident. */
 export const UNTYPED_KEY: TypedKey = {
   name: "",
   role: null,
@@ -38,23 +38,23 @@ export const UNTYPED_KEY: TypedKey = {
 export interface NewKeyPageProps {
   readonly user: PageUser;
   readonly typed: TypedKey;
-  /** Of the account: it may take the place of one of them. */
+  /** The keys that it can replace. */
   readonly keys: readonly ShownKey[];
-  /** By which the form is known again if it comes twice. */
+  /** Identifies the form, so that submitting it twice creates one key. */
   readonly formId: string;
 }
 
-/** Asks what a new key is for. */
+/** The form for a new key. */
 export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): string {
   const { name, role, problems, message } = typed;
   return render(
-    <Layout title="Make a key" place="Keys" user={user}>
+    <Layout title="Create a key" place="Keys" user={user}>
       <div class="head">
         <p class="small on-screen">
           <a href="/keys">All keys</a>
         </p>
-        <h1>Make a key</h1>
-        <p class="quiet">The next page shows it, once: have a place ready where it is kept.</p>
+        <h1>Create a key</h1>
+        <p class="quiet">The next page shows the key once. Have a safe place ready to store it.</p>
       </div>
       <form method="post" action="/keys" class="card">
         <FormToken user={user} />
@@ -64,7 +64,7 @@ export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): stri
           name="name"
           label="Name"
           value={name}
-          hint="How people tell it from others, like “ci” or “support agent”."
+          hint="Shown in lists and timelines, like “ci” or “support agent”."
           isRequired
           charsMax={NAME_CHARS_MAX}
           autocomplete="off"
@@ -72,14 +72,14 @@ export function newKeyPage({ user, typed, keys, formId }: NewKeyPageProps): stri
         />
         <Choices
           name="role"
-          legend="What may it do?"
+          legend="What can it do?"
           choices={ROLE_CHOICES}
           chosen={role}
           problem={problems.role ?? null}
         />
         <HoldAndScope typed={typed} />
         {keys.length === 0 ? null : <Replaces typed={typed} keys={keys} />}
-        <Button>Make the key</Button>
+        <Button>Create key</Button>
       </form>
     </Layout>,
   );
@@ -90,14 +90,14 @@ function HoldAndScope({ typed: { hold, scope, problems } }: Pick<NewKeyPageProps
     <>
       <Choices
         name="hold"
-        legend="Which of its calls wait for a person?"
+        legend="Which calls need approval?"
         choices={HOLD_CHOICES}
         chosen={hold}
         problem={problems.hold ?? null}
       />
       <Choices
         name="scope"
-        legend="If it is an agent’s: on what may it act?"
+        legend="For an agent key: which actions can it manage?"
         choices={SCOPE_CHOICES}
         chosen={scope}
         problem={problems.scope ?? null}
@@ -106,15 +106,14 @@ function HoldAndScope({ typed: { hold, scope, problems } }: Pick<NewKeyPageProps
   );
 }
 
-/** Who rotates a key hands over what it created. */
 function Replaces({ typed, keys }: Pick<NewKeyPageProps, "typed" | "keys">) {
   const problem = typed.problems.replaces ?? null;
   return (
     <>
       <div class="field">
-        <label for="replaces">Takes the place of</label>
+        <label for="replaces">Replaces</label>
         <p id="replaces-hint" class="quiet small">
-          It acts on what that key created, too. That key stays live until you revoke it.
+          The new key can also manage the actions that this key created. The old key works until you revoke it.
         </p>
         <select id="replaces" name="replaces" aria-describedby="replaces-hint">
           <option value="">No key</option>
@@ -129,8 +128,8 @@ function Replaces({ typed, keys }: Pick<NewKeyPageProps, "typed" | "keys">) {
       <label class="option">
         <input type="checkbox" name="weaker_hold" value="yes" />
         <span>
-          <b>Fewer of its calls may wait than of that key’s</b>{" "}
-          <span class="quiet small">Say so if that is meant: what waited for a person before would be sent.</span>
+          <b>Allow fewer calls to need approval than for the replaced key</b>{" "}
+          <span class="quiet small">Calls that needed approval before are then sent without it.</span>
         </span>
       </label>
     </>
@@ -140,15 +139,15 @@ function Replaces({ typed, keys }: Pick<NewKeyPageProps, "typed" | "keys">) {
 export interface MadeKeyPageProps {
   readonly user: PageUser;
   readonly made: ShownKey;
-  /** In clear; the server keeps nothing of it. */
+  /** In plain text; the server stores only its hash. */
   readonly key: string;
-  /** With it nobody may sign up any more. */
+  /** Creating this key closed sign-ups. */
   readonly closesSignUps: boolean;
   /** Where programs reach the service. */
   readonly baseUrl: string;
 }
 
-/** Shows a new key for the only time, with the lines that put it to use. */
+/** Shows a new key once, with snippets that use it. */
 export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKeyPageProps): string {
   const { role, hold } = made;
   return render(
@@ -162,26 +161,27 @@ export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKey
       </div>
       {closesSignUps ? (
         <Notice tone="wait">
-          {signUpsClosedWords("hold")} Accounts that were signed up before are stopped:{" "}
+          {signUpsClosedWords("hold")} Accounts that signed up before are stopped:{" "}
           <a href={ACCOUNTS_PAGE_PATH}>Accounts</a>.
         </Notice>
       ) : null}
       <section class="card" aria-label="The key">
         <Notice tone="wait">
-          It is shown this once. Keep it now: it is gone when you leave this page, and in five minutes at the latest.
+          This key is shown only once. Save it now: it disappears when you leave this page, and after five minutes at
+          the latest.
         </Notice>
         <code class="code" id="key" data-copy="">
           {key}
         </code>
         <a class="button fit" href="/keys">
-          I have kept it
+          I have saved it
         </a>
       </section>
       <section class="card" aria-labelledby="use">
-        <h2 id="use">Put it to use</h2>
+        <h2 id="use">Use this key</h2>
         <SnippetView title={firstCall(role).title} text={firstCall(role).text(baseUrl, key)} />
         {role === "owner" ? (
-          <p class="quiet">An owner key is not for agents: make an agent key for each of them.</p>
+          <p class="quiet">Don’t give an owner key to an agent: create an agent key for each one.</p>
         ) : (
           <Agents baseUrl={baseUrl} />
         )}
@@ -190,28 +190,28 @@ export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKey
   );
 }
 
-/** The ways by which agents take it up (docs/mcp says more). The files name a variable: they are made to be shared, a key is not. */
+/** How to connect agents. The files contain a variable instead of the key, because they are shared. */
 function Agents({ baseUrl }: { readonly baseUrl: string }) {
   return (
     <>
       <SnippetView
-        title="Where your agent starts: then paste the key, and Enter"
+        title="In the shell that starts your agent (paste the key, then press Enter)"
         text={"read -rs OUTGATE_API_KEY; export OUTGATE_API_KEY"}
       />
-      <SnippetView title="Claude Code, which then writes the file below" text={claudeLine(baseUrl)} />
+      <SnippetView title="Claude Code (writes the file below)" text={claudeLine(baseUrl)} />
       <SnippetView
         title="Codex, ~/.codex/config.toml"
         text={`[mcp_servers.outgate]\nurl = "${baseUrl}/mcp"\nbearer_token_env_var = "OUTGATE_API_KEY"\ntool_timeout_sec = 150`}
       />
       <SnippetView title="A project’s .mcp.json" text={mcpJson(baseUrl)} />
       <p class="quiet small">
-        More clients, and what the tools do: <a href="/docs/mcp">agents over MCP</a>.
+        More clients, and the tools: <a href="/docs/mcp">agents over MCP</a>.
       </p>
     </>
   );
 }
 
-/** In single quotes: Claude Code puts the variable in, so that the key stands neither on the command line nor in a file. */
+/** In single quotes: Claude Code expands the variable, so that the key is neither on the command line nor in a file. */
 function claudeLine(baseUrl: string): string {
   const header = "'Authorization: Bearer ${OUTGATE_API_KEY}'";
   return `claude mcp add --transport http outgate ${baseUrl}/mcp --scope project --header ${header}`;
@@ -237,13 +237,13 @@ KEY`,
 };
 
 const READS: FirstCall = {
-  title: "Look at the actions",
+  title: "List actions",
   text: (baseUrl, key) => `curl -s ${baseUrl}/v1/actions -H @- <<KEY
 Authorization: Bearer ${key}
 KEY`,
 };
 
-/** The first thing that the key may do. */
+/** A first request that the role allows. */
 function firstCall(role: Role): FirstCall {
   return role === "owner" || role === "agent" ? CREATES : READS;
 }

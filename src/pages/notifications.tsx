@@ -6,14 +6,14 @@ import { Layout, render } from "./layout.tsx";
 import { Chip, Time, type Tone } from "./parts.tsx";
 import { type PageUser, counted, mailName } from "./words.ts";
 
-/** A callback or mail, and how it has gone so far. */
+/** A callback or mail and its state. */
 export interface ShownNotification {
   readonly actionId: string;
   readonly message: NewNotification;
   readonly status: NotificationStatus;
   readonly attempts: number;
   readonly createdAt: Date;
-  /** When it is tried next; null when it is under way or over. */
+  /** The time of the next attempt; null if it is in progress or finished. */
   readonly dueAt: Date | null;
   readonly lastError: string | null;
 }
@@ -21,28 +21,27 @@ export interface ShownNotification {
 export interface NotificationsProps {
   /** Newest first. */
   readonly entries: readonly ShownNotification[];
-  /** Where older ones begin; null when there are none. */
+  /** The cursor of older ones; null if there are none. */
   readonly before: string | null;
 }
 
-/** A page of nothing but callbacks and mails. */
 export function notificationsPage({ user, ...props }: NotificationsProps & { readonly user: PageUser }): string {
   return render(
-    <Layout title="Callbacks and mails" place="Settings" user={user}>
+    <Layout title="Callbacks and emails" place="Settings" user={user}>
       <div class="head">
         <p class="small">
           <a href="/settings">Settings</a>
         </p>
-        <h1>Callbacks and mails</h1>
+        <h1>Callbacks and emails</h1>
       </div>
       <Notifications {...props} />
     </Layout>,
   );
 }
 
-/** What was told to whom, newest first, and the way to what is older. */
+/** Newest first. */
 export function Notifications({ entries, before }: NotificationsProps) {
-  if (entries.length === 0) return <p class="quiet">None was owed so far.</p>;
+  if (entries.length === 0) return <p class="quiet">None so far.</p>;
   return (
     <>
       <ul class="card rows">
@@ -53,7 +52,7 @@ export function Notifications({ entries, before }: NotificationsProps) {
       {before === null ? null : (
         <p>
           <a class="button button-plain" href={`/settings/callbacks?before=${encodeURIComponent(before)}`}>
-            Older ones
+            Older
           </a>
         </p>
       )}

@@ -14,7 +14,7 @@ export interface OverviewPageProps {
   readonly now: Date;
 }
 
-/** How an account's actions went in the last day, and what still waits. */
+/** The last 24 hours of an account, and its scheduled retries. */
 export function overviewPage({ user, overview, scheduledRetries, now }: OverviewPageProps): string {
   return render(
     <Layout title="Overview" place="Overview" user={user} width="wide">
@@ -30,22 +30,20 @@ export function overviewPage({ user, overview, scheduledRetries, now }: Overview
       <HalfHours overview={overview} />
       <div class="pair">
         <FailingHosts hosts={overview.hosts} now={now} />
-        <Sleeping scheduledRetries={scheduledRetries} now={now} />
+        <ScheduledRetries scheduledRetries={scheduledRetries} now={now} />
       </div>
     </Layout>,
   );
 }
 
-/** What is counted, honestly: a day, or since when. */
+/** Says which time the numbers cover. */
 function Window({ overview: { since, isReading, slots } }: Pick<OverviewPageProps, "overview">) {
   const isWhole = since.getTime() <= (slots[0]?.at.getTime() ?? 0);
-  if (isWhole) return <p class="quiet">The last 24 hours, in half hours. Times are UTC.</p>;
+  if (isWhole) return <p class="quiet">The last 24 hours, in half-hour steps. Times are in UTC.</p>;
   return (
     <p class="quiet">
-      Counted since <Time at={since} />, which is less than 24 hours:{" "}
-      {isReading
-        ? "what was before is still being read. Load this page again in a moment."
-        : "what was before is not in these numbers."}
+      Counted since <Time at={since} />, less than 24 hours:{" "}
+      {isReading ? "earlier data is still loading. Reload this page in a moment." : "earlier data is not included."}
     </p>
   );
 }
@@ -60,14 +58,14 @@ function Figures({ overview: { slots, latency } }: Pick<OverviewPageProps, "over
       <Figure
         name="Success rate"
         value={rate(completed, failed)}
-        more={`${number(completed)} of ${number(completed + failed)} that ended`}
+        more={`${number(completed)} of ${number(completed + failed)} finished`}
       />
       <Figure name="Failed" value={number(failed)} more={`${number(attempts)} attempts in all`} />
       <Figure
         name="Latency, median"
         value={latency === null ? "–" : duration(latency.p50Ms)}
         more={
-          latency === null ? "no attempt yet" : `95 %: ${duration(latency.p95Ms)} · 99 %: ${duration(latency.p99Ms)}`
+          latency === null ? "no attempts yet" : `95 %: ${duration(latency.p95Ms)} · 99 %: ${duration(latency.p99Ms)}`
         }
       />
     </dl>
@@ -90,7 +88,7 @@ function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; 
   return (
     <section class="card" aria-labelledby="failing">
       <h2 id="failing">Failing hosts</h2>
-      {hosts.length === 0 ? <p class="quiet">No attempt failed.</p> : null}
+      {hosts.length === 0 ? <p class="quiet">No failed attempts.</p> : null}
       <ul class="plain">
         {hosts.map(({ host, failed, attempts, lastError, lastFailedAt }) => (
           <li class="row-split">
@@ -113,7 +111,7 @@ function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; 
   );
 }
 
-function Sleeping({
+function ScheduledRetries({
   scheduledRetries: { count, due, isCut, hosts },
   now,
 }: {
@@ -123,11 +121,9 @@ function Sleeping({
   const least = isCut ? "At least " : "";
   return (
     <section class="card" aria-labelledby="sleeping">
-      <h2 id="sleeping">Sleeping retries</h2>
+      <h2 id="sleeping">Scheduled retries</h2>
       <p class="quiet">
-        {count === 0 && !isCut
-          ? "No retry waits for its time."
-          : `${least}${counted(count, "action")} will be sent again.`}
+        {count === 0 && !isCut ? "No retries are scheduled." : `${least}${counted(count, "action")} will be retried.`}
         {due === 0 ? "" : ` ${number(due)} more ${due === 1 ? "is" : "are"} due now.`}
       </p>
       <ul class="plain">
@@ -150,7 +146,6 @@ function Sleeping({
   );
 }
 
-/** Leads to the actions of a host. */
 function HostLink({ host, status }: { readonly host: string; readonly status?: "pending" }) {
   const query = new URLSearchParams(status === undefined ? { host } : { host, status });
   return (
@@ -164,7 +159,7 @@ function sentenceCase(words: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Rounded down: what failed once is not 100 %. */
+/** Rounded down, so that a single failure never shows as 100 %. */
 function rate(completed: number, failed: number): string {
   const all = completed + failed;
   return all === 0 ? "–" : `${Math.floor((completed / all) * 1_000) / 10} %`;
@@ -174,13 +169,12 @@ interface OverviewProps {
   readonly overview: Overview;
 }
 
-/** How many actions ended, and how. */
 export function Throughput({ overview: { slots } }: OverviewProps) {
   const total = (of: "completed" | "failed") => number(slots.reduce((all, slot) => all + slot[of], 0));
   return (
     <Chart
       id="throughput"
-      title="Actions that ended"
+      title="Finished actions"
       layers={[
         { name: "Completed", look: "good" },
         { name: "Failed", look: "bad" },
@@ -189,15 +183,14 @@ export function Throughput({ overview: { slots } }: OverviewProps) {
       bars={slots.map(({ completed, failed }) => [completed, failed])}
       top={(value) => `${number(value)} in half an hour`}
       ends={endsOf(slots)}
-      summary={`Actions that ended, in half hours: ${total("completed")} completed and ${total("failed")} failed in all.`}
+      summary={`Finished actions, in half hours: ${total("completed")} completed and ${total("failed")} failed in all.`}
     />
   );
 }
 
-/** How long attempts took. */
 export function Latency({ overview: { slots, latency } }: OverviewProps) {
   const words =
-    latency === null ? "no attempt yet" : `median ${duration(latency.p50Ms)}, 95 % ${duration(latency.p95Ms)}`;
+    latency === null ? "no attempts yet" : `median ${duration(latency.p50Ms)}, 95 % ${duration(latency.p95Ms)}`;
   return (
     <Chart
       id="latency"
@@ -210,7 +203,7 @@ export function Latency({ overview: { slots, latency } }: OverviewProps) {
       bars={slots.map(({ p50Ms, p95Ms }) => [p50Ms ?? 0, p95Ms ?? 0])}
       top={duration}
       ends={endsOf(slots)}
-      summary={`Latency of attempts, in half hours: in all ${words}.`}
+      summary={`Latency of attempts, in half hours: ${words} overall.`}
     />
   );
 }
@@ -222,7 +215,7 @@ export function HalfHours({ overview: { slots } }: OverviewProps) {
   const heads = ["From", "Created", "Completed", "Failed", "Attempts", "Median", "95 %"];
   return (
     <details class="card">
-      <summary>Both as a table</summary>
+      <summary>Show as a table</summary>
       <Table caption="The half hours in which something happened" heads={heads} isWide>
         {busy.map(({ at, created, completed, failed, attempts, p50Ms, p95Ms }) => (
           <tr>

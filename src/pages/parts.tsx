@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import type { ActionStatus } from "../actions/action.ts";
 import { agoWords } from "./words.ts";
 
-/** Every status in a colour and in a word, since not everybody sees the colour. */
+/** Each status has a color and a word, because not everyone can see the color. */
 const CHIPS: Readonly<Record<ActionStatus, { readonly tone: Tone; readonly word: string }>> = {
   pending: { tone: "busy", word: "Pending" },
   active: { tone: "busy", word: "Sending" },
@@ -15,13 +15,11 @@ const CHIPS: Readonly<Record<ActionStatus, { readonly tone: Tone; readonly word:
 
 export type Tone = "good" | "wait" | "bad" | "busy" | "still";
 
-/** Where an action is. */
 export function StatusChip({ status }: { readonly status: ActionStatus }) {
   const { tone, word } = CHIPS[status];
   return <Chip tone={tone}>{word}</Chip>;
 }
 
-/** The same in a word alone. */
 export function statusWord(status: ActionStatus): string {
   return CHIPS[status].word;
 }
@@ -50,11 +48,11 @@ const TIME_OF_DAY = new Intl.DateTimeFormat("en-GB", {
 
 export interface TimeProps {
   readonly at: Date;
-  /** A moment that stands nearby: the day is left out where it is the same. */
+  /** A time shown nearby: the date is omitted if it is the same. */
   readonly near?: Date | undefined;
 }
 
-/** A moment in UTC, since a page without script can't know where its reader is; the exact one is its tooltip. */
+/** A time in UTC, because the server doesn't know the reader's time zone. The tooltip has the exact time. */
 export function Time({ at, near }: TimeProps) {
   const iso = at.toISOString();
   const isSameDay = near?.toISOString().slice(0, 10) === iso.slice(0, 10);
@@ -67,7 +65,7 @@ export function Time({ at, near }: TimeProps) {
 
 const DATE = new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", day: "numeric", month: "short", year: "numeric" });
 
-/** The day of a moment, in UTC, where the hour would be noise; the exact one is its tooltip. */
+/** A date in UTC. The tooltip has the exact time. */
 export function Day({ at }: { readonly at: Date }) {
   const iso = at.toISOString();
   return (
@@ -77,7 +75,7 @@ export function Day({ at }: { readonly at: Date }) {
   );
 }
 
-/** How long ago a moment was; where scripts run, `live.js` keeps it true. */
+/** How long ago a time was. `live.js` updates it. */
 export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
   const iso = at.toISOString();
   return (
@@ -88,16 +86,16 @@ export function Ago({ at, now }: { readonly at: Date; readonly now: Date }) {
 }
 
 export interface TableProps {
-  /** Read out before the table; not seen. */
+  /** For screen readers only. */
   readonly caption: string;
   readonly heads: readonly string[];
-  /** Its columns need more room than a phone has: it scrolls in itself, and is reached by keys (WCAG 2.1.1). */
+  /** Too wide for a phone: it scrolls, and can be focused by keyboard (WCAG 2.1.1). */
   readonly isWide?: boolean;
   /** Rows of `<tr>`. */
   readonly children?: Child;
 }
 
-/** A table that scrolls in itself where the screen is small. */
+/** A table that scrolls on small screens. */
 export function Table({ caption, heads, isWide = false, children }: TableProps) {
   return (
     <div class="table" {...(isWide ? { role: "group", "aria-label": caption, tabindex: 0 } : {})}>
@@ -116,7 +114,7 @@ export function Table({ caption, heads, isWide = false, children }: TableProps) 
   );
 }
 
-/** What just happened, or what is wrong. */
+/** A status message. */
 export function Notice({ tone, children }: { readonly tone: "good" | "wait" | "bad"; readonly children?: Child }) {
   return (
     <p class={`notice notice-${tone}`} role="status">

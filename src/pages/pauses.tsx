@@ -15,7 +15,7 @@ export const PAUSES_PATH = "/settings/pauses";
 export interface PausesPageProps {
   readonly user: PageUser;
   readonly pauses: readonly Pause[];
-  /** Of the account: for the names of those that are paused, and for those that may be. */
+  /** All keys of the account. */
   readonly keys: readonly ShownKey[];
   /** The key that is chosen; empty: the whole account. */
   readonly chosen: string;
@@ -23,7 +23,7 @@ export interface PausesPageProps {
   readonly reason?: string | undefined;
 }
 
-/** What is paused, and how to pause more. */
+/** Lists the pauses, with a form to add one. */
 export function pausesPage({ user, pauses, keys, chosen, problem, reason }: PausesPageProps): string {
   return render(
     <Layout title="Pauses" place="Settings" user={user}>
@@ -33,13 +33,13 @@ export function pausesPage({ user, pauses, keys, chosen, problem, reason }: Paus
         </p>
         <h1>Pauses</h1>
         <p>
-          Nothing that is paused is sent. Actions stay pending until the pause ends; new ones are accepted and wait too.
-          Calls that are being sent in this moment end as usual, and callbacks and approval mails go on.
+          Paused actions are not sent. They stay pending until the pause ends; new actions are accepted and wait too.
+          Calls that are already in progress finish as usual. Callbacks and approval emails are still sent.
         </p>
       </div>
       <InForce user={user} pauses={pauses} keys={keys} />
       <section class="card" aria-labelledby="pause">
-        <h2 id="pause">Pause at once</h2>
+        <h2 id="pause">Pause now</h2>
         {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
         <form method="post" action={PAUSES_PATH}>
           <FormToken user={user} />
@@ -86,7 +86,10 @@ function InForce({ user, pauses, keys }: Pick<PausesPageProps, "user" | "pauses"
                 ["Since", <Time at={pause.createdAt} />],
                 ["By", <Who actor={pause.createdBy} />],
                 ["Reason", pause.reason === null ? null : <UntrustedText text={pause.reason} />],
-                ["Unfinished actions", pause.cancels ? "Being cancelled; then this pause ends by itself" : null],
+                [
+                  "Unfinished actions",
+                  pause.cancels ? "Being cancelled. The pause ends when all are cancelled." : null,
+                ],
               ]}
             />
           </div>
@@ -108,7 +111,7 @@ function Paused({ pause, keys }: { readonly pause: Pause; readonly keys: readonl
   return <>Key {key === undefined ? <code>{pause.subject}</code> : <KeyName of={key} />}</>;
 }
 
-/** Says on the page of an action why it is not sent. */
+/** On the page of a paused action. */
 export function PausedNotice({ pause }: { readonly pause: Pause }) {
   return (
     <Notice tone="wait">

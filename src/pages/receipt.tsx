@@ -15,7 +15,7 @@ export interface ReceiptProps {
   readonly timeline: readonly TimelineEntry[];
 }
 
-/** The page of one action for whoever has its link (spec "Receipt page"): what was asked, done and answered, masked. */
+/** The public page of one action, masked: request, history and response. */
 export function receiptPage(props: ReceiptProps): string {
   const action = shown(props.action, "public");
   return render(
@@ -33,47 +33,48 @@ export function receiptPage(props: ReceiptProps): string {
       <History timeline={props.timeline.map((entry) => maskedEntry(entry, "public"))} />
       <RequestView action={action} />
       <Answer action={action} />
-      <p class="foot">Secrets in it are shown as ••••.</p>
+      <p class="foot">Secrets are masked as ••••.</p>
     </Layout>,
   );
 }
 
-/** A link of a mail leads here when its days are over: whoever meant to decide is not left without a way. */
+/** Expired approval links redirect here, so the page says where to decide. */
 function howToDecide({ notifyEmail }: Action): string {
   const links =
-    notifyEmail === null ? "" : `by the links of the approval mail, which work for ${duration(APPROVAL_LINK_MS)}, or `;
-  return `This page only shows it. It is decided ${links}under Approvals by somebody who logs in to Outgate.`;
+    notifyEmail === null
+      ? ""
+      : `use the links in the approval email, which work for ${duration(APPROVAL_LINK_MS)}, or `;
+  return `This page is read-only. To decide, ${links}log in to Outgate and open Approvals.`;
 }
 
 export interface ProblemProps {
   /** HTTP status of the answer. */
   readonly status: number;
-  /** What went wrong and what to do, for people: never what somebody else wrote. */
+  /** Shown as it is: it must not contain untrusted text. */
   readonly message: string;
-  /** Finds the request in the log. */
   readonly requestId: string;
   readonly user?: PageUser | null;
-  /** In place of a page that stands alone. */
+  /** For routes whose pages load no other files. */
   readonly isAlone?: boolean;
 }
 
 const TITLES: Readonly<Record<number, string>> = {
   403: "Not allowed",
   404: "Page not found",
-  405: "Not this way",
-  421: "Not at this address",
+  405: "Method not allowed",
+  421: "Wrong address",
   409: "Already decided",
   429: "Too many requests",
   500: "Something went wrong",
-  503: "Not available just now",
+  503: "Temporarily unavailable",
 };
 
-/** What was typed goes along when the page is loaded again; back in the form it may be gone. */
-const LATER = "Wait a moment and load this page again. If the browser asks whether to send the form again, say yes.";
+/** Reloading sends the form again; going back could lose what was typed. */
+const LATER = "Wait a moment and reload this page. If your browser asks whether to send the form again, confirm.";
 
-/** Any error, for people. */
+/** The page of any error. */
 export function problemPage({ status, message, requestId, user = null, isAlone = false }: ProblemProps): string {
-  const title = TITLES[status] ?? "That did not work";
+  const title = TITLES[status] ?? "Request failed";
   return render(
     <Layout title={title} user={user} isAlone={isAlone}>
       <div class="head">
@@ -84,10 +85,10 @@ export function problemPage({ status, message, requestId, user = null, isAlone =
       {status === 503 ? <p>{LATER}</p> : null}
       {isAlone ? null : (
         <p>
-          <a href="/">Go to the start page</a>
+          <a href="/">Go to the home page</a>
         </p>
       )}
-      <p class="foot">{`If you ask for help, name this request: ${requestId}`}</p>
+      <p class="foot">{`If you ask for help, include this request ID: ${requestId}`}</p>
     </Layout>,
   );
 }

@@ -12,19 +12,18 @@ import type { Viewer } from "../accounts/roles.ts";
 
 export interface RequestViewProps {
   readonly action: Action;
-  /** Somebody has to decide on it: its facts stand above, and they are told whose words these are. */
+  /** Shown for a decision: method and URL are in the facts above. */
   readonly isAsked?: boolean;
-  /** A receipt never tells where news goes to: the path of a callback may be a secret. */
+  /** False on receipts: the path of a callback may be a secret. */
   readonly tellsCallback?: boolean;
-  /** All of its body stands open, without a window: whoever decides comes past it. */
+  /** Shows the whole body without a box that scrolls. */
   readonly isWhole?: boolean;
-  /** Stands below it. */
   readonly children?: Child;
 }
 
 /**
- * The request of an action, whole: the words of whoever asked, in a frame that nothing of ours stands in. The action is
- * masked by now (`shown`); what is sent is the same with its secrets.
+ * The whole request of an action: untrusted text in a frame of its own. The action must be masked (`shown`). The request
+ * is sent with the real values.
  */
 export function RequestView({
   action,
@@ -37,7 +36,7 @@ export function RequestView({
     <section class="card" aria-labelledby="request" data-asked={isAsked ? "" : undefined}>
       <div>
         <h2 id="request">Request</h2>
-        {isAsked ? <p class="quiet small">Written by whoever asked, and sent as it stands here.</p> : null}
+        {isAsked ? <p class="quiet small">Written by the requester, and sent as shown here.</p> : null}
       </div>
       <RequestParts action={action} isAsked={isAsked} tellsCallback={tellsCallback} isWhole={isWhole} />
       {children}
@@ -46,11 +45,10 @@ export function RequestView({
 }
 
 interface RequestPartsProps extends Pick<RequestViewProps, "action" | "isAsked" | "tellsCallback" | "isWhole"> {
-  /** The beginning of its body alone is shown, and where the rest is. */
+  /** Shows only the beginning of the body, with a link to the rest. */
   readonly cut?: (CutText & { readonly path: string }) | undefined;
 }
 
-/** Its parts, one below the other, for whatever frame they stand in. */
 export function RequestParts(props: RequestPartsProps) {
   const { action, cut, isAsked = false, tellsCallback = false, isWhole = false } = props;
   const { headers, body, callback } = action;
@@ -85,7 +83,7 @@ export function RequestParts(props: RequestPartsProps) {
         <div class="stack">
           <h3>Callback</h3>
           <p>
-            What becomes of it, held or sent, is posted to <Address url={callback} host={hostOf(callback)} />
+            Status changes are posted to <Address url={callback} host={hostOf(callback)} />
           </p>
         </div>
       )}
@@ -107,7 +105,7 @@ function Body({ json, cut, isOpen }: BodyProps) {
       <UntrustedBlock label="Body of the request" text={cut?.shown ?? prettyPrint(json)} isOpen={isOpen} />
       {typeof cut?.rest === "string" ? (
         <p class="notice notice-wait">
-          <b>{cut.rest} below.</b> <a href={cut.path}>Read the whole request</a>
+          <b>{cut.rest} not shown.</b> <a href={cut.path}>View the whole request</a>
         </p>
       ) : null}
     </div>
@@ -118,7 +116,7 @@ function hostOf(url: string): string {
   return normalTarget(url)?.host ?? "";
 }
 
-/** A URL with its host told from the rest: text, never a link. */
+/** An untrusted URL with its host in bold. Never a link. */
 export function Address({ url, host }: { readonly url: string; readonly host: string }) {
   const start = url.indexOf("//") + 2;
   if (!url.startsWith(host, start)) return <UntrustedText text={url} />;
@@ -133,7 +131,7 @@ export function Address({ url, host }: { readonly url: string; readonly host: st
   );
 }
 
-/** What the target answered at the newest attempt; nothing before there was one. */
+/** The response to the newest attempt. */
 export function Answer({ action }: { readonly action: Action }) {
   const { result } = action;
   if (result === null) return null;
@@ -142,19 +140,19 @@ export function Answer({ action }: { readonly action: Action }) {
   return (
     <section class="card" aria-labelledby="response">
       <h2 id="response">Response</h2>
-      <p>{responseCode === null ? (lastError ?? "No answer came.") : `Status ${responseCode}`}</p>
-      {answer === null && responseCode !== null ? <p class="quiet">It had no body.</p> : null}
+      <p>{responseCode === null ? (lastError ?? "No response.") : `Status ${responseCode}`}</p>
+      {answer === null && responseCode !== null ? <p class="quiet">The response had no body.</p> : null}
       {answer === null ? null : (
         <div class="stack">
           <h3>
             Body{" "}
             <span class="aside">
               {answer.kind}
-              {responseTruncated ? ", cut: it was longer than what is kept" : ""}
+              {responseTruncated ? ", truncated: it was longer than the limit" : ""}
             </span>
           </h3>
           {answer.text === null ? (
-            <p class="quiet">Bytes that are no text are not shown.</p>
+            <p class="quiet">Binary content is not shown.</p>
           ) : (
             <UntrustedBlock label="Body of the response" text={answer.text} />
           )}
@@ -164,24 +162,24 @@ export function Answer({ action }: { readonly action: Action }) {
   );
 }
 
-/** An action as people may see it: masked, and its URL as it is sent. Every page begins with it (hostile 6 and 7). */
+/** Masks an action for a viewer, with the URL as it is sent. Every page that shows an action uses it. */
 export function shown(action: Action, viewer: Viewer): Action {
   return maskedWith(maskedAction(action, viewer), { url: maskUrl(sentUrl(action.url), viewer) });
 }
 
-/** What of a shown URL stands behind its host. */
+/** Path, query and fragment of the URL. */
 export function pathOf({ url, host }: Pick<Action, "url" | "host">): string {
   return url.slice(url.indexOf("//") + "//".length + host.length);
 }
 
-/** What a target answered, as text. */
+/** A response body as text. */
 export interface ShownAnswer {
   readonly kind: "JSON" | "Text" | "Bytes";
-  /** Null: bytes are not shown. */
+  /** Null for binary data. */
   readonly text: string | null;
 }
 
-/** An answer as it is stored (decisions 4): a JSON value is set out, text is text, and of bytes there is nothing to see. */
+/** A stored response body for display: formatted JSON, text, or nothing for binary data. */
 export function shownAnswer(json: string): ShownAnswer {
   if (json.startsWith('{"encoding":"base64"')) return { kind: "Bytes", text: null };
   if (!json.startsWith('"')) return { kind: "JSON", text: prettyPrint(json) };

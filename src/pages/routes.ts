@@ -46,7 +46,7 @@ export type PageDeps = AuthRouteDeps &
   PasswordPageDeps &
   DocsPageDeps;
 
-/** Every page for people but those that a token opens, and what they load. */
+/** All pages except those of receipts and links, and the files that they load. */
 export function webPages(deps: PageDeps): readonly Route[] {
   return [
     ...entryPages(deps),
@@ -72,7 +72,6 @@ export interface OverviewPageDeps {
   readonly clock: Clock;
 }
 
-/** How the account's actions went in the last day. */
 export function overviewPages({ overviewService, personOf, clock }: OverviewPageDeps): readonly Route[] {
   return [
     personPage(personOf, "GET", "/overview", async (_visit, person) => {
@@ -83,30 +82,30 @@ export function overviewPages({ overviewService, personOf, clock }: OverviewPage
 }
 
 export interface DocsPageDeps {
-  /** Documents for users; the first one is that of /docs itself. */
+  /** The first one is the page /docs. */
   readonly guides: readonly Guide[];
   readonly baseUrl: string;
   readonly version: string;
   readonly personOf: PersonOf;
 }
 
-/** The documentation: it needs no log-in, no network and no script, and speaks of this very version (decisions 1). */
+/** The documentation of this version. It needs no login. */
 export function docsPages({ guides, baseUrl, version, personOf }: DocsPageDeps): readonly Route[] {
   let made: readonly DocsChapter[] | null = null;
-  // Once, for whoever reads first: it takes some ten milliseconds.
+  // Rendered once, on the first request, because it takes about ten milliseconds.
   const chapters = () => (made ??= chaptersOf(guides, baseUrl));
 
   const show = async (context: RequestContext, name: string): Promise<Response> => {
     const chapter = chapters().find((one) => one.name === name);
-    if (chapter === undefined) throw new DomainError("not_found", "There is no such page. /docs has all of them.");
+    if (chapter === undefined) throw new DomainError("not_found", "There is no such page. See /docs for all pages.");
     const html = docsPage({ chapter, chapters: chapters(), user: await personOf(context), version });
-    // Nothing in it was chosen by a stranger, so its length tells nothing of the token of its forms.
+    // Compression is safe here: no part of the page is chosen by others, so its length reveals nothing about the form token.
     if (!takesGzip(context.request)) return page("own", html, { headers: VARY });
     return page("own", Bun.gzipSync(html), { headers: { ...VARY, "content-encoding": "gzip" } });
   };
   const asText = (name: string): Response => {
     const guide = guides.find((one) => one.name === name);
-    if (guide === undefined) throw new DomainError("not_found", "There is no such page. /llms.txt has all of them.");
+    if (guide === undefined) throw new DomainError("not_found", "There is no such page. See /llms.txt for all pages.");
     return plain(guideText(guide, baseUrl), "text/markdown");
   };
   return [
@@ -126,9 +125,8 @@ function plain(text: string, type: "text/plain" | "text/markdown"): Response {
 }
 
 /**
- * What pages load. A path that names its content never changes, so it may be kept for good. Compressed where that is
- * understood; pages are not, since they hold secrets beside what
- * others wrote; but for the documentation, in which nobody else writes.
+ * The files that pages load. Their paths contain a hash, so they can be cached forever. Assets are compressed; pages are
+ * not, except the documentation, because they contain secrets beside text that others chose (BREACH).
  */
 export function assetRoutes(): readonly Route[] {
   return ASSETS.map(({ path, type, text, gzip }) => ({

@@ -20,7 +20,7 @@ export interface SettingsPageDeps {
   readonly signingService: SigningService;
   readonly callbackHosts: CallbackHostService;
   readonly listNotifications: ListNotifications;
-  /** What of the server's settings this caller may be told. */
+  /** The server's settings that this caller can see. */
   readonly rulesFor: (caller: Caller) => Promise<Rules>;
   readonly signUpGate: Pick<SignUpGate, "isOperators">;
   readonly personOf: PersonOf;
@@ -28,7 +28,7 @@ export interface SettingsPageDeps {
   readonly flash: Flash;
 }
 
-/** Signing secrets, callbacks and what is in force. A secret stands in the answer to a form, never in a URL. */
+/** The settings pages. A secret is only in the response to a form, never in a URL. */
 export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
   const { personOf, listNotifications, rulesFor, formOf } = deps;
   const settings: AnswerPerson = async (_visit, person) => {
@@ -71,8 +71,8 @@ export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
 }
 
 /**
- * Asks first, and takes a yes for what it was said to: one that comes twice, by two clicks or a page that is loaded again,
- * would end the secret before the last one, which targets still verify by.
+ * Asks for confirmation first. A confirmation is valid only for the state that was shown: the same one twice, by a double
+ * click or a reload, would invalidate the previous secret, which targets still use.
  */
 function rotate(deps: SettingsPageDeps): AnswerPerson {
   const { signingService, formOf, flash } = deps;
@@ -86,14 +86,16 @@ function rotate(deps: SettingsPageDeps): AnswerPerson {
     if (seen !== stateOf(await overlapEndOf(deps, person, { origin, use })))
       return ask(deps, person, { origin, use }, seen !== undefined);
     const { previousExpiresAt } = await signingService.rotate(person.caller, origin, origin === null ? null : use);
-    const told: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
-    // Of all at once none is shown.
-    if (origin === null) return flash.redirect(person, ROTATED_PATH, told);
-    return flash.tellSecret(person, ROTATED_PATH, told, async () => page("own", await rotatedHtml(deps, person, told)));
+    const result: Rotated = { origin, use, untilMs: previousExpiresAt.getTime() };
+    // After a rotation of all secrets, none is shown.
+    if (origin === null) return flash.redirect(person, ROTATED_PATH, result);
+    return flash.tellSecret(person, ROTATED_PATH, result, async () =>
+      page("own", await rotatedHtml(deps, person, result)),
+    );
   };
 }
 
-/** Where a rotation is told of, so that loading that again asks nothing again. */
+/** Shows the result of a rotation. Reloading it rotates nothing. */
 const ROTATED_PATH = "/settings/rotated";
 
 interface Rotated {
@@ -104,14 +106,14 @@ interface Rotated {
 
 function showRotated(deps: SettingsPageDeps): AnswerPerson {
   return async (context, person) => {
-    // Safe: told by `rotate`, at this path alone.
-    const told = deps.flash.read(context, person) as Rotated | null;
-    return told === null ? seeOther("own", "/settings") : page("own", await rotatedHtml(deps, person, told));
+    // Safe: only `rotate` writes a flash for this path.
+    const result = deps.flash.read(context, person) as Rotated | null;
+    return result === null ? seeOther("own", "/settings") : page("own", await rotatedHtml(deps, person, result));
   };
 }
 
-async function rotatedHtml({ signingService }: SettingsPageDeps, person: Person, told: Rotated): Promise<string> {
-  const { origin, use, untilMs } = told;
+async function rotatedHtml({ signingService }: SettingsPageDeps, person: Person, result: Rotated): Promise<string> {
+  const { origin, use, untilMs } = result;
   if (origin === null) return rotatedPage({ user: person, until: new Date(untilMs) });
   const shown = await signingService.read(person.caller, origin, use);
   return secretPage({ user: person, shown: { ...shown, use }, isRotated: true });
@@ -152,7 +154,7 @@ function addCallbackHost(deps: SettingsPageDeps): AnswerPerson {
 function removeCallbackHost({ callbackHosts, formOf }: SettingsPageDeps): AnswerPerson {
   return async (context, person) => {
     const host = (await formOf(context, person)).get("host") ?? "";
-    // One that somebody else has removed meanwhile is as gone as it was meant to be.
+    // Somebody else may have removed it already.
     await callbackHosts.remove(person.caller, host).catch((error: unknown) => {
       if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
     });
@@ -162,10 +164,10 @@ function removeCallbackHost({ callbackHosts, formOf }: SettingsPageDeps): Answer
 
 const CALLBACK_HOSTS = "/settings#callback-hosts";
 
-/** No host has this name (RFC 6761, 6.4): its secret is that of every origin which was never rotated alone. */
+/** A reserved name (RFC 6761, 6.4): its secret stands for every origin that was never rotated alone. */
 const ANY_ORIGIN = "https://any.invalid";
 
-/** Until when the secret before the last rotation signs; null: there is none. */
+/** When the previous secret expires; null if there is none. */
 function overlapEndOf({ signingService }: SettingsPageDeps, { caller }: Person, { origin, use }: Asked) {
   return signingService.overlapEnd(caller, origin ?? ANY_ORIGIN, use);
 }
@@ -176,11 +178,11 @@ function stateOf(overlapEnd: Date | null): string {
 
 function askOrigin(context: RequestContext, user: Person, origin: string, use: SigningUse): Response {
   context.errorCode = "validation_error";
-  const problem = "Enter scheme, host and port of a target and nothing more, like https://api.example.com.";
+  const problem = "Enter only the scheme, host and port of a target, like https://api.example.com.";
   return page("own", originPage({ user, origin, use, problem }), { status: 400 });
 }
 
-/** Null: it is none. The slash that browsers put behind an address is no reason to ask again. */
+/** Null if it is not an origin. A trailing slash, as browsers add, is accepted. */
 function originOf(text: string): string | null {
   const trimmed = text.trim().replace(/\/$/, "");
   try {

@@ -26,11 +26,11 @@ export interface SettingsPageProps {
   /** The newest ones. */
   readonly notifications: NotificationsProps;
   readonly callbackHosts: readonly ListedHost[];
-  /** The visitor looks after the accounts of the service. */
+  /** The visitor can manage the accounts of the service. */
   readonly isOperator: boolean;
 }
 
-/** What an account's people can set, what they can look after, and what is in force. */
+/** Settings of the account, and the settings of the server. */
 export function settingsPage({ user, rules, notifications, callbackHosts, isOperator }: SettingsPageProps): string {
   return render(
     <Layout title="Settings" place="Settings" user={user}>
@@ -38,13 +38,12 @@ export function settingsPage({ user, rules, notifications, callbackHosts, isOper
       <section class="card" aria-labelledby="signing">
         <h2 id="signing">Signing secrets</h2>
         <p class="quiet">
-          Every call and every callback is signed. Each origin has a secret of its own, so that one target can’t forge
-          calls to another, and another one for callbacks, so that none passes for a call.{" "}
-          <a href="/docs/verify">How a target verifies them</a>.
+          Every call and callback is signed. Each origin has its own secret, so that one target can’t forge calls to
+          another. Callbacks have separate secrets. <a href="/docs/verify">Verify signatures</a>.
         </p>
         <OriginForm user={user} />
         <p class="quiet small">
-          Did something leak? <a href="/settings/rotation">Give all origins new secrets</a>.
+          If secrets have leaked, <a href="/settings/rotation">rotate the secrets of all origins</a>.
         </p>
       </section>
       <section class="card" aria-labelledby="callback-hosts">
@@ -52,28 +51,29 @@ export function settingsPage({ user, rules, notifications, callbackHosts, isOper
         <CallbackHosts user={user} hosts={callbackHosts} />
       </section>
       <section class="told" aria-labelledby="told">
-        <h2 id="told">Callbacks and mails</h2>
+        <h2 id="told">Callbacks and emails</h2>
         <Notifications {...notifications} />
       </section>
       <section class="card" aria-labelledby="watch">
         <h2 id="watch">Pauses and audit log</h2>
         <p class="quiet">
-          <a href="/settings/pauses">Pause the account or a key</a>: nothing of it is sent until you resume.{" "}
-          <a href="/audit">Audit log</a>: who did what to this account.
+          <a href="/settings/pauses">Pause the account or a key</a> to send nothing until you resume. The{" "}
+          <a href="/audit">audit log</a> shows who did what to this account.
         </p>
       </section>
       {isOperator ? (
         <section class="card" aria-labelledby="accounts">
           <h2 id="accounts">Accounts</h2>
           <p class="quiet">
-            <a href={ACCOUNTS_PAGE_PATH}>The accounts of this service</a>: whether anybody may sign up, and who did.
+            <a href={ACCOUNTS_PAGE_PATH}>The accounts of this service</a>: who signed up, and whether sign-ups are open.
           </p>
         </section>
       ) : null}
       <section class="card" aria-labelledby="log-in">
-        <h2 id="log-in">Your log-in</h2>
+        <h2 id="log-in">Your login</h2>
         <p class="quiet">
-          You are <UntrustedText text={user.email} />. <a href="/settings/password">Change your password</a>.
+          You are logged in as <UntrustedText text={user.email} />.{" "}
+          <a href="/settings/password">Change your password</a>.
         </p>
       </section>
       <RulesView rules={rules} />
@@ -81,7 +81,7 @@ export function settingsPage({ user, rules, notifications, callbackHosts, isOper
   );
 }
 
-/** What is in force on this server, as far as it may be told to whoever looks. */
+/** The server's settings that this person can see. */
 export interface Rules {
   /** A sentence: where calls may go. */
   readonly targets: string;
@@ -90,18 +90,17 @@ export interface Rules {
   readonly attemptTimeoutMs: number;
   readonly retryBaseMs: number;
   readonly retryCapMs: number;
-  /** null: an approval is awaited for ever. */
+  /** null: held actions never expire. */
   readonly approvalTtlHours: number | null;
   readonly approvalLinks: "confirm" | "one_click";
-  /** Addresses and domains, or how many there are for whom they are not; empty: anyone. */
+  /** Addresses and domains, or only their number for people who can't see them; empty: anyone. */
   readonly approvers: readonly string[];
   readonly agentApproval: "elicit" | "off";
   readonly sendsMail: boolean;
-  /** null: finished actions are kept. */
+  /** null: finished actions are kept forever. */
   readonly retentionDays: number | null;
 }
 
-/** The settings of the server in words, each with its name. */
 export function RulesView({ rules }: { readonly rules: Rules }) {
   return (
     <>
@@ -109,7 +108,7 @@ export function RulesView({ rules }: { readonly rules: Rules }) {
       <Section id="delivery" title="Delivery and limits" rows={deliveryRows(rules)} />
       <Section id="approvals" title="Approvals" rows={approvalRows(rules)} />
       <Section id="retention" title="Retention" rows={retentionRows(rules)} />
-      <p class="foot">Whoever runs this server changes these by its settings, and starts it again.</p>
+      <p class="foot">These are settings of the server. Changes need a restart.</p>
     </>
   );
 }
@@ -125,8 +124,8 @@ function Section({ id, title, rows }: { readonly id: string; readonly title: str
   );
 }
 
-/** A value in words, and the setting that it comes from. */
-function Said({ words, by }: { readonly words: string; readonly by: string }) {
+/** A value and the name of its setting. */
+function SettingValue({ words, by }: { readonly words: string; readonly by: string }) {
   return (
     <>
       {words} <code class="setting">{by}</code>
@@ -136,54 +135,55 @@ function Said({ words, by }: { readonly words: string; readonly by: string }) {
 
 function targetRows({ targets }: Rules): Rows {
   return [
-    ["Allowed", <Said words={targets} by="ALLOWED_PRIVATE_TARGETS" />],
+    ["Allowed", <SettingValue words={targets} by="ALLOWED_PRIVATE_TARGETS" />],
     ["Never", "Cloud metadata, link-local and multicast addresses, whatever the settings say."],
-    ["Checked", "Every address that a name stands for, at every attempt; the call goes to a checked one."],
+    ["Checked", "Every address that a name resolves to, at every attempt. Calls go only to checked addresses."],
   ];
 }
 
 function deliveryRows(rules: Rules): Rows {
   const { rateLimitPerSecond, attemptTimeoutMs, retryBaseMs, retryCapMs } = rules;
   const rate = rateLimitPerSecond === 0 ? "Not limited." : `${counted(rateLimitPerSecond, "request")} a second.`;
-  const wait = `${duration(retryBaseMs)} after the first failure, twice as long after each further one, ${duration(retryCapMs)} at most.`;
+  const wait = `${duration(retryBaseMs)} after the first failure, doubled after each further one, ${duration(retryCapMs)} at most.`;
   const callbacks = NOTIFY_DELAYS_MS.map(duration).join(", ");
   return [
-    ["Rate of the account", <Said words={rate} by="RATE_LIMIT_PER_SECOND" />],
-    ["An attempt takes", <Said words={`${duration(attemptTimeoutMs)} at most.`} by="ATTEMPT_TIMEOUT_MS" />],
-    ["Retries wait", <Said words={wait} by="RETRY_BASE_MS, RETRY_CAP_MS" />],
-    ["Attempts of a run", `${RETRIES_DEFAULT}, unless the create says another number, up to ${RETRIES_MAX}.`],
-    ["Callbacks are tried", `At once, and after failures ${callbacks} later; then they are given up.`],
-    [
-      "A request body has",
-      `${kib(REQUEST_BODY_BYTES_MAX)} at most; of an answer ${kib(RESPONSE_BODY_BYTES_MAX)} are kept.`,
-    ],
-    ["Keys of deduplication", `Are remembered for ${duration(DEDUPE_WINDOW_MS)}.`],
+    ["Rate limit", <SettingValue words={rate} by="RATE_LIMIT_PER_SECOND" />],
+    ["Attempt timeout", <SettingValue words={`${duration(attemptTimeoutMs)} at most.`} by="ATTEMPT_TIMEOUT_MS" />],
+    ["Retry delay", <SettingValue words={wait} by="RETRY_BASE_MS, RETRY_CAP_MS" />],
+    ["Attempts per run", `${RETRIES_DEFAULT} by default, ${RETRIES_MAX} at most.`],
+    ["Callback attempts", `Immediately, and ${callbacks} after failures; then given up.`],
+    ["Size limits", `Request body ${kib(REQUEST_BODY_BYTES_MAX)}; stored response ${kib(RESPONSE_BODY_BYTES_MAX)}.`],
+    ["Deduplication window", `${duration(DEDUPE_WINDOW_MS)}.`],
   ];
 }
 
 function approvalRows(rules: Rules): Rows {
   const { approvalTtlHours, approvalLinks, approvers, agentApproval, sendsMail } = rules;
-  const expire = approvalTtlHours === null ? "Never." : `After ${counted(approvalTtlHours, "hour")}: cancelled.`;
-  const link = approvalLinks === "confirm" ? "It asks first." : "It decides when it is opened.";
+  const expire =
+    approvalTtlHours === null ? "Never." : `After ${counted(approvalTtlHours, "hour")}; the action is then cancelled.`;
+  const link = approvalLinks === "confirm" ? "Ask for confirmation." : "Decide when they are opened.";
   const agents =
-    agentApproval === "elicit" ? "Its client may put the question to its person, but for what a key holds." : "Never.";
+    agentApproval === "elicit" ? "Its MCP client can ask its user, except for actions held by a key." : "Never.";
   return [
-    ["Approvals expire", <Said words={expire} by="APPROVAL_TTL_HOURS" />],
-    ["Mails", <Said words={sendsMail ? "Are sent." : "Are not sent: no provider is set."} by="MAILGUN_API_KEY" />],
-    ["A link in a mail", <Said words={link} by="APPROVAL_LINKS" />],
-    ["Who may be asked", <Said words={askedWords(approvers)} by="APPROVERS" />],
-    ["An agent approves", <Said words={agents} by="AGENT_APPROVAL" />],
+    ["Approvals expire", <SettingValue words={expire} by="APPROVAL_TTL_HOURS" />],
+    [
+      "Approval emails",
+      <SettingValue words={sendsMail ? "On." : "Off: no mail provider is set."} by="MAILGUN_API_KEY" />,
+    ],
+    ["Email links", <SettingValue words={link} by="APPROVAL_LINKS" />],
+    ["Approvers", <SettingValue words={approverWords(approvers)} by="APPROVERS" />],
+    ["Approval by an agent", <SettingValue words={agents} by="AGENT_APPROVAL" />],
   ];
 }
 
-function askedWords(approvers: readonly string[]): string {
-  if (approvers.length > 0) return `People of the account, and ${approvers.join(", ")}`;
-  return "People of the account; by an owner key without a hold anyone.";
+function approverWords(approvers: readonly string[]): string {
+  if (approvers.length > 0) return `People in the account, and ${approvers.join(", ")}`;
+  return "People in the account. Owner keys without a hold can name anyone.";
 }
 
 function retentionRows({ retentionDays }: Rules): Rows {
-  const kept = retentionDays === null ? "For ever." : `For ${counted(retentionDays, "day")} after their end.`;
-  return [["Finished actions are kept", <Said words={kept} by="RETENTION_DAYS" />]];
+  const kept = retentionDays === null ? "Forever." : `For ${counted(retentionDays, "day")} after they end.`;
+  return [["Finished actions are kept", <SettingValue words={kept} by="RETENTION_DAYS" />]];
 }
 
 function kib(bytes: number): string {
@@ -193,23 +193,22 @@ function kib(bytes: number): string {
 export interface CallbackHostsProps {
   readonly user: PageUser;
   readonly hosts: readonly ListedHost[];
-  /** What was typed, where it could not be listed, and why. */
+  /** The refused input, and what is wrong with it. */
   readonly typed?: string;
   readonly problem?: string | null;
 }
 
-/** Where callbacks of keys with a hold may go, with a form for each change. */
 export function CallbackHosts({ user, hosts, typed = "", problem = null }: CallbackHostsProps) {
   return (
     <>
       <p class="quiet">
-        What a key with a hold creates waits for a person, but its callbacks leave before that. They go only to these
-        hosts. Keys without a hold may name any.
+        Actions of a key with a hold wait for approval, but their callbacks are sent before that. They can go only to
+        these hosts. Keys without a hold can use any host.
       </p>
       {hosts.length === 0 ? (
-        <p>No host is listed: no callback of a key with a hold is sent.</p>
+        <p>No hosts yet: callbacks of keys with a hold are refused.</p>
       ) : (
-        <ul class="rows" aria-label="Listed hosts">
+        <ul class="rows" aria-label="Callback hosts">
           {hosts.map(({ host, createdAt }) => (
             <li class="row-split">
               <p>
@@ -238,19 +237,19 @@ export function CallbackHosts({ user, hosts, typed = "", problem = null }: Callb
             name="host"
             label="Host"
             value={typed}
-            hint="Like hooks.example.com or 10.0.0.7:8080. Without a port: 443 for https, 80 for http."
+            hint="For example hooks.example.com or 10.0.0.7:8080. The default port is 443 for https and 80 for http."
             isRequired
             autocomplete="off"
             problem={problem}
           />
-          <Button>List it</Button>
+          <Button>Add host</Button>
         </form>
       )}
     </>
   );
 }
 
-/** The same on a page of its own, where what was typed could not be listed. */
+/** The form on a page of its own, after invalid input. */
 export function callbackHostsPage(props: CallbackHostsProps): string {
   return render(
     <Layout title="Callback hosts" place="Settings" user={props.user}>
@@ -271,9 +270,9 @@ export const ACCOUNTS_PAGE_PATH = "/settings/accounts";
 
 export interface AccountsPageProps {
   readonly user: PageUser;
-  /** Those that are stopped first. */
+  /** Stopped accounts first. */
   readonly accounts: readonly ShownAccount[];
-  /** Why nobody may sign up; null: anybody may. */
+  /** Why sign-ups are closed; null if they are open. */
   readonly closedBy: SignUpsClosedBy | null;
 }
 
@@ -288,12 +287,12 @@ export function accountsPage({ user, accounts, closedBy }: AccountsPageProps): s
         <h1>Accounts</h1>
         <p>
           {closedBy === null
-            ? "Sign-ups are open: whoever reaches this service makes an account of their own, with an owner key."
+            ? "Sign-ups are open: anyone who can reach this service can create an account with an owner key."
             : signUpsClosedWords(closedBy)}
         </p>
         <p class="quiet">
-          An account that was signed up before sign-ups closed is stopped: its keys are refused, and nothing of it is
-          sent until you allow it. Allow only accounts of people whom you know.
+          Accounts created before sign-ups closed are stopped: their keys are refused and nothing is sent until you
+          allow them. Allow only accounts of people you know.
         </p>
       </div>
       <ul class="card rows">
@@ -311,12 +310,12 @@ function Row({ of: account, user }: { readonly of: ShownAccount; readonly user: 
     <li class="row-split">
       <div class="stack">
         <p class="chips">
-          <b class="name">{email === null ? "Nobody yet" : <UntrustedText text={email} />}</b>{" "}
+          <b class="name">{email === null ? "No user yet" : <UntrustedText text={email} />}</b>{" "}
           {isFirst ? <Chip tone="still">First account</Chip> : null}
           {isStopped ? <Chip tone="bad">Stopped</Chip> : null}
         </p>
         <p class="quiet small">
-          <code>{id}</code>. Made <Day at={createdAt} />.
+          <code>{id}</code>. Created <Day at={createdAt} />.
           {allowedAt === null ? null : (
             <>
               {" "}

@@ -16,12 +16,11 @@ import { Notice } from "./parts.tsx";
 
 export interface LogInPageProps {
   readonly typed: Typed;
-  /** Where the person goes from here; a path of ours. */
+  /** The path to redirect to. */
   readonly next: string | null;
   readonly signupsOpen: boolean;
 }
 
-/** Where people log in. */
 export function logInPage({ typed, next, signupsOpen }: LogInPageProps): string {
   return render(
     <Layout title="Log in" width="narrow" beginsSession>
@@ -37,7 +36,7 @@ export function logInPage({ typed, next, signupsOpen }: LogInPageProps): string 
         </p>
       ) : null}
       <p class="quiet small">
-        Lost your password? Whoever runs this server makes a link for a new one: <code>outgate reset-password</code>.
+        Forgot your password? Ask whoever runs this server for a reset link (<code>outgate reset-password</code>).
       </p>
     </Layout>,
   );
@@ -45,17 +44,16 @@ export function logInPage({ typed, next, signupsOpen }: LogInPageProps): string 
 
 export interface SignUpPageProps {
   readonly typed: Typed;
-  /** Where the person goes from here; a path of ours. */
+  /** The path to redirect to. */
   readonly next: string | null;
 }
 
-/** Where people make an account of their own. */
 export function signUpPage({ typed, next }: SignUpPageProps): string {
   return render(
     <Layout title="Sign up" width="narrow" beginsSession>
       <div class="head">
         <h1>Sign up</h1>
-        <p class="quiet">You get an account of your own, with an owner key.</p>
+        <p class="quiet">This creates your own account, with an owner key.</p>
       </div>
       <form method="post" action="/auth/signup" class="card" data-session="new">
         <NextField next={next} />
@@ -72,11 +70,10 @@ export function signUpPage({ typed, next }: SignUpPageProps): string {
 export interface SignedUpPageProps {
   readonly user: PageUser;
   readonly apiKey: string;
-  /** A path of ours. */
   readonly next: string;
 }
 
-/** Shows the key of a new account, for the only time. */
+/** Shows the owner key of a new account once. */
 export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string {
   return render(
     <Layout title="Your account is ready" user={user}>
@@ -85,8 +82,8 @@ export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string 
         <div class="stack">
           <h2>Your owner key</h2>
           <p class="quiet">
-            It is shown this once: keep it now. It can do everything, approvals included, so an agent gets a key of its
-            own.
+            It is shown only once. Save it now. It has full access, including approvals: create a separate key for each
+            agent.
           </p>
         </div>
         <code class="code">{apiKey}</code>
@@ -99,14 +96,13 @@ export function signedUpPage({ user, apiKey, next }: SignedUpPageProps): string 
 }
 
 export interface WelcomePageProps {
-  /** The path of this very page. */
   readonly path: string;
   readonly typed: Typed;
-  /** Whose password is renewed; null: the visitor becomes the account's first person. */
+  /** Whose password is reset; null: the visitor becomes the account's first person. */
   readonly email: string | null;
 }
 
-/** What a one-time link opens: a way in for the first person, or for one who has lost their password. */
+/** The page of a one-time link, for the first person or a lost password. */
 export function welcomePage({ path, typed, email }: WelcomePageProps): string {
   const title = email === null ? "Welcome" : "Choose a new password";
   return render(
@@ -115,13 +111,13 @@ export function welcomePage({ path, typed, email }: WelcomePageProps): string {
         <h1>{title}</h1>
         <p class="quiet">
           {email === null
-            ? "You become the owner of this Outgate. Choose what you log in with; this link works once."
-            : "Whoever is logged in with the old one is logged out; this link works once."}
+            ? "Create the owner’s login for this service. This link works once."
+            : "Your other sessions are logged out. This link works once."}
         </p>
       </div>
       <form method="post" action={path} class="card" data-session="new">
         <CredentialFields typed={typed} password="new" emailOf={email} />
-        <Button>{email === null ? "Make it mine" : "Save and log in"}</Button>
+        <Button>{email === null ? "Create login" : "Save and log in"}</Button>
       </form>
     </Layout>,
   );
@@ -132,14 +128,14 @@ export interface PasswordPageProps {
   readonly typed: Typed;
 }
 
-/** Where somebody who is logged in chooses another password. The address stands there for password managers. */
+/** The form for a new password. Password managers need the address. */
 export function passwordPage({ user, typed }: PasswordPageProps): string {
   return render(
     <Layout title="Change your password" place="Settings" user={user}>
       <Head title="Change your password" />
       <form method="post" action="/settings/password" class="card">
         <FormToken user={user} />
-        <p>Whoever is logged in as you, in other browsers too, is logged out. You stay in here.</p>
+        <p>Your sessions in other browsers are logged out. You stay logged in here.</p>
         <CredentialFields typed={typed} password="new" emailOf={user.email}>
           <Field
             name="current_password"
@@ -152,9 +148,9 @@ export function passwordPage({ user, typed }: PasswordPageProps): string {
           />
         </CredentialFields>
         <div class="choices">
-          <Button>Change it</Button>
+          <Button>Change password</Button>
           <a class="button button-plain" href="/settings">
-            Leave it
+            Cancel
           </a>
         </div>
       </form>
@@ -162,12 +158,11 @@ export function passwordPage({ user, typed }: PasswordPageProps): string {
   );
 }
 
-/** Tells that it is done. */
 export function passwordChangedPage({ user }: { readonly user: PageUser }): string {
   return render(
     <Layout title="Your password is changed" place="Settings" user={user}>
       <Head title="Your password is changed" />
-      <Notice tone="good">Every other log-in of yours has ended. This browser has a new one.</Notice>
+      <Notice tone="good">Your other sessions are logged out. You are still logged in here.</Notice>
     </Layout>,
   );
 }
@@ -185,15 +180,15 @@ function Head({ title }: { readonly title: string }) {
 
 export interface ConfirmPasswordProps {
   readonly user: PageUser;
-  /** Where the form was sent to, with its query. */
+  /** The path and query of the form. */
   readonly path: string;
-  /** What was sent; sent again along with the password. */
+  /** The fields of the form, sent again with the password. */
   readonly fields: readonly (readonly [name: string, value: string])[];
-  /** What was wrong with the password; null: it is asked for the first time. */
+  /** What was wrong with the password; null at the first time. */
   readonly problem: string | null;
 }
 
-/** Asks for the password before a change that nothing else proves to come from our own page. */
+/** Asks for the password if the session secret is missing. */
 export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPasswordProps): string {
   return render(
     <Layout title="Confirm with your password" user={user} width="narrow">
@@ -206,7 +201,7 @@ export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPass
         {fields.map(([name, value]) => (
           <input type="hidden" name={name} value={value} />
         ))}
-        <Field name="email" label="E-mail" type="email" value={user.email} isFixed autocomplete="username" />
+        <Field name="email" label="Email" type="email" value={user.email} isFixed autocomplete="username" />
         <Field
           name={CONFIRM_PASSWORD_FIELD}
           label="Password"
@@ -224,9 +219,9 @@ export function confirmPasswordPage({ user, path, fields, problem }: ConfirmPass
         </div>
       </form>
       <p class="quiet small">
-        This browser has not shown that the change comes from this page: it runs no scripts here, or its stored data was
-        cleared. Other programs on this host can get the session cookie, because the address is plain http.{" "}
-        <a href="/docs/security">More about it</a>
+        Outgate could not verify that this change comes from its own page: scripts are off, or the browser’s stored data
+        was cleared. On plain http, other programs on this host can read the session cookie.{" "}
+        <a href="/docs/security">Learn more</a>
       </p>
     </Layout>,
   );

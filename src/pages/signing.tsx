@@ -17,7 +17,7 @@ export interface OriginFormProps {
   readonly problem?: string | null;
 }
 
-/** Asks of which origin the secret is wanted; what comes back is in no URL. */
+/** Asks for an origin. A POST, so that the secret is in no URL. */
 export function OriginForm({ user, origin = "", use = "calls", problem = null }: OriginFormProps) {
   return (
     <form method="post" action="/settings/signing-secret" class="ask">
@@ -33,14 +33,14 @@ export function OriginForm({ user, origin = "", use = "calls", problem = null }:
       />
       <label class="check">
         <input type="checkbox" name="for" value="callbacks" checked={use === "callbacks"} />
-        <span>The one that signs callbacks</span>
+        <span>Secret for callbacks</span>
       </label>
-      <Button>Show its secret</Button>
+      <Button>Show secret</Button>
     </form>
   );
 }
 
-/** The same on a page of its own: at its first sight, and where it was not understood. */
+/** The form on a page of its own. */
 export function originPage(props: OriginFormProps): string {
   return render(
     <Layout title="Signing secret" place="Settings" user={props.user}>
@@ -52,23 +52,21 @@ export function originPage(props: OriginFormProps): string {
   );
 }
 
-/** What signs the calls to one origin. */
 export interface ShownSecret {
   readonly origin: string;
   readonly use: SigningUse;
   readonly secret: string;
-  /** The one before it, as long as it signs too. */
+  /** The previous secret, while it is valid. */
   readonly previous: { readonly secret: string; readonly expiresAt: Date } | null;
 }
 
 export interface SecretPageProps {
   readonly user: PageUser;
   readonly shown: ShownSecret;
-  /** It is new as of now. */
   readonly isRotated?: boolean;
 }
 
-/** The secret of an origin, and the way to a new one. */
+/** The secret of an origin, with a button to rotate it. */
 export function secretPage({
   user,
   shown: { origin, use, secret, previous },
@@ -77,7 +75,9 @@ export function secretPage({
   return render(
     <Layout title="Signing secret" place="Settings" user={user}>
       <Head title={TITLES[use]} origin={origin} />
-      {isRotated ? <Notice tone="good">It is new. Give it to the target while both sign.</Notice> : null}
+      {isRotated ? (
+        <Notice tone="good">Secret rotated. Give the new one to the target while both are valid.</Notice>
+      ) : null}
       <section class="card" aria-label="Secrets">
         <div class="stack">
           <h2>{previous === null ? "Secret" : "New secret"}</h2>
@@ -90,7 +90,7 @@ export function secretPage({
             <h2>Previous secret</h2>
             <code class="code">{previous.secret}</code>
             <p class="quiet small">
-              It signs too until <Time at={previous.expiresAt} />.
+              Valid until <Time at={previous.expiresAt} />.
             </p>
           </div>
         )}
@@ -99,7 +99,7 @@ export function secretPage({
           <input type="hidden" name="origin" value={origin} />
           <input type="hidden" name="for" value={use} />
           <div class="buttons">
-            <Button look="plain">Give it a new secret…</Button>
+            <Button look="plain">Rotate secret…</Button>
           </div>
         </form>
       </section>
@@ -114,44 +114,44 @@ const TITLES = {
 
 export interface AskRotationProps {
   readonly user: PageUser;
-  /** Null: all of them, of calls and of callbacks. */
+  /** Null: all secrets, for calls and callbacks. */
   readonly origin: string | null;
   readonly use: SigningUse;
-  /** What was true when this was asked; sent back, so that an answer twice is a rotation once. */
+  /** The state when the question was shown. It is sent back, so that confirming twice rotates once. */
   readonly seen: string;
-  /** Until when a secret still signs that a rotation would end at once; null: there is none. */
+  /** When the previous secret expires. Another rotation invalidates it immediately. Null if there is none. */
   readonly endsNow: Date | null;
-  /** The answer was to a question of before another rotation. */
+  /** The confirmed question was shown before another rotation. */
   readonly isLate: boolean;
 }
 
-/** Asks before secrets change. */
+/** Asks for confirmation before a rotation. */
 export function askRotationPage({ user, origin, use, seen, endsNow, isLate }: AskRotationProps): string {
-  const title = origin === null ? "Give all origins new secrets?" : "Give it a new secret?";
+  const title = origin === null ? "Rotate the secrets of all origins?" : "Rotate this secret?";
   return render(
     <Layout title={title} place="Settings" user={user}>
       <Head title={title} origin={origin} />
-      {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing more was done.</Notice> : null}
+      {isLate ? <Notice tone="wait">It was rotated a moment ago. Nothing else was changed.</Notice> : null}
       <form method="post" action="/settings/rotation" class="card">
         <FormToken user={user} />
         <input type="hidden" name="origin" value={origin ?? ""} />
         <input type="hidden" name="for" value={use} />
         <input type="hidden" name="seen" value={seen} />
         <p>
-          From then on every {WHAT_IS_SIGNED[origin === null ? "all" : use]} carries two signatures for 24 hours, one by
-          the new secret and one by the secret before it: time to hand the new one to{" "}
+          For 24 hours, every {WHAT_IS_SIGNED[origin === null ? "all" : use]} carries two signatures, with the new and
+          with the previous secret. Use this time to give the new one to{" "}
           {origin === null ? "every target" : "the target"}.
         </p>
         {endsNow === null ? null : (
           <Notice tone="bad">
-            There was a rotation lately. The secret before it would sign until <Time at={endsNow} />; another rotation
-            ends it at once.
+            It was rotated recently. The previous secret is valid until <Time at={endsNow} />; rotating again ends it
+            immediately.
           </Notice>
         )}
         <div class="choices">
           <Button look="bad">Rotate</Button>
           <a class="button button-plain" href="/settings">
-            Leave it
+            Cancel
           </a>
         </div>
       </form>
@@ -161,13 +161,12 @@ export function askRotationPage({ user, origin, use, seen, endsNow, isLate }: As
 
 const WHAT_IS_SIGNED = { calls: "call", callbacks: "callback", all: "call and callback" } as const;
 
-/** Tells that all origins have new secrets. */
 export function rotatedPage({ user, until }: { readonly user: PageUser; readonly until: Date }): string {
   return render(
-    <Layout title="All origins have new secrets" place="Settings" user={user}>
-      <Head title="All origins have new secrets" />
+    <Layout title="All secrets rotated" place="Settings" user={user}>
+      <Head title="All secrets rotated" />
       <Notice tone="good">
-        The secrets before them sign too until <Time at={until} />.
+        The previous secrets are valid until <Time at={until} />.
       </Notice>
       <section class="card" aria-label="Which one">
         <OriginForm user={user} />
@@ -192,20 +191,20 @@ function Head({ title, origin = null }: { readonly title: string; readonly origi
   );
 }
 
-/** Request and answer as they are, for whoever may see secrets and has asked to. No address leads here. */
+/** Request and response with secrets, in the response to a form. */
 export function revealedPage({ action, user }: { readonly action: Action; readonly user: PageUser }): string {
   const isHeld = action.status === "awaiting_approval";
   return render(
     <Layout title={`Secrets of ${action.method} ${action.host}`} place="Actions" user={user}>
       <div class="head">
         <p class="small">
-          <a href={actionPath(action.id)}>Hide them</a>
+          <a href={actionPath(action.id)}>Hide secrets</a>
         </p>
         <h1>
           {action.method} {action.host}
         </h1>
       </div>
-      <Notice tone="wait">Secrets are shown as they are. They are gone when you leave this page.</Notice>
+      <Notice tone="wait">Secrets are shown in full. They are hidden again when you leave this page.</Notice>
       <RequestView action={{ ...action, url: sentUrl(action.url) }} tellsCallback={isHeld} isWhole={isHeld} />
       <Answer action={action} />
       {isHeld ? (

@@ -12,7 +12,7 @@ export interface SnippetProps {
   readonly text: string;
 }
 
-/** Lines of ours to copy, as they stand. */
+/** A trusted text with a copy button. */
 export function SnippetView({ title, text }: SnippetProps) {
   return (
     <div class="stack">
@@ -24,20 +24,16 @@ export function SnippetView({ title, text }: SnippetProps) {
   );
 }
 
-/** A text to be copied into a terminal, a program or a client. */
 export interface Snippet {
   readonly name: string;
   readonly text: string;
 }
 
-/**
- * Commands that ask for the same call again, with placeholders for secrets and the reader's own key. Null: it is too long
- * for a command.
- */
+/** Code that creates the same action again, with placeholders for secrets and the key. Null if it is too long. */
 export function createSnippets(action: Action, baseUrl: string): readonly Snippet[] | null {
-  // Of a long one not even the beginning is looked at.
+  // Skips the masking of a body that is too long anyway.
   if ((action.body?.length ?? 0) > SNIPPET_CHARS_MAX) return null;
-  // Commands are pasted anywhere: they hold no more than a receipt does.
+  // Snippets are pasted anywhere, so they are masked like a receipt.
   const shown = maskedAction({ ...action, result: null }, "public");
   const json = createText(shown);
   if (json.length > SNIPPET_CHARS_MAX) return null;
@@ -71,15 +67,14 @@ print(json.load(urllib.request.urlopen(request)))`,
   ];
 }
 
-/** Not by `String.raw`, which Bun hands letters beyond ASCII as escapes (1.4.5). */
+/** `String.raw` would escape non-ASCII letters in Bun 1.4.5. */
 function inTemplate(text: string): string {
   return text.replaceAll("\\", String.raw`\\`);
 }
 
-/** What stands in place of a secret. */
 const PLACEHOLDER = "YOUR_SECRET";
 
-/** The body of the create, as a JSON text that may stand in quotes of any language: no quote of theirs is in it. */
+/** The body of the create as JSON that can be quoted in a shell, Python or TypeScript. */
 function createText(action: Action): string {
   const members = [
     ["url", jsonOf(action.url)],
@@ -100,7 +95,7 @@ function jsonOf(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** A header that is secret is a secret of its own. */
+/** Each secret header gets its own placeholder. */
 function namedSecrets(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const entries = Object.entries(headers).map(([name, value]) => [
     name,
@@ -109,10 +104,10 @@ function namedSecrets(headers: Readonly<Record<string, string>>): Readonly<Recor
   return Object.fromEntries(entries) as Record<string, string>;
 }
 
-/** What ends a quoted text in a shell, in Python or in TypeScript, and what could not be seen when it is pasted. */
+/** Characters that end a quoted string in a shell, Python or TypeScript, and invisible ones. */
 const QUOTING = /['`]|\$(?=\{)|[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]--[\n]]/gv;
 
-/** All of it stands in strings, where JSON has another spelling for it. */
+/** These characters occur only inside JSON strings, where they can be escaped. */
 function inAnyQuotes(text: string): string {
   return text.replaceAll(QUOTING, (found) =>
     found

@@ -7,17 +7,17 @@ import { type OutcomeKind, statusSentence } from "../actions/outcome.ts";
 import { type Decided, counted, duration, mailName } from "./words.ts";
 import { UntrustedText } from "./code.tsx";
 
-/** Everything that happened, oldest first. The entries are masked by now. */
+/** All entries, oldest first. They must be masked already. */
 export function History({ timeline }: { readonly timeline: readonly TimelineEntry[] }) {
-  const told = timeline.filter((entry, at) => isTold(entry, timeline[at + 1]));
+  const shownEntries = timeline.filter((entry, at) => isShown(entry, timeline[at + 1]));
   return (
     <section class="card" aria-labelledby="history">
       <h2 id="history">History</h2>
       <ol class="steps">
-        {told.map(({ at, run, event }, index) => (
+        {shownEntries.map(({ at, run, event }, index) => (
           <>
-            {run > (told[index - 1]?.run ?? 1) ? <li class="run">{`Run ${run}`}</li> : null}
-            <Step at={at} before={told[index - 1]?.at} event={event} />
+            {run > (shownEntries[index - 1]?.run ?? 1) ? <li class="run">{`Run ${run}`}</li> : null}
+            <Step at={at} before={shownEntries[index - 1]?.at} event={event} />
           </>
         ))}
       </ol>
@@ -25,14 +25,14 @@ export function History({ timeline }: { readonly timeline: readonly TimelineEntr
   );
 }
 
-/** The beginning of an attempt is told by its end, unless that has not come. */
-function isTold({ event }: TimelineEntry, next: TimelineEntry | undefined): boolean {
+/** The start of an attempt is shown only while the attempt has no result. */
+function isShown({ event }: TimelineEntry, next: TimelineEntry | undefined): boolean {
   return event.type !== "started" || next === undefined;
 }
 
 interface StepProps {
   readonly at: Date;
-  /** When the step before it was. */
+  /** The time of the previous step. */
   readonly before: Date | undefined;
   readonly event: TimelineEvent;
 }
@@ -54,19 +54,19 @@ function Step({ at, before, event }: StepProps) {
   );
 }
 
-/** What is told of something that happened. */
+/** An event as text. */
 export interface Words {
   readonly tone: Tone;
   readonly title: Child;
   readonly details: readonly Child[];
 }
 
-/** Something that happened, in the words of the page; masked by now. */
+/** An event as text. It must be masked already. */
 export function wordsOf(event: TimelineEvent, at: Date): Words {
   if ("actor" in event) return decisionWords(event);
   if ("attempt" in event) return attemptWords(event, at);
   if ("delivered" in event) return notificationWords(event, at);
-  if (event.type === "not_started") return { tone: "wait", title: "Not begun", details: [event.reason] };
+  if (event.type === "not_started") return { tone: "wait", title: "Not started", details: [event.reason] };
   return { ...CHANGES[event.type], details: [] };
 }
 
@@ -88,20 +88,19 @@ const DECISIONS: Readonly<Record<Decided["type"], { readonly tone: Tone; readonl
   approved: { tone: "good", verb: "Approved" },
   rejected: { tone: "bad", verb: "Rejected" },
   cancelled: { tone: "still", verb: "Cancelled" },
-  retried: { tone: "busy", verb: "Begun again" },
+  retried: { tone: "busy", verb: "Retried" },
   paused: { tone: "wait", verb: "Paused" },
   resumed: { tone: "busy", verb: "Resumed" },
 };
 
 function decisionWords({ type, actor, reason = null, via }: Decided): Words {
   const { tone, verb } = DECISIONS[type];
-  // Nobody saw the person: what the client says is all there is (hostile 8).
-  const asked = via === "elicitation" ? ["Its client says that it put the question to its person."] : [];
+  // Only the client says that it asked; Outgate can't verify it.
+  const asked = via === "elicitation" ? ["The client reports that it asked its user."] : [];
   const details: readonly Child[] = [...asked, ...(reason === null ? [] : [<Quote text={reason} />])];
   return { tone, title: <By verb={verb} actor={actor} />, details };
 }
 
-/** What was done, by whom, and how they came in. */
 export function By({ verb, actor }: { readonly verb: string; readonly actor: string }) {
   return (
     <>
@@ -110,7 +109,7 @@ export function By({ verb, actor }: { readonly verb: string; readonly actor: str
   );
 }
 
-/** Somebody who did something, and how they came in. */
+/** An actor, and the way they used. */
 export function Who({ actor }: { readonly actor: string }) {
   const { name, way } = actorWords(actor);
   return (
@@ -120,7 +119,7 @@ export function Who({ actor }: { readonly actor: string }) {
   );
 }
 
-/** A name that somebody chose, in the letters of the page. */
+/** An untrusted name, in the font of the page. */
 function Name({ text }: { readonly text: string }) {
   return (
     <b class="name">
@@ -139,13 +138,13 @@ function Quote({ text }: { readonly text: string }) {
 
 const OUTCOMES: Readonly<Record<OutcomeKind, string>> = {
   answered: "",
-  not_sent: "Not sent: the target saw nothing of it.",
+  not_sent: "Not sent: the target did not receive it.",
   unknown: "Outcome unknown: the target may have received it.",
 };
 
 function attemptWords(event: Attempted, at: Date): Words {
   const { attempt, outcome, response_code: code, error, duration_ms: ms } = event;
-  const answer = code === null ? "no answer" : `answered ${code}`;
+  const answer = code === null ? "no response" : `answered ${code}`;
   const isInTitle = code !== null && error === statusSentence(code);
   return {
     tone: error === null ? "good" : "bad",

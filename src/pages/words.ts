@@ -2,12 +2,11 @@ import type { Action, ActionStatus } from "../actions/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import { hasScope, type Hold, HOLDS, KEY_SCOPES, type KeyScope, type Role, ROLES } from "../accounts/roles.ts";
 
-/** What a mail is called, by its event. */
 export function mailName(event: string): string {
-  return event === "decided" ? "Mail about the decision" : "Approval mail";
+  return event === "decided" ? "Decision email" : "Approval email";
 }
 
-/** A duration as people say it. */
+/** A duration for display, like "2.4 s". */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${ms} ms`;
   if (ms < 60_000) return `${trimmed(ms / 1_000)} s`;
@@ -17,7 +16,6 @@ export function duration(ms: number): string {
   return days === "1" ? "1 day" : `${days} days`;
 }
 
-/** How long ago something was, in whole units. */
 export function agoWords(ms: number): string {
   const unit = UNITS.find(({ unitMs }) => ms >= unitMs);
   return unit === undefined ? "just now" : `${counted(Math.floor(ms / unit.unitMs), unit.word)} ago`;
@@ -39,12 +37,12 @@ export function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
-/** One figure behind the point at most, and none that is 0. */
+/** At most one decimal place, and no trailing ".0". */
 function trimmed(value: number): string {
   return value.toFixed(1).replace(/\.0$/, "");
 }
 
-/** How things stand with an action, in a sentence. `isRejected`: somebody said no to it, which its status does not tell. */
+/** The state of an action in a sentence. `isRejected`: a person rejected it; its status is only `cancelled`. */
 export function summaryOf(action: Action, isRejected = false): string {
   return isRejected ? `It was rejected. ${notSent(action)}` : SENTENCES[action.status](action);
 }
@@ -55,7 +53,7 @@ const SENTENCES: Readonly<Record<ActionStatus, (action: Action) => string>> = {
       ? "It is about to be sent."
       : `${result?.lastError ?? "The last attempt failed."} ${counted(retries - attempts, "attempt")} left.`,
   active: ({ attempts }) => `It is being sent: attempt ${attempts}.`,
-  awaiting_approval: (action) => `It waits for a person to approve it. ${notSent(action)}`,
+  awaiting_approval: (action) => `It is waiting for approval. ${notSent(action)}`,
   completed: ({ attempts, result }) =>
     `The target answered ${result?.responseCode ?? "with success"}${tookOf(result?.durationMs ?? null)}${
       attempts === 1 ? "" : `, at attempt ${attempts}`
@@ -72,59 +70,62 @@ function tookOf(ms: number | null): string {
   return ms === null ? "" : ` in ${duration(ms)}`;
 }
 
-/** What whoever decides on a held action is told, on pages and in mails. */
+/** The sentence about a held action on pages and in mails. */
 export function waitingWords(action: Sent): string {
-  return `It waits for your decision. ${notSent(action)}`;
+  return `It is waiting for your decision. ${notSent(action)}`;
 }
 
 type Sent = Pick<Action, "run" | "callback">;
 
 /**
- * Of a run that has not sent its request. The runs before it may have: whoever decides must not take it for unheard of. And
- * a callback is told of a held action before anybody decides.
+ * Only about this run: earlier runs may have sent the request, and the text must not hide that. Callbacks of a held action
+ * are sent before the decision.
  */
 function notSent({ run, callback }: Sent): string {
   const what = callback === null ? "Nothing has been sent" : "The request has not been sent";
-  const where = run === 1 ? "" : ` in run ${run}; the target may have received it in a run before`;
-  return `${what}${where}.${callback === null ? "" : " Its callback is told that it waits and how it ends."}`;
+  const where = run === 1 ? "" : ` in run ${run}; the target may have received it in an earlier run`;
+  return `${what}${where}.${callback === null ? "" : " Its callback is notified that it is waiting, and of the result."}`;
 }
 
-/** What a person or program has decided, and why. */
+/** A timeline event with an actor. */
 export type Decided = Extract<TimelineEvent, { readonly actor: string }>;
 
 const NO_DECISIONS: ReadonlySet<TimelineEvent["type"]> = new Set(["created", "paused", "resumed"]);
 
-/** The newest decision of a timeline; its creation is none, and neither is a pause. Null: nobody has decided anything. */
+/** The newest decision of a timeline. Creation and pauses don't count. Null if there is none. */
 export function lastDecision(timeline: readonly TimelineEntry[]): Decided | null {
   const decisions = timeline.flatMap(({ event }) => ("actor" in event ? [event] : []));
   return decisions.findLast(({ type }) => !NO_DECISIONS.has(type)) ?? null;
 }
 
-/** One of the things that a form lets somebody choose from. */
+/** One option of a form. */
 export interface Choice {
   readonly value: string;
   readonly label: string;
-  /** What it means for them. */
+  /** Explains the option. */
   readonly hint: string;
 }
 
 const ROLE_WORDS: Readonly<Record<Role, Omit<Choice, "value">>> = {
   agent: {
     label: "Agent",
-    hint: "Creates and reads actions, cancels and retries its own. It never approves by itself. For agents and programs.",
+    hint: "Creates and reads actions; cancels and retries its own. It can’t approve on its own. For agents and programs.",
   },
-  approver: { label: "Approver", hint: "Reads, approves and rejects. Secrets are masked. For whoever decides." },
+  approver: { label: "Approver", hint: "Reads, approves and rejects. Secrets are masked. For reviewers." },
   reader: { label: "Reader", hint: "Reads only. Secrets are masked. For dashboards and auditors." },
-  owner: { label: "Owner", hint: "Everything: keys, signing secrets and approvals too. Never for an agent." },
+  owner: {
+    label: "Owner",
+    hint: "Full access, including keys, signing secrets and approvals. Never give it to an agent.",
+  },
 };
 
 const HOLD_WORDS: Readonly<Record<Hold, Omit<Choice, "value">>> = {
-  none: { label: "Nothing", hint: "Only what asks for approval by itself waits for a person." },
-  writes: { label: "Writes", hint: "All but GET waits for a person, whatever the create says." },
-  all: { label: "Everything", hint: "Every call waits for a person, GET too." },
+  none: { label: "Nothing", hint: "Only actions created with approve: true need approval." },
+  writes: { label: "Writes", hint: "Every call except GET needs approval." },
+  all: { label: "Everything", hint: "Every call needs approval, including GET." },
 };
 
-/** The roles from what is chosen most to what is chosen least. */
+/** The most common roles come first. */
 export const ROLE_CHOICES: readonly Choice[] = [...ROLES]
   .toSorted((a, b) => Object.keys(ROLE_WORDS).indexOf(a) - Object.keys(ROLE_WORDS).indexOf(b))
   .map((value) => ({ value, ...ROLE_WORDS[value] }));
@@ -133,18 +134,18 @@ export const HOLD_CHOICES: readonly Choice[] = HOLDS.map((value) => ({ value, ..
 
 const SCOPE_WORDS: Readonly<Record<KeyScope, Omit<Choice, "value">>> = {
   own: {
-    label: "What it created",
-    hint: "Other actions it sees with secrets masked. Keys that it replaces count, too.",
+    label: "Actions that it created",
+    hint: "It sees other actions with secrets masked. Actions of keys that it replaces are included.",
   },
   account: {
     label: "Every action of the account",
-    hint: "It sees their secrets, cancels them and retries them, also what a person cancelled.",
+    hint: "It sees their secrets, and can cancel and retry them, including actions that a person cancelled.",
   },
 };
 
 export const SCOPE_CHOICES: readonly Choice[] = KEY_SCOPES.map((value) => ({ value, ...SCOPE_WORDS[value] }));
 
-/** On what a key acts, for a list; null: nothing that is worth a word. */
+/** The scope of a key for a list; null for the default. */
 export function scopeWord(role: Role, scope: KeyScope): string | null {
   return hasScope(role) && scope === "account" ? "Whole account" : null;
 }
@@ -154,26 +155,26 @@ export function roleWord(role: Role): string {
 }
 
 /**
- * The option by which curl sends the key that a variable of the shell holds (bash, zsh). It gets a file and not the key:
- * everybody who may list the processes of a machine reads their command lines.
+ * The curl option that sends the key in this shell variable (bash, zsh), as a file: everyone who can list the processes
+ * of a machine can read their command lines.
  */
 export function keyHeader(variable: string): string {
   return `-H @<(echo "Authorization: Bearer $${variable}")`;
 }
 
-/** What of a key's creates waits for a person, for a list; null: nothing that is worth a word. */
+/** The hold of a key for a list; null if it has none. */
 export function holdWord(hold: Hold): string | null {
   return hold === "none" ? null : `Holds ${HOLD_WORDS[hold].label.toLowerCase()}`;
 }
 
-/** Whoever is signed in, as far as a page shows it. */
+/** The person who is logged in. */
 export interface PageUser {
   readonly email: string;
-  /** Proves that a form comes from our page (hostile 7). */
+  /** The CSRF token of this session's forms. */
   readonly formToken: string;
 }
 
-/** The beginning of a text, and how much of it is not shown. */
+/** A text cut for display. */
 export interface CutText {
   readonly shown: string;
   /** Null: all of it is shown. "57 more lines (3,210 characters)" */
@@ -185,7 +186,7 @@ export interface CutLimits {
   readonly chars: number;
 }
 
-/** As much of a text as stands below each other without a window, and what is left of it in words. */
+/** Cuts a text to the limits, at a line break if possible. */
 export function cutText(text: string, limits: CutLimits): CutText {
   let end = Math.min(text.length, limits.chars);
   for (let line = 0, at = -1; line < limits.lines; line += 1) {
@@ -196,7 +197,7 @@ export function cutText(text: string, limits: CutLimits): CutText {
   return cutAt(text, end);
 }
 
-/** The same of a text that is cut at a place. */
+/** Cuts a text at this index, but never inside a surrogate pair. */
 export function cutAt(text: string, end: number): CutText {
   if (end >= text.length) return { shown: text, rest: null };
   const isPair = /[\ud800-\udbff]/.test(text.charAt(end - 1));
@@ -204,15 +205,15 @@ export function cutAt(text: string, end: number): CutText {
   const left = text.slice(shown.length).replace(/^\n/, "");
   const lines = left.split("\n").length;
   const chars = `${number(left.length)} ${left.length === 1 ? "character" : "characters"}`;
-  // A line that was cut within it goes on, and is no further one.
+  // The rest of a line that was cut is not another line.
   const isWithin = text.charAt(shown.length) !== "\n";
   if (isWithin && lines === 1) return { shown, rest: `${chars} more` };
   return { shown, rest: `${counted(lines, "more line")} (${chars})` };
 }
 
 /**
- * A text with a URL in it, or one that begins with a host, in at most so many characters; the host always stays whole,
- * however long it is: cut in the middle, `api.example.com.evil.test` would be read as another.
+ * Shortens a text that contains a URL, or begins with a host, to at most this many characters. The host is never cut,
+ * because the beginning of `api.example.com.evil.test` would look like another host.
  */
 export function shortenUrl(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;

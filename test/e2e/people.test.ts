@@ -59,9 +59,9 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
       const page = await openPage(browser, { width: 320 });
       await page.goto(link);
       expect(await overflowOf(page)).toBe(0);
-      await page.getByLabel("E-mail").fill("owner@example.com");
+      await page.getByLabel("Email").fill("owner@example.com");
       await page.getByLabel("Password").fill(PASSWORD);
-      await page.getByRole("button", { name: "Make it mine" }).click();
+      await page.getByRole("button", { name: "Create login" }).click();
       await page.waitForURL("**/approvals");
       const me = (await (await service.request("/v1/account")).json()) as { email: string };
       expect(me.email).toBe("owner@example.com");
@@ -77,7 +77,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
       const page = await openPage(browser, { width: 375, isDark: true });
       await page.goto(`${base}/login?next=/approvals%3Ffrom%3Dhere`);
       await page.getByRole("link", { name: "Sign up" }).click();
-      await page.getByLabel("E-mail").fill("walk@example.com");
+      await page.getByLabel("Email").fill("walk@example.com");
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Sign up" }).click();
       expect(await page.locator("code").innerText()).toMatch(/^og_[0-9A-Za-z]{36}$/);
@@ -93,11 +93,11 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
       expect((await page.context().cookies(`${base}/`)).map(({ name }) => name)).toEqual(["outgate_device"]);
 
       await page.goto(`${base}/login?next=/approvals%3Ffrom%3Dhere`);
-      await page.getByLabel("E-mail").fill("walk@example.com");
+      await page.getByLabel("Email").fill("walk@example.com");
       await page.getByLabel("Password").fill("something else");
       await page.getByRole("button", { name: "Log in" }).click();
       expect(await page.getByRole("status").innerText()).toBe("E-mail and password do not belong together.");
-      expect(await page.getByLabel("E-mail").inputValue()).toBe("walk@example.com");
+      expect(await page.getByLabel("Email").inputValue()).toBe("walk@example.com");
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Log in" }).click();
       await page.waitForURL(`${base}/approvals?from=here`);
@@ -113,7 +113,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
       const page = await openPage(browser);
       await page.goto(`http://localhost:${port}/login`);
       expect(new URL(page.url()).hostname).toBe("127.0.0.1");
-      await page.getByLabel("E-mail").fill("local@example.com");
+      await page.getByLabel("Email").fill("local@example.com");
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Log in" }).click();
       await page.waitForURL(`http://127.0.0.1:${port}/approvals`);
@@ -163,7 +163,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
           });
         }
         await page.goto(`${base}/signup`);
-        await page.getByLabel("E-mail").fill("audited@example.com");
+        await page.getByLabel("Email").fill("audited@example.com");
         await page.getByLabel("Password").fill(PASSWORD);
         await page.getByRole("button", { name: "Sign up" }).click();
         expect(await barriersOf(page)).toEqual([]);

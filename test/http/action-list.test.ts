@@ -80,7 +80,7 @@ describe("the list of actions", () => {
     expect(linkIn(html, "Failed")).toBe("/actions?method=GET&status=failed&limit=7");
     expect(linkIn(html, "All")).toBe("/actions?method=GET&limit=7");
     expect(html).toContain('<option selected="">GET</option>');
-    expect(html).toContain("No action fits these filters.");
+    expect(html).toContain("No actions match these filters.");
   });
 
   test("drops what a form leaves empty, and takes times without a zone for UTC", async () => {
@@ -132,7 +132,7 @@ describe("the list of actions", () => {
   test("tells whoever has sent nothing yet how to", async () => {
     await using server = await openRealServer({ starts: false });
     const html = await (await signedIn(server)).pageOf("/actions");
-    expect(html).toContain("Nothing was sent yet.");
+    expect(html).toContain("No actions yet.");
     expect(html).toContain("/v1/actions");
   });
 
@@ -195,7 +195,7 @@ describe("a bulk retry", () => {
     // Loaded again it begins nothing again, and says the same.
     expect(await (await bob.follow(sent)).text()).toBe(first);
     expect((await bob.context("/actions/retried")).headers.get("location")).toBe("/actions");
-    expect(first).toContain(`${RETRY_BATCH_MAX} actions begun again. 2 actions left.`);
+    expect(first).toContain(`${RETRY_BATCH_MAX} actions retried. 2 actions left.`);
     expect(first).toContain(`<progress aria-label="Done" value="${RETRY_BATCH_MAX}" max="${ids.length}">`);
     const next = (/<form method="post" action="(\/actions[^"]+)"/.exec(first)?.[1] ?? "").replaceAll("&amp;", "&");
     const fields = Object.fromEntries(
@@ -205,7 +205,7 @@ describe("a bulk retry", () => {
       ]),
     );
     const second = await (await bob.follow(await bob.send(next, fields))).text();
-    expect(second).toContain(`${ids.length} actions begun again. Nothing is left.`);
+    expect(second).toContain(`${ids.length} actions retried. None left.`);
     for (const id of ids) {
       await server.engine.saw(id, { run: 2, status: "failed" });
       const retried = (await server.engine.events(id)).find(({ type }) => type === "retried");
@@ -226,7 +226,7 @@ describe("a bulk retry", () => {
     // What needed a yes waits for another one, and the page says so.
     const fields = await bob.hiddenOf("/actions");
     const done = await (await bob.follow(await bob.send("/actions?status=cancelled", fields))).text();
-    expect(done).toContain("1 action needed an approval");
+    expect(done).toContain("1 action needs approval again");
     expect((await server.engine.actionService.get(server.engine.owner, id)).status).toBe("awaiting_approval");
   });
 
@@ -237,7 +237,7 @@ describe("a bulk retry", () => {
     await created({ dedupe: "one" }, server);
     const fields = await bob.hiddenOf("/actions");
     const done = await (await bob.follow(await bob.send("/actions?status=failed", fields))).text();
-    expect(done).toContain("0 actions begun again, 1 not.");
+    expect(done).toContain("0 actions retried, 1 could not be retried.");
     expect(done).toContain(`<a href="/actions/${id}">${id}</a>`);
     expect(done).toContain("holds its dedupe key");
   });
@@ -256,7 +256,7 @@ describe("a bulk retry", () => {
     const odd = await (
       await bob.follow(await bob.send("/actions?status=failed", { ...fields, retried: "<b>", held: "-5" }))
     ).text();
-    expect(odd).toContain("1 action begun again.");
+    expect(odd).toContain("1 action retried.");
   });
 });
 

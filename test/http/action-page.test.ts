@@ -70,7 +70,7 @@ describe("the page of an action", () => {
       expect(text).toContain(seen);
     }
     const drawing = /<svg[^>]*aria-label="([^"]*)"/.exec(html)?.[1];
-    expect(drawing).toBe("waiting for its turn, 2 s; 1 failed attempt, 0 ms; 1 successful attempt, 0 ms.");
+    expect(drawing).toBe("waiting to be sent, 2 s; 1 failed attempt, 0 ms; 1 successful attempt, 0 ms.");
     const bars = [...html.matchAll(/<rect class="span span-(\w+)" x="(\d+)"/g)].map(([, kind, x]) => [kind, Number(x)]);
     expect(bars).toEqual([
       ["wait", 0],
@@ -275,7 +275,7 @@ describe("send again as new", () => {
   test("is held again if it was held", async () => {
     const id = await created({ approve: true, notify: { email: "ann@example.com" } });
     await say(id, { decision: "reject" });
-    expect(await ann.pageOf(`/actions/${id}/again`)).toContain("It is held for approval, as this one was.");
+    expect(await ann.pageOf(`/actions/${id}/again`)).toContain("It is held for approval, like the original.");
     const location = (await say(id, {}, "/again")).headers.get("location") ?? "";
     expect(await actionOf(location.replace("/actions/", ""))).toMatchObject({
       status: "awaiting_approval",
@@ -288,11 +288,11 @@ describe("send again as new", () => {
     const id = await ended({ url: `http://127.0.0.1:${silent.port}/` }, "failed");
     silent.stop(true);
     expect(await app.engine.events(id)).toContainEqual(expect.objectContaining({ outcome: "unknown" }));
-    expect(await ann.pageOf(`/actions/${id}`)).toContain("Nobody knows how an attempt ended");
+    expect(await ann.pageOf(`/actions/${id}`)).toContain("The outcome of an attempt is unknown");
     expect(await ann.pageOf(`/actions/${id}/again`)).toContain('name="sure"');
     const refused = await say(id, {}, "/again");
     expect(refused.status).toBe(400);
-    expect(await refused.text()).toContain("tick the box");
+    expect(await refused.text()).toContain("Tick the box");
     const taken = await say(id, { sure: "yes" }, "/again");
     expect(taken.headers.get("location")).toStartWith("/actions/act_");
   });

@@ -116,7 +116,7 @@ describe("whoever decides sees", () => {
 
   test("in a mail how much of a long body is not in it", async () => {
     const { places } = await shownOf({ body: { list: Array.from({ length: 900 }, (_, n) => ({ n })) } });
-    expect(places.mail).toMatch(/Not in this mail: \d+ more lines \([\d,]+ characters\)/);
+    expect(places.mail).toMatch(/Not shown: \d+ more lines \([\d,]+ characters\)/);
   });
 });
 
@@ -164,7 +164,9 @@ describe.skipIf(!HAS_BROWSER)("the whole request, in a browser without script", 
       await page.goto(`${app.url}/approvals`);
       const card = page.locator(`[id="${id}"]`);
       expect(await card.textContent()).not.toContain("5000 to Bob");
-      expect(await card.textContent()).toMatch(/\d+ more lines \([\d,]+ characters\) below\. Read the whole request/);
+      expect(await card.textContent()).toMatch(
+        /\d+ more lines \([\d,]+ characters\) not shown\. View the whole request/,
+      );
       const button = card.getByRole("button", {
         name: /^Approve, with \d+ more lines \([\d,]+ characters\) not shown$/,
       });

@@ -35,7 +35,7 @@ describe("the inbox", () => {
   test("lists what waits, oldest first, each leading to a page of its own, without any mail", async () => {
     await using server = await openRealServer();
     const bob = await signedIn(server);
-    expect(await bob.pageOf("/approvals")).toContain("Nothing waits for you.");
+    expect(await bob.pageOf("/approvals")).toContain("You&#39;re all caught up.");
     const ids = [];
     for (let count = 0; count < 3; count += 1) {
       ids.push(await held({ url: `${NO_TARGET}${count}`, body: { amount: count } }, server));
@@ -46,7 +46,7 @@ describe("the inbox", () => {
     await server.call("POST", `/v1/actions/${decided}/cancel`);
     const html = await bob.pageOf("/approvals");
     expect([...html.matchAll(/href="\/approvals\/(act_\w+)"/g)].map(([, id]) => id)).toEqual(ids);
-    expect(html).toContain("3 requests wait for you");
+    expect(html).toContain("3 requests are waiting for you");
     expect(html).toContain("6 minutes ago");
     expect(html).toContain(ANN);
   });
@@ -77,7 +77,7 @@ describe("the inbox", () => {
     expect(idsIn(first)).toHaveLength(HELD_LISTED_MAX);
     // As everything else the oldest first: what comes last is at the end.
     expect(idsIn(first).slice(-2)).toEqual([mine, also]);
-    expect(first).toContain("of each requester the oldest");
+    expect(first).toContain("the oldest of each requester");
     const next = /href="(\/approvals\?after=[^"]+)"/.exec(first)?.[1]?.replaceAll("&amp;", "&") ?? "";
     expect(new Set([...idsIn(first), ...idsIn(await bob.pageOf(next))]).size).toBe(HELD_LISTED_MAX + 7);
 
@@ -182,7 +182,7 @@ describe("the inbox", () => {
     }
     const fields = await ann.hiddenOf(`/approvals/${await held()}`);
     expect((await ann.send(`/approvals/${id}`, { ...fields, decision: "approve" })).status).toBe(404);
-    expect(await ann.pageOf(`/approvals?decided=${id}`)).not.toContain("See its receipt");
+    expect(await ann.pageOf(`/approvals?decided=${id}`)).not.toContain("View receipt");
   });
 });
 

@@ -53,7 +53,7 @@ describe("the keys page", () => {
     expect(list).toContain("Holds writes");
     expect(list).toContain(`<code>${key.slice(-4)}</code>`);
     // The day to be read, the moment for whoever points at it.
-    expect(list).toMatch(/Made <time datetime="[^"]+" title="2026-03-04T12:00:00.000Z">4 Mar 2026<\/time>/);
+    expect(list).toMatch(/Created <time datetime="[^"]+" title="2026-03-04T12:00:00.000Z">4 Mar 2026<\/time>/);
     expect(list).not.toContain(key.slice(3));
     expect(JSON.stringify(app.lines)).not.toContain(key.slice(3));
   });
@@ -110,7 +110,7 @@ describe("the keys page", () => {
       const response = await fetch(server.url + to, { headers: { cookie: `${who}; ${cookie}` } });
       const html = await response.text();
       expect([response.status, html.includes(key)]).toEqual([404, false]);
-      expect(html).toContain("revoke it and make another");
+      expect(html).toContain("revoke it and create another");
     }
     server.engine.clock.advance(5 * 60_000);
     expect((await bob.follow(sent)).status).toBe(404);
@@ -156,7 +156,7 @@ describe("the keys page", () => {
     const response = await ann.send(path, await ann.hiddenOf(path));
     expect([response.status, response.headers.get("location")]).toEqual([303, `/keys?revoked=${id}`]);
     expect((await asks(key)).status).toBe(401);
-    expect(await ann.pageOf(`/keys?revoked=${id}`)).toContain("is revoked. Nobody comes in by it any more.");
+    expect(await ann.pageOf(`/keys?revoked=${id}`)).toContain("is revoked and no longer works.");
     // Nothing is left to ask, and a second time is the same as once.
     expect((await ann.context(path)).headers.get("location")).toBe(`/keys?revoked=${id}`);
     expect((await ann.send(path, await ann.hiddenOf("/keys"))).status).toBe(303);

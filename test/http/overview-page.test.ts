@@ -34,12 +34,12 @@ const create = async (url: string, retries: number) => {
 test("the overview says that there is nothing, before there is something", async () => {
   await using server = await openRealServer();
   const text = textOf(await (await signedIn(server)).pageOf("/overview"));
-  for (const words of ["No attempt failed.", "No retry waits for its time.", "Success rate –", "Nothing yet"]) {
+  for (const words of ["No failed attempts.", "No retries are scheduled.", "Success rate –", "No data yet"]) {
     expect(text).toContain(words);
   }
 });
 
-test("the overview shows throughput, success, latency, failing hosts and sleeping retries, each in words too", async () => {
+test("the overview shows throughput, success, latency, failing hosts and scheduled retries, each in words too", async () => {
   for (let count = 0; count < 3; count += 1) await create(good.url, 1);
   await create(bad.url, 1);
   await create(bad.url, 3);
@@ -48,11 +48,11 @@ test("the overview shows throughput, success, latency, failing hosts and sleepin
   const { host } = new URL(bad.url);
   for (const words of [
     "Created 5",
-    "Success rate 75 % 3 of 4 that ended",
+    "Success rate 75 % 3 of 4 finished",
     "Failed 1 5 attempts in all",
     `${host} The target answered with status 503. Just now.`,
     "2 of 2 attempts",
-    "1 action will be sent again.",
+    "1 action will be retried.",
     `${host} 1 action, next in 2 s`,
   ]) {
     expect(text).toContain(words);

@@ -48,13 +48,13 @@ describe("the page of an error", () => {
 
   test("leads on, and says by what the request is found", async () => {
     const { text, id } = await context("/nothing");
-    expect(text).toContain('<a href="/">Go to the start page</a>');
-    expect(text).toContain(`If you ask for help, name this request: ${id}`);
+    expect(text).toContain('<a href="/">Go to the home page</a>');
+    expect(text).toContain(`If you ask for help, include this request ID: ${id}`);
   });
 
   test("leads nowhere in place of a page that stands alone", async () => {
     const { text, id } = await context("/r/nothing");
-    expect(text).toContain(`name this request: ${id}`);
+    expect(text).toContain(`include this request ID: ${id}`);
     expect(text).not.toContain("<a ");
   });
 });

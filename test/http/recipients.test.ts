@@ -268,6 +268,6 @@ describe("/v1/callback-hosts", () => {
       const removed = await ann.send("/settings/callback-hosts/remove", { form_token: token, host: "a.example" });
       expect(removed.status).toBe(303);
     }
-    expect(await ann.pageOf("/settings")).toContain("No host is listed");
+    expect(await ann.pageOf("/settings")).toContain("No hosts yet");
   });
 });

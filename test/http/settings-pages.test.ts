@@ -70,7 +70,7 @@ describe("signing secrets on the settings page", () => {
     const origin = "https://one.example";
     const before = await apiSecret(origin);
     const asked = await send("/settings/rotation", { origin });
-    expect(asked.html).toContain("Give it a new secret?");
+    expect(asked.html).toContain("Rotate this secret?");
     expect((await apiSecret(origin)).previous).toBeNull();
     const done = await ann.send("/settings/rotation", hiddenIn(asked.html));
     expect([done.status, done.headers.getSetCookie()]).toEqual([200, []]);
@@ -78,7 +78,7 @@ describe("signing secrets on the settings page", () => {
     const after = await apiSecret(origin);
     expect((await ann.context("/settings/rotated")).headers.get("location")).toBe("/settings");
     expect(after.previous?.secret).toBe(before.secret);
-    for (const shown of [after.secret, before.secret, "It signs too until"]) expect(html).toContain(shown);
+    for (const shown of [after.secret, before.secret, "Valid until"]) expect(html).toContain(shown);
     expect((await apiSecret(ORIGIN)).previous).toBeNull();
   });
 
@@ -101,8 +101,8 @@ describe("signing secrets on the settings page", () => {
     await ann.send("/settings/rotation", yes);
     const after = await apiSecret(origin);
     const again = await (await ann.send("/settings/rotation", yes)).text();
-    expect(again).toContain("It was rotated a moment ago. Nothing more was done.");
-    expect(again).toContain("another rotation ends it at once");
+    expect(again).toContain("It was rotated a moment ago. Nothing else was changed.");
+    expect(again).toContain("rotating again ends it immediately");
     expect(await apiSecret(origin)).toEqual(after);
     // To this question a yes counts.
     await ann.send("/settings/rotation", hiddenIn(again));
@@ -118,14 +118,14 @@ describe("signing secrets on the settings page", () => {
     };
     const before = await Promise.all([secretOf(ORIGIN), secretOf("http://b.example:81"), secretOf(ORIGIN, STRANGER)]);
     const page = await bob.pageOf("/settings/rotation");
-    expect(page).toContain("Give all origins new secrets?");
+    expect(page).toContain("Rotate the secrets of all origins?");
     const done = await bob.send("/settings/rotation", hiddenIn(page));
-    expect(await (await bob.follow(done)).text()).toContain("All origins have new secrets");
+    expect(await (await bob.follow(done)).text()).toContain("All secrets rotated");
     const after = await Promise.all([secretOf(ORIGIN), secretOf("http://b.example:81"), secretOf(ORIGIN, STRANGER)]);
     expect(after.map((secret, at) => secret === before[at])).toEqual([false, false, true]);
-    expect(await (await bob.send("/settings/rotation", hiddenIn(page))).text()).toContain("Nothing more was done.");
+    expect(await (await bob.send("/settings/rotation", hiddenIn(page))).text()).toContain("Nothing else was changed.");
     server.engine.clock.advance(DAY_MS);
-    expect(await bob.pageOf("/settings/rotation")).not.toContain("another rotation ends it at once");
+    expect(await bob.pageOf("/settings/rotation")).not.toContain("rotating again ends it immediately");
   });
 
   test("are for forms of our own page and session", async () => {
@@ -151,7 +151,7 @@ describe("callbacks on the settings page", () => {
   test("tell target, event, attempts, the last error and the next try, masked", async () => {
     await using server = await openRealServer();
     const bob = await signedIn(server);
-    expect(await bob.pageOf("/settings")).toContain("None was owed so far.");
+    expect(await bob.pageOf("/settings")).toContain("None so far.");
     await using target = new Target(500);
     const url = `${target.url}hook?token=canary-tokenx9Kq2Lm8Vb3Zt7Rw`;
     const request = { url: "http://127.0.0.1:9/", approve: true, callback: url };
@@ -188,7 +188,7 @@ describe("callbacks on the settings page", () => {
     const first = await bob.pageOf("/settings/callbacks");
     const second = await bob.pageOf(/href="(\/settings\/callbacks\?before=[^"]+)"/.exec(first)?.[1] ?? "");
     expect([...idsIn(first), ...idsIn(second)]).toEqual(made);
-    expect(second).not.toContain("Older ones");
+    expect(second).not.toContain("Older");
     for (const odd of ["?before=", "?before=%00", "?before=x'--", "?more=1"]) {
       expect({ odd, status: (await bob.context(`/settings/callbacks${odd}`)).status }).toEqual({ odd, status: 200 });
     }
@@ -200,10 +200,10 @@ test("the settings page says in words what is in force, each with its setting", 
   for (const words of [
     "Calls may go to public addresses only. ALLOWED_PRIVATE_TARGETS",
     "Approvals expire Never. APPROVAL_TTL_HOURS",
-    "Finished actions are kept For ever. RETENTION_DAYS",
+    "Finished actions are kept Forever. RETENTION_DAYS",
     "100 requests a second. RATE_LIMIT_PER_SECOND",
-    "2 s after the first failure, twice as long after each further one, 1 h at most. RETRY_BASE_MS, RETRY_CAP_MS",
-    "Are not sent: no provider is set. MAILGUN_API_KEY",
+    "2 s after the first failure, doubled after each further one, 1 h at most. RETRY_BASE_MS, RETRY_CAP_MS",
+    "Off: no mail provider is set. MAILGUN_API_KEY",
   ]) {
     expect(text).toContain(words);
   }

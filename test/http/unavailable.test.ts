@@ -27,7 +27,7 @@ test.each(["/", "/approvals", "/a/token", "/r/token"])(
       vary: "Accept",
     });
     const html = await response.text();
-    expect(html).toContain("load this page again");
+    expect(html).toContain("reload this page");
     expect(html).toContain(response.headers.get("x-request-id") ?? "no id");
     // Nothing else is answered here: neither a style nor the page that a link would lead to.
     expect(html).not.toMatch(/(?:href|src)="\//);

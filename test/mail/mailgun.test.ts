@@ -88,14 +88,14 @@ describe("what the provider answers", () => {
     [
       403,
       waits(
-        "The mail provider refused to send (403): check MAILGUN_DOMAIN; a sandbox domain sends to authorised recipients only.",
+        "The mail provider refused to send (403): check MAILGUN_DOMAIN; a sandbox domain sends only to authorised recipients.",
       ),
     ],
     [
       404,
       waits("The mail provider does not know the domain (404): check MAILGUN_DOMAIN, and MAILGUN_URL for the region."),
     ],
-    [429, waits("The mail provider asked to wait (429).")],
+    [429, waits("The mail provider is rate limiting (429).")],
     [500, waits("The mail provider answered with status 500.")],
     [503, waits("The mail provider answered with status 503.")],
   ] as const)("%d: only what is said of the mail itself is final", async (status, expected) => {
@@ -115,7 +115,7 @@ describe("what the provider answers", () => {
   test("Retry-After is heard", async () => {
     await using mailbox = new Mailbox();
     mailbox.script = () => new Response(null, { status: 429, headers: { "Retry-After": "90" } });
-    expect(await give(mailbox.url)).toEqual(waits("The mail provider asked to wait (429).", 90_000));
+    expect(await give(mailbox.url)).toEqual(waits("The mail provider is rate limiting (429).", 90_000));
   });
 
   test("200 of somebody who is no Mailgun delivers nothing", async () => {

@@ -36,7 +36,7 @@ describe("an approval mail", () => {
       expect(part).toContain("4 Mar 2026, 12:00 UTC");
       expect(part).toContain("Up to 3, until one succeeds");
       expect(part).toContain("They work until 11 Mar 2026, 12:00 UTC, for one decision.");
-      expect(part).toContain("asks once more");
+      expect(part).toContain("asks for confirmation");
       expect(part).toMatch(/("|&quot;)amount("|&quot;): 12345678901234567890/);
     }
     expect(text).toContain("Method: PUT\nURL: https://api.example.com/orders\n");
@@ -75,9 +75,9 @@ describe("an approval mail", () => {
 
   test("says where one click decides", () => {
     const { text, html } = approvalLetter(anApprovalMail(), "one_click");
-    expect(text).toContain("Following one of the two links decides at once.");
-    expect(html).toContain("Following one of the two links decides at once.");
-    expect(html).not.toContain("asks once more");
+    expect(text).toContain("Opening either link decides immediately.");
+    expect(html).toContain("Opening either link decides immediately.");
+    expect(html).not.toContain("asks for confirmation");
   });
 
   test("is masked, in every part", () => {
@@ -115,8 +115,8 @@ describe("an approval mail", () => {
       headers: Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`X-${"n".repeat(100)}-${n}`, "v"])),
       body: JSON.stringify({ rows }),
     });
-    expect(text.match(/Cut here, after 2 kB/g)).toHaveLength(2);
-    expect(html.match(/Cut here, after 2 kB/g)).toHaveLength(2);
+    expect(text.match(/Truncated after 2 kB/g)).toHaveLength(2);
+    expect(html.match(/Truncated after 2 kB/g)).toHaveLength(2);
     for (const part of [text, html]) expect(part).toContain("x".repeat(8_000));
     expect(text).toContain("Body (JSON, ");
     expect(text).not.toContain("\ufffd");
@@ -147,7 +147,7 @@ describe("a mail that tells of another's decision", () => {
     expect(subject).toBe(`Re: ${question}`);
     for (const part of [text, html]) {
       expect(part).toContain("Approved by ann@example.com, on the pages of Outgate");
-      expect(part).toContain("There is nothing left for you to decide");
+      expect(part).toContain("You do not need to do anything");
       expect(part).toContain("4 Mar 2026, 12:00 UTC");
       expect(part).toContain("https://gate.example.com/r/receipt-token");
       expect(part).not.toContain("/a/");

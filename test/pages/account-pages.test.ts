@@ -67,22 +67,22 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     await using watched = await openAs({ javaScriptEnabled: false, viewport: { width: 375, height: 700 } });
     const { page } = watched;
     await page.goto(`${app.url}/keys`);
-    await page.getByRole("link", { name: "Make a key" }).click();
+    await page.getByRole("link", { name: "Create a key" }).click();
     await page.getByLabel("Name").fill("phone");
     await page.getByRole("radio", { name: /^Agent/ }).check();
     await page.getByRole("radio", { name: /^Writes/ }).check();
-    await page.getByRole("button", { name: "Make the key" }).click();
+    await page.getByRole("button", { name: "Create key" }).click();
     await confirmPassword(page);
     const key = (await page.locator("#key").innerText()).trim();
     expect(key).toMatch(/^og_[0-9A-Za-z]{36}$/);
     expect((await page.locator("pre").allInnerTexts()).filter((text) => text.includes(key))).toHaveLength(1);
     const asks = () => fetch(`${app.url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
     expect((await asks()).status).toBe(200);
-    await page.getByRole("link", { name: "I have kept it" }).click();
+    await page.getByRole("link", { name: "I have saved it" }).click();
     await page.getByRole("link", { name: "Revoke phone" }).waitFor();
     expect(await page.content()).not.toContain(key);
     await page.getByRole("link", { name: "Revoke phone" }).click();
-    await page.getByRole("button", { name: "Revoke it" }).click();
+    await page.getByRole("button", { name: "Revoke key" }).click();
     await confirmPassword(page);
     expect(await page.getByRole("status").innerText()).toContain("phone is revoked");
     expect((await asks()).status).toBe(401);
@@ -93,11 +93,11 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     const { page } = watched;
     await page.goto(`${app.url}/settings`);
     await page.getByLabel("Origin").fill("https://api.example.com");
-    await page.getByRole("button", { name: "Show its secret" }).click();
+    await page.getByRole("button", { name: "Show secret" }).click();
     await confirmPassword(page);
     const before = (await page.locator("code.code").innerText()).trim();
     expect(before).toStartWith("whsec_");
-    await page.getByRole("button", { name: "Give it a new secret" }).click();
+    await page.getByRole("button", { name: "Rotate secret" }).click();
     await confirmPassword(page);
     await page.getByRole("button", { name: "Rotate" }).click();
     await confirmPassword(page);
@@ -108,7 +108,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     expect(page.url()).not.toContain("api.example.com");
     // Loaded again it does nothing again.
     await page.reload();
-    expect(await page.locator("main").innerText()).toContain("It was rotated a moment ago. Nothing more was done.");
+    expect(await page.locator("main").innerText()).toContain("It was rotated a moment ago. Nothing else was changed.");
   });
 
   test("nothing that others wrote runs, and nothing is asked of anybody else", async () => {
@@ -128,7 +128,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
     await page.goto(`${app.url}/settings`);
     expect(await page.locator("main").innerText()).toContain("<script>alert(3)</script>");
     await page.getByLabel("Origin").fill(MARKUP);
-    await page.getByRole("button", { name: "Show its secret" }).click();
+    await page.getByRole("button", { name: "Show secret" }).click();
     expect(await page.getByLabel("Origin").inputValue()).toBe(MARKUP);
     // That it was not understood is a line of the browser's own.
     expect(troubles.filter((trouble) => !trouble.includes("status of 400"))).toEqual([]);
@@ -157,7 +157,7 @@ describe.skipIf(!HAS_BROWSER)("overview, keys, settings and docs, in a browser",
       await page.addInitScript("localStorage.clear()");
       await page.goto(`${app.url}/settings`);
       await page.getByLabel("Host", { exact: true }).fill("a.example");
-      await page.getByRole("button", { name: "List it" }).click();
+      await page.getByRole("button", { name: "Add host" }).click();
       await confirmPassword(page, "not the password");
       await page.getByText("This is not your current password.").waitFor();
       expect([await barriersOf(page), await overflowOf(page)]).toEqual([[], 0]);

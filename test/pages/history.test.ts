@@ -28,11 +28,11 @@ test("a receipt tells of callbacks and mails, and when the next attempt is", () 
   const error = "No mail was sent: it was decided before.";
   const withheld = { delivered: false, attempts: 0, error, next_retry_at: null };
   expect(shownOf({ type: "mail", event: "approval", ...withheld })).toMatch(
-    /Approval mail not sent .*No mail was sent: it was decided before\./,
+    /Approval email not sent .*No mail was sent: it was decided before\./,
   );
   const told = { delivered: true, attempts: 1, error: null, next_retry_at: null };
   const answer = shownOf({ type: "mail", event: "decided", ...told });
-  expect(answer).toContain("Mail about the decision delivered");
+  expect(answer).toContain("Decision email delivered");
   expect(answer).not.toContain("Next attempt");
 });
 
@@ -63,9 +63,11 @@ test("what a target answered is said once; what else there is to know of it stan
 test("a receipt of what is held says where it is decided: a link of the mail leads to it once its days are over", () => {
   const textOf = (action: Action) => receiptPage({ action, timeline: [] }).replaceAll(/\s+/g, " ");
   const held = anAction({ status: "awaiting_approval", approve: true });
-  expect(textOf(held)).toContain("It is decided under Approvals by somebody who logs in");
+  expect(textOf(held)).toContain("To decide, log in to Outgate and open Approvals.");
   const mailed = textOf({ ...held, notifyEmail: "ann@example.com" });
-  expect(mailed).toContain("by the links of the approval mail, which work for 7 days, or under Approvals");
+  expect(mailed).toContain(
+    "To decide, use the links in the approval email, which work for 7 days, or log in to Outgate and open Approvals.",
+  );
   expect(mailed).not.toContain("ann@example.com");
-  expect(textOf(anAction())).not.toContain("It is decided");
+  expect(textOf(anAction())).not.toContain("To decide");
 });

@@ -27,7 +27,7 @@ const ATTACKS = [
   "<style>body{display:none}</style>",
   "<form action=https://evil.example><button name=decision value=approve>Approve</button></form>",
   '<meta http-equiv="refresh" content="0;url=https://evil.example">',
-  "<a href=https://evil.example>See its receipt</a>",
+  "<a href=https://evil.example>View receipt</a>",
   "\u202egnihton\u2066 \u0007\u2028",
   "&amp;&lt;script&gt;",
 ];

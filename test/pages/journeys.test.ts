@@ -124,7 +124,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
       "was rejected by ann@example.com on the pages of Outgate",
     );
     expect(await statusOf(id)).toBe("cancelled");
-    await page.click("text=See its receipt");
+    await page.click("text=View receipt");
     await page.waitForURL("**/r/*");
     expect(await page.textContent("main")).toContain("Not without a ticket.");
     await page.goto(app.url);
@@ -161,10 +161,10 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     await page.fill("input[name=reason]", "It is up again.");
     await page.click("button:has-text('Retry 1 action')");
     await confirmPassword(page);
-    await page.getByText("1 action begun again. Nothing is left.").waitFor();
+    await page.getByText("1 action retried. None left.").waitFor();
     await server.engine.saw(id, { status: "completed" });
     await page.reload();
-    await page.getByText("1 action begun again. Nothing is left.").waitFor();
+    await page.getByText("1 action retried. None left.").waitFor();
     expect((await server.engine.actionService.get(server.engine.owner, id)).run).toBe(2);
 
     await page.goto(`${server.url}/actions`);
@@ -198,7 +198,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
       return shown;
     };
     await page.goto(`${server.url}/signup`);
-    await page.getByLabel("E-mail").fill("zoe@example.com");
+    await page.getByLabel("Email").fill("zoe@example.com");
     await page.getByLabel("Password").fill("correct horse battery");
     await page.click("main form button");
     const ownerKey = await shownKey();
@@ -212,7 +212,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
     expect(agentKey).not.toBe(ownerKey);
     const keys = await server.call("GET", "/v1/keys", undefined, { authorization: `Bearer ${ownerKey}` });
     expect(keys.json.data).toHaveLength(2);
-    await page.click("text=I have kept it");
+    await page.click("text=I have saved it");
     await page.waitForURL("**/keys");
     expect(posts.map((url) => new URL(url).pathname)).toEqual(["/auth/signup", "/keys", "/keys"]);
     expect(troubles).toEqual([]);

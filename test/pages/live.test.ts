@@ -100,7 +100,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     expect(await page.title()).toStartWith(`(${before + 1}) Approvals`);
     // Somebody else is first: what was typed stays, and can't be sent any more.
     await app.call("POST", `/v1/actions/${first}/cancel`);
-    await page.locator(`#${first}`).getByText("Somebody has decided on this meanwhile.").waitFor();
+    await page.locator(`#${first}`).getByText("Someone has already decided on this request.").waitFor();
     expect(await page.locator(`#${first} textarea`).inputValue()).toBe("Not without a ticket.");
     expect(await page.locator(`#${first} button[value=reject]`).isDisabled()).toBe(true);
     await app.call("POST", `/v1/actions/${second}/cancel`);
@@ -174,7 +174,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.waitForLoadState();
 
     await page.keyboard.press("?");
-    await page.getByRole("dialog", { name: "Keys" }).getByText("Approve, after a confirmation").waitFor();
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).getByText("Approve, after a confirmation").waitFor();
     await page.keyboard.press("Escape");
     await page.goto(`${app.url}/actions`);
     await page.keyboard.press("/");
@@ -278,7 +278,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.goto(`${server.url}/actions?status=failed`);
     await page.getByText("Retry all of these: 70 actions").click();
     await page.getByRole("button", { name: "Retry 70 actions" }).click();
-    await page.getByText("70 actions begun again. Nothing is left.").waitFor();
+    await page.getByText("70 actions retried. None left.").waitFor();
     expect(await page.locator("progress").getAttribute("value")).toBe("70");
     for (const { id } of made) expect((await server.engine.actionService.get(server.engine.owner, id)).run).toBe(2);
     expect(watched.troubles).toEqual([]);
@@ -306,11 +306,11 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.goto(`${app.url}/keys/new`);
     await page.getByLabel("Name").fill("ci");
     await page.getByRole("radio", { name: /^Agent/ }).check();
-    await page.getByRole("button", { name: "Make the key" }).click();
+    await page.getByRole("button", { name: "Create key" }).click();
     expect(await copied()).toMatch(/^og_[0-9A-Za-z]{36}$/);
     await page.goto(`${app.url}/settings`);
     await page.getByLabel("Origin").fill("https://api.example.com");
-    await page.getByRole("button", { name: "Show its secret" }).click();
+    await page.getByRole("button", { name: "Show secret" }).click();
     expect(await copied()).toMatch(/^whsec_[0-9A-Za-z+/]+=*$/);
   });
 });

@@ -31,7 +31,7 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
 
   async function logIn(page: Page): Promise<void> {
     await page.goto(`${app.url}/login`);
-    await page.getByLabel("E-mail").fill(ANN);
+    await page.getByLabel("Email").fill(ANN);
     await page.getByLabel("Password").fill(ANN_PASSWORD);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.waitForURL("**/approvals");
@@ -70,7 +70,7 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
     await page.goto(`${app.url}/keys/new`);
     await page.getByLabel("Name").fill("looked on");
     await page.getByRole("radio", { name: /^Agent/ }).check();
-    await page.getByRole("button", { name: "Make the key" }).click();
+    await page.getByRole("button", { name: "Create key" }).click();
     const key = (await page.locator("#key").innerText()).trim();
     expect(key).toMatch(SECRETS);
     const made = (await app.engine.store.accounts.keys(app.engine.owner.accountId, 1_000)).find(
@@ -159,7 +159,7 @@ describe.skipIf(!HAS_BROWSER)("a server on another port of the same host", () =>
     const addHost = async (host: string) => {
       await page.goto(`${app.url}/settings`);
       await page.getByLabel("Host", { exact: true }).fill(host);
-      await page.getByRole("button", { name: "List it" }).click();
+      await page.getByRole("button", { name: "Add host" }).click();
     };
     await addHost("one.example");
     await page.getByText("one.example").first().waitFor();

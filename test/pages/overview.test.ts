@@ -53,13 +53,13 @@ test("what failed once is never 100 %", () => {
 });
 
 test("it says how far back it knows", () => {
-  expect(textOf(pageOf(fullDay()))).toContain("The last 24 hours, in half hours.");
+  expect(textOf(pageOf(fullDay()))).toContain("The last 24 hours, in half-hour steps.");
   const young = textOf(pageOf(fullDay({ since: later(-60_000) })));
-  expect(young).toContain("Counted since 4 Mar 2026, 11:59:00 UTC , which is less than 24 hours");
-  expect(young).toContain("what was before is not in these numbers");
-  expect(textOf(pageOf(fullDay({ since: later(-60_000), isReading: true })))).toContain("is still being read");
+  expect(young).toContain("Counted since 4 Mar 2026, 11:59:00 UTC , less than 24 hours");
+  expect(young).toContain("earlier data is not included");
+  expect(textOf(pageOf(fullDay({ since: later(-60_000), isReading: true })))).toContain("is still loading");
   expect(textOf(pageOf(fullDay(), { ...NOTHING_ASLEEP, count: 9_999, due: 1, isCut: true }))).toContain(
-    "At least 9999 actions will be sent again. 1 more is due now.",
+    "At least 9999 actions will be retried. 1 more is due now.",
   );
 });
 

@@ -42,7 +42,7 @@ test("a yes that came through an agent's client says so, on the receipt", () => 
   const entry = { seq: 1, at: NOON, run: 1, status: "pending", event } as const;
   const page = receiptPage({ action: anAction(), timeline: [entry] });
   expect(page.replaceAll(/<[^>]+>/g, "")).toContain("Approved by agent over MCP");
-  expect(page).toContain("Its client says that it put the question to its person.");
+  expect(page).toContain("The client reports that it asked its user.");
 });
 
 test("whoever decides on a run that was begun again is not told that nothing was ever sent", () => {
@@ -70,7 +70,7 @@ test("whoever decides on a run that was begun again is not told that nothing was
   };
   for (const page of decides(1)) expect(page).toContain("Nothing has been sent.");
   for (const page of decides(2)) {
-    expect(page).toContain("Nothing has been sent in run 2; the target may have received it in a run before.");
+    expect(page).toContain("Nothing has been sent in run 2; the target may have received it in an earlier run.");
     expect(page).not.toContain("Nothing has been sent.");
   }
   const again = anAction({ status: "awaiting_approval", approve: true, run: 2 });
@@ -109,7 +109,7 @@ test("whoever decides on a request with a callback reads where news of it goes, 
     heldPage({ history: NO_HISTORY, action, user }),
   ];
   for (const page of [...pages, inbox, email.html, email.text]) {
-    expect(page).toContain("The request has not been sent. Its callback is told");
+    expect(page).toContain("The request has not been sent. Its callback is notified");
     expect(page).toContain("Its callback goes to another host: hooks.example.com.");
     expect(page).toContain("hooks.example.com");
     expect(page).toContain("/news");
@@ -138,8 +138,8 @@ test("a mail about a decision is not listed as one that asks for it", () => {
     ...times,
   } as const;
   const page = notificationsPage({ user, entries: [entry], before: null });
-  expect(page).toContain("Mail about the decision");
-  expect(page).not.toContain("Approval mail");
+  expect(page).toContain("Decision email");
+  expect(page).not.toContain("Approval email");
 });
 
 describe("an answer", () => {
@@ -157,13 +157,13 @@ describe("an answer", () => {
   test("of bytes is not shown", () => {
     expect(shownAnswer('{"encoding":"base64","data":"AAAA"}')).toEqual({ kind: "Bytes", text: null });
     expect(receiptPage({ action: withAnswer('{"encoding":"base64","data":"AAAA"}'), timeline: [] })).toContain(
-      "Bytes that are no text are not shown.",
+      "Binary content is not shown.",
     );
   });
 
   test("that was cut says so, and one without a body too", () => {
-    expect(receiptPage({ action: withAnswer('"x"', true), timeline: [] })).toContain("longer than what is kept");
-    expect(receiptPage({ action: withAnswer(null), timeline: [] })).toContain("It had no body.");
+    expect(receiptPage({ action: withAnswer('"x"', true), timeline: [] })).toContain("longer than the limit");
+    expect(receiptPage({ action: withAnswer(null), timeline: [] })).toContain("The response had no body.");
   });
 });
 

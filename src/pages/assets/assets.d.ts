@@ -1,4 +1,4 @@
-// What pages need beside themselves is imported as text, so that a single binary carries it.
+// Assets are imported as text, so that a single binary contains them.
 declare module "*.css" {
   const text: string;
   export default text;

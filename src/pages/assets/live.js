@@ -1,29 +1,28 @@
 /**
- * What the pages do by themselves where a browser runs scripts: they follow the account's events, take keys, offer to
- * copy. Without it every page works by its links and forms. The server alone writes HTML: what has changed is read from
- * the same page, asked for again, and put in the place of the old.
+ * Live updates, keyboard shortcuts and copy buttons. Every page works without it. Only the server writes HTML: this script
+ * loads the same page again and replaces the parts that have changed.
  */
 const STATUSES = ["pending", "active", "awaiting_approval", "completed", "failed", "cancelled"];
-/** Between two loads of a page on which much happens. */
+/** The shortest time between two updates. */
 const PAUSE_MS = 1_000;
-/** While the stream is broken. */
+/** Polling interval without a stream. */
 const POLL_MS = 5_000;
 const COME_BACK_MS = 10_000;
 const AGES_MS = 20_000;
 
 const { follows, now } = document.querySelector("main")?.dataset ?? {};
-/** How far this clock goes before the server's. */
+/** The difference between this clock and the server's. */
 const aheadMs = Date.now() - Date.parse(now ?? "");
 const wait = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/* The page as the server has it now. */
+/* Updates of the page. */
 
-/** What each part looked like as it came, before anybody typed into it. @type {WeakMap<Element, string>} */
+/** The HTML of each part as the server sent it. @type {WeakMap<Element, string>} */
 const asItCame = new WeakMap();
 let isLoading = false;
 let isOutdated = false;
 
-/** Loads the page again, and once more if something happened meanwhile. */
+/** Loads the page again, and once more if an event arrives meanwhile. */
 async function refresh() {
   isOutdated = true;
   if (isLoading) return;
@@ -35,7 +34,7 @@ async function refresh() {
       await wait(PAUSE_MS);
     }
   } catch {
-    // The service is away for a moment: the stream breaks too, and whoever polls tries again.
+    // The service is unreachable. Polling tries again.
   } finally {
     isLoading = false;
   }
@@ -43,7 +42,7 @@ async function refresh() {
 
 async function load() {
   const response = await fetch(location.href, { headers: { accept: "text/html" } });
-  // The session has ended, or what was to be decided is decided.
+  // The session has ended, or the action is decided.
   if (response.redirected && !isTouched(document.body)) location.assign(response.url);
   if (!response.ok || response.redirected) return;
   const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
@@ -57,7 +56,7 @@ async function load() {
   prepare(document);
 }
 
-/** Whether somebody types here, or has typed something that would be lost. */
+/** Whether a part has focus or input that would be lost. */
 function isTouched(/** @type {Element} */ part) {
   const inputs = [...part.querySelectorAll("input:not([type=hidden]), textarea, select")];
   const isChanged = inputs.some((input) => input.value !== input.defaultValue && input.defaultValue !== undefined);
@@ -77,11 +76,11 @@ function replace(/** @type {Element} */ part, /** @type {Element} */ next) {
   part.querySelector(`[${name}="${CSS.escape(value ?? "")}"]`)?.focus();
 }
 
-/** Keeps what stays where it is, so that nobody loses their place; what is gone while somebody types stays, and says so. */
+/** Updates a list in place. An item that is gone but has input stays, with a note. */
 function mergeItems(/** @type {Element} */ list, /** @type {Element} */ next) {
   const fresh = [...next.children];
   const ids = new Set(fresh.map((item) => item.id));
-  // The collection itself changes while it is walked.
+  // A copy, because the loop changes the collection.
   for (const item of Array.from(list.children)) {
     if (ids.has(item.id)) continue;
     item.querySelector("[data-gone]")?.removeAttribute("hidden");
@@ -97,7 +96,7 @@ function mergeItems(/** @type {Element} */ list, /** @type {Element} */ next) {
   });
 }
 
-/* The events of the account. */
+/* The event stream. */
 
 /** @type {EventSource | null} */
 let source = null;
@@ -110,7 +109,7 @@ function listen() {
   source = new EventSource("/events");
   source.addEventListener("open", () => {
     stopPolling();
-    // Between the page and its stream something may have happened; a stream that comes back goes on without a gap.
+    // Events between loading the page and opening the stream would be missed. A reconnected stream has no gap.
     if (isNew) refresh().catch(() => {});
     isNew = false;
   });
@@ -118,7 +117,7 @@ function listen() {
     if (polling === 0) polling = setInterval(refresh, POLL_MS);
     if (source?.readyState !== EventSource.CLOSED) return;
     source = null;
-    // It was refused, not broken: whoever has logged out elsewhere is not to see this page until the next look.
+    // The stream was refused: the session may have ended, so load the page now.
     refresh().catch(() => {});
     returning = setTimeout(listen, COME_BACK_MS);
   });
@@ -135,7 +134,7 @@ function stopPolling() {
   polling = 0;
 }
 
-/** Nobody looks: nothing is asked for. */
+/** Stops all requests while the page is hidden. */
 function rest() {
   source?.close();
   source = null;
@@ -147,7 +146,7 @@ document.addEventListener("visibilitychange", () => (document.hidden ? rest() : 
 addEventListener("pagehide", rest);
 addEventListener("pageshow", listen);
 
-/* A bulk retry goes on by itself, step by step, until it is done or somebody stops it by leaving. */
+/* A bulk retry continues automatically until it is done or the person leaves the page. */
 
 addEventListener("submit", (event) => {
   const form = event.target;
@@ -167,7 +166,7 @@ async function runBatch(/** @type {HTMLFormElement | null} */ first) {
   }
 }
 
-/* Keys. None of them decides anything: it asks first. */
+/* Keyboard shortcuts. Those that decide ask for confirmation. */
 
 const KEYS = [
   ["/", "Search"],
@@ -186,7 +185,7 @@ addEventListener("keydown", (event) => {
   if (press(key)) event.preventDefault();
 });
 
-/** Tells whether the key meant something here. */
+/** Returns whether the key did something. */
 function press(/** @type {string} */ key) {
   if (key === "/") return focus(document.getElementById("search"));
   if (key === "j" || key === "k") return move(key === "j" ? 1 : -1);
@@ -206,7 +205,7 @@ function move(/** @type {number} */ by) {
   return focus(items[at === -1 && by < 0 ? items.length - 1 : Math.min(Math.max(at + by, 0), items.length - 1)]);
 }
 
-/** Of the item that has the focus, or of the page's one action. In a list it leads to where the whole request stands. */
+/** For the focused item, or the page's only action. In the list of actions, it opens the action. */
 function decide(/** @type {string} */ key) {
   const items = document.querySelectorAll("[data-item]");
   const item = document.activeElement?.closest("li") ?? (items.length === 1 ? items[0]?.closest("li") : null);
@@ -221,7 +220,7 @@ function decide(/** @type {string} */ key) {
   return link instanceof HTMLAnchorElement;
 }
 
-/** Shows once more what is decided on; the focus is on the question, so that no key pressed twice decides. */
+/** Shows the request again. The focus is on the question, so that pressing a key twice doesn't decide. */
 function confirm(/** @type {HTMLButtonElement} */ button, /** @type {Iterable<Element>} */ asked) {
   const decides = make("button", button.textContent ?? "");
   decides.className = button.className;
@@ -234,7 +233,7 @@ function confirm(/** @type {HTMLButtonElement} */ button, /** @type {Iterable<El
   dialog.classList.toggle("wide", parts.length > 0);
 }
 
-/** Without the ids, of which a page has each once. */
+/** Without IDs, which must be unique on a page. */
 function copyOf(/** @type {Element} */ part) {
   const copy = make("div", part.cloneNode(true));
   for (const element of copy.querySelectorAll("[id]")) element.removeAttribute("id");
@@ -245,11 +244,10 @@ function copyOf(/** @type {Element} */ part) {
 
 function showKeys() {
   const rows = KEYS.flatMap(([key = "", what = ""]) => [make("dt", make("kbd", key)), make("dd", what)]);
-  openDialog(make("h2", "Keys"), make("dl", ...rows), make("div", make("button", "Close")));
+  openDialog(make("h2", "Keyboard shortcuts"), make("dl", ...rows), make("div", make("button", "Close")));
   return true;
 }
 
-/** Every button closes it. */
 function openDialog(/** @type {HTMLElement} */ heading, /** @type {HTMLElement[]} */ ...parts) {
   const dialog = make("dialog", heading, ...parts);
   heading.id = "dialog-title";
@@ -268,16 +266,16 @@ function openDialog(/** @type {HTMLElement} */ heading, /** @type {HTMLElement[]
   return dialog;
 }
 
-/** Text stays text. */
+/** Strings are added as text, not HTML. */
 function make(/** @type {string} */ name, /** @type {(string | Node)[]} */ ...children) {
   const element = document.createElement(name);
   element.append(...children);
   return element;
 }
 
-/* What a page gets beside. */
+/* Copy buttons and relative times. */
 
-/** A button to copy what stands in a block; where the browser lets pages write to the clipboard. */
+/** Adds a copy button to each block, if the browser allows it. */
 function prepare(/** @type {ParentNode} */ place) {
   if (navigator.clipboard === undefined) return;
   for (const block of place.querySelectorAll("[data-copy]:not([data-ready])")) {
@@ -288,7 +286,7 @@ function prepare(/** @type {ParentNode} */ place) {
     button.setAttribute("type", "button");
     const tell = (/** @type {string} */ word) => () => (button.textContent = word);
     button.addEventListener("click", () => {
-      navigator.clipboard.writeText(text).then(tell("Copied"), tell("Not allowed"));
+      navigator.clipboard.writeText(text).then(tell("Copied"), tell("Copy failed"));
     });
     block.after(button);
   }

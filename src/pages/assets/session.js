@@ -1,8 +1,7 @@
 /**
- * Proves to the server that a form comes from a page of this origin. Where the address is plain http, browsers send our
- * cookie to every port of the host; storage is kept by origin, port and all. So each form that changes something brings
- * along a secret that only the storage holds. A log-in makes it; the server keeps its hash. Without it the server asks
- * for the password.
+ * Adds a secret to each form that changes something, to prove that the form comes from a page of this origin. On plain
+ * http, browsers send the session cookie to every port of the host, but storage is separate for each port. A login
+ * creates the secret, and the server stores its hash. Without it, the server asks for the password.
  */
 const FIELD = "session_secret";
 const NAME = "outgate_session_secret";
@@ -19,16 +18,16 @@ function renewed() {
   return secret;
 }
 
-/** Of a log-in: one for the page, since browsers may put the fields of a form together more than once. */
+/** The new secret of a login form. One per page, because `formdata` may fire more than once. */
 let newest = "";
 
-// Also for forms that a script sends: it fires wherever the fields of a form are put together.
+// `formdata` also fires for forms that a script sends.
 addEventListener("formdata", ({ target, formData }) => {
   const isPost = target instanceof HTMLFormElement && target.getAttribute("method") === "post";
   if (location.protocol !== "http:" || !isPost) return;
   try {
     formData.set(FIELD, target.dataset.session === "new" ? (newest ||= renewed()) : stored());
   } catch {
-    // The browser gives pages no storage: the server asks for the password.
+    // Without storage, the server asks for the password.
   }
 });
