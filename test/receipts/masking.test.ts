@@ -618,13 +618,16 @@ describe("a megabyte of hostile text", () => {
     ),
   ];
 
-  test.each(units)("of %j is masked in less than 50 ms", (unit) => {
-    const text = unit.repeat(Math.ceil(MEGABYTE / unit.length)).slice(0, MEGABYTE);
-    for (const viewer of VIEWERS) {
-      for (const maskIt of Object.values(masksFor(viewer)))
+  // The viewers differ in what they hide and not in what is read: one for each unit is enough.
+  test.each(units.map((unit, at) => [unit, VIEWERS[at % VIEWERS.length] ?? "public"] as const))(
+    "of %j is masked in less than 50 ms",
+    (unit, viewer) => {
+      const text = unit.repeat(Math.ceil(MEGABYTE / unit.length)).slice(0, MEGABYTE);
+      const { maskText: inText, maskUrl: inUrl, maskJsonText: inJson } = masksFor(viewer);
+      for (const maskIt of [inText, inUrl, inJson])
         expect(quickestMs(BOUND_MS, () => maskIt(text))).toBeLessThan(BOUND_MS);
-    }
-  });
+    },
+  );
 
   test("of 90,000 names is masked in less than 50 ms, and of lists 64 deep", () => {
     const names = JSON.stringify(Object.fromEntries(Array.from({ length: 90_000 }, (_, at) => [`aKey${at}`, 1])));
