@@ -281,7 +281,8 @@ function isDer(bytes: Buffer, isWhole: boolean): boolean {
 
 const MAY_HOLD_SCHEME = /bearer|basic/i;
 
-const SCHEME = /\b(?:bearer|basic)[ \t]{1,8}/gi;
+/** Also at the end of a longer word: where that is masked, this is a word of its own, and masking twice would hide more. */
+const SCHEME = /(?:bearer|basic)[ \t]{1,8}/gi;
 
 const TOKEN = /[A-Za-z0-9._~+/-]{1,4096}={0,2}/y;
 

@@ -511,6 +511,13 @@ describe("whatever the text", () => {
     fc.assert(property, { seed, numRuns: 5_000 });
   });
 
+  test("what is masked beside a scheme hides its credentials the first time", () => {
+    const glued = "AKIAA1A1A1A1A1A1A1A1A1bearer x9Kq2Lm8Vb3Zt7Rw";
+    const once = mask.maskText(glued, "public");
+    expect(once).not.toContain("x9Kq2Lm8");
+    expect(mask.maskText(once, "public")).toBe(once);
+  });
+
   test("masked JSON is JSON, compact or spaced, and masking twice is masking once", () => {
     const property = fc.property(
       anyJson,
