@@ -161,7 +161,7 @@ export interface SignUp {
 }
 
 /** What became of a welcome: `gone` when the link was taken, ran out, or the account has a person by now. */
-export type Welcomed = "taken" | "gone" | "email_taken";
+type Welcomed = "taken" | "gone" | "email_taken";
 
 export interface PeopleStore {
   /** By address, in any case; null: nobody has it, or who has it is in no account. */

@@ -11,7 +11,7 @@ import { Writer } from "./libsql/writer.ts";
 import { filePathOf } from "./open.ts";
 
 /** What a command may touch of a database from which the service may be running. */
-export interface AdminStore {
+interface AdminStore {
   readonly accounts: AccountStore;
   readonly people: PeopleStore;
   close(): Promise<void>;

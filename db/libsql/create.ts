@@ -82,7 +82,7 @@ function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal
 }
 
 /** The timeline and outbox rows of a change. */
-export interface SideRows {
+interface SideRows {
   /** The action as it is after the change. */
   readonly after: Action;
   readonly at: Date;
@@ -97,7 +97,7 @@ export function sideRows({ after, at, events, outbox }: SideRows): readonly Stat
 }
 
 /** The same for an action that is claimed as it is created: its first two changes are one commit. */
-export function claimedSideRows(created: SideRows, claimed: Action): readonly Statement[] {
+function claimedSideRows(created: SideRows, claimed: Action): readonly Statement[] {
   const { after, at, events, outbox } = created;
   const told = timelineRows([
     ...events.map((event) => ({ after, at, event })),

@@ -1,7 +1,7 @@
 import { StoreUnavailable } from "../store.ts";
 
 /** What a failed statement means for the store. */
-export type FaultKind =
+type FaultKind =
   /** Somebody else holds the lock: soon over. */
   | "busy"
   /** The disk is full, the file or the network is away: heals without us. */

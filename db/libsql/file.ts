@@ -19,7 +19,7 @@ const PRAGMAS = [
 ];
 
 /** `beside`: writes too, and leaves the log to the process that the file belongs to. */
-export type FileMode = "write" | "read" | "beside";
+type FileMode = "write" | "read" | "beside";
 
 /**
  * A database file, by the native binding that `@libsql/client` brings, with its prepared statements kept: a read costs

@@ -37,7 +37,7 @@ export function keysOf({ accountId, idempotencyKey, dedupe }: Action): readonly 
 export const LIVE = `k.created_at > ? AND (k.kind = 'idempotency' OR a.status <> 'failed')`;
 
 /** The oldest `created_at` that is still inside the window, exclusive. */
-export function windowStart(now: Date): number {
+function windowStart(now: Date): number {
   return now.getTime() - DEDUPE_WINDOW_MS;
 }
 

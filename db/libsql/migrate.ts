@@ -26,7 +26,7 @@ export class NewerDatabase extends Error {
 }
 
 /** A database that an older version has written, or none has. */
-export class OlderDatabase extends Error {
+class OlderDatabase extends Error {
   override readonly name = "OlderDatabase";
 }
 

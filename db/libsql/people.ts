@@ -273,9 +273,9 @@ const prune = (table: "sessions" | "welcome_links", now: Date): Statement => ({
   args: [now.getTime(), PRUNE_ROWS],
 });
 
-export const pruneSessions = (now: Date) => prune("sessions", now);
+const pruneSessions = (now: Date) => prune("sessions", now);
 
-export const pruneLinks = (now: Date) => prune("welcome_links", now);
+const pruneLinks = (now: Date) => prune("welcome_links", now);
 
 function personValues({ id, email, passwordHash, createdAt }: PersonRow) {
   return [id, email, emailKey(email), passwordHash, createdAt.getTime()];
@@ -289,7 +289,7 @@ function sessionValues({ hash, personId, accountId, createdAt, expiresAt, secret
 const FIRST = "(SELECT id FROM accounts ORDER BY rowid LIMIT 1)";
 
 /** True while no key of the first account has, or had, a hold. */
-export const NO_HOLD: Guard = {
+const NO_HOLD: Guard = {
   sql: `NOT EXISTS (SELECT 1 FROM api_keys WHERE account_id = ${FIRST} AND hold <> 'none')`,
   args: [],
 };

@@ -10,7 +10,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 const ID_AHEAD_MS = 10_000;
 
 /** Ids begin with their time, so that what was created later needs no look: it can't have finished before. */
-export function firstIdAfter(until: Date): string {
+function firstIdAfter(until: Date): string {
   return firstActionId(new Date(until.getTime() + ID_AHEAD_MS));
 }
 
@@ -41,7 +41,7 @@ const SCAN = `SELECT a.id, a.revision, a.account_id, a.dedupe, a.idempotency_key
  * Looks at some actions in the order of their ids and deletes those that may go, in one commit that is bounded by rows and
  * bytes. The walk needs no index by end, which every action would pay for; what is kept costs it a look.
  */
-export async function pruneStep(
+async function pruneStep(
   { sql, writer }: Pick<StoreContext, "sql" | "writer">,
   { now, finishedUntil }: PruneTimes,
   after: string,

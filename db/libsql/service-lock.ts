@@ -14,7 +14,7 @@ export const LOCK_TIMES: LockTimes = { lastsMs: SERVICE_LOCK_MS, beatMs: SERVICE
 const LOOK_EVERY_MS = 500;
 
 /** Who holds the lock. */
-export interface Holder {
+interface Holder {
   /** Nobody else's, ever: of this opening of the database. */
   readonly id: string;
   /** For the operator of another service who has to find this one. */

@@ -30,7 +30,7 @@ import { createUpkeepStore } from "./prune.ts";
 import type { Sql, Statement } from "./sql.ts";
 import { Writer } from "./writer.ts";
 
-export interface StoreParts {
+interface StoreParts {
   readonly sql: Sql;
   readonly seal: HeaderSeal;
   readonly isAlone: boolean;

@@ -6,13 +6,13 @@ import { countByHolder, whoMakesRoom } from "../delivery/slots.ts";
 import type { Bus } from "./bus.ts";
 import type { ActionStore, ChangePage, ToldChange } from "../../db/store.ts";
 
-export interface FeedDeps {
+interface FeedDeps {
   readonly actions: Pick<ActionStore, "changes" | "position" | "knowsPosition">;
   readonly bus: Pick<Bus, "subscribe">;
 }
 
 /** What a stream has to tell next. */
-export interface FeedPage {
+interface FeedPage {
   /** In the order of their commits; the same array for every stream that is told the same. May be empty. */
   readonly changes: readonly ToldChange[];
   /** Whoever has been told all of the page goes on from here. */

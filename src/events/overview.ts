@@ -20,7 +20,7 @@ export interface OverviewDeps {
 }
 
 /** What went through an account in the last day, and what it has asleep. */
-export interface OverviewAnswer {
+interface OverviewAnswer {
   readonly overview: Overview;
   readonly scheduledRetries: ScheduledRetry;
 }

@@ -1,23 +1,23 @@
 /** What a family of numbers is called and what it counts; values of labels are given in the order of `labels`. */
-export interface Definition {
+interface Definition {
   /** Ends with its unit (`_seconds`, `_bytes`) or, counting events, with `_total`. */
   readonly name: string;
   readonly help: string;
   readonly labels: readonly string[];
 }
 
-export interface Counter {
+interface Counter {
   add(labels: readonly string[], count?: number): void;
   text(): string;
 }
 
-export interface Histogram {
+interface Histogram {
   observe(labels: readonly string[], value: number): void;
   text(): string;
 }
 
 /** One number and the values of its labels. */
-export interface Sample {
+interface Sample {
   readonly labels: readonly string[];
   readonly value: number;
 }

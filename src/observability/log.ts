@@ -90,7 +90,7 @@ function isFull(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "EAGAIN";
 }
 
-export type LogValue = string | number | boolean | null | undefined;
+type LogValue = string | number | boolean | null | undefined;
 
 export type LogFields = Readonly<Record<string, LogValue>>;
 

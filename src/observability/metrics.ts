@@ -10,9 +10,6 @@ export interface MetricsBook {
   readonly render: () => Promise<string>;
 }
 
-/** `Content-Type` of what `render` returns. */
-export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
-
 /** Upper bounds in seconds: from a create in memory to a `wait` of two minutes. */
 const DURATIONS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
@@ -163,7 +160,7 @@ function createUpkeepFamilies() {
 export type RequestKind = "work" | "wait" | "stream";
 
 /** A request that was answered. */
-export interface RequestSeen {
+interface RequestSeen {
   readonly method: string;
   /** The pattern of its route, never its path; null: there is none. */
   readonly route: string | null;

@@ -10,7 +10,7 @@ export interface AddressRange {
 }
 
 /** `never`: no setting opens it. `private`: as listed in ALLOWED_PRIVATE_TARGETS. `public`: allowed (hostile 3). */
-export type AddressClass = "never" | "private" | "public";
+type AddressClass = "never" | "private" | "public";
 
 /** Where an address belongs (hostile 3). For IPv6 only what is known to be public is: the rest is `never`. */
 export function classOf(address: Address): AddressClass {

@@ -85,7 +85,7 @@ const NAME_CHARS_MAX = 253;
 const LABEL = new RegExp(`^[a-z0-9_-]{1,${LABEL_CHARS_MAX}}$`);
 
 /** What a name alone tells, before anybody resolves it (hostile 3). */
-export type NameClass = "never" | "loopback" | "private" | "public";
+type NameClass = "never" | "loopback" | "private" | "public";
 
 /** `loopback` names are answered here and never asked of DNS (RFC 6761, 6.3). */
 export function classOfName(name: string): NameClass {

@@ -36,7 +36,7 @@ export interface TargetPolicy {
 }
 
 /** Everything that is wrong with the settings, a sentence each. */
-export interface BadPolicy {
+interface BadPolicy {
   readonly problems: readonly string[];
 }
 
@@ -119,7 +119,7 @@ function parseEntry(entry: string): Entry {
 }
 
 /** Where this service itself answers. An action to it could make actions without end. */
-export interface OwnOrigins {
+interface OwnOrigins {
   /** The hosts of `BASE_URL` and `HOST`, in their normal form. */
   readonly hostnames: ReadonlySet<string>;
   /** Those of them that are addresses: another name may stand for one, also where NAT keeps it off our interfaces. */
@@ -131,7 +131,7 @@ export interface OwnOrigins {
 }
 
 /** Reads origins such as `http://127.0.0.1:3000`; 0.0.0.0 and [::] stand for this machine. Null when one is none. */
-export function parseOwnOrigins(
+function parseOwnOrigins(
   origins: readonly string[],
   machineAddresses: () => readonly string[] = createInterfaceAddresses(),
 ): OwnOrigins | null {

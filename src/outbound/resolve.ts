@@ -82,7 +82,7 @@ const REFUSED = {
   private: { kind: "not_sent", fault: "address_private" },
 } as const satisfies Record<Exclude<Verdict, "allowed">, NotSent>;
 
-export interface ProbeLimits {
+interface ProbeLimits {
   readonly limitMs: number;
   /** Ends the probe early: then the address counts as silent. */
   readonly signal: AbortSignal;
@@ -99,7 +99,7 @@ export interface Connectable {
   learn(address: Address, port: number, isAnswered: boolean): void;
 }
 
-export interface ConnectableDeps {
+interface ConnectableDeps {
   /** Never goes back. */
   readonly nowMs: () => number;
   /** Whether nothing comes back from the address. Never rejects. */

@@ -5,7 +5,7 @@ import { type TlsFailure, tlsFailureOf } from "./tls.ts";
 import type { Cut } from "./deadline.ts";
 
 /** What arrived of an answer's body, never decoded from any `Content-Encoding`. */
-export interface ReadBody {
+interface ReadBody {
   /** At most `RESPONSE_BODY_BYTES_MAX`. */
   readonly bytes: Uint8Array;
   readonly truncated: boolean;

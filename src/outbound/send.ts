@@ -7,7 +7,7 @@ import { isUnconnected, outcomeOf, REFUSED, UNREACHABLE, dropped, readBody, show
 import type { TargetPolicy } from "./policy.ts";
 import { type ParsedTarget, parseTarget } from "./target.ts";
 
-export interface SenderOptions {
+interface SenderOptions {
   /** PEM of the only certificate authority to trust, in place of the system's: an inner network, or a test. */
   readonly ca?: string;
 }

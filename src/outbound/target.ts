@@ -95,7 +95,7 @@ export interface Target {
 }
 
 /** Why no call may go there: a sentence that says what is wrong and which setting, if any, would allow it. */
-export interface RefusedTarget {
+interface RefusedTarget {
   readonly refused: string;
 }
 

@@ -8,7 +8,7 @@ import type { Store, UpkeepStore } from "../../db/store.ts";
 import { Cron } from "croner";
 import { PRUNE_REST_MS } from "../config/limits.ts";
 
-export interface HousekeepingParts {
+interface HousekeepingParts {
   readonly store: Store;
   readonly engine: Pick<Engine, "bus" | "enqueue" | "pauseService">;
   readonly metrics: Metrics;
@@ -70,7 +70,7 @@ export interface Job {
   readonly run: (now: Date, stop: AbortSignal) => Promise<void>;
 }
 
-export interface JobDeps {
+interface JobDeps {
   readonly clock: Pick<Clock, "now">;
   readonly log: Pick<Log, "error">;
   readonly metrics: Pick<Metrics, "taskFailed">;
@@ -108,14 +108,14 @@ export function startJobs(jobs: readonly Job[], { clock, log, metrics }: JobDeps
   };
 }
 
-export interface PruneDeps {
+interface PruneDeps {
   readonly upkeep: Pick<UpkeepStore, "prune">;
   readonly clock: Pick<Clock, "after">;
   readonly log: Pick<Log, "info">;
 }
 
 /** Deletes what finished too long ago, step by step; ends early when it is to stop. */
-export type Prune = (now: Date, stop: AbortSignal) => Promise<void>;
+type Prune = (now: Date, stop: AbortSignal) => Promise<void>;
 
 const PRUNE_DAY_MS = 86_400_000;
 
