@@ -81,14 +81,14 @@ export class Outbox {
     this.#loop.pauseChanged(accountId);
   }
 
-  /** Makes due onRetry what a dead process left active, then begins to claim. */
+  /** Makes due again what a dead process left active, then begins to claim. */
   async start(): Promise<void> {
     this.#unsubscribe = this.#bus.subscribe((action) => this.#onChange(action));
     await this.#loop.start();
   }
 
   /**
-   * Stops claiming and waits for what is in flight. After `limitMs` it is interrupted, and due onRetry at the next start.
+   * Stops claiming and waits for what is in flight. After `limitMs` it is interrupted, and due again at the next start.
    */
   async drain(limitMs: number): Promise<void> {
     this.#unsubscribe();
