@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import type { Store } from "./store.ts";
-import { faultOf, unavailable } from "./libsql/errors.ts";
+import { codeOf, faultOf, unavailable } from "./libsql/errors.ts";
 import { FencedSql, openRemote } from "./libsql/remote.ts";
 import { inspectFile, unreadable, lockFile } from "./libsql/inspect.ts";
 import { migrate } from "./libsql/migrate.ts";
@@ -62,10 +62,6 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
 function isTemporary(error: unknown): boolean {
   const text = `${codeOf(error)} ${error instanceof Error ? error.message : ""}`;
   return faultOf(error) !== "rejected" && !/CANTOPEN|READONLY|NOTADB|CORRUPT|unable to open|malformed/i.test(text);
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
 /** The path of a `file:` URL; null for others. */

@@ -123,7 +123,7 @@ const TWO_ROWS = `${ONE_ROW} UNION ALL ${TIMELINE_ROW}`;
 /** A commit has at most two events. `changes()` is the same for both rows, since they are one statement. */
 function timelineRows(rows: readonly TimelineRow[]): readonly Statement[] {
   if (rows.length === 0) return [];
-  if (rows.length > 2) throw new Error("A change tells two things at most.");
+  if (rows.length > 2) throw new Error("A change has at most two events.");
   const args = rows.flatMap(({ after, at, event: { type, ...detail } }): readonly SqlValue[] => [
     after.id,
     after.accountId,

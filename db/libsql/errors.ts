@@ -50,6 +50,7 @@ export function unavailable(cause: unknown): StoreUnavailable {
   return new StoreUnavailable("The store cannot be used now.", { cause });
 }
 
-function codeOf(error: unknown): string {
+/** The `code` of an error; empty when it has none. */
+export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { closeSync, openSync, readSync, statSync } from "node:fs";
-import { faultOf } from "./errors.ts";
+import { codeOf, faultOf } from "./errors.ts";
 
 /** The database file exists and can't be read. */
 export class DatabaseUnreadable extends Error {
@@ -56,10 +56,6 @@ function expectedBytes(path: string): number {
 
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
 /** The error for the operator. */

@@ -82,7 +82,7 @@ export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
       return written?.changes === 1;
     },
     async prune(now) {
-      const pruned = await writer.write([pruneSessions(now), pruneLinks(now)]);
+      const pruned = await writer.write([prune("sessions", now), prune("welcome_links", now)]);
       return pruned.some(({ changes }) => changes > 0);
     },
   };
@@ -272,10 +272,6 @@ const prune = (table: "sessions" | "welcome_links", now: Date): Statement => ({
   sql: `DELETE FROM ${table} WHERE hash IN (SELECT hash FROM ${table} WHERE expires_at <= ? LIMIT ?)`,
   args: [now.getTime(), PRUNE_ROWS],
 });
-
-const pruneSessions = (now: Date) => prune("sessions", now);
-
-const pruneLinks = (now: Date) => prune("welcome_links", now);
 
 function personValues({ id, email, passwordHash, createdAt }: PersonRow) {
   return [id, email, emailKey(email), passwordHash, createdAt.getTime()];

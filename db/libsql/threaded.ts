@@ -76,10 +76,10 @@ class Thread {
     this.#worker.unref();
   }
 
-  call(call: Order): Promise<readonly Done[]> {
+  call(order: Order): Promise<readonly Done[]> {
     if (!this.#isOpen) return Promise.reject(notOpen());
     this.#last += 1;
-    const message: ToWorker = { call: this.#last, ...call };
+    const message: ToWorker = { call: this.#last, ...order };
     const { promise, resolve, reject } = Promise.withResolvers<readonly Done[]>();
     if (this.#calls.size === 0) this.#worker.ref();
     this.#calls.set(this.#last, { resolve, reject });
