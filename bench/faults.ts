@@ -1,6 +1,6 @@
 /**
- * Puts the service to everything that machines, disks, clocks and networks do to it (hostile 5), at full width, and says
- * what became of it. Ends with 1 when anything did not hold. Needs root, strace, nftables and libfaketime for all of it.
+ * Runs every fault of machines, disks, clocks and networks against the service at full size, and reports the results.
+ * Exits with 1 when any promise was broken. Needs root, strace, nftables and libfaketime for all of it.
  *
  *   bun bench/faults.ts [--only kills,power] [--seconds 1800] [--seed 1]
  */
@@ -66,7 +66,7 @@ for (const [name, run] of Object.entries(FAULTS)) {
 }
 process.exit();
 
-/** Each stop point so often, with three attempts allowed and with one. */
+/** Each stop point `KILLS_EACH` times, with three attempts allowed and with one. */
 async function killEverywhere(): Promise<FaultReport> {
   const reports: FaultReport[] = [];
   for (let time = 0; time < KILLS_EACH; time += 1) {

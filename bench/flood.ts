@@ -1,8 +1,8 @@
 /**
- * What a flood of one account costs a quiet one beside it: the quiet one creates 50 actions a second, and its 99th
- * percentile is compared with that of the same seconds alone. The flood is at the rate limit, ten times over it, and
- * without end; and, to tell what the machine itself loses, as large against a server that has nothing to do with us.
- * Every part is a process of its own; rounds are interleaved, the first is not counted, and the ratio is what counts.
+ * Measures what a flood of one account costs a quiet one: the quiet account creates 50 actions a second, and its 99th
+ * percentile is compared with the one measured alone. The flood is at the rate limit, at ten times the limit, and
+ * unlimited; to see what the machine itself loses, also against an unrelated server. Every part is a process of its
+ * own. Rounds are interleaved, and the first is not counted.
  *
  *   bun bench/flood.ts [--rounds 6] [--seconds 8] [--rate-limit 100]
  */
@@ -45,7 +45,7 @@ const elsewhere = `http://127.0.0.1:${refuser.port}/`;
 interface Variant {
   readonly name: string;
   readonly url: string;
-  /** 0: without end; null: none. */
+  /** 0: unlimited; null: none. */
   readonly perSecond: number | null;
 }
 const ALONE: Variant = { name: "alone", url: createUrl, perSecond: null };
@@ -85,7 +85,7 @@ for (const { name } of VARIANTS.slice(1)) {
 await service[Symbol.asyncDispose]();
 rmSync(folder, { recursive: true, force: true });
 
-/** Some seconds of the quiet account beside one kind of flood. */
+/** Runs the quiet account beside one kind of flood. */
 async function measure({ url, perSecond }: Variant): Promise<Phase> {
   await control("start", perSecond === null ? null : { url, key: FLOOD_KEY, body: floodBody(), perSecond });
   await fetch(`${targetUrl}stats`);
@@ -127,7 +127,7 @@ async function control(what: "start" | "stop", body: object | null): Promise<Rec
   return what === "stop" ? ((await answer.json()) as Record<string, number>) : null;
 }
 
-/** All rounds together, since one has a handful of samples beyond its p99; and each against the same round alone. */
+/** Of all rounds together, since one round has few samples beyond its p99; and each against the same round alone. */
 function shares(name: string, of: "answerMs" | "deliveryMs"): string {
   const alone = phases.get(ALONE.name) ?? [];
   const each = (phases.get(name) ?? []).map((phase, round) => {

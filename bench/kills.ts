@@ -1,7 +1,7 @@
 /**
- * Kills the service with SIGKILL under load, again and again, and then asks: was an acknowledged action lost, was one sent
- * more often than its `retries`, is one stuck, and has the callback of each end arrived? The target, the receiver of
- * callbacks and the load are processes of their own, and what was sent is counted from their logs.
+ * Kills the service with SIGKILL under load, again and again, and then checks: was an acknowledged action lost, was one
+ * sent more often than its `retries`, is one stuck, and did the callback of each end arrive? Target, receiver of
+ * callbacks and load are processes of their own, and sends are counted from their logs.
  *
  *   bun bench/kills.ts [--kills 50] [--seed 1]
  */
@@ -90,7 +90,7 @@ rmSync(folder, { recursive: true, force: true });
 const unheard = fates.filter((fate) => fate === "missing" || fate === "under two ids").length;
 process.exitCode = lost.length + oversent.length + stuck + untold.length + notifications + unheard === 0 ? 0 : 1;
 
-/** Creates one action after another until the service dies; only what was answered with 201 counts as acknowledged. */
+/** Creates actions until the service dies; only answers of 201 count as acknowledged. */
 async function creator(name: string, isAlive: () => boolean): Promise<void> {
   for (let n = 0; isAlive(); n += 1) {
     const key = `${name}-${n}`;
@@ -109,7 +109,7 @@ async function creator(name: string, isAlive: () => boolean): Promise<void> {
   }
 }
 
-/** Waits, at most two seconds, until enough calls are with the target. */
+/** Waits, at most two seconds, until enough calls are in flight at the target. */
 async function waitForFlight(): Promise<number> {
   for (let tries = 0; ; tries += 1) {
     const { flying } = (await (await fetch(`${targetUrl}stats`)).json()) as { flying: number };
@@ -118,7 +118,7 @@ async function waitForFlight(): Promise<number> {
   }
 }
 
-/** Waits until nothing is pending or active, two attempt deadlines at most; how many are left then. */
+/** Waits until nothing is pending or active, a minute at most; returns how many are left. */
 async function settle(): Promise<number> {
   const untilMs = performance.now() + 60_000;
   while (performance.now() < untilMs) {
@@ -129,7 +129,7 @@ async function settle(): Promise<number> {
   return (await page("status=pending")).data.length + (await page("status=active")).data.length;
 }
 
-/** Waits until no callback is owed any more, a minute at most; how many are left then. */
+/** Waits until no callback is undelivered, a minute at most; returns how many are left. */
 async function delivered(): Promise<number> {
   for (let tries = 0; ; tries += 1) {
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
@@ -141,14 +141,14 @@ async function delivered(): Promise<number> {
 
 type Fate = "arrived" | "arrived again" | "under two ids" | "given up" | "missing";
 
-/** What became of the callback of an action's end. */
+/** How the callback of an action's end ended. */
 async function fateOf({ id, status }: Listed): Promise<Fate> {
   const lines = received().get(`action.${status} ${id}`) ?? [];
   if (new Set(lines.map(({ webhookId }) => webhookId)).size > 1) return "under two ids";
   const accepted = lines.filter((line) => line.status === "200").length;
   if (accepted > 0) return accepted === 1 ? "arrived" : "arrived again";
   const answer = await fetch(`${url}/${id}/timeline`, { headers: { Authorization: `Bearer ${API_KEY}` } });
-  const { data } = (await answer.json()) as { data: readonly Told[] };
+  const { data } = (await answer.json()) as { data: readonly TimelineEntry[] };
   const newest = data.findLast(({ event }) => event === `action.${status}`);
   return newest?.delivered === false && newest.next_retry_at === null ? "given up" : "missing";
 }
@@ -164,7 +164,7 @@ function callbackLines(): readonly string[] {
   ];
 }
 
-/** The receiver's log, by event and action. */
+/** The receiver's log, by event and action id. */
 function received(): ReadonlyMap<string, readonly Arrival[]> {
   receivedLines ??= Map.groupBy(
     readFileSync(receivedFile, "utf8")
@@ -185,7 +185,7 @@ interface Arrival {
   readonly of: string;
 }
 
-interface Told {
+interface TimelineEntry {
   readonly event?: string;
   readonly delivered?: boolean;
   readonly next_retry_at?: string | null;

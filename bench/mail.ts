@@ -1,7 +1,7 @@
 /**
- * What a mail provider that hangs costs whoever creates: two services, one whose provider takes every connection and
- * answers none, one without mail. Held actions are created in turn on both, with `notify` and without; the ratio of their
- * times is the figure.
+ * Measures what a hanging mail provider costs creates: one service has a provider that accepts every connection and
+ * answers none, the other has no mail. Held actions are created in turn on both, with `notify` and without; the result
+ * is the ratio of their times.
  *
  *   bun bench/mail.ts [--rounds 8] [--creates 500] [--creators 16]
  */
@@ -47,7 +47,7 @@ await using without = await outgate({ port: await freePort(), folder: folders[1]
 
 const kept: { p50: number; p99: number }[] = [];
 for (let round = 0; round <= rounds; round += 1) {
-  // In turn, so that neither is always the one that meets a busy machine.
+  // Alternating, so that neither always meets a busy machine.
   const [first, second] = round % 2 === 0 ? [withMail.port, without.port] : [without.port, withMail.port];
   const times = new Map([[first, await createAll(first, round)]]);
   times.set(second, await createAll(second, round));

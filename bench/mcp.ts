@@ -1,6 +1,6 @@
 /**
- * How often a second an agent can call `get`, as a share of the same read over REST in the same run, in both revisions.
- * Rounds are interleaved, the first is not counted; absolute rates are this machine's.
+ * Measures calls of the tool `get` per second, as a share of the same read over REST in the same run, in both protocol
+ * revisions. Rounds are interleaved, and the first is not counted; absolute rates depend on the machine.
  *
  *   bun bench/mcp.ts [--rounds 6] [--seconds 3] [--connections 16]
  */
@@ -58,7 +58,7 @@ for (const [name, all] of rates) {
   );
 }
 
-/** Calls a second: each worker waits for its answer, and sees that it holds the action. */
+/** Calls per second: each worker waits for its answer and checks that it has the action. */
 async function load(way: () => Promise<Response>): Promise<number> {
   const startedMs = now();
   const untilMs = startedMs + seconds * 1_000;

@@ -1,6 +1,6 @@
 /**
- * DNS rebinding at length: `bun bench/rebinding.ts [tries]`, Linux, as root. In a network of its own, names change
- * their address at every look, over http and https. Prints counts, and fails unless the forbidden address was never
+ * Many tries of DNS rebinding: `bun bench/rebinding.ts [tries]`, Linux, as root. In a network namespace, names change
+ * their address at every lookup, over http and https. Prints counts, and fails unless the forbidden address was never
  * connected to and a certificate of another name never accepted.
  */
 import { createSender } from "../src/outbound/send.ts";
@@ -20,8 +20,8 @@ const FORBIDDEN = "127.0.0.66";
 
 const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 66];
 
-/** What a name stands for at one look. */
-const FACES: readonly (readonly [v4: DnsAnswer, v6: DnsAnswer])[] = [
+/** The addresses of a name at one lookup. */
+const LOOKUPS: readonly (readonly [v4: DnsAnswer, v6: DnsAnswer])[] = [
   [a(ALLOWED), NXDOMAIN],
   [a(FORBIDDEN), NXDOMAIN],
   [a(ALLOWED, FORBIDDEN), NXDOMAIN],
@@ -56,7 +56,7 @@ async function measure(): Promise<number> {
   await using plain = await openRawTarget(answers(200, "{}"), { address: ALLOWED, port: 8_080 });
   await using secure = await openRawTarget(answers(200, "{}"), { address: ALLOWED, port: 8_443, tls: good });
   await using badPlain = await openRawTarget(answers(200, "{}"), { address: FORBIDDEN, port: 8_080 });
-  // Its certificate is good for the name too: nothing but the judged address stands in the way.
+  // Its certificate is valid for the name too: only the address check stands in the way.
   await using badSecure = await openRawTarget(answers(200, "{}"), { address: FORBIDDEN, port: 8_443, tls: good });
   await using other = await openRawTarget(answers(200, "{}"), {
     address: ALLOWED,
@@ -81,10 +81,10 @@ async function measure(): Promise<number> {
   return isRight ? 0 : 1;
 }
 
-/** Another face at every question, in an order that no try can foresee. */
+/** Random addresses for every query. */
 function changing(type: "A" | "AAAA"): DnsAnswer {
-  const face = FACES[Math.floor(Math.random() * FACES.length)] ?? [NXDOMAIN, NXDOMAIN];
-  return face[type === "A" ? 0 : 1];
+  const lookup = LOOKUPS[Math.floor(Math.random() * LOOKUPS.length)] ?? [NXDOMAIN, NXDOMAIN];
+  return lookup[type === "A" ? 0 : 1];
 }
 
 function still(type: "A" | "AAAA"): DnsAnswer {
@@ -101,7 +101,7 @@ async function tries(
   const worker = async () => {
     while (next < TRIES) {
       next += 1;
-      // Names come back, as they would in retries; lookups of one name at the same moment are one question.
+      // Names repeat, as in retries; simultaneous lookups of one name are one query.
       const url = `${scheme}://n${next % 100}.rebind.example:${port}/`;
       const outcome = await sender.send(requestTo(url), { timeoutMs: 5_000 });
       const end = "fault" in outcome ? outcome.fault : outcome.kind;

@@ -1,12 +1,12 @@
 /**
- * What one operation of the store costs as the table grows: microseconds each at 10,000 and at 1,000,000 rows, and their
- * ratio, on files with `synchronous=FULL`, singly and in groups of 64. All sizes are open at once and take turns; the
- * first round is dropped, the figure is the median of the others. Absolute figures are this machine's.
+ * Measures what one operation of the store costs as the table grows: microseconds at 10,000 and at 1,000,000 rows, and
+ * their ratio, on files with `synchronous=FULL`, singly and in groups of 64. All sizes are open at once and take turns;
+ * the figure is the median of all rounds but the first. Absolute figures depend on the machine.
  *
  *   bun bench/store.ts [--rounds 8] [--large] [--indexes]
  *
- * `--large` adds 2,000,000 rows. `--indexes` measures instead what each index adds to the life of an action, on copies of
- * one file of 200,000 rows that lack one index each.
+ * `--large` adds 2,000,000 rows. `--indexes` measures what each index adds to the life of an action instead, on copies
+ * of one file of 200,000 rows that lack one index each.
  */
 import { copyFileSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,22 +33,22 @@ const { values } = parseArgs({
 
 const ROUNDS = Number(values.rounds);
 
-/** Actions that go through their life in a round, and times that each list is read. */
+/** Actions created, claimed and settled per round, and reads of each list. */
 const LIVES = values.indexes ? 2_048 : 256;
 
 const READS = 32;
 
-/** Rows of the rare status and of the rare method, the same number in every size. */
+/** Rows of the rare status and of the rare method, equal in every size. */
 const RARE = 60;
 
-/** Microseconds an operation, by name. */
+/** Microseconds per operation, by name. */
 type Figures = ReadonlyMap<string, number>;
 
 interface Subject {
   readonly name: string;
   readonly path: string;
   readonly store: Store;
-  /** Ids all over the table. */
+  /** Ids from all over the table. */
   readonly sample: readonly string[];
 }
 
@@ -56,7 +56,7 @@ const folder = mkdtempSync(join(tmpdir(), "outgate-bench-"));
 
 const seal = createSecrets(new Uint8Array(32), (count) => systemIds.bytes(count));
 
-/** Milliseconds after noon: every action of the bench is younger than those before it. */
+/** Milliseconds after the factory's noon: every action is younger than those before it. */
 let ageMs = 0;
 
 try {
@@ -80,8 +80,8 @@ async function compareSizes(sizes: readonly number[]): Promise<void> {
 }
 
 /**
- * One file for each index, without it: what is saved is what the index costs. On this thread, without fsync, one file at
- * a time; the figure is the least of the rounds, since only something else can make a round longer.
+ * One file without each index: the difference is what the index costs. On this thread, without fsync, one file at a
+ * time; the figure is the minimum of the rounds, since other load can only add time.
  */
 async function compareIndexes(rows: number): Promise<void> {
   const whole = await seeded(rows);
@@ -122,7 +122,7 @@ async function liveWithout(index: string, whole: string): Promise<Figures> {
   return figures;
 }
 
-/** The median of each operation over the rounds, for each subject; in every round each of them has its turn. */
+/** The median of each operation over the rounds, for each subject; all take a turn in every round. */
 async function takeTurns(subjects: readonly Subject[]): Promise<readonly Figures[]> {
   const rounds: Figures[][] = subjects.map(() => []);
   for (let round = 0; round <= ROUNDS; round += 1) {
@@ -160,7 +160,7 @@ async function measure({ store, sample }: Subject): Promise<Figures> {
   return figures.set("timeline", await reading(256, timeline));
 }
 
-/** Creates actions, claims them and settles them, so many in one commit. */
+/** Creates, claims and settles actions, `group` of them in one commit. */
 async function live(store: Store, group: number): Promise<Map<string, number>> {
   const now = later((ageMs += 1));
   const at = { now, leaseUntil: later(ageMs + 45_000) };
@@ -175,7 +175,7 @@ async function live(store: Store, group: number): Promise<Map<string, number>> {
   const settle = (some: readonly Action[]) =>
     Promise.all(some.map((action) => store.actions.apply(settled(action, answered(200, '{"ok":true}'), { now }))));
 
-  /** Every commit waits for a turn of the loop, so that nothing native piles up. */
+  /** Every commit waits for a turn of the event loop, so that native memory is freed. */
   const inGroups = async <T>(items: readonly T[], work: (some: readonly T[]) => Promise<unknown>): Promise<number> => {
     const began = wallMs();
     for (let from = 0; from < items.length; from += group) await work(items.slice(from, from + group));
@@ -190,7 +190,7 @@ async function live(store: Store, group: number): Promise<Map<string, number>> {
   ]);
 }
 
-/** Microseconds a read; the loop turns between them, outside the time. */
+/** Microseconds per read; turns of the event loop between reads are not counted. */
 async function reading(count: number, work: (at: number) => Promise<unknown>): Promise<number> {
   let totalMs = 0;
   for (let at = 0; at < count; at += 1) {
@@ -206,7 +206,7 @@ function wallMs(): number {
   return performance.now();
 }
 
-/** A file of finished actions with their timelines, as a busy year leaves it. */
+/** A file of finished actions with their timelines. */
 async function seeded(rows: number): Promise<Subject> {
   const path = join(folder, `${rows}.db`);
   const store = await open(path);

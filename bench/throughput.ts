@@ -1,11 +1,13 @@
 /**
- * How many actions a second go in and are delivered, as a share of what a bare relay passes on in the same run, and how
- * long an action is under way at 200 a second. Every part is a process of its own; absolute rates are this machine's.
+ * Measures how many actions per second are created and delivered, as a share of what a bare relay passes on in the same
+ * run, and the delay of delivery at 200 per second. Every part is a process of its own; absolute rates depend on the
+ * machine.
  *
- * The relay calls its target as often at a time as it is asked to; so may Outgate here, which calls one host 64 times at a
- * time unless it is told otherwise (`--per-host 64` measures that).
+ * The relay has no limit of concurrent calls to its target. Outgate's default is 64 per host, and here it is higher
+ * (`--per-host 64` measures the default).
  *
- *   bun bench/throughput.ts [--rounds 6] [--seconds 4] [--connections 64] [--per-host 256] [--fsync-delay-ms 4] [--no-latency]
+ *   bun bench/throughput.ts [--rounds 6] [--seconds 4] [--connections 64] [--per-host 256] [--fsync-delay-ms 4]
+ *     [--no-latency]
  */
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -74,7 +76,7 @@ interface Load {
   readonly elapsedS: number;
 }
 
-/** Creates for some seconds over the connections; each waits for its answer before it creates again. */
+/** Creates for `seconds`; each connection waits for its answer before it creates again. */
 async function load(url: string): Promise<Load> {
   const startedMs = now();
   const untilMs = startedMs + seconds * 1_000;
@@ -102,12 +104,12 @@ async function create(url: string, body: object): Promise<void> {
 /** Waits until nothing is pending or active; seconds since the start of the round. */
 async function settled(startedMs: number): Promise<number> {
   for (const status of ["pending", "active"]) {
-    while (await has(status)) await Bun.sleep(10);
+    while (await hasActions(status)) await Bun.sleep(10);
   }
   return (now() - startedMs) / 1_000;
 }
 
-async function has(status: string): Promise<boolean> {
+async function hasActions(status: string): Promise<boolean> {
   const answer = await fetch(`${serviceUrl}/v1/actions?limit=1&status=${status}`, {
     headers: { Authorization: `Bearer ${API_KEY}` },
   });
@@ -115,7 +117,7 @@ async function has(status: string): Promise<boolean> {
   return data.length > 0;
 }
 
-/** From the client's call to the target's door, at a rate that leaves the machine at rest. */
+/** From the client's call to its arrival at the target, at a rate that leaves the machine nearly idle. */
 async function latency(): Promise<void> {
   await fetch(`${targetUrl}stats`);
   const count = 2_000;
@@ -135,7 +137,7 @@ async function latency(): Promise<void> {
   );
 }
 
-/** What one write of a page costs this disk to make durable. */
+/** Median time of an fsync of one page on this disk. */
 function fsyncMs(folder: string): number {
   const file = openSync(join(folder, "fsync.probe"), "w");
   const page = Buffer.alloc(4_096, 1);

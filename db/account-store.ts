@@ -11,33 +11,33 @@ export interface Account {
   readonly createdAt: Date;
 }
 
-/** An account as the operator of the service sees it. */
+/** An account as the operator sees it. */
 export interface ListedAccount {
   readonly id: string;
-  /** Of its first person; null: it has none. */
+  /** Address of its first person; null: it has none. */
   readonly email: string | null;
   readonly createdAt: Date;
-  /** It is the one that the first start made. */
+  /** Whether the first start created it. */
   readonly isFirst: boolean;
-  /** Its keys do nothing, and nothing of it is sent, until it is allowed. */
+  /** Its keys are refused and nothing of it is sent, until the operator allows it. */
   readonly isStopped: boolean;
   readonly allowedAt: Date | null;
 }
 
-/** The stop of the accounts that nobody has allowed. */
+/** Stops all accounts that were not allowed. */
 export interface AccountStop {
   readonly at: Date;
-  /** Shown with everything of theirs that waits for that. */
+  /** Shown with their waiting actions. */
   readonly reason: string;
 }
 
-/** What is written along with a key that has a hold. */
+/** Written together with a key that has a hold. */
 export interface HoldStop extends AccountStop {
-  /** Written where the key is the first that has one. */
+  /** Written only if the key is the first one with a hold. */
   readonly audit: AuditEntry;
 }
 
-/** An API key as it is kept: never the key itself. */
+/** An API key as it is stored, without the key itself. */
 export interface ApiKey {
   readonly id: string;
   readonly accountId: string;
@@ -45,7 +45,7 @@ export interface ApiKey {
   readonly role: Role;
   readonly hold: Hold;
   readonly scope: KeyScope;
-  /** Id of the key whose actions were handed over to it. */
+  /** Id of the key whose actions it took over. */
   readonly replaces: string | null;
   /** SHA-256 of the key, hex. */
   readonly hash: string;
@@ -55,32 +55,32 @@ export interface ApiKey {
   readonly revokedAt: Date | null;
 }
 
-/** What is written along with the end of a key. */
+/** Written together with the revocation of a key. */
 export interface Revocation {
   readonly audit?: AuditEntry;
   readonly pause?: { readonly pause: Pause; readonly audit: AuditEntry };
 }
 
-/** What the very first account begins with beside its keys. */
+/** What the first account gets besides its keys. */
 export interface FirstAccountExtras {
-  /** Makes the account's first person. */
+  /** Invites the account's first person. */
   readonly link: WelcomeLink;
   /** Facts of the store, by name. */
   readonly facts: Readonly<Record<string, string>>;
-  /** What the audit log tells of it. */
+  /** Entries for the audit log. */
   readonly audit: readonly AuditEntry[];
 }
 
 export interface AccountStore {
-  /** The account that the first start made; null before it. */
+  /** The account that the first start created; null before that. */
   first(): Promise<Account | null>;
   find(accountId: string): Promise<Account | null>;
-  /** Account, keys and extras in one commit: a crash leaves all of them or none. */
+  /** Writes account, keys and extras in one commit. */
   create(account: Account, keys: readonly ApiKey[], extras?: FirstAccountExtras): Promise<void>;
-  /** `stop`: in the same commit every account is stopped that nobody has allowed. */
+  /** `stop`: stops every account that was not allowed, in the same commit. */
   addKey(key: ApiKey, audit?: AuditEntry, stop?: HoldStop): Promise<void>;
   /**
-   * The keys whose actions were handed over to one: the key that it replaces, the one that that replaced, and so on, at most
+   * The keys whose actions a key took over: the one it replaces, the one that one replaced, and so on, at most
    * `REPLACED_KEYS_MAX`.
    */
   replacedBy(keyId: string): Promise<readonly string[]>;
@@ -88,35 +88,35 @@ export interface AccountStore {
   findKey(accountId: string, keyId: string): Promise<ApiKey | null>;
   /** Whether the first account has, or had, a key with a hold. */
   hasHold(): Promise<boolean>;
-  /** Stops every account but the first that nobody has allowed, and tells how many were not stopped before. */
+  /** Stops every account that was not allowed, except the first. Returns how many were not stopped before. */
   stopOthers(stop: AccountStop): Promise<number>;
-  /** Those that are stopped first, then the newest; at most so many. */
+  /** Stopped accounts first, then the newest; at most `limit`. */
   list(limit: number): Promise<readonly ListedAccount[]>;
-  /** Allows an account, and ends its stop. One that is allowed already stays as it is. False: there is no such account. */
+  /** Allows an account and ends its stop; no effect on one that is allowed already. False: there is no such account. */
   allow(accountId: string, end: PauseEnd): Promise<boolean>;
-  /** Revoked keys too; the caller judges. */
+  /** Finds revoked keys too: the caller must check. */
   keyByHash(hash: string): Promise<ApiKey | null>;
   keyUsed(keyId: string, at: Date): Promise<void>;
-  /** Keys of an account: the live ones first, then the revoked, each in the order of time; at most so many. */
+  /** Keys of an account: active ones first, then revoked ones, each by time; at most `limit`. */
   keys(accountId: string, limit: number): Promise<readonly ApiKey[]>;
   /**
-   * Revokes a key of this account, for good, and returns it; one that was revoked keeps its time. Null: no such key. What it
-   * left unfinished is paused in the same commit where a pause is given, unless it is paused already.
+   * Revokes a key of this account and returns it; a key that was revoked keeps its time. Null: no such key. A given
+   * pause of its unfinished actions is written in the same commit, unless one is in force.
    */
   revokeKey(accountId: string, keyId: string, at: Date, more?: Revocation): Promise<ApiKey | null>;
 }
 
-/** Somebody who can log in, as they are kept: never the password. */
+/** A person as stored, without the password. */
 export interface PersonRow {
   readonly id: string;
-  /** As it was given; no other person has it in any case. */
+  /** As it was given. Unique without case. */
   readonly email: string;
   /** As `Passwords` makes it. */
   readonly passwordHash: string;
   readonly createdAt: Date;
 }
 
-/** A session, known by the hash of the token that its cookie holds. */
+/** A session, identified by the hash of the token in its cookie. */
 export interface SessionRow {
   /** SHA-256 of the token, hex. */
   readonly hash: string;
@@ -124,26 +124,26 @@ export interface SessionRow {
   readonly accountId: string;
   readonly createdAt: Date;
   readonly expiresAt: Date;
-  /** SHA-256 of the secret that the browser's storage holds, hex; null: it has told us none. */
+  /** SHA-256 of the secret in the browser's storage, hex; null: it sent none. */
   readonly secretHash: string | null;
 }
 
-/** Who has a session. */
+/** The owner of a session. */
 export interface SessionMember extends Member {
   readonly secretHash: string | null;
 }
 
-/** A person and the account that they log in to: the one that they have been in for the longest time. */
+/** A person and the account that they log in to: the one they joined first. */
 export interface Member {
   readonly person: PersonRow;
   readonly accountId: string;
 }
 
-/** What a link that can still be taken is for. */
+/** A welcome link that can still be used. */
 export interface LiveLink {
   readonly personId: string | null;
   readonly accountId: string;
-  /** Whose password it renews; null: nobody's yet. */
+  /** Address of the person whose password it resets; null: it invites the first person. */
   readonly email: string | null;
 }
 
@@ -154,61 +154,61 @@ export interface SignUp {
   readonly person: PersonRow;
   readonly session: SessionRow;
   readonly audit?: readonly AuditEntry[];
-  /** Who has allowed the account from its beginning; left out: nobody has. */
+  /** Who allowed the account at sign-up; absent: nobody. */
   readonly allowedBy?: Actor;
-  /** None is made once a key of the first account has a hold. */
+  /** Refuse the sign-up once a key of the first account has a hold. */
   readonly endsWithHold?: boolean;
 }
 
-/** What became of a welcome: `gone` when the link was taken, ran out, or the account has a person by now. */
-export type Welcomed = "taken" | "gone" | "email_taken";
+/** Result of using a welcome link: `gone` when it was used, has expired, or the account has a person already. */
+type Welcomed = "taken" | "gone" | "email_taken";
 
 export interface PeopleStore {
-  /** By address, in any case; null: nobody has it, or who has it is in no account. */
+  /** By address, without case; null: no person with it, or one without an account. */
   find(email: string): Promise<Member | null>;
-  /** The address of the account's first person; null while it has none. */
+  /** The address of the account's first person; null when there is none. */
   emailOf(accountId: string): Promise<string | null>;
-  /** Whether somebody with this address, in any case, is in the account. */
+  /** Whether a person with this address, compared without case, is in the account. */
   isIn(accountId: string, email: string): Promise<boolean>;
-  /** False, and nothing is written: somebody has the address, or sign-ups have ended with the first hold. */
+  /** False, and nothing is written: the address is taken, or sign-ups are closed by a hold. */
   signUp(signUp: SignUp): Promise<boolean>;
   /**
-   * Begins a session; beyond `SESSIONS_PER_PERSON_MAX` it ends the person's oldest. False, and nothing is written: the
-   * person has another password by now.
+   * Begins a session; beyond `SESSIONS_PER_PERSON_MAX` the person's oldest one ends. False, and nothing is written: the
+   * password has changed.
    */
   addSession(session: SessionRow, passwordHash: string, audit?: AuditEntry): Promise<boolean>;
-  /** Who has the session; null when there is none, or it ran out by now. */
+  /** The owner of a session; null when it does not exist or has expired. */
   session(hash: string, now: Date): Promise<SessionMember | null>;
-  /** Gives a session another secret; nothing is written where the person has another password by now. */
+  /** Replaces a session's secret, unless the password has changed. */
   renewSessionSecret(hash: string, secretHash: string, passwordHash: string): Promise<void>;
   endSession(hash: string, audit?: AuditEntry): Promise<void>;
   /**
-   * Hands out a link; those before it of the same person, or to become the account's first, are void. False, and nothing
-   * is written: it would make a first person, and the account has one.
+   * Stores a link and voids earlier ones for the same purpose. False, and nothing is written: it would invite a first
+   * person, and the account has one.
    */
   offer(link: WelcomeLink): Promise<boolean>;
-  /** A link that can still be taken; null for any other. */
+  /** A link that can still be used; null for any other. */
   link(hash: string, now: Date): Promise<LiveLink | null>;
-  /** Takes a link that makes the account's first person, once, whoever races for it. */
+  /** Uses a link to create the account's first person; of racing uses one wins. */
   welcome(linkHash: string, person: PersonRow, session: SessionRow, audit?: AuditEntry): Promise<Welcomed>;
-  /** Takes a link that renews a password, and ends the person's other sessions. False: it can't be taken any more. */
+  /** Uses a link to reset a password, and ends the person's other sessions. False: it can't be used any more. */
   renewPassword(linkHash: string, passwordHash: string, session: SessionRow, audit?: AuditEntry): Promise<boolean>;
   /**
-   * Gives the session's person another password in place of the one with this hash; every other session of theirs ends, and
-   * no link renews it any more. False, and nothing is written: they have another one by now.
+   * Replaces the password that has this hash. The person's other sessions end and their reset links are void. False,
+   * and nothing is written: the password has changed meanwhile.
    */
   changePassword(session: SessionRow, passwordHash: string, nextHash: string, audit?: AuditEntry): Promise<boolean>;
-  /** Forgets sessions and links that ran out; true when there are more. */
+  /** Deletes expired sessions and links; true when there are more. */
   prune(now: Date): Promise<boolean>;
 }
 
-/** What the signing secrets of an account are derived from since a rotation (decisions 6). */
+/** A seed that signing secrets of an account are derived from after a rotation. */
 export interface SigningSeed {
   readonly id: string;
   readonly accountId: string;
-  /** Null: the secrets of all origins. */
+  /** Null: for all origins. */
   readonly origin: string | null;
-  /** Null, of all origins only: the secrets of calls and of callbacks. */
+  /** Null, only where `origin` is null: for calls and callbacks. */
   readonly use: SigningUse | null;
   /** Sealed by `Secrets`. */
   readonly sealedSeed: string;
@@ -216,36 +216,36 @@ export interface SigningSeed {
 }
 
 export interface SigningStore {
-  /** Adds a seed and forgets those of the same place that two newer ones have put out of use. */
+  /** Adds a seed and deletes those of the same origin and use that two newer ones replace. */
   rotate(seed: SigningSeed, audit?: AuditEntry): Promise<void>;
-  /** The two seeds at most that an origin's secrets come from now, its own or those of all origins: the newest first. */
+  /** The seeds in use for an origin, its own or those of all origins: at most two, the newest first. */
   seeds(accountId: string, origin: string, use: SigningUse): Promise<readonly SigningSeed[]>;
   /**
-   * Until when the secret of calls signs callbacks to an origin too, because it got some while that was the only secret;
-   * null: it never did.
+   * Until when callbacks to an origin are also signed with the secret of calls, because it received some before
+   * callbacks had a secret of their own; null: never.
    */
   callbackOverlap(accountId: string, origin: string): Promise<Date | null>;
 }
 
-/** A sealed text and where it stands. */
+/** A sealed text and its column and row. */
 export interface SealedText {
   readonly place: SealedPlace;
   readonly sealed: string;
 }
 
-/** Every sealed text of the store, for a change of the key that they are sealed under; no other use looks at them so. */
+/** All sealed texts of the store, for a change of the master key. */
 export interface SealedStore {
-  /** Texts that do not begin with this key id, in a fixed order after `after`; null: from the first one. */
+  /** Texts that don't begin with this key id, in a fixed order after `after`; null: from the first. */
   find(keyId: string, after: SealedPlace | null, limit: number): Promise<readonly SealedText[]>;
-  /** Puts another text in the place of each, in one commit; one that has changed meanwhile is left as it is. */
+  /** Replaces texts in one commit; one that has changed meanwhile stays as it is. */
   replace(replacements: readonly (SealedText & { readonly by: string })[]): Promise<void>;
 }
 
-/** A one-time link that is handed out on the server's machine, known by the hash of its token. */
+/** A one-time link that the operator issues, identified by the hash of its token. */
 export interface WelcomeLink {
   /** SHA-256 of the token, hex. */
   readonly hash: string;
-  /** Null: whoever takes it becomes the account's first person. Else it gives this person a new password. */
+  /** Null: its user becomes the account's first person. Otherwise it resets this person's password. */
   readonly personId: string | null;
   readonly accountId: string;
   readonly createdAt: Date;

@@ -10,17 +10,17 @@ import type { Sql } from "./libsql/sql.ts";
 import { Writer } from "./libsql/writer.ts";
 import { filePathOf } from "./open.ts";
 
-/** What a command may touch of a database from which the service may be running. */
-export interface AdminStore {
+/** What an admin command may use of a database that the service may be using. */
+interface AdminStore {
   readonly accounts: AccountStore;
   readonly people: PeopleStore;
   close(): Promise<void>;
 }
 
 /**
- * Opens a database for a few small writes, whether the service runs on it or not: each is one short transaction, which the
- * service waits for as for any other lock. Nothing is made, migrated or swept here. Throws a sentence for the operator
- * when there is no database yet, or one of another version.
+ * Opens a database for a few small writes, whether or not the service uses it. Each is one short transaction; the
+ * service waits for it as for any lock. Nothing is created or migrated. Throws an error for the operator when there is
+ * no database yet, or one of another version.
  */
 export async function openAdminStore(url: string, authToken: string | null): Promise<AdminStore> {
   const path = filePathOf(url);
@@ -31,7 +31,7 @@ export async function openAdminStore(url: string, authToken: string | null): Pro
     await sql.close();
     throw error;
   }
-  // A write that could not be made durable is refused to whoever waits for it, and here nobody writes behind it.
+  // The caller gets the error of a write that was not durable; nothing is written after it here.
   const writer = new Writer(sql, () => {});
   return {
     accounts: createAccountStore(sql, writer),

@@ -1,13 +1,13 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync } from "node:fs";
 
-/** Waits so long for a lock; a service that writes holds it for milliseconds. */
+/** How long to wait for a lock; a running service holds it for milliseconds. */
 const BUSY_MS = 5_000;
 
 /**
- * Copies a database file as it is at one moment, also while a service writes to it, into one new file without a log. What
- * is free in the old one is left out. Throws when the new file exists, when there is no room, and when the copy is not
- * sound. The service goes on meanwhile; only its log grows until the copy is done.
+ * Copies a consistent snapshot of a database into a new file without a log, compacted, even while a service writes to
+ * it. Throws when the new file exists, when the disk is full, and when the copy is damaged. Meanwhile the service goes
+ * on; its log grows until the copy is done.
  */
 export function copyDatabase(path: string, to: string): void {
   const source = new Database(path, { readonly: true });
@@ -31,7 +31,7 @@ export function copyDatabase(path: string, to: string): void {
   }
 }
 
-/** What a closed copy says of itself under these names. */
+/** Reads facts from a closed copy. */
 export function factsIn(path: string, names: readonly string[]): readonly (string | null)[] {
   const copy = new Database(path, { readonly: true });
   try {

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import type { Store } from "./store.ts";
-import { faultOf, unavailable } from "./libsql/errors.ts";
+import { codeOf, faultOf, unavailable } from "./libsql/errors.ts";
 import { FencedSql, openRemote } from "./libsql/remote.ts";
 import { inspectFile, unreadable, lockFile } from "./libsql/inspect.ts";
 import { migrate } from "./libsql/migrate.ts";
@@ -19,26 +19,27 @@ export interface StoreSettings {
   readonly seal: HeaderSeal;
   readonly now: Date;
   /**
-   * Hears that a commit could not be made durable after it was accepted, or with `StoreLost` that another service has the
-   * database by now; the process has to end.
+   * Called when an accepted commit could not be made durable, or with `StoreLost` when another service has taken the
+   * database over. The process has to end.
    */
   readonly onFatal: (cause: unknown) => void;
-  /** Hears that another service holds a remote database, or did until it was killed; it is waited for. */
+  /**
+   * Called when another service holds the remote database, or held it when it was killed; opening waits for its lock.
+   */
   readonly onWait?: () => void;
   readonly lockTimes?: LockTimes;
 }
 
 /**
- * Opens the store that the URL names and brings its tables to this version. Throws `DatabaseInUse`, `NewerDatabase`
- * or `DatabaseUnreadable`: nothing is ever written over what can't be read; and `StoreUnavailable` while it is away,
- * locked or full.
+ * Opens the store and migrates its tables to this version. Throws `DatabaseInUse`, `NewerDatabase` or
+ * `DatabaseUnreadable` (an unreadable file is never written), and `StoreUnavailable` while it is away, locked or full.
  */
 export async function openStore(settings: StoreSettings): Promise<Store> {
   const path = filePathOf(settings.url);
   try {
     return await open(settings, path);
   } catch (error) {
-    if (isPassing(error)) throw unavailable(error);
+    if (isTemporary(error)) throw unavailable(error);
     if (path !== null && /CORRUPT|NOTADB/.test(codeOf(error))) throw unreadable(path);
     throw error;
   }
@@ -46,7 +47,7 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
 
 async function open(settings: StoreSettings, path: string | null): Promise<Store> {
   const { seal, now, onFatal } = settings;
-  const { sql, release } = path === null ? await openShared(settings) : await openAlone(path, onFatal);
+  const { sql, release } = path === null ? await openShared(settings) : await openOwnFile(path, onFatal);
   try {
     await migrate(sql, now);
   } catch (error) {
@@ -57,22 +58,18 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
   return createStore({ sql, seal, isAlone: path !== null, onFatal, release });
 }
 
-/** Whether waiting mends it; a file that nobody may open or write has to be mended by whoever runs the service. */
-function isPassing(error: unknown): boolean {
+/** Whether the error may pass by itself. The operator has to fix a file that can't be opened or written. */
+function isTemporary(error: unknown): boolean {
   const text = `${codeOf(error)} ${error instanceof Error ? error.message : ""}`;
   return faultOf(error) !== "rejected" && !/CANTOPEN|READONLY|NOTADB|CORRUPT|unable to open|malformed/i.test(text);
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
-}
-
-/** Where a `file:` URL keeps its database; null for the others. */
+/** The path of a `file:` URL; null for others. */
 export function filePathOf(url: string): string | null {
   return url.startsWith("file:") ? url.slice("file:".length).replace(/^\/\/(?=\/)/, "") : null;
 }
 
-/** Whether a file is there already, so that a new master key is never made beside old data. */
+/** Whether the database file exists: a new master key must never be created for existing data. */
 export function databaseExists(url: string): boolean {
   const path = filePathOf(url);
   return path !== null && existsSync(path);
@@ -95,7 +92,7 @@ async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreS
   }
 }
 
-async function openAlone(path: string, onDeath: (cause: unknown) => void): Promise<Opened> {
+async function openOwnFile(path: string, onDeath: (cause: unknown) => void): Promise<Opened> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const release = lockFile(path);
   try {

@@ -20,27 +20,27 @@ import type { CallbackHostStore } from "../src/accounts/callback-hosts.ts";
 import type { PauseStore } from "../src/pauses/pause.ts";
 import type { ApprovalLink } from "../src/actions/status.ts";
 
-/** The store can't be written or read now: the disk is full, the database is away. It heals by itself. */
+/** The store can't be read or written now: the disk is full or the database is away. It recovers by itself. */
 export class StoreUnavailable extends Error {
   override readonly name: string = "StoreUnavailable";
 }
 
 /**
- * The store works, and more waits to be written than may: this write was not taken up. Whoever has time writes again in a
- * moment; nothing has to rest for it.
+ * The store works, but its queue of writes is full: this write was not accepted. Try again in a moment; nothing needs
+ * to pause.
  */
 export class StoreBusy extends StoreUnavailable {
   override readonly name = "StoreBusy";
 }
 
-/** Another process has the store by now: this one can write nothing any more, and has to end. */
+/** Another process has taken the store over: this one can't write any more and has to end. */
 export class StoreLost extends Error {
   override readonly name = "StoreLost";
 }
 
 /**
- * The store refuses to write this one row as it is, and would refuse it again: it was altered where it is stored. The row
- * is among those that `broken` finds from now on.
+ * The store refuses to write this row, and always will: it was altered in the database. `broken` returns it from now
+ * on.
  */
 export class RowRefused extends Error {
   override readonly name = "RowRefused";
@@ -52,57 +52,60 @@ export class RowRefused extends Error {
   }
 }
 
-/** A notification to be written in the same commit as the change that owes it. */
+/** A notification, written in the commit of the change that causes it. */
 export interface OutboxRow {
   readonly id: string;
   readonly message: NewNotification;
-  /** With the account and the key of the action the queue that it waits in. */
+  /** Part of the lane's name, with the account and the key of the action. */
   readonly host: string;
-  /** A callback's whole body, fixed at the moment of the change; null for a mail, which is written when it is sent. */
+  /** A callback's whole body as of the change; null for a mail, which is built when it is sent. */
   readonly payload: string | null;
 }
 
-/** A new action with everything that its creation tells and owes. */
+/** A new action with its timeline and notifications. */
 export interface Creation {
   readonly action: Action;
   readonly events: readonly TimelineEvent[];
   readonly outbox: readonly OutboxRow[];
   /**
-   * Claims it in the same commit, when it is a new and pending one: the caller holds the slot for it. Where a pause covers
-   * it by then it is stored unclaimed.
+   * Claims a new pending action in the same commit: the caller has a slot for it. If a pause covers it, it is stored
+   * unclaimed.
    */
   readonly claim: Claimed | null;
-  /** Of one that is held: it is asked for, by somebody whom rejections bind. */
+  /** For a held action whose creator is subject to the limit on rejected requests. */
   readonly note?: RejectionNote | null;
 }
 
-/** What became of a create: a new row, claimed or not, or the older action that its key means. */
+/** Result of a create: a new row, claimed or not, or the older action that its key names. */
 export type Created =
   | { readonly kind: "created"; readonly claimed: Action | null }
   | { readonly kind: "matched"; readonly by: KeyKind; readonly action: Action }
-  /** `HELD_PER_KEY_MAX` actions of its key await approval already. */
+  /** `HELD_PER_KEY_MAX` actions of its key await approval. */
   | { readonly kind: "too_many_held" }
-  /** A person has rejected the same request, and it may not be asked for again in this way. */
+  /** A person rejected the same request, and it may not be requested again now. */
   | { readonly kind: "rejected_before"; readonly refusal: Refusal };
 
-/** A change with what it owes. `at` is the time that its timeline rows carry. */
+/** A change with its notifications. `at` is the time of its timeline rows. */
 export interface ChangeWrite {
   readonly change: Change;
   readonly at: Date;
   readonly outbox: readonly OutboxRow[];
-  /** What the audit log tells of it, where somebody decided it. */
+  /** The entry for the audit log, where a person decided it. */
   readonly audit?: AuditEntry;
-  /** What it means for the count of rejections. One that asks for what may not be asked for is not written. */
+  /**
+   * Its effect on the count of rejections. If it requests something that may not be requested again, nothing is
+   * written.
+   */
   readonly note?: RejectionNote | null;
 }
 
-/** A due row by name and fencing token: all that memory has to remember of it. */
+/** A due row's id and fencing token: all that memory keeps of it. */
 export interface DueRow {
   readonly id: string;
-  /** The action's revision; of a notification, the attempts it has had. */
+  /** An action's revision, or a notification's attempts. */
   readonly revision: number;
   readonly dueAt: Date;
-  /** What the attempt will hold in memory, where it is more than `SMALL_ROW_BYTES_MAX`. */
+  /** Memory that the attempt will take, if more than `SMALL_ROW_BYTES_MAX`. */
   readonly largeBytes?: number;
 }
 
@@ -110,7 +113,7 @@ export interface DueRow {
 export interface LaneName {
   readonly accountId: string;
   readonly host: string;
-  /** Empty for what no key created. */
+  /** Empty if no key created it. */
   readonly keyId: string;
 }
 
@@ -118,34 +121,35 @@ export interface LaneHead extends LaneName {
   readonly dueAt: Date;
 }
 
-/** Rows that wait to be attempted, in lanes. A loop turns over one such queue. */
+/** Rows that wait for an attempt, in lanes. Each loop has one queue. */
 export interface Queue<Row> {
-  /** Lanes that hold pending rows, with the earliest due time of each, in a fixed order after `after`. */
+  /** Lanes with pending rows and their earliest due times, in a fixed order after `after`. */
   lanes(after: LaneName | null, limit: number): Promise<readonly LaneHead[]>;
-  /** The earliest pending rows of a lane, due or not yet due, in order of due time. */
+  /** The earliest pending rows of a lane by due time, due or not. */
   pending(lane: LaneName, limit: number): Promise<readonly DueRow[]>;
   /**
-   * Makes due rows active, one attempt counted and leased, and returns those won (an action without its last result).
-   * A claim is durable when it resolves: only then may a byte leave. An action that a pause covers is never won.
+   * Makes due rows active with a lease, counts the attempt, and returns the rows that were claimed (actions without
+   * their last result). The claim is durable when it resolves: nothing may be sent before. A row covered by a pause is
+   * not claimed.
    */
   claim(due: readonly DueRow[], at: Claimed): Promise<readonly Row[]>;
   /**
-   * Active rows whose lease ended before the time given (null: all of them, whoever holds the lease), in a fixed order, behind
-   * the one given, which is the last of the page before (null: from the first). Bounded in bytes too: only an empty page is
-   * the last.
+   * Active rows whose lease ended before this time (null: all active rows), in a fixed order after `after`, which is
+   * the last row of the page before (null: from the first). Pages are bounded in bytes too: only an empty page is the
+   * last.
    */
   orphans(leaseBefore: Date | null, limit: number, after: Row | null): Promise<readonly Row[]>;
-  /** Those of the due rows that are active under this very claim: what became of it where nobody was told. */
+  /** Rows that are active under exactly this claim: for claims whose response was lost. */
   claimed(due: readonly DueRow[], at: Claimed): Promise<readonly Row[]>;
   /**
-   * Rows that are not final and hold a value that this service never writes there, or that the store refused to write:
-   * with legal values in place of the others, and `isAltered`. By id, behind the one given (empty: from the first). Costs
-   * nothing while there is none.
+   * Rows that are not final and have a value that the service never writes, or that the store refused to write. Bad
+   * values are replaced by legal ones, and `isAltered` is set. By id, after `after` (empty: from the first). Costs
+   * nothing while there are none.
    */
   broken(limit: number, after: string): Promise<readonly Row[]>;
   /**
-   * Brings pending rows whose due time was written before the clock was set back to where their schedule has them: never
-   * before now, and never further away than the step that they were given. Tells how many, at most so many.
+   * Moves the due times of pending rows that were scheduled before the clock was set back: never before now, and never
+   * later than their original delay. Returns how many, at most `limit`.
    */
   reschedule(setBack: SetBack, limit: number): Promise<number>;
 }
@@ -153,7 +157,7 @@ export interface Queue<Row> {
 /** The wall clock was set back. */
 export interface SetBack {
   readonly now: Date;
-  /** By so much; 0 when nobody saw it, because it happened before this process. */
+  /** By how much; 0 if unknown, because it happened before this process. */
   readonly byMs: number;
 }
 
@@ -172,21 +176,23 @@ export interface ActionQuery {
   /** Only actions older than this id. */
   readonly before: string | null;
   readonly limit: number;
-  /** Bytes of bodies and headers on the page, where fewer than `LIST_BYTES_MAX` are wanted; one action always fits. */
+  /** Limit of the bytes of bodies and headers on a page, by default `LIST_BYTES_MAX`; one action always fits. */
   readonly bytesMax?: number;
 }
 
 export interface ActionPage {
   /** Newest first. */
   readonly actions: readonly Action[];
-  /** Where the next page begins; null when there is none. A page may hold fewer than `limit` and still go on. */
+  /**
+   * `before` of the next page; null when there is none. A page may have fewer than `limit` actions and not be the last.
+   */
   readonly before: string | null;
 }
 
-/** How many actions a query finds, as far as somebody counts. */
+/** How many actions a query finds, up to a bound. */
 export interface Counted {
   readonly count: number;
-  /** There may be more than that. */
+  /** There may be more. */
   readonly isMore: boolean;
 }
 
@@ -195,22 +201,22 @@ export interface ToldChange {
   /** Its position among all changes of the store. */
   readonly seq: number;
   readonly at: Date;
-  /** As it was after the change; without the body of an answer that a later attempt has replaced. */
+  /** The action after the change, without a response body that a later attempt has replaced. */
   readonly action: Action;
 }
 
 export interface ChangePage {
-  /** In the order of their commits. */
+  /** In commit order. */
   readonly changes: readonly ToldChange[];
   /** Where the next page begins. */
   readonly position: number;
-  /** Whether the page ends with the newest that the store has. A page may be empty and still go on. */
+  /** Whether the page reaches the newest change. A page may be empty and not be the last. */
   readonly isLast: boolean;
 }
 
-/** What the overview counts, read back. */
+/** A page of what the overview counts. */
 export interface HistoryPage {
-  /** Newest first. A page may be empty and still go on. */
+  /** Newest first. A page may be empty and not be the last. */
   readonly counted: readonly Happened[];
   /** Where the next page begins; null when nothing is older. */
   readonly until: number | null;
@@ -219,117 +225,116 @@ export interface HistoryPage {
 export interface HeldPage {
   /** Oldest first. */
   readonly actions: readonly Action[];
-  /** Behind which the next page begins; null when there is none. */
+  /** `after` of the next page; null when there is none. */
   readonly after: string | null;
 }
 
 export interface ActionStore extends Queue<Action> {
-  /** Durable when it resolves. Of racing creates with one key exactly one is `created`, the others match it. */
+  /** Durable when it resolves. Of racing creates with one key exactly one is `created`; the others match it. */
   create(creation: Creation): Promise<Created>;
   /**
-   * Writes the change, its timeline and what it owes, or nothing at all. False: another change came first, or its request was
-   * asked for too often meanwhile. Rejects with
-   * `RowRefused` where the row can't be written as it is.
+   * Writes the change, its timeline and notifications, or nothing. False: another change came first, or its request was
+   * made too often meanwhile. Rejects with `RowRefused` when the row can't be written as it is.
    */
   apply(write: ChangeWrite): Promise<boolean>;
-  /** Whether the store has this change by now, whatever came after it: for whoever was not told how its write ended. */
+  /** Whether the store has this change, even if others followed: for a write whose response was lost. */
   isApplied(write: ChangeWrite): Promise<boolean>;
   /**
-   * Writes a change over a row that `apply` refuses, or that `broken` has found, with everything else of its state. It gets
-   * a revision behind all that its timeline tells. False: another change came first.
+   * Writes a change and the whole state over a row that `apply` refuses or `broken` found. Its revision is higher than
+   * any in the timeline. False: another change came first.
    */
   force(write: ChangeWrite): Promise<boolean>;
   find(accountId: string, id: string): Promise<Action | null>;
-  /** Whoever's it is: for those who hold a token of the action in place of a key. */
+  /** Of any account: for holders of a token of the action. */
   findById(id: string): Promise<Action | null>;
-  /** The action that a key means now, by the rules of `domain/dedupe.ts`. */
+  /** The action that a key names now, by the rules of `src/actions/dedupe.ts`. */
   holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Action | null>;
   list(query: ActionQuery): Promise<ActionPage>;
-  /** How many a list would find, up to the query's limit and within the rows that one page looks at. */
+  /** How many actions `list` would find, up to the query's limit and within the rows that one page scans. */
   count(query: ActionQuery): Promise<Counted>;
   /**
-   * To which of these hosts a held call of the key was approved and has completed, as `hostOfKey` names them, as far as the
-   * newest actions of the account for each host tell.
+   * Which of these hosts received an approved call of the key that completed, by `hostOfKey`. It looks at the account's
+   * newest actions for each host only.
    */
   approvedHosts(accountId: string, asked: readonly HostOfKey[]): Promise<ReadonlySet<string>>;
   /**
-   * What awaits approval in an account, or of one key alone, behind what a page before has named or an action. Where
-   * several keys ask, a page takes in turns the oldest of each.
+   * Actions awaiting approval in an account, or of one key, after `after` (a page's `after`, or an action id). With
+   * several keys a page takes the oldest of each key in turn.
    */
   held(accountId: string, after: string | null, limit: number, keyId?: string): Promise<HeldPage>;
-  /** The keys that have something waiting, at most `HELD_REQUESTERS_SHOWN_MAX`, whoever has waited longest first. */
+  /** Keys with actions awaiting approval, at most `HELD_REQUESTERS_SHOWN_MAX`, the longest waiting first. */
   requesters(accountId: string): Promise<readonly Requester[]>;
   /** How many actions of a key await approval, up to `HELD_PER_KEY_MAX`. */
   heldCount(accountId: string, keyId: string): Promise<number>;
-  /** Oldest first, at most `TIMELINE_ROWS_MAX`, the newest kept. */
+  /** Oldest first; the newest `TIMELINE_ROWS_MAX` rows. */
   timeline(accountId: string, id: string): Promise<readonly TimelineEntry[]>;
   /**
-   * Changes of status of the account's actions behind a position. Whatever is committed later has a later position, so
-   * that pages one behind the other miss nothing and repeat nothing.
+   * Changes of status of the account's actions after a position. Later commits have higher positions, so consecutive
+   * pages neither miss nor repeat a change.
    */
   changes(accountId: string, after: number): Promise<ChangePage>;
   /** The newest position; 0 while there is none. */
   position(): Promise<number>;
-  /** Whether a position was given out and nothing that stood there has been forgotten since. */
+  /** Whether the position exists and was not pruned. */
   knowsPosition(position: number): Promise<boolean>;
-  /** Creations and attempts of all accounts up to a position, of so many rows of the timeline. */
+  /** Creations and attempts of all accounts up to a position, from at most `limit` rows of the timeline. */
   history(until: number, limit: number): Promise<HistoryPage>;
-  /** The retries of an account that wait for their time. */
+  /** The scheduled retries of an account. */
   scheduledRetries(accountId: string, now: Date): Promise<ScheduledRetry>;
-  /** Forgets keys of a window that is over; true when there are more. */
+  /** Deletes keys whose window is over; true when there are more. */
   pruneKeys(now: Date): Promise<boolean>;
   /**
-   * When the pending action that is due first was or will be due; null: none is pending but what is paused. Of many lanes
-   * only the first are looked at.
+   * Due time of the earliest pending action; null: none is pending, except paused ones. It looks at a bounded number of
+   * lanes.
    */
   firstDueAt(): Promise<Date | null>;
-  /** How many actions are in each status that is not final: what the metrics show. */
+  /** Number of actions by status that is not final, for the metrics. */
   waiting(): Promise<Readonly<Partial<Record<ActionStatus, number>>>>;
 }
 
-/** A row of the outbox as it is told of to its account. */
+/** A row of the outbox as its account sees it. */
 export interface OutboxEntry extends Notification {
   readonly status: NotificationStatus;
   readonly createdAt: Date;
-  /** When it is tried next; null when it is under way or over. */
+  /** Time of the next attempt; null when it is active or final. */
   readonly dueAt: Date | null;
   readonly lastError: string | null;
 }
 
-/** The callbacks and mails that actions owe. Nothing in here touches the state of an action. */
+/** Callbacks and mails of actions. Nothing here changes the state of an action. */
 export interface OutboxStore {
   readonly callbacks: Queue<Notification>;
   readonly mails: Queue<Notification>;
   /** The body of a callback; null once it was delivered, and for a mail. */
   payload(id: string): Promise<string | null>;
-  /** Under which rules the action was created that owes it; null: it is gone. */
+  /** Role and hold of the key that created the action; null: the action is gone. */
   creatorOf(id: string): Promise<Creator | null>;
   /**
-   * Counts a mail as sent now, unless so many of the hour's were to its recipient or of its account already. False: it
-   * must not be sent. A mail that is tried again is counted again, in place of its last time.
+   * Counts a mail as sent now. False, and it must not be sent: its recipient or account has reached the limit of the
+   * last hour. A retry replaces its earlier count.
    */
   permitMail(mail: Notification, at: Date): Promise<boolean>;
-  /** Writes how an attempt ended, and what its action's timeline tells of it. False: the row has moved on since. */
+  /** Writes how an attempt ended, and its timeline row. False: the row has changed since. */
   settle(change: NotificationChange, at: Date): Promise<boolean>;
-  /** Whether the store has this end by now: for whoever was not told how its write ended. */
+  /** Whether the store has this result: for a write whose response was lost. */
   isSettled(change: NotificationChange, at: Date): Promise<boolean>;
-  /** Ends a row that `broken` has found, whatever it holds. False: it is not broken any more. */
+  /** Ends a row that `broken` found, whatever its values. False: it is not broken any more. */
   force(change: NotificationChange, at: Date): Promise<boolean>;
-  /** What an account is or was owed, newest first, older than the row named by `before`. */
+  /** An account's rows, newest first, older than the row `before`. */
   list(accountId: string, before: string | null, limit: number): Promise<readonly OutboxEntry[]>;
-  /** How many are neither delivered nor given up: what the metrics show. */
+  /** Number of rows that are not final, for the metrics. */
   waiting(): Promise<Readonly<Record<NotificationKind, number>>>;
 }
 
-/** What the store says of itself: the check value of the master key. */
+/** Facts about the store, such as the check value of the master key. */
 export interface FactStore {
   read(name: string): Promise<string | null>;
   write(name: string, value: string): Promise<void>;
-  /** Several in one commit; null forgets one. */
+  /** Writes several in one commit; null deletes one. */
   writeAll(values: Readonly<Record<string, string | null>>): Promise<void>;
 }
 
-/** Where everything is kept. `test/db/conformance` is the judge of every implementation. */
+/** The database. `test/db/conformance` tests every implementation. */
 export interface Store {
   readonly actions: ActionStore;
   readonly outbox: OutboxStore;
@@ -344,17 +349,17 @@ export interface Store {
   readonly sealed: SealedStore;
   readonly upkeep: UpkeepStore;
   readonly facts: FactStore;
-  /** True when no other process can hold a lease: everything active at start is an orphan. */
+  /** Whether no other process can hold a lease: everything active at the start is an orphan. */
   readonly isAlone: boolean;
-  /** Whether the last write found that nothing can be written. */
+  /** Whether the last write found the store unavailable. */
   readonly isAway: boolean;
   /** Resolves when the store can be written; rejects with `StoreUnavailable` when not. */
   probe(): Promise<void>;
-  /** Ends what waits to be written and lets the file go. */
+  /** Finishes waiting writes and closes the database. */
   close(): Promise<void>;
 }
 
-/** An action that waits for a person. */
+/** An action that awaits approval. */
 export interface HeldAction {
   readonly id: string;
   readonly accountId: string;
@@ -363,45 +368,45 @@ export interface HeldAction {
   readonly heldAt: Date;
 }
 
-/** One step of deleting what is old. */
+/** One step of pruning. */
 export interface PruneStep {
   readonly deleted: number;
-  /** Where the next step begins; null: everything has been looked at. */
+  /** `after` of the next step; null: everything was scanned. */
   readonly next: string | null;
 }
 
 export interface PruneTimes {
   readonly now: Date;
-  /** What finished at this time or before may go. */
+  /** Actions that finished at this time or before may be deleted. */
   readonly finishedUntil: Date;
 }
 
-/** What the service does for itself by the clock. Each call is a bounded step that holds up nobody for long. */
+/** Work of periodic jobs. Each call is a bounded step that does not block others for long. */
 export interface UpkeepStore {
   /**
-   * Held actions that were created at this time or before, and perhaps some that are a little younger, by id, behind the
-   * one given (empty: from the first).
+   * Held actions created at this time or before, and perhaps slightly later ones, by id, after `after` (empty: from the
+   * first).
    */
   held(createdUntil: Date, after: string, limit: number): Promise<readonly HeldAction[]>;
   /**
-   * Deletes actions that finished at this time or before, with everything that hangs on them, behind the id given (empty:
-   * from the first). Never one that is not finished, that still owes a notification or that an Idempotency-Key may still
-   * mean, and never a position of the event stream that could be given out again.
+   * Deletes actions that finished by then, with their timeline, notifications and links, after the id `after` (empty:
+   * from the first). Never one that is not final, has a pending notification or may still be named by an
+   * Idempotency-Key; and never the newest position of the event stream, which would be given out again.
    */
   prune(times: PruneTimes, after: string): Promise<PruneStep>;
 }
 
-/** An approval link as it is kept: never the link itself. */
+/** An approval link as stored, without the link itself. */
 export interface KeptLink extends ApprovalLink {
   /** SHA-256 of its token, hex. */
   readonly hash: string;
 }
 
-/** Links of approval mails. Old ones are kept as long as their action, for they lead to its receipt. */
+/** Links of approval mails. They are kept as long as their action, since old ones lead to its receipt. */
 export interface LinkStore {
-  /** Keeps links of one run, and tells until when they decide: as it was said when they were kept first. */
+  /** Stores the links of one run and returns their expiry: that of the first time they were stored. */
   keep(links: readonly KeptLink[], expiresAt: Date): Promise<Date>;
   find(link: ApprovalLink): Promise<(KeptLink & { readonly expiresAt: Date }) | null>;
-  /** Makes every link worthless that was given out so far. */
+  /** Invalidates all links. */
   forgetAll(): Promise<void>;
 }

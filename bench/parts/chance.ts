@@ -1,4 +1,4 @@
-/** A small generator of repeatable chance, uniform in [0, 1). */
+/** A small seeded random generator, uniform in [0, 1). */
 export function mulberry(start: number): () => number {
   let state = start >>> 0;
   return () => {

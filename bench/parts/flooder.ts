@@ -1,6 +1,6 @@
 /**
- * One account that asks for more than its share, in a process of its own. `POST /start` with `{ url, key, body, perSecond }`
- * begins (`perSecond` 0: as fast as 32 connections can), `POST /stop` ends and answers how many requests had which status.
+ * An account that exceeds its limit, in a process of its own. `POST /start` with `{ url, key, body, perSecond }` begins
+ * (`perSecond` 0: as fast as 32 connections can), `POST /stop` ends and returns the number of requests by status.
  */
 import { now } from "./time.ts";
 
@@ -24,7 +24,8 @@ const server = Bun.serve({
       const flood = (await request.json()) as Flood;
       isOn = true;
       statuses = {};
-      workers = flood.perSecond === 0 ? Array.from({ length: CONNECTIONS }, () => pour(flood)) : [drip(flood)];
+      workers =
+        flood.perSecond === 0 ? Array.from({ length: CONNECTIONS }, () => floodUnlimited(flood)) : [floodAtRate(flood)];
       return new Response();
     }
     isOn = false;
@@ -34,23 +35,23 @@ const server = Bun.serve({
 });
 console.log(server.port);
 
-async function pour(flood: Flood): Promise<void> {
-  while (isOn) await ask(flood);
+async function floodUnlimited(flood: Flood): Promise<void> {
+  while (isOn) await send(flood);
 }
 
-/** Evenly, whatever the answers take. */
-async function drip(flood: Flood): Promise<void> {
+/** At a constant rate, however long the answers take. */
+async function floodAtRate(flood: Flood): Promise<void> {
   const startedMs = now();
-  const asked: Promise<void>[] = [];
+  const sent: Promise<void>[] = [];
   for (let count = 0; isOn; count += 1) {
     const waitMs = startedMs + (count * 1_000) / flood.perSecond - now();
     if (waitMs > 1) await Bun.sleep(waitMs);
-    asked.push(ask(flood));
+    sent.push(send(flood));
   }
-  await Promise.all(asked);
+  await Promise.all(sent);
 }
 
-async function ask({ url, key, body }: Flood): Promise<void> {
+async function send({ url, key, body }: Flood): Promise<void> {
   const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
   const status = await fetch(url, { method: "POST", headers, body }).then(
     async (answer) => {

@@ -61,7 +61,7 @@ export async function outgate(options: OutgateOptions): Promise<Served & { reado
   };
 }
 
-/** A port that is free now. */
+/** Returns a port that is free now. */
 export async function freePort(): Promise<number> {
   const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const { port } = server;

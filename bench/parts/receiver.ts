@@ -1,6 +1,6 @@
 /**
- * The receiver of callbacks in the benches, a process of its own: keeps a log of what reaches it in `FILE`, one line each:
- * `webhook-id`, event, action, answer. Every fiftieth callback is refused when it comes for the first time.
+ * The receiver of callbacks in the benches, a process of its own: logs each request to `FILE`, one line each:
+ * `webhook-id`, event, action, answer. Every fiftieth callback is refused the first time.
  */
 import { appendFileSync } from "node:fs";
 

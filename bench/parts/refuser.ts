@@ -1,4 +1,4 @@
-/** Refuses everything, and does nothing else: what a flood costs the machine wherever it goes. */
+/** Refuses every request: shows what a flood costs the machine itself. */
 const server = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",

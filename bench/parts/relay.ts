@@ -1,4 +1,4 @@
-/** What Outgate is measured against: a request in, a call out, nothing kept; with Outgate's own policy of connections. */
+/** The baseline for Outgate: passes each request on and stores nothing, with the same policy of connections. */
 const target = process.env["TARGET"] ?? "";
 const session = new Bun.FetchSession({ keepAlive: false });
 

@@ -1,6 +1,6 @@
 /**
- * The target of the benches, a process of its own: counts what reaches it by action, and how long each call was under way
- * when its body says when it was sent. `GET /stats` tells and forgets; `FILE` in the environment keeps a log on disk.
+ * The target of the benches, a process of its own: counts requests, and measures the delay of those whose body says
+ * when they were sent. `GET /stats` returns and resets the numbers; `FILE` in the environment names a log file.
  */
 import { appendFileSync } from "node:fs";
 import { now } from "./time.ts";

@@ -19,7 +19,7 @@ import type { SigningUse } from "../../src/crypto/signature.ts";
 import type { StoreContext } from "./context.ts";
 import type { LinkStore } from "../store.ts";
 
-/** Accounts and keys: read and written rarely, so through drizzle; writes take the common road of the writer. */
+/** Accounts and keys, by drizzle, since they are rarely used; writes go through the writer. */
 export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
   const database = drizzleOver(sql);
   const keyWhere = async (condition: SQL | undefined) => {
@@ -29,7 +29,7 @@ export function createAccountStore(sql: Sql, writer: Writer): AccountStore {
   return {
     findKey: (accountId, keyId) => keyWhere(keyOf(accountId, keyId)),
     async first() {
-      // In the order of the rows: a clock that was set back would make somebody's sign-up the first.
+      // By rowid: after a clock was set back, a later sign-up could look older.
       const inOrder = database
         .select(ACCOUNT)
         .from(accounts)
@@ -78,7 +78,7 @@ function keyOf(accountId: string, keyId: string) {
   return and(eq(apiKeys.id, keyId), eq(apiKeys.accountId, accountId));
 }
 
-/** What everybody needs of an account; whether it was allowed only the list tells. */
+/** The columns of `Account`; only lists show whether it was allowed. */
 const ACCOUNT = { id: accounts.id, sealedRootSecret: accounts.sealedRootSecret, createdAt: accounts.createdAt };
 
 function pauseOf({ pause, audit }: NonNullable<Revocation["pause"]>, guard: Guard): readonly Statement[] {
@@ -89,25 +89,25 @@ function isKeyOf(keyId: string, accountId: string): Guard {
   return { sql: "EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND account_id = ?)", args: [keyId, accountId] };
 }
 
-/** Behind the keys: an entry of the audit log is written where the statement before it wrote something. */
+/** After the keys: an audit entry is written only where the statement before it wrote a row. */
 function extraRows({ audit, link, facts }: FirstAccountExtras): readonly Statement[] {
   return [...audit.flatMap(auditChange), ...offer(link), ...Object.entries(facts).map(putFact)];
 }
 
-/** As the store writes its facts. */
+/** As `createFactStore` writes them. */
 function putFact([name, value]: readonly [string, string]): Statement {
   return { sql: "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", args: [name, value] };
 }
 
-/** One signs and one is about to go: no origin has more. */
+/** The newest seed and the one it replaces. */
 const SEEDS_KEPT = 2;
 
-/** How the rows of all origins name theirs: of calls and callbacks, or of one of them. */
+/** `origin` of seeds for all origins: of calls and callbacks, or of one of them. */
 const EVERYTHING = "";
 
 const EVERY_ORIGIN = { calls: "calls", callbacks: "callbacks" } as const satisfies Record<SigningUse, string>;
 
-/** Stands before an origin of callbacks; an origin of calls stands as it is, and is none of the words above. */
+/** Prefix of an origin for callbacks. An origin for calls has none. */
 const CALLBACKS_TO = "callbacks ";
 
 const ADD = `INSERT INTO signing_seeds (id, account_id, origin, sealed_seed, rotated_at) VALUES (?, ?, ?, ?, ?)`;
@@ -121,7 +121,7 @@ const NEWEST = `${OF_ORIGIN} UNION ALL ${OF_ORIGIN} UNION ALL ${OF_ORIGIN}`;
 
 const OVERLAP = "SELECT until FROM callback_overlaps WHERE account_id = ? AND origin = ?";
 
-/** Seeds of signing secrets. A rotation is one commit: a crash leaves the old secrets or the new. */
+/** Seeds of signing secrets. A rotation is one commit. */
 export function createSigningStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): SigningStore {
   return {
     async rotate({ id, accountId, origin, use, sealedSeed, rotatedAt }, audit) {
@@ -150,8 +150,8 @@ function placeOf(origin: string | null, use: SigningUse | null): string {
   return use === "callbacks" ? CALLBACKS_TO + origin : origin;
 }
 
-/** What `placeOf` was asked for. */
-function meantBy(place: string): Pick<SigningSeed, "origin" | "use"> {
+/** The inverse of `placeOf`. */
+function originAndUse(place: string): Pick<SigningSeed, "origin" | "use"> {
   if (place === EVERYTHING) return { origin: null, use: null };
   if (place === EVERY_ORIGIN.calls || place === EVERY_ORIGIN.callbacks) return { origin: null, use: place };
   if (place.startsWith(CALLBACKS_TO)) return { origin: place.slice(CALLBACKS_TO.length), use: "callbacks" };
@@ -162,30 +162,30 @@ function seedOf(row: Row): SigningSeed {
   return {
     id: String(row["id"]),
     accountId: String(row["account_id"]),
-    ...meantBy(String(row["origin"])),
+    ...originAndUse(String(row["origin"])),
     sealedSeed: String(row["sealed_seed"]),
     rotatedAt: new Date(Number(row["rotated_at"])),
   };
 }
 
-/** Every column that holds sealed texts, each in a table whose rows are named by `id`; a test finds one that is missing. */
+/** All columns with sealed texts; their tables have an `id`. A test finds missing ones. */
 const SEALED = [
   { table: "accounts", column: "sealed_root_secret" },
   { table: "signing_seeds", column: "sealed_seed" },
   { table: "actions", column: "sealed_headers" },
 ] as const;
 
-/** Sealed texts wherever they stand, for a change of the key. */
+/** All sealed texts, for a change of the master key. */
 export function createSealedStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): SealedStore {
   return {
     async find(keyId, after, limit) {
       const found: SealedText[] = [];
       for (const { table, column } of SEALED.slice(Math.max(0, placeAt(after)))) {
-        const isBegun = after !== null && after.table === table && after.column === column;
+        const isResumed = after !== null && after.table === table && after.column === column;
         const rows = await sql.read({
           sql: `SELECT id, ${column} AS sealed FROM ${table}
             WHERE id > ? AND ${column} IS NOT NULL AND substr(${column}, 1, ?) <> ? ORDER BY id LIMIT ?`,
-          args: [isBegun ? after.row : "", keyId.length + 1, `${keyId}.`, limit - found.length],
+          args: [isResumed ? after.row : "", keyId.length + 1, `${keyId}.`, limit - found.length],
         });
         for (const { id, sealed } of rows)
           found.push({ place: { table, row: String(id), column }, sealed: String(sealed) });
@@ -196,7 +196,7 @@ export function createSealedStore({ sql, writer }: Pick<StoreContext, "sql" | "w
     async replace(replacements) {
       const statements = replacements.map(({ place, sealed, by }) => {
         const { table, column } = columnOf(place);
-        // The old text is the guard: what has changed meanwhile is not written over.
+        // Guarded by the old text, so that a later change is not overwritten.
         const text = `UPDATE ${table} SET ${column} = ? WHERE id = ? AND ${column} = ?`;
         return { sql: text, args: [by, place.row, sealed] };
       });
@@ -209,14 +209,14 @@ function placeAt(place: SealedText["place"] | null): number {
   return SEALED.findIndex(({ table, column }) => table === place?.table && column === place.column);
 }
 
-/** From the table above: a name of a table or column is never an argument of a statement. */
+/** From the list above: names of tables and columns never come from an argument. */
 function columnOf(place: SealedText["place"]): (typeof SEALED)[number] {
   const known = SEALED[placeAt(place)];
   if (known === undefined) throw new Error(`${place.table}.${place.column} holds no sealed texts.`);
   return known;
 }
 
-/** A link that is kept again, since its mail is written again, keeps its time; under another master key it is another. */
+/** A link that is stored again for a repeated mail keeps its expiry; its hash changes with the master key. */
 const KEEP = `INSERT INTO approval_links (action_id, run, decision, hash, expires_at) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (action_id, run, decision) DO UPDATE SET hash = excluded.hash RETURNING expires_at`;
 

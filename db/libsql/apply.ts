@@ -23,12 +23,12 @@ const UPDATE_ALL = textOnce(
   (guard) => `UPDATE actions SET ${set([...STATE, ...RESULT_COLUMNS])} WHERE id = ? AND revision = ? AND ${guard}`,
 );
 
-/** Writes a change with its side rows if the action still has the revision that it was decided on; tells whether. */
+/** Writes a change with its other rows if the action still has the revision it was decided on; returns whether. */
 export async function applyChange(db: StoreContext, write: ChangeWrite): Promise<boolean> {
   return isWritten(db, write.change, statements(write));
 }
 
-const NEWEST_TOLD = `SELECT max(revision) AS revision FROM timeline
+const NEWEST_REVISION = `SELECT max(revision) AS revision FROM timeline
   WHERE action_id = ? AND typeof(revision) = 'integer' AND revision < ${Number.MAX_SAFE_INTEGER}`;
 
 const FORCE = `UPDATE actions SET ${set([...STATE, ...RESULT_COLUMNS, "retries"])}
@@ -36,12 +36,12 @@ const FORCE = `UPDATE actions SET ${set([...STATE, ...RESULT_COLUMNS, "retries"]
     OR revision NOT BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER})`;
 
 /**
- * Writes the whole state over a row whose own can't be relied on: a revision that was set back would be told of twice, one
- * that is no number can't be named. The new one is behind all that the timeline has.
+ * Writes the whole state over a row whose own values can't be trusted. The new revision is higher than any in the
+ * timeline, since the stored one may have been set back or is not a number.
  */
 export async function forceChange(db: StoreContext, { change, at, outbox, audit }: ChangeWrite): Promise<boolean> {
   const { before, events } = change;
-  const [newest] = await db.sql.read({ sql: NEWEST_TOLD, args: [before.id] });
+  const [newest] = await db.sql.read({ sql: NEWEST_REVISION, args: [before.id] });
   const revision = Math.max(before.revision, Number(newest?.["revision"] ?? 0)) + 1;
   const after = { ...change.after, revision };
   const values = [...stateValues(after), at.getTime(), ...resultValues(after.result), after.retries];
@@ -52,7 +52,7 @@ export async function forceChange(db: StoreContext, { change, at, outbox, audit 
   return isForced;
 }
 
-/** Known by what it tells and when: a row of the timeline that only this change can have written. */
+/** Known by the timeline row that only this change can have written. */
 export async function isApplied({ sql }: Pick<StoreContext, "sql">, { change, at }: ChangeWrite): Promise<boolean> {
   const { before, events } = change;
   const [first] = events;
@@ -68,10 +68,10 @@ export async function isApplied({ sql }: Pick<StoreContext, "sql">, { change, at
 async function isWritten(
   { writer, recent, refused, heldCounts }: StoreContext,
   { before, after }: Pick<Change, "before" | "after">,
-  texts: readonly Statement[],
+  rows: readonly Statement[],
 ): Promise<boolean> {
   try {
-    const [updated] = await writer.write(texts);
+    const [updated] = await writer.write(rows);
     if (updated?.changes !== 1) return false;
     recent.keep(after);
     heldCounts.changed(before, after);
@@ -93,13 +93,13 @@ function statements({ change, at, outbox, audit, note }: ChangeWrite): readonly 
   return [update(change, at, isOurs), take(key, before), ...side];
 }
 
-/** A new run makes the action answer for its dedupe key again, unless another live action does by now. */
+/** A new run makes its dedupe key name the action again, unless the key names another live action. */
 function retakenKey(before: Action, after: Action): KeyOf | null {
   if (after.run === before.run || after.dedupe === null) return null;
   return { accountId: after.accountId, kind: "dedupe", key: after.dedupe };
 }
 
-/** A result that the change leaves as it was is not written again: it may be a quarter of a megabyte. */
+/** An unchanged result is not written again: it may be a quarter of a megabyte. */
 function update({ before, after }: Change, at: Date, guard: Guard): Statement {
   const keepsResult = after.result === before.result;
   const state = [...stateValues(after), at.getTime()];
@@ -111,8 +111,8 @@ function update({ before, after }: Change, at: Date, guard: Guard): Statement {
 }
 
 /**
- * A row whose time was written at a moment that is still to come was scheduled before the clock was set back. It is due as
- * much earlier as the clock went back, never before now, and never further away than the step that it was given.
+ * A row that was scheduled in the future was scheduled before the clock was set back. It becomes due earlier by as
+ * much, but never before now, and never later than its original delay.
  */
 const EARLIER = "due_at = max(?1, min(due_at - ?2, ?1 + due_at - scheduled_at)), scheduled_at = ?1";
 
@@ -137,7 +137,7 @@ export function rescheduleNotifications(
 
 function argsOf({ now, byMs }: SetBack, limit: number): readonly number[] {
   const nowMs = now.getTime();
-  // Where nobody saw it happen, a clock that is a little behind was corrected a little.
+  // Unknown amount: tolerate a clock that was corrected a little.
   return [nowMs, byMs, nowMs + (byMs === 0 ? CLOCK_TOLERANCE_MS : 0), limit];
 }
 

@@ -10,11 +10,11 @@ const LAST_LOOKED_AT = "SELECT seq FROM audit WHERE account_id = ? AND seq < ? O
 
 const PRUNE_ROWS = 500;
 
-/** The oldest rows, so that a step costs the same whatever it finds. */
+/** Reads only the oldest rows, so that every step costs the same. */
 const PRUNE = `DELETE FROM audit WHERE seq < (SELECT min(seq) FROM audit) + ? AND seq < (SELECT max(seq) FROM audit)
   AND at <= ?`;
 
-/** The log itself. Nothing in the product changes a row of it, and nothing but `prune` deletes one. */
+/** The audit log. Rows are never changed, and only `prune` deletes them. */
 export function createAuditStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): AuditStore {
   return {
     async record(entry) {
@@ -23,7 +23,7 @@ export function createAuditStore({ sql, writer }: Pick<StoreContext, "sql" | "wr
     async page(query) {
       const { accountId, before, limit } = query;
       const until = before ?? Number.MAX_SAFE_INTEGER;
-      // Where this page ends at the latest, however little it finds.
+      // Bounds the scan of this page.
       const [last] = await sql.read({ sql: LAST_LOOKED_AT, args: [accountId, until, AUDIT_SCAN_ROWS_MAX - 1] });
       const from = last === undefined ? 0 : Number(last["seq"]);
       const filter = filterOf(query);
@@ -51,7 +51,7 @@ export function auditRow(entry: AuditEntry, { sql, args }: Guard): Statement {
   };
 }
 
-/** The entry of a change, where the statement before this one wrote something: nothing where nobody gave one. */
+/** The entry of a change, written where the statement before wrote a row; none if it is undefined. */
 export function auditChange(entry: AuditEntry | undefined): readonly Statement[] {
   return entry === undefined ? [] : [auditRow(entry, CHANGED)];
 }
@@ -66,7 +66,7 @@ function filterOf({ kinds, actor, since, until }: AuditQuery): Guard {
 }
 
 function rowOf(row: Row): AuditRow {
-  // Safe, here and below: `auditRow` wrote it, and nothing else writes there.
+  // Safe, here and below: only `auditRow` writes there.
   const detail = JSON.parse(String(row["detail"])) as AuditDetail;
   return {
     seq: Number(row["seq"]),
@@ -82,7 +82,7 @@ function rowOf(row: Row): AuditRow {
 
 const LIST = "SELECT host, created_at FROM callback_hosts WHERE account_id = ? ORDER BY host";
 
-/** The count is in the statement that adds, so that however many race, none is too many. */
+/** The limit is part of the statement, so racing inserts can't exceed it. */
 const ADD = `INSERT OR IGNORE INTO callback_hosts (account_id, host, created_at)
   SELECT ?1, ?2, ?3 WHERE (SELECT count(*) FROM callback_hosts WHERE account_id = ?1) < ${CALLBACK_HOSTS_MAX}`;
 

@@ -6,8 +6,8 @@ import { actionOf, REQUEST_COLUMNS, RESULT_COLUMNS, STATE_COLUMNS } from "./rows
 import type { Row, Sql } from "./sql.ts";
 
 /**
- * The conditions of the indexes `actions_broken` and `outbox_broken`, in the same words: what nothing else would find of a
- * row that is not final. What else is wrong with one shows when it is claimed, by `Columns`.
+ * The conditions of the indexes `actions_broken` and `outbox_broken`, in exactly their words: rows that are not final
+ * and that nothing else would find. Other bad values show when the row is claimed, by `Columns`.
  */
 const BROKEN_ACTION = `status <> 'completed' AND status <> 'failed' AND status <> 'cancelled' AND NOT (
   typeof(id) = 'text' AND typeof(account_id) = 'text' AND typeof(host) = 'text' AND typeof(key_id) = 'text' AND typeof(revision) = 'integer'
@@ -32,21 +32,21 @@ const BROKEN_ACTION = `status <> 'completed' AND status <> 'failed' AND status <
     AND ifnull(finished_at, 0) > -8640000000000001 AND typeof(ifnull(approved_at, 0)) = 'integer'
     AND ifnull(approved_at, 0) < 8640000000000001 AND ifnull(approved_at, 0) > -8640000000000001)))`;
 
-const BROKEN_OWED = `status <> 'delivered' AND status <> 'given_up' AND status <> 'dropped' AND NOT (
+const BROKEN_NOTIFICATION = `status <> 'delivered' AND status <> 'given_up' AND status <> 'dropped' AND NOT (
   typeof(id) = 'text' AND typeof(account_id) = 'text' AND typeof(host) = 'text' AND typeof(key_id) = 'text'
   AND (kind = 'callback' OR kind = 'mail') AND typeof(attempts) = 'integer' AND attempts < 9007199254740991
   AND typeof(ifnull(due_at, 0)) = 'integer' AND ifnull(due_at, 0) < 8640000000000001
   AND ifnull(due_at, 0) > -8640000000000001 AND typeof(ifnull(lease_until, 0)) = 'integer'
   AND ifnull(lease_until, 0) < 8640000000000001 AND ifnull(lease_until, 0) > -8640000000000001)`;
 
-/** An id that is no text can't be named by anybody: it gets one that can. */
+/** An id that is not text can't be addressed: it gets one that can. */
 const NAME_ACTIONS = `UPDATE actions SET id = 'act_' || lower(hex(id)) WHERE typeof(id) <> 'text' AND status <> 'completed'
   AND rowid IN (SELECT rowid FROM actions WHERE ${BROKEN_ACTION})`;
 
-const NAME_OWED = `UPDATE outbox SET id = 'row_' || lower(hex(id)) WHERE typeof(id) <> 'text' AND status <> 'delivered'
-  AND rowid IN (SELECT rowid FROM outbox WHERE ${BROKEN_OWED})`;
+const NAME_NOTIFICATIONS = `UPDATE outbox SET id = 'row_' || lower(hex(id)) WHERE typeof(id) <> 'text' AND status <> 'delivered'
+  AND rowid IN (SELECT rowid FROM outbox WHERE ${BROKEN_NOTIFICATION})`;
 
-/** A number past 2^53 is none that every driver can read. */
+/** Not every driver can read a number past 2^53. */
 const COUNTS: ReadonlySet<string> = new Set(["revision", "run", "attempts", "retries", "response_code", "duration_ms"]);
 
 const readable = (column: string) =>
@@ -57,7 +57,7 @@ const readable = (column: string) =>
 
 const ACTION_COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS, ...RESULT_COLUMNS].map(readable).join(", ");
 
-const OWED_COLUMNS = NOTIFICATION_COLUMNS.split(", ").map(readable).join(", ");
+const READABLE_NOTIFICATION_COLUMNS = NOTIFICATION_COLUMNS.split(", ").map(readable).join(", ");
 
 /** See `Queue.broken`. */
 export async function findBroken(
@@ -65,11 +65,11 @@ export async function findBroken(
   limit: number,
   after: string,
 ): Promise<readonly Action[]> {
-  const look = () => page(sql, `SELECT ${ACTION_COLUMNS} FROM actions WHERE ${BROKEN_ACTION}`, { limit, after });
-  let rows = await look();
+  const read = () => page(sql, `SELECT ${ACTION_COLUMNS} FROM actions WHERE ${BROKEN_ACTION}`, { limit, after });
+  let rows = await read();
   if (rows.some(isNameless)) {
     await writer.write([{ sql: NAME_ACTIONS, args: [] }]);
-    rows = await look();
+    rows = await read();
   }
   const others = await findRefused({ sql, refused }, { limit, after });
   const byId = new Map([...rows, ...others].map((row) => [String(row["id"]), row]));
@@ -79,19 +79,22 @@ export async function findBroken(
     .map(([, row]) => ({ ...actionOf(row, seal), isAltered: true }));
 }
 
-/** See `Queue.broken`. What is of no kind that there is belongs to the callbacks: else it would be nobody's. */
+/** See `Queue.broken`. Rows of an unknown kind belong to the callbacks: otherwise no loop would find them. */
 export async function findBrokenNotifications(
   { sql, writer }: Pick<StoreContext, "sql" | "writer">,
   kind: NotificationKind,
   { limit, after }: Page,
 ): Promise<readonly Notification[]> {
-  const isIts = kind === "mail" ? "kind = 'mail'" : "kind <> 'mail'";
-  const look = () =>
-    page(sql, `SELECT ${OWED_COLUMNS} FROM outbox WHERE ${BROKEN_OWED} AND ${isIts}`, { limit, after });
-  let rows = await look();
+  const isOfKind = kind === "mail" ? "kind = 'mail'" : "kind <> 'mail'";
+  const read = () =>
+    page(sql, `SELECT ${READABLE_NOTIFICATION_COLUMNS} FROM outbox WHERE ${BROKEN_NOTIFICATION} AND ${isOfKind}`, {
+      limit,
+      after,
+    });
+  let rows = await read();
   if (rows.some(isNameless)) {
-    await writer.write([{ sql: NAME_OWED, args: [] }]);
-    rows = await look();
+    await writer.write([{ sql: NAME_NOTIFICATIONS, args: [] }]);
+    rows = await read();
   }
   return rows.map((row) => ({ ...notificationOf(row), isAltered: true }));
 }
@@ -109,7 +112,7 @@ function isNameless(row: Row): boolean {
   return typeof row["id"] !== "string";
 }
 
-/** Of those that the database refused to write, the ones that are not final by now. */
+/** Rows that the database refused to write and that are not final. */
 async function findRefused({ sql, refused }: Pick<StoreContext, "sql" | "refused">, { limit, after }: Page) {
   const ids = refused.after(after, limit);
   if (ids.length === 0) return [];

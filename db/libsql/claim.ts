@@ -23,9 +23,9 @@ const STARTED = `INSERT INTO timeline (action_id, account_id, at, run, revision,
   SELECT id, account_id, ?, run, revision, 'started', 'active', '{}' FROM actions WHERE id = ? AND ${CHANGED.sql}`;
 
 /**
- * Makes pending actions active and counts the attempt, in one commit before a byte leaves. The new revision is the
- * fencing token: only its holder can settle. An action that moved on meanwhile is simply not among those returned, and
- * neither is one that is paused. One that the database refuses takes no other along: each is claimed by itself then.
+ * Makes pending actions active and counts the attempt, in one commit before anything is sent. The new revision is the
+ * fencing token: only its holder can settle. Actions that changed meanwhile or are paused are not among those returned.
+ * If the database refuses a row, each is claimed separately.
  */
 export async function claimActions(db: StoreContext, due: readonly DueRow[], at: Claimed): Promise<readonly Action[]> {
   try {
@@ -48,7 +48,7 @@ async function claimAll(
   const leaseUntilMs = at.leaseUntil.getTime();
   const known: (Action | null)[] = [];
   for (const { id, revision, largeBytes } of due) {
-    // What a write returns crosses a thread as JSON: a large row is read before, on this side, under the same revision.
+    // Results of writes cross threads as JSON: a large row is read here first, under the same revision.
     const action =
       recent.take(id, revision) ?? (largeBytes === undefined ? null : await read({ sql, seal }, id, revision));
     known.push(action);
@@ -60,7 +60,7 @@ async function claimAll(
   const done = await writer.write(statements);
   const won = (claim: Done | undefined, action: Action | null | undefined): readonly Action[] => {
     if (claim === undefined || claim.changes === 0) return [];
-    // Reading every row back through the driver would be the dearest part of a claim.
+    // Reading rows back through the driver would be the most expensive part of a claim.
     return action ? [dispatched(action, at)] : claim.rows.map((row) => actionOf(row, seal));
   };
   return due.flatMap((_, n) => won(done[2 * n], known[n]));
@@ -75,18 +75,18 @@ async function read(
   return row === undefined ? null : actionOf(row, seal);
 }
 
-/** Counted up to here: a metric of a longer queue says "at least". */
+/** Larger counts are reported as this number. */
 const COUNTED_MAX = 100_000;
 
-/** The statuses that are not final. Each has a partial index of its own, so that nothing else is looked at. */
+/** The statuses that are not final. Each has a partial index, so no other rows are read. */
 const STATUSES = ["pending", "active", "awaiting_approval"] as const satisfies readonly ActionStatus[];
 
 const KINDS = ["callback", "mail"] as const satisfies readonly NotificationKind[];
 
 /**
- * From the head of one lane to the head of the next by the index of the queues; the rows behind a head are not looked at.
- * The next key of the host, else the next host of the account, else the next account: one comparison of them all with columns of a row would use the
- * index for the account alone and walk over all lanes before it.
+ * Steps from the head of each lane to the next by the index of the queues, without reading the rows between: the next
+ * key of the host, else the next host of the account, else the next account. A single row-value comparison would use
+ * the index for the account only and scan all earlier lanes.
  */
 const FIRST_DUE = `WITH RECURSIVE head (id, n) AS (
   SELECT (SELECT id FROM actions WHERE status = 'pending' ORDER BY account_id, host, key_id, due_at LIMIT 1), 1
@@ -102,13 +102,13 @@ const FIRST_DUE = `WITH RECURSIVE head (id, n) AS (
   SELECT min(a.due_at) AS due_at FROM head JOIN actions a ON a.id = head.id
   WHERE NOT (${pausedWhere("a.account_id", "a.key_id")})`;
 
-/** When the pending action that is due first is due; null: none is pending but what is paused. */
+/** Due time of the earliest pending action; null: none is pending, except paused ones. */
 export async function findFirstDue(sql: Sql): Promise<Date | null> {
   const [row] = await sql.read({ sql: FIRST_DUE, args: [DUE_LANES_LOOKED_AT_MAX] });
   return typeof row?.["due_at"] === "number" ? new Date(row["due_at"]) : null;
 }
 
-/** How many actions are not final, by status. */
+/** Number of actions that are not final, by status. */
 export async function countActions(sql: Sql): Promise<Partial<Record<ActionStatus, number>>> {
   const counts = await countEach(
     sql,
@@ -117,7 +117,7 @@ export async function countActions(sql: Sql): Promise<Partial<Record<ActionStatu
   return Object.fromEntries(STATUSES.map((status) => [status, counts.get(status) ?? 0]));
 }
 
-/** How many notifications are neither delivered nor given up, by kind. */
+/** Number of notifications that are not final, by kind. */
 export async function countNotifications(sql: Sql): Promise<Readonly<Record<NotificationKind, number>>> {
   const counts = await countEach(
     sql,
@@ -130,7 +130,7 @@ export async function countNotifications(sql: Sql): Promise<Readonly<Record<Noti
   return { callback: counts.get("callback") ?? 0, mail: counts.get("mail") ?? 0 };
 }
 
-/** Counts the rows of each source, a turn of the event loop each (some 5 ms at most), and adds up those of one name. */
+/** Counts the rows of each source, in a turn of the event loop each (5 ms at most), and adds up sources of one name. */
 async function countEach(sql: Sql, sources: readonly (readonly [name: string, source: string])[]) {
   const counts = new Map<string, number>();
   for (const [name, source] of sources) {

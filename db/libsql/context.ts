@@ -4,7 +4,7 @@ import type { Writer } from "./writer.ts";
 import type { Action } from "../../src/actions/action.ts";
 import { REFUSED_ROWS_MAX, HELD_PER_KEY_MAX } from "../../src/config/limits.ts";
 
-/** What the statements of this store work with: reads go to `sql`, every write through `writer`. */
+/** What the store's functions share: reads use `sql`, every write goes through `writer`. */
 export interface StoreContext {
   readonly sql: Sql;
   readonly writer: Writer;
@@ -16,17 +16,17 @@ export interface StoreContext {
 
 const ACTIONS_MAX = 2_000;
 
-/** A larger body is read from the database when it is claimed, so that memory stays flat: 2,000 of these are 32 MiB. */
+/** A larger body is read again at the claim, so that memory stays bounded: 2,000 of these are 32 MiB. */
 const BODY_CHARS_MAX = 16_384;
 
 /**
- * Actions that were written a moment ago and will be claimed in the next. A revision never changes what it holds, so an
- * action of the revision that a claim won is that action: there is nothing here that could be out of date.
+ * Cache of actions that were just written and will be claimed next. A revision never changes, so an entry with the
+ * claimed revision is never stale.
  */
 export class WrittenActions {
   readonly #actions = new Map<string, Action>();
 
-  /** Keeps a pending action as it was written, but for its last result: a claim does not show it, and it may be large. */
+  /** Keeps a pending action without its last result, which a claim does not return and which may be large. */
   keep(action: Action): void {
     if (action.dueAt === null || (action.body?.length ?? 0) > BODY_CHARS_MAX) return;
     this.#actions.set(action.id, { ...action, result: null });
@@ -37,7 +37,7 @@ export class WrittenActions {
     }
   }
 
-  /** Gives out an action of this very revision, once. */
+  /** Removes and returns an action of exactly this revision. */
   take(id: string, revision: number): Action | null {
     const action = this.#actions.get(id);
     if (action === undefined) return null;
@@ -46,12 +46,12 @@ export class WrittenActions {
   }
 }
 
-/** Ids of rows that the database refused to write as they are: they are ended before long, with those that it can find. */
+/** Ids of rows that the database refused to write; `broken` returns them until they are ended. */
 export class Refused {
   readonly #ids = new Set<string>();
 
   add(id: string): void {
-    // Of more than these the others are refused again at their next claim.
+    // Beyond this, a row is refused again at its next claim.
     if (this.#ids.size < REFUSED_ROWS_MAX) this.#ids.add(id);
   }
 
@@ -59,7 +59,7 @@ export class Refused {
     this.#ids.delete(id);
   }
 
-  /** In their order, behind the one given. */
+  /** In order, after `id`. */
   after(id: string, limit: number): readonly string[] {
     if (this.#ids.size === 0) return [];
     return [...this.#ids]
@@ -69,22 +69,22 @@ export class Refused {
   }
 }
 
-/** Keys that are remembered; the rows of any other are counted anew. */
+/** Keys that are cached; for others the rows are counted again. */
 const KEYS_MAX = 10_000;
 
 interface Count {
-  /** No more of the key's actions wait than this, what is being written counted in. */
+  /** Upper bound of the key's held actions, including those being written. */
   atMost: number;
-  /** Being written just now: the rows may have them or not. */
+  /** Being written now: a count of rows may or may not include them. */
   inFlight: number;
-  /** Fewer may wait than `atMost` says. */
+  /** There may be fewer than `atMost`. */
   isStale: boolean;
   counting: Promise<void> | null;
 }
 
 /**
- * How many actions of each key await approval at most, so that a create need not count them: with ten thousand of them that
- * would be its dearest part. The rows are counted where the bound is reached and something has been decided since.
+ * Upper bounds of how many actions of each key await approval. Counting rows at every create would be its most
+ * expensive part, so they are counted only when the bound is reached and a decision was made since.
  */
 export class HeldCounts {
   readonly #counts = new Map<string, Count>();
@@ -95,12 +95,12 @@ export class HeldCounts {
   }
 
   /**
-   * Runs the insert of an action that is held, unless its key has as many waiting as it may: then null. `insert` resolves
-   * with whether there is a row more by it.
+   * Runs the insert of a held action; null without running it when its key has `HELD_PER_KEY_MAX` held actions.
+   * `insert` resolves with whether it added a row.
    */
   async insert(action: Action, insert: () => Promise<boolean>): Promise<boolean | null> {
     const count = this.#of(action);
-    // Whoever counts lets all that wait for it go on at once, and there may be room for some of them only.
+    // All waiters continue after a count, and there may be room for some of them only.
     while (count.atMost >= HELD_PER_KEY_MAX) {
       if (count.counting === null && !count.isStale) return null;
       await (count.counting ??= this.#recount(action, count));
@@ -112,7 +112,7 @@ export class HeldCounts {
       if (!isInserted) count.atMost -= 1;
       return isInserted;
     } catch (error) {
-      // It may have been written all the same.
+      // It may have been committed all the same.
       count.isStale = true;
       throw error;
     } finally {
@@ -120,7 +120,7 @@ export class HeldCounts {
     }
   }
 
-  /** Hears of a change that was written. */
+  /** Call it after every written change. */
   changed(before: Action, after: Action): void {
     const isHeld = after.status === "awaiting_approval";
     if (isHeld === (before.status === "awaiting_approval")) return;
@@ -132,7 +132,7 @@ export class HeldCounts {
 
   async #recount({ accountId, keyId }: Action, count: Count): Promise<void> {
     count.isStale = false;
-    // Nothing begins to be written before this ends.
+    // No insert of this key begins before this ends.
     const { inFlight } = count;
     try {
       count.atMost = inFlight + (await this.#countRows(accountId, keyId));

@@ -18,10 +18,10 @@ const INSERT = textOnce(
 );
 
 /**
- * Inserts an action unless a live one holds one of its keys, or its key has as many waiting for approval as it may. The
- * condition is in the statement, so of a hundred racing equals, in one commit or in many, the first inserts and the others
- * read its row. An idempotency key whose create matched by `dedupe` is stored in the same commit: its retry finds that
- * action also when it has failed since.
+ * Inserts an action unless one of its keys names a live one, or its key has too many held actions. The condition is
+ * part of the statement, so of a hundred racing creates, in one commit or in many, the first inserts and the others
+ * read its row. An idempotency key whose create matched by `dedupe` is stored in the same commit, so that its repeat
+ * finds the same action even after that has failed.
  */
 export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {
   const { action, claim, note } = creation;
@@ -35,7 +35,7 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
     return done[0]?.changes === 1;
   };
   for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
-    // What was not inserted although nothing holds its keys is paused by now.
+    // If nothing was inserted although the keys are free, the action is paused now.
     const claimed = claim === null || tries > 0 ? null : dispatched(action, claim);
     const insert = () => write(statements(creation, claimed, seal));
     const isInserted = action.status === "awaiting_approval" ? await heldCounts.insert(action, insert) : await insert();
@@ -43,7 +43,7 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
       if (claimed === null) recent.keep(action);
       return { kind: "created", claimed };
     }
-    // Nothing was inserted because too many wait: the repeat of an older create is matched, and remembered, all the same.
+    // Too many are held; the repeat of an older create must still match, and be remembered.
     if (isInserted === null && bound !== null) await write([]);
     for (const { accountId, kind, key } of keysOf(action)) {
       const holder = await holderOf({ sql, seal }, { accountId, kind, key }, action.createdAt);
@@ -55,12 +55,12 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
       const refusal = refusalOfAsking(counted, note.reason, "forbidden");
       if (refusal !== null) return { kind: "rejected_before", refusal };
     }
-    // It is paused, or the holder has failed between the two looks and its key is free again.
+    // It is paused, or the matching action failed between the two reads and its key is free again.
   }
   throw new StoreUnavailable("The keys of this create change hands too fast.");
 }
 
-/** One that is claimed as it is created is inserted as it is then; its timeline tells of both. */
+/** An action that is claimed at create is inserted in its claimed state; its timeline has both events. */
 function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal): readonly Statement[] {
   const { action, events, outbox, note } = creation;
   const keys = keysOf(action);
@@ -82,7 +82,7 @@ function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal
 }
 
 /** The timeline and outbox rows of a change. */
-export interface SideRows {
+interface SideRows {
   /** The action as it is after the change. */
   readonly after: Action;
   readonly at: Date;
@@ -90,23 +90,23 @@ export interface SideRows {
   readonly outbox: readonly OutboxRow[];
 }
 
-/** The statements that must follow, at once, the one that writes the row of the action: they write only where it did. */
+/** The statements that must directly follow the one that writes the action's row: they write only where it did. */
 export function sideRows({ after, at, events, outbox }: SideRows): readonly Statement[] {
-  const told = timelineRows(events.map((event) => ({ after, at, event })));
-  return outbox.length === 0 ? told : [...told, ...outbox.map((row) => outboxRow(after, at, row))];
+  const rows = timelineRows(events.map((event) => ({ after, at, event })));
+  return outbox.length === 0 ? rows : [...rows, ...outbox.map((row) => outboxRow(after, at, row))];
 }
 
-/** The same for an action that is claimed as it is created: its first two changes are one commit. */
-export function claimedSideRows(created: SideRows, claimed: Action): readonly Statement[] {
+/** The same for an action that is claimed at create: its first two changes are one commit. */
+function claimedSideRows(created: SideRows, claimed: Action): readonly Statement[] {
   const { after, at, events, outbox } = created;
-  const told = timelineRows([
+  const rows = timelineRows([
     ...events.map((event) => ({ after, at, event })),
     { after: claimed, at: claimed.startedAt ?? at, event: { type: "started" } },
   ]);
-  return [...told, ...outbox.map((row) => outboxRow(after, at, row))];
+  return [...rows, ...outbox.map((row) => outboxRow(after, at, row))];
 }
 
-interface Told {
+interface TimelineRow {
   readonly after: Action;
   readonly at: Date;
   readonly event: TimelineEvent;
@@ -120,11 +120,11 @@ const ONE_ROW = `${TIMELINE} ${TIMELINE_ROW}`;
 
 const TWO_ROWS = `${ONE_ROW} UNION ALL ${TIMELINE_ROW}`;
 
-/** No commit tells more than two things; `changes()` is the same for both rows, since they are one statement. */
-function timelineRows(told: readonly Told[]): readonly Statement[] {
-  if (told.length === 0) return [];
-  if (told.length > 2) throw new Error("A change tells two things at most.");
-  const args = told.flatMap(({ after, at, event: { type, ...detail } }): readonly SqlValue[] => [
+/** A commit has at most two events. `changes()` is the same for both rows, since they are one statement. */
+function timelineRows(rows: readonly TimelineRow[]): readonly Statement[] {
+  if (rows.length === 0) return [];
+  if (rows.length > 2) throw new Error("A change has at most two events.");
+  const args = rows.flatMap(({ after, at, event: { type, ...detail } }): readonly SqlValue[] => [
     after.id,
     after.accountId,
     at.getTime(),
@@ -134,7 +134,7 @@ function timelineRows(told: readonly Told[]): readonly Statement[] {
     after.status,
     JSON.stringify(detail),
   ]);
-  return [{ sql: told.length === 1 ? ONE_ROW : TWO_ROWS, args }];
+  return [{ sql: rows.length === 1 ? ONE_ROW : TWO_ROWS, args }];
 }
 
 const OUTBOX_ROW = `INSERT INTO outbox

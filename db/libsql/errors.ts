@@ -1,20 +1,20 @@
 import { StoreUnavailable } from "../store.ts";
 
 /** What a failed statement means for the store. */
-export type FaultKind =
-  /** Somebody else holds the lock: soon over. */
+type FaultKind =
+  /** Another connection holds the lock, briefly. */
   | "busy"
-  /** The disk is full, the file or the network is away: heals without us. */
+  /** The disk is full, or the file or network is away: it may recover. */
   | "unavailable"
-  /** A write was accepted and could not be made durable: nothing that this process believes of the file is sure. */
+  /** An accepted write could not be made durable: the state of the file is unknown. */
   | "fatal"
-  /** The statement itself is wrong, and will be wrong again. */
+  /** The statement itself is wrong, and always will be. */
   | "rejected";
 
 const UNAVAILABLE =
   /SQLITE_(FULL|IOERR|CANTOPEN|READONLY|NOTADB|CORRUPT|PROTOCOL)|HRANA|SERVER_ERROR|CLIENT_CLOSED|connection is not open|ECONN|ENOTFOUND|fetch/i;
 
-/** A server did not answer in time, or not at all. What it was asked to write may be committed, or be so later. */
+/** The server did not answer. What it was asked to write may be committed, even later. */
 export class NoAnswer extends Error {
   override readonly name = "NoAnswer";
 
@@ -23,13 +23,13 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Whether an error came from the database, which then has done nothing, or from the way there. */
+/** Whether the database itself answered with the error, and so did nothing. */
 export function isAnswered(error: unknown): boolean {
   const first = error instanceof StoreUnavailable ? error.cause : error;
   return faultOf(first) !== "unavailable" || /SQLITE_/.test(codeOf(first));
 }
 
-/** Reads a database error by its code, and by its text where libSQL gives no better. */
+/** Classifies a database error by its code, or by its message where libSQL gives no code. */
 export function faultOf(error: unknown): FaultKind {
   if (error instanceof NoAnswer || error instanceof StoreUnavailable) return "unavailable";
   const text = `${codeOf(error)} ${error instanceof Error ? error.message : ""}`;
@@ -40,16 +40,17 @@ export function faultOf(error: unknown): FaultKind {
   return "rejected";
 }
 
-/** A rule of the tables that the values of a row break. */
+/** Whether a value violates a constraint of the tables. */
 export function isConstraint(error: unknown): boolean {
   return /SQLITE_CONSTRAINT|constraint failed/i.test(`${codeOf(error)} ${error instanceof Error ? error.message : ""}`);
 }
 
-/** The error that callers of the store see instead of the library's own, which is kept as its cause. */
+/** The error that callers of the store get; the library's own is its cause. */
 export function unavailable(cause: unknown): StoreUnavailable {
   return new StoreUnavailable("The store cannot be used now.", { cause });
 }
 
-function codeOf(error: unknown): string {
+/** The `code` of an error; empty when it has none. */
+export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }

@@ -15,14 +15,13 @@ import type { Row, Sql } from "./sql.ts";
 
 type Reader = Pick<StoreContext, "sql" | "seal">;
 
-/** The row that stands for a change: each change has one of these, and what else it tells comes right behind it. */
+/** Types of the first timeline row of a change: each change has exactly one of them. */
 const CHANGES = "('created', 'started', 'not_started', 'approved', 'rejected', 'cancelled', 'retried', 'attempt')";
 
 /**
- * The next changes of an account, found by walking over the timeline of all accounts: numbers are given in the order of
- * commits by the one writer, so that what is behind a position stays behind it. An index by account would spare the walk,
- * which costs 0.09 us a row, and would make the writes of every action dearer: by 7 % with one account, by 30 % with a
- * hundred.
+ * The next changes of an account, found by scanning the timeline of all accounts: the one writer numbers rows in commit
+ * order, so nothing is ever inserted before a position. An index by account would avoid the scan, which costs 0.09 us
+ * per row, but make all writes 7 % slower with one account and 30 % with a hundred.
  */
 export async function readChanges(reader: Reader, accountId: string, after: number): Promise<ChangePage> {
   const newest = await readPosition(reader.sql);
@@ -37,7 +36,7 @@ export async function readChanges(reader: Reader, accountId: string, after: numb
   const fitting = pageOf(found);
   const isCut = fitting.length < found.length || found.length === EVENT_PAGE_MAX;
   const position = isCut ? Number(fitting.at(-1)?.["seq"]) : until;
-  return { changes: await told(reader, accountId, fitting), position, isLast: position === newest };
+  return { changes: await changesOf(reader, accountId, fitting), position, isLast: position === newest };
 }
 
 export async function readPosition(sql: Sql): Promise<number> {
@@ -45,13 +44,13 @@ export async function readPosition(sql: Sql): Promise<number> {
   return Number(row?.["seq"] ?? 0);
 }
 
-/** The beginning is always known; any other position is a row, and gone when its row is. */
+/** 0 always exists; any other position exists while its row does. */
 export async function hasPosition(sql: Sql, position: number): Promise<boolean> {
   if (position === 0) return true;
   return (await sql.read({ sql: "SELECT 1 FROM timeline WHERE seq = ?", args: [position] })).length > 0;
 }
 
-/** The last row that one page looks at. Numbers may have holes, so that rows are counted and not numbers. */
+/** The last row that one page scans. Numbers have gaps, so rows are counted. */
 async function windowEnd(sql: Sql, after: number, newest: number): Promise<number> {
   if (newest - after <= EVENT_SCAN_ROWS_MAX) return newest;
   const text = "SELECT seq FROM timeline WHERE seq > ? ORDER BY seq LIMIT 1 OFFSET ?";
@@ -59,7 +58,7 @@ async function windowEnd(sql: Sql, after: number, newest: number): Promise<numbe
   return last === undefined ? newest : Math.min(newest, Number(last["seq"]));
 }
 
-/** As many as fit into a page, and one in any case. */
+/** Rows that fit into a page; at least one. */
 function pageOf(found: readonly Row[]): readonly Row[] {
   let bytes = 0;
   const count = found.findIndex((row) => {
@@ -69,7 +68,7 @@ function pageOf(found: readonly Row[]): readonly Row[] {
   return found.slice(0, count === -1 ? found.length : Math.max(1, count));
 }
 
-async function told(reader: Reader, accountId: string, rows: readonly Row[]): Promise<readonly ToldChange[]> {
+async function changesOf(reader: Reader, accountId: string, rows: readonly Row[]): Promise<readonly ToldChange[]> {
   const actions = new Map<string, Action | null>();
   const runs = new Map<string, readonly TimelineEntry[]>();
   const changes: ToldChange[] = [];
@@ -77,21 +76,21 @@ async function told(reader: Reader, accountId: string, rows: readonly Row[]): Pr
     const id = String(row["action_id"]);
     const action = actions.get(id) ?? (await findAction(reader, accountId, id));
     actions.set(id, action);
-    // Null: it was pruned between the two looks, with everything that is told of it.
-    if (action !== null) changes.push(await toldChange(reader.sql, action, { row, runs }));
+    // Null: it was pruned between the two reads.
+    if (action !== null) changes.push(await changeOf(reader.sql, action, { row, runs }));
   }
   return changes;
 }
 
-interface Place {
+interface ChangeRow {
   readonly row: Row;
-  /** What the page has told so far of runs of which it has told all, by action and run. */
+  /** Complete timelines so far of runs on this page, by action and run. */
   readonly runs: Map<string, readonly TimelineEntry[]>;
 }
 
-async function toldChange(sql: Sql, action: Action, { row, runs }: Place): Promise<ToldChange> {
+async function changeOf(sql: Sql, action: Action, { row, runs }: ChangeRow): Promise<ToldChange> {
   const entry = timelineEntryOf(row);
-  // A row by hand tells nothing of what was then.
+  // An altered row says nothing about the state at that time.
   if (entry === null) return { seq: Number(row["seq"]), at: action.createdAt, action };
   const { seq, at, run } = entry;
   if (Number(row["revision"]) === action.revision) return { seq, at, action };
@@ -103,7 +102,7 @@ async function toldChange(sql: Sql, action: Action, { row, runs }: Place): Promi
   return { seq, at, action: pastOf(action, entries) };
 }
 
-/** What happened in the change's run before it. */
+/** The run's timeline before the change. */
 async function runBefore(sql: Sql, actionId: string, { run, seq }: TimelineEntry): Promise<readonly TimelineEntry[]> {
   const rows = await sql.read({
     sql: `SELECT seq, at, run, type, status, detail FROM timeline

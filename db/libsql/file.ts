@@ -2,28 +2,28 @@ import Database from "libsql";
 import { faultOf, unavailable } from "./errors.ts";
 import type { Done, Row, Sql, SqlValue, Statement } from "./sql.ts";
 
-/** How long a statement may stop the event loop for another process's lock; the writer tries again without stopping it. */
+/** How long a statement may block the event loop for another process's lock; the writer retries without blocking. */
 const BUSY_MS = 20;
 
-/** Prepared statements kept. The hot ones are some twenty; the list's filters make the rest. */
+/** Prepared statements that are cached. Some twenty are used often; list filters make the rest. */
 const STATEMENTS_MAX = 256;
 
 const PRAGMAS = [
   "journal_mode = WAL",
-  "synchronous = FULL", // An acknowledged create survives power loss (decisions 11).
+  "synchronous = FULL", // An acknowledged create survives power loss.
   "foreign_keys = OFF",
-  "secure_delete = ON", // What was deleted or sealed anew is gone from the file too. No cost could be measured.
+  "secure_delete = ON", // Deleted and re-encrypted values are erased from the file too. No measurable cost.
   "cache_size = -8192",
   "wal_autocheckpoint = 2000",
   "temp_store = MEMORY",
 ];
 
-/** `beside`: writes too, and leaves the log to the process that the file belongs to. */
-export type FileMode = "write" | "read" | "beside";
+/** `beside`: writes, but leaves the checkpoint to the service that owns the file. */
+type FileMode = "write" | "read" | "beside";
 
 /**
- * A database file, by the native binding that `@libsql/client` brings, with its prepared statements kept: a read costs
- * 6 us instead of 57, a commit of sixty rows 115 instead of 290. Every call is synchronous work on the event loop.
+ * A database file, opened by the native binding of `@libsql/client` with its prepared statements cached: a read costs 6
+ * us instead of 57, a commit of sixty rows 115 instead of 290. Every call is synchronous.
  */
 export function openFile(path: string, mode: FileMode = "write"): Sql {
   const database = connect(path);
@@ -35,7 +35,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     if (prepared.size >= STATEMENTS_MAX) prepared.clear();
     // Safe: the binding's types know `any` only; rows are columns of SQLite's own types.
     const statement = database.prepare(sql) as unknown as Omit<Prepared, "isReader"> & { readonly reader: boolean };
-    // Asked once: the question is a call into native code.
+    // Read once: the property is a native call.
     const { reader: isReader } = statement;
     const kept = { isReader, run: statement.run.bind(statement), all: statement.all.bind(statement) };
     prepared.set(sql, kept);
@@ -70,7 +70,7 @@ export function openFile(path: string, mode: FileMode = "write"): Sql {
     },
     async close() {
       if (mode === "write") checkpoint(database);
-      // Statements that are still prepared would keep the file open.
+      // Prepared statements would keep the file open.
       prepared.clear();
       database.close();
     },
@@ -94,20 +94,20 @@ function connect(path: string): Database.Database {
   return database;
 }
 
-/** Brings what the log holds into the file, so that a copy of the file alone, after a stop, has everything. */
+/** Moves the log into the file, so that a copy of the file alone is complete after a stop. */
 function checkpoint(database: Database.Database): void {
   try {
     database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   } catch {
-    // The log is read at the next start.
+    // The next start reads the log.
   }
 }
 
-/** After a full disk or an I/O error SQLite has rolled back by itself, and says so by refusing. */
+/** After a full disk or an I/O error SQLite has rolled back already, and ROLLBACK fails. */
 function rollback(control: (sql: "ROLLBACK") => unknown): void {
   try {
     control("ROLLBACK");
   } catch {
-    // The first error is the one that tells.
+    // The first error is the one to report.
   }
 }

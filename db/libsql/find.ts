@@ -15,7 +15,7 @@ import type { StoreContext } from "./context.ts";
 import { actionOf, shownActionOf, RESULT_COLUMNS, REQUEST_COLUMNS, STATE_COLUMNS, timelineEntryOf } from "./rows.ts";
 import { type HostOfKey, hostOfKey } from "../../src/approvals/facts.ts";
 
-/** One key of one action. */
+/** An idempotency or dedupe key. */
 export interface KeyOf {
   readonly accountId: string;
   readonly kind: KeyKind;
@@ -31,17 +31,17 @@ export function keysOf({ accountId, idempotencyKey, dedupe }: Action): readonly 
 }
 
 /**
- * The action that answers for a key: inside its 24 h and, for `dedupe`, not failed (`domain/dedupe.ts` says the same of
- * one action; here it is a condition on rows `k` and `a`).
+ * Condition on rows `k` and `a`: the key names the action, within 24 h and, for `dedupe`, unless it failed.
+ * `src/actions/dedupe.ts` has the same rule for one action.
  */
 export const LIVE = `k.created_at > ? AND (k.kind = 'idempotency' OR a.status <> 'failed')`;
 
-/** The oldest `created_at` that is still inside the window, exclusive. */
-export function windowStart(now: Date): number {
+/** The start of the window, exclusive. */
+function windowStart(now: Date): number {
   return now.getTime() - DEDUPE_WINDOW_MS;
 }
 
-/** True while no live action holds the key. */
+/** Holds while the key names no live action. */
 export function free({ accountId, kind, key }: KeyOf, now: Date): Guard {
   return {
     sql: `NOT EXISTS (SELECT 1 FROM action_keys k JOIN actions a ON a.id = k.action_id
@@ -50,7 +50,7 @@ export function free({ accountId, kind, key }: KeyOf, now: Date): Guard {
   };
 }
 
-/** True while the key names this very action. */
+/** Holds while the key names this action. */
 export function heldBy({ accountId, kind, key }: KeyOf, actionId: string): Guard {
   return {
     sql: `EXISTS (SELECT 1 FROM action_keys WHERE account_id = ? AND kind = ? AND key = ? AND action_id = ?)`,
@@ -74,8 +74,8 @@ const BIND = `INSERT INTO action_keys (account_id, kind, key, action_id, created
   WHERE k.account_id = ? AND k.kind = 'dedupe' AND k.key = ? AND ${LIVE}`;
 
 /**
- * Makes the idempotency key of a create name the live action that its dedupe key means, for 24 h from now; writes nothing
- * while the idempotency key names a live action. Null for a create that has not both.
+ * Makes the idempotency key of a create name the live action that its dedupe key names, for 24 h from now. Writes
+ * nothing while the idempotency key names a live action. Null for a create without both keys.
  */
 export function bind({ accountId, idempotencyKey, dedupe }: Action, now: Date): Statement | null {
   if (idempotencyKey === null || dedupe === null) return null;
@@ -93,7 +93,7 @@ const COLUMNS = [...REQUEST_COLUMNS, ...STATE_COLUMNS, ...RESULT_COLUMNS];
 /** For joins: every column of `actions a`. */
 export const ACTION_COLUMNS = COLUMNS.map((column) => `a.${column}`).join(", ");
 
-/** Of the columns that can be long. It reads the lengths alone: SQLite keeps them before the values. */
+/** Bytes of the columns that can be long. It reads only the lengths, which SQLite keeps before the values. */
 export const BYTES = ["body", "sealed_headers", "response_body"]
   .map((column) => `ifnull(octet_length(a.${column}), 0)`)
   .join(" + ");
@@ -107,7 +107,7 @@ export async function findActionById({ sql, seal }: Reader, id: string): Promise
   return first(await sql.read({ sql: `SELECT ${ACTION_COLUMNS} FROM actions a WHERE a.id = ?`, args: [id] }), seal);
 }
 
-/** The live action that a key means. */
+/** The live action that a key names. */
 export async function holderOf(
   { sql, seal }: Reader,
   { accountId, kind, key }: KeyOf,
@@ -118,7 +118,7 @@ export async function holderOf(
   return first(await sql.read({ sql: text, args: [accountId, kind, key, windowStart(now)] }), seal);
 }
 
-/** Oldest first; beyond the bound the oldest are left out. */
+/** Oldest first; beyond the limit the oldest are left out. */
 export async function readTimeline(sql: Sql, accountId: string, id: string): Promise<readonly TimelineEntry[]> {
   const rows = await sql.read({
     sql: `SELECT seq, at, run, type, status, detail FROM timeline
@@ -128,7 +128,7 @@ export async function readTimeline(sql: Sql, accountId: string, id: string): Pro
   return rows.flatMap((row) => timelineEntryOf(row) ?? []).toReversed();
 }
 
-/** Whoever was in the middle of an attempt when its lease ended; without a time all of them, whatever their lease says. */
+/** Active actions whose lease ended before this time, or all of them (null). See `Queue.orphans`. */
 export async function findOrphans(
   { sql, seal }: Reader,
   leaseBefore: Date | null,
@@ -149,7 +149,7 @@ export async function findOrphans(
   return rows.toSorted((one, other) => placeOf(one) - placeOf(other)).map((row) => actionOf(row, seal));
 }
 
-/** Those of the due rows that are active under this claim. */
+/** Rows that are active under exactly this claim. */
 export async function findClaimed(
   { sql, seal }: Reader,
   due: readonly DueRow[],
@@ -164,7 +164,7 @@ export async function findClaimed(
   return rows.map((row) => actionOf(row, seal));
 }
 
-/** The ids of as many rows with their `bytes` as fit, and of one in any case. */
+/** Ids of the rows whose `bytes` fit together; at least one. */
 export function idsWithin(bytesMax: number, found: readonly Row[]): readonly string[] {
   const ids: string[] = [];
   let bytes = 0;
@@ -176,7 +176,7 @@ export function idsWithin(bytesMax: number, found: readonly Row[]): readonly str
   return ids;
 }
 
-/** The head of each lane, one step of the index a lane: the rows behind a head are not looked at. */
+/** The head of each lane: one index lookup per lane, without reading the rows behind it. */
 export async function findLanes(sql: Sql, after: LaneName | null, limit: number): Promise<readonly LaneHead[]> {
   const heads: LaneHead[] = [];
   let last = after;
@@ -209,7 +209,7 @@ export async function findPending(
   return rows.map((row) => dueRowOf(row, Number(row["revision"])));
 }
 
-/** A due row by its id, `due_at` and `bytes`. */
+/** From the columns `id`, `due_at` and `bytes`. */
 export function dueRowOf(row: Row, revision: number): DueRow {
   const bytes = Number(row["bytes"]);
   const due = { id: String(row["id"]), revision, dueAt: new Date(Number(row["due_at"])) };
@@ -221,15 +221,13 @@ function first(rows: readonly Row[], seal: StoreContext["seal"]): Action | null 
   return row === undefined ? null : shownActionOf(row, seal);
 }
 
-// Of a host that many actions go to only the newest are looked at.
-
-// Of a host that many actions go to only the newest are looked at.
+// Only the newest actions of a host are read.
 const APPROVED = `SELECT j.value AS pair FROM json_each(?) j WHERE EXISTS (
   SELECT 1 FROM (SELECT key_id, status, approved_at FROM actions
     WHERE account_id = ? AND hostname = json_extract(j.value, '$[1]') ORDER BY id DESC LIMIT ?)
   WHERE key_id = json_extract(j.value, '$[0]') AND status = 'completed' AND approved_at IS NOT NULL)`;
 
-/** Those of the hosts to which a held call of the key was approved and has completed, by `hostOfKey`. */
+/** Hosts that received an approved call of the key that completed, by `hostOfKey`. */
 export async function findApprovedHosts(
   sql: Sql,
   accountId: string,

@@ -4,12 +4,10 @@ import type { Requester } from "../../src/approvals/creator.ts";
 import type { HeldPage } from "../store.ts";
 import { BYTES } from "./find.ts";
 import type { StoreContext } from "./context.ts";
-import { actionsOf, pageOf } from "./list.ts";
+import { actionsOf, fittingIds } from "./list.ts";
 import type { Sql } from "./sql.ts";
 
-// The terms behind the status let SQLite see that the partial index serves.
-
-// The terms behind the status let SQLite see that the partial index serves.
+// The extra terms make SQLite use the partial index.
 const HELD = `SELECT a.id, ${BYTES} AS bytes FROM actions a
   WHERE a.account_id = ? AND a.status = 'awaiting_approval' AND a.status <> 'completed' AND a.status <> 'active'
   AND a.id > ? ORDER BY a.id LIMIT ?`;
@@ -27,8 +25,8 @@ const HEAD_BY_KEY = `SELECT a.id, a.created_by FROM actions a
   WHERE a.account_id = ? AND a.key_id = ? AND a.status = 'awaiting_approval' ORDER BY a.id LIMIT 1`;
 
 /**
- * What waits for a person, oldest first and bounded in bytes as lists are; with a key only what that key asks for. Where
- * several keys ask, a page takes of each its oldest, in turns, so that none buries the others.
+ * Actions awaiting approval, oldest first and bounded in bytes; with a key only those of that key. With several keys a
+ * page takes the oldest of each in turn, so that none buries the others.
  */
 export async function findHeld(
   db: Pick<StoreContext, "sql" | "seal">,
@@ -46,12 +44,12 @@ export async function findHeld(
     keyId === null
       ? await sql.read({ sql: HELD, args: [accountId, after ?? "", limit + 1] })
       : await sql.read({ sql: HELD_BY_KEY, args: [accountId, keyId, after ?? "", limit + 1] });
-  const ids = pageOf(found, limit);
+  const ids = fittingIds(found, limit);
   const actions = (await actionsOf(db, ids)).toReversed();
   return { actions, after: found.length > ids.length ? (ids.at(-1) ?? null) : null };
 }
 
-/** How many each key has waiting, as far as somebody counts; whoever has waited longest comes first. */
+/** How many actions of each key await approval, up to a bound; the longest waiting key first. */
 export async function findRequesters(sql: Sql, accountId: string): Promise<readonly Requester[]> {
   const heads: { readonly id: string; readonly keyId: string; readonly createdBy: Actor }[] = [];
   for (const keyId of await holdingKeys(sql, accountId)) {
@@ -68,7 +66,7 @@ export async function findRequesters(sql: Sql, accountId: string): Promise<reado
   );
 }
 
-/** How many actions of a key wait, counted up to so many. */
+/** How many actions of a key await approval, at most `max`. */
 export async function countHeld(
   sql: Sql,
   accountId: string,
@@ -79,7 +77,7 @@ export async function countHeld(
   return Number(counted?.["count"] ?? 0);
 }
 
-/** Behind which action of a fair order: the first of every key, then the second of every key, and so on. */
+/** A position in the fair order: the first action of every key, then the second of every key, and so on. */
 interface Place {
   /** From 1. */
   readonly turn: number;
@@ -104,7 +102,7 @@ async function fairPage(
 ): Promise<HeldPage> {
   const { sql } = db;
   const places: Place[] = [];
-  // One more than a page and the next behind it: the first of them may be where the page before has ended.
+  // A page, one to know whether more follow, and the position itself.
   for (const keyId of keyIds) {
     const rows = await sql.read({ sql: IDS_BY_KEY, args: [accountId, keyId, limit + 2, from.turn - 1] });
     rows.forEach((row, at) => places.push({ turn: from.turn + at, id: String(row["id"]) }));
@@ -120,13 +118,13 @@ async function fairPage(
   });
   const byId = new Map(sizes.map((row) => [String(row["id"]), row]));
   const rows = next.map(({ id }) => byId.get(id)).filter((row) => row !== undefined);
-  const ids = pageOf(rows, limit);
+  const ids = fittingIds(rows, limit);
   const last = next.findLast(({ id }) => id === ids.at(-1));
   const actions = (await actionsOf(db, ids)).toReversed();
   return { actions, after: last !== undefined && next.length > ids.length ? `${last.turn}.${last.id}` : null };
 }
 
-/** The keys of which something waits, one step of the index a key. */
+/** The keys with held actions: one index lookup per key. */
 async function holdingKeys(sql: Sql, accountId: string): Promise<readonly string[]> {
   const keyIds: string[] = [];
   for (let comparison = ">="; ; comparison = ">") {

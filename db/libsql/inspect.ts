@@ -1,19 +1,19 @@
 import { Database } from "bun:sqlite";
 import { closeSync, openSync, readSync, statSync } from "node:fs";
-import { faultOf } from "./errors.ts";
+import { codeOf, faultOf } from "./errors.ts";
 
-/** The database file is there and can't be read as one. */
+/** The database file exists and can't be read. */
 export class DatabaseUnreadable extends Error {
   override readonly name = "DatabaseUnreadable";
 }
 
-/** A file up to this size is read from end to end: 1.8 ms a megabyte, so a quarter of a second at most. */
+/** Files up to this size are checked completely: 1.8 ms per megabyte, a quarter of a second at most. */
 const CHECKED_BYTES_MAX = 128 * 1_048_576;
 
 /**
- * Looks at a file through a connection that can't write, before one that can is opened: what is damaged or cut short
- * stops the start as it is, for whoever has to save what is left. Throws `DatabaseUnreadable`. A larger file is only
- * measured and its list of tables read; the rest shows when it is used.
+ * Checks a file through a read-only connection before it is opened for writing. Throws `DatabaseUnreadable` for a
+ * damaged or truncated file, which stays untouched so that it can be recovered. Of larger files only the size and the
+ * list of tables are checked.
  */
 export function inspectFile(path: string): void {
   const bytes = sizeOf(path);
@@ -21,7 +21,7 @@ export function inspectFile(path: string): void {
   if (bytes === 0 && logBytes === 0) return;
   // SQLite takes an empty file for a new database and throws its log away.
   if (bytes === 0) throw unreadable(path);
-  // After a crash in the middle of a checkpoint the last pages may be in the log alone.
+  // After a crash during a checkpoint the last pages may be in the log only.
   const isShort = bytes < expectedBytes(path);
   if (isShort && logBytes === 0) throw unreadable(path);
   if (!isSound(path, isShort || bytes <= CHECKED_BYTES_MAX)) throw unreadable(path);
@@ -40,7 +40,7 @@ function isSound(path: string, whole: boolean): boolean {
   }
 }
 
-/** What the file says of its own size (SQLite's file format, 1.3): page size at 16, pages at 28, valid if 24 equals 92. */
+/** The size by the file's header (SQLite file format, 1.3): page size at 16, pages at 28, valid if 24 equals 92. */
 function expectedBytes(path: string): number {
   const head = Buffer.alloc(100);
   const file = openSync(path, "r");
@@ -58,11 +58,7 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
-}
-
-/** Says so to the operator. */
+/** The error for the operator. */
 export function unreadable(path: string): DatabaseUnreadable {
   return new DatabaseUnreadable(
     `The database ${path} can't be read: it is damaged, cut short or no database. Nothing was written to it. ` +
@@ -76,14 +72,14 @@ export class DatabaseInUse extends Error {
 }
 
 /**
- * One process per file: two would stall each other for seconds. The operating system frees the lock with the process,
- * so that a `kill -9` leaves nothing behind. Returns how to let go.
+ * One process per file: two would block each other for seconds. The operating system frees the lock with the process,
+ * so that nothing remains after `kill -9`. Returns how to release it. Throws `DatabaseInUse`.
  */
 export function lockFile(path: string): () => void {
   const lock = new Database(`${path}.lock`, { create: true });
   try {
     lock.run("PRAGMA busy_timeout = 0");
-    // Nothing is ever written here, and a journal beside it would be a file that nobody looks after.
+    // Nothing is ever written here, so avoid a journal file.
     lock.run("PRAGMA journal_mode = MEMORY");
     lock.run("BEGIN EXCLUSIVE");
   } catch (cause) {

@@ -9,10 +9,10 @@ import { shownActionOf } from "./rows.ts";
 import type { ScheduledRetry, Happened } from "../../src/events/tally.ts";
 
 /**
- * One page, newest first. Keyset: the cursor is the last id seen, so that inserts neither shift nor repeat anything. One
- * filter narrows by an index; the others look at rows, at most `LIST_SCAN_ROWS_MAX` a page, and a page that came to that
- * bound says where the next one goes on. So does one that is full before its limit: a hundred actions may hold 100 MB,
- * which held the event loop for a second and took a gigabyte.
+ * One page, newest first. The cursor is the last id (keyset), so that inserts neither shift nor repeat anything. One
+ * filter uses an index; the others scan at most `LIST_SCAN_ROWS_MAX` rows per page. A page that reaches this bound, or
+ * its limit of bytes, says where the next one begins: a hundred actions may be 100 MB, which blocked the event loop for
+ * a second.
  */
 export async function listActions(
   { sql, seal }: Pick<StoreContext, "sql" | "seal">,
@@ -24,12 +24,12 @@ export async function listActions(
       WHERE ${filters(query).sql} LIMIT ?`,
     args: [...scan.args, ...filters(query).args, query.limit + 1],
   });
-  const ids = pageOf(found, query.limit, query.bytesMax);
+  const ids = fittingIds(found, query.limit, query.bytesMax);
   const actions = await actionsOf({ sql, seal }, ids);
   return { actions, before: found.length > ids.length ? (ids.at(-1) ?? null) : await lastLookedAt(sql, scan) };
 }
 
-/** How many a list would find: at most `query.limit`, and among the rows that a page looks at. */
+/** How many actions `listActions` would find: at most `query.limit`, among the rows that one page scans. */
 export async function countMatching({ sql }: Pick<StoreContext, "sql">, query: ActionQuery): Promise<Counted> {
   const scan = scanOf(query);
   const [found] = await sql.read({
@@ -42,7 +42,7 @@ export async function countMatching({ sql }: Pick<StoreContext, "sql">, query: A
   return { count, isMore: (await lastLookedAt(sql, scan)) !== null };
 }
 
-/** The last id of a look that came to its bound; null: it saw everything. */
+/** The last id of a scan that reached its bound; null: it read everything. */
 async function lastLookedAt(sql: Sql, scan: Guard): Promise<string | null> {
   const [last] = await sql.read({
     sql: `${scan.sql} OFFSET ?`,
@@ -62,15 +62,15 @@ export async function actionsOf(
   return rows.map((row) => shownActionOf(row, seal)).toSorted((a, b) => (a.id < b.id ? 1 : -1));
 }
 
-/** As many as fit into a page, and one in any case. */
-export function pageOf(found: readonly Row[], limit: number, bytesMax = LIST_BYTES_MAX): readonly string[] {
+/** Ids that fit into a page; at least one. */
+export function fittingIds(found: readonly Row[], limit: number, bytesMax = LIST_BYTES_MAX): readonly string[] {
   return idsWithin(bytesMax, found.slice(0, limit));
 }
 
-/** The ids to look at, newest first, by the index that narrows most; its last argument is the number of rows. */
+/** The ids to scan, newest first, by the most selective index; its last argument is the number of rows. */
 function scanOf(query: ActionQuery): Guard {
   const branches = narrowest(query).map((branch) => allOf([within(query), branch]));
-  // Each branch comes in the order of its index, so that SQLite merges them and sorts nothing.
+  // Each branch is ordered by its index, so that SQLite merges them without sorting.
   const sql = branches.map((branch) => `SELECT id FROM actions WHERE ${branch.sql}`).join(" UNION ALL ");
   return {
     sql: `${sql} ORDER BY id DESC LIMIT ?`,
@@ -78,7 +78,7 @@ function scanOf(query: ActionQuery): Guard {
   };
 }
 
-/** Account, cursor and times: ids begin with their time, so that the times need no index of their own. */
+/** Account, cursor and times: ids begin with their time, so times need no index. */
 function within({ accountId, before, createdAfter, createdBefore }: ActionQuery): Guard {
   const bounds = [before, createdBefore === null ? null : firstIdAt(createdBefore.getTime())].filter(
     (id) => id !== null,
@@ -98,16 +98,16 @@ function firstIdAt(ms: number): string {
   return firstActionId(new Date(Math.min(ms, LAST_MS)));
 }
 
-/** One condition, or several of which an action fulfils one at most. */
+/** One condition, or several that exclude each other. */
 function narrowest({ dedupe, host, createdBy, statuses }: ActionQuery): readonly Guard[] {
   if (dedupe !== null) return [{ sql: "dedupe = ?", args: [dedupe] }];
   if (host !== null) return [{ sql: "hostname = ?", args: [hostnameOf(host)] }];
   if (statuses.length === 0 || statuses.includes("completed")) {
-    // The second term lets SQLite see that the partial index serves.
+    // The second term makes SQLite use the partial index.
     return [createdBy === null ? ALWAYS : { sql: "key_id = ? AND key_id <> ''", args: [createdBy] }];
   }
   return [...new Set(statuses)].map((status) =>
-    // The terms behind the first let SQLite see that the partial index serves.
+    // The extra terms make SQLite use the partial index.
     status === "active"
       ? { sql: "status = 'active'", args: [] }
       : { sql: "status = ? AND status <> 'completed' AND status <> 'active'", args: [status] },
@@ -154,8 +154,8 @@ const SCHEME_OF_PORT: ReadonlyMap<string, "http" | "https"> = new Map([
 ]);
 
 /**
- * Rows are counted before they are filtered, so that a page costs the same whatever is in it. A detail that was altered to
- * no JSON is left out: it would fail the whole page.
+ * The limit applies before the filter, so that every page costs the same. A detail that was altered to invalid JSON is
+ * skipped: it would fail the whole page.
  */
 const HISTORY = `SELECT s.seq, s.at, s.account_id, s.type, s.status, a.host,
     CASE WHEN json_valid(s.detail) THEN json_extract(s.detail, '$.duration_ms') END AS duration_ms,
@@ -183,7 +183,7 @@ const NEXT: Readonly<Record<string, Extract<Happened, { readonly kind: "attempte
 function countedOf(row: Row): Happened | null {
   const [accountId, at] = [String(row["account_id"]), new Date(Number(row["at"]))];
   if (row["type"] === "created") return { kind: "created", accountId, at };
-  // An attempt whose action is gone was pruned between two looks.
+  // The action of an attempt may be pruned between two pages.
   if (row["type"] !== "attempt" || typeof row["host"] !== "string") return null;
   return {
     kind: "attempted",
@@ -197,20 +197,20 @@ function countedOf(row: Row): Happened | null {
 }
 
 /**
- * By the index of the queues alone, which holds everything that is asked for: an action with a body of a megabyte would
- * else be walked over for the column behind it. A first attempt is due at once; what is due later is a retry.
+ * Covered by the index of the queues: otherwise bodies of a megabyte would be read to reach later columns. First
+ * attempts are due at once; what is due later is a retry.
  */
 const ASLEEP = `SELECT host, count(*) AS n, sum(due_at > ?1) AS asleep, min(CASE WHEN due_at > ?1 THEN due_at END) AS next_at
   FROM (SELECT host, due_at FROM actions WHERE status = 'pending' AND account_id = ?2 ORDER BY host LIMIT ?3)
   GROUP BY host ORDER BY next_at`;
 
-/** The retries of an account that wait for their time, of as many pending actions as are looked at. */
-export async function findAsleep(sql: Sql, accountId: string, now: Date): Promise<ScheduledRetry> {
+/** The scheduled retries of an account, among a bounded number of pending actions. */
+export async function findScheduledRetries(sql: Sql, accountId: string, now: Date): Promise<ScheduledRetry> {
   const rows = await sql.read({ sql: ASLEEP, args: [now.getTime(), accountId, ASLEEP_SCAN_ROWS_MAX] });
   const total = (column: string) => rows.reduce((all, row) => all + Number(row[column]), 0);
   const [count, pending] = [total("asleep"), total("n")];
-  const isAsleep = (row: Row) => Number(row["asleep"]) > 0 && typeof row["next_at"] === "number";
-  const scheduledRetries = rows.filter(isAsleep).slice(0, ASLEEP_HOSTS_MAX);
+  const isScheduled = (row: Row) => Number(row["asleep"]) > 0 && typeof row["next_at"] === "number";
+  const scheduledRetries = rows.filter(isScheduled).slice(0, ASLEEP_HOSTS_MAX);
   return {
     count,
     due: pending - count,

@@ -8,7 +8,7 @@ import keyScope from "./migrations/0008-key-scope.sql" with { type: "text" };
 import rejections from "./migrations/0009-rejections.sql" with { type: "text" };
 import type { Sql, SqlValue } from "./sql.ts";
 
-/** In the order in which they run. A migration that was released is never edited: the next one mends it. */
+/** In the order in which they run. Never edit a released migration: add another one. */
 const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0001-start", sql: start },
   { name: "0002-key-of-action", sql: keyOfAction },
@@ -20,17 +20,17 @@ const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
   { name: "0009-rejections", sql: rejections },
 ];
 
-/** A database that a newer version has written; this one must not touch it. */
+/** The database was written by a newer version; this one must not touch it. */
 export class NewerDatabase extends Error {
   override readonly name = "NewerDatabase";
 }
 
-/** A database that an older version has written, or none has. */
-export class OlderDatabase extends Error {
+/** The database was written by an older version, or is empty. */
+class OlderDatabase extends Error {
   override readonly name = "OlderDatabase";
 }
 
-/** Brings the tables to this version, each migration in one transaction with the mark that it ran. */
+/** Migrates the tables to this version; each migration is one transaction. */
 export async function migrate(sql: Sql, now: Date): Promise<void> {
   const created = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, ran_at INTEGER NOT NULL)";
   await sql.batch([{ sql: created, args: [] }]);
@@ -42,7 +42,7 @@ export async function migrate(sql: Sql, now: Date): Promise<void> {
   }
 }
 
-/** Throws `NewerDatabase` or `OlderDatabase` unless the tables are those of this version; changes nothing. */
+/** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version; changes nothing. */
 export async function checkMigrated(sql: Sql): Promise<void> {
   const [table] = await sql.read({ sql: "SELECT 1 FROM sqlite_schema WHERE name = 'migrations'", args: [] });
   const ran = table === undefined ? [] : await readRan(sql);
@@ -58,7 +58,7 @@ async function readRan(sql: Sql): Promise<readonly SqlValue[]> {
   throw new NewerDatabase(`The database was written by a newer version of Outgate (${unknown}). Start that version.`);
 }
 
-/** Our migrations have no semicolon inside a statement; a driver runs one statement at a time. */
+/** Splits by semicolons, which our migrations have only between statements; drivers run one at a time. */
 function statementsOf(text: string): readonly string[] {
   const withoutComments = text.replaceAll(/^[ \t]*--.*$/gm, "");
   return withoutComments

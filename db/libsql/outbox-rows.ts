@@ -3,7 +3,7 @@ import type { OutboxEntry } from "../store.ts";
 import { Columns } from "./rows.ts";
 import type { Row } from "./sql.ts";
 
-/** All of a row but its body, which is read when it is sent. */
+/** All columns but the body, which is read when it is sent. */
 export const NOTIFICATION_COLUMNS = [
   "id",
   "action_id",
@@ -24,7 +24,7 @@ const KINDS = ["callback", "mail"] as const satisfies readonly NotificationKind[
 
 const STATUSES = ["pending", "active", "delivered", "given_up", "dropped"] as const;
 
-/** Never throws: a row that somebody altered by hand is a notification that `isAltered`. */
+/** Never throws: a row that was altered in the database becomes a notification with `isAltered`. */
 export function notificationOf(row: Row): Notification {
   return read(new Columns(row));
 }
@@ -47,7 +47,7 @@ function read(columns: Columns): Notification {
     actionId: columns.text("action_id"),
     accountId: columns.text("account_id"),
     run: columns.count("run", 1),
-    // Safe: `side-rows.ts` writes only events of the kind; one that was altered to another text is only shown.
+    // Safe: `create.ts` writes only events of the kind; an altered one is only shown.
     message: { kind, event: columns.text("event"), target: columns.text("target") } as NewNotification,
     host: columns.text("host"),
     keyId: columns.text("key_id"),

@@ -12,7 +12,7 @@ import { ENTRY_COLUMNS, entryOf, NOTIFICATION_COLUMNS, notificationOf } from "./
 import { stoppedWhere } from "./pauses.ts";
 import { countNotifications } from "./claim.ts";
 
-/** The callbacks and mails that actions owe. The attempts that a row has had are its fencing token. */
+/** Callbacks and mails. A row's attempts, with its lease, are the fencing token. */
 export function createOutboxStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): OutboxStore {
   const queue = (kind: NotificationKind): Queue<Notification> => ({
     lanes: (after, limit) => findLanes(sql, kind, after, limit),
@@ -57,7 +57,7 @@ export function createOutboxStore({ sql, writer }: Pick<StoreContext, "sql" | "w
 
 const CREATOR = "SELECT a.key_role, a.key_hold FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ?";
 
-/** Other pauses let callbacks and mails go on. */
+/** Only the stop of an account applies: other pauses don't hold back callbacks and mails. */
 const CLAIM = `UPDATE outbox SET status = 'active', attempts = attempts + 1, due_at = NULL, lease_until = ?
   WHERE id = ? AND attempts = ? AND status = 'pending' AND NOT ${stoppedWhere("outbox.account_id")} RETURNING ${NOTIFICATION_COLUMNS}`;
 
@@ -66,14 +66,14 @@ function claim({ id, revision }: DueRow, { leaseUntil }: Claimed): Statement {
 }
 
 /**
- * The lease tells claims apart that have the same number, since one that was given back does not count. What was delivered
- * needs its body no more: it may be a megabyte.
+ * The lease distinguishes claims with the same number of attempts, since a returned claim does not count. A delivered
+ * callback needs its body no more, which may be a megabyte.
  */
 const SETTLE = `UPDATE outbox SET status = ?1, due_at = ?2, scheduled_at = ?6, lease_until = NULL, last_error = ?3,
     attempts = ?7, payload = CASE ?1 WHEN 'delivered' THEN NULL ELSE payload END
   WHERE id = ?4 AND attempts = ?5 AND lease_until = ?8 AND status = 'active'`;
 
-const TOLD = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, subject, status, detail)
+const TIMELINE_ROW = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, subject, status, detail)
   SELECT o.action_id, o.account_id, ?, o.run, o.revision, o.kind, ?, a.status, ?
   FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ? AND ${CHANGED.sql}`;
 
@@ -87,15 +87,15 @@ function settle(change: NotificationChange, at: Date): readonly Statement[] {
   };
   if (event === null) return [update];
   const { type: _, ...detail } = event;
-  return [update, { sql: TOLD, args: [at.getTime(), subjectOf(before), JSON.stringify(detail), id] }];
+  return [update, { sql: TIMELINE_ROW, args: [at.getTime(), subjectOf(before), JSON.stringify(detail), id] }];
 }
 
-/** Names the claim that a row of the timeline tells of. */
+/** Identifies the claim that a timeline row belongs to. */
 function subjectOf({ id, attempts, leaseUntil }: Notification): string {
   return `${id} ${attempts} ${millis(leaseUntil) ?? ""}`;
 }
 
-/** By the row of the timeline, which only this end can have written; an end that is not told of leaves the row as it is. */
+/** Known by the timeline row that only this result can have written, or, without one, by the row itself. */
 async function isSettled(sql: Sql, { before, status, event }: NotificationChange, at: Date): Promise<boolean> {
   const text =
     event === null
@@ -105,11 +105,11 @@ async function isSettled(sql: Sql, { before, status, event }: NotificationChange
   return (await sql.read({ sql: text, args: [...args, at.getTime()] })).length > 0;
 }
 
-/** Whatever its numbers are, they are legal ones behind it. */
+/** Replaces all numbers by legal ones. */
 const FORCE = `UPDATE outbox SET status = ?, due_at = NULL, scheduled_at = ?, lease_until = NULL, last_error = ?, attempts = ?
   WHERE id = ? AND status IN ('pending', 'active')`;
 
-const FORCE_TOLD = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, subject, status, detail)
+const FORCE_TIMELINE_ROW = `INSERT INTO timeline (action_id, account_id, at, run, revision, type, subject, status, detail)
   SELECT a.id, a.account_id, ?, a.run, a.revision, ?, ?, a.status, ?
   FROM outbox o JOIN actions a ON a.id = o.action_id WHERE o.id = ? AND ${CHANGED.sql}`;
 
@@ -119,16 +119,18 @@ function force({ before, status, attempts, lastError, event }: NotificationChang
   if (event === null) return [update];
   const { type, ...detail } = event;
   const subject = `${id} set aside ${at.getTime()}`;
-  return [update, { sql: FORCE_TOLD, args: [at.getTime(), type, subject, JSON.stringify(detail), id] }];
+  return [update, { sql: FORCE_TIMELINE_ROW, args: [at.getTime(), type, subject, JSON.stringify(detail), id] }];
 }
 
-const others = (column: string) =>
+const otherMailsBelow = (column: string) =>
   `(SELECT count(*) FROM (SELECT 1 FROM outbox
     WHERE kind = 'mail' AND ${column} = ? AND sent_at > ? AND id <> ? LIMIT ?)) < ?`;
 
-/** The hour's mails are counted in the statement that counts this one in, so that however many race, none is too many. */
+/**
+ * The mails of the last hour are counted in the statement that adds this one, so racing mails can't exceed the limit.
+ */
 const PERMIT = `UPDATE outbox SET sent_at = ? WHERE id = ? AND attempts = ? AND status = 'active'
-  AND ${others("host")} AND ${others("account_id")}`;
+  AND ${otherMailsBelow("host")} AND ${otherMailsBelow("account_id")}`;
 
 function permit({ id, attempts, host, accountId }: Notification, at: Date): Statement {
   const since = at.getTime() - MAIL_WINDOW_MS;
@@ -145,7 +147,7 @@ function permit({ id, attempts, host, accountId }: Notification, at: Date): Stat
   };
 }
 
-/** The head of each lane, one step of the index a lane. */
+/** The head of each lane: one index lookup per lane. */
 async function findLanes(
   sql: Sql,
   kind: NotificationKind,

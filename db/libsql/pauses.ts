@@ -8,15 +8,15 @@ import { findLanes, findPending } from "./find.ts";
 import { CHANGED, type Guard, type Row, type Sql, type Statement } from "./sql.ts";
 import type { StoreContext } from "./context.ts";
 
-/** True while the account, an expression, is stopped because it was signed up and nobody has allowed it. */
+/** SQL that is true while the account (an SQL expression) is stopped: it signed up and was not allowed. */
 export function stoppedWhere(accountId: string): string {
   return `EXISTS (SELECT 1 FROM pauses p INDEXED BY pauses_in_force WHERE p.account_id = ${accountId}
       AND p.kind = 'sign_up' AND p.subject = ${accountId} AND p.ended_at IS NULL)`;
 }
 
 /**
- * True while a pause is in force that covers an action of this account and key, each an expression: three looks into an
- * index that is empty nearly everywhere. The index is named, since one by subject alone would do as well for a planner.
+ * SQL that is true while a pause covers an action of this account and key (SQL expressions): three lookups in an index
+ * that is almost always empty. The index is named, since the planner may choose one by subject.
  */
 export function pausedWhere(accountId: string, keyId: string): string {
   return `EXISTS (SELECT 1 FROM pauses p INDEXED BY pauses_in_force WHERE p.account_id = ${accountId}
@@ -28,7 +28,7 @@ export function pausedWhere(accountId: string, keyId: string): string {
 
 const UNPAUSED = `NOT (${pausedWhere("?", "?")})`;
 
-/** True while no pause covers the action. */
+/** Holds while no pause covers the action. */
 export function unpaused({ accountId, keyId }: Pick<Action, "accountId" | "keyId">): Guard {
   return { sql: UNPAUSED, args: [accountId, accountId, keyId, accountId, accountId] };
 }
@@ -43,7 +43,7 @@ const HAS_ROOM = `(SELECT count(*) FROM (SELECT 1 FROM pauses INDEXED BY pauses_
 const ADD = `INSERT INTO pauses (id, account_id, kind, subject, reason, cancels, created_at, created_by)
   SELECT ?, ?, ?, ?, ?, ?, ?, ?`;
 
-/** Writes nothing where one is in force, unless what it stops shall be cancelled from now on. */
+/** Writes nothing while such a pause is in force, except to make it cancel from now on. */
 const UNLESS_IN_FORCE = `ON CONFLICT (account_id, kind, subject) WHERE ended_at IS NULL
   DO UPDATE SET cancels = 1 WHERE excluded.cancels = 1 AND cancels = 0`;
 
@@ -90,7 +90,7 @@ export function createPauseStore({ sql, writer }: Pick<StoreContext, "sql" | "wr
   };
 }
 
-/** Writes a row, unless one of the same subject is in force or the guard does not hold. */
+/** Writes a pause, unless one of the same subject is in force or the guard does not hold. */
 export function addPause(pause: Pause, guard: Guard): Statement {
   const { id, accountId, kind, subject, reason, cancels, createdAt, createdBy } = pause;
   return {
@@ -129,16 +129,16 @@ const HELD = "SELECT id FROM actions WHERE status = 'awaiting_approval' AND acco
 
 const SENDING = "SELECT 1 FROM actions WHERE status = 'active' AND account_id = ? AND key_id = ? LIMIT 1";
 
-/** Queues that one look goes over at a time. */
+/** Lanes per read. */
 const LANES = 128;
 
-/** By its queues, since no index of what is pending begins with the key: every action would pay for one. */
+/** By lanes, since no index of pending actions begins with the key: every action would pay for it. */
 async function findUnfinished(
   sql: Sql,
   { accountId, keyId }: { readonly accountId: string; readonly keyId: string },
   limit: number,
 ) {
-  // First: what comes back meanwhile is found below.
+  // Read first: an action that becomes pending again meanwhile is found below.
   const sending = await sql.read({ sql: SENDING, args: [accountId, keyId] });
   const held = await sql.read({ sql: HELD, args: [accountId, keyId, limit] });
   const ids = held.map((row) => String(row["id"]));

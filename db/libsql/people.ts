@@ -20,11 +20,11 @@ import type { PauseEnd } from "../../src/pauses/pause.ts";
 
 const COLUMNS = "p.id, p.email, p.password_hash, p.created_at, m.account_id";
 
-/** The account that they have been in for the longest time. */
+/** Picks the account that they joined first. */
 const FIND = `SELECT ${COLUMNS} FROM people p JOIN members m ON m.person_id = p.id
   WHERE p.email_key = ? ORDER BY m.joined_at, m.account_id LIMIT 1`;
 
-/** Nobody stays logged in to an account that they are not in any more. */
+/** The join ends a session of someone who left the account. */
 const SESSION = `SELECT ${COLUMNS}, s.secret_hash FROM sessions s JOIN people p ON p.id = s.person_id
   JOIN members m ON m.account_id = s.account_id AND m.person_id = s.person_id WHERE s.hash = ? AND s.expires_at > ?`;
 
@@ -36,7 +36,7 @@ const IS_IN = `SELECT 1 FROM people p JOIN members m ON m.person_id = p.id WHERE
 const LINK = `SELECT l.person_id, l.account_id, p.email FROM welcome_links l LEFT JOIN people p ON p.id = l.person_id
   WHERE l.hash = ? AND l.expires_at > ?`;
 
-/** People, their sessions and the links that let them in: read and written by people's clicks, so rarely. */
+/** People, their sessions and welcome links: rarely read or written, so not optimised. */
 export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
   const one = async (query: string, args: readonly (string | number)[]) => (await sql.read({ sql: query, args }))[0];
   const live = (hash: string, now: Date) => one(LINK, [hash, now.getTime()]);
@@ -70,7 +70,7 @@ export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
     async welcome(linkHash, person, session, audit) {
       const [written] = await writer.write(welcome(linkHash, person, session, audit));
       if (written?.changes === 1) return "taken";
-      // Nothing was written: either nothing is to be taken, or the address is another person's.
+      // Nothing was written: the link can't be used, or the address is taken.
       return (await live(linkHash, session.createdAt)) === undefined ? "gone" : "email_taken";
     },
     async renewPassword(linkHash, passwordHash, session, audit) {
@@ -82,7 +82,7 @@ export function createPeopleStore(sql: Sql, writer: Writer): PeopleStore {
       return written?.changes === 1;
     },
     async prune(now) {
-      const pruned = await writer.write([pruneSessions(now), pruneLinks(now)]);
+      const pruned = await writer.write([prune("sessions", now), prune("welcome_links", now)]);
       return pruned.some(({ changes }) => changes > 0);
     },
   };
@@ -112,8 +112,8 @@ function text(row: Row, column: string): string | null {
 }
 
 /**
- * Chains, as a change of an action is one: the first statement decides, and each that follows writes only where the one
- * before it did. Two of one address, or two at one link, can race: one of them wins.
+ * A chain, like the change of an action: the first statement decides, and each following one writes only where the one
+ * before did. Of two racing uses of one address or link, one wins.
  */
 const PERSON = "INSERT INTO people (id, email, email_key, password_hash, created_at) SELECT ?, ?, ?, ?, ?";
 
@@ -130,7 +130,7 @@ const ACCOUNT = `INSERT INTO accounts (id, sealed_root_secret, created_at, allow
 const KEY = `INSERT INTO api_keys (id, account_id, name, role, hold, hash, last4, created_at)
   SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${CHANGED.sql}`;
 
-/** The first statement writes one row when the address was free, and sign-ups have not closed. */
+/** The first statement writes one row if the address is free and sign-ups are open. */
 export function signUp({ account, key, person, session, audit = [], ...rules }: SignUp): readonly Statement[] {
   const { allowedBy = null, endsWithHold = false } = rules;
   const madeMs = account.createdAt.getTime();
@@ -150,7 +150,7 @@ export function signUp({ account, key, person, session, audit = [], ...rules }: 
   ];
 }
 
-/** Of those before this one: where the clock was set back, the newest looks like the oldest. */
+/** Excludes the new session: after a clock was set back it would look like the oldest. */
 const END_OLDEST = `DELETE FROM sessions WHERE hash IN
   (SELECT hash FROM sessions WHERE person_id = ? AND hash <> ? ORDER BY created_at DESC, hash DESC LIMIT -1 OFFSET ?)`;
 
@@ -171,7 +171,7 @@ export function endSession(hash: string, audit?: AuditEntry): readonly Statement
   return [{ sql: "DELETE FROM sessions WHERE hash = ?", args: [hash] }, ...auditChange(audit)];
 }
 
-/** While the password is the one that was checked. */
+/** Only while the password is the one that was checked. */
 const NEW_SECRET = `UPDATE sessions SET secret_hash = ? WHERE hash = ?
   AND EXISTS (SELECT 1 FROM people WHERE id = sessions.person_id AND password_hash = ?)`;
 
@@ -184,7 +184,7 @@ const VOID_OTHERS = "DELETE FROM welcome_links WHERE account_id = ? AND person_i
 const OFFER = `INSERT INTO welcome_links (hash, person_id, account_id, created_at, expires_at) SELECT ?, ?, ?, ?, ?
   WHERE ? IS NOT NULL OR NOT EXISTS (SELECT 1 FROM members WHERE account_id = ?)`;
 
-/** The second statement writes one row unless the account has its first person. */
+/** The second statement writes one row unless the account has a person. */
 export function offer({ hash, personId, accountId, createdAt, expiresAt }: WelcomeLink): readonly Statement[] {
   return [
     { sql: VOID_OTHERS, args: [accountId, personId] },
@@ -202,7 +202,7 @@ const WELCOMED = `${PERSON} WHERE EXISTS (${LIVE} AND account_id = ? AND person_
 
 const SPEND = `DELETE FROM welcome_links WHERE hash = ? AND ${CHANGED.sql}`;
 
-/** The first statement writes one row when the link could be taken and the address was free. */
+/** The first statement writes one row if the link can be used and the address is free. */
 export function welcome(
   linkHash: string,
   person: PersonRow,
@@ -223,7 +223,7 @@ const RENEWED = `UPDATE people SET password_hash = ? WHERE id = ? AND EXISTS (${
 
 const END_OTHERS = `DELETE FROM sessions WHERE person_id = ? AND hash <> ? AND ${CHANGED.sql}`;
 
-/** The first statement writes one row when the link could be taken. Whoever knew the old password is logged out. */
+/** The first statement writes one row if the link can be used. Sessions opened with the old password end. */
 export function renewPassword(
   linkHash: string,
   passwordHash: string,
@@ -242,7 +242,7 @@ export function renewPassword(
 
 const CHANGED_PASSWORD = "UPDATE people SET password_hash = ? WHERE id = ? AND password_hash = ?";
 
-/** Whether the chain's own session is there: what came before may have found nothing to delete. */
+/** Whether the chain wrote its session: the statement before may have had nothing to delete. */
 const WAS_CHANGED = "EXISTS (SELECT 1 FROM sessions WHERE hash = ?)";
 
 const VOID_RENEWALS = `DELETE FROM welcome_links WHERE account_id IN (SELECT account_id FROM members WHERE person_id = ?)
@@ -265,17 +265,13 @@ export function changePassword(
   ];
 }
 
-/** Rows that one pass forgets of each kind, so that it never holds the writer for long. */
+/** Rows deleted per pass and table, so that it never blocks the writer for long. */
 const PRUNE_ROWS = 500;
 
 const prune = (table: "sessions" | "welcome_links", now: Date): Statement => ({
   sql: `DELETE FROM ${table} WHERE hash IN (SELECT hash FROM ${table} WHERE expires_at <= ? LIMIT ?)`,
   args: [now.getTime(), PRUNE_ROWS],
 });
-
-export const pruneSessions = (now: Date) => prune("sessions", now);
-
-export const pruneLinks = (now: Date) => prune("welcome_links", now);
 
 function personValues({ id, email, passwordHash, createdAt }: PersonRow) {
   return [id, email, emailKey(email), passwordHash, createdAt.getTime()];
@@ -285,16 +281,16 @@ function sessionValues({ hash, personId, accountId, createdAt, expiresAt, secret
   return [hash, personId, accountId, createdAt.getTime(), expiresAt.getTime(), secretHash];
 }
 
-/** In the order of the rows: a clock that was set back would make somebody's sign-up the first. */
+/** By rowid: after a clock was set back, a later sign-up could look older. */
 const FIRST = "(SELECT id FROM accounts ORDER BY rowid LIMIT 1)";
 
 /** True while no key of the first account has, or had, a hold. */
-export const NO_HOLD: Guard = {
+const NO_HOLD: Guard = {
   sql: `NOT EXISTS (SELECT 1 FROM api_keys WHERE account_id = ${FIRST} AND hold <> 'none')`,
   args: [],
 };
 
-/** True where this key is the first of the first account that has a hold. */
+/** True if this key is the first one of the first account with a hold. */
 export function isFirstHold(keyId: string): Guard {
   return {
     sql: `EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND account_id = ${FIRST} AND hold <> 'none')
@@ -308,12 +304,12 @@ const STOP = `INSERT INTO pauses (id, account_id, kind, subject, reason, cancels
   WHERE a.allowed_at IS NULL AND a.id <> ${FIRST}
   ON CONFLICT (account_id, kind, subject) WHERE ended_at IS NULL DO NOTHING`;
 
-/** Stops every account but the first that nobody has allowed. One that is stopped already stays so. */
+/** Stops every account that was not allowed, except the first. */
 export function stopOthers({ at, reason }: AccountStop): Statement {
   return { sql: STOP, args: [reason, at.getTime()] };
 }
 
-/** The first statement writes one row where nobody has allowed the account. */
+/** The first statement writes one row unless the account is allowed already. */
 function allowAccount(accountId: string, { at, by, audit }: PauseEnd): readonly Statement[] {
   return [
     {
@@ -336,7 +332,7 @@ const LIST = `SELECT a.id, a.created_at, a.allowed_at, a.id = ${FIRST} AS is_fir
       WHERE s.account_id = a.id AND s.kind = 'sign_up' AND s.subject = a.id AND s.ended_at IS NULL) AS is_stopped
   FROM accounts a ORDER BY is_stopped DESC, a.rowid DESC LIMIT ?`;
 
-/** Those that are stopped first, then the newest. */
+/** Stopped accounts first, then the newest. */
 async function listAccounts(sql: Sql, limit: number): Promise<readonly ListedAccount[]> {
   return (await sql.read({ sql: LIST, args: [limit] })).map(listedOf);
 }
@@ -353,7 +349,7 @@ function listedOf(row: Row): ListedAccount {
   };
 }
 
-/** From key to key by the primary key; bounded, whatever somebody wrote there by hand. */
+/** Follows `replaces` by the primary key; bounded, even if rows were altered into a cycle. */
 const REPLACED = `WITH RECURSIVE handed (id, depth) AS (
     SELECT replaces, 1 FROM api_keys WHERE id = ? AND replaces IS NOT NULL
     UNION ALL
@@ -368,7 +364,7 @@ export async function findReplaced(sql: Sql, keyId: string): Promise<readonly st
 
 type SignedUpStore = Pick<AccountStore, "hasHold" | "stopOthers" | "list" | "allow">;
 
-/** Who was signed up, and who of them is stopped. */
+/** The part of `AccountStore` about signed-up accounts. */
 export function createSignedUpStore(sql: Sql, writer: Writer): SignedUpStore {
   return {
     async hasHold() {

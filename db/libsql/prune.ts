@@ -6,62 +6,62 @@ import type { StoreContext } from "./context.ts";
 import type { Row, Statement } from "./sql.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** An id may run ahead of its time: of more than some thousand in one millisecond each takes a later one. */
+/** Ids may be ahead of their time: thousands in one millisecond continue in later ones. */
 const ID_AHEAD_MS = 10_000;
 
-/** Ids begin with their time, so that what was created later needs no look: it can't have finished before. */
-export function firstIdAfter(until: Date): string {
+/** Ids begin with their time: actions created later can't have finished before and are not scanned. */
+function firstIdAfter(until: Date): string {
   return firstActionId(new Date(until.getTime() + ID_AHEAD_MS));
 }
 
-/** What hangs on an action and goes with it. */
+/** Tables whose rows are deleted with their action. */
 const TABLES = ["timeline", "outbox", "approval_links"] as const;
 
-/** Until when an Idempotency-Key may mean an action that it matched by `dedupe` in the last moment of that key's window. */
+/** How long an Idempotency-Key may name an action that it matched by `dedupe` at the end of that key's window. */
 const BOUND_MS_MAX = 2 * DEDUPE_WINDOW_MS;
 
 /**
- * Whether an action may go; a notification that is not delivered yet keeps it, and so does an Idempotency-Key that may
- * mean it: which ones do is not looked up, since every create would pay for that index.
+ * Condition for deletion. A pending notification keeps an action, and so does an Idempotency-Key that may name it;
+ * which keys do is not looked up, since every create would pay for that index.
  */
-const DOOMED = `a.finished_at <= ? AND (a.dedupe IS NULL OR a.created_at <= ?) AND NOT EXISTS
+const DELETABLE = `a.finished_at <= ? AND (a.dedupe IS NULL OR a.created_at <= ?) AND NOT EXISTS
   (SELECT 1 FROM outbox o WHERE o.action_id = a.id AND o.status IN ('pending', 'active'))`;
 
-/** The arguments of `DOOMED`. */
-type Until = readonly [finishedMs: number, createdMs: number];
+/** Arguments of `DELETABLE`. */
+type DeletableArgs = readonly [finishedMs: number, createdMs: number];
 
-/** Counted up to the bound only, and only for those that may go: null for the others. */
-const COUNTED = `CASE WHEN ${DOOMED} THEN (SELECT count(*) FROM
+/** Rows of the timeline, counted up to the bound; null for actions that must stay. */
+const COUNTED = `CASE WHEN ${DELETABLE} THEN (SELECT count(*) FROM
   (SELECT 1 FROM timeline t WHERE t.action_id = a.id LIMIT ${PRUNE_ROWS_MAX + 1})) END`;
 
 const SCAN = `SELECT a.id, a.revision, a.account_id, a.dedupe, a.idempotency_key, ${BYTES} AS bytes, ${COUNTED} AS told
   FROM actions a WHERE a.id > ? AND a.id < ? ORDER BY a.id LIMIT ${PRUNE_SCAN_ROWS_MAX}`;
 
 /**
- * Looks at some actions in the order of their ids and deletes those that may go, in one commit that is bounded by rows and
- * bytes. The walk needs no index by end, which every action would pay for; what is kept costs it a look.
+ * Scans some actions by id and deletes those that may go, in one commit that is bounded in rows and bytes. It needs no
+ * index by end, which every action would pay for.
  */
-export async function pruneStep(
+async function pruneStep(
   { sql, writer }: Pick<StoreContext, "sql" | "writer">,
   { now, finishedUntil }: PruneTimes,
   after: string,
 ): Promise<PruneStep> {
-  const until: Until = [finishedUntil.getTime(), now.getTime() - BOUND_MS_MAX];
+  const until: DeletableArgs = [finishedUntil.getTime(), now.getTime() - BOUND_MS_MAX];
   const found = await sql.read({ sql: SCAN, args: [...until, after, firstIdAfter(finishedUntil)] });
-  const { doomed, last } = fitting(found);
-  const [first] = doomed;
+  const { deletable, last } = fitting(found);
+  const [first] = deletable;
   if (first !== undefined && Number(first["told"]) > PRUNE_ROWS_MAX) {
     await writer.write([shorten(first, until)]);
     return { deleted: 0, next: after };
   }
-  const deleted = first === undefined ? 0 : await deleteAll({ writer }, doomed, until);
+  const deleted = first === undefined ? 0 : await deleteAll({ writer }, deletable, until);
   const isLast = found.length < PRUNE_SCAN_ROWS_MAX && last === found.at(-1)?.["id"];
   return { deleted, next: found.length === 0 || isLast ? null : String(last ?? after) };
 }
 
-/** As many as one commit may delete, and one in any case; and the last one that was looked at. */
+/** The rows that one commit may delete, at least one, and the last row scanned. */
 function fitting(found: readonly Row[]) {
-  const doomed: Row[] = [];
+  const deletable: Row[] = [];
   let last: Row[string] = null;
   let rows = 0;
   let bytes = 0;
@@ -69,29 +69,29 @@ function fitting(found: readonly Row[]) {
     if (row["told"] !== null) {
       rows += Number(row["told"]);
       bytes += Number(row["bytes"]);
-      if (doomed.length > 0 && (rows > PRUNE_ROWS_MAX || bytes > PRUNE_BYTES_MAX)) break;
-      doomed.push(row);
+      if (deletable.length > 0 && (rows > PRUNE_ROWS_MAX || bytes > PRUNE_BYTES_MAX)) break;
+      deletable.push(row);
     }
     last = row["id"] ?? null;
   }
-  return { doomed, last };
+  return { deletable, last };
 }
 
-/** A timeline of many runs goes in pieces, its oldest rows first: an answer shows the newest only anyway. */
-function shorten({ id, revision }: Row, until: Until): Statement {
+/** Deletes the oldest rows of a very long timeline first, in pieces: only the newest are shown anyway. */
+function shorten({ id, revision }: Row, until: DeletableArgs): Statement {
   const text = `DELETE FROM timeline WHERE seq IN
     (SELECT t.seq FROM timeline t JOIN actions a ON a.id = t.action_id WHERE t.action_id = ? AND a.revision = ?
-      AND ${DOOMED} AND t.seq < (SELECT max(seq) FROM timeline) ORDER BY t.revision LIMIT ${PRUNE_ROWS_MAX})`;
+      AND ${DELETABLE} AND t.seq < (SELECT max(seq) FROM timeline) ORDER BY t.revision LIMIT ${PRUNE_ROWS_MAX})`;
   return { sql: text, args: [id ?? null, revision ?? null, ...until] };
 }
 
-const DELETE = `DELETE FROM actions AS a WHERE a.id = ? AND a.revision = ? AND ${DOOMED}`;
+const DELETE = `DELETE FROM actions AS a WHERE a.id = ? AND a.revision = ? AND ${DELETABLE}`;
 
 const GONE = "NOT EXISTS (SELECT 1 FROM actions WHERE id = ?)";
 
 const DELETE_KEY = `DELETE FROM action_keys WHERE account_id = ? AND kind = ? AND key = ? AND action_id = ? AND ${GONE}`;
 
-/** The newest row stays, emptied, until there is a newer one: its number would be given out again. */
+/** The newest row stays, emptied, until there is a newer one: otherwise its number would be given out again. */
 const NEWEST = "SELECT max(seq) FROM timeline";
 
 const DELETE_EMPTIED = `DELETE FROM timeline WHERE action_id = '' AND seq < (${NEWEST})`;
@@ -101,10 +101,10 @@ const EMPTY_NEWEST = `UPDATE timeline SET action_id = '', account_id = '', detai
 
 async function deleteAll(
   { writer }: Pick<StoreContext, "writer">,
-  doomed: readonly Row[],
-  until: Until,
+  deletable: readonly Row[],
+  until: DeletableArgs,
 ): Promise<number> {
-  const statements = doomed.map((row) => deleteOne(row, until));
+  const statements = deletable.map((row) => deleteOne(row, until));
   const done = await writer.write([
     { sql: DELETE_EMPTIED, args: [] },
     ...statements.flat(),
@@ -119,8 +119,8 @@ async function deleteAll(
   return deleted;
 }
 
-/** The action under its revision first; what hangs on it where it is gone then. */
-function deleteOne(row: Row, until: Until): readonly Statement[] {
+/** Deletes the action by its revision, and its other rows only if it is gone then. */
+function deleteOne(row: Row, until: DeletableArgs): readonly Statement[] {
   const [id, account] = [row["id"] ?? null, row["account_id"] ?? null];
   const keys = [
     ["dedupe", row["dedupe"] ?? null],
@@ -138,7 +138,7 @@ function deleteFrom(table: (typeof TABLES)[number]): string {
   return table === "timeline" ? `${text} AND seq < (${NEWEST})` : text;
 }
 
-/** Steps that begin with a turn of the event loop: one behind the other they would leave no room for anybody else. */
+/** Each step begins with a turn of the event loop, so that steps in a row don't block others. */
 export function createUpkeepStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): UpkeepStore {
   return {
     async held(until, after, limit) {
@@ -153,7 +153,7 @@ export function createUpkeepStore({ sql, writer }: Pick<StoreContext, "sql" | "w
   };
 }
 
-/** A run is held when it begins; a run that is not the first one begins with its retry. */
+/** A run is held when it begins: the first at the create, others at their retry. */
 const HELD = `SELECT a.id, a.account_id, a.run, coalesce(
     (SELECT max(t.at) FROM timeline t WHERE t.action_id = a.id AND t.run = a.run AND t.type = 'held'),
     a.created_at) AS held_at

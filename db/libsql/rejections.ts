@@ -18,7 +18,7 @@ const OF_REQUEST = "FROM rejections WHERE account_id = ? AND key_id = ? AND dige
 
 const REJECTED = `SELECT at ${OF_REQUEST} AND kind = 'rejected' ORDER BY at DESC LIMIT 1`;
 
-const ASKED = `SELECT at ${OF_REQUEST} AND kind = 'asked' ORDER BY at DESC LIMIT ${ASKED_AGAIN_MAX}`;
+const REPEATED = `SELECT at ${OF_REQUEST} AND kind = 'asked' ORDER BY at DESC LIMIT ${ASKED_AGAIN_MAX}`;
 
 const OF_KEY = "FROM rejections WHERE account_id = ? AND key_id = ? AND at > ?";
 
@@ -30,22 +30,22 @@ const IS_ROOM = `(SELECT count(*) FROM (SELECT 1 ${OF_KEY} LIMIT ${REJECTIONS_PE
 const EARLIER = `SELECT kind, at, action_id, run, actor, reason ${OF_REQUEST} ORDER BY at DESC
   LIMIT ${EARLIER_REJECTIONS_SHOWN_MAX + 1}`;
 
-const BEGINNING = `SELECT seq, at, run, type, status, detail FROM timeline
+const FIRST_EVENT = `SELECT seq, at, run, type, status, detail FROM timeline
   WHERE action_id = ? AND run = ? AND type IN ('created', 'retried') ORDER BY revision DESC LIMIT 1`;
 
-/** Rows that one pass forgets, so that it never holds the writer for long. */
+/** Rows deleted per pass, so that it never blocks the writer for long. */
 const PRUNE_ROWS = 500;
 
 const PRUNE = `DELETE FROM rejections WHERE seq IN (SELECT seq FROM rejections WHERE at <= ? ORDER BY at LIMIT ${PRUNE_ROWS})`;
 
-/** What people have rejected within a day. */
+/** Requests that people rejected within the last day. */
 export function createRejectionStore({ sql, writer }: Pick<StoreContext, "sql" | "writer">): RejectionStore {
   return {
     async count(request, now) {
       const args = argsOf(request, now);
       const [rejected, asked, ofKey] = await Promise.all([
         sql.read({ sql: REJECTED, args }),
-        sql.read({ sql: ASKED, args }),
+        sql.read({ sql: REPEATED, args }),
         sql.read({ sql: COUNT_OF_KEY, args: keyArgsOf(request, now) }),
       ]);
       const [newest] = rejected;
@@ -57,13 +57,13 @@ export function createRejectionStore({ sql, writer }: Pick<StoreContext, "sql" |
       };
     },
     async earlier({ id, run, accountId, keyId }, digest, now) {
-      const [rows, beginning] = await Promise.all([
+      const [rows, firstEvent] = await Promise.all([
         sql.read({ sql: EARLIER, args: argsOf({ accountId, keyId, digest }, now) }),
-        sql.read({ sql: BEGINNING, args: [id, run] }),
+        sql.read({ sql: FIRST_EVENT, args: [id, run] }),
       ]);
       const before = rows.filter((row) => row["action_id"] !== id || row["run"] !== run);
       const newest = before.slice(0, EARLIER_REJECTIONS_SHOWN_MAX);
-      return { reason: beginning.map(reasonIn)[0] ?? null, rejections: newest.toReversed().map(earlierOf) };
+      return { reason: firstEvent.map(reasonIn)[0] ?? null, rejections: newest.toReversed().map(earlierOf) };
     },
     async prune(now) {
       const [deleted] = await writer.write([{ sql: PRUNE, args: [rejectionWindowStart(now).getTime()] }]);
@@ -72,7 +72,7 @@ export function createRejectionStore({ sql, writer }: Pick<StoreContext, "sql" |
   };
 }
 
-/** True while the request may be asked for: the limit, in the statement that writes what asks for it. */
+/** Holds while the request may be made: the limit is part of the statement that writes it. */
 export function mayAsk(action: Action, note: RejectionNote | null | undefined, at: Date): Guard {
   if (note?.kind !== "asked") return ALWAYS;
   const request = { ...action, digest: note.digest };
@@ -80,7 +80,7 @@ export function mayAsk(action: Action, note: RejectionNote | null | undefined, a
   const isRoom = { sql: IS_ROOM, args: keyArgsOf(request, at) };
   const isNew = { sql: `NOT EXISTS (${REJECTED})`, args };
   if (!saysWhy(note.reason)) return allOf([isRoom, isNew]);
-  return allOf([isRoom, eitherOf(isNew, { sql: `(SELECT count(*) FROM (${ASKED})) < ${ASKED_AGAIN_MAX}`, args })]);
+  return allOf([isRoom, eitherOf(isNew, { sql: `(SELECT count(*) FROM (${REPEATED})) < ${ASKED_AGAIN_MAX}`, args })]);
 }
 
 const INSERT = `INSERT INTO rejections (account_id, key_id, digest, kind, at, action_id, run, actor, reason)
@@ -88,7 +88,9 @@ const INSERT = `INSERT INTO rejections (account_id, key_id, digest, kind, at, ac
 
 const FORGET = `DELETE FROM rejections WHERE account_id = ? AND key_id = ? AND digest = ? AND ${CHANGED.sql}`;
 
-/** What a note writes, where the statement before wrote something. It may write nothing itself: it is the last of a chain. */
+/**
+ * The rows of a note, written where the statement before wrote a row. They may write none, so they must end a chain.
+ */
 export function noteRows(after: Action, note: RejectionNote | null | undefined, at: Date): readonly Statement[] {
   if (note === null || note === undefined) return [];
   const { id, run, accountId, keyId } = after;
@@ -96,7 +98,7 @@ export function noteRows(after: Action, note: RejectionNote | null | undefined, 
   const request = { accountId, keyId, digest };
   if (kind === "approved") return [{ sql: FORGET, args: [accountId, keyId, digest] }];
   const row = [accountId, keyId, digest, kind, at.getTime(), id, run, by, reason];
-  // A request that nobody has rejected is asked for, and not asked for again.
+  // A first request is not a repeated one: only after a rejection is it counted.
   const guard =
     kind === "asked"
       ? { sql: `EXISTS (${REJECTED})`, args: argsOf(request, at) }
@@ -129,13 +131,13 @@ function earlierOf(row: Row): EarlierRejection {
   return {
     kind: row["kind"] === "asked" ? "asked" : "rejected",
     at: timeOf(row, "at"),
-    // Safe: whoever it was is only shown, whatever it says.
+    // Safe: the actor is only shown.
     by: String(row["actor"]) as Actor,
     reason: reason === null ? null : String(reason),
   };
 }
 
-/** Why a run is asked for, where its beginning tells. */
+/** The reason given for a run, if its first event has one. */
 function reasonIn(row: Row): string | null {
   const event = timelineEntryOf(row)?.event;
   return event?.type === "created" || event?.type === "retried" ? (event.reason ?? null) : null;

@@ -12,10 +12,10 @@ import type { TimelineEvent, TimelineEventType, TimelineEntry } from "../../src/
 import type { Secrets } from "../../src/crypto/types.ts";
 import type { Row, SqlValue } from "./sql.ts";
 
-/** Header values carry credentials: they are never in the file in clear (hostile 6, "At rest"). */
+/** Header values carry credentials: they are stored encrypted only. */
 export type HeaderSeal = Pick<Secrets, "seal" | "open">;
 
-/** What the state machine never changes. */
+/** Columns that never change. */
 export const REQUEST_COLUMNS = [
   "id",
   "account_id",
@@ -105,7 +105,10 @@ export function stateValues(action: Action): readonly SqlValue[] {
   ];
 }
 
-/** The values of `RESULT_COLUMNS`, in their order. A result has a code or a source, and so is told from none. */
+/**
+ * The values of `RESULT_COLUMNS`, in their order. Every result has a code or a source, which distinguishes it from
+ * none.
+ */
 export function resultValues(result: Result | null): readonly SqlValue[] {
   if (result === null) return [null, null, null, null, null, null];
   return [
@@ -119,8 +122,8 @@ export function resultValues(result: Result | null): readonly SqlValue[] {
 }
 
 /**
- * A row with at least the columns of request and state; the result is null where its columns were not asked for. Never
- * throws: a row that somebody altered by hand is an action that `isAltered`.
+ * An action from a row with at least the columns of request and state; without result columns the result is null. Never
+ * throws: a row that was altered in the database becomes an action with `isAltered`.
  */
 export function actionOf(row: Row, seal: HeaderSeal): Action {
   const columns = new Columns(row);
@@ -137,12 +140,12 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     dedupe: columns.textOrNull("dedupe"),
     idempotencyKey: columns.textOrNull("idempotency_key"),
     onUnknown: columns.oneOf("on_unknown", ON_UNKNOWN, "stop"),
-    // Held rather than sent.
+    // When in doubt held, not sent.
     approve: columns.flag("approve", true),
     callback: columns.textOrNull("callback"),
     notifyEmail: columns.textOrNull("notify_email"),
     createdAt: columns.time("created_at"),
-    // Safe: whoever asked for it is only shown, whatever it says.
+    // Safe: the actor is only shown.
     createdBy: columns.text("created_by") as Actor,
     keyId: columns.text("key_id"),
     creator: creatorIn(columns),
@@ -162,12 +165,12 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
   return columns.isBroken ? { ...action, isAltered: true } : action;
 }
 
-/** The strictest rules where somebody altered them. */
+/** The strictest rules if the values were altered. */
 export function creatorIn(columns: Columns): Creator {
   return { role: columns.oneOf("key_role", ROLES, "agent"), hold: columns.oneOf("key_hold", HOLDS, "all") };
 }
 
-/** The same for whoever shows it: bodies are put into answers as they are, so one that is no JSON by now is a text of it. */
+/** The same to show it: bodies are put into responses as JSON, so one that is not JSON any more becomes a string. */
 export function shownActionOf(row: Row, seal: HeaderSeal): Action {
   const action = actionOf(row, seal);
   const { body, result } = action;
@@ -191,15 +194,15 @@ function isJson(text: string | null): boolean {
   }
 }
 
-/** Null: somebody altered it by hand to what tells nothing. */
+/** Null: it was altered and can't be read. */
 export function timelineEntryOf(row: Row): TimelineEntry | null {
   const columns = new Columns(row);
   const [seq, at, run] = [columns.count("seq", 0), columns.time("at"), columns.count("run", 1)];
   const status = columns.oneOf("status", ACTION_STATUSES, "failed");
-  const type = columns.oneOf("type", HAPPENING_TYPES, "failed");
+  const type = columns.oneOf("type", EVENT_TYPES, "failed");
   const detail = detailOf(columns.text("detail"));
   if (columns.isBroken || detail === null) return null;
-  // Safe: what `side-rows.ts` writes beside a type is what that type has.
+  // Safe: `create.ts` writes a type with its own fields.
   return { seq, at, run, status, event: { type, ...detail } as TimelineEvent };
 }
 
@@ -216,7 +219,7 @@ const ON_UNKNOWN = ["retry", "stop"] as const satisfies readonly OnUnknown[];
 
 const SOURCES = ["target", "dispatch"] as const satisfies readonly ErrorSource[];
 
-const NAMES: Readonly<Record<TimelineEventType, true>> = {
+const IS_EVENT_TYPE: Readonly<Record<TimelineEventType, true>> = {
   created: true,
   held: true,
   started: true,
@@ -234,16 +237,14 @@ const NAMES: Readonly<Record<TimelineEventType, true>> = {
   callback: true,
 };
 
-// Safe: the keys of a literal whose type has exactly these.
-
-// Safe: the keys of a literal whose type has exactly these.
-const HAPPENING_TYPES = Object.keys(NAMES) as TimelineEventType[];
+// Safe: the object has exactly these keys.
+const EVENT_TYPES = Object.keys(IS_EVENT_TYPE) as TimelineEventType[];
 
 export function millis(at: Date | null): number | null {
   return at === null ? null : at.getTime();
 }
 
-/** The answer of a target is nothing that is sent: where it was altered it is shown as far as it can be. */
+/** Responses are never sent, so an altered one is shown as far as it can be read. */
 function resultOf(row: Row): Result | null {
   if (typeof row["response_code"] !== "number" && typeof row["error_source"] !== "string") return null;
   const columns = new Columns(row);
@@ -261,8 +262,8 @@ function resultOf(row: Row): Result | null {
 }
 
 /**
- * Headers that don't open are said to be altered and left as they are: thrown, one such row would keep every action that
- * is read with it from being listed, claimed and rescued.
+ * Headers that can't be decrypted set `isAltered`. An exception would keep every action of the same read from being
+ * listed, claimed and rescued.
  */
 function headersOf(row: Row, seal: HeaderSeal): Pick<Action, "headers" | "isAltered"> {
   const sealed = row["sealed_headers"];
@@ -283,9 +284,9 @@ function headersPlace(actionId: string) {
 const DATE_MS_MAX = 8_640_000_000_000_000;
 
 /**
- * Reads the columns of one row that somebody may have altered by hand. A value that the service never writes there comes
- * out as a legal one, and `isBroken` says so: thrown, it would keep every row that is read with it from being listed,
- * claimed and rescued.
+ * Reads columns of a row that may have been altered in the database. A value that the service never writes is replaced
+ * by a legal one, and `isBroken` is set. An exception would keep every row of the same read from being listed, claimed
+ * and rescued.
  */
 export class Columns {
   readonly #row: Row;
@@ -295,7 +296,7 @@ export class Columns {
     this.#row = row;
   }
 
-  /** Whether a value that was read so far is none that the service writes. */
+  /** Whether a value that was read so far was replaced. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
@@ -307,7 +308,7 @@ export class Columns {
   textOrNull(name: string): string | null {
     const value: unknown = this.#row[name];
     if (value === null || typeof value === "string") return value;
-    // What the drivers give for a blob.
+    // Drivers return blobs as ArrayBuffer.
     const bytes = value instanceof ArrayBuffer ? Buffer.from(value).toString("utf8") : null;
     return this.#broken(bytes ?? (typeof value === "number" ? String(value) : null));
   }
@@ -317,7 +318,7 @@ export class Columns {
     return values.find((one) => one === value) ?? this.#broken(otherwise);
   }
 
-  /** Whole, and not below `least`. */
+  /** A safe integer that is at least `least`. */
   count(name: string, least: number): number {
     const value = this.#row[name];
     return typeof value === "number" && Number.isSafeInteger(value) && value >= least ? value : this.#broken(least);

@@ -1,6 +1,6 @@
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 
-/** The tables as drizzle sees them; a test holds them against the migrations, which are the truth. */
+/** The tables for drizzle. A test compares them with the migrations, which are authoritative. */
 export const accounts = sqliteTable("accounts", {
   id: text().primaryKey(),
   sealedRootSecret: text("sealed_root_secret").notNull(),

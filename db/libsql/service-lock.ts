@@ -3,7 +3,7 @@ import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/config/limits.t
 import { DatabaseInUse } from "./inspect.ts";
 import type { Row, Sql, Statement } from "./sql.ts";
 
-/** How long a lock holds after it was renewed, how often it is, and how often somebody who waits for it looks. */
+/** How long a lock lasts after a renewal, and how often it is renewed. */
 export interface LockTimes {
   readonly lastsMs: number;
   readonly beatMs: number;
@@ -14,16 +14,14 @@ export const LOCK_TIMES: LockTimes = { lastsMs: SERVICE_LOCK_MS, beatMs: SERVICE
 const LOOK_EVERY_MS = 500;
 
 /** Who holds the lock. */
-export interface Holder {
-  /** Nobody else's, ever: of this opening of the database. */
+interface Holder {
+  /** Unique to this opening of the database. */
   readonly id: string;
-  /** For the operator of another service who has to find this one. */
+  /** Shown to the operator of another service that finds the lock taken. */
   readonly name: string;
 }
 
-// The times are the database's, whose clock is the only one that all services share. Older versions know no `subsec`.
-
-// The times are the database's, whose clock is the only one that all services share. Older versions know no `subsec`.
+// Times come from the database's clock, which all services share. Older versions lack `subsec`.
 const NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)";
 
 const CREATE = `CREATE TABLE IF NOT EXISTS service_lock (id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -36,9 +34,7 @@ const TAKE = `UPDATE service_lock SET holder = ?, name = ?, fence = fence + 1, e
 
 const LOOK = "SELECT holder, name, fence, expires_at FROM service_lock WHERE id = 1";
 
-// NULL where the lock is not ours any more, which the column refuses: the whole batch is rolled back.
-
-// NULL where the lock is not ours any more, which the column refuses: the whole batch is rolled back.
+// NULL when the lock is not ours any more, which the column refuses: the whole batch is rolled back.
 const RENEW = `UPDATE service_lock SET expires_at = CASE WHEN holder = ? AND fence = ? THEN ${NOW} + ? END WHERE id = 1`;
 
 const FENCE = `UPDATE service_lock SET expires_at = ${NOW} + ?,
@@ -47,14 +43,14 @@ const FENCE = `UPDATE service_lock SET expires_at = ${NOW} + ?,
 const RELEASE = "UPDATE service_lock SET holder = '', expires_at = 0 WHERE id = 1 AND holder = ?";
 
 /**
- * The right of one service to write a database that others can reach: a row that it renews with every batch, and every few
- * seconds. Whoever has not renewed it for its time may lose it to another, and can write nothing any more.
+ * The right of one service to write a shared database: a row that it renews with every batch, and every few seconds.
+ * After its time without renewal another service may take it, and this one can't write any more.
  */
 export class ServiceLock {
   readonly #holder: Holder;
   readonly #times: LockTimes;
 
-  /** Batches of a lower number can't be committed any more. */
+  /** Batches with a lower fence can't be committed. */
   #fence: number;
 
   private constructor(holder: Holder, times: LockTimes, fence: number) {
@@ -64,8 +60,8 @@ export class ServiceLock {
   }
 
   /**
-   * Takes the lock. Where another service holds it, waits until it has shown that it is alive, and throws `DatabaseInUse`; or
-   * until its time is over, since it may have been killed. `onWait` hears once that this is so.
+   * Takes the lock. If another service holds it, waits until that one renews it, and throws `DatabaseInUse`; or until
+   * the lock expires, since that service may have been killed. `onWait` is called once when it has to wait.
    */
   static async take(sql: Sql, holder: Holder, times: LockTimes, onWait: () => void): Promise<ServiceLock> {
     let seen: Row | null = null;
@@ -74,7 +70,7 @@ export class ServiceLock {
       const done = await sql.batch([plain(CREATE), plain(INSERT), take, plain(LOOK)]);
       const row = done[3]?.rows[0] ?? {};
       if (done[2]?.changes === 1) return new ServiceLock(holder, times, Number(row["fence"]));
-      if (seen !== null && seen["expires_at"] !== row["expires_at"]) throw inUse(String(row["name"]));
+      if (seen !== null && seen["expires_at"] !== row["expires_at"]) throw inUseError(String(row["name"]));
       if (seen === null) onWait();
       seen = row;
       await pause(Math.min(LOOK_EVERY_MS, times.beatMs));
@@ -89,18 +85,18 @@ export class ServiceLock {
     return this.#times.beatMs;
   }
 
-  /** Begins every batch: it fails as a whole where the lock is another's, or the fence was raised since. */
+  /** The first statement of every batch: the batch fails if the lock is another's or the fence was raised since. */
   renew(): Statement {
     return { sql: RENEW, args: [this.#holder.id, this.#fence, this.#times.lastsMs] };
   }
 
-  /** Once it is committed, no batch that was sent before it can be; it fails where the lock is another's. */
+  /** After its commit no batch that was sent earlier can be committed. It fails if the lock is another's. */
   raiseFence(): Statement {
     this.#fence += 1;
     return { sql: FENCE, args: [this.#times.lastsMs, this.#holder.id, this.#fence, this.#fence] };
   }
 
-  /** Lets the next service begin at once. */
+  /** Lets the next service start at once. */
   release(): Statement {
     return { sql: RELEASE, args: [this.#holder.id] };
   }
@@ -115,7 +111,7 @@ function plain(sql: string): Statement {
   return { sql, args: [] };
 }
 
-function inUse(name: string): DatabaseInUse {
+function inUseError(name: string): DatabaseInUse {
   return new DatabaseInUse(
     `Another Outgate (${name}) uses the database of DATABASE_URL. Stop it, or give this one a database of its own.`,
   );

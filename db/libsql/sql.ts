@@ -1,7 +1,7 @@
 import type { Query } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 
-/** What goes into a column and comes out of it. Times are integers in milliseconds, booleans 0 and 1. */
+/** A value of a column. Times are integers in milliseconds, booleans 0 and 1. */
 export type SqlValue = string | number | null;
 
 export type Row = Readonly<Record<string, SqlValue>>;
@@ -18,18 +18,18 @@ export interface Done {
 }
 
 /**
- * The little of a database connection that the store needs: reads, and writes in one transaction. There is no way to hold
- * a transaction open across turns of the event loop, because a second one would stop the loop until the first ends.
- * Both throw `StoreUnavailable` when the database can't be reached or written now.
+ * What the store needs of a connection: reads, and writes in one transaction. A transaction can't stay open across
+ * turns of the event loop, because a second one would block it. Both throw `StoreUnavailable` when the database can't
+ * be reached or written.
  */
 export interface Sql {
   read(statement: Statement): Promise<readonly Row[]>;
-  /** All or nothing, durable when it resolves; one `Done` a statement. */
+  /** All or nothing; durable when it resolves; one `Done` per statement. */
   batch(statements: readonly Statement[]): Promise<readonly Done[]>;
   close(): Promise<void>;
 }
 
-/** Only reads are ever run by it: what it would write is handed to the writer as a statement. */
+/** Only for reads: writes are built with it and passed to the writer. */
 export function drizzleOver(sql: Sql) {
   return drizzle(async (text, params) => {
     // Safe: the columns of these tables bind to text, integers and null only.
@@ -38,14 +38,14 @@ export function drizzleOver(sql: Sql) {
   });
 }
 
-/** What a builder has built. */
+/** The statement of a query builder. */
 export function statementOf(builder: { toSQL(): Query }): Statement {
   const { sql, params } = builder.toSQL();
   // Safe: as above.
   return { sql, args: params as SqlValue[] };
 }
 
-/** A condition of a statement, and its arguments. */
+/** A condition and its arguments. */
 export interface Guard {
   readonly sql: string;
   readonly args: readonly SqlValue[];
@@ -54,9 +54,8 @@ export interface Guard {
 export const ALWAYS: Guard = { sql: "1", args: [] };
 
 /**
- * True when the statement before this one wrote a row. A change is a chain: the row of the action first, under its
- * revision, and each statement after it only where the one before wrote; so a change that lost leaves nothing behind,
- * and nothing is looked up twice.
+ * Holds if the statement before wrote a row. A change is a chain: first the action's row, guarded by its revision, then
+ * each statement only where the one before wrote. So a change that lost writes nothing, and nothing is looked up twice.
  */
 export const CHANGED: Guard = { sql: "changes() > 0", args: [] };
 
@@ -71,8 +70,8 @@ export function eitherOf(one: Guard, other: Guard): Guard {
 }
 
 /**
- * Makes a statement's text from one changing part, once for each: a text that is built anew is hashed anew wherever it is
- * looked up, and there are seven to an action.
+ * Builds a statement's text once per variant: every new string would be hashed again for each lookup, seven times per
+ * action.
  */
 export function textOnce<Part extends string>(build: (part: Part) => string): (part: Part) => string {
   const built = new Map<Part, string>();

@@ -20,7 +20,7 @@ import {
 } from "./find.ts";
 import { type StoreContext, HeldCounts, WrittenActions, Refused } from "./context.ts";
 import { countHeld, findHeld, findRequesters } from "./held.ts";
-import { findAsleep, readHistory, countMatching, listActions } from "./list.ts";
+import { findScheduledRetries, readHistory, countMatching, listActions } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
 import { createPauseStore } from "./pauses.ts";
 import { createPeopleStore } from "./people.ts";
@@ -30,21 +30,21 @@ import { createUpkeepStore } from "./prune.ts";
 import type { Sql, Statement } from "./sql.ts";
 import { Writer } from "./writer.ts";
 
-export interface StoreParts {
+interface StoreParts {
   readonly sql: Sql;
   readonly seal: HeaderSeal;
   readonly isAlone: boolean;
   readonly onFatal: (cause: unknown) => void;
-  /** Lets the file go, after the connection is closed. */
+  /** Releases the file lock, after the connection is closed. */
   readonly release: () => void;
 }
 
-/** The store port over SQLite's dialect, whoever speaks it. The tables are there. */
+/** The `Store` over SQLite's dialect. The tables must exist. */
 export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts): Store {
   const writer = new Writer(sql, onFatal);
   const heldCounts = new HeldCounts((accountId, keyId) => countHeld(sql, accountId, keyId));
   const db: StoreContext = { sql, writer, seal, recent: new WrittenActions(), refused: new Refused(), heldCounts };
-  let closeWithAnswer: Promise<void> | null = null;
+  let closing: Promise<void> | null = null;
   const close = async () => {
     await writer.drain();
     await sql.close();
@@ -69,13 +69,13 @@ export function createStore({ sql, seal, isAlone, onFatal, release }: StoreParts
       return writer.isAway;
     },
     async probe() {
-      // A write, since a full disk still reads; of another value each time, since SQLite writes nothing for the same one.
+      // A write, since a full disk can still be read; a new value each time, since SQLite skips writing the same one.
       await writer.write([
         { sql: "INSERT OR REPLACE INTO facts (name, value) VALUES ('probe', hex(randomblob(8)))", args: [] },
       ]);
     },
-    // Closed once, however many ask.
-    close: () => (closeWithAnswer ??= close()),
+    // Closed once, however often it is called.
+    close: () => (closing ??= close()),
   };
 }
 
@@ -107,7 +107,7 @@ function createActionStore(db: StoreContext): ActionStore {
     broken: (limit, after) => findBroken(db, limit, after),
     reschedule: (setBack, limit) => rescheduleActions(writer, setBack, limit),
     history: (until, limit) => readHistory(sql, until, limit),
-    scheduledRetries: (accountId, now) => findAsleep(sql, accountId, now),
+    scheduledRetries: (accountId, now) => findScheduledRetries(sql, accountId, now),
     pruneKeys: (now) => pruneKeys(writer, now),
     firstDueAt: () => findFirstDue(sql),
     waiting: () => countActions(sql),
@@ -136,7 +136,7 @@ function createFactStore({ sql, writer }: StoreContext): FactStore {
   };
 }
 
-/** Rows that one pass forgets, so that it never holds the writer for long. */
+/** Rows deleted per pass, so that it never blocks the writer for long. */
 const PRUNE_ROWS = 500;
 
 async function pruneKeys(writer: Writer, now: Date): Promise<boolean> {

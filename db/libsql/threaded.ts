@@ -1,7 +1,7 @@
 import { openFile } from "./file.ts";
 import type { Done, Row, Sql, SqlValue, Statement } from "./sql.ts";
 
-/** A statement as it crosses to the thread: its number, its arguments and, the first time, its text. */
+/** A statement as sent to the thread: its number, arguments and, the first time, its text. */
 export type Sent = readonly [number: number, args: readonly SqlValue[], text?: string];
 
 export type Order =
@@ -11,7 +11,7 @@ export type Order =
 
 export type ToWorker = { readonly call: number } & Order;
 
-/** What a statement did, as it crosses back: its rows if it returns any, or else how many it changed. */
+/** What a statement did: its rows if it returns any, else how many it changed. */
 export type Outcome = number | readonly Row[];
 
 export type FromWorker =
@@ -19,15 +19,15 @@ export type FromWorker =
   | { readonly call: number; readonly failed: { readonly code: string; readonly message: string } };
 
 /**
- * A database file whose writes are another thread's: while one commit waits for the disk, the event loop goes on and
- * gathers the next. Reads stay here, on a connection that can't write; WAL shows them whatever was committed before they
- * begin. `onDeath` hears when the thread has died: what it was doing is unknown, so the process can't go on.
+ * A database file that another thread writes: while one commit waits for the disk, the event loop goes on and collects
+ * the next. Reads run here, on a read-only connection; in WAL mode they see everything committed before they begin.
+ * `onDeath` is called when the thread has died: the result of its work is unknown, so the process must end.
  */
 export async function openThreaded(path: string, onDeath: (cause: unknown) => void): Promise<Sql> {
   const thread = new Thread(onDeath);
   const sent = numbering();
   try {
-    await thread.order({ kind: "open", path });
+    await thread.call({ kind: "open", path });
   } catch (error) {
     thread.end();
     throw error;
@@ -35,7 +35,7 @@ export async function openThreaded(path: string, onDeath: (cause: unknown) => vo
   const reader = openFile(path, "read");
   return {
     read: (statement) => reader.read(statement),
-    batch: (statements) => thread.order({ kind: "batch", statements: statements.map(sent) }),
+    batch: (statements) => thread.call({ kind: "batch", statements: statements.map(sent) }),
     async close() {
       await reader.close();
       await thread.close();
@@ -43,7 +43,7 @@ export async function openThreaded(path: string, onDeath: (cause: unknown) => vo
   };
 }
 
-/** An error of the database, brought over from the thread that met it. */
+/** A database error of the thread. */
 class DatabaseError extends Error {
   override readonly name = "DatabaseError";
   readonly code: string;
@@ -59,7 +59,7 @@ interface Call {
   reject(error: unknown): void;
 }
 
-/** The thread that writes, as this side sees it: every order has one end, also when the thread has none. */
+/** The writer thread, as this side sees it. Every call settles, even when the thread dies. */
 class Thread {
   readonly #worker = new Worker(new URL("./worker.ts", import.meta.url).href);
   readonly #calls = new Map<number, Call>();
@@ -72,11 +72,11 @@ class Thread {
       this.end();
       onDeath(message);
     });
-    // A process that has nothing else to do may end, but not while it waits for this: a commit would be cut off.
+    // The process may end while the thread is idle, but not during a commit.
     this.#worker.unref();
   }
 
-  order(order: Order): Promise<readonly Done[]> {
+  call(order: Order): Promise<readonly Done[]> {
     if (!this.#isOpen) return Promise.reject(notOpen());
     this.#last += 1;
     const message: ToWorker = { call: this.#last, ...order };
@@ -89,11 +89,11 @@ class Thread {
   }
 
   /**
-   * Resolves when the thread has done all that it was asked before, closed its file and ended. Nothing may be asked from the
-   * first moment on: ending a thread in the middle of a call into the binding aborts the process.
+   * Resolves when the thread has finished all earlier calls, closed its file and ended. New calls are refused at once:
+   * terminating a thread during a native call aborts the process.
    */
   async close(): Promise<void> {
-    const closed = this.order({ kind: "close" });
+    const closed = this.call({ kind: "close" });
     this.#isOpen = false;
     try {
       await closed;
@@ -102,7 +102,7 @@ class Thread {
     }
   }
 
-  /** Whoever waits for an answer, or asks from now on, is refused: a call without an end would hold up every stop. */
+  /** Rejects all pending and future calls: a call that never settles would block every stop. */
   end(): void {
     this.#isOpen = false;
     for (const call of this.#calls.values()) call.reject(notOpen());
@@ -127,15 +127,15 @@ function doneOf(outcome: Outcome): Done {
   return typeof outcome === "number" ? { changes: outcome, rows: NO_ROWS } : { changes: outcome.length, rows: outcome };
 }
 
-/** In the words of the binding, so that `faultOf` reads both alike. */
+/** The binding's own message, so that `faultOf` recognises it. */
 function notOpen(): DatabaseError {
   return new DatabaseError({ code: "", message: "The database connection is not open" });
 }
 
-/** Texts that have a number; the hot ones are some twenty, and beyond this a text is sent each time. */
+/** Texts that get a number; some twenty are used often, and beyond this a text is sent each time. */
 const NUMBERED_MAX = 1_000;
 
-/** Sends a statement's text once and its number from then on. */
+/** Replaces a statement's text by a number after its first use. */
 function numbering(): (statement: Statement) => Sent {
   const numbers = new Map<string, number>();
   return ({ sql, args }) => {

@@ -1,6 +1,6 @@
 /**
- * The thread that writes. An fsync stops a thread for as long as the disk takes: here that is nobody's event loop.
- * Messages are JSON text, since a structured clone of the same rows costs about twice as much.
+ * The writer thread: an fsync blocks its thread, and this one has no event loop to keep free. Messages are JSON text,
+ * since a structured clone of the same rows costs about twice as much.
  */
 import { openFile } from "./file.ts";
 import type { Sql, Statement } from "./sql.ts";
@@ -10,7 +10,7 @@ declare const self: Worker;
 
 let sql: Sql | null = null;
 
-/** Statements by number: a text is sent with its first use only. */
+/** Statement texts by number: a text is sent only the first time. */
 const texts = new Map<number, string>();
 
 self.addEventListener("message", ({ data }: MessageEvent<string>) => {
@@ -18,10 +18,10 @@ self.addEventListener("message", ({ data }: MessageEvent<string>) => {
   const message = JSON.parse(data) as ToWorker;
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
   const reply = (answer: FromWorker) => self.postMessage(JSON.stringify(answer));
-  obey(message).then(reply, (error: unknown) => reply(refusal(message, error)));
+  handle(message).then(reply, (error: unknown) => reply(failureOf(message, error)));
 });
 
-async function obey(message: ToWorker): Promise<FromWorker> {
+async function handle(message: ToWorker): Promise<FromWorker> {
   const { call } = message;
   if (message.kind === "open") sql = openFile(message.path);
   if (message.kind === "close") await sql?.close();
@@ -36,7 +36,7 @@ function statementOf([number, args, text]: Sent): Statement {
   return { sql: texts.get(number) ?? "", args };
 }
 
-function refusal({ call }: ToWorker, error: unknown): FromWorker {
+function failureOf({ call }: ToWorker, error: unknown): FromWorker {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return { call, failed: { code, message: error instanceof Error ? error.message : String(error) } };
 }

@@ -10,7 +10,7 @@ import { StoreBusy, StoreUnavailable } from "../store.ts";
 import { faultOf, unavailable } from "./errors.ts";
 import type { Done, Sql, Statement } from "./sql.ts";
 
-/** A lock of another process is waited for this often and this long, without stopping the event loop. */
+/** Pauses between retries while another process holds the lock; they don't block the event loop. */
 const BUSY_PAUSES_MS = [25, 50, 100, 200, 250, 250, 250, 250, 250, 250];
 
 interface Write {
@@ -21,44 +21,45 @@ interface Write {
 }
 
 /**
- * Group commit: every write of a turn of the event loop goes into one transaction, and each caller hears of its own after
- * the commit. `synchronous=FULL` then costs one fsync for all of them. While a commit runs, the next one gathers.
+ * Group commit: all writes of a turn of the event loop share one transaction, and so one fsync under
+ * `synchronous=FULL`. Callers get their results after the commit. While a commit runs, the next one is collected.
  */
 export class Writer {
   readonly #sql: Sql;
   readonly #onFatal: (cause: unknown) => void;
   readonly #waiting: Write[] = [];
-  /** Of those that wait, and of those that are being committed. */
+  /** Bytes of the writes that wait or are being committed. */
   #bytes = 0;
   #flushing: Promise<void> | null = null;
-  /** What a failed fsync has left on the disk nobody knows: until the process has ended nothing is written behind it. */
+  /** After a failed fsync the state of the disk is unknown: nothing more is written until the process ends. */
   #deathCause: unknown = null;
   #isAway = false;
   readonly #commitMsMax: number;
-  /** The commit that is under way takes longer than that: nothing is taken up behind it until it has ended. */
+  /** The running commit exceeds its time: new writes are refused until it ends. */
   #isStuck = false;
 
-  /** `onFatal` hears of a commit that was accepted and could not be made durable; the process must not go on. */
+  /** `onFatal` is called when an accepted commit could not be made durable; the process must end. */
   constructor(sql: Sql, onFatal: (cause: unknown) => void, commitMsMax: number = STORE_CALL_MS_MAX) {
     this.#sql = sql;
     this.#onFatal = onFatal;
     this.#commitMsMax = commitMsMax;
   }
 
-  /** Whether the last commit found that nothing can be written, or has not ended in time. */
+  /** Whether the last commit found the database unavailable, or has not ended in time. */
   get isAway(): boolean {
     return this.#isAway || this.#isStuck;
   }
 
   /**
-   * Writes the statements in one transaction with whatever else waits; one `Done` a statement. Rejects with `StoreBusy`
-   * when too much waits, with `StoreUnavailable` when nothing can be written, or with the database's own error when these
-   * statements are at fault. Within the time of one commit, but then it is open whether they are written, or will be.
+   * Writes the statements in one transaction with other waiting writes; one `Done` per statement. Rejects with
+   * `StoreBusy` when the queue is full, with `StoreUnavailable` when the database is, or with its own error when these
+   * statements are wrong. It settles within the time limit of a commit; after a timeout it is open whether the
+   * statements were or will be written.
    */
   write(statements: readonly Statement[]): Promise<readonly Done[]> {
     if (this.#isStuck) return Promise.reject(tooLate());
     const bytes = bytesOf(statements);
-    // One always fits, however large.
+    // One write always fits, however large.
     const isFull = this.#bytes > 0 && this.#bytes + bytes > WRITES_WAITING_BYTES_MAX;
     if (isFull || this.#waiting.length >= WRITES_WAITING_MAX) {
       const most = `${WRITES_WAITING_MAX} writes or ${WRITES_WAITING_BYTES_MAX} bytes`;
@@ -71,27 +72,27 @@ export class Writer {
     return promise;
   }
 
-  /** Resolves when nothing waits. */
+  /** Resolves when no write waits. */
   async drain(): Promise<void> {
     while (this.#flushing !== null) await this.#flushing;
   }
 
   /**
-   * One commit after the other for as long as something waits. The next one is under way before those of the last hear of
-   * it, so that what they do then and what the disk does go on side by side.
+   * Commits until nothing waits. The next commit starts before the callers of the last one get their results, so that
+   * their work and the disk's overlap.
    */
   async #flush(): Promise<void> {
     await nextTurn();
-    let tell = nobody;
+    let notify = noCallers;
     while (this.#waiting.length > 0) {
       const committing = this.#commitInTime(this.#take());
-      tell();
-      // Sockets get their turn in every commit, also where the database has no thread of its own.
-      [tell] = await Promise.all([committing, nextTurn()]);
+      notify();
+      // Sockets get a turn in every commit, even if the database has no thread of its own.
+      [notify] = await Promise.all([committing, nextTurn()]);
       if (this.#waiting.length > 0) continue;
-      tell();
-      tell = nobody;
-      // What those who have just heard want to write is not there yet.
+      notify();
+      notify = noCallers;
+      // Callers that just got their results may write again: wait for that.
       await nextTurn();
     }
     this.#flushing = null;
@@ -101,7 +102,7 @@ export class Writer {
     const timer = setTimeout(() => {
       this.#isStuck = true;
       const waiting = this.#waiting.splice(0);
-      refuse([...writes, ...waiting], tooLate());
+      rejectAll([...writes, ...waiting], tooLate());
       this.#bytes -= sumOf(waiting);
     }, this.#commitMsMax);
     try {
@@ -113,7 +114,7 @@ export class Writer {
     }
   }
 
-  /** As much as one commit may hold, in the order in which it came. */
+  /** Removes and returns as many writes as one commit may hold, in order. */
   #take(): readonly Write[] {
     let rows = 0;
     let bytes = 0;
@@ -125,9 +126,9 @@ export class Writer {
     return this.#waiting.splice(0, count === -1 ? this.#waiting.length : Math.max(1, count));
   }
 
-  /** Commits, and resolves with what tells the callers of it; refused ones have heard already. */
+  /** Commits, and returns a function that gives the callers their results; failed ones are rejected already. */
   async #commit(writes: readonly Write[]): Promise<() => void> {
-    if (this.#deathCause !== null) return refuse(writes, this.#deathCause);
+    if (this.#deathCause !== null) return rejectAll(writes, this.#deathCause);
     try {
       const done = await this.#batch(writes.flatMap((write) => write.statements));
       this.#isAway = false;
@@ -137,22 +138,22 @@ export class Writer {
       if (fault === "rejected") return this.#commitHalves(writes, error);
       this.#isAway = true;
       if (fault === "fatal") this.#deathCause = error;
-      refuse(writes, error);
+      rejectAll(writes, error);
       if (fault === "fatal") this.#onFatal(error);
-      return nobody;
+      return noCallers;
     }
   }
 
-  /** One write that the database refuses must not take the others of its turn along: the half without it is committed. */
+  /** One refused write must not fail the others of its commit: commit each half separately. */
   async #commitHalves(writes: readonly Write[], error: unknown): Promise<() => void> {
     const [only] = writes;
     if (writes.length === 1) {
       only?.reject(error);
-      return nobody;
+      return noCallers;
     }
     const middle = Math.ceil(writes.length / 2);
-    const tellFirst = await this.#commit(writes.slice(0, middle));
-    tellFirst();
+    const notifyFirst = await this.#commit(writes.slice(0, middle));
+    notifyFirst();
     await nextTurn();
     return this.#commit(writes.slice(middle));
   }
@@ -178,9 +179,9 @@ function resolveAll(writes: readonly Write[], done: readonly Done[]): void {
   }
 }
 
-function refuse(writes: readonly Write[], cause: unknown): () => void {
+function rejectAll(writes: readonly Write[], cause: unknown): () => void {
   for (const write of writes) write.reject(unavailable(cause));
-  return nobody;
+  return noCallers;
 }
 
 function tooLate(): StoreUnavailable {
@@ -191,8 +192,8 @@ function sumOf(writes: readonly Write[]): number {
   return writes.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-function nobody(): void {
-  // Everybody has heard.
+function noCallers(): void {
+  // All callers have their results.
 }
 
 function bytesOf(statements: readonly Statement[]): number {

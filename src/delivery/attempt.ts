@@ -18,12 +18,12 @@ export interface ActionLoopDeps extends Omit<LoopDeps<Action>, "name" | "store" 
   readonly bus: Bus;
 }
 
-/** The wheel of actions: hears of them from the bus, and keeps seats for those that are about to be created. */
+/** Sends actions: subscribes to the bus for new ones, and reserves slots for actions that are about to be created. */
 export class ActionLoop implements Dispatcher {
   readonly #bus: Bus;
   readonly #loop: Loop<Action>;
-  /** The action that is being told of as it was created, although it is claimed by now. */
-  #boarding: string | null = null;
+  /** The action that is being published as created. It is claimed already, so it must not be queued again. */
+  #beingCreated: string | null = null;
   #unsubscribe: () => void = () => {};
 
   constructor({ bus, attempt, ...deps }: ActionLoopDeps) {
@@ -32,15 +32,15 @@ export class ActionLoop implements Dispatcher {
       ...deps,
       name: "actions",
       queue: deps.store.actions,
-      attempt: (action, flight) => {
-        // Claimed: it has become active.
+      attempt: (action, run) => {
+        // The claim has made it active.
         bus.publish(action);
-        return attempt(action, flight);
+        return attempt(action, run);
       },
     });
   }
 
-  /** Attempts in flight, for the metrics. */
+  /** Attempts in run, for the metrics. */
   get inFlight(): number {
     return this.#loop.inFlight;
   }
@@ -51,7 +51,7 @@ export class ActionLoop implements Dispatcher {
 
   /** As `Loop.start`. */
   async start(): Promise<void> {
-    this.#unsubscribe = this.#bus.subscribe((action) => this.#hear(action));
+    this.#unsubscribe = this.#bus.subscribe((action) => this.#onChange(action));
     await this.#loop.start();
   }
 
@@ -67,11 +67,11 @@ export class ActionLoop implements Dispatcher {
   }
 
   reserve(name: LaneName & { readonly id: string }, largeBytes: number | undefined): Reservation | null {
-    // A large one waits for its turn among the large ones.
+    // Large actions are claimed one small batch at a time, never at create.
     if (largeBytes !== undefined) return null;
     const slot = this.#loop.reserve(name);
     if (slot === null) return null;
-    // A stop that comes before the commit waits for the attempt behind it.
+    // `drain` must wait for the create and for the attempt that follows it.
     const used = Promise.withResolvers<void>();
     this.#loop.keep(used.promise);
     const claim = this.#loop.claimNow();
@@ -83,24 +83,24 @@ export class ActionLoop implements Dispatcher {
     return {
       claim,
       commit: (created, claimed) => {
-        this.#boarding = created.id;
+        this.#beingCreated = created.id;
         this.#bus.publish(created);
-        this.#boarding = null;
+        this.#beingCreated = null;
         this.#loop.run(claimed, slot);
         this.#loop.claimed(name.id);
         used.resolve();
       },
       release,
       fail: ({ id, revision, createdAt }) => {
-        this.#loop.doubt([{ id, revision, dueAt: createdAt }], claim);
+        this.#loop.claimLost([{ id, revision, dueAt: createdAt }], claim);
         release();
       },
     };
   }
 
-  #hear(action: Action): void {
+  #onChange(action: Action): void {
     const { id, revision, dueAt, status } = action;
-    if (status !== "pending" || dueAt === null || id === this.#boarding) return;
+    if (status !== "pending" || dueAt === null || id === this.#beingCreated) return;
     const largeBytes = largeBytesOf(action);
     this.#loop.add(action, { id, revision, dueAt, ...(largeBytes !== undefined && { largeBytes }) });
   }
@@ -116,8 +116,8 @@ export interface AttemptDeps {
 }
 
 /**
- * Prepare, send, settle. The claim is on disk before this begins; the end is on disk before this resolves. Where no byte can
- * have left the claim is given back.
+ * Prepare, send, settle. The claim is committed before this runs, and the outcome is committed before it resolves. When
+ * no byte can have left, the claim is returned and the attempt does not count.
  */
 export function createAttempt(deps: AttemptDeps): Attempt<Action> {
   const { sender, clock, requestOf, settlement, hashOf, attemptTimeoutMs } = deps;
@@ -137,8 +137,8 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
         await giveBack("store_away");
         throw error;
       }
-      // The one can be mended while attempts remain, by a rotation. Else it is a row by hand, with a URL that is none or an
-      // account that is gone: it would be no better at the next attempt.
+      // A secret that can't be read can be replaced by a rotation, so a later attempt may succeed. Any other error
+      // means that the row was altered (an invalid URL, an account that is gone): retrying would not help.
       await refuse(error instanceof UnreadableSecret ? "unsignable" : "altered", error);
       return null;
     });
@@ -161,28 +161,28 @@ export interface RequestDeps {
 }
 
 /**
- * The exact bytes and headers of one attempt: what was approved, and ours over it. Signed by Standard Webhooks with the
- * secret of the account and the target's origin; `webhook-id` and `Idempotency-Key` stay the same over all attempts, so
- * that the target can tell a repeat (decisions 4 and 6).
+ * The exact bytes and headers of one attempt: the approved request plus our own headers. It is signed (Standard
+ * Webhooks) with the secret of the account and the target's origin. `webhook-id` and `Idempotency-Key` are the same for
+ * all attempts, so that the target can detect a repeat.
  */
 export function createRequestOf({ signedHeaders, userAgent }: RequestDeps) {
   return async (action: Action, now: Date): Promise<OutboundRequest> => {
     const { id, accountId, url } = action;
     const signed = await signedHeaders({ accountId, url, id, body: action.body ?? "" }, now);
-    const ours: readonly Header[] = [...signed, ["X-Outgate-Attempt", String(action.attempts)]];
-    const isOurs = (name: string) => ours.some(([our]) => our.toLowerCase() === name.toLowerCase());
-    // Refused at the door already; a name that slipped through would make the target read two values of it.
-    const theirs = Object.entries(action.headers ?? {})
-      .filter(([name]) => !isOurs(name))
+    const ownHeaders: readonly Header[] = [...signed, ["X-Outgate-Attempt", String(action.attempts)]];
+    const isReserved = (name: string) => ownHeaders.some(([our]) => our.toLowerCase() === name.toLowerCase());
+    // The API refuses these names. One in an altered row would give the target two values of the same header.
+    const requestHeaders = Object.entries(action.headers ?? {})
+      .filter(([name]) => !isReserved(name))
       .map(([name, value]): Header => [name, name.toLowerCase() === "user-agent" ? `${value} ${userAgent}` : value]);
-    const has = (name: string) => theirs.some(([their]) => their.toLowerCase() === name);
+    const has = (name: string) => requestHeaders.some(([their]) => their.toLowerCase() === name);
     const defaults: readonly Header[] = [
       ["User-Agent", userAgent],
       ["Accept", "*/*"],
       ["Idempotency-Key", action.id],
       ...(action.body === null ? [] : [["Content-Type", "application/json"] as const]),
     ];
-    const headers = [...defaults.filter(([name]) => !has(name.toLowerCase())), ...theirs, ...ours];
+    const headers = [...defaults.filter(([name]) => !has(name.toLowerCase())), ...requestHeaders, ...ownHeaders];
     return { url: action.url, method: action.method, headers, body: action.body };
   };
 }

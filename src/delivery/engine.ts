@@ -41,7 +41,7 @@ import type { Secrets } from "../crypto/types.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import { type LaneName, type Store, StoreUnavailable } from "../../db/store.ts";
 
-export interface EngineParts {
+interface EngineParts {
   readonly store: Store;
   readonly secrets: Secrets;
   readonly sender: Sender;
@@ -70,7 +70,10 @@ type EngineSettings = Pick<
 
 export type Engine = ReturnType<typeof createEngine>;
 
-/** The service without its doors: what a door calls, and the loops that deliver. Everything in it runs on the ports. */
+/**
+ * The service without HTTP: the services that routes call, and the loops that deliver. It runs on `Store` and the other
+ * interfaces.
+ */
 export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const { store, secrets } = parts;
   const bus = createBus();
@@ -122,7 +125,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     historyOf,
     receiptUrl,
     receiptPath,
-    /** Which kinds of delivery claim nothing because the store is away. */
+    /** Which loops claim nothing because the store is away. */
     paused: () => ({ actions: loop.isPaused, callbacks: callbacks.isPaused, mails: mails.isPaused }),
     ...lifecycleOf({ overview, loops: [loop, callbacks, mails], kept, paused, pauseService }),
   };
@@ -138,14 +141,14 @@ interface Running {
 
 function lifecycleOf({ overview, loops, kept, paused, pauseService }: Running) {
   return {
-    /** Ends what a dead process left behind, then begins to deliver. */
+    /** Ends what a dead process left active, then begins to deliver. */
     async start(): Promise<void> {
-      // First, so that it hears of everything that is ended and begun here.
+      // First, so that it counts everything that follows.
       await overview.start();
       await paused.load().catch(unlessUnavailable);
       for (const loop of loops) await loop.start();
     },
-    /** Claims nothing more and lets what is in flight end, for so long at most. */
+    /** Stops claiming and waits for what is in flight, for `limitMs` at most. */
     async drain(limitMs: number): Promise<void> {
       await Promise.all([...loops.map((loop) => loop.drain(limitMs)), overview.stop(), pauseService.stop()]);
       kept.close();
@@ -153,23 +156,23 @@ function lifecycleOf({ overview, loops, kept, paused, pauseService }: Running) {
   };
 }
 
-/** The claim asks the store itself: what memory does not know yet is only not said. */
+/** Not fatal: each claim checks the pauses in the store. Only answers may miss one. */
 function unlessUnavailable(error: unknown): void {
   if (!(error instanceof StoreUnavailable)) throw error;
 }
 
-/** Where the receipt of an action is. */
+/** Path and URL of an action's receipt. */
 function receiptsOf(settings: EngineSettings, secrets: EngineParts["secrets"]) {
-  /** For our own pages, which may be read at another address than BASE_URL. */
+  /** For our own pages, which may be open at another address than BASE_URL. */
   const receiptPath = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
-  /** As answers, events and callbacks show it: who gets it by a callback can't know what a path belongs to. */
+  /** For answers, events and callbacks: without BASE_URL only the path is known. */
   const receiptUrl = (actionId: string) => (settings.isBaseUrlSet ? settings.baseUrl : "") + receiptPath(actionId);
   return { receiptPath, receiptUrl };
 }
 
 const collectGarbage = () => collectLargeTexts(COLLECTED_HEAP_BYTES_MAX);
 
-/** How actions end of which this process runs no attempt. */
+/** How actions end that this process has no attempt of. */
 function recoveryOf(settlement: Settlement, { store, clock, log, metrics }: EngineParts) {
   const deps = { name: "actions", log, queue: store.actions, clock };
   return {
@@ -183,7 +186,7 @@ function recoveryOf(settlement: Settlement, { store, clock, log, metrics }: Engi
       },
     }),
     setAside: createSetAside<Action>({ ...deps, end: (action) => settlement.setAside(action) }),
-    // Of a row that was read back the last result stays as it is.
+    // The row was read back without its last result, which stays as it is.
     unclaim: (action: Action) => settlement.unclaim({ ...action, result: null }, "in_doubt"),
   };
 }
@@ -213,7 +216,7 @@ type OutboxParts = Omit<OutboxDeps, "kind" | "queue" | "deliver" | "limits"> &
   SigningDeps &
   Pick<EngineParts, "store" | "secrets"> & { readonly receiptPath: (actionId: string) => string };
 
-/** The two loops of what actions owe. */
+/** The loops of callbacks and mails. */
 function createOutboxes(settings: EngineSettings, parts: OutboxParts) {
   const { callbackConcurrency, mailConcurrency, baseUrl, approvalTtlHours } = settings;
   const { store, receiptPath } = parts;

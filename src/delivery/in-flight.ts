@@ -3,22 +3,22 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Candidate } from "./lanes.ts";
 import { FREE_FACTOR } from "./slots.ts";
 
-/** How the loop and an attempt of it speak to each other. */
+/** What the loop gives an attempt. */
 export interface Run {
-  /** Ends the attempt early, as interrupted. */
+  /** Aborts when the attempt must end early. */
   readonly stop: AbortSignal;
-  /** Called once, when nothing is with the target any more; the end may still have to be written down. */
+  /** Call it once, as soon as the target is done with the request. The result may still have to be written. */
   readonly releaseSlot: () => void;
 }
 
 /** One attempt of a row that was claimed for it. */
-export type Attempt<Row> = (row: Row, flight: Run) => Promise<void>;
+export type Attempt<Row> = (row: Row, run: Run) => Promise<void>;
 
-/** Everything that the loop has set going: attempts by their row, and whatever else a stop must wait for. */
+/** Everything the loop has started: attempts by row, and other work that a stop must wait for. */
 export class RunsInFlight<Row extends { readonly id: string }> {
   readonly #clock: Clock;
   readonly #attempt: Attempt<Row>;
-  /** How many attempts of each row: one whose end is still to be written may be followed by the next. */
+  /** Attempts per row. The next attempt may start while the result of the last one is still being written. */
   readonly #inFlight = new Map<string, number>();
   readonly #work = new Set<Promise<unknown>>();
   readonly #interrupt = new AbortController();
@@ -28,7 +28,7 @@ export class RunsInFlight<Row extends { readonly id: string }> {
     this.#attempt = attempt;
   }
 
-  /** Attempts that are not recorded yet. */
+  /** Rows with an attempt whose result is not recorded yet. */
   get count(): number {
     return this.#inFlight.size;
   }
@@ -37,39 +37,39 @@ export class RunsInFlight<Row extends { readonly id: string }> {
     return this.#inFlight.has(id);
   }
 
-  /** Lets an attempt run; `landed` is called once, as soon as nothing is with the target any more. */
+  /** Starts an attempt. `releaseSlot` is called exactly once, as soon as the target is done with the request. */
   start(row: Row, releaseSlot: () => void, onError: (error: unknown, id: string) => void): void {
-    let isLanded = false;
-    const landOnce = () => {
-      if (isLanded) return;
-      isLanded = true;
+    let isReleased = false;
+    const releaseOnce = () => {
+      if (isReleased) return;
+      isReleased = true;
       releaseSlot();
     };
     this.#inFlight.set(row.id, (this.#inFlight.get(row.id) ?? 0) + 1);
     const run = async () => {
       try {
-        await this.#attempt(row, { stop: this.#interrupt.signal, releaseSlot: landOnce });
+        await this.#attempt(row, { stop: this.#interrupt.signal, releaseSlot: releaseOnce });
       } catch (error) {
         onError(error, row.id);
       } finally {
         const left = (this.#inFlight.get(row.id) ?? 1) - 1;
         if (left === 0) this.#inFlight.delete(row.id);
         else this.#inFlight.set(row.id, left);
-        landOnce();
+        releaseOnce();
       }
     };
     this.keep(run());
   }
 
-  /** Has `drain` wait for this too. It must not reject. */
+  /** Makes `drain` wait for this too. It must not reject. */
   keep(work: Promise<unknown>): void {
     const kept = work.finally(() => this.#work.delete(kept));
     this.#work.add(kept);
   }
 
   /**
-   * Resolves when all of it has ended. What is in flight after `limitMs` is interrupted, and has `DRAIN_WRITE_MS` more to be
-   * written down; then this resolves in any case.
+   * Resolves when all work has ended. After `limitMs` the attempts in flight are interrupted and have `DRAIN_WRITE_MS`
+   * to be recorded; then this resolves in any case.
    */
   async drain(limitMs: number): Promise<void> {
     const over = Promise.withResolvers<void>();
@@ -86,7 +86,7 @@ export class RunsInFlight<Row extends { readonly id: string }> {
   }
 }
 
-/** What a large row holds while it is claimed. */
+/** Memory that a large row takes while it is claimed. */
 interface Held {
   readonly bytes: number;
   readonly account: string;
@@ -94,9 +94,9 @@ interface Held {
 }
 
 /**
- * Large due rows that have a slot and wait for memory. Bytes are shared as slots are: an account goes on while it holds
- * less than `FREE_FACTOR` times what is free, and a lane while it holds less than what is free, so that the large bodies of
- * one slow host never take the room of all others.
+ * Large due rows that have a slot and wait for memory. Bytes are shared as slots are: an account may claim more while
+ * it holds less than `FREE_FACTOR` times the free bytes, and a lane while it holds less than the free bytes, so that
+ * one slow host with large bodies never takes the room of all others.
  */
 export class LargeRows {
   readonly #bytesMax: number;
@@ -112,7 +112,7 @@ export class LargeRows {
     this.#waiting.add(candidate);
   }
 
-  /** Takes out the first that fits; null: none does now. Its bytes are held until `release`. */
+  /** Removes and returns the first that fits; null when none does. Its bytes are held until `release`. */
   next(): Candidate | null {
     for (const candidate of this.#waiting) {
       const { due, lane } = candidate;
@@ -125,20 +125,20 @@ export class LargeRows {
     return null;
   }
 
-  /** Gives back the bytes of a row, if it holds any; tells whether it did. */
+  /** Releases the bytes of a row. False: it held none. */
   release(id: string): boolean {
     this.#garbageBytes += this.#held.get(id)?.bytes ?? 0;
     return this.#held.delete(id);
   }
 
-  /** Whether so much was released since this was last true that it should be collected. */
+  /** Whether enough bytes were released to be worth a garbage collection. Resets the count when true. */
   takeGarbage(): boolean {
     if (this.#garbageBytes < LARGE_GARBAGE_BYTES_MAX) return false;
     this.#garbageBytes = 0;
     return true;
   }
 
-  /** One always fits, however large. No more than some dozen are held at a time, so that they are simply added up. */
+  /** One row always fits, however large. Few rows are held at a time, so adding them up is cheap. */
   #fits({ bytes, account, lane }: Held): boolean {
     if (this.#held.size === 0) return true;
     const [all, ofAccount, ofLane] = [{ bytes: 0 }, { bytes: 0 }, { bytes: 0 }];

@@ -3,19 +3,19 @@ import type { DueRow, LaneName } from "../../db/store.ts";
 import { Alarms } from "./timers.ts";
 import { hostNameOf, laneNameOf, mayTake, type Slots } from "./slots.ts";
 
-/** The queue of one key of an account for one host, as far as memory knows it. The store has the whole. */
+/** A queue in memory: what one key of an account sends to one host. The store has all rows, this has the next few. */
 export interface Lane extends LaneName {
   readonly name: string;
-  /** The lanes of the account for this host, itself among them: they share the slots of the host. */
+  /** All lanes of the account for this host, this one included: they share the slots of the host. */
   readonly sameHost: Set<Lane>;
   /** Due rows by id, oldest first. */
   readonly ready: DueRow[];
-  /** The store may hold due actions that are not in `ready`. */
+  /** The store may have due rows that are not in `ready`. */
   hasMore: boolean;
-  /** When the earliest sleeping action wakes, in milliseconds. */
+  /** When the earliest row that is not yet due will be due, in milliseconds. */
   wakesAtMs: number;
   isLoading: boolean;
-  /** Something came to the store while it was asked, and may not be in its answer. */
+  /** A row was stored while the lane was being loaded, so the result may lack it. */
   isStale: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface TakenSlot {
   readonly lane: Lane;
 }
 
-/** A due action and the lane whose slot it takes. */
+/** A due row and the lane whose slot it takes. */
 export interface Candidate extends TakenSlot {
   readonly due: DueRow;
 }
@@ -32,27 +32,28 @@ export interface Candidate extends TakenSlot {
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
- * Which due action goes next: accounts in turn, in each the key that has the fewest in flight, of that its hosts in turn,
- * none beyond its slots. Where keys of an account wait for the same host, the one that has the fewest in flight there goes
- * first. A full lane is out of the rotation, so that 100,000 actions behind one slow host cost the others nothing. All of it is a hint: what is
- * forgotten or wrong here is found again by the sweep, or refused by the claim.
+ * Decides which due row goes next: accounts in turn; in each the key with the fewest in flight; of that key its hosts
+ * in turn, none beyond its slots. Where several keys of an account wait for one host, the key with the fewest in flight
+ * there goes first. A full lane leaves the rotation, so that 100,000 rows behind one slow host cost the others nothing.
+ *
+ * All of it is a hint: the sweep finds what is missing here, and the claim refuses what is wrong.
  */
 export class Lanes {
   readonly #slots: Slots;
   readonly #isPaused: (lane: LaneName) => boolean;
   readonly #lanes = new Map<string, Lane>();
-  /** How many lanes each account has, and each key of it. */
+  /** Number of lanes of each account, and of each key. */
   readonly #counts = new Map<string, number>();
   readonly #keyCounts = new Map<string, number>();
   /** The lanes of each account and host. */
   readonly #hosts = new Map<string, Set<Lane>>();
-  /** Lanes that could send now, by account and key; all three rotate. */
+  /** Lanes that can send now, by account and key. All three levels rotate. */
   readonly #runnable = new Map<string, Map<string, Set<Lane>>>();
-  /** Lanes that could send what only the store knows of. */
+  /** Lanes that have a free slot but must load rows from the store first. */
   readonly #needsLoad = new Set<Lane>();
   readonly #alarms = new Alarms();
 
-  /** `isPaused`: nothing of the lane may be sent now. Whenever that changes `pauseChanged` has to be called. */
+  /** `isPaused`: nothing of the lane may be sent now. Call `pauseChanged` whenever that changes. */
   constructor(slots: Slots, isPaused: (lane: LaneName) => boolean = never) {
     this.#slots = slots;
     this.#isPaused = isPaused;
@@ -62,40 +63,40 @@ export class Lanes {
     return this.#alarms.earliestMs;
   }
 
-  /** Hears of a pending action. */
+  /** Adds a pending row. */
   add(name: LaneName, due: DueRow, nowMs: number): void {
     const lane = this.#laneOf(name);
     if (lane === null) return;
     const dueAtMs = due.dueAt.getTime();
-    if (dueAtMs > nowMs) return this.#sleep(lane, dueAtMs);
-    // Behind what only the store knows, a newcomer waits its turn there.
-    if (lane.hasMore || lane.ready.length >= LANE_READY_MAX) this.#ask(lane);
+    if (dueAtMs > nowMs) return this.#wakeAt(lane, dueAtMs);
+    // Older rows are in the store only: a new one must not overtake them.
+    if (lane.hasMore || lane.ready.length >= LANE_READY_MAX) this.#requestLoad(lane);
     else {
       lane.ready.push(due);
-      // Nothing else than its first one changes who may go.
+      // Only the first row changes whether the lane can run.
       if (lane.ready.length === 1) this.#update(lane);
     }
   }
 
-  /** Hears that a lane holds a pending action that is due at this time, or was. */
+  /** Notes that the store has a pending row of this lane that is due at this time. */
   hint(name: LaneName, dueAtMs: number, nowMs: number): void {
     const lane = this.#laneOf(name);
     if (lane === null) return;
-    if (dueAtMs > nowMs) return this.#sleep(lane, dueAtMs);
-    this.#ask(lane);
+    if (dueAtMs > nowMs) return this.#wakeAt(lane, dueAtMs);
+    this.#requestLoad(lane);
   }
 
-  /** Wakes what was sleeping: the lanes whose time has come have more than memory knows. */
+  /** Marks the lanes that have rows due by now for loading. */
   wake(nowMs: number): void {
     for (const name of this.#alarms.run(nowMs)) {
       const lane = this.#lanes.get(name);
       if (lane === undefined || lane.wakesAtMs > nowMs) continue;
       lane.wakesAtMs = NEVER;
-      this.#ask(lane);
+      this.#requestLoad(lane);
     }
   }
 
-  /** Takes the next due action with its slot, or null when nothing may go now. */
+  /** Takes the next due row and its slot; null when nothing may be sent now. */
   next(): Candidate | null {
     for (const [account, keys] of this.#runnable) {
       const key = this.#leastBusy(account, keys);
@@ -105,7 +106,7 @@ export class Lanes {
       const due = lane?.ready.shift();
       if (lanes === undefined || lane === undefined || due === undefined) return null;
       this.#slots.take(lane);
-      // To the end of all rotations.
+      // Move the lane, its key and its account to the end of their rotations.
       lanes.delete(lane);
       keys.delete(key);
       if (lanes.size > 0) keys.set(key, lanes);
@@ -117,7 +118,7 @@ export class Lanes {
     return null;
   }
 
-  /** The key with the fewest in flight; of equals the one that has waited for its turn longest. */
+  /** The key with the fewest in flight; of equals the one that has waited longest. */
   #leastBusy(account: string, keys: ReadonlyMap<string, unknown>): string {
     let least = { key: "", held: Number.POSITIVE_INFINITY };
     for (const key of keys.keys()) {
@@ -128,7 +129,7 @@ export class Lanes {
     return least.key;
   }
 
-  /** Takes out at most so many lanes that have nothing ready although the store has, to be `loaded`. */
+  /** Removes and returns at most `count` lanes that must be loaded. Call `loaded` for each. */
   takeNeedingLoad(count: number): readonly Lane[] {
     if (this.#needsLoad.size === 0) return [];
     const lanes = [...this.#needsLoad.values().take(count)];
@@ -139,53 +140,55 @@ export class Lanes {
     return lanes;
   }
 
-  /** Takes in what the store had of a lane: its earliest pending actions, `asked` at most. */
-  loaded(lane: Lane, found: readonly DueRow[], asked: number, nowMs: number): void {
+  /** Adds the rows the store returned for a lane: its earliest pending ones, at most `limit`. */
+  loaded(lane: Lane, found: readonly DueRow[], limit: number, nowMs: number): void {
     const due = found.filter(({ dueAt }) => dueAt.getTime() <= nowMs);
-    const sleeping = found[due.length];
-    lane.hasMore = due.length === asked || lane.isStale;
+    const firstLater = found[due.length];
+    lane.hasMore = due.length === limit || lane.isStale;
     lane.isLoading = false;
     lane.isStale = false;
     lane.ready.push(...due);
-    if (sleeping !== undefined) this.#sleep(lane, sleeping.dueAt.getTime());
+    if (firstLater !== undefined) this.#wakeAt(lane, firstLater.dueAt.getTime());
     this.#update(lane);
   }
 
-  /** Takes a slot for an action that the store does not have yet, unless others of its lane are before it. */
+  /**
+   * Takes a slot for an action that is not stored yet; null when other rows of its lane come first or nothing is free.
+   */
   reserve(name: LaneName): TakenSlot | null {
     const lane = this.#laneOf(name);
     if (lane === null) return null;
     const isFirst = !this.#isPaused(lane) && lane.ready.length === 0 && !lane.hasMore && !lane.isLoading;
-    // Where other keys wait for this host, whose turn it is shows in the rotation.
+    // If other keys wait for this host, the rotation decides whose turn it is.
     const isFree =
       this.#slots.hostHasRoom(lane) &&
       this.#slots.accountHasRoom(lane.accountId, lane.keyId) &&
       this.#leastHeldReady(lane.sameHost) >= this.#slots.ofLane(lane);
     if (isFirst && isFree) this.#slots.take(lane);
-    // Also where nothing was taken: a lane that was made for the question would stay for ever.
+    // Also when nothing was taken: an empty lane must be removed again.
     this.#update(lane);
     return isFirst && isFree ? { lane } : null;
   }
 
-  /** What is paused of an account has changed. */
+  /** Re-evaluates the lanes of an account after a pause began or ended. */
   pauseChanged(accountId: string): void {
     for (const lane of this.#lanes.values()) if (lane.accountId === accountId) this.#update(lane);
   }
 
-  /** Gives a slot back. */
+  /** Releases a slot. */
   release({ lane }: TakenSlot): void {
     this.#slots.give(lane);
     this.#update(lane);
   }
 
-  /** Has the store asked for what is due, once more if it is being asked already. */
-  #ask(lane: Lane): void {
+  /** Marks a lane for loading; if it is being loaded already, for loading once more. */
+  #requestLoad(lane: Lane): void {
     lane.hasMore = true;
     lane.isStale = lane.isLoading;
     this.#place(lane, this.#leastHeldReady(lane.sameHost));
   }
 
-  #sleep(lane: Lane, atMs: number): void {
+  #wakeAt(lane: Lane, atMs: number): void {
     if (atMs >= lane.wakesAtMs) return;
     lane.wakesAtMs = atMs;
     this.#alarms.set(lane.name, atMs);
@@ -199,7 +202,7 @@ export class Lanes {
     const keyName = `${accountId} ${keyId}`;
     const ofAccount = this.#counts.get(accountId) ?? 0;
     const ofKey = this.#keyCounts.get(keyName) ?? 0;
-    // As with slots: nobody takes the room of all others, whether the lanes are due or asleep.
+    // As with slots: no account or key may take the room of all others, whether its rows are due or not.
     if (!mayTake({ free: LANES_MAX - this.#lanes.size, ofAccount, ofKey })) return null;
     const hostName = hostNameOf(laneName);
     const sameHost = this.#hosts.get(hostName) ?? new Set();
@@ -222,22 +225,22 @@ export class Lanes {
     return lane;
   }
 
-  /** The lane, or what its host has in flight, has changed: so has who may go among all that wait for this host. */
+  /** Re-evaluates all lanes of the host, since their order depends on what each has in flight. */
   #update({ sameHost }: Lane): void {
     const least = this.#leastHeldReady(sameHost);
     for (const lane of sameHost) this.#place(lane, least);
   }
 
-  /** The fewest in flight of any lane that has something ready. */
+  /** The smallest number in flight of any lane that has a row ready. */
   #leastHeldReady(lanes: ReadonlySet<Lane>): number {
     let least = Number.POSITIVE_INFINITY;
-    // One that is paused waits for nothing here.
+    // Paused lanes don't count.
     for (const lane of lanes)
       if (lane.ready.length > 0 && !this.#isPaused(lane)) least = Math.min(least, this.#slots.ofLane(lane));
     return least;
   }
 
-  /** Puts a lane where its state belongs, and forgets it when nothing is left of it. */
+  /** Puts a lane into the sets that its state belongs to, and removes it when it is empty. */
   #place(lane: Lane, leastHeld: number): void {
     const held = this.#slots.ofLane(lane);
     const hasRoom = !this.#isPaused(lane) && this.#slots.hostHasRoom(lane);

@@ -4,47 +4,47 @@ import type { TimelineEvent } from "../actions/timeline.ts";
 import type { Action, ActionStatus } from "../actions/action.ts";
 import { normalTarget } from "../outbound/normal-target.ts";
 
-/** `dropped`: it came to be needless, and nothing is told of it. */
+/** `dropped`: it was no longer needed; the timeline does not mention it. */
 export type NotificationStatus = "pending" | "active" | "delivered" | "given_up" | "dropped";
 
-/** A callback or mail that an action owes, claimed for an attempt. Its fate never touches the action. */
+/** A callback or mail of an action, claimed for an attempt. Its outcome never affects the action. */
 export interface Notification {
   /** Stays the same over all attempts: the `webhook-id` of a callback. */
   readonly id: string;
   readonly actionId: string;
   readonly accountId: string;
-  /** The run of the action that owes it. */
+  /** The run of the action that caused it. */
   readonly run: number;
   readonly message: NewNotification;
-  /** With the account and the key the queue that it waits in. */
+  /** Part of the lane's name, with the account and the key. */
   readonly host: string;
-  /** Of the action. */
+  /** The key that created the action. */
   readonly keyId: string;
-  /** Attempts so far, this one counted: the fencing token of the claim. */
+  /** Attempts so far, including this one. With `leaseUntil` the fencing token of the claim. */
   readonly attempts: number;
-  /** With `attempts` the fencing token: a claim that was given back is followed by one of the same number. */
+  /** Part of the fencing token: a returned claim is followed by one with the same number of attempts. */
   readonly leaseUntil: Date | null;
-  /** The row was altered where it is stored: nothing of it is sent. */
+  /** The row was altered in the database: nothing of it is sent. */
   readonly isAltered?: true;
 }
 
 /** How one attempt to deliver a notification ended; a value, never an exception. */
 export type Delivery =
   | { readonly kind: "delivered" }
-  /** Tried again on the schedule; where the receiver asked for it, not before so many milliseconds. */
+  /** Retried on the schedule, but not before `notBeforeMs` where the receiver asked for that (`Retry-After`). */
   | { readonly kind: "failed"; readonly error: string; readonly notBeforeMs: number | null }
   /** Another attempt would end the same way. */
   | { readonly kind: "refused"; readonly error: string }
   /** Nothing was tried, and nothing will be. */
   | { readonly kind: "withheld"; readonly error: string }
-  /** There is nobody whom it would tell anything. */
+  /** Nobody needs it any more. */
   | { readonly kind: "needless" }
-  /** No byte has left: the claim is given back, and the attempt does not count. */
+  /** No byte has left: the claim is returned and the attempt does not count. */
   | { readonly kind: "not_started"; readonly why: NotStarted }
-  /** The sender was stopped: nothing is known against the receiver, so that the next attempt is due at once. */
+  /** We stopped the attempt ourselves, so the next one is due at once. */
   | { readonly kind: "interrupted"; readonly error: string };
 
-/** The end of an attempt, with what the action's timeline tells of it. Written while the attempt is still the row's. */
+/** The result of an attempt and its timeline event. It is written only while the attempt's claim holds. */
 export interface NotificationChange {
   readonly before: Notification;
   readonly status: Exclude<NotificationStatus, "active">;
@@ -53,18 +53,18 @@ export interface NotificationChange {
   /** When it is tried again; null when it is over. */
   readonly dueAt: Date | null;
   readonly lastError: string | null;
-  /** Null: the timeline is not told. */
+  /** Null: nothing is added to the timeline. */
   readonly event: TimelineEvent | null;
 }
 
-export interface DeliveryEnd {
+interface DeliveryEnd {
   readonly delivery: Delivery;
   readonly now: Date;
   /** Uniform in [0, 1). */
   readonly chance: number;
 }
 
-/** What becomes of a notification after an attempt: delivered, waiting for the next one, or given up (decisions 8). */
+/** Decides what follows an attempt: delivered, retried or given up. See docs/events.md. */
 export function settleNotification(before: Notification, { delivery, now, chance }: DeliveryEnd): NotificationChange {
   const { attempts } = before;
   if (delivery.kind === "delivered") return change(before, { status: "delivered", dueAt: null, error: null, attempts });
@@ -106,7 +106,8 @@ function delayBefore(attempts: number, failure: Failure, chance: number): number
   if (plain === undefined || failure.kind === "refused") return null;
   if (failure.kind === "interrupted") return 0;
   const delayMs = Math.round(plain * (1 + RETRY_JITTER * (2 * chance - 1)));
-  // The later of the two: a receiver that always answers "in a second" would have used up its attempts in six.
+  // The later of the two: otherwise a receiver that always answers "retry in a second" would use up all attempts in
+  // seconds.
   return Math.max(delayMs, failure.notBeforeMs ?? 0);
 }
 
@@ -114,7 +115,7 @@ interface Ended {
   readonly status: NotificationChange["status"];
   readonly dueAt: Date | null;
   readonly error: string | null;
-  /** Attempts that were made, as the timeline tells of them. */
+  /** Attempts that were really made, for the timeline. */
   readonly attempts: number;
 }
 
@@ -125,16 +126,13 @@ function change(before: Notification, { status, dueAt, error, attempts }: Ended)
   return { before, status, attempts: before.attempts, dueAt, lastError: error, event: entry };
 }
 
-/** The four kinds of news that a callback brings (decisions 8). */
+/** Events that callbacks report. See docs/events.md. */
 export type CallbackEvent = `action.${"awaiting_approval" | "completed" | "failed" | "cancelled"}`;
 
-/**
- * `approval` asks for a decision; `decided` tells whoever was asked that somebody else has decided, so that the question
- * in the mailbox has its answer below it.
- */
-export type MailEvent = "approval" | "decided";
+/** `approval` asks for a decision. `decided` tells the recipient of that mail that somebody else has decided. */
+type MailEvent = "approval" | "decided";
 
-/** A notification that a change owes to somebody outside; it becomes a row of the outbox in the change's own commit. */
+/** A notification to send because of a change. It is written to the outbox in the change's own commit. */
 export type NewNotification =
   | { readonly kind: "callback"; readonly event: CallbackEvent; readonly target: string }
   | { readonly kind: "mail"; readonly event: MailEvent; readonly target: string };
@@ -142,8 +140,9 @@ export type NewNotification =
 export type NotificationKind = NewNotification["kind"];
 
 /**
- * Where a notification goes to: with the account, the lane that it waits in. A mailbox is one whatever its case. A callback
- * that was altered by hand to what is no URL has a lane too: there it is given up, and no change of its action fails.
+ * Where a notification goes, which with account and key names its lane. Mail addresses are compared without case. A
+ * callback URL that was altered to an invalid one still gets a lane: it is given up there, and no change of its action
+ * fails.
  */
 export function hostOf({ kind, target }: Pick<NewNotification, "kind" | "target">): string {
   return kind === "callback" ? (normalTarget(target)?.host ?? target) : target.toLowerCase();
@@ -158,10 +157,13 @@ const CALLBACK_EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
   active: null,
 };
 
-type Owing = Pick<Action, "status" | "callback" | "notifyEmail" | "approve">;
+type NotifyingAction = Pick<Action, "status" | "callback" | "notifyEmail" | "approve">;
 
-/** What is owed because an action has come into this state, by what is told of how it came there. */
-export function notificationsFor(action: Owing, events: readonly TimelineEvent[]): readonly NewNotification[] {
+/** The notifications to send because an action reached this state by these events. */
+export function notificationsFor(
+  action: NotifyingAction,
+  events: readonly TimelineEvent[],
+): readonly NewNotification[] {
   const { status, callback, notifyEmail } = action;
   const notifications: NewNotification[] = [];
   const event = CALLBACK_EVENTS[status];
@@ -174,21 +176,21 @@ export function notificationsFor(action: Owing, events: readonly TimelineEvent[]
   return notifications;
 }
 
-/** Whoever decided by the link of the mail knows it. */
+/** Whoever decided by the link of the mail needs no second mail. */
 function isDecidedByOthers(event: TimelineEvent, email: string): boolean {
   const isDecision = event.type === "approved" || event.type === "rejected";
   return isDecision && event.actor !== `email:${email}`;
 }
 
 /**
- * The host at which an action in this state may have a new notification of a kind; null when it has none. A hint, in
- * which nothing is missing: more may be looked for than is there.
+ * The lane's host for new notifications of this kind that an action in this state may have; null when it can't have
+ * any. A hint: it may name a host without new rows, but never misses one.
  */
-export function notificationHost(action: Owing, kind: NotificationKind): string | null {
+export function notificationHost(action: NotifyingAction, kind: NotificationKind): string | null {
   const { status, callback, notifyEmail, approve } = action;
   if (kind === "callback") {
     return callback === null || CALLBACK_EVENTS[status] === null ? null : hostOf({ kind, target: callback });
   }
-  const mayBeNews = approve && (status === "awaiting_approval" || status === "pending" || status === "cancelled");
-  return notifyEmail !== null && mayBeNews ? hostOf({ kind, target: notifyEmail }) : null;
+  const mayHaveMail = approve && (status === "awaiting_approval" || status === "pending" || status === "cancelled");
+  return notifyEmail !== null && mayHaveMail ? hostOf({ kind, target: notifyEmail }) : null;
 }

@@ -25,26 +25,23 @@ export interface CallbackDeps {
   readonly attemptTimeoutMs: number;
 }
 
-/** Makes one attempt to deliver a notification. It rejects only where the store is away, and then nothing has left. */
+/** Makes one attempt to deliver a notification. Rejects only when the store is away, and then nothing was sent. */
 export type Deliver = (notification: Notification, stop: AbortSignal) => Promise<Delivery>;
 
-/**
- * Posts the body that was fixed with the change, signed as actions are (decisions 8). The target is judged at every
- * attempt, and whatever it does is an outcome, as for an action (hostile 4).
- */
+/** Posts the body that was stored with the change, signed as actions are. The target is checked at every attempt. */
 export function createCallback(deps: CallbackDeps): Deliver {
   const { outbox, recipients, sender, clock, signedHeaders, userAgent, attemptTimeoutMs } = deps;
   const unsent = (fault: Fault) => deliveryOf({ kind: "not_sent", fault }, clock.now(), attemptTimeoutMs);
   return async (notification, stop) => {
     const { id, accountId } = notification;
     const { target } = notification.message;
-    // Read only now: rows that wait for a slot must not hold a megabyte each.
+    // Read only now, so that rows which wait for a slot don't hold a megabyte each.
     const body = await outbox.payload(id);
-    // A row by hand. It would be no better at the next attempt, and nothing has left.
+    // The row was altered: a retry would not help.
     if (body === null || !URL.canParse(target)) return unsent("altered");
     const creator = await outbox.creatorOf(id);
     if (creator === null) return unsent("altered");
-    // At every attempt, since the list may have become shorter.
+    // Checked at every attempt, since hosts can be removed from the list.
     if (!(await recipients.mayCallBack(accountId, creator, target))) return NOT_LISTED;
     const signed = await signedHeaders({ accountId, url: target, id, body }, clock.now()).catch(faultOf);
     if (typeof signed === "string") return unsent(signed);
@@ -68,10 +65,11 @@ const NOT_LISTED: Delivery = {
     "No callback was sent: its host is not listed for this account, and callbacks of a key with a hold go only to listed hosts.",
 };
 
-/** Why nothing is sent; throws where the store is away. */
+/** Why nothing is sent. Rethrows when the store is away. */
 function faultOf(error: unknown): Fault {
   if (error instanceof StoreUnavailable) throw error;
-  // The one can be mended before it is given up, by a rotation; else the account is gone, from a row by hand.
+  // A rotation can replace an unreadable secret before the callback is given up. Otherwise the row was altered and its
+  // account is gone.
   return error instanceof UnreadableSecret ? "unsignable" : "altered";
 }
 
@@ -94,7 +92,7 @@ export interface MailDeps {
   /** Null: no provider is configured. */
   readonly mailer: Mailer | null;
   readonly linksOf: (action: Action, now: Date) => Promise<ApprovalMail["links"]>;
-  /** After so many hours an action that is still held is cancelled; null: it never is. */
+  /** Hours after which a held action is cancelled; null: never. */
   readonly approvalTtlHours: number | null;
   /** The whole URL of an action's receipt. */
   readonly receiptLink: (actionId: string) => string;
@@ -108,19 +106,19 @@ export interface MailDeps {
 const HOUR_MS = 3_600_000;
 
 /**
- * Writes a mail when it is sent, so that no link is ever stored, and sends it only while it still says something: a
- * question that nobody has answered, or an answer to a question that arrived.
+ * Builds the mail when it is sent, so that no link is ever stored. It is sent only while it is still useful: a request
+ * that is still undecided, or the decision on a request whose mail was delivered.
  */
 export function createMail(deps: MailDeps): Deliver {
   const { actions, outbox, clock, mailer, recipients, attemptTimeoutMs } = deps;
   return async (notification, stop) => {
-    if (mailer === null) return notification.message.event === "approval" ? NOT_CONFIGURED : NEEDLESS;
+    if (mailer === null) return notification.message.event === "approval" ? NOT_CONFIGURED : NOT_NEEDED;
     const action = await actions.find(notification.accountId, notification.actionId);
-    if (action === null) return NEEDLESS;
+    if (action === null) return NOT_NEEDED;
     const mailOf = notification.message.event === "approval" ? approvalOf : decidedOf;
     const mail = await mailOf(deps, notification, action);
     if ("kind" in mail) return mail;
-    // Again before it leaves: whoever was named may have left the account, or the APPROVERS, meanwhile.
+    // Checked again here: the recipient may have left the account or APPROVERS since.
     if (!(await recipients.mayMail(action.accountId, action.creator, mail.to))) return NOT_AN_APPROVER;
     if (!(await outbox.permitMail(notification, clock.now()))) return TOO_MANY;
     const timeoutMs = attemptMs(notification, clock.now(), attemptTimeoutMs);
@@ -141,7 +139,7 @@ async function approvalOf(
   return { event: "approval", to: message.target, action, run, links, receiptUrl, history, baseUrl: deps.baseUrl };
 }
 
-/** Links are made when an action begins to be held; where it is cancelled before they end, they work no longer. */
+/** Links are issued when the action is held. They end early if the held action is cancelled before they expire. */
 function earlierEnd(linksEnd: Date, ttlHours: number | null): Date {
   const heldMs = linksEnd.getTime() - APPROVAL_LINK_MS;
   return ttlHours === null ? linksEnd : new Date(Math.min(linksEnd.getTime(), heldMs + ttlHours * HOUR_MS));
@@ -153,21 +151,21 @@ async function decidedOf(
   action: Action,
 ): Promise<DecidedMail | Delivery> {
   const entries = (await deps.actions.timeline(action.accountId, action.id)).filter((entry) => entry.run === run);
-  const [said] = entries.flatMap(({ at, event }) =>
+  const [decided] = entries.flatMap(({ at, event }) =>
     event.type === "approved" || event.type === "rejected" ? [{ ...event, at }] : [],
   );
-  if (said === undefined || !entries.some(isArrivedQuestion)) return NEEDLESS;
-  const { type, actor, reason = null, at } = said;
+  if (decided === undefined || !entries.some(isDeliveredRequest)) return NOT_NEEDED;
+  const { type, actor, reason = null, at } = decided;
   const decision = type === "approved" ? type : "rejected";
   const receiptUrl = deps.receiptLink(action.id);
   return { event: "decided", to: message.target, action, run, receiptUrl, decision, actor, reason, at };
 }
 
-function isArrivedQuestion({ event }: TimelineEntry): boolean {
+function isDeliveredRequest({ event }: TimelineEntry): boolean {
   return event.type === "mail" && event.event === "approval" && event.delivered;
 }
 
-const NEEDLESS: Delivery = { kind: "needless" };
+const NOT_NEEDED: Delivery = { kind: "needless" };
 
 const NOT_CONFIGURED: Delivery = {
   kind: "withheld",

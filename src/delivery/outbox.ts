@@ -21,10 +21,10 @@ import type { Deliver } from "./notify.ts";
 import type { Attempt } from "./in-flight.ts";
 import type { KeptResults } from "./settlement.ts";
 
-type Built = "name" | "queue" | "attempt" | "rescue" | "setAside" | "unclaim";
+type LoopOwn = "name" | "queue" | "attempt" | "rescue" | "setAside" | "unclaim";
 
 export interface OutboxDeps
-  extends Omit<LoopDeps<Notification>, Built | "metrics">, Omit<NotifyDeps, "again" | "outbox"> {
+  extends Omit<LoopDeps<Notification>, LoopOwn | "metrics">, Omit<NotifyDeps, "onRetry" | "outbox"> {
   readonly kind: NotificationKind;
   readonly store: LoopDeps<Notification>["store"] & { readonly outbox: NotifyDeps["outbox"] };
   readonly queue: Queue<Notification>;
@@ -34,8 +34,8 @@ export interface OutboxDeps
 const NAMES = { callback: "callbacks", mail: "mails" } as const satisfies Record<NotificationKind, string>;
 
 /**
- * Delivers what actions owe of one kind, on a wheel of its own with its own slots and schedule: whatever a receiver does,
- * no action waits for it, and nothing here changes one (decisions 8).
+ * Delivers one kind of notification with a loop, slots and schedule of its own: a slow receiver never delays an action,
+ * and nothing here changes one.
  */
 export class Outbox {
   readonly #kind: NotificationKind;
@@ -47,17 +47,17 @@ export class Outbox {
     const { kind, bus, queue, clock, log, store } = deps;
     this.#kind = kind;
     this.#bus = bus;
-    const notifying: NotifyDeps = {
+    const notifyDeps: NotifyDeps = {
       ...deps,
       outbox: store.outbox,
-      again: (notification, due) => this.#loop.add(notification, due),
+      onRetry: (notification, due) => this.#loop.add(notification, due),
     };
-    const settlement = createNotificationSettlement(notifying);
+    const settlement = createNotificationSettlement(notifyDeps);
     const name = NAMES[kind];
     this.#loop = new Loop({
       ...deps,
       name,
-      attempt: createNotify(notifying, settlement),
+      attempt: createNotify(notifyDeps, settlement),
       unclaim: (notification) =>
         settlement.settle(notification, { delivery: { kind: "not_started", why: "in_doubt" }, durationMs: null }),
       setAside: createSetAside({ name, log, queue, end: settlement.setAside }),
@@ -76,31 +76,33 @@ export class Outbox {
     return this.#loop.isPaused;
   }
 
-  /** Hears that what is paused of an account has changed. */
+  /** Re-evaluates the account's lanes after a pause began or ended. */
   pauseChanged(accountId: string): void {
     this.#loop.pauseChanged(accountId);
   }
 
-  /** Makes due again what a dead process had under way, then begins to claim. */
+  /** Makes due again what a dead process left active, then begins to claim. */
   async start(): Promise<void> {
-    this.#unsubscribe = this.#bus.subscribe((action) => this.#hear(action));
+    this.#unsubscribe = this.#bus.subscribe((action) => this.#onChange(action));
     await this.#loop.start();
   }
 
-  /** Stops claiming and lets what is under way end; after `limitMs` it is interrupted and due again at the next start. */
+  /**
+   * Stops claiming and waits for what is in flight. After `limitMs` it is interrupted, and due again at the next start.
+   */
   async drain(limitMs: number): Promise<void> {
     this.#unsubscribe();
     await this.#loop.drain(limitMs);
   }
 
-  /** The row is in the store since the change's own commit: only its lane has to be told. */
-  #hear(action: Action): void {
+  /** The row was stored with the change, so a hint for its lane is enough. */
+  #onChange(action: Action): void {
     const host = notificationHost(action, this.#kind);
     if (host !== null) this.#loop.hint({ accountId: action.accountId, host, keyId: action.keyId });
   }
 }
 
-export interface NotifyDeps {
+interface NotifyDeps {
   readonly outbox: Pick<OutboxStore, "settle" | "isSettled" | "force">;
   readonly kept: KeptResults;
   readonly clock: Clock;
@@ -108,28 +110,31 @@ export interface NotifyDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly deliver: Deliver;
-  /** Hears of a notification that is to be tried again. */
-  readonly again: (notification: Notification, due: DueRow) => void;
+  /** Called for a notification that will be retried. */
+  readonly onRetry: (notification: Notification, due: DueRow) => void;
 }
 
-/** How an attempt ended, and after how long; null where nobody measured. */
+/** How an attempt ended and how long it took; null where that was not measured. */
 export interface Notified {
   readonly delivery: Delivery;
   readonly durationMs: number | null;
 }
 
-/** The end of every attempt, whoever saw it: the law decides, the store writes it, log and metrics hear of it. */
-export interface NotificationSettlement {
-  /** Of an attempt of this process. Never rejects because of the store: resolves when it is written or the process ends. */
+/** Records the end of attempts: in the store, the log and the metrics. */
+interface NotificationSettlement {
+  /**
+   * For an attempt of this process. Never rejects because of the store: it resolves when the result is written or the
+   * process ends.
+   */
   readonly settle: (notification: Notification, notified: Notified) => Promise<void>;
-  /** Of an attempt that nobody works on any more. Tells whether it was written; rejects where the store is away. */
+  /** For an attempt of a dead process. False: another change came first. Rejects when the store is away. */
   readonly recover: (notification: Notification) => Promise<boolean>;
-  /** Of a row that was altered by hand; the same. */
+  /** For a row that was altered in the database; the same. */
   readonly setAside: (notification: Notification) => Promise<boolean>;
 }
 
-/** One attempt of a notification that was claimed for it: deliver, then settle. The end is on disk when it resolves. */
-export function createNotify(
+/** One attempt of a claimed notification: deliver, then settle. The result is committed when it resolves. */
+function createNotify(
   { clock, deliver }: Pick<NotifyDeps, "clock" | "deliver">,
   { settle }: Pick<NotificationSettlement, "settle">,
 ): Attempt<Notification> {
@@ -147,19 +152,19 @@ export function createNotify(
   };
 }
 
-export function createNotificationSettlement(deps: NotifyDeps): NotificationSettlement {
-  const { outbox, kept, clock, ids, log, metrics, again } = deps;
+function createNotificationSettlement(deps: NotifyDeps): NotificationSettlement {
+  const { outbox, kept, clock, ids, log, metrics, onRetry } = deps;
 
   const changeOf = (notification: Notification, delivery: Delivery, now: Date): NotificationChange =>
     settleNotification(notification, { delivery, now, chance: ids.chance() });
 
-  const announce = (change: NotificationChange, now: Date, { delivery, durationMs }: Notified): void => {
+  const report = (change: NotificationChange, now: Date, { delivery, durationMs }: Notified): void => {
     const { before, attempts, dueAt } = change;
     if (delivery.kind === "not_started") metrics.unclaimed(before.message.kind);
     else metrics.notified(before.message.kind, nextOf(change), durationMs);
-    if (delivery === ALTERED) tellSetAside(deps, before);
-    else tell(log, change, now, durationMs);
-    if (dueAt !== null) again(before, { id: before.id, revision: attempts, dueAt });
+    if (delivery === ALTERED) reportSetAside(deps, before);
+    else logAttempt(log, change, now, durationMs);
+    if (dueAt !== null) onRetry(before, { id: before.id, revision: attempts, dueAt });
   };
 
   return {
@@ -175,7 +180,7 @@ export function createNotificationSettlement(deps: NotifyDeps): NotificationSett
         onKept: (error) =>
           log.warn("notification.result_kept", { ...names, error: error instanceof Error ? error.name : "unknown" }),
       });
-      if (written === "yes") return announce(change, now, notified);
+      if (written === "yes") return report(change, now, notified);
       if (written === "no") metrics.fenced();
       log.warn(written === "no" ? "notification.fenced" : "notification.unrecorded", names);
     },
@@ -184,7 +189,7 @@ export function createNotificationSettlement(deps: NotifyDeps): NotificationSett
       const now = clock.now();
       const change = changeOf(notification, INTERRUPTED, now);
       if (!(await outbox.settle(change, now))) return false;
-      announce(change, now, { delivery: INTERRUPTED, durationMs: null });
+      report(change, now, { delivery: INTERRUPTED, durationMs: null });
       return true;
     },
 
@@ -192,14 +197,14 @@ export function createNotificationSettlement(deps: NotifyDeps): NotificationSett
       const now = clock.now();
       const change = changeOf(notification, ALTERED, now);
       if (!(await outbox.force(change, now))) return false;
-      tellSetAside(deps, notification);
+      reportSetAside(deps, notification);
       return true;
     },
   };
 }
 
-/** Once for each row, with its id: whoever keeps the database has to look at it. */
-function tellSetAside({ metrics, log }: Pick<NotifyDeps, "metrics" | "log">, notification: Notification): void {
+/** Logged once per row with its id: the operator has to look at the database. */
+function reportSetAside({ metrics, log }: Pick<NotifyDeps, "metrics" | "log">, notification: Notification): void {
   const { id, actionId, message } = notification;
   metrics.setAside(message.kind);
   log.error("notification.set_aside", {
@@ -213,8 +218,8 @@ function nextOf({ status }: NotificationChange): "delivered" | "retry" | "given_
   return status === "pending" ? "retry" : status;
 }
 
-/** One attempt, one line. The error is one of our own sentences. */
-function tell(log: Log, change: NotificationChange, now: Date, durationMs: number | null): void {
+/** One line per attempt. The error is one of our own sentences. */
+function logAttempt(log: Log, change: NotificationChange, now: Date, durationMs: number | null): void {
   const { before, status, dueAt, lastError } = change;
   const { id, accountId, actionId, message, host, attempts } = before;
   log[status === "given_up" ? "warn" : "info"](`${message.kind}.attempted`, {

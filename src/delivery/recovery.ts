@@ -3,30 +3,30 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../observability/log.ts";
 import { type Queue, StoreUnavailable } from "../../db/store.ts";
 
-export interface RescueDeps<Row> {
+interface RescueDeps<Row> {
   /** What the rows are, in the log. */
   readonly name: string;
   readonly log: Pick<Log, "error">;
   readonly queue: Pick<Queue<Row>, "orphans">;
   readonly clock: Clock;
-  /** Ends the attempt of whoever died in the middle of it. False: another process has done so before. */
+  /** Ends the interrupted attempt. False: another process has done so already. */
   readonly end: (row: Row) => Promise<boolean>;
-  /** Hears how many were ended, when there were any. */
+  /** Called with the number of rows ended, when there were any. */
   readonly onRescued: (count: number) => void;
 }
 
 /** Which active rows nobody is working on. */
 export interface Orphaned {
-  /** Whatever its lease says: at the start of the only process of this store. */
+  /** All active rows, whatever their lease: at the start of the only process of this store. */
   readonly everything: boolean;
-  /** Not those that this process has in flight or whose result it keeps: a clock that jumped ahead ends no lease of ours. */
+  /** Rows that this process works on: a clock that jumped ahead must not end their leases. */
   readonly isOurs: (id: string) => boolean;
 }
 
 /**
- * Ends what dead processes left active, as interrupted, and then the ordinary way: so that what may be sent again is, and
- * no more often than allowed. Tells how many it has ended and written. A row that can't be ended holds up no other: it is
- * written down, and left to the next rescue. Rejects where the store is away, with what is not ended left for the next time.
+ * Ends what dead processes left active as interrupted attempts, so that retries follow the usual rules. Returns how
+ * many it ended. A row that can't be ended is logged, left to the next rescue, and blocks no other. Rejects when the
+ * store is away; the rest is left for the next time.
  */
 export function createRescue<Row extends { readonly id: string }>(deps: RescueDeps<Row>) {
   const { name, log, queue, clock, end, onRescued } = deps;
@@ -43,15 +43,15 @@ export function createRescue<Row extends { readonly id: string }>(deps: RescueDe
     let rescued = 0;
     try {
       for (let after: Row | null = null; ;) {
-        // Page behind page: what is our own, or can't be written, holds up nothing that stands behind it.
+        // Paged, so that rows of our own and rows that can't be written don't hide those behind them.
         const found: readonly Row[] = await queue.orphans(everything ? null : clock.now(), RESCUE_ROWS_MAX, after);
         const last = found.at(-1) ?? null;
-        // A row that can't be paged past, since somebody altered it, is ended by others.
+        // An altered row that the cursor can't pass; `createSetAside` ends it.
         if (last === null || last.id === after?.id) break;
         after = last;
-        const tries = await Promise.allSettled(found.filter(({ id }) => !isOurs(id)).map(ended));
-        rescued += tries.filter((tried) => tried.status === "fulfilled" && tried.value).length;
-        const failed = tries.find((tried) => tried.status === "rejected");
+        const results = await Promise.allSettled(found.filter(({ id }) => !isOurs(id)).map(ended));
+        rescued += results.filter((result) => result.status === "fulfilled" && result.value).length;
+        const failed = results.find((result) => result.status === "rejected");
         if (failed !== undefined) throw failed.reason;
       }
     } finally {
@@ -61,39 +61,39 @@ export function createRescue<Row extends { readonly id: string }>(deps: RescueDe
   };
 }
 
-export interface SetAsideDeps<Row> {
+interface SetAsideDeps<Row> {
   /** What the rows are, in the log. */
   readonly name: string;
   readonly log: Pick<Log, "error">;
   readonly queue: Pick<Queue<Row>, "broken">;
-  /** Ends the row and writes it down with its id. False: it is not broken any more. */
+  /** Ends the row and logs its id. False: it is not broken any more. */
   readonly end: (row: Row) => Promise<boolean>;
 }
 
-/** Rows whose end could not be written are named once; of more than these some are named again. */
-const NAMED_MAX = 1_000;
+/** Ids that were logged because they could not be ended; beyond this some are logged again. */
+const LOGGED_MAX = 1_000;
 
 /**
- * Ends rows that were altered where they are stored, but for those that this process has in flight. One that can't be ended
- * is named once and tried again the next time; it holds up no other. Rejects where the store is away.
+ * Ends rows that were altered in the database, except those this process has in flight. One that can't be ended is
+ * logged once, retried the next time, and blocks no other. Rejects when the store is away.
  */
 export function createSetAside<Row extends { readonly id: string }>(deps: SetAsideDeps<Row>) {
   const { name, log, queue, end } = deps;
-  const named = new Set<string>();
+  const logged = new Set<string>();
   const ended = async (row: Row): Promise<void> => {
     try {
       await end(row);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      if (named.size >= NAMED_MAX) named.clear();
-      if (!named.has(row.id)) {
+      if (logged.size >= LOGGED_MAX) logged.clear();
+      if (!logged.has(row.id)) {
         log.error("row.not_set_aside", {
           of: name,
           id: row.id,
           error: error instanceof Error ? error.name : "unknown",
         });
       }
-      named.add(row.id);
+      logged.add(row.id);
     }
   };
   return async (isOurs: (id: string) => boolean): Promise<void> => {

@@ -29,7 +29,7 @@ import type { Orphaned } from "./recovery.ts";
 import { type SlotLimits, Slots } from "./slots.ts";
 
 export interface LoopDeps<Row extends { readonly id: string }> {
-  /** What it delivers, in the log. */
+  /** What the loop delivers, for the log. */
   readonly name: "actions" | "callbacks" | "mails";
   readonly store: Pick<Store, "probe" | "isAlone">;
   readonly queue: Queue<Row>;
@@ -38,42 +38,44 @@ export interface LoopDeps<Row extends { readonly id: string }> {
   readonly metrics: Pick<Metrics, "taskFailed">;
   readonly attempt: Attempt<Row>;
   readonly rescue: (orphaned: Orphaned) => Promise<number>;
-  /** Ends rows that were altered where they are stored. */
+  /** Ends rows that were altered in the database. */
   readonly setAside: (isOurs: (id: string) => boolean) => Promise<void>;
-  /** Gives back a claim that was written although nobody was told so. */
+  /** Returns a claim that was committed although its response was lost. */
   readonly unclaim: (row: Row) => Promise<void>;
   readonly kept: KeptResults;
   readonly limits: SlotLimits;
-  /** Nothing of the queue may be sent now; `pauseChanged` tells when that changes. */
+  /** Whether nothing of the lane may be sent now. Call `pauseChanged` when that changes. */
   readonly isPaused?: (lane: LaneName) => boolean;
-  /** Bytes of large rows that are claimed and not yet recorded; absent: none of them holds any. */
+  /** Limit of the bytes of large rows that are claimed and not yet recorded. Absent: no row counts as large. */
   readonly largeBytesMax?: number;
-  /** Hears when so many bytes of large rows are done with that the runtime should collect them. */
+  /** Called when enough bytes of large rows were released to be worth a garbage collection. */
   readonly collectGarbage?: () => void;
   readonly attemptTimeoutMs: number;
 }
 
 type TimerName = "alarm" | "again" | "sweep" | "rescue" | "probe";
 
-/** What runs in the background, in the log and the metrics. */
+/** Background tasks, for the log and the metrics. */
 type TaskName = TimerName | "attempt" | "claim" | "clock" | "load" | "set_aside" | "start";
 
-/** Rows of which the store did not say whether they were claimed. */
-interface InDoubt {
+/** Rows of a claim whose response was lost: the store may have them as claimed. */
+interface LostClaim {
   readonly due: readonly DueRow[];
   readonly at: Claimed;
 }
 
-/** A lease may end so much later than its claim asks for; a clock that was set back by more begins anew. */
+/**
+ * How much later than requested a lease may end, to be unique. If the clock was set back by more, counting starts anew.
+ */
 const LEASE_SPREAD_MS = 1_000;
 
-/** Lanes that one step of the sweep reads, and how long it rests between two steps of a long one. */
+/** Lanes per step of the sweep, and the pause between two steps. */
 const [SWEEP_LANES, SWEEP_REST_MS] = [128, 5];
 
 /**
- * The engine's wheel, one for each kind of row: hears of pending rows, takes those that are due within its slots, claims
- * them, and lets each be attempted. One timer sleeps to the earliest that is not yet due; a sweep finds whatever memory
- * missed.
+ * The scheduler of one kind of row: it learns of pending rows, takes those that are due within its slots, claims them
+ * and starts an attempt for each. One timer waits for the earliest row that is not yet due; a sweep over the store
+ * finds what memory missed.
  *
  * new -> `start` -> running <-> paused (the store is away: nothing is claimed that could not be recorded) -> `drain`.
  */
@@ -87,20 +89,20 @@ export class Loop<Row extends { readonly id: string }> {
   readonly #watch: ClockWatch;
   readonly #pause: Pause;
   #alarmAtMs = Number.POSITIVE_INFINITY;
-  /** How far the wall clock was set back, as far as what sleeps is not rescheduled for it. */
+  /** How far the wall clock was set back, as far as rows are not rescheduled for it yet. */
   #setBackMs = 0;
-  /** Of the newest claim. */
+  /** End of the newest claim's lease. */
   #leaseEndMs = 0;
-  /** The last try to reschedule it has failed. */
+  /** The last attempt to reschedule failed. */
   #isRescheduleDue = false;
-  #inDoubt: readonly InDoubt[] = [];
-  /** Rows whose claim is being written: it may be in the store before anybody here has heard. */
+  #lostClaims: readonly LostClaim[] = [];
+  /** Rows whose claim is being written: the store may show them as active already. */
   readonly #claiming = new Set<string>();
-  /** Due rows whose claim found the store busy. */
+  /** Due rows whose claim was refused with `StoreBusy`. */
   readonly #busy = new Map<string, Candidate>();
   #isClaimingLarge = false;
   #isRunning = false;
-  /** What a dead process left behind has been ended. */
+  /** Whether the rescue at the start is done. */
   #hasBegun = false;
 
   constructor(deps: LoopDeps<Row>) {
@@ -108,10 +110,10 @@ export class Loop<Row extends { readonly id: string }> {
     this.#slots = new Slots(deps.limits);
     this.#lanes = new Lanes(this.#slots, deps.isPaused);
     this.#large = new LargeRows(deps.largeBytesMax ?? 0);
-    // A large row is in memory until its end is recorded, which is later than its slot is free.
-    this.#runs = new RunsInFlight(deps.clock, async (row, flight) => {
+    // A large row stays in memory until its result is recorded, which is later than the release of its slot.
+    this.#runs = new RunsInFlight(deps.clock, async (row, run) => {
       try {
-        await deps.attempt(row, flight);
+        await deps.attempt(row, run);
       } finally {
         this.#releaseLarge(row.id);
       }
@@ -125,7 +127,7 @@ export class Loop<Row extends { readonly id: string }> {
       resume: () => this.#begin(),
       onError: (error) => this.#onError("start", error),
     });
-    deps.kept.onRoom(() => this.#turn());
+    deps.kept.onRoom(() => this.#tick());
   }
 
   /** Attempts in flight, for the metrics. */
@@ -139,8 +141,8 @@ export class Loop<Row extends { readonly id: string }> {
   }
 
   /**
-   * Ends what a dead process left active, then begins to claim. Resolves when the rescue is done, or put off until it can
-   * be done.
+   * Ends what a dead process left active, then begins to claim. Resolves when that rescue is done, or postponed because
+   * the store is away.
    */
   async start(): Promise<void> {
     this.#isRunning = true;
@@ -155,8 +157,8 @@ export class Loop<Row extends { readonly id: string }> {
   }
 
   /**
-   * Stops claiming and lets what is in flight end. What has not ended after `limitMs` is interrupted: recorded as such,
-   * and sent again only as its kind allows. Resolves when everything is recorded, or half a second after the limit.
+   * Stops claiming and waits for what is in flight. After `limitMs` the rest is interrupted, recorded as such, and sent
+   * again only where that is allowed. Resolves when everything is recorded, or `DRAIN_WRITE_MS` after the limit.
    */
   async drain(limitMs: number): Promise<void> {
     this.#isRunning = false;
@@ -164,64 +166,69 @@ export class Loop<Row extends { readonly id: string }> {
     await this.#runs.drain(limitMs);
   }
 
-  /** Hears of a pending row. */
+  /** Adds a pending row. */
   add(name: LaneName, due: DueRow): void {
     this.#lanes.add(name, due, this.#nowMs());
-    this.#turn();
+    this.#tick();
   }
 
-  /** Hears that a lane holds a row that is due now. */
+  /** Notes that the store has a row of this lane that is due now. */
   hint(name: LaneName): void {
     const nowMs = this.#nowMs();
     this.#lanes.hint(name, nowMs, nowMs);
-    this.#turn();
+    this.#tick();
   }
 
-  /** Hears that what is paused of an account has changed: what waited for that is looked for at once. */
+  /** Re-evaluates the account's lanes after a pause began or ended, and looks for its rows in the store. */
   pauseChanged(accountId: string): void {
     this.#lanes.pauseChanged(accountId);
-    this.#turn();
-    if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#lookAt({ accountId, host: "", keyId: "" }));
+    this.#tick();
+    if (this.#isRunning && this.#hasBegun) this.#runs.keep(this.#sweepAccount({ accountId, host: "", keyId: "" }));
   }
 
-  /** Takes a slot for a row that the store does not have yet; null when others of its lane are before it. */
+  /** Takes a slot for a row that is not stored yet; null when other rows of its lane come first. */
   reserve(name: LaneName & { readonly id: string }): TakenSlot | null {
-    // Not before it has begun: the rescue of a start takes whatever is active for a dead process's.
+    // Not before the rescue is done: it would take the new row for one of a dead process.
     const slot = this.#mayClaim() ? this.#lanes.reserve(name) : null;
     if (slot !== null) this.#claiming.add(name.id);
     return slot;
   }
 
-  /** The commit that creates a row whose slot was reserved has ended. */
+  /** Call it when the commit that creates a row with a reserved slot has ended. */
   claimed(id: string): void {
     this.#claiming.delete(id);
   }
 
-  /** Hears of a row that may be claimed, because the store did not say so: it is asked again when it can be. */
-  doubt(due: readonly DueRow[], at: Claimed): void {
+  /** Remembers rows whose claim had no response; the store is asked about them later. */
+  claimLost(due: readonly DueRow[], at: Claimed): void {
     let rows = 0;
-    // The newest are kept: of the others the lease ends first.
-    this.#inDoubt = [{ due, at }, ...this.#inDoubt].filter((one) => (rows += one.due.length) <= CLAIMS_IN_DOUBT_MAX);
+    // Keep the newest: the leases of the others end first.
+    this.#lostClaims = [{ due, at }, ...this.#lostClaims].filter(
+      (one) => (rows += one.due.length) <= CLAIMS_IN_DOUBT_MAX,
+    );
   }
 
-  /** Gives a slot back. */
+  /** Releases a slot. */
   release(slot: TakenSlot): void {
     this.#lanes.release(slot);
-    this.#turn();
+    this.#tick();
   }
 
-  /** Lets a claimed row be attempted. The slot is the target's: the commit after the answer holds up no other call. */
+  /**
+   * Starts the attempt of a claimed row. The slot is free as soon as the target has answered, before the result is
+   * committed.
+   */
   run(row: Row, slot: TakenSlot): void {
     const releaseSlot = () => this.release(slot);
     this.#runs.start(row, releaseSlot, (error, id) => this.#onError("attempt", error, id));
   }
 
-  /** Has `drain` wait for this too. It must not reject. */
+  /** Makes `drain` wait for this too. It must not reject. */
   keep(work: Promise<unknown>): void {
     this.#runs.keep(work);
   }
 
-  /** A claim from now on. Two claims of one moment end in different ones, so that a lease names its claim. */
+  /** A claim that starts now. No two claims have the same lease end, so a lease identifies its claim. */
   claimNow(): Claimed {
     const now = this.#deps.clock.now();
     const endMs = now.getTime() + this.#deps.attemptTimeoutMs + LEASE_GRACE_MS;
@@ -234,8 +241,11 @@ export class Loop<Row extends { readonly id: string }> {
     return this.#isRunning && this.#hasBegun && !this.#pause.isOn && !this.#deps.kept.isFull;
   }
 
-  /** One turn of the wheel: wake, load, take, claim; then sleep to the next. Never throws: whoever calls has its own work. */
-  #turn(): void {
+  /**
+   * Takes and claims what is due, loads lanes, and sets the timer for the next row. Never throws, so that callers can
+   * go on.
+   */
+  #tick(): void {
     if (!this.#mayClaim()) return;
     try {
       this.#claimDue();
@@ -261,7 +271,10 @@ export class Loop<Row extends { readonly id: string }> {
     this.#setAlarm();
   }
 
-  /** Large rows some at a time, as far as there is memory for them: a megabyte costs the event loop some milliseconds. */
+  /**
+   * Claims large rows a few at a time, as far as memory allows: reading a megabyte blocks the event loop for
+   * milliseconds.
+   */
   #claimLarge(): void {
     if (this.#isClaimingLarge || !this.#mayClaim()) return;
     const candidates: Candidate[] = [];
@@ -284,9 +297,9 @@ export class Loop<Row extends { readonly id: string }> {
     this.#claimLarge();
   }
 
-  /** Tells whether the store could be asked. */
+  /** False: the claim failed. */
   async #claim(candidates: readonly Candidate[]): Promise<boolean> {
-    // A hint may have come twice: the slots of what is not won, and of the second, are given back.
+    // A row may be listed twice. Slots of duplicates, and of rows that were not claimed, are released below.
     const byId = new Map(candidates.map((candidate) => [candidate.due.id, candidate]));
     const leftOver = new Set(candidates);
     const due = Array.from(byId.values(), (candidate) => candidate.due);
@@ -301,7 +314,7 @@ export class Loop<Row extends { readonly id: string }> {
       }
     } catch (error) {
       if (error instanceof StoreBusy) this.#claimAgain(due, byId);
-      else if (won === undefined) this.doubt(due, at);
+      else if (won === undefined) this.claimLost(due, at);
       this.#onError("claim", error);
     } finally {
       for (const { id } of due) this.#claiming.delete(id);
@@ -310,12 +323,12 @@ export class Loop<Row extends { readonly id: string }> {
       this.#large.release(candidate.due.id);
       this.#lanes.release(candidate);
     }
-    // What was not won has made room for others, and more may be due than one claim takes.
-    if (won !== undefined) this.#turn();
+    // Released slots make room for others, and more may be due than one claim takes.
+    if (won !== undefined) this.#tick();
     return won !== undefined;
   }
 
-  /** Too much waits to be written: the rows are due still, and memory has forgotten them. */
+  /** The store is busy: queue the rows again after a moment, since memory has dropped them. */
   #claimAgain(due: readonly DueRow[], byId: ReadonlyMap<string, Candidate>): void {
     for (const row of due) {
       const lane = byId.get(row.id)?.lane;
@@ -325,7 +338,7 @@ export class Loop<Row extends { readonly id: string }> {
       const rows = [...this.#busy.values()];
       this.#busy.clear();
       for (const { lane, due: row } of rows) this.#lanes.add(lane, row, this.#nowMs());
-      this.#turn();
+      this.#tick();
     });
   }
 
@@ -333,14 +346,14 @@ export class Loop<Row extends { readonly id: string }> {
     try {
       const found = await this.#deps.queue.pending(lane, LANE_READY_MAX);
       this.#lanes.loaded(lane, found, LANE_READY_MAX, this.#nowMs());
-      this.#turn();
+      this.#tick();
     } catch (error) {
       this.#lanes.loaded(lane, [], LANE_READY_MAX, this.#nowMs());
       this.#onError("load", error);
     }
   }
 
-  /** Walks over the lanes of the store, some at a time, and tells memory of each. */
+  /** Reads the lanes of the store page by page and notes each in memory. Runs again after the last page. */
   async #sweep(after: LaneName | null): Promise<void> {
     let next: LaneName | null = null;
     try {
@@ -348,15 +361,15 @@ export class Loop<Row extends { readonly id: string }> {
       const nowMs = this.#nowMs();
       for (const head of heads) this.#lanes.hint(head, head.dueAt.getTime(), nowMs);
       next = heads.length === SWEEP_LANES ? (heads.at(-1) ?? null) : null;
-      this.#turn();
+      this.#tick();
     } catch (error) {
       this.#onError("sweep", error);
     }
     this.#run("sweep", next === null ? SLEEP_MS_MAX : SWEEP_REST_MS, () => this.#runs.keep(this.#sweep(next)));
   }
 
-  /** Walks over the lanes of one account in the store: memory may have forgotten some, and what a claim refused. */
-  async #lookAt(first: LaneName): Promise<void> {
+  /** The same for one account at once: memory may have dropped some of its lanes, and rows whose claim was refused. */
+  async #sweepAccount(first: LaneName): Promise<void> {
     let after: LaneName | null = first;
     try {
       while (after !== null && this.#isRunning) {
@@ -365,17 +378,17 @@ export class Loop<Row extends { readonly id: string }> {
         const nowMs = this.#nowMs();
         for (const head of heads) this.#lanes.hint(head, head.dueAt.getTime(), nowMs);
         after = heads.length === SWEEP_LANES ? (heads.at(-1) ?? null) : null;
-        this.#turn();
+        this.#tick();
       }
     } catch (error) {
       this.#onError("sweep", error);
     }
   }
 
-  /** At the start, and again whenever the store is back. */
+  /** Runs at the start, and whenever the store is back. */
   async #begin(): Promise<void> {
     const { rescue, store } = this.#deps;
-    if (this.#hasBegun) await this.#settleDoubts();
+    if (this.#hasBegun) await this.#returnLostClaims();
     else {
       await this.#setAside();
       await rescue({ everything: store.isAlone, isOurs: () => false });
@@ -396,7 +409,7 @@ export class Loop<Row extends { readonly id: string }> {
     this.#runs.keep(this.#reschedule());
   }
 
-  /** Looks at everything anew, after what a clock that was set back has put off is due at its time again. */
+  /** Moves due times after the clock was set back, then sweeps. */
   async #reschedule(): Promise<void> {
     const byMs = this.#setBackMs;
     try {
@@ -414,38 +427,38 @@ export class Loop<Row extends { readonly id: string }> {
     this.#run("rescue", RESCUE_EVERY_MS, () => this.#runs.keep(this.#rescuePass().finally(() => this.#rescueLater())));
   }
 
-  /** Each step runs whatever has become of the one before it. */
+  /** Each step runs even if the one before failed. */
   async #rescuePass(): Promise<void> {
     this.#checkClock();
     if (this.#isRescheduleDue) this.#runs.keep(this.#reschedule());
-    await this.#do("set_aside", () => this.#setAside());
-    await this.#do("rescue", () => this.#settleDoubts());
-    await this.#do("rescue", () => this.#deps.rescue({ everything: false, isOurs: (id) => this.#isOurs(id) }));
+    await this.#runTask("set_aside", () => this.#setAside());
+    await this.#runTask("rescue", () => this.#returnLostClaims());
+    await this.#runTask("rescue", () => this.#deps.rescue({ everything: false, isOurs: (id) => this.#isOurs(id) }));
   }
 
-  /** Whether this process works on a row, or knows of it what the store does not. */
+  /** Whether this process works on the row, or may hold a claim on it. */
   #isOurs(id: string): boolean {
     if (this.#runs.has(id) || this.#claiming.has(id)) return true;
-    return this.#inDoubt.some(({ due }) => due.some((row) => row.id === id));
+    return this.#lostClaims.some(({ due }) => due.some((row) => row.id === id));
   }
 
   #setAside(): Promise<void> {
     return this.#deps.setAside((id) => this.#isOurs(id));
   }
 
-  /** Gives back the claims that were written although nobody was told so: nothing of them was sent. */
-  async #settleDoubts(): Promise<void> {
-    for (const doubt of this.#inDoubt) {
-      const rows = await this.#deps.queue.claimed(doubt.due, doubt.at);
-      this.#inDoubt = this.#inDoubt.filter((other) => other !== doubt);
+  /** Returns the claims that were committed although their response was lost: nothing of them was sent. */
+  async #returnLostClaims(): Promise<void> {
+    for (const claimLost of this.#lostClaims) {
+      const rows = await this.#deps.queue.claimed(claimLost.due, claimLost.at);
+      this.#lostClaims = this.#lostClaims.filter((other) => other !== claimLost);
       for (const row of rows) {
-        if (!this.#runs.has(row.id)) this.#runs.keep(this.#do("claim", () => this.#deps.unclaim(row)));
+        if (!this.#runs.has(row.id)) this.#runs.keep(this.#runTask("claim", () => this.#deps.unclaim(row)));
       }
     }
   }
 
-  /** Runs a piece of background work; never rejects. */
-  async #do(task: TaskName, work: () => Promise<unknown>): Promise<void> {
+  /** Runs a background task; never rejects. */
+  async #runTask(task: TaskName, work: () => Promise<unknown>): Promise<void> {
     try {
       await work();
     } catch (error) {
@@ -453,10 +466,10 @@ export class Loop<Row extends { readonly id: string }> {
     }
   }
 
-  /** Begins to rest where the store is away, and else writes a bug down. Never throws: the task has to run again. */
+  /** Pauses the loop if the store is away; logs any other error. Never throws, so that the task runs again. */
   #onError(task: TaskName, error: unknown, id?: string): void {
     const { log, metrics, name } = this.#deps;
-    // It works: whoever was not heard writes again.
+    // The store works; the caller tries again.
     if (error instanceof StoreBusy) return;
     try {
       if (error instanceof StoreUnavailable) {
@@ -466,7 +479,7 @@ export class Loop<Row extends { readonly id: string }> {
       metrics.taskFailed(`${name}.${task}`);
       log.error("dispatch.failed", { of: name, task, id, error: error instanceof Error ? error.name : "unknown" });
     } catch {
-      // Where even that can't be written down the work goes on all the same.
+      // Even if it can't be logged, the loop goes on.
     }
   }
 
@@ -476,9 +489,9 @@ export class Loop<Row extends { readonly id: string }> {
     this.#alarmAtMs = atMs;
     const delayMs = Math.min(SLEEP_MS_MAX, Math.max(1, atMs - this.#nowMs()));
     this.#run("alarm", delayMs, () => {
-      // Before anything that may fail: no other alarm is set for a time that is set already.
+      // First, before anything that may fail: while it is set, no other timer is set for that time.
       this.#alarmAtMs = Number.POSITIVE_INFINITY;
-      this.#turn();
+      this.#tick();
     });
   }
 

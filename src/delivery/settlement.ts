@@ -25,19 +25,20 @@ export interface SettlementDeps {
   readonly attemptTimeoutMs: number;
 }
 
-/** How an attempt ended, and after how long; null where nobody measured. */
+/** How an attempt ended and how long it took; null where that was not measured. */
 export interface Ended {
   readonly outcome: Outcome;
   readonly durationMs: number | null;
-  /** The deadline that was in force; the setting's unless it was shorter. */
+  /** The deadline that applied; by default the setting's. */
   readonly timeoutMs?: number;
-  /** What showed that the row was altered, for the log. */
+  /** The error that showed that the row was altered, for the log. */
   readonly cause?: unknown;
 }
 
 /**
- * The end of every attempt, whoever saw it: the law decides, the store writes it under the claim's own revision, the bus,
- * the log and the metrics hear of it. A write that lost is dropped: another process had taken the action over.
+ * Records the end of every attempt: the transition is decided by `settle`, written under the claim's revision, and
+ * reported to the bus, the log and the metrics. A write that lost is dropped: another process has taken the action
+ * over.
  */
 export class Settlement {
   readonly #deps: SettlementDeps;
@@ -46,13 +47,16 @@ export class Settlement {
     this.#deps = deps;
   }
 
-  /** Of an attempt of this process. Never rejects because of the store: resolves when it is written or the process ends. */
+  /**
+   * For an attempt of this process. Never rejects because of the store: it resolves when the result is written or the
+   * process ends.
+   */
   async settle(action: Action, ended: Ended): Promise<void> {
-    const write = this.#endOf(action, ended);
-    if (await this.#untilWritten(write)) this.#tell(write, ended);
+    const write = this.#resultWrite(action, ended);
+    if (await this.#untilWritten(write)) this.#report(write, ended);
   }
 
-  /** Of an attempt of this process that never began; the same. */
+  /** For a claim whose attempt never began; the same. */
   async unclaim(action: Action, why: NotStarted): Promise<void> {
     const { clock, metrics, log, bus } = this.#deps;
     const now = clock.now();
@@ -63,28 +67,28 @@ export class Settlement {
     bus.publish(write.change.after);
   }
 
-  /** Of an attempt that nobody works on any more. Tells whether it was written; rejects where the store is away. */
+  /** For an attempt of a dead process. False: another change came first. Rejects when the store is away. */
   async recover(action: Action): Promise<boolean> {
     const ended: Ended = { outcome: { kind: "unknown", fault: "interrupted" }, durationMs: null };
-    const write = this.#endOf(action, ended);
+    const write = this.#resultWrite(action, ended);
     if (!(await this.#writeOnce(write))) return false;
-    this.#tell(write, ended);
+    this.#report(write, ended);
     return true;
   }
 
-  /** Of an action whose row was altered by hand; the same. */
+  /** For an action whose row was altered in the database; the same. */
   async setAside(action: Action): Promise<boolean> {
     const { actions, clock, bus } = this.#deps;
     const now = clock.now();
     const write = this.#writeOf(setAside(action, now), now);
     if (!(await actions.force(write))) return false;
-    this.#tellSetAside(action, null);
+    this.#reportSetAside(action, null);
     bus.publish(write.change.after);
     return true;
   }
 
-  /** Once for each row, with its id: whoever keeps the database has to look at it. */
-  #tellSetAside({ id, accountId }: Action, cause: unknown): void {
+  /** Logged once per row with its id: the operator has to look at the database. */
+  #reportSetAside({ id, accountId }: Action, cause: unknown): void {
     const { metrics, log } = this.#deps;
     metrics.setAside("action");
     log.error("action.set_aside", {
@@ -95,7 +99,7 @@ export class Settlement {
     });
   }
 
-  #endOf(action: Action, { outcome, durationMs, timeoutMs = this.#deps.attemptTimeoutMs }: Ended): ChangeWrite {
+  #resultWrite(action: Action, { outcome, durationMs, timeoutMs = this.#deps.attemptTimeoutMs }: Ended): ChangeWrite {
     const { clock, ids, backoff } = this.#deps;
     const now = clock.now();
     return this.#writeOf(settle(action, { outcome, now, durationMs, timeoutMs, backoff, chance: ids.chance() }), now);
@@ -105,7 +109,7 @@ export class Settlement {
     return { change, at, outbox: this.#deps.enqueue(change.after, at, change.events) };
   }
 
-  /** What is known of an action counts for more than a row that somebody altered meanwhile. */
+  /** A known result is written even over a row that was altered meanwhile. */
   async #writeOnce(write: ChangeWrite): Promise<boolean> {
     const { actions, log } = this.#deps;
     try {
@@ -132,12 +136,12 @@ export class Settlement {
     return written === "yes";
   }
 
-  #tell({ change, at }: ChangeWrite, { outcome, durationMs, cause = null }: Ended): void {
+  #report({ change, at }: ChangeWrite, { outcome, durationMs, cause = null }: Ended): void {
     const { metrics, log, bus } = this.#deps;
     const { before, after } = change;
     const next = nextStep(change);
     metrics.attempted(outcome.kind, next, durationMs);
-    if (outcome.kind === "not_sent" && outcome.fault === "altered") this.#tellSetAside(before, cause);
+    if (outcome.kind === "not_sent" && outcome.fault === "altered") this.#reportSetAside(before, cause);
     log.info("action.attempted", {
       action_id: before.id,
       account_id: before.accountId,
@@ -157,7 +161,7 @@ export class Settlement {
   }
 }
 
-/** Of the texts that a write holds in memory. */
+/** Memory that the texts of a write take. */
 function bytesOf({ change, outbox }: ChangeWrite): number {
   const { body, headers, result } = change.after;
   let bytes = (body?.length ?? 0) + (result?.responseBody?.length ?? 0);
@@ -170,24 +174,27 @@ function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : "unknown";
 }
 
-/** The write of a result that is known. Each of the functions may reject; then nobody knows whether it was done. */
-export interface KnownResult {
-  /** Of the texts that are held until it is written. */
+/** The write of a known result. If one of these functions rejects, it is open whether the write was done. */
+interface KnownResult {
+  /** Memory held until it is written. */
   readonly bytes: number;
   /** False: another write came first. */
   readonly write: () => Promise<boolean>;
-  /** Whether the store has this very result: asked where a write that failed may have been done all the same. */
+  /**
+   * Whether the store has this result. Asked after a write that failed, since it may have been committed all the same.
+   */
   readonly isWritten: () => Promise<boolean>;
-  /** Hears of the first write that failed. */
+  /** Called when the first write failed. */
   readonly onKept: (error: unknown) => void;
 }
 
-/** `no`: another write came first; `never`: the process ended before it could be written. */
+/** `no`: another write came first. `never`: the process ended before it was written. */
 export type Written = "yes" | "no" | "never";
 
 /**
- * Results that are known and not written yet. What can't be recorded would be sent again, so each is offered to the store
- * until it has it or the process ends, whatever its lease says. All loops share one of these: memory has one bound.
+ * Results that are known and not written yet. An unrecorded result would make the action be sent again, so each write
+ * is repeated until it succeeds or the process ends, even after its lease. All loops share one instance, so that memory
+ * has one bound.
  */
 export class KeptResults {
   readonly #clock: Clock;
@@ -209,35 +216,35 @@ export class KeptResults {
     return this.#bytes;
   }
 
-  /** Nothing more may be claimed: what comes back could not be kept. */
+  /** Whether nothing more may be claimed, since its results could not be kept. */
   get isFull(): boolean {
     return this.#bytes >= KEPT_RESULTS_BYTES_MAX;
   }
 
-  /** `ring` is called each time when it has been full and is no longer. */
+  /** `run` is called whenever this stops being full. */
   onRoom(run: () => void): void {
     this.#onRoom.add(run);
   }
 
-  /** Resolves when the result is written, or lost, or the process ends. Never rejects. */
+  /** Resolves when the result is written, when another write came first, or when the process ends. Never rejects. */
   async write(result: KnownResult): Promise<Written> {
     const heldBytes = result.bytes + KEPT_RESULT_BYTES;
     this.#add(heldBytes);
-    let written = await offer(result, true);
+    let written = await tryWrite(result, true);
     for (let pauseMs = WRITE_AGAIN_MS; written === "kept"; pauseMs = Math.min(WRITE_AGAIN_MS_MAX, 2 * pauseMs)) {
-      written = (await this.#pause(pauseMs)) ? await offer(result, false) : "never";
+      written = (await this.#pause(pauseMs)) ? await tryWrite(result, false) : "never";
     }
     this.#remove(heldBytes);
     return written;
   }
 
-  /** The process ends: whatever waits to be offered again is given up. */
+  /** Gives up all pending writes, because the process ends. */
   close(): void {
     this.#isClosed = true;
     for (const giveUp of this.#waiting) giveUp();
   }
 
-  /** False: there is no again. */
+  /** False: the process ends. */
   async #pause(pauseMs: number): Promise<boolean> {
     if (this.#isClosed) return false;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -262,10 +269,10 @@ export class KeptResults {
   }
 }
 
-async function offer({ write, isWritten, onKept }: KnownResult, isFirst: boolean): Promise<Written | "kept"> {
+async function tryWrite({ write, isWritten, onKept }: KnownResult, isFirst: boolean): Promise<Written | "kept"> {
   try {
     if (await write()) return "yes";
-    // It lost, unless an earlier write of it was done and only the store's word was lost.
+    // It lost, unless an earlier try was committed and only its response was lost.
     return !isFirst && (await isWritten()) ? "yes" : "no";
   } catch (error) {
     if (isFirst) onKept(error);

@@ -10,8 +10,8 @@ export interface SigningDeps {
   };
 }
 
-/** What leaves for a target. */
-export interface Signable {
+/** What is signed. */
+interface Signable {
   readonly accountId: string;
   readonly url: string;
   /** `webhook-id`: the same over all attempts. */
@@ -25,8 +25,8 @@ export type Header = readonly [name: string, value: string];
 export type SignedHeaders = (message: Signable, now: Date) => Promise<readonly Header[]>;
 
 /**
- * The three headers of Standard Webhooks 1.0.0, with the secret of the account and the target's origin, after a rotation
- * with two: of calls, or of callbacks, which have secrets of their own.
+ * The three headers of Standard Webhooks 1.0.0, signed with the secret of the account and the target's origin; with two
+ * secrets during a rotation. Calls and callbacks have separate secrets.
  */
 export function createSignedHeaders({ secrets, signingSecrets }: SigningDeps, use: SigningUse): SignedHeaders {
   return async ({ accountId, url, id, body }, now) => {

@@ -5,36 +5,36 @@ import type { Claimed } from "../actions/settle.ts";
 
 /** How many attempts may be in flight. */
 export interface SlotLimits {
-  /** In all (`DISPATCH_CONCURRENCY`). */
+  /** In total (`DISPATCH_CONCURRENCY`). */
   readonly total: number;
-  /** From one account to one host, by whichever of its keys (`DISPATCH_PER_HOST`): a promise to the target. */
+  /** From one account to one host, whatever the key (`DISPATCH_PER_HOST`): a promise to the target. */
   readonly perHost: number;
 }
 
 /**
- * An account may take another slot while it holds fewer than this many times the slots that are free. Alone it gets three
- * quarters, two get three sevenths each, and some are always free for whoever comes next (the dynamic threshold that
- * switches share their memory by: Choudhury and Hahne, 1998).
+ * An account may take another slot while it holds fewer than this many times the free slots. One account alone gets
+ * three quarters, two get three sevenths each, and some slots are always free for the next account (the dynamic
+ * threshold of shared-memory switches: Choudhury and Hahne, 1998).
  */
 export const FREE_FACTOR = 3;
 
 /**
- * One key alone may take all slots of its account. So that another key of the account need not wait until some of those
- * calls end, a key that holds few may go beyond the account's share, up to this many times the slots that are free.
+ * One key may take all slots of its account. So that another key need not wait until some of those calls end, a key
+ * that holds few slots may exceed the account's share, up to this many times the free slots.
  */
 const SECOND_KEY_FREE_FACTOR = FREE_FACTOR + 1;
 
-/** What there is of something, and who has how much of it. */
-export interface Shares {
+/** How much of a shared resource is free, and how much each holds. */
+interface Shares {
   readonly free: number;
   readonly ofAccount: number;
-  /** Of a key of the account. */
+  /** Held by the key. */
   readonly ofKey: number;
 }
 
-/** Whether a key may take another one of what is free. */
+/** Whether the key may take one more. */
 export function mayTake({ free, ofAccount, ofKey }: Shares): boolean {
-  // One that is free is enough for whoever has none, however small the whole is.
+  // A single free one is enough for whoever holds none, however small the total is.
   if (free <= 0) return false;
   if (ofAccount < Math.max(1, FREE_FACTOR * free)) return true;
   const beyond = SECOND_KEY_FREE_FACTOR * free - ofAccount;
@@ -42,12 +42,12 @@ export function mayTake({ free, ofAccount, ofKey }: Shares): boolean {
 }
 
 /**
- * Counts what is in flight, so that one slow host, key or account never takes the place of all others. Which of the keys
- * of an account gets a slot that is free is decided in `Lanes`: the one that holds the fewest.
+ * Counts what is in flight, so that one slow host, key or account never takes all slots. `Lanes` decides which key gets
+ * a free slot: the one that holds the fewest.
  */
 export class Slots {
   readonly #limits: SlotLimits;
-  /** The last slots of a host, for keys that hold none there. */
+  /** Slots of a host that are reserved for keys that hold none there. */
   readonly #hostReserve: number;
   readonly #byAccount = new Map<string, number>();
   readonly #byKey = new Map<string, number>();
@@ -68,17 +68,17 @@ export class Slots {
     return this.#limits.total - this.#taken;
   }
 
-  /** In flight of what this lane's key sends to its host. */
+  /** Attempts in flight of this lane. */
   ofLane(lane: LaneName): number {
     return this.#byLane.get(laneNameOf(lane)) ?? 0;
   }
 
-  /** In flight of what a key sends anywhere. */
+  /** Attempts in flight of a key, to all hosts. */
   ofKey(accountId: string, keyId: string): number {
     return this.#byKey.get(`${accountId} ${keyId}`) ?? 0;
   }
 
-  /** Whether the host may be called once more for this key. */
+  /** Whether the lane's key may call the host once more. */
   hostHasRoom(lane: LaneName): boolean {
     const held = this.#byHost.get(hostNameOf(lane)) ?? 0;
     return held < this.#limits.perHost - (this.ofLane(lane) === 0 ? 0 : this.#hostReserve);
@@ -106,12 +106,12 @@ export class Slots {
   }
 }
 
-/** The host of an account, whichever of its keys calls it. */
+/** Names an account's use of a host, whatever the key. */
 export function hostNameOf({ accountId, host }: LaneName): string {
   return `${accountId} ${host}`;
 }
 
-/** Ids have no space in them, and what comes last may have. */
+/** Unambiguous: only the last part may contain spaces. */
 export function laneNameOf({ accountId, host, keyId }: LaneName): string {
   return `${accountId} ${keyId} ${host}`;
 }
@@ -123,42 +123,42 @@ function add(counts: Map<string, number>, name: string, by: number): void {
 }
 
 /**
- * Who gives up one of an account's places when all of them are taken and another key asks for one: whoever holds the most,
- * if that is at least two more than the one who asks holds. Null: nobody has to. So one alone may hold all of them, and
- * when others come each of them ends up with an equal share, without two taking the same place from each other in turn.
+ * Whose place an account frees when all its places are taken and another holder asks for one: the holder with the most,
+ * if that is at least two more than the asking one has; null otherwise. So one holder may have all places, and when
+ * others come each ends up with an equal share, without two of them taking the same place from each other in turn.
  */
-export function whoMakesRoom(held: ReadonlyMap<string, number>, asking: string): string | null {
-  const own = held.get(asking) ?? 0;
+export function whoMakesRoom(held: ReadonlyMap<string, number>, asker: string): string | null {
+  const own = held.get(asker) ?? 0;
   let most: { readonly holder: string; readonly count: number } | null = null;
   for (const [holder, count] of held) if (count > (most?.count ?? own + 1)) most = { holder, count };
   return most?.holder ?? null;
 }
 
-/** How many of these each holder has. */
+/** Counts places by holder. */
 export function countByHolder(all: Iterable<{ readonly holder: string }>): ReadonlyMap<string, number> {
   const held = new Map<string, number>();
   for (const { holder } of all) held.set(holder, (held.get(holder) ?? 0) + 1);
   return held;
 }
 
-/** A slot held for an action that is about to be stored: it is claimed in the commit that creates it. */
+/** A slot reserved for an action that is about to be stored: the commit that creates it claims it too. */
 export interface Reservation {
   readonly claim: Claimed;
-  /** The action was stored and claimed: tells the bus of both and sends it. */
+  /** The action was stored and claimed: publishes both changes and sends it. */
   commit(created: Action, claimed: Action): void;
-  /** Nothing was claimed; the slot is free again. */
+  /** Nothing was claimed: releases the slot. */
   release(): void;
-  /** The store did not say whether the action is there and claimed; the slot is free again. */
+  /** The response of the store was lost: releases the slot, and asks the store later whether the action is claimed. */
   fail(action: Action): void;
 }
 
-/** What a create may ask of the engine. */
+/** What the action service needs of the delivery loop. */
 export interface Dispatcher {
   /**
-   * A slot in the lane of this action, or null when others are before it, it is full, the action is large, or nothing is being
-   * claimed now.
+   * Reserves a slot for this action. Null when other rows of its lane come first, nothing is free, the action is large,
+   * or nothing is being claimed now.
    */
   reserve(action: LaneName & { readonly id: string }, largeBytes: number | undefined): Reservation | null;
-  /** Hears that what is paused of an account has changed. */
+  /** Call it when a pause of an account began or ended. */
   pauseChanged(accountId: string): void;
 }

@@ -3,7 +3,7 @@ import { CLOCK_TOLERANCE_MS, RESCHEDULE_ROWS_MAX } from "../config/limits.ts";
 import type { Log } from "../observability/log.ts";
 import type { Store, Queue } from "../../db/store.ts";
 
-/** Timers by name, one for each: setting a name again replaces what it was set to. */
+/** Named timers: setting a name again replaces its timer. */
 export class Timers<Name extends string> {
   readonly #clock: Clock;
   readonly #cancels = new Map<Name, () => void>();
@@ -29,8 +29,8 @@ interface Alarm {
 }
 
 /**
- * Names by the time at which they ring, earliest first: a binary heap, so that one timer serves however many sleep. An
- * alarm that is no longer wanted is not searched for; whoever it wakes looks and finds nothing.
+ * Names by due time, earliest first: a binary heap, so that one timer serves any number of lanes. Entries are never
+ * removed early; the caller checks whether one still applies.
  */
 export class Alarms {
   readonly #heap: Alarm[] = [];
@@ -51,7 +51,7 @@ export class Alarms {
     }
   }
 
-  /** Takes out every name whose time has come. */
+  /** Removes and returns every name whose time has come. */
   run(nowMs: number): readonly string[] {
     const names: string[] = [];
     while ((this.earliestMs ?? Number.POSITIVE_INFINITY) <= nowMs) names.push(this.#takeFirst());
@@ -73,7 +73,7 @@ export class Alarms {
     }
   }
 
-  /** Beyond the end nothing ever rings. */
+  /** Infinity beyond the end of the heap. */
   #timeAt(at: number): number {
     return this.#heap[at]?.atMs ?? Number.POSITIVE_INFINITY;
   }
@@ -86,20 +86,20 @@ export class Alarms {
   }
 }
 
-export interface WatchDeps {
-  /** Whose watch it is, in the log. */
+interface WatchDeps {
+  /** The loop's name, for the log. */
   readonly name: string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /**
- * Holds the wall clock against the monotonic one. Due times are the wall's, since they outlive the process; where it is
- * set back, whatever sleeps would sleep longer by as much.
+ * Detects that the wall clock was set back, by the monotonic clock. Due times are wall-clock times, since they outlive
+ * the process; after a set-back everything would wait longer.
  */
 export class ClockWatch {
   readonly #deps: WatchDeps;
-  /** How far the wall is ahead of the monotonic clock. */
+  /** Wall clock minus monotonic clock. */
   #aheadMs: number;
 
   constructor(deps: WatchDeps) {
@@ -108,13 +108,13 @@ export class ClockWatch {
   }
 
   /**
-   * How far the wall clock was set back since the last look, in milliseconds; 0 when it was not, or by less than the
-   * tolerance. What it was set forward, or a suspended machine has slept, is due the sooner and needs no more.
+   * Milliseconds by which the wall clock was set back since the last call; 0 when it was not, or by less than the
+   * tolerance. A clock set forward or a suspended machine only makes rows due earlier, which needs nothing.
    */
   setBackMs(): number {
     const aheadMs = this.#measure();
     const setBackMs = Math.round(this.#aheadMs - aheadMs);
-    // Small steps add up to a large one: they are remembered until they do.
+    // Not forgotten: small steps add up.
     if (setBackMs > 0 && setBackMs <= CLOCK_TOLERANCE_MS) return 0;
     this.#aheadMs = aheadMs;
     if (setBackMs <= 0) return 0;
@@ -129,23 +129,26 @@ export class ClockWatch {
 }
 
 export interface PauseDeps {
-  /** What rests, in the log. */
+  /** The loop's name, for the log. */
   readonly name: string;
   readonly store: Pick<Store, "probe">;
   readonly log: Log;
-  /** Rings once, unless nobody wants it any more. */
+  /** Runs `run` once after the delay, unless the loop has stopped. */
   readonly later: (delayMs: number, run: () => void) => void;
-  /** Has whoever drains wait for this too. */
+  /** Makes `drain` wait for this too. */
   readonly keep: (work: Promise<unknown>) => void;
-  /** Goes on where it stopped. Where that rejects it rests on. */
+  /** Resumes the loop. If it rejects, the pause goes on. */
   readonly resume: () => Promise<void>;
-  /** Hears of what went wrong in `resume`. */
+  /** Called with an error of `resume`. */
   readonly onError: (error: unknown) => void;
 }
 
 const PROBE_EVERY_MS = 1_000;
 
-/** What can't be recorded is not sent: while the store can't be written nothing is claimed, and once a second it is asked. */
+/**
+ * While the store can't be written nothing is claimed, since its result could not be recorded. The store is probed once
+ * a second.
+ */
 export class Pause {
   readonly #deps: PauseDeps;
   #isOn = false;
@@ -158,7 +161,7 @@ export class Pause {
     return this.#isOn;
   }
 
-  /** Begins to rest; `reason` is for the log. */
+  /** Begins the pause; `reason` is for the log. */
   begin(reason: string): void {
     if (this.#isOn) return;
     this.#isOn = true;
@@ -190,7 +193,7 @@ export class Pause {
   }
 }
 
-/** Brings everything that a clock that was set back has put off to its time again, for as long as somebody wants it. */
+/** Moves the due times of all rows that were scheduled before the clock was set back by `byMs`, while `isWanted`. */
 export async function reschedule(
   queue: Pick<Queue<unknown>, "reschedule">,
   clock: Clock,

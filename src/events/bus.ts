@@ -2,7 +2,7 @@ import type { Action } from "../actions/action.ts";
 
 type Listener = (action: Action) => void;
 
-/** The bus of one process. A listener must not throw and must not take long: it runs in the publisher's turn. */
+/** The bus of one process. A listener must not throw and must return quickly: `publish` calls it synchronously. */
 export function createBus(): Bus {
   const all = new Set<Listener>();
   const byAction = new Map<string, Set<Listener>>();
@@ -27,11 +27,11 @@ export function createBus(): Bus {
   };
 }
 
-/** News that an action changed, after its commit. Memory only: whoever misses it finds the truth in the store. */
+/** Announces changes of actions after their commit. In memory only: a missed change is still in the store. */
 export interface Bus {
   publish(action: Action): void;
-  /** Hears of every change; returns how to stop. */
+  /** Calls the listener for every change; returns how to unsubscribe. */
   subscribe(listener: (action: Action) => void): () => void;
-  /** Hears of one action; returns how to stop. */
+  /** Calls the listener for changes of one action; returns how to unsubscribe. */
   watch(actionId: string, listener: (action: Action) => void): () => void;
 }

@@ -6,53 +6,53 @@ import { countByHolder, whoMakesRoom } from "../delivery/slots.ts";
 import type { Bus } from "./bus.ts";
 import type { ActionStore, ChangePage, ToldChange } from "../../db/store.ts";
 
-export interface FeedDeps {
+interface FeedDeps {
   readonly actions: Pick<ActionStore, "changes" | "position" | "knowsPosition">;
   readonly bus: Pick<Bus, "subscribe">;
 }
 
-/** What a stream has to tell next. */
-export interface FeedPage {
-  /** In the order of their commits; the same array for every stream that is told the same. May be empty. */
+/** The next changes of a stream. */
+interface FeedPage {
+  /** In commit order; may be empty. Streams that get the same changes share the array. */
   readonly changes: readonly ToldChange[];
-  /** Whoever has been told all of the page goes on from here. */
+  /** Where to continue after this page. */
   readonly position: string;
-  /** Whether the stream had told everything before this happened. */
+  /** Whether the stream had caught up before these changes. */
   readonly isLive: boolean;
 }
 
-/** One listener's way through the changes of its account: each of them once, in the order of the commits. */
+/** One reader's position in the changes of its account: each is delivered once, in commit order. */
 export interface EventStream {
   /** Where it begins. */
   readonly position: string;
-  /** Resolves when there is something to tell; null when it is over. Rejects when the store can't be read. */
+  /** Resolves when there are changes; null when the stream has ended. Rejects when the store can't be read. */
   next(): Promise<FeedPage | null>;
-  /** Looks for news that nobody has told of. */
+  /** Reads the store even if nothing was announced. */
   look(): void;
   end(): void;
 }
 
-/** The changes of every account, for whoever may read them (decisions 1, 12). */
+/** Streams of changes, for callers that may read them. See docs/events.md. */
 export interface Feed {
   /**
-   * Goes on behind the event of this id, or begins now. It ends when the caller's key is revoked. Throws `invalid_query`
-   * for an id that is not known, `rate_limited` when the account has too many streams. For a key with few of them the one
-   * with the most makes room: its newest stream ends.
+   * Continues after the event with this id, or begins now. The stream ends when the caller's key is revoked. Throws
+   * `invalid_query` for an unknown id and `rate_limited` when the account has too many streams. To make room for a key
+   * with few streams, the newest stream of the key with the most ends.
    */
   open(caller: Caller, lastEventId: string | null): Promise<EventStream>;
-  /** Streams that are open now, of all accounts. */
+  /** Number of open streams of all accounts. */
   count(): number;
 }
 
 /**
- * The bus says only that there is news; what the news is, and in which order, the store says: so an event that was told of
- * late, twice or never is in its place all the same.
+ * The bus only says that something changed; the store says what, and in which order. So an announcement that is late,
+ * repeated or missing changes nothing in the stream.
  */
 export function createFeed({ actions, bus }: FeedDeps): Feed {
   const accounts = new Map<string, Listeners>();
-  bus.subscribe(({ accountId }) => accounts.get(accountId)?.hear());
+  bus.subscribe(({ accountId }) => accounts.get(accountId)?.onChange());
 
-  const beginning = async (lastEventId: string | null): Promise<number> => {
+  const startPosition = async (lastEventId: string | null): Promise<number> => {
     if (lastEventId === null) return actions.position();
     const position = readPosition(lastEventId);
     if (await actions.knowsPosition(position)) return position;
@@ -63,8 +63,8 @@ export function createFeed({ actions, bus }: FeedDeps): Feed {
     async open(caller, lastEventId) {
       authorize(caller, "read");
       const { accountId, revoked } = caller;
-      const from = await beginning(lastEventId);
-      // The key may have been revoked meanwhile.
+      const from = await startPosition(lastEventId);
+      // Checked again: the key may have been revoked meanwhile.
       authorize(caller, "read");
       const listeners = accounts.get(accountId) ?? new Listeners((after) => actions.changes(accountId, after));
       accounts.set(accountId, listeners);
@@ -85,10 +85,10 @@ export function createFeed({ actions, bus }: FeedDeps): Feed {
 }
 
 function makeRoom(streams: ReadonlySet<Stream>, holder: string): void {
-  const victim = whoMakesRoom(countByHolder(streams), holder);
-  if (victim === null) throw tooMany();
-  // The newest, since those that flood are. Whoever listens there may go on later from the last event that was seen.
-  [...streams].findLast((stream) => stream.holder === victim)?.end();
+  const holderToEnd = whoMakesRoom(countByHolder(streams), holder);
+  if (holderToEnd === null) throw tooMany();
+  // The newest, since a flood consists of new ones. Its reader can continue later from the last event it saw.
+  [...streams].findLast((stream) => stream.holder === holderToEnd)?.end();
 }
 
 function tooMany(): DomainError {
@@ -99,7 +99,7 @@ function tooMany(): DomainError {
   );
 }
 
-/** The streams of one account. They are woken together, ask the store for the same thing, and it is asked once. */
+/** The streams of one account. They wake together and want the same page, which is read once. */
 class Listeners {
   readonly streams = new Set<Stream>();
   readonly #ask: (after: number) => Promise<ChangePage>;
@@ -110,13 +110,13 @@ class Listeners {
     this.#ask = ask;
   }
 
-  /** One commit brings news of many actions: they are read in one go, in the next turn. */
-  hear(): void {
+  /** One commit can change many actions: they are read together in the next turn of the event loop. */
+  onChange(): void {
     if (this.#isWaking) return;
     this.#isWaking = true;
     setImmediate(() => {
       this.#isWaking = false;
-      // What is being read was asked for before the news.
+      // Reads in progress began before this change.
       this.#reading.clear();
       for (const stream of this.streams) stream.look();
     });
@@ -133,7 +133,7 @@ class Listeners {
   }
 }
 
-interface StreamPlace {
+interface StreamStart {
   readonly listeners: Listeners;
   readonly holder: string;
   readonly from: number;
@@ -151,7 +151,7 @@ class Stream implements EventStream {
   #isOver = false;
   #wake: () => void = () => {};
 
-  constructor({ listeners, holder, from }: StreamPlace, ended: () => void) {
+  constructor({ listeners, holder, from }: StreamStart, ended: () => void) {
     this.position = positionText(from);
     this.holder = holder;
     this.#listeners = listeners;
@@ -165,7 +165,7 @@ class Stream implements EventStream {
         await new Promise<void>((resolve) => (this.#wake = resolve));
         continue;
       }
-      // First forgotten, then read: what comes in between is news again.
+      // Reset before reading, so that a change in between is not missed.
       this.#hasNews = false;
       const { changes, position, isLast } = await this.#listeners.read(this.#at);
       if (this.#isOver) break;
@@ -174,7 +174,7 @@ class Stream implements EventStream {
       this.#isLive ||= isLast;
       this.#hasNews ||= !isLast;
       if (changes.length > 0 || (isLast && hasMoved)) return { changes, position: positionText(position), isLive };
-      // A long way over what others wrote is walked in steps.
+      // A long stretch of other accounts' changes is read in steps.
       await new Promise((resolve) => setImmediate(resolve));
     }
     return null;

@@ -19,30 +19,30 @@ export interface OverviewDeps {
   readonly log: Pick<Log, "warn">;
 }
 
-/** What went through an account in the last day, and what it has asleep. */
-export interface OverviewAnswer {
+/** What an account did in the last day, and its scheduled retries. */
+interface OverviewAnswer {
   readonly overview: Overview;
   readonly scheduledRetries: ScheduledRetry;
 }
 
 export interface OverviewService {
-  /** Begins to count, and to read back what was before, in its own time. To be called before anything is delivered. */
+  /** Begins to count, and to read older changes in the background. Call it before anything is delivered. */
   start(): Promise<void>;
-  /** Resolves when nothing is being read any more. */
+  /** Stops counting and resolves when nothing is being read any more. */
   stop(): Promise<void>;
-  /** Resolves when what was before the start is read. */
+  /** Resolves when the changes before the start are read. */
   ready(): Promise<void>;
   read(caller: Caller): Promise<OverviewAnswer>;
 }
 
 /**
- * Counts in memory what the bus tells, so that nothing is written for it and a look at it scans nothing, however many
- * actions there are. A start reads back the newest rows of the timeline, a bounded number; where they do not reach back a
- * day, and of accounts that were forgotten for others, it says since when it has counted. Only what this process delivers
- * is counted.
+ * Counts in memory what the bus announces: nothing is written for it, and reading it scans nothing, however many
+ * actions there are. At the start it reads the newest rows of the timeline, a bounded number. Where these do not cover
+ * a day, and for accounts that were evicted, `since` says from when on it has counted. It counts only what this process
+ * delivers.
  */
 export function createOverview({ actions, bus, clock, log }: OverviewDeps): OverviewService {
-  const book = new Book(clock);
+  const tallies = new Tallies(clock);
   let reading = Promise.resolve();
   let isOver = false;
   let unsubscribe = () => {};
@@ -51,26 +51,27 @@ export function createOverview({ actions, bus, clock, log }: OverviewDeps): Over
     let until: number | null = position;
     for (let rows = 0; rows < HISTORY_ROWS_MAX && until !== null && !isOver; rows += HISTORY_PAGE_ROWS) {
       const page = await actions.history(until, HISTORY_PAGE_ROWS);
-      if (!book.addPast(page.counted) || page.until === null) return book.hasReadAll();
+      if (!tallies.addPast(page.counted) || page.until === null) return tallies.hasReadAll();
       until = page.until;
-      // The store reads in this thread: whoever waits comes first.
+      // Reads block this thread: let requests go first.
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
 
   return {
     async start() {
-      book.begin();
+      tallies.begin();
       unsubscribe = bus.subscribe((action) => {
         const counted = countedOf(action, clock.now());
-        if (counted !== null) book.add(counted);
+        if (counted !== null) tallies.add(counted);
       });
       const position = actions.position();
       reading = position
         .then(readBack)
         .catch(() => log.warn("overview.unread", { message: "What was before the start could not be read back." }))
-        .finally(() => book.endReading());
-      // What is delivered from here on is behind it. Where the store is away nothing of before is read, and no start fails.
+        .finally(() => tallies.endReading());
+      // Everything delivered from now on comes after this position. If the store is away nothing older is read, and the
+      // start does not fail.
       await Promise.allSettled([position]);
     },
     async stop() {
@@ -83,7 +84,7 @@ export function createOverview({ actions, bus, clock, log }: OverviewDeps): Over
       authorize(caller, "read");
       const now = clock.now();
       return {
-        overview: book.view(caller.accountId, now),
+        overview: tallies.view(caller.accountId, now),
         scheduledRetries: await actions.scheduledRetries(caller.accountId, now),
       };
     },
@@ -92,29 +93,29 @@ export function createOverview({ actions, bus, clock, log }: OverviewDeps): Over
 
 interface Entry {
   readonly tally: AccountTally;
-  /** Not counted before, since the account may have been forgotten. */
+  /** Not counted before this, since the account may have been evicted. */
   readonly sinceMs: number;
-  heardMs: number;
+  changedMs: number;
 }
 
-/** The tallies of all accounts, and since when they hold. */
-class Book {
+/** The tallies of all accounts, and since when they are complete. */
+class Tallies {
   readonly #clock: Pick<Clock, "now">;
-  /** In the order in which they were heard of last. */
+  /** In the order of their latest change. */
   readonly #tallies = new Map<string, Entry>();
-  /** Everything since then has been heard of or read. */
-  #reachesMs: number;
-  /** The last time that an account was forgotten for another. */
-  #forgotMs = Number.NEGATIVE_INFINITY;
+  /** Everything since then has been counted. */
+  #completeSinceMs: number;
+  /** The last time that an account was evicted. */
+  #evictedMs = Number.NEGATIVE_INFINITY;
   #isReading = false;
 
   constructor(clock: Pick<Clock, "now">) {
     this.#clock = clock;
-    this.#reachesMs = clock.now().getTime();
+    this.#completeSinceMs = clock.now().getTime();
   }
 
   begin(): void {
-    this.#reachesMs = this.#clock.now().getTime();
+    this.#completeSinceMs = this.#clock.now().getTime();
     this.#isReading = true;
   }
 
@@ -123,32 +124,32 @@ class Book {
     const found = this.#tallies.get(accountId);
     this.#tallies.delete(accountId);
     if (found === undefined) this.#makeRoom();
-    const heardMs = counted.at.getTime();
-    const entry = found ?? { tally: new AccountTally(counted.at), sinceMs: this.#forgotMs, heardMs };
+    const changedMs = counted.at.getTime();
+    const entry = found ?? { tally: new AccountTally(counted.at), sinceMs: this.#evictedMs, changedMs };
     this.#tallies.set(accountId, entry);
-    entry.heardMs = heardMs;
+    entry.changedMs = changedMs;
     entry.tally.advance(counted.at);
     entry.tally.add(counted);
   }
 
-  /** Newest first. False: it has come to what is too old to be shown. */
+  /** Newest first. False: it has reached changes that are too old to show. */
   addPast(past: readonly Happened[]): boolean {
     const now = this.#clock.now();
     for (const counted of past) {
       if (slotOf(counted.at) <= slotOf(now) - OVERVIEW_SLOTS) return false;
       this.#addPast(counted, now);
-      this.#reachesMs = Math.min(this.#reachesMs, counted.at.getTime());
+      this.#completeSinceMs = Math.min(this.#completeSinceMs, counted.at.getTime());
     }
     return true;
   }
 
   hasReadAll(): void {
-    this.#reachesMs = Number.NEGATIVE_INFINITY;
+    this.#completeSinceMs = Number.NEGATIVE_INFINITY;
   }
 
   endReading(): void {
     this.#isReading = false;
-    const inOrder = [...this.#tallies].toSorted(([, a], [, b]) => a.heardMs - b.heardMs);
+    const inOrder = [...this.#tallies].toSorted(([, a], [, b]) => a.changedMs - b.changedMs);
     this.#tallies.clear();
     for (const [accountId, entry] of inOrder) this.#tallies.set(accountId, entry);
   }
@@ -156,24 +157,24 @@ class Book {
   view(accountId: string, now: Date): Overview {
     const { tally, sinceMs } = this.#tallies.get(accountId) ?? {
       tally: new AccountTally(now),
-      sinceMs: this.#forgotMs,
+      sinceMs: this.#evictedMs,
     };
     const view = tally.view(now);
     const first = view.slots[0]?.at.getTime() ?? now.getTime();
-    const since = new Date(Math.max(first, sinceMs, this.#reachesMs));
+    const since = new Date(Math.max(first, sinceMs, this.#completeSinceMs));
     return { ...view, since, isReading: this.#isReading, slotMs: OVERVIEW_SLOT_MS };
   }
 
-  /** What is past makes nobody forgotten: where there is no more room, it is left out. */
+  /** Older changes evict no account: without room they are left out. */
   #addPast(counted: Happened, now: Date): void {
     const { accountId } = counted;
     let entry = this.#tallies.get(accountId);
     if (entry === undefined) {
       if (this.#tallies.size >= OVERVIEW_ACCOUNTS_MAX) {
-        this.#forgotMs = Math.max(this.#forgotMs, counted.at.getTime());
+        this.#evictedMs = Math.max(this.#evictedMs, counted.at.getTime());
         return;
       }
-      entry = { tally: new AccountTally(now), sinceMs: this.#forgotMs, heardMs: counted.at.getTime() };
+      entry = { tally: new AccountTally(now), sinceMs: this.#evictedMs, changedMs: counted.at.getTime() };
       this.#tallies.set(accountId, entry);
     }
     entry.tally.add(counted);
@@ -181,8 +182,8 @@ class Book {
 
   #makeRoom(): void {
     if (this.#tallies.size < OVERVIEW_ACCOUNTS_MAX) return;
-    const [quietest] = this.#tallies.keys();
-    if (quietest !== undefined) this.#tallies.delete(quietest);
-    this.#forgotMs = this.#clock.now().getTime();
+    const [leastRecent] = this.#tallies.keys();
+    if (leastRecent !== undefined) this.#tallies.delete(leastRecent);
+    this.#evictedMs = this.#clock.now().getTime();
   }
 }

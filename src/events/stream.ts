@@ -28,9 +28,8 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
 }
 
 /**
- * Answers with the changes of the caller's actions as they happen (decisions 1, 12), from behind the request's
- * `Last-Event-ID` or from now. Who the caller is, by a key or by a session, is the route's matter; it is told once when they
- * are gone.
+ * Answers with the changes of the caller's actions as they happen, from after the request's `Last-Event-ID` or from
+ * now. The route authenticates the caller, by a key or by a session; `left` is called once when the reader is gone.
  */
 export type StreamEvents = (context: RequestContext, caller: Caller, left?: () => void) => Promise<Response>;
 
@@ -38,7 +37,7 @@ export function createStreamEvents({ feed, show, log, clock, draining, beatsMax 
   const textOf = createTexts(show);
   const begin = async (context: RequestContext, caller: Caller, left: () => void) => {
     const { request, name } = context;
-    // Its time limit will be lifted: a body that drips would live as long as it likes.
+    // The stream has no time limit: a body that drips would keep the request alive for ever.
     if (context.isBodyUnread) await drainBody(request, clock);
     const stream = await feed.open(caller, request.headers.get("last-event-id") || null);
     if (request.method === "HEAD") {
@@ -47,14 +46,14 @@ export function createStreamEvents({ feed, show, log, clock, draining, beatsMax 
       return new Response(null, { headers: SSE_HEADERS });
     }
     const openedMs = clock.monotonicMs();
-    const tellFault = (error: unknown) => {
-      // The store being away is no bug, and whoever writes tells of it.
+    const logFault = (error: unknown) => {
+      // The store being away is not a bug; what writes logs it.
       if (error instanceof StoreUnavailable) return;
       log.error("http.failed", { request_id: name.id, route: context.route, error: traceOf(error) });
     };
     const ended = (why: SseEnd | Error) => {
       left();
-      if (why instanceof Error) tellFault(why);
+      if (why instanceof Error) logFault(why);
       log[why instanceof Error ? "warn" : "info"]("events.ended", {
         request_id: name.id,
         account_id: caller.accountId,
@@ -63,7 +62,7 @@ export function createStreamEvents({ feed, show, log, clock, draining, beatsMax 
       });
     };
     const source = sourceOf(stream, (changes) => textOf(caller, changes), beatsMax);
-    return answerEvents(context, source, { clock, draining, revoked: caller.revoked, ended, failedLate: tellFault });
+    return answerEvents(context, source, { clock, draining, revoked: caller.revoked, ended, failedLate: logFault });
   };
   return async (context, caller, left = () => {}) => {
     try {
@@ -75,7 +74,7 @@ export function createStreamEvents({ feed, show, log, clock, draining, beatsMax 
   };
 }
 
-/** How long a browser waits before it comes back; its own default is three seconds or more. */
+/** How long a browser waits before it reconnects; its default is three seconds or more. */
 const RETRY_MS = 1_000;
 
 function sourceOf(
@@ -84,10 +83,10 @@ function sourceOf(
   beatsMax = Number.POSITIVE_INFINITY,
 ): SseSource {
   let beats = 0;
-  // Whoever listens has this id, by an event or by itself: so that it can go on from what it has not missed.
-  let sent = stream.position;
-  let told = stream.position;
-  let greeting = `: Outgate tells of every change here\nretry: ${RETRY_MS}\nid: ${sent}\n\n`;
+  // The last id that the reader has, so that it continues after what it has seen.
+  let sentTo = stream.position;
+  let readTo = stream.position;
+  let greeting = `: Outgate tells of every change here\nretry: ${RETRY_MS}\nid: ${sentTo}\n\n`;
   return {
     async next() {
       if (greeting !== "") {
@@ -97,32 +96,32 @@ function sourceOf(
       }
       const page = await stream.next();
       if (page === null) return null;
-      told = page.position;
+      readTo = page.position;
       const last = page.changes.at(-1);
-      if (last !== undefined) sent = positionText(last.seq);
+      if (last !== undefined) sentTo = positionText(last.seq);
       return { text: await textOf(page.changes), isLive: page.isLive };
     },
     beat() {
       beats += 1;
       if (beats >= beatsMax) stream.end();
       else stream.look();
-      if (told === sent) return ":\n\n";
-      // What others wrote meanwhile need not be looked at again.
-      sent = told;
-      return `:\nid: ${told}\n\n`;
+      if (readTo === sentTo) return ":\n\n";
+      // The reader need not skip other accounts' changes again when it reconnects.
+      sentTo = readTo;
+      return `:\nid: ${readTo}\n\n`;
     },
     end: () => stream.end(),
   };
 }
 
-/** How much of an action a caller sees. */
-type Sight = "whole" | Viewer;
+/** How much of an action a caller may see. */
+type View = "whole" | Viewer;
 
 type Texts = Map<ToldChange, Promise<string>>;
 
-/** The text of a change is made once for all who see the same of it. */
+/** The text of a change is built once for all readers with the same view of it. */
 function createTexts(show: Show) {
-  const made = new WeakMap<readonly ToldChange[], Record<Sight, Texts>>();
+  const made = new WeakMap<readonly ToldChange[], Record<View, Texts>>();
   const make = (caller: Caller, changes: readonly ToldChange[], texts: Texts) => {
     const missing = changes.filter((change) => !texts.has(change));
     const ready = allReadyFor(
@@ -137,7 +136,7 @@ function createTexts(show: Show) {
     }
   };
   return async (caller: Caller, changes: readonly ToldChange[]): Promise<string> => {
-    const texts: Record<Sight, Texts> = made.get(changes) ?? {
+    const texts: Record<View, Texts> = made.get(changes) ?? {
       whole: new Map(),
       public: new Map(),
       decider: new Map(),
@@ -156,7 +155,7 @@ function createTexts(show: Show) {
   };
 }
 
-/** Line ends in a target's answer are white space of its JSON: in the stream they would end the field. */
+/** Line breaks in a target's response are white space of its JSON, but would end the field of the event. */
 function eventText({ seq, at, action }: ToldChange, data: string): string {
   const type = `action.${action.status}`;
   return `id: ${positionText(seq)}\nevent: ${type}\ndata: ${eventJson(type, at, data).replaceAll(/[\r\n]+/g, " ")}\n\n`;
@@ -169,12 +168,12 @@ export interface PageEventRouteDeps {
 
 const NONE = compileQuery(NoQuery);
 
-/** What a page is told of a change: enough to know whether it shows the action, and nothing that is secret. */
+/** What our pages get of a change: enough to know whether they show the action, and nothing secret. */
 export function pageEventsOf(_caller: Caller, { id, status }: Action): string {
   return JSON.stringify({ id, status });
 }
 
-/** The stream of `GET /v1/events` for our own pages, by the session in place of a key: it ends with the session. */
+/** The stream of `GET /v1/events` for our own pages, authenticated by the session and ended with it. */
 export function pageEventRoutes({ watchOf, ownOrigin }: PageEventRouteDeps, stream: StreamEvents): readonly Route[] {
   return [
     {

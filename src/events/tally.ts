@@ -1,7 +1,7 @@
 import type { Action } from "../actions/action.ts";
 import { FAILING_HOSTS_MAX, FAILING_HOSTS_SHOWN_MAX, OVERVIEW_SLOT_MS, OVERVIEW_SLOTS } from "../config/limits.ts";
 
-/** Something that the overview counts, in whatever order it hears of it. */
+/** A change that the overview counts, in any order. */
 export type Happened =
   | { readonly kind: "created"; readonly accountId: string; readonly at: Date }
   | {
@@ -9,38 +9,38 @@ export type Happened =
       readonly accountId: string;
       readonly at: Date;
       readonly host: string;
-      /** What became of the action: a retry follows, or it has ended. */
+      /** The action's state after the attempt. */
       readonly next: "completed" | "failed" | "retry";
       readonly durationMs: number | null;
-      /** One of the fixed sentences; null after a success. */
+      /** One of our fixed sentences; null after a success. */
       readonly error: string | null;
     };
 
-/** What a change of an action adds to the overview; null: nothing. `at` is when it was heard of. */
+/** What a change of an action adds to the overview; null: nothing. `at` is when it was announced. */
 export function countedOf(action: Action, at: Date): Happened | null {
   const { accountId, host, status, revision, result, attempts } = action;
   const isAtRest = status === "completed" || status === "failed" || status === "pending";
   if (revision === 1) return { kind: "created", accountId, at };
-  // Of what is pending only an attempt that failed leaves a result: every other way there clears it.
+  // A pending action has a result only after a failed attempt: every other transition to it clears the result.
   if (!isAtRest || result === null || attempts === 0) return null;
   const { durationMs, lastError: error } = result;
   return { kind: "attempted", accountId, at, host, next: status === "pending" ? "retry" : status, durationMs, error };
 }
 
-/** A piece of the time that the overview shows. */
+/** The numbers of one time slot of the overview. */
 export interface OverviewSlot {
   readonly at: Date;
   readonly created: number;
-  /** Actions that ended in it. */
+  /** Actions that completed in it. */
   readonly completed: number;
   readonly failed: number;
   readonly attempts: number;
-  /** Of attempts, in milliseconds; null: there was none. */
+  /** Duration of attempts in milliseconds; null: there was none. */
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
 }
 
-/** A host that attempts failed at, since its first failure that is remembered. */
+/** A host where attempts failed, counted since its first remembered failure. */
 export interface FailingHost {
   readonly host: string;
   readonly failed: number;
@@ -49,16 +49,16 @@ export interface FailingHost {
   readonly lastFailedAt: Date;
 }
 
-/** What went through an account lately. */
+/** What an account did in the last day. */
 export interface Overview {
-  /** Nothing that was before is counted. */
+  /** Nothing before this is counted. */
   readonly since: Date;
-  /** Older things are still being read. */
+  /** Older changes are still being read. */
   readonly isReading: boolean;
-  /** Oldest first, the last one not over yet; none is left out. */
+  /** Oldest first, without gaps; the last one is not over yet. */
   readonly slots: readonly OverviewSlot[];
   readonly slotMs: number;
-  /** Of all attempts; null: there was none. */
+  /** Duration of all attempts; null: there was none. */
   readonly latency: { readonly p50Ms: number; readonly p95Ms: number; readonly p99Ms: number } | null;
   /** Most failures first. */
   readonly hosts: readonly FailingHost[];
@@ -67,9 +67,9 @@ export interface Overview {
 /** The retries of an account that wait for their time. */
 export interface ScheduledRetry {
   readonly count: number;
-  /** Pending, and due: they wait for a free slot. */
+  /** Due already: they wait for a free slot. */
   readonly due: number;
-  /** There are more than were looked at. */
+  /** There may be more: only a bounded number was read. */
   readonly isCut: boolean;
   /** The hosts whose next retry comes first. */
   readonly hosts: readonly { readonly host: string; readonly count: number; readonly nextAt: Date }[];
@@ -77,7 +77,7 @@ export interface ScheduledRetry {
 
 type Attempted = Extract<Happened, { readonly kind: "attempted" }>;
 
-/** Numbers of a piece of time; latencies take room only where there are some. */
+/** Numbers of one slot; latencies take memory only when there are some. */
 interface Slot {
   created: number;
   completed: number;
@@ -93,14 +93,14 @@ interface Host {
   lastFailedMs: number;
 }
 
-/** Which piece of time a moment belongs to. */
+/** The number of the slot that a time belongs to. */
 export function slotOf(at: Date): number {
   return Math.floor(at.getTime() / OVERVIEW_SLOT_MS);
 }
 
 /**
- * What one account did in the last day, in numbers: a ring of slots, and a ring for each of the hosts that failed lately.
- * Adding takes the same time however much was added; the room is bounded (some 30 kB).
+ * What one account did in the last day: a ring of slots, and a ring for each host that failed lately. Adding takes
+ * constant time; memory is bounded (some 30 kB).
  */
 export class AccountTally {
   readonly #slots: Slot[] = Array.from({ length: OVERVIEW_SLOTS }, emptySlot);
@@ -111,10 +111,10 @@ export class AccountTally {
     this.#newest = slotOf(now);
   }
 
-  /** Time that has passed takes with it what is a day old. */
+  /** Moves to the slot of `now` and clears what is older than a day. */
   advance(now: Date): void {
     const number = slotOf(now);
-    // After a day without news, or where the clock was set back by one: nothing of what was counted is shown any more.
+    // After a day without changes, or a clock set back by one, nothing that was counted is shown any more.
     if (Math.abs(number - this.#newest) >= OVERVIEW_SLOTS) {
       for (let at = 0; at < OVERVIEW_SLOTS; at += 1) this.#slots[at] = emptySlot();
       this.#hosts.clear();
@@ -126,7 +126,7 @@ export class AccountTally {
     }
   }
 
-  /** Counts what happened within the day that it has advanced to; anything else is left out. */
+  /** Counts a change within the current day; anything else is ignored. */
   add(counted: Happened): void {
     const number = slotOf(counted.at);
     if (number <= this.#newest - OVERVIEW_SLOTS || number > this.#newest) return;
@@ -176,13 +176,13 @@ export class AccountTally {
     return this.#slots[number % OVERVIEW_SLOTS] ?? emptySlot();
   }
 
-  /** Of a host that never failed nothing is remembered. */
+  /** Hosts that never failed are not remembered. */
   #addToHost({ host: name, error, at }: Attempted, slot: number): void {
     let host = this.#hosts.get(name);
     if (host === undefined) {
       if (error === null) return;
       if (this.#hosts.size >= FAILING_HOSTS_MAX) this.#forgetHost();
-      host = { failed: run(), attempts: run(), lastError: error, lastFailedMs: at.getTime() };
+      host = { failed: emptyCounts(), attempts: emptyCounts(), lastError: error, lastFailedMs: at.getTime() };
       this.#hosts.set(name, host);
     }
     addOne(host.attempts, slot);
@@ -193,7 +193,7 @@ export class AccountTally {
     host.lastFailedMs = at.getTime();
   }
 
-  /** The one whose last failure is longest ago makes room. */
+  /** Removes the host whose last failure is oldest. */
   #forgetHost(): void {
     const oldest = [...this.#hosts].toSorted(([, a], [, b]) => a.lastFailedMs - b.lastFailedMs)[0];
     if (oldest !== undefined) this.#hosts.delete(oldest[0]);
@@ -223,7 +223,7 @@ function emptySlot(): Slot {
   return { created: 0, completed: 0, failed: 0, attempts: 0, latencies: null };
 }
 
-function run(): Uint32Array {
+function emptyCounts(): Uint32Array {
   return new Uint32Array(OVERVIEW_SLOTS);
 }
 
@@ -235,19 +235,19 @@ function sumOf(counts: Uint32Array): number {
   return counts.reduce((all, count) => all + count, 0);
 }
 
-/** Four steps to the double: a percentile is off by a tenth at most. */
+/** Four steps per doubling: a percentile is off by a tenth at most. */
 const STEPS_PER_DOUBLING = 4;
 
-/** As many as it takes from a millisecond to an hour, the longest attempt that the settings allow. */
+/** Enough steps from one millisecond to an hour, the longest attempt that the settings allow. */
 export const LATENCY_STEPS = 22 * STEPS_PER_DOUBLING;
 
-/** The step in which a duration is counted. */
+/** The step that a duration belongs to. */
 export function latencyStepOf(ms: number): number {
   const step = ms < 1 ? 0 : Math.floor(Math.log2(ms) * STEPS_PER_DOUBLING);
   return Math.min(step, LATENCY_STEPS - 1);
 }
 
-/** The duration that this share of the counted ones does not exceed, in milliseconds; null: none was counted. */
+/** The duration that this share of all does not exceed, in milliseconds; null: none was counted. */
 export function percentileMs(counts: Uint32Array, share: number): number | null {
   const all = counts.reduce((sum, count) => sum + count, 0);
   if (all === 0) return null;

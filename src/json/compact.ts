@@ -2,7 +2,7 @@
 export interface CompactJson {
   /** A view of at most as many bytes as came in. */
   readonly bytes: Uint8Array;
-  /** Where each list that stands in no other begins and ends, brackets included: start, end, start, end … */
+  /** Where each outermost list begins and ends in `bytes`, brackets included: start, end, start, end … */
   readonly lists: readonly number[];
 }
 
@@ -16,18 +16,18 @@ const LOWER_CASE = 0x20;
 
 const UNICODE = 0x75;
 
-/** What may follow a backslash, but for `u` and its four digits. */
+/** What may follow a backslash, except `u` and its four digits. */
 const ESCAPED = new Set(Buffer.from('"\\/bfnrt'));
 
-/** By their first letters. */
+/** By first letter. */
 const WORDS = new Map(["true", "false", "null"].map((word) => [word.charCodeAt(0), Buffer.from(word)]));
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
 /**
- * Judges whether bytes are one JSON text (RFC 8259) and drops its white space, without making a value of it: 340,000
- * empty lists are a megabyte of text, and 25 MB and 35 ms as values. Null: it is none. Whether its strings are UTF-8 is
- * for whoever decodes them. The depth must be bounded before (`scanJson`).
+ * Validates one JSON text (RFC 8259) and drops its white space, without parsing it into values: 340,000 empty lists are
+ * a megabyte of text, but 25 MB and 35 ms as values. Null: it is not valid. It does not check that strings are UTF-8.
+ * Bound the depth first (`scanJson`).
  */
 export function compactJson(bytes: Uint8Array): CompactJson | null {
   return new Compactor(bytes).run();
@@ -56,7 +56,7 @@ class Compactor {
     return { bytes: this.#out.subarray(0, this.#end), lists: this.#lists };
   }
 
-  /** Each of these takes what stands at the cursor, and tells whether it was what its name says. */
+  /** Each of these consumes what its name says from the cursor on, and returns whether it was there. */
   #value(): boolean {
     const byte = this.#bytes[this.#at];
     if (byte === QUOTE) return this.#string();
@@ -75,7 +75,7 @@ class Compactor {
     return isList;
   }
 
-  /** What stands between brackets, with commas between each other. */
+  /** Comma-separated items between brackets. */
   #several(close: number, one: () => boolean): boolean {
     this.#take();
     this.#skipSpace();
@@ -154,7 +154,7 @@ class Compactor {
     }
   }
 
-  /** Always true, so that it can stand in a condition. */
+  /** Copies one byte. Always true, so that it can be part of a condition. */
   #take(): true {
     this.#out[this.#end] = this.#bytes[this.#at] ?? 0;
     this.#end += 1;

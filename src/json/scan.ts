@@ -1,6 +1,6 @@
 import { JSON_DEPTH_MAX, JSON_MEMBERS_MAX } from "../config/limits.ts";
 
-/** What one look at the bytes tells before anything is parsed. */
+/** The result of a scan before parsing. `exact`: some number may change when it is parsed and printed. */
 export type JsonScan = "too_deep" | "too_many_members" | "plain" | "exact";
 
 const QUOTE = 0x22;
@@ -11,12 +11,12 @@ const COLON = 0x3a;
 
 const [OPEN_OBJECT, OPEN_LIST, CLOSE_OBJECT, CLOSE_LIST] = [0x7b, 0x5b, 0x7d, 0x5d];
 
-/** Digits that a double holds exactly whatever they are. */
+/** Any number with so many digits is exact as a double. */
 const SAFE_DIGITS = 15;
 
 /**
- * Bounds a JSON text from its bytes, so that hostile depth or size never reaches the parser (hostile 1): 100,000 levels
- * cost 3 ms here and 700 ms there. `exact` says that a number in it may not survive plain parsing.
+ * Checks depth and number of members in the bytes, before parsing: 100,000 levels cost 3 ms here and 700 ms in the
+ * parser.
  */
 export function scanJson(bytes: Uint8Array, membersMax = JSON_MEMBERS_MAX): JsonScan {
   let depth = 0;
@@ -48,12 +48,12 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39;
 }
 
-/** `.`, `e` and `E`: 1.0 and 1e2 are numbers whose spelling parsing loses. */
+/** `.`, `e` and `E`: parsing loses how 1.0 and 1e2 are written. */
 function isFractional(byte: number | undefined): boolean {
   return byte === 0x2e || byte === 0x65 || byte === 0x45;
 }
 
-/** A minus before a zero: -0 would come back as 0. */
+/** After a minus: -0 would come back as 0. */
 function isZero(byte: number | undefined): boolean {
   return byte === 0x30;
 }
@@ -64,7 +64,7 @@ function endOfString(bytes: Uint8Array, start: number): number {
   return at;
 }
 
-/** Makes a parsed value whose numbers print as they were written; `JSON.stringify` of it gives their spelling back. */
+/** Parses so that `JSON.stringify` prints every number as it was written. */
 export function parseExactly(text: string): unknown {
   return JSON.parse(text, (_name: string, value: unknown, context?: { source?: string }) => {
     const source = context?.source;
@@ -74,15 +74,15 @@ export function parseExactly(text: string): unknown {
   });
 }
 
-/** Part of every engine that we run on, but not yet of the types. */
+/** Supported by all our runtimes, but not yet in the types. */
 const JSON_RAW = JSON as typeof JSON & { rawJSON(text: string): object };
 
-/** Whether text of ours can be stored and shown: no NUL, no half of a surrogate pair (libSQL breaks on both). */
+/** Whether text can be stored and shown: no NUL and no lone surrogate (libSQL breaks on both). */
 export function isStorableText(text: string): boolean {
   return text.isWellFormed() && !text.includes("\0");
 }
 
-/** A JSON text that was parsed, and what the look at its bytes said of its numbers. */
+/** A parsed JSON text and the result of its scan. */
 export interface ParsedJson {
   readonly value: unknown;
   readonly text: string;
@@ -90,14 +90,14 @@ export interface ParsedJson {
 }
 
 /**
- * The text of one member of a JSON object, compact, with each number as it was written: parsed and printed again,
- * 12345678901234567890 and 1.0 would be other numbers. Where the scan found no such number, printing is quicker.
+ * The compact text of one member of a JSON object, with each number as it was written: parsed and printed,
+ * 12345678901234567890 and 1.0 would change. Without such numbers, printing is faster.
  */
 export function memberText(json: ParsedJson, name: string): string {
   return textAt(json, [name]);
 }
 
-/** The same of a value further in; the path is names of members and places in lists. */
+/** The same for a nested value; the path has names of members and indexes of lists. `null` when there is none. */
 export function textAt(json: ParsedJson, path: readonly (string | number)[]): string {
   if (json.scan === "plain") return JSON.stringify(path.reduce(memberOf, json.value) ?? null);
   const copier = new Copier(json.text);
@@ -113,9 +113,8 @@ const [QUOTE_CODE, BACKSLASH_CODE, COMMA] = [0x22, 0x5c, 0x2c];
 const SPACE = 0x20;
 
 /**
- * Copies a valid JSON text without its white space. Of a name given twice the last value is kept, as by the parser: the
- * target must not read another one than the approver saw. A reviver that keeps spellings took 220 ms for 1 MB of
- * numbers; this takes 15.
+ * Copies a valid JSON text without its white space. Of duplicate names the last value is kept, as by the parser: the
+ * target must not read another value than the approver saw. A reviver took 220 ms for 1 MB of numbers; this takes 15.
  */
 class Copier {
   readonly #text: string;
@@ -125,7 +124,7 @@ class Copier {
     this.#text = text;
   }
 
-  /** Members of the object at the cursor: name to compact text of the value. */
+  /** Members of the object at the cursor, by name, as compact texts. */
   #members(): Map<string, string> {
     const members = new Map<string, string>();
     this.#skipSpace();
@@ -144,7 +143,7 @@ class Copier {
     return members;
   }
 
-  /** Moves the cursor to a value inside of the one under it: of a name given twice to the last. False: there is none. */
+  /** Moves the cursor to a member or element; of duplicate names the last. False: there is none. */
   goTo(step: string | number): boolean {
     this.#skipSpace();
     if (this.#code() !== (typeof step === "number" ? OPEN_LIST : OPEN_OBJECT)) return false;
@@ -160,7 +159,7 @@ class Copier {
     return found !== -1;
   }
 
-  /** Whether another member or element follows, at which the cursor then stands. */
+  /** Whether another member or element follows; the cursor is then on it. */
   #isInside(): boolean {
     this.#skipSpace();
     if (this.#code() === COMMA) this.#at += 1;
@@ -206,7 +205,7 @@ class Copier {
     return `{${printed.join(",")}}`;
   }
 
-  /** Lists in lists too, so that a long one is copied in runs and not element by element. */
+  /** Copies nested lists too, so that a long one is copied in runs, not element by element. */
   #list(): string {
     const runs: string[] = [];
     let start = this.#at;
@@ -221,7 +220,7 @@ class Copier {
           start = this.#at;
         }
       }
-      // Members are bounded, empty objects are not.
+      // The number of members is bounded, that of empty objects is not.
       else if (code === OPEN_OBJECT && this.#text.startsWith("{}", this.#at)) this.#at += 2;
       else if (code === OPEN_OBJECT || code <= SPACE) {
         runs.push(this.#text.slice(start, this.#at));
@@ -268,7 +267,7 @@ function plainString(quoted: string): string {
   return quoted.includes("\\") ? JSON.stringify(JSON.parse(quoted)) : quoted;
 }
 
-/** Two spellings of one name (`"a"`, `"\u0061"`) are one name. */
+/** Decodes escapes: `"a"` and `"\u0061"` are one name. */
 function nameOf(quoted: string): string {
   const parsed: unknown = JSON.parse(quoted);
   return String(parsed);

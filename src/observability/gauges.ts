@@ -1,28 +1,28 @@
-/** What a family of numbers is called and what it counts; values of labels are given in the order of `labels`. */
-export interface Definition {
+/** Name and help text of a metric. Label values are given in the order of `labels`. */
+interface Definition {
   /** Ends with its unit (`_seconds`, `_bytes`) or, counting events, with `_total`. */
   readonly name: string;
   readonly help: string;
   readonly labels: readonly string[];
 }
 
-export interface Counter {
+interface Counter {
   add(labels: readonly string[], count?: number): void;
   text(): string;
 }
 
-export interface Histogram {
+interface Histogram {
   observe(labels: readonly string[], value: number): void;
   text(): string;
 }
 
 /** One number and the values of its labels. */
-export interface Sample {
+interface Sample {
   readonly labels: readonly string[];
   readonly value: number;
 }
 
-/** Counts up from 0. The series in `known` are there from the start, so that a rate sees their first count. */
+/** A counter from 0. The series in `known` exist from the start, so that a rate sees their first increment. */
 export function createCounter(definition: Definition, known: readonly (readonly string[])[] = []): Counter {
   const series = new Map<string, { labels: readonly string[]; value: number }>();
   const seriesOf = (labels: readonly string[]) => {
@@ -40,7 +40,7 @@ export function createCounter(definition: Definition, known: readonly (readonly 
   };
 }
 
-/** Counts values by upper bounds, which ascend and are in the unit that the name ends with. */
+/** A histogram by ascending upper bounds, in the unit that the name ends with. */
 export function createHistogram(definition: Definition, bounds: readonly number[]): Histogram {
   const series = new Map<string, Distribution>();
   return {
@@ -60,14 +60,14 @@ export function createHistogram(definition: Definition, bounds: readonly number[
   };
 }
 
-/** Numbers as they are now, in the Prometheus text format. */
+/** Current values in the Prometheus text format. */
 export function gaugeText(definition: Definition, samples: readonly Sample[]): string {
   return head(definition, "gauge") + lines(definition, samples);
 }
 
 interface Distribution {
   readonly labels: readonly string[];
-  /** One for each bound, and one for what is above them all. */
+  /** One per bound, and one for values above all of them. */
   readonly counts: number[];
   sum: number;
 }
@@ -106,33 +106,33 @@ function escape(value: string): string {
   return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
 
-/** What is read when somebody looks, by functions that the other rooms hand in. What is absent is not shown. */
+/** Values that are read for each scrape, by functions that other modules provide. Absent ones are not shown. */
 export interface Readings {
   /** Actions that are not final, by status. */
   readonly waiting?: () => Promise<Readonly<Record<string, number>>>;
   /** Callbacks and mails that are neither delivered nor given up, by kind. */
   readonly notifications?: () => Promise<Readonly<Record<string, number>>>;
-  /** Milliseconds since the action that has been due longest was due; 0: none is due. */
+  /** Age of the oldest due action in milliseconds; 0: none is due. */
   readonly oldestDueMs?: () => Promise<number>;
   /** Whether the store can't be written. */
   readonly storePaused?: () => boolean;
-  /** Whether nothing is claimed, by kind of delivery. */
+  /** Whether nothing is claimed, by kind of row. */
   readonly deliveryPaused?: () => Readonly<Record<string, boolean>>;
   /** Event streams that are open now. */
   readonly eventStreams?: () => number;
-  /** What runs, by name. */
+  /** Versions of the service and its runtime. */
   readonly build?: { readonly version: string; readonly bun: string };
-  /** Attempts that are on their way now. */
+  /** Attempts in flight. */
   readonly inFlight?: () => number;
   /** Results that are known and not written yet. */
   readonly kept?: () => { readonly count: number; readonly bytes: number };
-  /** Milliseconds of the longest delay of the event loop since the last reading. */
+  /** Longest delay of the event loop since the last scrape, in milliseconds. */
   readonly loopLagMaxMs?: () => number;
-  /** Bytes of memory that the process holds. */
+  /** Resident memory of the process in bytes. */
   readonly residentBytes?: () => number;
 }
 
-/** Without what the store counts when it can't be read: the other numbers are wanted most just then. */
+/** Leaves out the store's numbers when it can't be read: the others are needed most just then. */
 export async function readingsText(readings: Readings): Promise<string> {
   const { waiting, notifications, oldestDueMs, inFlight, kept, eventStreams, loopLagMaxMs, residentBytes } = readings;
   const texts: string[] = [stateText(readings)];
@@ -140,7 +140,7 @@ export async function readingsText(readings: Readings): Promise<string> {
     texts.push(gaugeText({ name, help, labels: [] }, [{ labels: [], value }]));
   };
   if (waiting) texts.push(await countedText(WAITING, waiting));
-  if (notifications) texts.push(await countedText(OWED, notifications));
+  if (notifications) texts.push(await countedText(OUTBOX, notifications));
   if (oldestDueMs) {
     const ms = await oldestDueMs().catch(() => null);
     if (ms !== null) single("outgate_oldest_due_action_age_seconds", OLDEST_DUE, ms / 1_000);
@@ -160,7 +160,7 @@ export async function readingsText(readings: Readings): Promise<string> {
   return texts.join("");
 }
 
-/** What runs, and what of it rests. */
+/** Versions, and what is paused. */
 function stateText({ build, storePaused, deliveryPaused }: Readings): string {
   const texts: string[] = [];
   const add = (name: string, help: string, labels: readonly string[], samples: readonly Sample[]) =>
@@ -187,7 +187,7 @@ const OLDEST_DUE = "Seconds since the action that has been due longest was due, 
 
 const WAITING = { name: "outgate_actions", help: "Actions that are not final, by status.", labels: ["status"] };
 
-const OWED = {
+const OUTBOX = {
   name: "outgate_outbox",
   help: "Callbacks and mails that are neither delivered nor given up.",
   labels: ["kind"],

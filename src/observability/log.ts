@@ -1,20 +1,20 @@
 import { writeSync } from "node:fs";
 import type { Clock } from "../runtime/clock.ts";
 
-/** From the most talkative on. */
+/** Most verbose first. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** A reader of the log that takes nothing for this long loses lines, and is not waited for until it reads again. */
+/** How long to wait for a reader of the log that takes nothing. After that, lines are lost until it reads again. */
 const STALL_MS_MAX = 1_000;
 
 const STALL_STEP_MS = 5;
 
-/** A tick with more lines than this is written in parts. */
+/** A turn of the event loop with more lines than this writes them in parts. */
 const LINES_GATHERED_MAX = 1_000;
 
-/** Members that a line begins with; a field of the same name is left out. */
+/** Members at the start of each line; a field of the same name is left out. */
 const HEAD = ["at", "level", "event"];
 
 function withoutHead(name: string, value: unknown): unknown {
@@ -22,33 +22,34 @@ function withoutHead(name: string, value: unknown): unknown {
 }
 
 export interface LineLog extends Log {
-  /** Writes what is gathered, now. Call it last at exit: after that nothing is lost. */
+  /** Writes buffered lines now. Call it last at exit, so that nothing is lost. */
   flush(): void;
 }
 
 /**
- * One JSON line an event: `{ "at", "level", "event", … }`, UTC, undefined fields dropped. Lines of one turn of the event
- * loop go to `write` together, because a system call a line would cost more than the line; a line of level error goes
- * at once, with all before it, since the process may be about to die. `write` must be synchronous and gets whole lines.
+ * One JSON line per event: `{ "at", "level", "event", … }`, UTC, without undefined fields. Lines of one turn of the
+ * event loop are written together, since a system call per line would cost more than the line. An error is written at
+ * once with all lines before it, since the process may be about to die. `write` must be synchronous; it gets whole
+ * lines.
  */
 export function createLog(write: (lines: string) => void, clock: Clock, level: LogLevel): LineLog {
-  let gathered: string[] = [];
+  let buffered: string[] = [];
   let isFlushDue = false;
 
   const flush = (): void => {
     isFlushDue = false;
-    if (gathered.length === 0) return;
-    const lines = gathered.join("");
-    gathered = [];
+    if (buffered.length === 0) return;
+    const lines = buffered.join("");
+    buffered = [];
     write(lines);
   };
 
-  const gather = (at: LogLevel, event: string, fields?: LogFields): void => {
+  const append = (at: LogLevel, event: string, fields?: LogFields): void => {
     const head = `{"at":"${clock.now().toISOString()}","level":"${at}","event":${JSON.stringify(event)}`;
     const rest = JSON.stringify(fields ?? {}, HEAD.some((name) => name in (fields ?? {})) ? withoutHead : undefined);
-    // Two objects joined as text: half the price of copying one into the other.
-    gathered.push(rest === "{}" ? `${head}}\n` : `${head},${rest.slice(1)}\n`);
-    if (at === "error" || gathered.length >= LINES_GATHERED_MAX) return flush();
+    // Joined as text: half the cost of copying one object into the other.
+    buffered.push(rest === "{}" ? `${head}}\n` : `${head},${rest.slice(1)}\n`);
+    if (at === "error" || buffered.length >= LINES_GATHERED_MAX) return flush();
     if (isFlushDue) return;
     isFlushDue = true;
     setImmediate(flush);
@@ -56,45 +57,45 @@ export function createLog(write: (lines: string) => void, clock: Clock, level: L
 
   const lineOf = (at: LogLevel): Log[LogLevel] => {
     const isWanted = LOG_LEVELS.indexOf(at) >= LOG_LEVELS.indexOf(level);
-    return isWanted ? (event, fields) => gather(at, event, fields) : () => {};
+    return isWanted ? (event, fields) => append(at, event, fields) : () => {};
   };
 
   return { debug: lineOf("debug"), info: lineOf("info"), warn: lineOf("warn"), error: lineOf("error"), flush };
 }
 
 /**
- * Writes to standard output (1) or error (2), synchronously and whole: `process.stdout.write` before `process.exit`
- * loses what a pipe does not hold (measured: 97 % of 2 MB). Never throws; lines that nobody reads any more are dropped.
- * Returns whether all of it was written.
+ * Writes to standard output (1) or error (2), synchronously and completely: `process.stdout.write` before
+ * `process.exit` loses what a pipe does not hold (measured: 97 % of 2 MB). Never throws; lines without a reader are
+ * dropped. Returns whether everything was written.
  */
 export function writerTo(fd: 1 | 2): (lines: string) => boolean {
-  let patienceMs = STALL_MS_MAX;
+  let waitMs = STALL_MS_MAX;
   return (lines) => {
     let rest = Buffer.from(lines);
     while (rest.length > 0) {
       try {
         rest = rest.subarray(writeSync(fd, rest));
-        patienceMs = STALL_MS_MAX;
+        waitMs = STALL_MS_MAX;
       } catch (error) {
-        if (!isFull(error) || patienceMs <= 0) return false;
+        if (!isFull(error) || waitMs <= 0) return false;
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_STEP_MS);
-        patienceMs -= STALL_STEP_MS;
+        waitMs -= STALL_STEP_MS;
       }
     }
     return true;
   };
 }
 
-/** The pipe takes no more just now; any other error means that its reader is gone. */
+/** The pipe is full. Any other error means that its reader is gone. */
 function isFull(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "EAGAIN";
 }
 
-export type LogValue = string | number | boolean | null | undefined;
+type LogValue = string | number | boolean | null | undefined;
 
 export type LogFields = Readonly<Record<string, LogValue>>;
 
-/** One line of JSON an event. Names are fixed, fields are scalars: nothing with a secret in it fits. */
+/** Structured log. Event names are fixed and fields are scalars, so that no secret gets in. */
 export interface Log {
   debug(event: string, fields?: LogFields): void;
   info(event: string, fields?: LogFields): void;

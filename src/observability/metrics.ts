@@ -4,22 +4,19 @@ import type { NotificationKind } from "../delivery/notification.ts";
 
 export interface MetricsBook {
   readonly metrics: Metrics;
-  /** Adds readings; one that is there already is replaced. */
+  /** Adds readings, replacing those of the same name. */
   readonly show: (readings: Readings) => void;
-  /** Everything in the Prometheus text format 0.0.4. */
+  /** All metrics in the Prometheus text format 0.0.4. */
   readonly render: () => Promise<string>;
 }
 
-/** `Content-Type` of what `render` returns. */
-export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
-
-/** Upper bounds in seconds: from a create in memory to a `wait` of two minutes. */
+/** Upper bounds in seconds: from a create to a `wait` of two minutes. */
 const DURATIONS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
-/** A client can write any method: those that HTTP does not define share one series. */
+/** Clients can send any method: those that HTTP does not define share one series. */
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-/** The numbers of the service since it started, counted in memory. */
+/** The metrics of the service since its start, kept in memory. */
 export function createMetrics(): MetricsBook {
   const families = createFamilies();
   let readings: Readings = {};
@@ -159,24 +156,24 @@ function createUpkeepFamilies() {
   };
 }
 
-/** What the time to an answer was spent on: on work of the service, on a wait that was asked for, or on beginning a stream. */
+/** What a request spent its time on: work, a requested wait, or opening a stream. */
 export type RequestKind = "work" | "wait" | "stream";
 
-/** A request that was answered. */
-export interface RequestSeen {
+/** An answered request. */
+interface RequestSeen {
   readonly method: string;
-  /** The pattern of its route, never its path; null: there is none. */
+  /** The route's pattern, never the path; null: no route matched. */
   readonly route: string | null;
   readonly status: number;
   readonly kind: RequestKind;
 }
 
-/** How a call of a tool ended: done, ended with a question to a person, refused with one of our codes, or by a bug. */
+/** How a tool call ended: done, with a question to a person, refused with one of our codes, or by a bug. */
 export type ToolOutcome = "ok" | "asked" | "refused" | "failed";
 
 /**
- * The numbers that the service keeps of itself; names and labels are fixed here so that they stay few. A duration is null
- * where nobody measured: such an attempt is counted, and no time is made up for it.
+ * Records metrics; names and labels are fixed here, so that they stay few. A null duration was not measured: the
+ * attempt is counted, without a time.
  */
 export interface Metrics {
   created(kind: "created" | "matched"): void;
@@ -189,11 +186,11 @@ export interface Metrics {
   decided(operation: "approve" | "cancel" | "retry"): void;
   rescued(count: number): void;
   fenced(): void;
-  /** A claim was given back, because its attempt never began. */
+  /** A claim was returned because its attempt never began. */
   unclaimed(of: "action" | NotificationKind): void;
-  /** A row that was altered where it is stored was ended. */
+  /** A row that was altered in the database was ended. */
   setAside(of: "action" | NotificationKind): void;
-  /** A periodic task ran into an error that nobody expected; it runs again. */
+  /** A background task failed unexpectedly; it runs again. */
   taskFailed(task: string): void;
   requested(request: RequestSeen, durationMs: number): void;
   toolCalled(tool: string, outcome: ToolOutcome): void;

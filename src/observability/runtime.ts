@@ -3,7 +3,7 @@ import type { Clock } from "../runtime/clock.ts";
 
 const SAMPLE_EVERY_MS = 100;
 
-/** How late the event loop rings: everything that holds it shows up here, whatever the cause. */
+/** How late the event loop runs timers: anything that blocks it shows here. */
 export class LoopLag {
   readonly #clock: Clock;
   #maxMs = 0;
@@ -24,7 +24,7 @@ export class LoopLag {
     this.#cancel = null;
   }
 
-  /** Milliseconds of the longest delay since the last call, a delay that still lasts included; 0 before `start`. */
+  /** Longest delay in milliseconds since the last call, including one that still lasts; 0 before `start`. */
   takeMaxMs(): number {
     if (this.#cancel === null) return 0;
     const maxMs = Math.max(this.#maxMs, this.#latenessMs());
@@ -46,21 +46,21 @@ export class LoopLag {
 }
 
 /**
- * Collects texts of a megabyte that nobody needs any more: the collector lets some fifty of them lie before it begins by
- * itself. A full collection of a larger heap would hold up the event loop, so that there it is left to the collector.
+ * Frees large texts: the garbage collector lets some fifty megabytes of them pile up. In a larger heap a full
+ * collection would block the event loop, so there it is left to the collector.
  */
 export function collectLargeTexts(heapBytesMax: number): void {
   if (heapSize() <= heapBytesMax) fullGC();
 }
 
-/** Bytes of memory that the process holds (resident set). */
+/** Resident memory of the process in bytes. */
 export function residentBytes(): number {
   return process.memoryUsage.rss();
 }
 
 /**
- * Reads once for all who ask within so many milliseconds, and for all who ask while it reads. A failure is theirs too, so
- * that a source that fails slowly is not asked the more often for it.
+ * Caches a read for `freshMs`, and shares one in progress. Failures are cached too, so that a source that fails slowly
+ * is not read more often.
  */
 export function freshFor<Value>(
   freshMs: number,

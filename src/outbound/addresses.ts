@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
 
-/** The bytes of an address, 4 or 16: what is judged is what is dialled, whatever its spelling was. */
+/** The bytes of an address, 4 or 16: checks see exactly what is connected to, however it was written. */
 export type Address = readonly number[];
 
 /** All addresses whose first `prefix` bits are those of `network`. */
@@ -9,10 +9,13 @@ export interface AddressRange {
   readonly prefix: number;
 }
 
-/** `never`: no setting opens it. `private`: as listed in ALLOWED_PRIVATE_TARGETS. `public`: allowed (hostile 3). */
-export type AddressClass = "never" | "private" | "public";
+/**
+ * `never`: no setting allows it. `private`: allowed if listed in ALLOWED_PRIVATE_TARGETS. `public`: allowed. See
+ * docs/security.md.
+ */
+type AddressClass = "never" | "private" | "public";
 
-/** Where an address belongs (hostile 3). For IPv6 only what is known to be public is: the rest is `never`. */
+/** The class of an address. IPv6 addresses that are not known to be public are `never`. */
 export function classOf(address: Address): AddressClass {
   return address.length === 4 ? classOfV4(address) : classOfV6(address);
 }
@@ -22,7 +25,7 @@ export function isLoopback(address: Address): boolean {
   return contains(LOOPBACK_V4, address) || contains(LOOPBACK_V6, address);
 }
 
-/** Whether the address is in the range; never across the two families. */
+/** Whether the address is in the range. IPv4 and IPv6 never match each other. */
 export function contains({ network, prefix }: AddressRange, address: Address): boolean {
   if (network.length !== address.length) return false;
   const whole = prefix >> 3;
@@ -31,7 +34,7 @@ export function contains({ network, prefix }: AddressRange, address: Address): b
   return (((network[whole] ?? 0) ^ (address[whole] ?? 0)) & mask & 0xff) === 0;
 }
 
-/** The bytes of a canonical address; null for anything else, a zone id (`%eth0`) among it. */
+/** The bytes of a canonical address; null for anything else, such as one with a zone id (`%eth0`). */
 export function parseAddress(text: string): Address | null {
   if (isIPv4(text)) return text.split(".").map(Number);
   return isIPv6(text) && !text.includes("%") ? parseV6(text) : null;
@@ -44,7 +47,7 @@ export function hostOf(address: Address): string {
   return `[${groups.join(":")}]`;
 }
 
-/** `10.0.0.0/8` or a single address; null when it is neither, or has bits set behind its prefix. */
+/** Parses `10.0.0.0/8` or a single address; null when it is neither, or has bits set after its prefix. */
 export function parseRange(text: string): AddressRange | null {
   const [name = "", length, ...more] = text.split("/");
   const network = parseAddress(name);
@@ -56,7 +59,7 @@ export function parseRange(text: string): AddressRange | null {
   return { network, prefix };
 }
 
-/** Whether listing the range opens anything: false when everything in it is `never`. */
+/** Whether listing the range in ALLOWED_PRIVATE_TARGETS allows anything: false when all of it is `never`. */
 export function holdsAllowable(range: AddressRange): boolean {
   if (classOf(range.network) !== "never") return true;
   return [...PRIVATE_V4, ...PRIVATE_V6].some(({ network }) => contains(range, network));
@@ -67,7 +70,7 @@ function classOfV4(address: Address): AddressClass {
   return isIn(PRIVATE_V4, address) ? "private" : "public";
 }
 
-/** fd00:ec2::/32 lies inside fc00::/7, so `never` is asked before `private`. */
+/** `never` first: fd00:ec2::/32 is inside fc00::/7. */
 function classOfV6(address: Address): AddressClass {
   if (isIn(NEVER_V6, address)) return "never";
   if (isIn(PRIVATE_V6, address)) return "private";
@@ -104,16 +107,16 @@ function word(address: Address, at: number): number {
   return ((address[at] ?? 0) << 8) | (address[at + 1] ?? 0);
 }
 
-/** For the tables below, which are read once: a typing error must not pass as an empty range. */
-function known(text: string): AddressRange {
+/** For the tables below: a typo must not pass as an empty range. */
+function rangeOf(text: string): AddressRange {
   const parsed = parseRange(text);
   if (parsed === null) throw new Error(`${text} is not an address range.`);
   return parsed;
 }
 
-const LOOPBACK_V4 = known("127.0.0.0/8");
+const LOOPBACK_V4 = rangeOf("127.0.0.0/8");
 
-const LOOPBACK_V6 = known("::1");
+const LOOPBACK_V6 = rangeOf("::1");
 
 const NEVER_V4 = [
   "0.0.0.0/8", // "this network": reaches loopback on Linux
@@ -123,7 +126,7 @@ const NEVER_V4 = [
   "192.0.0.0/24", // protocol assignments; Oracle's metadata service
   "100.100.100.200", // Alibaba's metadata service
   "168.63.129.16", // Azure's
-].map(known);
+].map(rangeOf);
 
 const PRIVATE_V4 = [
   "127.0.0.0/8",
@@ -136,16 +139,16 @@ const PRIVATE_V4 = [
   "203.0.113.0/24",
   "198.18.0.0/15", // benchmarks (RFC 2544)
   "192.88.99.0/24", // the old 6to4 relays (RFC 7526)
-].map(known);
+].map(rangeOf);
 
-/** All that is routed at all (RFC 4291); so mapped, compatible, NAT64, link-local and multicast are out. */
-const GLOBAL_V6 = known("2000::/3");
+/** Global unicast (RFC 4291). Mapped, compatible, NAT64, link-local and multicast addresses are outside it. */
+const GLOBAL_V6 = rangeOf("2000::/3");
 
 const NEVER_V6 = [
   "fd00:ec2::/32", // Amazon's metadata service
   "fd20:ce::254", // Google's
   "2001::/23", // protocol assignments, Teredo among them
   "2002::/16", // 6to4 carries any IPv4 address
-].map(known);
+].map(rangeOf);
 
-const PRIVATE_V6 = ["::1", "fc00::/7", "2001:db8::/32", "3fff::/20"].map(known);
+const PRIVATE_V6 = ["::1", "fc00::/7", "2001:db8::/32", "3fff::/20"].map(rangeOf);

@@ -1,20 +1,23 @@
 import type { HttpMethod } from "../actions/action.ts";
 import type { Outcome } from "../actions/outcome.ts";
 
-/** Why an attempt was cut short by us; null while it was not. */
+/** Why we ended an attempt early; null while we did not. */
 export type Cut = "timed_out" | "interrupted" | null;
 
-/** One clock and one stop for a whole attempt: resolving, finding an address, connecting, TLS, sending and reading. */
+/**
+ * One deadline and one stop signal for a whole attempt: resolving, finding an address, connecting, TLS, sending and
+ * reading.
+ */
 export interface Deadline {
   readonly signal: AbortSignal;
   cut(): Cut;
   /** Milliseconds until it aborts; never less than 0. */
   leftMs(): number;
-  /** Lets go of the timer and of the stop signal; every attempt ends with it. */
+  /** Releases the timer and the stop signal. Call it at the end of every attempt. */
   close(): void;
 }
 
-/** Starts the clock. Aborts `timeoutMs` from now, or when the stop comes. */
+/** Starts the deadline: it aborts after `timeoutMs`, or when `stop` does. */
 export function openDeadline({ timeoutMs, stop }: SendLimits): Deadline {
   const controller = new AbortController();
   const endMs = performance.now() + timeoutMs;
@@ -38,11 +41,11 @@ export function openDeadline({ timeoutMs, stop }: SendLimits): Deadline {
   };
 }
 
-/** One HTTP request, complete: what is listed here goes out and nothing is added but framing. */
+/** One complete HTTP request: nothing is added to it but `Host` and framing. */
 export interface OutboundRequest {
   readonly url: string;
   readonly method: HttpMethod;
-  /** In the order in which they are sent; names as written. `Host` and framing are the sender's. */
+  /** In the order in which they are sent, names as written. The sender adds `Host` and framing. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string | null;
 }
@@ -50,16 +53,18 @@ export interface OutboundRequest {
 export interface SendLimits {
   /** One deadline for resolving, finding an address that accepts, connecting, TLS, sending and reading the whole answer. */
   readonly timeoutMs: number;
-  /** Ends the attempt early: as `stopped` where no byte can have left, else as `unknown` and `interrupted`. */
+  /** Ends the attempt early: as `stopped` when no byte can have left, otherwise as `unknown` with `interrupted`. */
   readonly stop?: AbortSignal;
 }
 
-/** The stop came before any byte could leave: nothing was tried. */
+/** Stopped before any byte could leave: nothing was tried. */
 export interface Stopped {
   readonly kind: "stopped";
 }
 
-/** Makes one HTTP call, once, to an address that was judged. Never throws: whatever happens is an outcome. */
+/**
+ * Makes one HTTP call to an address that was checked, and never repeats it. Never throws: every failure is an outcome.
+ */
 export interface Sender {
   send(request: OutboundRequest, limits: SendLimits): Promise<Outcome | Stopped>;
 }

@@ -1,20 +1,20 @@
-/** A target in the one spelling in which it is judged, called, signed, listed and shown. */
+/** A URL in its normal form, which is used to check, call, sign, list and show it. */
 export interface NormalTarget {
   readonly isHttps: boolean;
   /** ASCII, lower case, no trailing dot; an IPv6 address in brackets and in its shortest spelling. */
   readonly hostname: string;
-  /** The scheme's own where none was written. */
+  /** The scheme's default where none was written. */
   readonly port: number;
-  /** Host name, and the port where it is not the scheme's own. */
+  /** Host name, with the port unless it is the scheme's default. */
   readonly host: string;
-  /** Scheme and host: a signing secret belongs to it. */
+  /** Scheme and host: what a signing secret belongs to. */
   readonly origin: string;
   readonly pathname: string;
-  /** Path and query exactly as they are sent; the fragment stays here (RFC 9110, 7.1). */
+  /** Path and query exactly as they are sent. The fragment is not sent (RFC 9110, 7.1). */
   readonly rest: string;
 }
 
-/** The normal form of a URL; null for what is no http or https URL. Whether it may be called is judged elsewhere. */
+/** The normal form of a URL; null if it is not an http or https URL. It does not check where the URL leads. */
 export function normalTarget(text: string): NormalTarget | null {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) return null;
@@ -31,7 +31,7 @@ export function normalTarget(text: string): NormalTarget | null {
   };
 }
 
-/** The origin of a stored target, which was judged before it was stored. Throws where a hand has made it none. */
+/** The origin of a stored URL, which was checked before it was stored. Throws a TypeError when the row was altered. */
 export function originOf(url: string): string {
   const target = normalTarget(url);
   if (target === null) throw new TypeError("The stored target is no http or https URL.");
@@ -39,8 +39,8 @@ export function originOf(url: string): string {
 }
 
 /**
- * The normal form of a host that somebody looks for, with or without a port; null for what is none. It names no scheme, so
- * that a port which is some scheme's own stays.
+ * The normal form of a host to search for, with or without a port; null if it is not one. Without a scheme no port is a
+ * default one, so a port always stays.
  */
 export function normalHost(text: string): string | null {
   const [, name = "", port] = HOST_AND_PORT.exec(text) ?? [];
@@ -60,12 +60,12 @@ export function decodeUnreserved(rest: string): string {
   });
 }
 
-/** One trailing dot only says that the name is complete; `Host` and certificates are without it. */
+/** A trailing dot marks a complete name; `Host` and certificates omit it. */
 function withoutTrailingDot(name: string): string {
   return name.endsWith(".") ? name.slice(0, -1) : name;
 }
 
-/** From the whole href, because `search` does not tell `/a?` from `/a`; the first slash behind the host begins it. */
+/** Cut from the whole href, because `search` does not tell `/a?` from `/a`. */
 function restOf({ href, protocol, hash }: URL): string {
   const rest = href.slice(href.indexOf("/", protocol.length + 2));
   if (hash !== "") return rest.slice(0, -hash.length);
@@ -76,13 +76,13 @@ const SCHEME_PORTS = { "http:": 80, "https:": 443 } as const;
 
 const PORT_MAX = 65_535;
 
-/** What stands before a path: nothing in it leads the parser to another part of a URL. */
+/** A host and a port: no character that would start another part of a URL. */
 const HOST_AND_PORT = /^(\[[^\]/?#@\\\s]*\]|[^:/?#@\\\s]*)(?::(\d{1,5}))?$/;
 
 /** An IPv6 address without its brackets; with a port it needs them. */
 const IPV6 = /^[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*$/i;
 
-/** A URL as it is sent: its normal form, so that no letter or dot can pass for another, and without the fragment. */
+/** The URL as it is sent: in normal form, so that no look-alike letter or dot remains, and without the fragment. */
 export function sentUrl(url: string): string {
   const target = normalTarget(url);
   return target === null ? url : target.origin + target.rest;
@@ -94,10 +94,10 @@ const NAME_CHARS_MAX = 253;
 
 const LABEL = new RegExp(`^[a-z0-9_-]{1,${LABEL_CHARS_MAX}}$`);
 
-/** What a name alone tells, before anybody resolves it (hostile 3). */
-export type NameClass = "never" | "loopback" | "private" | "public";
+/** What a name alone tells, before it is resolved. See docs/security.md. */
+type NameClass = "never" | "loopback" | "private" | "public";
 
-/** `loopback` names are answered here and never asked of DNS (RFC 6761, 6.3). */
+/** Loopback names are answered here and never sent to DNS (RFC 6761, 6.3). */
 export function classOfName(name: string): NameClass {
   if (NEVER.has(name) || name.endsWith(".onion")) return "never";
   if (name === "localhost" || name.endsWith(".localhost")) return "loopback";
@@ -105,7 +105,7 @@ export function classOfName(name: string): NameClass {
   return isPrivate ? "private" : "public";
 }
 
-/** Whether a name, in its ASCII form without a trailing dot, is one that a host can have (RFC 1035, 2.3.4). */
+/** Whether a name, in ASCII and without a trailing dot, is a valid host name (RFC 1035, 2.3.4). */
 export function isHostName(name: string): boolean {
   return name.length <= NAME_CHARS_MAX && name.split(".").every((label) => LABEL.test(label));
 }

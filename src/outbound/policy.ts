@@ -13,36 +13,36 @@ import { normalHost, classOfName, isHostName, type NormalTarget, normalTarget } 
 import { networkInterfaces } from "node:os";
 import { INTERFACES_FRESH_MS } from "../config/limits.ts";
 
-/** What the settings say about targets. */
+/** The settings about targets. */
 export interface PolicySettings {
   /** CIDRs, single addresses and host names (ALLOWED_PRIVATE_TARGETS). */
   readonly allowedPrivateTargets: readonly string[];
-  /** `HOST` is loopback and `BASE_URL` is unset or loopback (decisions 10). */
+  /** Whether `HOST` is loopback and `BASE_URL` is unset or loopback. */
   readonly loopbackAllowed: boolean;
   /** `BASE_URL`, and the address and port listened on, as origins: `http://127.0.0.1:3000`. */
   readonly ownOrigins: readonly string[];
-  /** Addresses of this machine's interfaces; as the system tells them unless it is said. */
+  /** Addresses of this machine's interfaces; by default the operating system's. */
   readonly machineAddresses?: () => readonly string[];
 }
 
-/** Where calls may go: read once, asked for every action and every attempt. */
+/** Where calls may go: parsed once, checked for every action and every attempt. */
 export interface TargetPolicy {
   readonly ranges: readonly AddressRange[];
   readonly names: ReadonlySet<string>;
   readonly loopbackAllowed: boolean;
   readonly own: OwnOrigins;
-  /** What was listed, for people. */
+  /** ALLOWED_PRIVATE_TARGETS as written, to show. */
   readonly listed: readonly string[];
 }
 
-/** Everything that is wrong with the settings, a sentence each. */
-export interface BadPolicy {
+/** Everything wrong with the settings, one sentence each. */
+interface BadPolicy {
   readonly problems: readonly string[];
 }
 
 export type Verdict = "allowed" | "never" | "private";
 
-/** Reads the settings; what can't be read is told, all of it at once. */
+/** Parses the settings, or returns every problem in them. */
 export function parsePolicy(settings: PolicySettings): TargetPolicy | BadPolicy {
   const listed = settings.allowedPrivateTargets.map((entry) => entry.trim().toLowerCase());
   const entries = listed.map(parseEntry);
@@ -59,24 +59,24 @@ export function parsePolicy(settings: PolicySettings): TargetPolicy | BadPolicy 
   };
 }
 
-/** One sentence for the start log: which policy is in force (hostile 3). */
+/** One sentence for the log at the start: which policy applies. */
 export function describePolicy({ loopbackAllowed, listed }: TargetPolicy): string {
   const opened = [...(loopbackAllowed ? ["loopback (this server listens only there)"] : []), ...listed];
   return `Calls may go to public addresses${opened.length === 0 ? " only" : ` and to ${opened.join(", ")}`}.`;
 }
 
-/** Judges an address, alone or as one that a name stands for. */
+/** Checks an address: a literal one (`name` is null), or one that `name` resolved to. */
 export function checkAddress(policy: TargetPolicy, address: Address, name: string | null): Verdict {
   const addressClass = classOf(address);
   if (addressClass !== "private") return addressClass === "public" ? "allowed" : "never";
   if (name !== null && policy.names.has(name)) return "allowed";
-  // Only a literal or a localhost name: another name that resolves to loopback was not meant to be local.
+  // Only for literals and localhost names: another name that resolves to loopback may be DNS rebinding.
   const isLocal = name === null || classOfName(name) === "loopback";
   if (policy.loopbackAllowed && isLocal && isLoopback(address)) return "allowed";
   return policy.ranges.some((range) => contains(range, address)) ? "allowed" : "private";
 }
 
-/** Judges a name before it is resolved; what it resolves to is judged besides. */
+/** Checks a name before it is resolved; its addresses are checked too. */
 export function checkName(policy: TargetPolicy, name: string): Verdict {
   const nameClass = classOfName(name);
   if (nameClass === "never") return "never";
@@ -85,7 +85,7 @@ export function checkName(policy: TargetPolicy, name: string): Verdict {
   return policy.ranges.length > 0 ? "allowed" : "private";
 }
 
-/** What a localhost name stands for (RFC 6761, 6.3), as far as it is allowed; DNS is not asked. */
+/** The allowed loopback addresses of a localhost name (RFC 6761, 6.3), without asking DNS. */
 export function loopbackAddresses(policy: TargetPolicy, name: string): readonly Address[] {
   return LOOPBACK.filter((address) => checkAddress(policy, address, name) === "allowed");
 }
@@ -110,7 +110,7 @@ function parseEntry(entry: string): Entry {
     };
   }
   const name = normalHost(entry);
-  // `127.1` and `0x7f000001` are addresses to the parser of URLs: as a name they would never match.
+  // URL parsers read `127.1` and `0x7f000001` as addresses, so as names they would never match.
   if (name === null || !isHostName(name) || parseAddress(name) !== null) {
     return { problem: `ALLOWED_PRIVATE_TARGETS: ${quoted} is no CIDR, address or host name (no scheme, port or *).` };
   }
@@ -118,20 +118,20 @@ function parseEntry(entry: string): Entry {
   return { name };
 }
 
-/** Where this service itself answers. An action to it could make actions without end. */
-export interface OwnOrigins {
+/** Where this service itself listens. An action that calls it could create actions without end. */
+interface OwnOrigins {
   /** The hosts of `BASE_URL` and `HOST`, in their normal form. */
   readonly hostnames: ReadonlySet<string>;
-  /** Those of them that are addresses: another name may stand for one, also where NAT keeps it off our interfaces. */
+  /** Those that are addresses: another name may resolve to one, even if NAT keeps it off our interfaces. */
   readonly addresses: ReadonlySet<string>;
-  /** The port that we listen on, and that of `BASE_URL`. Each counts at each of our hosts. */
+  /** The port that we listen on and that of `BASE_URL`; each applies to all of our hosts. */
   readonly ports: ReadonlySet<number>;
-  /** Addresses of this machine's interfaces now: they come and go while the service runs. */
+  /** Current addresses of this machine's interfaces: they change while the service runs. */
   readonly machineAddresses: () => readonly string[];
 }
 
-/** Reads origins such as `http://127.0.0.1:3000`; 0.0.0.0 and [::] stand for this machine. Null when one is none. */
-export function parseOwnOrigins(
+/** Parses origins such as `http://127.0.0.1:3000`; 0.0.0.0 and [::] mean this machine. Null when one is invalid. */
+function parseOwnOrigins(
   origins: readonly string[],
   machineAddresses: () => readonly string[] = createInterfaceAddresses(),
 ): OwnOrigins | null {
@@ -146,10 +146,7 @@ export function parseOwnOrigins(
   };
 }
 
-/**
- * Whether a call would come back to a route of ours that changes something; `address` is what the host stands for, where
- * that is known.
- */
+/** Whether a call would reach a route of ours that changes state. `address` is what the host resolved to, if known. */
 export function isOwnTarget(own: OwnOrigins, target: NormalTarget, address: Address | null): boolean {
   if (!own.ports.has(target.port) || !isOwnPath(target.pathname)) return false;
   if (own.hostnames.has(target.hostname)) return true;
@@ -169,7 +166,7 @@ function isSame(one: Address | null, other: Address): boolean {
   return one !== null && hostOf(one) === hostOf(other);
 }
 
-/** Without a port both schemes lead to us: a plain address is usually redirected to the other. */
+/** Without a port both default ports count: http usually redirects to https. */
 function portsOf(target: NormalTarget): readonly number[] {
   const address = literalOf(target);
   const isLocal = address === null ? classOfName(target.hostname) === "loopback" : isThisMachine(address);
@@ -180,28 +177,28 @@ function literalOf({ hostname }: NormalTarget): Address | null {
   return parseAddress(hostname.replace(/^\[(.*)\]$/, "$1"));
 }
 
-/** As the system tells them, asked at most once in `INTERFACES_FRESH_MS`: most calls to an API go to a path of /v1. */
+/** The operating system's list, read at most once in `INTERFACES_FRESH_MS`. */
 function createInterfaceAddresses(): () => readonly string[] {
-  let known: readonly string[] = [];
-  let askedAtMs = Number.NEGATIVE_INFINITY;
+  let cached: readonly string[] = [];
+  let readAtMs = Number.NEGATIVE_INFINITY;
   return () => {
     const nowMs = performance.now();
-    if (nowMs - askedAtMs >= INTERFACES_FRESH_MS) {
+    if (nowMs - readAtMs >= INTERFACES_FRESH_MS) {
       const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-      // A link-local one is written with its zone by some systems; its address is what counts.
-      known = all.map(({ address }) => address.split("%", 1)[0] ?? "");
-      askedAtMs = nowMs;
+      // Some systems append the zone to link-local addresses.
+      cached = all.map(({ address }) => address.split("%", 1)[0] ?? "");
+      readAtMs = nowMs;
     }
-    return known;
+    return cached;
   };
 }
 
-/** Whether a path leads to what changes state here. Letters in any case and coding, to be on the safe side. */
+/** Whether a path leads to a route of ours that changes state. Any case and encoding matches, to be safe. */
 function isOwnPath(pathname: string): boolean {
   return OWN_PATH.test(pathname.includes("%") ? decoded(pathname) : pathname);
 }
 
-/** Broken coding stays as it is: no router of ours would decode it either. */
+/** Invalid encoding stays as it is: our router would not decode it either. */
 function decoded(pathname: string): string {
   try {
     return decodeURIComponent(pathname);

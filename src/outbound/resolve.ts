@@ -12,7 +12,7 @@ import { isOwnTarget, checkAddress, checkName, loopbackAddresses, type TargetPol
 import type { ParsedTarget } from "./target.ts";
 import { connect } from "node:net";
 
-/** The addresses that may be dialled for a target, all of them judged, in order; or why there are none. */
+/** The addresses to try for a target, in order, all of them checked; or why there are none. */
 export async function addressesOf(
   policy: TargetPolicy,
   target: ParsedTarget,
@@ -29,7 +29,7 @@ export async function addressesOf(
   return isFound(found) ? checked(policy, target, found, hostname) : found;
 }
 
-/** One that is not allowed refuses the host: whoever answers for the name chose it (hostile 3). */
+/** One forbidden address refuses the whole host: whoever controls the name chose it. */
 function checked(
   policy: TargetPolicy,
   target: ParsedTarget,
@@ -50,7 +50,8 @@ function checked(
 
 /**
  * Asks DNS through c-ares: the system's resolver has one thread per core, shared with file reads and password hashing,
- * so that 40 names on a slow server held up everything else for 4 s. It can't be aborted; a late answer is dropped.
+ * so that 40 names on a slow server blocked everything else for 4 s. A lookup can't be aborted; a late answer is
+ * dropped.
  */
 function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address | null)[] | NotSent | Stopped> {
   const { promise, resolve } = Promise.withResolvers<readonly (Address | null)[] | NotSent | Stopped>();
@@ -82,34 +83,34 @@ const REFUSED = {
   private: { kind: "not_sent", fault: "address_private" },
 } as const satisfies Record<Exclude<Verdict, "allowed">, NotSent>;
 
-export interface ProbeLimits {
+interface ProbeLimits {
   readonly limitMs: number;
-  /** Ends the probe early: then the address counts as silent. */
+  /** Ends the probe early; then the address counts as silent. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Tells an address that is silent from one that takes or refuses a connection, before anything is sent to it: of a call
- * that ends without an answer nobody can tell whether it had connected, and it has to count as sent.
+ * Tells a silent address from one that accepts or refuses connections, before a request is sent. Without this, a call
+ * that ends without an answer may have connected and must count as sent.
  */
 export interface Connectable {
-  /** Whether anything comes back. An address that answered a call a moment ago is not asked again. Never rejects. */
+  /** Whether the address does not answer. One that answered a call recently is not probed again. Never rejects. */
   isSilent(address: Address, port: number, limits: ProbeLimits): Promise<boolean>;
-  /** Hears how a call to the address ended. */
+  /** Records how a call to the address ended. */
   learn(address: Address, port: number, isAnswered: boolean): void;
 }
 
-export interface ConnectableDeps {
-  /** Never goes back. */
+interface ConnectableDeps {
+  /** Monotonic. */
   readonly nowMs: () => number;
-  /** Whether nothing comes back from the address. Never rejects. */
+  /** Whether the address does not answer. Never rejects. */
   readonly probe: Connectable["isSilent"];
 }
 
 const SYSTEM: ConnectableDeps = { nowMs: () => performance.now(), probe: isSilent };
 
 export function createConnectable({ nowMs, probe }: ConnectableDeps = SYSTEM): Connectable {
-  /** When the last answer came, by address and port; the latest last. */
+  /** Time of the last answer by address and port, oldest first. */
   const answeredAtMs = new Map<string, number>();
   return {
     async isSilent(address, port, limits) {
@@ -128,21 +129,22 @@ export function createConnectable({ nowMs, probe }: ConnectableDeps = SYSTEM): C
 }
 
 /**
- * A connection that carries no byte and is closed again. Why one fails is left to the call itself: here the engine says
- * ECONNREFUSED of whatever it is. Not `Bun.connect`: what does not come about can't be ended there, and stays for two minutes.
+ * Opens a connection, sends nothing and closes it. The call itself finds out why one fails: Bun reports ECONNREFUSED
+ * for any failure here. Not `Bun.connect`: a connection that does not come about can't be ended there and stays for two
+ * minutes.
  */
 function isSilent(address: Address, port: number, { limitMs, signal }: ProbeLimits): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({ host: hostOf(address).replace(/^\[(.*)\]$/, "$1"), port });
   const giveUp = () => resolve(true);
-  const hear = () => resolve(false);
-  // After a pause of the event loop the timer is heard before what came meanwhile: one more turn lets that be heard too.
+  const onAnswer = () => resolve(false);
+  // After a blocked event loop the timer runs before the socket's events: one more turn lets those in.
   let timer = setTimeout(() => {
     timer = setTimeout(giveUp, 1);
   }, limitMs);
   signal.addEventListener("abort", giveUp);
-  // They stay until the end: an error that comes later must not go unheard.
-  socket.on("connect", hear).on("error", hear).on("close", hear);
+  // Listeners stay: an error without a listener would throw.
+  socket.on("connect", onAnswer).on("error", onAnswer).on("close", onAnswer);
   if (signal.aborted) giveUp();
   return promise.finally(() => {
     clearTimeout(timer);

@@ -4,16 +4,16 @@ import type { Fault, NotSent, Outcome, Unknown } from "../actions/outcome.ts";
 import { type TlsFailure, tlsFailureOf } from "./tls.ts";
 import type { Cut } from "./deadline.ts";
 
-/** What arrived of an answer's body, never decoded from any `Content-Encoding`. */
-export interface ReadBody {
+/** What arrived of a response body, without decoding any `Content-Encoding`. */
+interface ReadBody {
   /** At most `RESPONSE_BODY_BYTES_MAX`. */
   readonly bytes: Uint8Array;
   readonly truncated: boolean;
-  /** The body ended by an error: closed, garbled, or cut by our own signal. */
+  /** The body ended with an error: closed, garbled, or aborted by us. */
   readonly isBroken: boolean;
 }
 
-/** Reads up to the cap and drops the rest with its connection: a body of 2 GB costs 3 MB. Never throws. */
+/** Reads up to the limit and closes the connection on the rest: a body of 2 GB costs 3 MB. Never throws. */
 export async function readBody(body: ReadableStream<Uint8Array> | null): Promise<ReadBody> {
   if (body === null) return EMPTY;
   const reader = body.getReader();
@@ -31,32 +31,32 @@ export async function readBody(body: ReadableStream<Uint8Array> | null): Promise
     isBroken = true;
   }
   const isTooLong = length > RESPONSE_BODY_BYTES_MAX;
-  if (isTooLong) await dropped(reader);
+  if (isTooLong) await closeBody(reader);
   const bytes = buffer.subarray(0, Math.min(length, RESPONSE_BODY_BYTES_MAX));
   return { bytes, truncated: isTooLong || isBroken, isBroken };
 }
 
-/** Closes the connection under an answer that nobody reads. */
-export async function dropped(body: Pick<ReadableStream, "cancel"> | null): Promise<void> {
+/** Closes the connection of a response that is not read on. Never throws. */
+export async function closeBody(body: Pick<ReadableStream, "cancel"> | null): Promise<void> {
   try {
     await body?.cancel();
   } catch {
-    // It was broken already: then no connection is left to close.
+    // It was broken already: there is no connection to close.
   }
 }
 
 /**
- * The JSON text that is shown as `response_body` (decisions 4): a JSON value as it was written, numbers too; other text
- * as a string; bytes as base64; null for nothing. A cut text is never taken for a value: 12 may have been 123.
+ * The JSON text of `response_body`: a JSON value exactly as it was written; other text as a string; bytes as base64;
+ * null for nothing. A truncated text is never taken for a value: 12 may have been 123.
  */
-export function shownAs(bytes: Uint8Array, truncated: boolean): string | null {
+export function responseJson(bytes: Uint8Array, truncated: boolean): string | null {
   if (bytes.byteLength === 0) return null;
   const text = textOf(bytes, truncated);
   if (text === null) return JSON.stringify({ encoding: "base64", data: Buffer.from(bytes).toString("base64") });
   return !truncated && isJson(bytes, text) ? text : JSON.stringify(text);
 }
 
-/** Null when it is not UTF-8. Of a cut text the last character is left out if a part of it is missing. */
+/** Null when it is not UTF-8. An incomplete last character of a truncated text is left out. */
 function textOf(bytes: Uint8Array, truncated: boolean): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: truncated });
@@ -65,10 +65,10 @@ function textOf(bytes: Uint8Array, truncated: boolean): string | null {
   }
 }
 
-/** How every JSON text begins; a parser that throws costs more than all the rest of a small answer. */
+/** First character of any JSON text: cheaper than a parser that throws. */
 const JSON_START = /^\s*[{["\-0-9tfn]/;
 
-/** Depth is looked at first: 100,000 levels would hold the event loop in the parser (hostile 1). */
+/** Depth is checked first: 100,000 levels would block the event loop in the parser. */
 function isJson(bytes: Uint8Array, text: string): boolean {
   if (!JSON_START.test(text) || scanJson(bytes, Infinity) === "too_deep") return false;
   try {
@@ -80,8 +80,8 @@ function isJson(bytes: Uint8Array, text: string): boolean {
 }
 
 /**
- * A list of chunks would cost a hundred times its bytes when they come one by one, so there is one buffer, doubled when
- * it is full; the usual answer is a single chunk and never copied.
+ * A list of small chunks would cost a hundred times their bytes, so there is one buffer, doubled when full. A single
+ * chunk, the usual case, is never copied.
  */
 function appended(buffer: Uint8Array, length: number, chunk: Uint8Array): Uint8Array {
   if (length === 0) return chunk;
@@ -98,8 +98,8 @@ function appended(buffer: Uint8Array, length: number, chunk: Uint8Array): Uint8A
 const EMPTY: ReadBody = { bytes: new Uint8Array(0), truncated: false, isBroken: false };
 
 /**
- * What a failed call means, from the error's code alone: its message holds the address and the query string, and goes
- * nowhere (hostile 4). What is not known to have stayed here is `unknown`.
+ * What a failed call means, from the error's code alone: its message contains the address and query string and is never
+ * shown. Unless it is certain that nothing left, the outcome is `unknown`.
  */
 export function outcomeOf(error: unknown, cut: Cut): NotSent | Unknown {
   const known = OUTCOMES.get(codeOf(error)) ?? tlsOutcome(error);
@@ -107,12 +107,12 @@ export function outcomeOf(error: unknown, cut: Cut): NotSent | Unknown {
   return cut === null ? CLOSED : { kind: "unknown", fault: cut };
 }
 
-/** Whether the next address may be tried: no connection came about, so no byte was sent (hostile 3). */
+/** Whether the next address may be tried: no connection came about, so nothing was sent. */
 export function isUnconnected(outcome: Outcome): boolean {
   return outcome === REFUSED || outcome === UNREACHABLE;
 }
 
-/** A certificate is judged before the request is written. */
+/** Certificates are checked before the request is written. */
 function tlsOutcome(error: unknown): NotSent | Unknown | null {
   const failure = tlsFailureOf(error);
   if (failure === null) return null;
@@ -125,7 +125,7 @@ function codeOf(error: unknown): string {
 
 const CLOSED: Unknown = { kind: "unknown", fault: "closed" };
 
-/** No connection came about; `unreachable` where not every address said no. */
+/** No connection came about. `unreachable` unless every address refused. */
 export const REFUSED: NotSent = { kind: "not_sent", fault: "refused" };
 
 export const UNREACHABLE: NotSent = { kind: "not_sent", fault: "unreachable" };
@@ -138,21 +138,21 @@ const CERTIFICATE_FAULTS = {
   certificate: "certificate",
 } as const satisfies Record<Exclude<TlsFailure, "handshake">, Fault>;
 
-/** After a TLS 1.3 handshake the target may still break it off, having read the request. */
+/** In TLS 1.3 the target may still abort the handshake after it has read the request. */
 const TLS_HANDSHAKE: Unknown = { kind: "unknown", fault: "tls_handshake" };
 
 const NOT_HTTP: Unknown = { kind: "unknown", fault: "not_http" };
 
 const HEADERS_TOO_LARGE: Unknown = { kind: "unknown", fault: "headers_too_large" };
 
-/** The engine's own idle timer, five minutes: only a longer deadline of ours lets it fire. */
+/** Bun's own idle timer, five minutes: it fires only under a longer deadline. */
 const TIMED_OUT: Unknown = { kind: "unknown", fault: "timed_out" };
 
 const OUTCOMES: ReadonlyMap<string, NotSent | Unknown> = new Map<string, NotSent | Unknown>([
   ["ECONNREFUSED", REFUSED],
   ["ENETUNREACH", UNREACHABLE],
   ["EHOSTUNREACH", UNREACHABLE],
-  // A firewall here that says no, and this machine out of ports or files: the connection was never begun.
+  // A local firewall, or this machine out of ports or files: the connection was never begun.
   ["EACCES", UNREACHABLE],
   ["EPERM", UNREACHABLE],
   ["EADDRNOTAVAIL", UNREACHABLE],

@@ -3,13 +3,16 @@ import { type NormalTarget, normalTarget, isHostName } from "./normal-target.ts"
 import { type Address, parseAddress } from "./addresses.ts";
 import { isOwnTarget, checkAddress, checkName, type TargetPolicy } from "./policy.ts";
 
-/** A URL taken apart: nothing of its text is looked at again. */
+/** A parsed URL: its text is not used again. */
 export interface ParsedTarget extends NormalTarget {
-  /** The address, when the host is one. */
+  /** The host as an address, if it is one. */
   readonly literal: Address | null;
 }
 
-/** Judges at create, from the text alone (hostile 3). The sentences have no subject: the field's name is it. */
+/**
+ * Checks URLs when an action is created, from the text alone. The sentences have no subject: the field's name precedes
+ * them.
+ */
 export function createTargets(policy: TargetPolicy): Targets {
   return {
     checkTarget(url) {
@@ -21,7 +24,7 @@ export function createTargets(policy: TargetPolicy): Targets {
   };
 }
 
-/** Every rule about how a URL is written; where it leads is not judged here. */
+/** Checks how a URL is written, not where it leads. */
 export function parseTarget(raw: string): ParsedTarget | RefusedTarget {
   const refused = textProblem(raw);
   if (refused !== null) return { refused };
@@ -32,7 +35,7 @@ export function parseTarget(raw: string): ParsedTarget | RefusedTarget {
   return problem === null ? { ...target, literal } : { refused: problem };
 }
 
-/** The parser mends in silence (tabs, backslashes, missing slashes): what it would mend is refused as it is written. */
+/** The URL parser silently fixes tabs, backslashes and missing slashes. What it would fix is refused. */
 function textProblem(raw: string): string | null {
   if (raw.length > URL_CHARS_MAX) return `Is longer than ${URL_CHARS_MAX} characters.`;
   const scheme = SCHEME.exec(raw);
@@ -51,7 +54,7 @@ function partsProblem({ hostname, port, pathname }: NormalTarget, literal: Addre
     return "Has no valid host: labels of 1 to 63 letters, digits or hyphens, 253 in all.";
   if (port === 0) return "Has port 0, which nothing can listen on.";
   if (CLOSED_PORTS.has(port)) return `Has port ${port}, which does not speak HTTP and is not allowed.`;
-  // The engine would send `//a` as `/a`: another path than the one that was shown and approved.
+  // Bun would send `//a` as `/a`: another path than the one that was shown and approved.
   if (pathname.startsWith("//")) return "May not have a path that begins with //.";
   return null;
 }
@@ -83,23 +86,23 @@ const AUTHORITY = /^[^/?#]*/;
 
 const BLANK = /[\s\p{Cc}]/u;
 
-/** Remote shells, mail, databases and caches: a request could be read as commands there. */
+/** Remote shells, mail, databases and caches could read a request as commands. */
 const CLOSED_PORTS = new Set([22, 23, 25, 110, 143, 465, 587, 993, 995, 3306, 5432, 6379, 11211, 27017]);
 
-/** What a URL is, taken apart once by the one parser. */
+/** What a caller needs of a checked URL. */
 export interface Target {
-  /** ASCII, lower case, no trailing dot, no brackets lost: as `Action.hostname`. */
+  /** ASCII, lower case, no trailing dot, IPv6 in brackets: as `Action.hostname`. */
   readonly hostname: string;
-  /** Host name, and the port where it is not the scheme's own. */
+  /** Host name, with the port unless it is the scheme's default. */
   readonly host: string;
 }
 
-/** Why no call may go there: a sentence that says what is wrong and which setting, if any, would allow it. */
-export interface RefusedTarget {
+/** Why no call may go there: a sentence that says what is wrong and which setting, if any, allows it. */
+interface RefusedTarget {
   readonly refused: string;
 }
 
-/** Judges where calls may go (decisions 5, hostile 3) from the text alone; names are judged again at each attempt. */
+/** Checks where calls may go from the text alone; addresses are checked at each attempt. */
 export interface Targets {
   checkTarget(url: string): Target | RefusedTarget;
 }

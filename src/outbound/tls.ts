@@ -1,4 +1,4 @@
-/** Why no TLS connection came about. `handshake`: the two did not come to terms, or the other side speaks no TLS. */
+/** Why no TLS connection came about. `handshake`: the two sides did not agree, or the other side does not speak TLS. */
 export type TlsFailure =
   | "untrusted"
   | "expired"
@@ -8,7 +8,7 @@ export type TlsFailure =
   | "certificate"
   | "handshake";
 
-/** What is wrong with a certificate, as the end of a sentence; nothing where only a specialist could do something about it. */
+/** What is wrong with a certificate, as the end of a sentence; empty where a reader could not act on it. */
 export const CERTIFICATE_REASONS: Readonly<Record<Exclude<TlsFailure, "handshake">, string>> = {
   untrusted: ": no authority that this machine trusts has signed it (see NODE_EXTRA_CA_CERTS)",
   expired: ": it has expired",
@@ -17,7 +17,10 @@ export const CERTIFICATE_REASONS: Readonly<Record<Exclude<TlsFailure, "handshake
   certificate: "",
 };
 
-/** By the code of an error, or of what caused it; null: it was not TLS. The words of a library hold addresses and go nowhere. */
+/**
+ * Reads the code of an error or of its causes; null when it is not about TLS. Messages of libraries contain addresses
+ * and are not shown.
+ */
 export function tlsFailureOf(error: unknown): TlsFailure | null {
   let link: unknown = error;
   for (let depth = 0; depth < CAUSES_MAX && typeof link === "object" && link !== null; depth += 1) {
@@ -28,7 +31,7 @@ export function tlsFailureOf(error: unknown): TlsFailure | null {
   return null;
 }
 
-/** What a client that can't reach Outgate for it is told. */
+/** The message for a client that can't reach Outgate because of TLS. */
 export function describeTlsFailure(failure: TlsFailure, where: string): string {
   if (failure === "handshake") return `The TLS handshake with Outgate at ${where} failed: does it speak TLS there?`;
   return `The TLS certificate of Outgate at ${where} was not accepted${CERTIFICATE_REASONS[failure]}.`;
@@ -38,10 +41,10 @@ function failureOf(code: string): TlsFailure | null {
   return FAILURES.get(code) ?? (code.startsWith("ERR_SSL_") ? "handshake" : null);
 }
 
-/** An error that an error caused, and so on: libraries wrap one in another, a few times at most. */
+/** Causes of causes to look at: libraries wrap errors a few times at most. */
 const CAUSES_MAX = 5;
 
-/** What the verification of a certificate can say, by the names of OpenSSL and BoringSSL; it comes before anything is written. */
+/** Certificate errors by their names in OpenSSL and BoringSSL. All of them come before anything is written. */
 const FAILURES: ReadonlyMap<string, TlsFailure> = new Map<string, TlsFailure>([
   ["EPROTO", "handshake"],
   ["CERT_HAS_EXPIRED", "expired"],

@@ -179,6 +179,14 @@ function maskEncoded(text: string, options: PairsOptions, inner: MaskInner): str
 
 /** Null: there is nothing to hide in it. */
 function maskDecoded(part: string, inner: MaskInner): string | null {
+  // A mask is not decoded again: its words would be read as part of a value. What stands beside it is.
+  const masks = part.match(MASK_PATTERN);
+  if (masks !== null) {
+    const pieces = part.split(MASK_PATTERN);
+    const shown = pieces.map((piece) => maskDecoded(piece, inner) ?? piece);
+    if (shown.every((piece, at) => piece === pieces[at])) return null;
+    return shown.map((piece, at) => piece + (masks[at] ?? "")).join("");
+  }
   const meant = plain(part);
   const shown = meant === part ? meant : inner(meant);
   if (shown === meant) return null;

@@ -8,7 +8,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** The same clock, whose timers survive what they ring: an error that nobody caught there would end the process. */
+/** The same clock, but errors thrown by timers go to `onError`: uncaught, they would end the process. */
 export function survivingClock(clock: Clock, onError: (error: unknown) => void): Clock {
   return {
     now: () => clock.now(),
@@ -24,10 +24,10 @@ export function survivingClock(clock: Clock, onError: (error: unknown) => void):
   };
 }
 
-/** Time comes in here. Due times are read from the wall, durations from the monotonic clock (decisions 11). */
+/** Source of time. Due times use the wall clock, durations the monotonic one. */
 export interface Clock {
   now(): Date;
   monotonicMs(): number;
-  /** Rings once after the delay unless the returned function is called first. */
+  /** Calls `run` once after the delay unless the returned function is called first. */
   after(delayMs: number, run: () => void): () => void;
 }

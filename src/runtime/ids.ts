@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-/** Ids from the system's generator. A UUIDv7 puts the milliseconds first and counts within one of them. */
+/** Ids from the system's random generator. A UUIDv7 begins with the milliseconds and counts within one. */
 export const systemIds: Ids = {
   action: (at) => `act_${timeOrdered(at)}`,
   request: () => `req_${random()}`,
@@ -21,19 +21,19 @@ function random(): string {
   return encodeId(randomBytes(16));
 }
 
-/** What an action id looks like to anyone (spec "Action"); checked before any look-up (hostile 1). */
+/** Format of an action id; checked before any lookup. */
 export const ACTION_ID = /^act_[A-Za-z0-9_-]{1,64}$/;
 
-/** The same of a key. */
+/** Format of a key id. */
 export const KEY_ID = /^key_[A-Za-z0-9_-]{1,64}$/;
 
-/** The same of an account. */
+/** Format of an account id. */
 export const ACCOUNT_ID = /^acc_[A-Za-z0-9_-]{1,64}$/;
 
-/** The same of a pause. */
+/** Format of a pause id. */
 export const PAUSE_ID = /^pau_[A-Za-z0-9_-]{1,64}$/;
 
-/** Crockford's base 32 in lower case: sorts as text as the bytes sort, which base64url does not. */
+/** Crockford's base 32 in lower case: as text it sorts like the bytes, which base64url does not. */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 
 /** 128 bits as 26 characters: two of padding first, then five bits a character. */
@@ -54,7 +54,7 @@ export function encodeId(bytes: Uint8Array): string {
   return text;
 }
 
-/** The smallest id that an action made at this time can have: bounds a list by time without an index of its own. */
+/** The smallest possible id of an action created at this time: lists by time need no index of their own. */
 export function firstActionId(at: Date): string {
   const bytes = new Uint8Array(16);
   // A UUIDv7 begins with 48 bits of milliseconds.
@@ -62,7 +62,7 @@ export function firstActionId(at: Date): string {
   return `act_${encodeId(bytes)}`;
 }
 
-/** Names and chance come in here. Ids of actions sort by the time that they were made at. */
+/** Source of ids and randomness. Ids of actions sort by creation time. */
 export interface Ids {
   action(at: Date): string;
   request(): string;
@@ -70,10 +70,10 @@ export interface Ids {
   key(): string;
   person(): string;
   pause(): string;
-  /** An id of a row that belongs to the service alone (outbox). */
+  /** Id of a row of the outbox. */
   row(at: Date): string;
   /** Uniform in [0, 1): jitter only, never a secret. */
   chance(): number;
-  /** From the system's generator: secrets. */
+  /** Cryptographically random, for secrets. */
   bytes(count: number): Uint8Array<ArrayBuffer>;
 }

@@ -8,7 +8,7 @@ import type { Store, UpkeepStore } from "../../db/store.ts";
 import { Cron } from "croner";
 import { PRUNE_REST_MS } from "../config/limits.ts";
 
-export interface HousekeepingParts {
+interface HousekeepingParts {
   readonly store: Store;
   readonly engine: Pick<Engine, "bus" | "enqueue" | "pauseService">;
   readonly metrics: Metrics;
@@ -18,7 +18,7 @@ export interface HousekeepingParts {
 
 const DAY_MS = 86_400_000;
 
-/** The bells of the service, and what each of them rings; those of settings that are off are not hung up. */
+/** The periodic jobs of the service. Jobs of settings that are off are left out. */
 export function housekeeping(
   { approvalTtlHours, retentionDays }: Pick<Config, "approvalTtlHours" | "retentionDays">,
   { store, engine, ...parts }: HousekeepingParts,
@@ -50,7 +50,7 @@ export function housekeeping(
   return jobs;
 }
 
-/** A bell of a step that is done again as long as it says that there is more. */
+/** A job that repeats a step while it returns true. */
 function inSteps(name: string, pattern: string, step: (now: Date) => Promise<boolean>): Job {
   return {
     name,
@@ -61,34 +61,34 @@ function inSteps(name: string, pattern: string, step: (now: Date) => Promise<boo
   };
 }
 
-/** Housekeeping that is rung by the clock on the wall, and once at the start. Delivery never hangs on a bell. */
+/** A periodic job: it runs at the start and by its pattern. Delivery never depends on one. */
 export interface Job {
   readonly name: string;
   /** A cron pattern, UTC. */
   readonly pattern: string;
-  /** Does what is due by then, in steps; none is begun any more once `stop` is aborted. */
+  /** Does what is due at `now`, in steps; begins none once `stop` is aborted. */
   readonly run: (now: Date, stop: AbortSignal) => Promise<void>;
 }
 
-export interface JobDeps {
+interface JobDeps {
   readonly clock: Pick<Clock, "now">;
   readonly log: Pick<Log, "error">;
   readonly metrics: Pick<Metrics, "taskFailed">;
 }
 
 /**
- * Hangs the bells up and rings each of them: a service that is started anew every night would never hear the one of the
- * hour. One that still rings is not rung again. Returns how to take them down; resolves when none rings any more.
+ * Schedules the jobs and runs each once: a service that restarts every night would never reach an hourly one. A job
+ * that still runs is not started again. The returned function stops them and resolves when none runs any more.
  */
 export function startJobs(jobs: readonly Job[], { clock, log, metrics }: JobDeps): () => Promise<void> {
-  const down = new AbortController();
+  const stopping = new AbortController();
   const running = new Map<Job, Promise<void>>();
-  const end = async (job: Job): Promise<void> => {
+  const runOnce = async (job: Job): Promise<void> => {
     try {
-      await job.run(clock.now(), down.signal);
+      await job.run(clock.now(), stopping.signal);
     } catch (error) {
-      // What it could not do now is due at the next ring.
-      if (down.signal.aborted) return;
+      // The next run does what this one could not.
+      if (stopping.signal.aborted) return;
       metrics.taskFailed("housekeeping");
       log.error("bell.failed", { job: job.name, error: error instanceof Error ? error.name : "unknown" });
     } finally {
@@ -96,33 +96,34 @@ export function startJobs(jobs: readonly Job[], { clock, log, metrics }: JobDeps
     }
   };
   const run = (job: Job): void => {
-    if (!down.signal.aborted && !running.has(job)) running.set(job, end(job));
+    if (!stopping.signal.aborted && !running.has(job)) running.set(job, runOnce(job));
   };
-  // Not named to croner: two jobs of one name throw, across the whole process.
+  // Croner gets no names: two jobs of one name throw, across the whole process.
   const crons = jobs.map((job) => new Cron(job.pattern, { timezone: "UTC" }, () => run(job)));
   for (const job of jobs) run(job);
   return async () => {
-    down.abort();
+    stopping.abort();
     for (const job of crons) job.stop();
     await Promise.all(running.values());
   };
 }
 
-export interface PruneDeps {
+interface PruneDeps {
   readonly upkeep: Pick<UpkeepStore, "prune">;
   readonly clock: Pick<Clock, "after">;
   readonly log: Pick<Log, "info">;
 }
 
-/** Deletes what finished too long ago, step by step; ends early when it is to stop. */
-export type Prune = (now: Date, stop: AbortSignal) => Promise<void>;
+/** Deletes actions that finished too long ago, in steps, until `stop` is aborted. */
+type Prune = (now: Date, stop: AbortSignal) => Promise<void>;
 
-const PRUNE_DAY_MS = 86_400_000;
-
-/** `RETENTION_DAYS`. Between two steps it rests, so that even a first pass over years of actions delays nobody's write. */
+/**
+ * Deletes actions older than `RETENTION_DAYS`. It pauses between two steps, so that even a first pass over years of
+ * actions delays no other write.
+ */
 export function createPrune({ upkeep, clock, log }: PruneDeps, days: number): Prune {
   return async (now, stop) => {
-    const times = { now, finishedUntil: new Date(now.getTime() - days * PRUNE_DAY_MS) };
+    const times = { now, finishedUntil: new Date(now.getTime() - days * DAY_MS) };
     let deleted = 0;
     for (let after: string | null = ""; after !== null && !stop.aborted;) {
       const step = await upkeep.prune(times, after);

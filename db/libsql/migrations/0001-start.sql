@@ -16,10 +16,10 @@ CREATE TABLE api_keys (
   last_used_at INTEGER,
   revoked_at INTEGER
 );
--- The list: live keys first, since NULL comes before every time.
+-- For lists: active keys first, since NULL sorts before every time.
 CREATE INDEX api_keys_by_account ON api_keys (account_id, revoked_at, created_at, id);
 
--- People and accounts are separate: an account has people. `email_key` is the address without case.
+-- Accounts have people as members. `email_key` is the address without case.
 CREATE TABLE people (
   id TEXT PRIMARY KEY NOT NULL,
   email TEXT NOT NULL,
@@ -37,7 +37,7 @@ CREATE TABLE members (
 CREATE INDEX members_by_account ON members (account_id, joined_at, person_id);
 CREATE INDEX members_by_person ON members (person_id, joined_at);
 
--- Tokens are known by their SHA-256 alone.
+-- Only the SHA-256 of a token is stored.
 CREATE TABLE sessions (
   hash TEXT PRIMARY KEY NOT NULL,
   person_id TEXT NOT NULL,
@@ -48,7 +48,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_person ON sessions (person_id, created_at);
 CREATE INDEX sessions_by_end ON sessions (expires_at);
 
--- Without a person: makes the account's first one. With one: renews their password.
+-- Without a person: invites the account's first one. With one: resets their password.
 CREATE TABLE welcome_links (
   hash TEXT PRIMARY KEY NOT NULL,
   person_id TEXT,
@@ -59,8 +59,8 @@ CREATE TABLE welcome_links (
 CREATE INDEX welcome_links_by_account ON welcome_links (account_id, person_id);
 CREATE INDEX welcome_links_by_end ON welcome_links (expires_at);
 
--- What signing secrets are derived from since a rotation, of one origin or (empty) of all; the newest that fits counts.
--- Ordered by `seq`, since the wall clock may be set back between two rotations.
+-- Signing secrets are derived from the newest seed that applies: of one origin, or (empty) of all. Ordered by `seq`,
+-- since the wall clock may be set back between two rotations.
 CREATE TABLE signing_seeds (
   seq INTEGER PRIMARY KEY NOT NULL,
   id TEXT NOT NULL UNIQUE,
@@ -92,7 +92,7 @@ CREATE TABLE actions (
   created_at INTEGER NOT NULL,
   created_by TEXT NOT NULL,
   due_at INTEGER,
-  -- When `due_at` was written: a time that is still to come means that the clock was set back since.
+  -- When `due_at` was written: a time in the future means that the clock was set back since.
   scheduled_at INTEGER NOT NULL,
   lease_until INTEGER,
   started_at INTEGER,
@@ -105,30 +105,30 @@ CREATE TABLE actions (
   response_code INTEGER,
   response_truncated INTEGER,
   duration_ms INTEGER,
-  -- Last, since whatever stands behind a long value is reached through all of it.
+  -- Last: columns after a long value are slow to read.
   sealed_headers TEXT,
   body TEXT,
   response_body TEXT,
-  -- What no crash and no hand may leave behind: a row that would be sent without its yes, once too often, or never.
+  -- No crash and no manual change may leave a row that would be sent without approval, too often, or never.
   CHECK (status IN ('pending', 'active', 'awaiting_approval', 'completed', 'failed', 'cancelled')),
   CHECK (attempts BETWEEN 0 AND retries AND revision > 0 AND run > 0),
   CHECK (status NOT IN ('pending', 'active') OR approve = 0 OR approved_at IS NOT NULL),
   CHECK (status <> 'pending' OR (due_at IS NOT NULL AND attempts < retries)),
   CHECK (status <> 'active' OR (lease_until IS NOT NULL AND attempts > 0))
 );
--- Lists: everything newest first; by host; by status what neither is done nor in flight. Nearly every action is one or the
--- other of these, and each entry costs its insert and its delete.
+-- For lists: all, by host, and by status except the two statuses of nearly all actions. Each index entry costs an
+-- insert and a delete.
 CREATE INDEX actions_by_account ON actions (account_id, id);
 CREATE INDEX actions_by_hostname ON actions (account_id, hostname, id);
 CREATE INDEX actions_by_status ON actions (account_id, status, id) WHERE status <> 'completed' AND status <> 'active';
 CREATE INDEX actions_by_dedupe ON actions (account_id, dedupe, id) WHERE dedupe IS NOT NULL;
--- Dispatch: the queue of each lane; what is in flight, which the slots keep few, for lists and for leases left behind.
+-- For delivery: the queue of each lane; actions in flight, for lists and expired leases.
 CREATE INDEX actions_pending ON actions (account_id, host, due_at) WHERE status = 'pending';
 CREATE INDEX actions_active ON actions (account_id, id, lease_until) WHERE status = 'active';
--- What waits for a person: counted, and cancelled when it has waited too long.
+-- Held actions: to count them, and to cancel them when they expire.
 CREATE INDEX actions_held ON actions (id) WHERE status = 'awaiting_approval';
 
--- Which action a dedupe or idempotency key means. A 24 h window is no unique index on actions.
+-- The action that a dedupe or idempotency key names. A unique index on actions can't express a window of 24 h.
 CREATE TABLE action_keys (
   account_id TEXT NOT NULL,
   kind TEXT NOT NULL,
@@ -139,7 +139,7 @@ CREATE TABLE action_keys (
 ) WITHOUT ROWID;
 CREATE INDEX action_keys_by_age ON action_keys (created_at);
 
--- `seq` is the position in the event stream. Whoever prunes keeps the newest row, so that no number comes twice.
+-- `seq` is the position in the event stream. Pruning keeps the newest row, so that no number is used twice.
 CREATE TABLE timeline (
   seq INTEGER PRIMARY KEY NOT NULL,
   action_id TEXT NOT NULL,
@@ -148,7 +148,7 @@ CREATE TABLE timeline (
   run INTEGER NOT NULL,
   revision INTEGER NOT NULL,
   type TEXT NOT NULL,
-  -- Names the row of the outbox and its attempt where a notification is told of; empty for changes of state.
+  -- Of a notification's event: the outbox row and its attempt. Empty for changes of state.
   subject TEXT NOT NULL DEFAULT '',
   status TEXT NOT NULL,
   detail TEXT NOT NULL
@@ -172,7 +172,7 @@ CREATE TABLE outbox (
   scheduled_at INTEGER NOT NULL,
   lease_until INTEGER,
   created_at INTEGER NOT NULL,
-  -- When a mail was last given to the provider: what the hourly limits count.
+  -- When a mail was last sent to the provider, for the hourly limits.
   sent_at INTEGER,
   last_error TEXT,
   CHECK (status IN ('pending', 'active', 'delivered', 'given_up', 'dropped') AND attempts >= 0),
@@ -181,14 +181,14 @@ CREATE TABLE outbox (
 );
 CREATE UNIQUE INDEX outbox_once ON outbox (action_id, revision, kind, event);
 CREATE INDEX outbox_by_account ON outbox (account_id, id);
--- Delivery: the queue of each lane, and the leases that may have been left behind.
+-- For delivery: the queue of each lane, and expired leases.
 CREATE INDEX outbox_pending ON outbox (kind, account_id, host, due_at) WHERE status = 'pending';
 CREATE INDEX outbox_active ON outbox (kind, lease_until) WHERE status = 'active';
 -- The mails of the last hour, by recipient and by account.
 CREATE INDEX outbox_mailed_to ON outbox (host, sent_at) WHERE kind = 'mail' AND sent_at IS NOT NULL;
 CREATE INDEX outbox_mailed_by ON outbox (account_id, sent_at) WHERE kind = 'mail' AND sent_at IS NOT NULL;
 
--- Links of approval mails, by their hashes. Old ones lead to the receipt, so they go when their action goes.
+-- Links of approval mails, by their hashes. They are deleted with their action, since old ones lead to its receipt.
 CREATE TABLE approval_links (
   action_id TEXT NOT NULL,
   run INTEGER NOT NULL,
@@ -198,7 +198,7 @@ CREATE TABLE approval_links (
   PRIMARY KEY (action_id, run, decision)
 ) WITHOUT ROWID;
 
--- What the store says of itself, such as the check value of the master key.
+-- Facts about the store, such as the check value of the master key.
 CREATE TABLE facts (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL

@@ -1,7 +1,8 @@
--- Rows that are not final and hold a value that the service never writes there, where nothing else would find it: a hand, or a
--- part of a backup. A row that can't be named, claimed or rescued; and of what waits for a person, anything. What else is
--- wrong with a row shows when it is claimed. The indexes are empty, and cost a microsecond where a row is written: that is
--- why they look at no more, and why there is no IN, which costs three times all the rest. `broken.ts` asks in these words.
+-- Rows that are not final, have a value that the service never writes, and that nothing else would find: after a manual
+-- change, or a partial restore. These are rows that can't be named, claimed or rescued, and held rows with any bad
+-- value; other bad values show when a row is claimed. The indexes are empty and cost a microsecond per write. That is
+-- why they check no more, and why there is no IN, which costs three times all the rest. `broken.ts` has the same
+-- conditions word by word.
 CREATE INDEX actions_broken ON actions (id) WHERE status <> 'completed' AND status <> 'failed' AND status <> 'cancelled' AND NOT (
   typeof(id) = 'text' AND typeof(account_id) = 'text' AND typeof(host) = 'text' AND typeof(key_id) = 'text' AND typeof(revision) = 'integer'
   AND revision < 9007199254740991 AND typeof(ifnull(due_at, 0)) = 'integer'

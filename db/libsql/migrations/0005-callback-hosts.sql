@@ -1,4 +1,4 @@
--- Where callbacks of keys with a hold may go, as an owner has listed it.
+-- Hosts that callbacks of keys with a hold may go to, as listed by an owner.
 CREATE TABLE callback_hosts (
   account_id TEXT NOT NULL,
   host TEXT NOT NULL,
@@ -6,8 +6,8 @@ CREATE TABLE callback_hosts (
   PRIMARY KEY (account_id, host)
 ) WITHOUT ROWID;
 
--- The rules that an action was created under: role and hold of its key at that moment. Where nobody has kept which key it
--- was the strictest count. Only what is held, or tells somebody of itself, is bound by them: no other row is written.
+-- Role and hold of the key at the moment of the create. Where the key is unknown the strictest apply. Only rows that
+-- are held or notify somebody need them: no other row is written.
 ALTER TABLE actions ADD COLUMN key_role TEXT NOT NULL DEFAULT 'owner';
 ALTER TABLE actions ADD COLUMN key_hold TEXT NOT NULL DEFAULT 'none';
 UPDATE actions SET
@@ -16,7 +16,7 @@ UPDATE actions SET
     CASE approve WHEN 1 THEN 'all' ELSE 'none' END)
   WHERE revision > 0 AND (approve = 1 OR callback IS NOT NULL OR notify_email IS NOT NULL);
 
--- Origins that got callbacks while the secret of calls signed them: it signs them too until this time, 30 days from now.
+-- Origins that received callbacks signed with the secret of calls: it signs them too until this time, 30 days from now.
 CREATE TABLE callback_overlaps (
   account_id TEXT NOT NULL,
   origin TEXT NOT NULL,

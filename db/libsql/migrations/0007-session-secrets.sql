@@ -1,3 +1,2 @@
--- SHA-256 of the secret that the browser's storage holds beside the cookie, hex. Null: the session proves itself by the
--- password, each time.
+-- SHA-256 of the secret in the browser's storage, hex. Null: the session needs the password for each change.
 ALTER TABLE sessions ADD COLUMN secret_hash TEXT;

@@ -1,5 +1,5 @@
--- What people have rejected, and that it was asked for again: kept for 24 hours, so that a request is asked for again twice
--- at most. `kind` is rejected or asked; `digest` names the request.
+-- Rejected requests and their repetitions, kept for 24 hours, so that a request is repeated twice at most. `kind` is
+-- rejected or asked; `digest` identifies the request.
 CREATE TABLE rejections (
   seq INTEGER PRIMARY KEY NOT NULL,
   account_id TEXT NOT NULL,
