@@ -53,13 +53,13 @@ const STOP_GRACE_MS = 1_000;
 const SAME_SIGNAL_MS = 200;
 
 /** The service of this process, running. */
-export interface Served {
+interface Served {
   readonly app: App;
   /** Stops it in order; resolves when everything is written down. */
   stop(): Promise<void>;
 }
 
-export interface ServeOptions {
+interface ServeOptions {
   /** Where the log and the words of the first start go; standard error where standard output belongs to an agent. */
   readonly speaksTo?: 1 | 2;
   /** What a first start says in place of the keys, where they are not for whoever reads it. */
@@ -160,10 +160,10 @@ function stopOnSignal(stop: () => Promise<void>, log: LineLog): void {
   process.on("SIGINT", onSignal);
 }
 
-export type AppDeps = OpeningDeps;
+type AppDeps = OpeningDeps;
 
 /** The service, running. */
-export interface App {
+interface App {
   /** The settings with the port that is listened on. */
   readonly config: Config;
   /** Null once they were shown. */
@@ -188,7 +188,7 @@ export interface App {
  * Builds every room and opens the doors: the only place that knows them all. Throws a sentence for the operator when the
  * settings, the key or the database can't be used.
  */
-export async function startApp(settings: Config, deps: AppDeps): Promise<App> {
+async function startApp(settings: Config, deps: AppDeps): Promise<App> {
   const config = settings.port === 0 ? listeningOn(settings, await freePort(settings.host)) : settings;
   const policy = policyOf(config);
   const opened = await openStoreWithRetry(config, deps);
@@ -343,7 +343,7 @@ async function freePort(host: string): Promise<number> {
 }
 
 /** What the doors open on: every room below them, built. */
-export interface HttpServiceParts {
+interface HttpServiceParts {
   readonly config: Config;
   readonly policy: TargetPolicy;
   readonly encryptedStore: EncryptedStore;
@@ -354,21 +354,21 @@ export interface HttpServiceParts {
   readonly draining: AbortSignal;
 }
 
-export interface HttpServiceDeps {
+interface HttpServiceDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
 }
 
 /** Whether a text is METRICS_TOKEN, in constant time; null: it is not set. */
-export function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "hash" | "isOfHash">) {
+function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "hash" | "isOfHash">) {
   if (token === null) return null;
   const hash = secrets.hash(token);
   return (text: string) => secrets.isOfHash(text, hash);
 }
 
 /** Builds the HTTP door with all its routes; `listen` opens it. */
-export function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http {
+function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http {
   const { config, policy, engine, book, signUpGate, draining } = parts;
   const { store, secrets } = parts.encryptedStore;
   const { accounts } = store;
@@ -433,7 +433,7 @@ function peopleServiceOf({ signUpGate, encryptedStore }: HttpServiceParts, deps:
   });
 }
 
-export interface AgentParts {
+interface AgentParts {
   readonly config: Config;
   readonly policy: TargetPolicy;
   readonly encryptedStore: EncryptedStore;
@@ -443,14 +443,14 @@ export interface AgentParts {
   readonly draining: AbortSignal;
 }
 
-export interface AgentDeps {
+interface AgentDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
 }
 
 /** What /mcp opens on: the desk of REST, under the same rules, and who may knock there at all. */
-export function createAgents(
+function createAgents(
   { config, policy, encryptedStore, engine, book, draining }: AgentParts,
   deps: AgentDeps,
 ): McpRouteDeps {
@@ -476,7 +476,7 @@ export function createAgents(
   };
 }
 
-/** Where we listen for others and nobody has said under which name, any name may be ours (hostile M13). */
+/** Where we listen for others and nobody has said under which name, any name may be ours. */
 function guardOf({ baseUrl, isBaseUrlSet, host }: Config): Guard {
   return createOwnHostOnly({
     ownHostname: isBaseUrlSet ? new URL(baseUrl).hostname : null,

@@ -45,7 +45,7 @@ export interface AuthRouteDeps extends EntryCookies {
 }
 
 /** Where whoever has signed up is shown their key, and what is told there. */
-export const SIGNED_UP_PATH = "/signup/done";
+const SIGNED_UP_PATH = "/signup/done";
 
 export interface SignedUp {
   readonly apiKey: string;
@@ -56,7 +56,7 @@ const NONE = compileQuery(NoQuery);
 
 const UNCACHED = { "cache-control": "no-store" } as const;
 
-/** People come in and go (decisions 12): as JSON for programs, as forms for our own pages. */
+/** People come in and go: as JSON for programs, as forms for our own pages. */
 export function authRoutes(deps: AuthRouteDeps): readonly Route[] {
   return [signUpRoute(deps), logInRoute(deps), logOutRoute(deps)];
 }
@@ -248,13 +248,13 @@ export function passwordPages(deps: PasswordPageDeps): readonly Route[] {
 }
 
 /** What a browser in which somebody logs in is given. */
-export interface EntryCookies {
+interface EntryCookies {
   readonly cookie: OwnCookie;
   readonly deviceCookie: OwnCookie;
 }
 
 /** Lets somebody in by this answer; the visit's log line says who. */
-export function startSession(
+function startSession(
   context: RequestContext,
   entered: Entered,
   { cookie, deviceCookie }: EntryCookies,
@@ -267,13 +267,13 @@ export function startSession(
 }
 
 /** For whoever reads the log to find out who did what; neither password is in it. */
-export function tellNewPassword({ name, client }: RequestContext, { person: { caller } }: Entered, log: Log): void {
+function tellNewPassword({ name, client }: RequestContext, { person: { caller } }: Entered, log: Log): void {
   const { accountId, personId } = caller;
   log.info("password.changed", { request_id: name.id, account_id: accountId, person_id: personId, client });
 }
 
 /** What was typed into a form of address and password, for the contract to check. */
-export function credentialsIn(form: Form): unknown {
+function credentialsIn(form: Form): unknown {
   return { email: form.get("email") ?? null, password: form.get("password") ?? null };
 }
 
@@ -287,12 +287,7 @@ const MENDABLE: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Shows a form again that was not taken, with what is wrong and all that was typed but the password. Throws every other error. */
-export function askAgain(
-  context: RequestContext,
-  error: unknown,
-  form: Form,
-  show: (typed: Typed) => string,
-): Response {
+function askAgain(context: RequestContext, error: unknown, form: Form, show: (typed: Typed) => string): Response {
   if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
   context.errorCode = error.code;
   const typed = { ...UNTYPED, email: form.get("email") ?? "", ...problemOf(error) };

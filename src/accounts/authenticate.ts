@@ -4,7 +4,7 @@ import type { Secrets } from "../crypto/types.ts";
 import type { AccountStore, ApiKey } from "../../db/account-store.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 
-export interface AuthenticateDeps {
+interface AuthenticateDeps {
   readonly accounts: Pick<AccountStore, "keyByHash" | "keyUsed" | "replacedBy">;
   /** Whether the keys of an account are refused because nobody has allowed it. */
   readonly isStopped: (accountId: string) => boolean;
@@ -25,7 +25,7 @@ interface Remembered {
   usedAtMs: number;
 }
 
-/** One header, the scheme in any case, a token of printable characters (RFC 6750; spec "Authentication"). */
+/** One header, the scheme in any case, a token of printable characters (RFC 6750). */
 const BEARER = /^bearer +([!-~]{20,200})$/i;
 
 const KEYS_REMEMBERED_MAX = 10_000;

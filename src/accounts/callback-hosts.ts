@@ -7,7 +7,7 @@ import { normalHost, normalTarget } from "../outbound/normal-target.ts";
 import Type, { type Static } from "typebox";
 import { compile, dateTime, hostSchema } from "../api/schema-helpers.ts";
 
-export interface CallbackHostDeps {
+interface CallbackHostDeps {
   readonly callbackHosts: CallbackHostStore;
   readonly audit: Pick<AuditStore, "record">;
   readonly clock: Pick<Clock, "now">;

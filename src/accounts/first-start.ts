@@ -13,7 +13,7 @@ import type { Config } from "../config/config.ts";
 import type { Database } from "../config/values.ts";
 import { codeOf, syncFolder } from "../crypto/key-file.ts";
 
-export interface BootstrapDeps {
+interface BootstrapDeps {
   readonly accounts: AccountStore;
   readonly people: Pick<PeopleStore, "find" | "link" | "offer">;
   readonly facts: FactStore;

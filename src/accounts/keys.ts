@@ -10,7 +10,7 @@ import { DomainError, type Issue } from "../api/domain-error.ts";
 import { LIVE_KEYS_MAX, KEYS_LISTED_MAX } from "../config/limits.ts";
 import type { UnfinishedOnRevoke } from "../pauses/pause.ts";
 
-export interface KeyServiceDeps {
+interface KeyServiceDeps {
   readonly accounts: Pick<AccountStore, "addKey" | "findKey" | "keys" | "revokeKey">;
   readonly secrets: Pick<Secrets, "hash" | "newApiKey">;
   readonly ids: Pick<Ids, "key">;
@@ -33,7 +33,7 @@ export function createKeyService(deps: KeyServiceDeps) {
   };
 }
 
-export interface CreateKeyDeps {
+interface CreateKeyDeps {
   readonly accounts: Pick<AccountStore, "addKey" | "findKey" | "keys">;
   readonly secrets: Pick<Secrets, "hash" | "newApiKey">;
   readonly ids: Pick<Ids, "key">;
@@ -41,7 +41,7 @@ export interface CreateKeyDeps {
   readonly signUpGate: Pick<SignUpGate, "closed" | "stopFor">;
 }
 
-export interface KeyRequest {
+interface KeyRequest {
   readonly name: string;
   readonly role: Role;
   /** Null: that of the key that it replaces, or none. */
@@ -55,7 +55,7 @@ export interface KeyRequest {
 }
 
 /** A new key: what is kept of it, and the key in clear, which is handed out this once. */
-export interface NewKey {
+interface NewKey {
   readonly row: ApiKey;
   readonly key: string;
   /** It is the first of the first account with a hold, and nobody may sign up any more. */
@@ -63,11 +63,11 @@ export interface NewKey {
 }
 
 /**
- * Makes a key (decisions 1). One that replaces another acts on what that created: nothing is copied, since what a key acts on
+ * Makes a key. One that replaces another acts on what that created: nothing is copied, since what a key acts on
  * is found by going from key to key. Throws `validation_error`, and `too_many_keys` when the account has its fill of live
  * ones.
  */
-export function createCreateKey({ accounts, secrets, ids, clock, signUpGate }: CreateKeyDeps) {
+function createCreateKey({ accounts, secrets, ids, clock, signUpGate }: CreateKeyDeps) {
   return async (caller: Caller, request: KeyRequest): Promise<NewKey> => {
     authorize(caller, "manage");
     const { accountId } = caller;
@@ -121,8 +121,8 @@ export function keyCreated({ id, name, role, hold, scope, replaces, last4 }: Api
   return { kind: "key_created", subject: id, detail: { name, role, hold, ...more, last4 } };
 }
 
-/** The account's keys, live ones first (decisions 1). The keys themselves are nowhere to be read. */
-export function createListKeys(accounts: Pick<AccountStore, "keys">) {
+/** The account's keys, live ones first. The keys themselves are nowhere to be read. */
+function createListKeys(accounts: Pick<AccountStore, "keys">) {
   return async (caller: Caller): Promise<readonly ApiKey[]> => {
     authorize(caller, "manage");
     return accounts.keys(caller.accountId, KEYS_LISTED_MAX);
@@ -130,14 +130,14 @@ export function createListKeys(accounts: Pick<AccountStore, "keys">) {
 }
 
 /** What becomes of the actions of a key that is revoked. */
-export interface PauseRevoked {
+interface PauseRevoked {
   forRevoked(caller: Caller, keyId: string, cancels: boolean): NonNullable<Revocation["pause"]>;
   whileRevoking<T>(caller: Caller, keyId: string, revoke: () => Promise<T>): Promise<T>;
   /** Returns before anything is cancelled. */
   beginCancelRest(): void;
 }
 
-export interface RevokeKeyDeps {
+interface RevokeKeyDeps {
   readonly accounts: Pick<AccountStore, "revokeKey">;
   readonly pauseService: PauseRevoked;
   readonly clock: Pick<Clock, "now">;
@@ -150,7 +150,7 @@ export interface RevokeKeyDeps {
  * makes another on the server's machine, and so does a new `BOOTSTRAP_API_KEY`; a revoked one stays revoked. What the key
  * created goes on unless `unfinished` says otherwise: paused or cancelled, nothing of it is claimed after this resolves.
  */
-export function createRevokeKey({ accounts, pauseService, clock, forget }: RevokeKeyDeps) {
+function createRevokeKey({ accounts, pauseService, clock, forget }: RevokeKeyDeps) {
   return async (caller: Caller, id: string, unfinished: UnfinishedOnRevoke = "keep"): Promise<void> => {
     authorize(caller, "manage");
     const { accountId } = caller;
@@ -167,7 +167,7 @@ export function createRevokeKey({ accounts, pauseService, clock, forget }: Revok
   };
 }
 
-export interface NewKeyRow {
+interface NewKeyRow {
   readonly accountId: string;
   /** In clear; the row holds its hash and its last four characters. */
   readonly key: string;
@@ -197,7 +197,7 @@ export function keyRow(
   };
 }
 
-export interface NewOwnerKeyDeps {
+interface NewOwnerKeyDeps {
   readonly accounts: Pick<AccountStore, "addKey" | "first">;
   readonly people: Pick<PeopleStore, "find">;
   readonly secrets: Pick<Secrets, "hash" | "newApiKey">;

@@ -16,7 +16,7 @@ import { type SignInAudit, throttleOrTell, type Throttle } from "./throttle.ts";
 import type { Credentials } from "./sign-up.ts";
 import { type CheckCurrentPassword, wrongPassword } from "./session-secret.ts";
 
-export interface LogInDeps {
+interface LogInDeps {
   readonly people: Pick<PeopleStore, "addSession" | "find">;
   readonly passwords: Pick<Passwords, "verify">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken" | "readDeviceToken">;
@@ -71,7 +71,7 @@ function invalidCredentials(): DomainError {
   return new DomainError("invalid_credentials", "E-mail and password do not belong together.");
 }
 
-export interface ChangePasswordDeps {
+interface ChangePasswordDeps {
   readonly people: Pick<PeopleStore, "changePassword">;
   readonly passwords: Pick<Passwords, "hash">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">;
@@ -81,7 +81,7 @@ export interface ChangePasswordDeps {
 }
 
 /** What somebody typed who wants another password; the contract has checked its form. */
-export interface PasswordChange {
+interface PasswordChange {
   readonly current: string;
   readonly next: string;
 }

@@ -12,7 +12,7 @@ import type { SignUpGate } from "./sign-up-gate.ts";
 import { createSeeWelcome, createTakeWelcome } from "./welcome-links.ts";
 import { authorize, type Caller } from "./roles.ts";
 
-export interface PeopleServiceDeps {
+interface PeopleServiceDeps {
   readonly people: PeopleStore;
   readonly audit: Pick<AuditStore, "record">;
   readonly passwords: Passwords;
@@ -45,9 +45,9 @@ export function createPeopleService(deps: PeopleServiceDeps) {
 }
 
 /** Of the caller's own account what there is to tell. */
-export interface ReadAccount {
+interface ReadAccount {
   readonly id: string;
-  /** Of its first person; null while it has none (decisions 12). */
+  /** Of its first person; null while it has none. */
   readonly email: string | null;
 }
 

@@ -1,11 +1,11 @@
 import { DomainError } from "../api/domain-error.ts";
 
-/** What a key may do (decisions 7). */
+/** What a key may do. */
 export const ROLES = ["owner", "approver", "agent", "reader"] as const;
 
 export type Role = (typeof ROLES)[number];
 
-/** Which creates of a key are held for a person whatever their `approve` says (decisions 3). */
+/** Which creates of a key are held for a person whatever their `approve` says. */
 export const HOLDS = ["none", "writes", "all"] as const;
 
 export type Hold = (typeof HOLDS)[number];
@@ -32,7 +32,7 @@ export function rolesThatMay(permission: Permission): readonly Role[] {
   return ROLES.filter((role) => mayDo(role, permission));
 }
 
-/** Who approves only what a client has put to its person in the same call (decisions 7). */
+/** Who approves only what a client has put to its person in the same call. */
 const APPROVES_WHEN_ASKED: Readonly<Record<Role, boolean>> = {
   owner: true,
   approver: true,
@@ -103,7 +103,7 @@ export interface Caller {
   readonly isAgentCall?: boolean;
   /**
    * Set for the one decision that the caller's MCP client has put to its person: it shows that the client asked, not that
-   * the person answered (hostile 8).
+   * the person answered.
    */
   readonly via?: "elicitation";
   /** Aborted when the key is revoked, or the session ended, while its caller is still here; one that has none stays. */
@@ -115,7 +115,7 @@ export function holderOf({ keyId, personId }: Caller): string {
   return keyId ?? personId ?? "";
 }
 
-/** The same refusal whatever is missing or wrong, so that it tells nothing about keys (hostile 1). */
+/** The same refusal whatever is missing or wrong, so that it tells nothing about keys. */
 export function unauthorized(): DomainError {
   return new DomainError(
     "unauthorized",
@@ -136,7 +136,7 @@ export function accountStopped(accountId: string): DomainError {
 /**
  * Lets the caller pass or throws `forbidden`; `unauthorized` when the key was revoked since it came in, for a body may
  * take its time to arrive. Asked before anything is looked up, so that a refusal tells nothing about
- * what exists (hostile 1).
+ * what exists.
  */
 export function authorize(caller: Caller, permission: Permission): void {
   if (caller.revoked?.aborted === true) throw unauthorized();
@@ -148,7 +148,7 @@ export function authorize(caller: Caller, permission: Permission): void {
   );
 }
 
-/** Somebody or something that may change an action, as `approved_by` and the timeline name it (decisions 3). */
+/** Somebody or something that may change an action, as `approved_by` and the timeline name it. */
 export type Actor = `email:${string}` | `user:${string}` | `key:${string}` | `mcp:${string}` | "system";
 
 /** Acts for the service itself: the dispatcher, the rescue, the clock. */

@@ -48,7 +48,7 @@ export interface AccountRouteDeps {
 
 const NONE = compileQuery(NoQuery);
 
-/** Who am I (decisions 1). */
+/** Who am I. */
 export function accountRoutes({ readAccount, limits }: AccountRouteDeps): readonly Route[] {
   return [
     routeOf(API.getAccount, async (context) => {
@@ -65,7 +65,7 @@ export interface KeyRouteDeps {
 
 const REVOKE = compileQuery(RevokeQuery);
 
-/** Keys of the account, for its owners (decisions 1). */
+/** Keys of the account, for its owners. */
 export function keyRoutes({ keyService }: KeyRouteDeps): readonly Route[] {
   return [
     routeOf(API.listKeys, async (context) => {
@@ -81,7 +81,7 @@ export function keyRoutes({ keyService }: KeyRouteDeps): readonly Route[] {
     routeOf(API.revokeKey, async (context, params) => {
       const { unfinished } = readQuery(context.search, REVOKE);
       const id = params["id"] ?? "";
-      // What can't be an id is as unknown as one that nobody has, in the same words (hostile 1).
+      // What can't be an id is as unknown as one that nobody has, in the same words.
       if (!KEY_ID.test(id)) throw new DomainError("not_found", "There is no such key.");
       await keyService.revoke(callerOf(context), id, unfinished);
       return new Response(null, { status: 204 });
@@ -123,7 +123,7 @@ const READ = compileQuery(SigningSecretQuery);
 
 const ROTATE = compileQuery(RotateQuery);
 
-/** What a target needs to verify our signatures (decisions 6). */
+/** What a target needs to verify our signatures. */
 export function signingSecretRoutes({ signingService }: SigningSecretRouteDeps): readonly Route[] {
   return [
     routeOf(API.getSigningSecret, async (context) => {

@@ -110,8 +110,8 @@ const members = {
   revoked_at: nullable(dateTime("When it was revoked; null: it is live.")),
 };
 
-/** A key as the list shows it (decisions 12): never the key itself. */
-export const Key = Type.Object(members, { title: "Key", description: "A key, without the key itself." });
+/** A key as the list shows it: never the key itself. */
+const Key = Type.Object(members, { title: "Key", description: "A key, without the key itself." });
 
 /** The answer to its creation: the only time that the key is shown. */
 export const CreatedKey = Type.Object(
@@ -148,7 +148,7 @@ export interface ShownKey {
 const CREATE_KEY = compile(CreateKey);
 
 /** What was said of a new key; null: nothing. */
-export interface CheckedKey {
+interface CheckedKey {
   readonly name: string;
   readonly role: Role;
   readonly hold: Hold | null;
@@ -230,7 +230,7 @@ export const AccountId = Type.String({
   examples: ["acc_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
-/** Who a caller is (decisions 12). */
+/** Who a caller is. */
 export const Account = Type.Object(
   {
     id: AccountId,
@@ -306,7 +306,7 @@ const password = Type.Refine(
   () => "Must be well-formed Unicode without NUL.",
 );
 
-/** With what a person signs up and logs in (decisions 12). */
+/** With what a person signs up and logs in. */
 export const Credentials = Type.Object(
   { email: emailSchema("The person's address; its case makes no difference."), password },
   { title: "Credentials", additionalProperties: false, description: "An address and its password." },

@@ -9,7 +9,7 @@ export type Reader = Pick<Caller, "role" | "scope" | "keyId" | "actor" | "replac
 export type Created = Pick<Action, "keyId" | "createdBy">;
 
 /** Which actions of the account a reader sees whole. `own`: those that it created. */
-export function seesWholeOf({ role, scope = "own" }: Pick<Reader, "role" | "scope">): "all" | "own" | "none" {
+function seesWholeOf({ role, scope = "own" }: Pick<Reader, "role" | "scope">): "all" | "own" | "none" {
   if (role === "owner") return "all";
   // Approvers decide and readers look on: both see secrets masked.
   if (!hasScope(role)) return "none";

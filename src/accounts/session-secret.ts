@@ -6,7 +6,7 @@ import { PASSWORD_CHARS_MAX } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type SignInAudit, throttleOrTell, type Throttle } from "./throttle.ts";
 
-export interface SessionSecretDeps {
+interface SessionSecretDeps {
   readonly people: Pick<PeopleStore, "renewSessionSecret">;
   readonly secrets: Pick<Secrets, "hash" | "isOfHash">;
   readonly checkCurrentPassword: CheckCurrentPassword;
@@ -17,7 +17,7 @@ export interface SessionSecretDeps {
  * plain http address to every port of its host, so whatever listens on another port has it too; their storage is kept by
  * origin, port and all. The page makes the secret and sends it along when the session begins; only its hash is stored.
  */
-export interface SessionSecret {
+interface SessionSecret {
   isRight(person: Pick<Person, "secretHash">, secret: string | null): boolean;
   /**
    * The password in place of the secret; the one of `source`, if there is any, is the session's from now on. Throws
@@ -39,7 +39,7 @@ export function createSessionSecret({ people, secrets, checkCurrentPassword }: S
   };
 }
 
-export interface CurrentPasswordDeps {
+interface CurrentPasswordDeps {
   readonly people: Pick<PeopleStore, "find">;
   readonly passwords: Pick<Passwords, "verify">;
   readonly secrets: Pick<Secrets, "readDeviceToken">;

@@ -14,13 +14,13 @@ export interface Entered {
 }
 
 /** A session that begins: what is kept of it, and what its beginner gets. */
-export interface NewSession {
+interface NewSession {
   readonly row: SessionRow;
   readonly entered: Entered;
 }
 
 /** Whose session it is. */
-export interface SessionOf {
+interface SessionOf {
   readonly person: Pick<PersonRow, "id" | "email">;
   readonly accountId: string;
   /** As in `RequestSource`. */
@@ -30,7 +30,7 @@ export interface SessionOf {
 /** 128 bits. */
 const DEVICE_ID_CHARS = 32;
 
-/** A session of 7 days (hostile 7). */
+/** A session of 7 days. */
 export function newSession(
   secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">,
   whose: SessionOf,
@@ -57,7 +57,7 @@ export function newSession(
 /** Whose session a token is; null when it has ended, or was none. */
 export type Resume = (sessionToken: string) => Promise<Person | null>;
 
-export interface ResumeDeps {
+interface ResumeDeps {
   readonly people: Pick<PeopleStore, "session">;
   readonly secrets: Pick<Secrets, "hash">;
   readonly clock: Pick<Clock, "now">;
@@ -92,7 +92,7 @@ export interface SessionRegistry {
   look(personId: string): Promise<void>;
 }
 
-export interface SessionRegistryDeps extends ResumeDeps {
+interface SessionRegistryDeps extends ResumeDeps {
   readonly people: Pick<PeopleStore, "session">;
   readonly secrets: Pick<Secrets, "hash">;
   readonly clock: Pick<Clock, "now">;
@@ -154,14 +154,14 @@ export interface RequestSource {
   readonly sessionSecret: string | null;
 }
 
-export interface DeviceDeps {
+interface DeviceDeps {
   readonly people: Pick<PeopleStore, "find">;
   readonly secrets: Pick<Secrets, "readDeviceToken">;
   readonly clock: Pick<Clock, "now">;
 }
 
 /** The person of an address, looked up only for whoever proves to have logged in by this device before. */
-export interface Recognized {
+interface Recognized {
   readonly member: Member;
   readonly device: KnownDevice;
 }
@@ -181,7 +181,7 @@ export function turnOf({ client }: RequestSource, personId: string | null): Turn
   return personId === null ? { lane: client, isKnown: false } : { lane: personId, isKnown: true };
 }
 
-export interface LogOutDeps {
+interface LogOutDeps {
   readonly people: Pick<PeopleStore, "endSession">;
   readonly secrets: Pick<Secrets, "hash">;
   readonly clock: Pick<Clock, "now">;

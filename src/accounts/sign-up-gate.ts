@@ -6,7 +6,7 @@ import type { AccountStore, HoldStop, ListedAccount } from "../../db/account-sto
 import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../observability/log.ts";
 
-export interface SignUpGateDeps {
+interface SignUpGateDeps {
   readonly accounts: Pick<AccountStore, "allow" | "first" | "hasHold" | "list" | "stopOthers">;
   /** What this process knows of pauses; an account that is stopped has one of the kind `sign_up`. */
   readonly paused: { readonly load: () => Promise<void>; readonly refresh: (accountId: string) => Promise<void> };
@@ -116,11 +116,11 @@ export function signUpsClosedWords(closedBy: SignUpsClosedBy): string {
 }
 
 /** What stands with everything of an account that is stopped. */
-export const STOPPED_REASON =
+const STOPPED_REASON =
   "Signed up before sign-ups closed. An owner of the first account of this service has to allow it.";
 
 /** What the log tells of accounts that are stopped. */
-export function stoppedWords(count: number): string {
+function stoppedWords(count: number): string {
   const are =
     count === 1 ? "1 account that was signed up before is" : `${count} accounts that were signed up before are`;
   return `${are} stopped. \`outgate accounts\` lists them, \`outgate accounts allow <id>\` lets one go on.`;

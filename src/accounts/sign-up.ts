@@ -16,7 +16,7 @@ export interface Credentials {
   readonly password: string;
 }
 
-export interface SignUpDeps {
+interface SignUpDeps {
   readonly people: Pick<PeopleStore, "find" | "signUp">;
   readonly passwords: Pick<Passwords, "hash">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newApiKey" | "newRootSecret" | "newToken" | "seal">;
@@ -82,7 +82,7 @@ export function emailTaken(): DomainError {
   return new DomainError("email_taken", "Somebody has signed up with this address. Log in, or take another one.");
 }
 
-export interface NewAccountDeps {
+interface NewAccountDeps {
   readonly secrets: Pick<Secrets, "seal" | "newRootSecret">;
   readonly ids: Pick<Ids, "account">;
 }

@@ -8,7 +8,7 @@ import { compile, dateTime, enforced, nullable, url } from "../api/schema-helper
 const secret = (description: string) =>
   Type.String({ pattern: "^whsec_", description, examples: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] });
 
-/** The secret of one origin (decisions 12). */
+/** The secret of one origin. */
 export const SigningSecret = Type.Object(
   {
     origin: url("Scheme, host and port.", "https://api.example.com"),
@@ -28,7 +28,7 @@ export const SigningSecret = Type.Object(
 
 export type SigningSecret = Static<typeof SigningSecret>;
 
-/** A rotation that was made (decisions 12). */
+/** A rotation that was made. */
 export const Rotation = Type.Object(
   {
     origin: nullable(url("The origin that has a new secret; null: all of them.", "https://api.example.com")),

@@ -9,7 +9,7 @@ import type { SigningStore, SigningSeed, AccountStore } from "../../db/account-s
 import { SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS } from "../config/limits.ts";
 import type { Log } from "../observability/log.ts";
 
-export interface SigningServiceDeps {
+interface SigningServiceDeps {
   readonly signing: Pick<SigningStore, "rotate" | "seeds">;
   readonly audit: Pick<AuditStore, "record">;
   readonly signingSecrets: SigningSecrets;
@@ -91,7 +91,7 @@ function explain(error: unknown): never {
 }
 
 /** What signs the calls to one origin, or the callbacks. */
-export interface OriginSecrets {
+interface OriginSecrets {
   readonly secret: string;
   /**
    * The one before it; null when there was none. It signs as long as its time is not over. Of callbacks it may be that of
@@ -101,7 +101,7 @@ export interface OriginSecrets {
 }
 
 /** The signing secrets of an account for an origin, as `URL.origin` spells it. */
-export interface SigningSecrets {
+interface SigningSecrets {
   (accountId: string, origin: string, now: Date, use?: SigningUse): Promise<OriginSecrets>;
   /** Those that sign now, the newest first: two while a rotation is fresh, else one; and those of calls behind them. */
   readonly inUse: (accountId: string, origin: string, now: Date, use?: SigningUse) => Promise<readonly string[]>;
@@ -109,7 +109,7 @@ export interface SigningSecrets {
   readonly forget: (accountId: string, origin: string | null) => void;
 }
 
-export interface SigningSecretsDeps {
+interface SigningSecretsDeps {
   readonly signing: Pick<SigningStore, "seeds" | "callbackOverlap">;
   readonly rootSecretOf: RootSecretOf;
   readonly openSecret: OpenSecret;
@@ -202,12 +202,12 @@ function unlessUnreadable(error: unknown): null {
 }
 
 /** Until when the secret before a rotation signs too. */
-export function overlapEnd(rotatedAt: Date): Date {
+function overlapEnd(rotatedAt: Date): Date {
   return new Date(rotatedAt.getTime() + SIGNING_OVERLAP_MS);
 }
 
 /** Where a seed's sealed text belongs. */
-export function seedPlace(seedId: string) {
+function seedPlace(seedId: string) {
   return { table: "signing_seeds", row: seedId, column: "sealed_seed" };
 }
 
@@ -215,7 +215,7 @@ function nameOf(accountId: string, origin: string): string {
   return `${accountId} ${origin}`;
 }
 
-export interface OpenSecretDeps {
+interface OpenSecretDeps {
   readonly secrets: Pick<Secrets, "open">;
   readonly log: Log;
 }
@@ -235,10 +235,10 @@ export function createOpenSecret({ secrets, log }: OpenSecretDeps): OpenSecret {
 }
 
 /** What opens a sealed secret of an account. Throws `UnreadableSecret`. */
-export type OpenSecret = (accountId: string, sealed: string, place: SealedPlace) => Uint8Array;
+type OpenSecret = (accountId: string, sealed: string, place: SealedPlace) => Uint8Array;
 
 /** Opens the root secret of an account, from which its signing secrets are derived. Throws when there is no account. */
-export type RootSecretOf = (accountId: string) => Promise<Uint8Array>;
+type RootSecretOf = (accountId: string) => Promise<Uint8Array>;
 
 const ROOT_SECRETS_REMEMBERED_MAX = 10_000;
 

@@ -68,14 +68,14 @@ interface CountWindow {
 }
 
 /** How often each name was counted within a minute from its first count on. */
-export interface Windows {
+interface Windows {
   /** Milliseconds until a further count of this name is allowed; 0: it is now. */
   fullForMs(name: string): number;
   /** Returns how to take the count back. */
   count(name: string): () => void;
 }
 
-export function createWindows(clock: Pick<Clock, "monotonicMs">, countMax: number): Windows {
+function createWindows(clock: Pick<Clock, "monotonicMs">, countMax: number): Windows {
   // In the order in which they began, since a map keeps the order in which it was filled.
   const windows = new Map<string, CountWindow>();
   const forgetOld = () => {
@@ -114,7 +114,7 @@ type RefusedKind = Extract<AuditKind, "sign_in_failed" | "sign_in_throttled">;
  */
 export type SignInAudit = (kind: RefusedKind, email: string, client: string) => void;
 
-export interface SignInAuditDeps {
+interface SignInAuditDeps {
   readonly people: Pick<PeopleStore, "find">;
   readonly audit: Pick<AuditStore, "record">;
   readonly clock: Pick<Clock, "now" | "after">;

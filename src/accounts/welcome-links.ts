@@ -8,7 +8,7 @@ import { type RequestSource, type Entered, newSession, type SessionRegistry } fr
 import { type Credentials, emailTaken } from "./sign-up.ts";
 import { PASSWORD_LINK_MS_MAX, WELCOME_LINK_MS_MAX } from "../config/limits.ts";
 
-export interface WelcomeDeps {
+interface WelcomeDeps {
   readonly people: Pick<PeopleStore, "find" | "link" | "renewPassword" | "welcome">;
   readonly passwords: Pick<Passwords, "hash">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">;
@@ -21,7 +21,7 @@ export interface WelcomeDeps {
 type WelcomeSource = Pick<RequestSource, "client" | "sessionSecret">;
 
 /** What a one-time link offers its visitor. */
-export interface Welcome {
+interface Welcome {
   /** Whose password it renews; null: the visitor becomes the account's first person, under an address of their own. */
   readonly email: string | null;
 }
@@ -81,7 +81,7 @@ function gone(): DomainError {
   );
 }
 
-export interface WelcomeLinkDeps {
+interface WelcomeLinkDeps {
   readonly accounts: Pick<AccountStore, "first">;
   readonly people: Pick<PeopleStore, "find" | "offer">;
   readonly secrets: Pick<Secrets, "hash" | "newToken">;
@@ -89,7 +89,7 @@ export interface WelcomeLinkDeps {
 }
 
 /**
- * Hands out the link whose visitor becomes the first person of the first account (decisions 12), and voids the one before
+ * Hands out the link whose visitor becomes the first person of the first account, and voids the one before
  * it. Returns its token, which is shown this once; null when the account has a person, or there is no account yet.
  */
 export function createOfferWelcome({ accounts, people, secrets, clock }: WelcomeLinkDeps) {

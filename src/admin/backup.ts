@@ -11,7 +11,7 @@ import { maskText } from "../receipts/masking.ts";
 import { describePolicy } from "../outbound/policy.ts";
 import { policyOf } from "../config/effective-settings.ts";
 
-export interface Backup {
+interface Backup {
   readonly database: string;
   /** Null: the key is the setting SECRET_KEY, which has to be kept elsewhere. */
   readonly keyFile: string | null;
@@ -49,7 +49,7 @@ export function backUp({ database, secretKey }: Config, folder: string): Backup 
 }
 
 /** What a service that is started here would run with, for a person who looks for what is wrong. Holds no secret. */
-export interface SettingsReport {
+interface SettingsReport {
   /** What the environment sets, by name; secrets as dots. */
   readonly given: Readonly<Record<string, string>>;
   /** Sentences on what follows from the settings. */

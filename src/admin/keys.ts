@@ -20,7 +20,7 @@ export interface RotateKeyOptions {
   readonly newLinks: boolean;
 }
 
-export interface RotateKeyDeps {
+interface RotateKeyDeps {
   readonly clock: Pick<Clock, "now">;
   readonly ids: Pick<Ids, "bytes">;
   readonly onFatal: (cause: unknown) => void;
@@ -66,13 +66,13 @@ function nextKeyOf(given: Uint8Array | null, keyFile: string | null, random: (co
 }
 
 /** Where the key to follow comes from. */
-export interface NextKey {
+interface NextKey {
   /** The one that was given or that an earlier run has left; null: there is none yet. */
   readonly left: Uint8Array | null;
   readonly make: () => Uint8Array;
 }
 
-export interface Keys {
+interface Keys {
   readonly present: Uint8Array;
   readonly next: Uint8Array;
   /** Everything is sealed under the next key already: the run before was stopped just before its end. */
@@ -134,7 +134,7 @@ const NEXT_KEY_MISSING =
   "A change to another key was interrupted. Give that key again: the same NEW_SECRET_KEY, or the same key file that ends " +
   "in .next, put back to where it was.";
 
-export interface ResealKeys {
+interface ResealKeys {
   readonly from: Pick<Secrets, "open">;
   readonly to: Pick<Secrets, "seal">;
   /** What texts begin with that are sealed under the new key already. */
@@ -142,7 +142,7 @@ export interface ResealKeys {
 }
 
 /** What a change of the key has done. */
-export interface Resealed {
+interface Resealed {
   /** Texts that this run sealed anew. */
   readonly count: number;
   /** Texts that don't open under the old key: somebody altered them, and they are left as they are. */
@@ -151,13 +151,13 @@ export interface Resealed {
   readonly named: readonly SealedPlace[];
 }
 
-export const NOTHING_RESEALED: Resealed = { count: 0, unopened: 0, named: [] };
+const NOTHING_RESEALED: Resealed = { count: 0, unopened: 0, named: [] };
 
 /**
  * Seals every text anew, some in a commit. Whatever is sealed under the new key already is left alone, so that it goes on
  * where another run was stopped.
  */
-export async function reseal(store: SealedStore, keys: ResealKeys): Promise<Resealed> {
+async function reseal(store: SealedStore, keys: ResealKeys): Promise<Resealed> {
   const unopened: SealedPlace[] = [];
   let count = 0;
   let left = 0;

@@ -8,7 +8,7 @@ import { StoreUnavailable } from "../../db/store.ts";
 import { createHandedOut, type HandedOut } from "../crypto/tokens.ts";
 
 /** What a command on the server's machine works with. */
-export interface AdminParts {
+interface AdminParts {
   readonly config: Config;
   readonly accounts: AccountStore;
   readonly people: PeopleStore;

@@ -45,7 +45,7 @@ export interface DecideDeps {
 }
 
 /** What the law says to a decision: a change, or why not. It may look things up. */
-export type Transition = (
+type Transition = (
   action: Action,
   input: DecisionInput,
   caller: Caller,
@@ -110,7 +110,7 @@ function inputOf({ actor, via }: Caller, reason: string | null, now: Date): Deci
 }
 
 /**
- * Releases a held action (spec "approve"). Throws `not_approvable` unless it awaits approval, and `forbidden` where an
+ * Releases a held action. Throws `not_approvable` unless it awaits approval, and `forbidden` where an
  * agent's key brings its client's answer to what the hold of a key holds.
  */
 export function createApprove(deps: DecideDeps): Decide {
@@ -128,12 +128,12 @@ function beyondElicitation({ id }: Action): Refusal {
   };
 }
 
-/** Ends an action that has not been sent (spec "cancel"). Throws `not_cancellable` once it is active or final. */
+/** Ends an action that has not been sent. Throws `not_cancellable` once it is active or final. */
 export function createCancel(deps: DecideDeps): Decide {
   return createDecide(deps, "cancel", cancel);
 }
 
-export interface ExpireDeps {
+interface ExpireDeps {
   readonly actions: Pick<ActionStore, "find" | "apply">;
   readonly upkeep: Pick<UpkeepStore, "held">;
   readonly bus: Pick<Bus, "publish">;
@@ -143,7 +143,7 @@ export interface ExpireDeps {
 }
 
 /** Walks over what waits for a person and cancels what has waited too long; ends early when it is to stop. */
-export type Expire = (now: Date, stop: AbortSignal) => Promise<void>;
+type Expire = (now: Date, stop: AbortSignal) => Promise<void>;
 
 const HOUR_MS = 3_600_000;
 

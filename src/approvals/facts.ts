@@ -52,7 +52,7 @@ export interface DecisionHistory extends RequestHistory {
 /** Of what nobody has to decide on any more. */
 export const NO_HISTORY: DecisionHistory = { isNewHost: false, reason: null, rejections: [] };
 
-export interface FactsInput {
+interface FactsInput {
   /** As it is stored: the risks are its own. */
   readonly action: Action;
   readonly history: DecisionHistory;
@@ -130,7 +130,7 @@ export function moment(at: Date): string {
 /** Why somebody should look twice at a request that they are asked to approve, in the order in which it is said. */
 export const RISKS = ["new_host", "deletes", "hidden_characters", "mixed_scripts", "size", "callback_host"] as const;
 
-export interface Risk {
+interface Risk {
   readonly name: (typeof RISKS)[number];
   /** A sentence; of what others wrote it holds host and header names at most. */
   readonly text: string;

@@ -9,10 +9,10 @@ import type { Clock } from "../runtime/clock.ts";
 import type { ActionStore, HeldPage } from "../../db/store.ts";
 
 /** What the store knows of some actions beside themselves, by their ids. */
-export type Contexts = ReadonlyMap<string, DecisionHistory>;
+type Contexts = ReadonlyMap<string, DecisionHistory>;
 
 /** A page of what waits, with what is to be known of each. */
-export interface Waiting extends HeldPage {
+interface Waiting extends HeldPage {
   readonly contexts: Contexts;
   /** Who has something waiting. */
   readonly requesters: readonly Requester[];

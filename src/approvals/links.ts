@@ -13,7 +13,7 @@ import type { ContextOf } from "./held.ts";
 import type { RecipientCheck } from "./recipients.ts";
 
 /** The two links of an approval mail, whole URLs, and until when they decide. */
-export interface ApprovalLinks {
+interface ApprovalLinks {
   readonly approve: string;
   readonly reject: string;
   readonly expiresAt: Date;
@@ -23,12 +23,12 @@ export interface ApprovalLinks {
  * The links of the action's present run. Made again, after a crash between making and mailing, they are the same and
  * end at the same time. Durable when it resolves; only their hashes are kept.
  */
-export type LinksOf = (action: Action, now: Date) => Promise<ApprovalLinks>;
+type LinksOf = (action: Action, now: Date) => Promise<ApprovalLinks>;
 
-export interface ApprovalLinkDeps {
+interface ApprovalLinkDeps {
   readonly links: LinkStore;
   readonly secrets: Pick<Secrets, "approvalToken" | "hash">;
-  /** Where people reach us, without a trailing slash: never what a request's `Host` says (hostile 7). */
+  /** Where people reach us, without a trailing slash: never what a request's `Host` says. */
   readonly baseUrl: string;
 }
 
@@ -41,7 +41,7 @@ export function createLinksOf({ links, secrets, baseUrl }: ApprovalLinkDeps): Li
   };
 }
 
-export interface FollowLinkDeps {
+interface FollowLinkDeps {
   readonly links: Pick<LinkStore, "find">;
   readonly actions: Pick<ActionStore, "findById">;
   readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash">;
@@ -77,7 +77,7 @@ export interface FollowLink {
   decide(token: string, decision: Decision, reason: string | null, client: string): Promise<OpenedLink | null>;
 }
 
-/** Opens approval links and decides by them, with the same approve and cancel as everybody else (decisions 7). */
+/** Opens approval links and decides by them, with the same approve and cancel as everybody else. */
 export function createFollowLink(deps: FollowLinkDeps): FollowLink {
   const { links, actions, secrets, clock, actionService, recipients, historyOf } = deps;
   const open = async (token: string): Promise<OpenedLink | null> => {

@@ -4,7 +4,7 @@ import type { Issue } from "../api/domain-error.ts";
 import { originOf } from "../outbound/normal-target.ts";
 import type { PeopleStore } from "../../db/account-store.ts";
 
-export interface RecipientDeps {
+interface RecipientDeps {
   readonly callbackHosts: Pick<CallbackHostStore, "list">;
   readonly people: Pick<PeopleStore, "isIn">;
   /** Addresses and `@domain`s that may be asked for approval; empty: none are set. */

@@ -68,7 +68,7 @@ export function rejectionWindowStart(now: Date): Date {
 }
 
 /** What counts of a request now. */
-export interface RejectionCount {
+interface RejectionCount {
   /** The newest rejection of the window; null: there is none. */
   readonly rejectedAt: Date | null;
   /** When it was asked for again within the window, newest first, at most `ASKED_AGAIN_MAX`. */

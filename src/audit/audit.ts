@@ -28,10 +28,10 @@ export const AUDIT_KINDS = [
 export type AuditKind = (typeof AUDIT_KINDS)[number];
 
 /** Who did it. `anonymous`: somebody who was not let in. */
-export type AuditActor = Actor | "anonymous";
+type AuditActor = Actor | "anonymous";
 
 /** How it came in. */
-export type AuditWay = "api" | "page" | "mail" | "mcp" | "elicitation" | "system";
+type AuditWay = "api" | "page" | "mail" | "mcp" | "elicitation" | "system";
 
 /** More about an entry, in a few members of its kind. Never a secret. */
 export type AuditDetail = Readonly<Record<string, string | number | boolean | null>>;
@@ -95,7 +95,7 @@ export interface AuditQuery {
   readonly limit: number;
 }
 
-export interface AuditPage {
+interface AuditPage {
   /** Newest first. */
   readonly rows: readonly AuditRow[];
   /** Where the next page begins; null when there is none. A page may hold fewer than `limit` and still go on. */
@@ -112,7 +112,7 @@ export interface AuditStore {
 }
 
 /** What is asked of the log; `limit` null: a page, or of an export everything. */
-export type AuditRequest = Omit<AuditQuery, "accountId" | "limit"> & { readonly limit: number | null };
+type AuditRequest = Omit<AuditQuery, "accountId" | "limit"> & { readonly limit: number | null };
 
 /** Every use case of the audit log. */
 export type AuditService = ReturnType<typeof createAuditService>;

@@ -16,7 +16,7 @@ import { readKey } from "../crypto/key.ts";
 import manifest from "../../package.json" with { type: "json" };
 import { CALLBACKS_IN_FLIGHT_MAX, MAILS_IN_FLIGHT_MAX } from "./limits.ts";
 
-/** The settings, read once and checked (decisions 10). It holds secrets: it is not to be logged as a whole. */
+/** The settings, read once and checked. It holds secrets: it is not to be logged as a whole. */
 export interface Config {
   /** 0: any free one; `listeningOn` puts in which. */
   readonly port: number;
@@ -182,7 +182,7 @@ function addressWarnings(host: string, baseUrl: URL | null): readonly string[] {
 export const VERSION: string = manifest.version;
 
 /** How Mailgun is reached. */
-export interface MailSettings {
+interface MailSettings {
   readonly apiKey: string;
   readonly domain: string;
   readonly from: string;
@@ -190,20 +190,20 @@ export interface MailSettings {
   readonly url: string;
 }
 
-/** null when no key is set: then no mail is sent (spec "Approval paths"). */
-export function mailOf(settings: Settings): MailSettings | null {
+/** null when no key is set: then no mail is sent. */
+function mailOf(settings: Settings): MailSettings | null {
   const { MAILGUN_API_KEY: apiKey, MAILGUN_DOMAIN: domain, MAILGUN_FROM: from, MAILGUN_URL: url } = settings;
   if (apiKey === undefined || domain === undefined) return null;
   return { apiKey, domain, from: from ?? `Outgate <outgate@${domain}>`, url: new URL(url).origin };
 }
 
 /** A key alone can't send: whoever set it believes that mail works. */
-export function mailProblems(texts: Texts): readonly string[] {
+function mailProblems(texts: Texts): readonly string[] {
   const isHalf = texts.MAILGUN_API_KEY !== undefined && texts.MAILGUN_DOMAIN === undefined;
   return isHalf ? ["MAILGUN_DOMAIN is not set, and MAILGUN_API_KEY needs it. Set both or neither."] : [];
 }
 
-export function mailWarnings(texts: Texts): readonly string[] {
+function mailWarnings(texts: Texts): readonly string[] {
   const isIdle = texts.MAILGUN_API_KEY === undefined && (texts.MAILGUN_DOMAIN ?? texts.MAILGUN_FROM) !== undefined;
   return isIdle ? ["MAILGUN_API_KEY is not set: no mail is sent, whatever the other MAILGUN settings say."] : [];
 }
@@ -220,26 +220,26 @@ const NOTIFICATIONS_MIN = 2;
  * Calls that Bun makes at a time. One more waits inside Bun while its deadline runs, so that slow targets would make
  * healthy ones time out (measured: 2.4 s and more behind 256 slow ones). Bun reads the variable at its start only.
  */
-export function fetchesMaxOf(text: string | undefined): number {
+function fetchesMaxOf(text: string | undefined): number {
   const count = /^\d{1,5}$/.test(text ?? "") ? Number(text) : 0;
   return count >= 1 && count <= BUN_FETCHES_MAX ? count : BUN_FETCHES_DEFAULT;
 }
 
 /** Attempts under way at a time. Unless it was set, it leaves a quarter of Bun's calls to mails and callbacks. */
-export function concurrencyOf(settings: Settings, texts: Texts, fetchesMax: number): number {
+function concurrencyOf(settings: Settings, texts: Texts, fetchesMax: number): number {
   if (texts.DISPATCH_CONCURRENCY !== undefined) return settings.DISPATCH_CONCURRENCY;
   return Math.min(settings.DISPATCH_CONCURRENCY, Math.max(1, Math.floor(fetchesMax * 0.75)));
 }
 
 /** Callbacks and mails under way at a time: out of what attempts leave of Bun's calls, and one of each at least. */
-export function notificationsOf(dispatchConcurrency: number, fetchesMax: number) {
+function notificationsOf(dispatchConcurrency: number, fetchesMax: number) {
   const left = fetchesMax - dispatchConcurrency;
   const mailConcurrency = Math.max(1, Math.min(MAILS_IN_FLIGHT_MAX, Math.floor(left / 8)));
   const callbackConcurrency = Math.max(1, Math.min(CALLBACKS_IN_FLIGHT_MAX, left - mailConcurrency));
   return { callbackConcurrency, mailConcurrency };
 }
 
-export function concurrencyProblems(texts: Texts, fetchesMax: number): readonly string[] {
+function concurrencyProblems(texts: Texts, fetchesMax: number): readonly string[] {
   const most = fetchesMax - NOTIFICATIONS_MIN;
   // Written so that a text that is no number, which has a problem of its own, has not this one too.
   const isTooMany = Number(texts.DISPATCH_CONCURRENCY) > most;
@@ -251,7 +251,7 @@ export function concurrencyProblems(texts: Texts, fetchesMax: number): readonly 
   ];
 }
 
-export function concurrencyWarnings(settings: Settings, concurrency: number, fetchesMax: number): readonly string[] {
+function concurrencyWarnings(settings: Settings, concurrency: number, fetchesMax: number): readonly string[] {
   if (concurrency === settings.DISPATCH_CONCURRENCY) return [];
   return [
     `Bun makes ${fetchesMax} calls at a time, so DISPATCH_CONCURRENCY is ${concurrency} instead of ` +

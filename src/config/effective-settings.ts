@@ -4,7 +4,7 @@ import { describePolicy, type TargetPolicy, parsePolicy } from "../outbound/poli
 import type { AccountStore } from "../../db/account-store.ts";
 import type { Rules } from "../pages/settings.tsx";
 
-export interface RulesDeps {
+interface RulesDeps {
   readonly config: Config;
   readonly policy: TargetPolicy;
   readonly accounts: Pick<AccountStore, "first">;

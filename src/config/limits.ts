@@ -11,14 +11,14 @@ const HOUR_MS = 60 * MINUTE_MS;
 
 const DAY_MS = 24 * HOUR_MS;
 
-/** What one request may bring (spec "Limits", decisions 2). */
+/** What one request may bring. */
 export const REQUEST_BODY_BYTES_MAX = 1_048_576;
 
 export const JSON_DEPTH_MAX = 64;
 
 export const JSON_MEMBERS_MAX = 10_000;
 
-/** After a refusal this much of the rest is read and dropped, so that the client sees the answer (hostile 1). */
+/** After a refusal this much of the rest is read and dropped, so that the client sees the answer. */
 export const REFUSED_BODY_BYTES_DROPPED_MAX = 4 * 1_048_576;
 
 /** And this long the connection stays behind it, unread: a reset would overtake the answer while the client still sends. */
@@ -30,7 +30,7 @@ export const REQUEST_ARRIVAL_MS_MAX = 30 * SECOND_MS;
 
 export const URL_CHARS_MAX = 8_192;
 
-/** How long the links of an approval mail decide anything (decisions 7). */
+/** How long the links of an approval mail decide anything. */
 export const APPROVAL_LINK_MS = 7 * DAY_MS;
 
 export const KEY_CHARS_MAX = 255;
@@ -41,7 +41,7 @@ export const EMAIL_CHARS_MAX = 254;
 
 export const NAME_CHARS_MAX = 100;
 
-/** Headers that an agent may set (hostile 2). */
+/** Headers that an agent may set. */
 export const HEADERS_MAX = 64;
 
 export const HEADER_NAME_CHARS_MAX = 128;
@@ -128,7 +128,7 @@ export const TIMELINE_ROWS_MAX = 2_000;
 /** Open event streams of one account; above it one of the key with the most ends, or the next is told to come back. */
 export const EVENT_STREAMS_PER_ACCOUNT_MAX = 100;
 
-/** Bytes that may wait for a reader of events; whoever is told more than that is closed, and may resume (hostile T29). */
+/** Bytes that may wait for a reader of events; whoever is told more than that is closed, and may resume. */
 export const EVENT_BACKLOG_BYTES_MAX = 1_048_576;
 
 /** Silence on a stream that proxies take for its end is longer than this. */
@@ -215,7 +215,7 @@ export const NOTIFICATIONS_SHOWN_MAX = 25;
 /** A host name has 253 characters, with scheme and port some more. */
 export const ORIGIN_CHARS_MAX = 300;
 
-/** People and their sessions (hostile 1 "Accounts", 7). */
+/** People and their sessions. */
 export const PASSWORD_CHARS_MIN = 8;
 
 export const PASSWORD_CHARS_MAX = 256;
@@ -279,16 +279,16 @@ export const MADE_KEYS_REMEMBERED_MAX = 1_000;
 
 export const NEXT_CHARS_MAX = 2_048;
 
-/** Both kinds of deduplication look this far back from now (spec "Limits"). */
+/** Both kinds of deduplication look this far back from now. */
 export const DEDUPE_WINDOW_MS = DAY_MS;
 
-/** After a rotation the secret before it signs too for so long (decisions 6). */
+/** After a rotation the secret before it signs too for so long. */
 export const SIGNING_OVERLAP_MS = DAY_MS;
 
 /** How long a process goes on with the signing secrets that it has read. */
 export const SIGNING_SECRETS_FRESH_MS = MINUTE_MS;
 
-/** Answers of targets (decisions 4). */
+/** Answers of targets. */
 export const RESPONSE_BODY_BYTES_MAX = 262_144;
 
 export const RETRY_AFTER_MS_MIN = SECOND_MS;
@@ -333,7 +333,7 @@ export const MAILS_IN_FLIGHT_MAX = 8;
 
 export const MAILS_AT_ONCE_MAX = 1;
 
-/** Mails within an hour: to one recipient, and of one account (hostile 7). */
+/** Mails within an hour: to one recipient, and of one account. */
 export const MAIL_WINDOW_MS = HOUR_MS;
 
 export const MAILS_PER_RECIPIENT_MAX = 100;
@@ -484,7 +484,7 @@ export const TOOL_BODY_BYTES_MAX = 16_384;
 /** Bytes of bodies that are read for a page of actions in a tool result; one action always fits. */
 export const TOOL_LIST_BYTES_MAX = 262_144;
 
-/** How long a question may be answered (hostile M1), and how many of one key's may be open where a call waits for it. */
+/** How long a question may be answered, and how many of one key's may be open where a call waits for it. */
 export const QUESTION_MS = 10 * MINUTE_MS;
 
 export const QUESTIONS_OPEN_MAX = 20;

@@ -27,7 +27,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 const VISIBLE = { pattern: /^[!-~]+$/, allowed: "visible ASCII characters" };
 
-/** Every setting (decisions 10) by the name of its environment variable, in the order of `.env.example`. */
+/** Every setting by the name of its environment variable, in the order of `.env.example`. */
 export const Settings = Type.Object({
   PORT: whole(0, 65_535, { default: 3_000, description: "Port to listen on; 0: any free one." }),
   HOST: textSetting(hostFault, {

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { contains, parseAddress, parseRange } from "../outbound/addresses.ts";
 
 /** The words about a setting, for errors and for `.env.example`. */
-export interface Words {
+interface Words {
   /** One sentence: what it is, and what it means to leave it unset. */
   readonly description: string;
   /** What may stand there; follows "Allowed:". */
@@ -17,7 +17,7 @@ export function wordsOf(schema: TSchema): Words {
 }
 
 /** What is wrong with a text, to follow the setting's name ("is not …"); null when nothing is. */
-export type FaultOf = (value: string) => string | null;
+type FaultOf = (value: string) => string | null;
 
 /** A whole number in plain decimal digits. */
 export function whole(minimum: number, maximum: number, rest: { description: string; default?: number }) {

@@ -21,7 +21,7 @@ export interface EncryptedStore {
   readonly warnings: readonly string[];
 }
 
-export interface EncryptedStoreDeps {
+interface EncryptedStoreDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly onFatal: (cause: unknown) => void;
@@ -79,7 +79,7 @@ export interface Opened {
 
 /**
  * Opens the vault. Where its store is away, locked or full, that is as if it went away later: everybody is answered 503,
- * and once a second it is tried again (hostile 5). Throws what no waiting mends: a sentence for the operator.
+ * and once a second it is tried again. Throws what no waiting mends: a sentence for the operator.
  */
 export async function openStoreWithRetry(config: Config, deps: OpeningDeps): Promise<Opened> {
   let listening: Server<unknown> | null = null;

@@ -24,7 +24,7 @@ export interface KeyPlaces {
   readonly random: (count: number) => Uint8Array;
 }
 
-export interface MasterKey {
+interface MasterKey {
   readonly bytes: Uint8Array;
   readonly source: "setting" | "file" | "generated";
   /** A sentence for the operator, or null. */
@@ -37,9 +37,9 @@ export function keyFileOf(databasePath: string): string {
 }
 
 /**
- * The master key: the setting, else the file, else a new file of mode 0600, made once (decisions 10). A file that is
+ * The master key: the setting, else the file, else a new file of mode 0600, made once. A file that is
  * there is never written over. Throws an error for the operator when the key of an existing database is missing or
- * broken, because a new one could open nothing that was sealed under it (hostile 5).
+ * broken, because a new one could open nothing that was sealed under it.
  */
 export function loadMasterKey(places: KeyPlaces): MasterKey {
   const { secretKey, keyFile } = places;
@@ -63,7 +63,7 @@ export function loadMasterKey(places: KeyPlaces): MasterKey {
 }
 
 /** The key that a file holds; null when there is none. Throws when it can't be read or holds something else. */
-export function readKeyFile(keyFile: string): Uint8Array | null {
+function readKeyFile(keyFile: string): Uint8Array | null {
   let text: string;
   try {
     text = readFileSync(keyFile, "latin1");
@@ -80,7 +80,7 @@ export function readKeyFile(keyFile: string): Uint8Array | null {
 }
 
 /** Written aside and linked into place: a crash leaves a whole key or none, and a link never replaces a file. */
-export function makeKeyFile(keyFile: string, random: (count: number) => Uint8Array): void {
+function makeKeyFile(keyFile: string, random: (count: number) => Uint8Array): void {
   const aside = `${keyFile}.${Buffer.from(random(8)).toString("hex")}`;
   try {
     mkdirSync(dirname(keyFile), { recursive: true });
@@ -139,7 +139,7 @@ export function codeOf(error: unknown): string {
 }
 
 /** Where the next master key lies until everything is sealed under it. */
-export function nextKeyFileOf(keyFile: string): string {
+function nextKeyFileOf(keyFile: string): string {
   return `${keyFile}.next`;
 }
 

@@ -3,7 +3,7 @@ import { hkdfSync } from "node:crypto";
 export const KEY_BYTES = 32;
 
 /** What a subkey is for. A key that leaks or is worn out in one use says nothing about the others. */
-export type Purpose = "seal" | "links" | "receipt" | "approval" | "device" | "question" | "fingerprint";
+type Purpose = "seal" | "links" | "receipt" | "approval" | "device" | "question" | "fingerprint";
 
 /** One of the forms that `readKey` takes, for the sentences that ask for it. */
 export const KEY_FORMS = "32 bytes as base64 (44 characters) or hex (64 characters)";

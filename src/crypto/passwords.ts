@@ -8,7 +8,7 @@ import {
 } from "../config/limits.ts";
 
 /** What one hash costs. */
-export interface PasswordCost {
+interface PasswordCost {
   readonly memoryKib: number;
   readonly passes: number;
 }
@@ -59,7 +59,7 @@ interface Line {
  * while both kinds wait: whoever fills their own lane waits the longer, and keeps nobody else waiting. Throws `unavailable`
  * where a lane or the whole line is full; a newcomer takes the last place of whoever holds the most of them.
  */
-export function createTurns(): <T>(turn: Turn, work: () => Promise<T>) => Promise<T> {
+function createTurns(): <T>(turn: Turn, work: () => Promise<T>) => Promise<T> {
   const known: Line = { lanes: new Map(), length: 0 };
   const others: Line = { lanes: new Map(), length: 0 };
   let running = 0;

@@ -57,7 +57,7 @@ const IV_BYTES = 12;
 
 const TAG_BYTES = 16;
 
-export interface SealKey {
+interface SealKey {
   readonly bytes: Uint8Array;
   /** Stands in front of every sealed text, so that a later key can tell which of them are still to be sealed anew. */
   readonly id: string;
@@ -67,7 +67,7 @@ export interface SealKey {
  * AES-256-GCM, `<key id>.<base64 of IV, tag, text>`. `random` gives the IV; safe for 2^32 texts a key (NIST SP
  * 800-38D, 8.3). By node:crypto: 4 us for 300 bytes in all, while a call of WebCrypto alone takes 35 us.
  */
-export function seal(
+function seal(
   key: SealKey,
   plain: Uint8Array | string,
   place: SealedPlace,
@@ -80,7 +80,7 @@ export function seal(
 }
 
 /** Throws when the text was altered, belongs to another place or was sealed under another key. */
-export function open(key: SealKey, sealed: string, place: SealedPlace): Buffer {
+function open(key: SealKey, sealed: string, place: SealedPlace): Buffer {
   const dot = sealed.indexOf(".");
   if (sealed.slice(0, dot) !== key.id) throw new Error(`${nameOf(place)} was sealed under another key.`);
   const base64 = sealed.slice(dot + 1);

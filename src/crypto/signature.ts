@@ -9,7 +9,7 @@ const INFO = {
   callbacks: "outgate/signing-callbacks/1/",
 } as const satisfies Record<SigningUse, string>;
 
-export interface SignedMessage {
+interface SignedMessage {
   /** `webhook-id`: stable over all attempts, without dots. */
   readonly id: string;
   /** `webhook-timestamp`: whole seconds, of this attempt. */

@@ -23,7 +23,7 @@ export class UnreadableSecret extends Error {
 
 /** Everything that is made or checked with a key. */
 export interface Secrets {
-  /** A new API key `og_…` with its checksum (decisions "Name"). */
+  /** A new API key `og_…` with its checksum. */
   newApiKey(): string;
   /** A new token of a session or a link: 256 random bits as hex, because chats cut `-` and `_` off the end of links. */
   newToken(): string;

@@ -31,16 +31,10 @@ export interface Pause {
 }
 
 /** Whose action it is, as far as pauses go. */
-export type PauseScope = Pick<Action, "accountId" | "keyId">;
+type PauseScope = Pick<Action, "accountId" | "keyId">;
 
 /** The pause that stops an action of this account and key now; null: none does. */
 export type PauseOf = (scope: PauseScope) => Pause | null;
-
-/** Whether a pause stops what this key of an account created, while it is in force. */
-export function covers({ accountId, kind, subject }: Pause, scope: PauseScope): boolean {
-  if (accountId !== scope.accountId) return false;
-  return kind !== "key" || (subject !== "" && subject === scope.keyId);
-}
 
 /**
  * A timeline with a line where a pause began to stop the action, and one where it ended. `pauses` are all that ever covered
@@ -97,12 +91,12 @@ export interface PauseEnd {
 }
 
 /** What became of a pause: made, found in force already, or refused. */
-export type Paused =
+type Paused =
   | { readonly kind: "paused" | "found"; readonly pause: Pause }
   | { readonly kind: "no_such_key" | "too_many" };
 
 /** What a key has left behind. */
-export interface Unfinished {
+interface Unfinished {
   /** Actions that are neither final nor with their target: waiting to be sent, or for a person. */
   readonly ids: readonly string[];
   /** Some are being sent in this moment, and may come back. */

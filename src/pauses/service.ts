@@ -10,7 +10,7 @@ import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Decide } from "../approvals/decide.ts";
 
-export interface PauseDeps {
+interface PauseDeps {
   readonly pauses: PauseStore;
   readonly paused: PausedSet;
   readonly cancel: Decide;
@@ -21,14 +21,14 @@ export interface PauseDeps {
 }
 
 /** What somebody wants stopped. */
-export interface PauseRequest {
+interface PauseRequest {
   /** Null: the whole account. */
   readonly keyId: string | null;
   readonly reason: string | null;
 }
 
 /** A pause, and whether it was there before. */
-export interface PauseAnswer {
+interface PauseAnswer {
   readonly pause: Pause;
   readonly isNew: boolean;
 }

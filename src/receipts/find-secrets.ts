@@ -1,7 +1,7 @@
 import { type Alphabet, SECRET_FORMATS, type SecretFormat } from "./secret-formats.ts";
 
 /** Where a secret stands in a text, and what it is. */
-export interface FoundSecret {
+interface FoundSecret {
   readonly start: number;
   readonly end: number;
   readonly name: string;

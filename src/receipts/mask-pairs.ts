@@ -5,7 +5,7 @@ import { parameterKind, secretKind } from "./mask-words.ts";
 export type MaskInner = (text: string) => string;
 
 /** Which characters end a value, beside the signs between parameters. */
-export interface PairsOptions {
+interface PairsOptions {
   /** The text is one URL or form from end to end: a space belongs to it. */
   readonly isWhole: boolean;
   /** Quotes stand between members, not within a value. */

@@ -38,20 +38,20 @@ function counted(masked: Action, hidden: number): Action {
 const ahead: Readonly<Record<Viewer, WeakMap<Action, Action>>> = { public: new WeakMap(), decider: new WeakMap() };
 
 /** A masked action as it crosses from the thread. */
-export interface MaskedAhead {
+interface MaskedAhead {
   readonly action: Action;
   readonly hidden: number;
 }
 
 /** The action, of which `maskedAction` gives back `masked`. A copy, so that nothing masked outlives the request. */
-export function withMasked(action: Action, viewer: Viewer, { action: masked, hidden }: MaskedAhead): Action {
+function withMasked(action: Action, viewer: Viewer, { action: masked, hidden }: MaskedAhead): Action {
   const ready = { ...action };
   ahead[viewer].set(ready, counted(masked, hidden));
   return ready;
 }
 
 /** How many characters of an action masking has to read. */
-export function charsToMask({ url, body, headers, callback, result }: Action): number {
+function charsToMask({ url, body, headers, callback, result }: Action): number {
   const fields = [url, body, callback, result?.responseBody, ...Object.values(headers ?? {})];
   return fields.reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }

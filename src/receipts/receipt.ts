@@ -13,21 +13,21 @@ import { page, pageHeaders } from "../http/page.ts";
 import { pageRoute, type Route } from "../http/router.ts";
 
 /** Everything that a receipt is made of, not yet masked. */
-export interface Receipt {
+interface Receipt {
   readonly action: Action;
   /** Oldest first. */
   readonly timeline: readonly TimelineEntry[];
 }
 
 /** The receipt that a token opens; null for every other text, and for an action that was deleted. */
-export type ReadReceipt = (token: string) => Promise<Receipt | null>;
+type ReadReceipt = (token: string) => Promise<Receipt | null>;
 
-export interface ReceiptDeps {
+interface ReceiptDeps {
   readonly actions: Pick<ActionStore, "findById" | "timeline">;
   readonly secrets: Pick<Secrets, "readReceiptToken">;
 }
 
-/** Nobody is asked who they are: the token is the whole right to look (spec "Receipt page"). */
+/** Nobody is asked who they are: the token is the whole right to look. */
 export function createReadReceipt({ actions, secrets }: ReceiptDeps): ReadReceipt {
   return async (token) => {
     const id = secrets.readReceiptToken(token);
@@ -44,7 +44,7 @@ export interface ReceiptRouteDeps {
 
 const VARY = { vary: "Accept" } as const;
 
-/** The receipt of an action, for people and for programs; whoever has the link may see it (decisions 1). */
+/** The receipt of an action, for people and for programs; whoever has the link may see it. */
 export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps): readonly Route[] {
   const { method, path, id } = API.getReceipt;
   return [

@@ -17,7 +17,7 @@ export const ReceiptToken = plainText(
   "4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
 );
 
-/** A receipt as JSON (decisions 12). `receiptJson` writes it. */
+/** A receipt as JSON. `receiptJson` writes it. */
 export const ReceiptJson = Type.Object(
   {
     ...shown,
@@ -36,7 +36,7 @@ export const ReceiptJson = Type.Object(
 export type ReceiptJson = Static<typeof ReceiptJson>;
 
 /**
- * A receipt for programs (decisions 12): the action, masked, without values of headers, and its `timeline`. Whoever has
+ * A receipt for programs: the action, masked, without values of headers, and its `timeline`. Whoever has
  * the link reads it, so there is nothing in it that leads on: no URL of the service or of a callback, no id of a key, and no
  * position in the stream of events.
  */

@@ -1,6 +1,6 @@
 /**
  * What takes no place on a page, moves the text around it, or ends a line unseen: control, format and bidirectional
- * characters, tags, fillers, halves of surrogate pairs (hostile 7). Without looking around, which took four times as long.
+ * characters, tags, fillers, halves of surrogate pairs. Without looking around, which took four times as long.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]+/gv;
 
@@ -19,7 +19,7 @@ const RUNS_SHOWN_MAX = 4_000;
 
 const REPLACEMENT = "\ufffd";
 
-export interface VisibleOptions {
+interface VisibleOptions {
   /** How a code is set apart from the text around it; `<U+202E>` unless it is said. */
   readonly mark?: (code: string) => string;
   /** Newlines and tabs are left as they are. */
