@@ -13,7 +13,7 @@ import {
   WAIT_SECONDS_DEFAULT,
   WAIT_SECONDS_MAX,
 } from "../config/limits.ts";
-import { OPERATIONS, type Decision as Said, DECISIONS } from "./status.ts";
+import { OPERATIONS, type Decision as DecisionName, DECISIONS } from "./status.ts";
 import {
   anyObject,
   dateTime,
@@ -324,7 +324,7 @@ export function checkRetry(value: unknown): string | null {
 }
 
 export interface DecisionForm {
-  readonly decision: Said;
+  readonly decision: DecisionName;
   readonly reason: string | null;
 }
 
