@@ -27,8 +27,8 @@ interface LogInDeps {
 }
 
 /**
- * Begins a session. Throws `invalid_credentials`, in the same words and after the same time, whether nobody has the
- * address or the password is wrong; `RetryLater` after too many of them.
+ * Starts a session. Throws `invalid_credentials`, with the same text and after the same time whether the address is unknown
+ * or the password is wrong, and `RetryLater` after too many failures.
  */
 export function createLogIn({ people, passwords, secrets, clock, throttle, sessionRegistry, signInAudit }: LogInDeps) {
   const recognize = createRecognize({ people, secrets, clock });
@@ -44,7 +44,7 @@ export function createLogIn({ people, passwords, secrets, clock, throttle, sessi
       return isRight ? member : null;
     };
     const member = await whoseAre().catch((error: unknown) => {
-      // Nobody has looked at the password: that is no wrong one.
+      // The password was not checked, so don't count it as wrong.
       takeBack();
       throw error;
     });
@@ -59,16 +59,16 @@ export function createLogIn({ people, passwords, secrets, clock, throttle, sessi
       { kind: "signed_in", subject: entered.person.email },
       row.createdAt,
     );
-    // The password may have been renewed while this one was looked at.
+    // The password may have been changed while this one was checked.
     if (!(await people.addSession(row, member.person.passwordHash, audit))) throw invalidCredentials();
-    // One session too many ends the oldest.
+    // Above `SESSIONS_PER_PERSON_MAX` the new session ended the oldest.
     await sessionRegistry.look(member.person.id);
     return entered;
   };
 }
 
 function invalidCredentials(): DomainError {
-  return new DomainError("invalid_credentials", "E-mail and password do not belong together.");
+  return new DomainError("invalid_credentials", "Incorrect email or password.");
 }
 
 interface ChangePasswordDeps {
@@ -80,16 +80,16 @@ interface ChangePasswordDeps {
   readonly sessionRegistry: Pick<SessionRegistry, "look">;
 }
 
-/** What somebody typed who wants another password; the contract has checked its form. */
+/** A validated change of password. */
 interface PasswordChange {
   readonly current: string;
   readonly next: string;
 }
 
 /**
- * Gives a person another password. Every session of theirs ends, the one that asked too: a cookie that was stolen is one of
- * them. The answer is a new one. Throws `invalid_credentials` where the current password is wrong, `RetryLater` after too
- * many of them.
+ * Changes a person's password and ends all their sessions, the present one included, since any cookie may be stolen.
+ * Returns a new session. Throws `invalid_credentials` if the current password is wrong, `RetryLater` after too many
+ * failures.
  */
 export function createChangePassword(deps: ChangePasswordDeps) {
   const { people, passwords, secrets, clock, checkCurrentPassword, sessionRegistry } = deps;
@@ -100,7 +100,7 @@ export function createChangePassword(deps: ChangePasswordDeps) {
     const passwordHash = await passwords.hash(next, turnOf(source, caller.personId ?? null));
     const whose = { person, accountId: caller.accountId, sessionSecret };
     const { row, entered } = newSession(secrets, whose, clock.now());
-    // It may have been changed elsewhere while this was looked at.
+    // The password may have been changed elsewhere meanwhile.
     const audit = auditOf({ ...caller, client }, { kind: "password_changed", subject: email }, row.createdAt);
     if (!(await people.changePassword(row, person.passwordHash, passwordHash, audit))) throw wrongPassword();
     await sessionRegistry.look(person.id);
