@@ -12,7 +12,7 @@ import {
   type SessionRegistry,
   type Person,
 } from "./sessions.ts";
-import { type SignInAudit, throttleOrTell, type Throttle } from "./throttle.ts";
+import { type SignInAudit, throttleAndAudit, type Throttle } from "./throttle.ts";
 import type { Credentials } from "./sign-up.ts";
 import { type CheckCurrentPassword, wrongPassword } from "./session-secret.ts";
 
@@ -36,7 +36,7 @@ export function createLogIn({ people, passwords, secrets, clock, throttle, sessi
     const { client } = source;
     const recognized = await recognize(email, source);
     const attempt = { email, client, device: recognized?.device.deviceId ?? null };
-    const takeBack = throttleOrTell(throttle, attempt, signInAudit);
+    const takeBack = throttleAndAudit(throttle, attempt, signInAudit);
     const whoseAre = async () => {
       const member = recognized?.member ?? (await people.find(email));
       const turn = turnOf(source, recognized?.device.personId ?? null);
