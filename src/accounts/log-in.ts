@@ -36,23 +36,23 @@ export function createLogIn({ people, passwords, secrets, clock, throttle, sessi
     const { client } = source;
     const recognized = await recognize(email, source);
     const attempt = { email, client, device: recognized?.device.deviceId ?? null };
-    const takeBack = throttleAndAudit(throttle, attempt, signInAudit);
-    const whoseAre = async () => {
+    const uncount = throttleAndAudit(throttle, attempt, signInAudit);
+    const verifyMember = async () => {
       const member = recognized?.member ?? (await people.find(email));
       const turn = turnOf(source, recognized?.device.personId ?? null);
       const isRight = await passwords.verify(password, member?.person.passwordHash ?? null, turn);
       return isRight ? member : null;
     };
-    const member = await whoseAre().catch((error: unknown) => {
+    const member = await verifyMember().catch((error: unknown) => {
       // The password was not checked, so don't count it as wrong.
-      takeBack();
+      uncount();
       throw error;
     });
     if (member === null) {
       signInAudit("sign_in_failed", email, client);
       throw invalidCredentials();
     }
-    takeBack();
+    uncount();
     const { row, entered } = newSession(secrets, { ...member, sessionSecret: source.sessionSecret }, clock.now());
     const audit = auditOf(
       { ...entered.person.caller, client },

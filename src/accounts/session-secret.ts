@@ -62,8 +62,8 @@ export function createCheckCurrentPassword(deps: CurrentPasswordDeps): CheckCurr
     const { client } = source;
     const recognized = await recognize(email, source);
     const attempt = { email, client, device: recognized?.device.deviceId ?? null };
-    const takeBack = throttleAndAudit(throttle, attempt, signInAudit);
-    const knownBy = async () => {
+    const uncount = throttleAndAudit(throttle, attempt, signInAudit);
+    const verifyPerson = async () => {
       const member = await people.find(email);
       // A person with a session waits in the queue of known people.
       const turn = turnOf(source, caller.personId ?? null);
@@ -71,16 +71,16 @@ export function createCheckCurrentPassword(deps: CurrentPasswordDeps): CheckCurr
       const isRight = await passwords.verify(password, member?.person.passwordHash ?? null, turn);
       return isRight ? (member?.person ?? null) : null;
     };
-    const person = await knownBy().catch((error: unknown) => {
+    const person = await verifyPerson().catch((error: unknown) => {
       // The password was not checked, so don't count it as wrong.
-      takeBack();
+      uncount();
       throw error;
     });
     if (person === null) {
       signInAudit("sign_in_failed", email, client);
       throw wrongPassword();
     }
-    takeBack();
+    uncount();
     return person;
   };
 }

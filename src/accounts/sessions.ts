@@ -97,7 +97,7 @@ interface SessionRegistryDeps extends ResumeDeps {
   readonly clock: Pick<Clock, "now">;
 }
 
-interface Staying {
+interface WatchedSession {
   readonly sessionHash: string;
   readonly personId: string | undefined;
   readonly end: () => void;
@@ -105,7 +105,7 @@ interface Staying {
 
 export function createSessionRegistry({ people, secrets, clock }: SessionRegistryDeps): SessionRegistry {
   const resume = createResume({ people, secrets, clock });
-  const watched = new Set<Staying>();
+  const watched = new Set<WatchedSession>();
 
   return {
     async watchSession(sessionToken) {
@@ -130,12 +130,12 @@ export function createSessionRegistry({ people, secrets, clock }: SessionRegistr
       for (const one of watched) if (one.sessionHash === sessionHash) one.end();
     },
     async look(personId) {
-      const theirs = [...watched].filter((one) => one.personId === personId);
+      const ofPerson = [...watched].filter((one) => one.personId === personId);
       const now = clock.now();
       // A session that can't be checked is ended here too: its client reconnects and is checked then.
-      const isOver = ({ sessionHash }: Staying) => people.session(sessionHash, now).then((who) => who === null);
+      const isOver = ({ sessionHash }: WatchedSession) => people.session(sessionHash, now).then((who) => who === null);
       await Promise.all(
-        theirs.map(async (one) => {
+        ofPerson.map(async (one) => {
           if (await isOver(one).catch(() => true)) one.end();
         }),
       );

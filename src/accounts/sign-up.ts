@@ -46,11 +46,11 @@ export function createSignUp(deps: SignUpDeps): SignUp {
   const signUp = async ({ email, password }: Credentials, source: RequestSource) => {
     await requireOpen();
     // Attempts with a taken address count too, or a list of addresses could be tested at any speed.
-    const takeBack = throttle(source.client);
+    const uncount = throttle(source.client);
     // Before the hash, which costs a hundred times as much. The write below decides races.
     if ((await people.find(email)) !== null) throw emailTaken();
     const passwordHash = await passwords.hash(password, turnOf(source, null)).catch((error: unknown) => {
-      takeBack();
+      uncount();
       throw error;
     });
     const now = clock.now();

@@ -40,8 +40,8 @@ export function createThrottle(clock: Pick<Clock, "monotonicMs">): Throttle {
     // Unknown addresses count the same, or the answer would reveal which addresses exist.
     const account = `${client} ${emailKey(email)}`;
     refuseFor(Math.max(accounts.fullForMs(account), clients.fullForMs(client)), "failed log-ins");
-    const takeBacks = [accounts.count(account), clients.count(client)];
-    return () => takeBacks.forEach((takeBack) => takeBack());
+    const uncounts = [accounts.count(account), clients.count(client)];
+    return () => uncounts.forEach((uncount) => uncount());
   };
 }
 

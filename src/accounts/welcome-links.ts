@@ -88,8 +88,8 @@ interface WelcomeLinkDeps {
 }
 
 /**
- * Hands out the link whose visitor becomes the first person of the first account, and voids the one before
- * it. Returns its token, which is shown this once; null when the account has a person, or there is no account yet.
+ * Creates the link whose visitor becomes the first person of the first account, and voids the one before it. Returns its
+ * token, which is not stored; null: the account has a person already, or there is no account yet.
  */
 export function createOfferWelcome({ accounts, people, secrets, clock }: WelcomeLinkDeps) {
   return async (): Promise<string | null> => {
