@@ -46,37 +46,36 @@ import { createAgentHandler, createAgentServer } from "../mcp/server.ts";
 import { createShow } from "../mcp/results.ts";
 import type { Guard } from "./http/router.ts";
 
-/** A stop takes as long as the drain may, and this much more for the rest; then the process ends whatever hangs. */
+/** A stop may take the drain time and this much more; then the process exits anyway. */
 const STOP_GRACE_MS = 1_000;
 
-/** `timeout` and others pass on a signal that the whole group has got: the copy comes at once, no hand is as fast. */
+/** A second signal within this time is no second request: `timeout` and others forward a signal that the group got already. */
 const SAME_SIGNAL_MS = 200;
 
-/** The service of this process, running. */
-export interface Served {
+interface Served {
   readonly app: App;
-  /** Stops it in order; resolves when everything is written down. */
+  /** Stops in order; resolves when everything is written. */
   stop(): Promise<void>;
 }
 
-export interface ServeOptions {
-  /** Where the log and the words of the first start go; standard error where standard output belongs to an agent. */
+interface ServeOptions {
+  /** File descriptor of the log and of the first-start text; 2 if standard output belongs to an agent. */
   readonly speaksTo?: 1 | 2;
-  /** What a first start says in place of the keys, where they are not for whoever reads it. */
+  /** The text of a first start in place of the keys, if the reader must not see them. */
   readonly insteadOfKeys?: ((config: Config) => string) | undefined;
-  /** What else may be done where a start can't be. */
+  /** Text that is appended to the error of a failed start. */
   readonly advice?: string;
 }
 
 /**
- * Runs the service of this process until a signal ends it. Resolves when the doors are open. A start that can't be is one
- * sentence on standard error and the exit code 1.
+ * Runs the service until a signal ends it. Resolves when it is listening. If it can't start, it prints one sentence to standard
+ * error and exits with code 1.
  */
 export async function serve(
   env: Readonly<Record<string, string | undefined>>,
   { speaksTo = 1, insteadOfKeys, advice = "" }: ServeOptions = {},
 ): Promise<Served> {
-  // Whatever is made beside the database is for this user alone.
+  // New files are readable for this user only.
   process.umask(0o077);
   const say = writerTo(speaksTo);
   const refuse = (error: unknown) => refuseToStart(error, advice);
@@ -95,26 +94,26 @@ export async function serve(
   log.info("service.started", { version: VERSION, url: app.config.baseUrl });
   log.flush();
   if (app.firstKeys !== null)
-    await greet(app, app.firstKeys, { say, insteadOfKeys, isLogged: isLogged(env, speaksTo) });
+    await announceFirstKeys(app, app.firstKeys, { say, insteadOfKeys, isLogged: isLogged(env, speaksTo) });
   const stop = () => stopInOrder(app, log);
   stopOnSignal(stop, log);
   return { app, stop };
 }
 
-interface Greeting extends TextOutput, Pick<ServeOptions, "insteadOfKeys"> {}
+interface Announcement extends TextOutput, Pick<ServeOptions, "insteadOfKeys"> {}
 
-/** Keys that were not shown are kept, and shown by the next start that may. */
-async function greet(app: App, keys: FirstKeys, { insteadOfKeys, ...speaker }: Greeting): Promise<void> {
+/** Shows the first keys. Keys that could not be shown are shown by the next start. */
+async function announceFirstKeys(app: App, keys: FirstKeys, { insteadOfKeys, ...output }: Announcement): Promise<void> {
   if (insteadOfKeys !== undefined) {
-    speaker.say(insteadOfKeys(app.config));
+    output.say(insteadOfKeys(app.config));
     return;
   }
-  if (!showFirstKeys(app.config, keys, speaker)) return;
-  // Where the store is away the next start shows them again: once too often rather than never.
+  if (!showFirstKeys(app.config, keys, output)) return;
+  // If the store is unavailable, the next start shows them again.
   await app.firstKeysShown().catch(() => {});
 }
 
-/** Without a terminal in production, journald or a container keeps what is printed, and ships it. */
+/** In production without a terminal, journald or a container stores the output. */
 function isLogged(env: Readonly<Record<string, string | undefined>>, fd: 1 | 2): boolean {
   return env["NODE_ENV"] === "production" && !isatty(fd);
 }
@@ -127,7 +126,6 @@ function configIn(env: Readonly<Record<string, string | undefined>>, refuse: (er
   }
 }
 
-/** A start that can't be is one clear sentence and the code 1; never a stack for the operator to read. */
 function refuseToStart(error: unknown, advice: string): never {
   writerTo(2)(`Outgate can't start. ${error instanceof Error ? error.message : String(error)}${advice}\n`);
   process.exit(1);
@@ -140,7 +138,7 @@ async function stopInOrder(app: App, log: LineLog): Promise<void> {
   log.flush();
 }
 
-/** The first signal stops in order, a second one at once. */
+/** The first signal stops in order, a second one exits at once. */
 function stopOnSignal(stop: () => Promise<void>, log: LineLog): void {
   let stoppingSinceMs: number | null = null;
   const onSignal = (signal: string) => {
@@ -160,35 +158,33 @@ function stopOnSignal(stop: () => Promise<void>, log: LineLog): void {
   process.on("SIGINT", onSignal);
 }
 
-export type AppDeps = OpeningDeps;
+type AppDeps = OpeningDeps;
 
-/** The service, running. */
-export interface App {
-  /** The settings with the port that is listened on. */
+interface App {
+  /** The settings with the actual port. */
   readonly config: Config;
-  /** Null once they were shown. */
+  /** Null: they were shown. */
   readonly firstKeys: FirstKeys | null;
-  /** To be called when they were: no later start shows them. */
+  /** Call it when they were shown, so that no later start shows them. */
   firstKeysShown(): Promise<void>;
-  /** Sentences for the operator. */
+  /** Notices for the operator. */
   readonly notices: readonly string[];
   /**
-   * Answers a request to /mcp of the agent at the standard input of this process: by its key where it brings one, and
-   * without one as an agent of the first account.
+   * Answers an MCP request of the agent at standard input. Without an `Authorization` header it acts as an agent of the first
+   * account.
    */
   answerAgent(request: Request): Promise<Response>;
   /**
-   * Claims nothing more, answers who waits, finishes or interrupts what is in flight, and lets the store go. Ends within
-   * the drain limit and a second.
+   * Stops claiming, answers waiting requests, finishes or interrupts attempts, and closes the store. Ends within
+   * `DRAIN_MS_MAX` and a second.
    */
   stop(): Promise<void>;
 }
 
 /**
- * Builds every room and opens the doors: the only place that knows them all. Throws a sentence for the operator when the
- * settings, the key or the database can't be used.
+ * Builds all modules and starts to listen. Throws an error for the operator if settings, key or database can't be used.
  */
-export async function startApp(settings: Config, deps: AppDeps): Promise<App> {
+async function startApp(settings: Config, deps: AppDeps): Promise<App> {
   const config = settings.port === 0 ? listeningOn(settings, await freePort(settings.host)) : settings;
   const policy = policyOf(config);
   const opened = await openStoreWithRetry(config, deps);
@@ -201,13 +197,13 @@ export async function startApp(settings: Config, deps: AppDeps): Promise<App> {
   }
 }
 
-interface Ground extends Opened {
+interface AppParts extends Opened {
   readonly config: Config;
   readonly policy: TargetPolicy;
 }
 
 async function openHttp(
-  { config, policy, encryptedStore, firstKeys, listening }: Ground,
+  { config, policy, encryptedStore, firstKeys, listening }: AppParts,
   given: AppDeps,
 ): Promise<App> {
   const { store, secrets } = encryptedStore;
@@ -230,9 +226,9 @@ async function openHttp(
   );
 
   showReadings(book, { store, engine, lag, clock });
-  // Before anything is claimed: what stops who was signed up stops what they left behind.
+  // Before anything is claimed, so that no action of a stopped account is sent.
   const signUpNotice = await signUpGate.enforce();
-  // What a dead process left behind is ended before the doors open.
+  // Before listening: it settles the attempts of a process that died.
   await engine.start();
   await listen(http, engine, { ...config, listening });
   const metricsServer = await openMetricsPort(config, http, engine, {
@@ -265,15 +261,15 @@ async function openHttp(
   };
 }
 
-interface Measured {
+interface ReadingDeps {
   readonly store: Store;
   readonly engine: Engine;
   readonly lag: LoopLag;
   readonly clock: Clock;
 }
 
-/** What the metrics ask for when somebody reads them; what costs the database a walk is asked for now and then only. */
-function showReadings(book: MetricsBook, { store, engine, lag, clock }: Measured): void {
+/** The values that metrics read on demand. Those that scan the database are cached for `COUNTS_FRESH_MS`. */
+function showReadings(book: MetricsBook, { store, engine, lag, clock }: ReadingDeps): void {
   const fresh = <Value>(read: () => Promise<Value>) => freshFor(COUNTS_FRESH_MS, () => clock.monotonicMs(), read);
   book.show({
     waiting: fresh(() => store.actions.waiting()),
@@ -293,12 +289,12 @@ function showReadings(book: MetricsBook, { store, engine, lag, clock }: Measured
   });
 }
 
-/** Whoever has started the service has let it in. It has no key, and an agent's rights alone. */
+/** The agent at standard input: it has no key, and the rights of an agent. */
 function localAgent(accountId: string): Caller {
   return { accountId, keyId: null, keyName: "stdio", role: "agent", hold: "none", actor: "key:stdio" };
 }
 
-/** Where somebody has listened so far the doors go on, or else they open. */
+/** Listens, or takes over the server that has answered 503 so far. */
 async function listen(
   http: Http,
   engine: Engine,
@@ -334,7 +330,7 @@ async function openMetricsPort(
   }
 }
 
-/** Found beforehand, because the guard that keeps actions off our own doors has to know the port. */
+/** Chosen before listening, because the target policy, which blocks calls to the service itself, has to know the port. */
 async function freePort(host: string): Promise<number> {
   const server = Bun.serve({ port: 0, hostname: host, fetch: () => new Response() });
   const { port } = server;
@@ -342,33 +338,32 @@ async function freePort(host: string): Promise<number> {
   return port ?? 0;
 }
 
-/** What the doors open on: every room below them, built. */
-export interface HttpServiceParts {
+interface HttpServiceParts {
   readonly config: Config;
   readonly policy: TargetPolicy;
   readonly encryptedStore: EncryptedStore;
   readonly engine: Engine;
   readonly book: MetricsBook;
   readonly signUpGate: SignUpGate;
-  /** Aborted when the service stops: whoever waits is answered. */
+  /** Aborted when the service stops, so that waiting requests are answered. */
   readonly draining: AbortSignal;
 }
 
-export interface HttpServiceDeps {
+interface HttpServiceDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
 }
 
 /** Whether a text is METRICS_TOKEN, in constant time; null: it is not set. */
-export function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "hash" | "isOfHash">) {
+function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "hash" | "isOfHash">) {
   if (token === null) return null;
   const hash = secrets.hash(token);
   return (text: string) => secrets.isOfHash(text, hash);
 }
 
-/** Builds the HTTP door with all its routes; `listen` opens it. */
-export function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http {
+/** Builds the HTTP server with all its routes; it does not listen yet. */
+function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http {
   const { config, policy, engine, book, signUpGate, draining } = parts;
   const { store, secrets } = parts.encryptedStore;
   const { accounts } = store;
@@ -431,7 +426,7 @@ function peopleServiceOf({ signUpGate, encryptedStore }: HttpServiceParts, deps:
   });
 }
 
-export interface AgentParts {
+interface AgentParts {
   readonly config: Config;
   readonly policy: TargetPolicy;
   readonly encryptedStore: EncryptedStore;
@@ -441,14 +436,14 @@ export interface AgentParts {
   readonly draining: AbortSignal;
 }
 
-export interface AgentDeps {
+interface AgentDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
 }
 
-/** What /mcp opens on: the desk of REST, under the same rules, and who may knock there at all. */
-export function createAgents(
+/** Builds the MCP routes, with the same services as REST. */
+function createAgents(
   { config, policy, encryptedStore, engine, book, draining }: AgentParts,
   deps: AgentDeps,
 ): McpRouteDeps {
@@ -474,7 +469,7 @@ export function createAgents(
   };
 }
 
-/** Where we listen for others and nobody has said under which name, any name may be ours (hostile M13). */
+/** Checks `Host` and `Origin` of /mcp. Any host is allowed if the service is public and BASE_URL is not set. */
 function guardOf({ baseUrl, isBaseUrlSet, host }: Config): Guard {
   return createOwnHostOnly({
     ownHostname: isBaseUrlSet ? new URL(baseUrl).hostname : null,

@@ -44,8 +44,8 @@ export interface AuthRouteDeps extends EntryCookies {
   readonly log: Log;
 }
 
-/** Where whoever has signed up is shown their key, and what is told there. */
-export const SIGNED_UP_PATH = "/signup/done";
+/** The page that shows a new account its key. */
+const SIGNED_UP_PATH = "/signup/done";
 
 export interface SignedUp {
   readonly apiKey: string;
@@ -56,7 +56,7 @@ const NONE = compileQuery(NoQuery);
 
 const UNCACHED = { "cache-control": "no-store" } as const;
 
-/** People come in and go (decisions 12): as JSON for programs, as forms for our own pages. */
+/** Sign-up, log-in and log-out: JSON for programs, forms for our own pages. */
 export function authRoutes(deps: AuthRouteDeps): readonly Route[] {
   return [signUpRoute(deps), logInRoute(deps), logOutRoute(deps)];
 }
@@ -69,20 +69,20 @@ function signUpRoute(deps: AuthRouteDeps): Route {
     const next = nextOf(form.get("next"));
     try {
       const entered = await signUp(checkCredentials(credentialsIn(form)), sourceOf(context, deps, form));
-      const told: SignedUp = { apiKey: entered.apiKey, next: next ?? HOME_PATH };
-      const show = () => page("own", signedUpPage({ user: entered.person, ...told }));
+      const signedUp: SignedUp = { apiKey: entered.apiKey, next: next ?? HOME_PATH };
+      const show = () => page("own", signedUpPage({ user: entered.person, ...signedUp }));
       return startSession(
         context,
         entered,
         deps,
-        await deps.flash.tellSecret(entered.person, SIGNED_UP_PATH, told, show),
+        await deps.flash.tellSecret(entered.person, SIGNED_UP_PATH, signedUp, show),
       );
     } catch (error) {
       return askAgain(context, error, form, (typed) => signUpPage({ typed, next }));
     }
   };
   return routeOf(API.signUp, async (context) => {
-    const kind = checkTarget(context, ownOrigin);
+    const kind = requestKind(context, ownOrigin);
     await signUp.requireOpen();
     readQuery(context.search, NONE);
     if (kind === "form") return byForm(context);
@@ -108,7 +108,7 @@ function logInRoute(deps: AuthRouteDeps): Route {
     }
   };
   return routeOf(API.logIn, async (context) => {
-    const kind = checkTarget(context, ownOrigin);
+    const kind = requestKind(context, ownOrigin);
     readQuery(context.search, NONE);
     if (kind === "form") return byForm(context);
     const entered = await logIn(checkCredentials((await readJson(context)).value), sourceOf(context, deps, null));
@@ -119,8 +119,8 @@ function logInRoute(deps: AuthRouteDeps): Route {
 
 function logOutRoute({ peopleService: { logOut }, cookie, ownOrigin, personOf }: AuthRouteDeps): Route {
   return routeOf(API.logOut, async (context) => {
-    const kind = checkTarget(context, ownOrigin);
-    // With or without a form, or any site could log somebody out.
+    const kind = requestKind(context, ownOrigin);
+    // Also for JSON, or any site could log a person out.
     ownOrigin.require(context.request.headers);
     readQuery(context.search, NONE);
     const person = await personOf(context);
@@ -134,10 +134,10 @@ function logOutRoute({ peopleService: { logOut }, cookie, ownOrigin, personOf }:
 }
 
 /**
- * Tells a page's request from a program's. Browsers say where one comes from, so that another site's page can log nobody
- * in: not as themselves either, since a victim would go on in an account that is somebody else's.
+ * Whether our own page or a program sent the request. Refuses requests from pages of other sites, which could log a victim
+ * in to the attacker's account.
  */
-function checkTarget(context: RequestContext, ownOrigin: OwnOrigin): "form" | "json" {
+function requestKind(context: RequestContext, ownOrigin: OwnOrigin): "form" | "json" {
   const { request } = context;
   if (!isForm(request)) {
     ownOrigin.refuseForeign(request.headers);
@@ -148,50 +148,50 @@ function checkTarget(context: RequestContext, ownOrigin: OwnOrigin): "form" | "j
   return "form";
 }
 
-/** The pages by which people come in; what they send goes to /auth, but for the one-time link. */
+/** The log-in and sign-up pages, whose forms go to /auth, and the pages of one-time links. */
 export function entryPages(deps: AuthRouteDeps): readonly Route[] {
-  const { peopleService: actionService, personOf, flash } = deps;
-  const unlessIn = (show: (next: string | null) => string) => async (context: RequestContext) => {
+  const { peopleService, personOf, flash } = deps;
+  const unlessLoggedIn = (show: (next: string | null) => string) => async (context: RequestContext) => {
     const next = nextIn(context.search);
     if ((await personOf(context)) !== null) return seeOther("own", next ?? HOME_PATH);
     return page("own", show(next));
   };
   return [
     pageRoute("own", "GET", "/login", async (context) => {
-      const signupsOpen = await actionService.signUp.isOpen();
-      return unlessIn((next) => logInPage({ typed: UNTYPED, next, signupsOpen }))(context);
+      const signupsOpen = await peopleService.signUp.isOpen();
+      return unlessLoggedIn((next) => logInPage({ typed: UNTYPED, next, signupsOpen }))(context);
     }),
     pageRoute("own", "GET", "/signup", async (context) => {
-      await actionService.signUp.requireOpen();
-      return unlessIn((next) => signUpPage({ typed: UNTYPED, next }))(context);
+      await peopleService.signUp.requireOpen();
+      return unlessLoggedIn((next) => signUpPage({ typed: UNTYPED, next }))(context);
     }),
     personPage(personOf, "GET", SIGNED_UP_PATH, (context, person) => {
-      // Safe: told by the sign-up, at this path alone.
-      const told = flash.read(context, person) as SignedUp | null;
-      return told === null ? seeOther("own", HOME_PATH) : page("own", signedUpPage({ user: person, ...told }));
+      // Safe: only the sign-up writes a flash for this path.
+      const signedUp = flash.read(context, person) as SignedUp | null;
+      return signedUp === null ? seeOther("own", HOME_PATH) : page("own", signedUpPage({ user: person, ...signedUp }));
     }),
     ...welcomeRoutes(deps),
   ];
 }
 
-/** The token is the path: what it opens is not for a search engine. */
+/** The path contains the token, so search engines must not index it. */
 const UNLISTED = { "x-robots-tag": "noindex, nofollow, noarchive" } as const;
 
-/** One-time links. Looking changes nothing, since mail scanners and previews look too; the button takes the link. */
+/** One-time links. GET changes nothing, since mail scanners and previews open links; the POST of the button uses it up. */
 function welcomeRoutes(deps: AuthRouteDeps): readonly Route[] {
-  const { peopleService: actionService, ownOrigin, log } = deps;
+  const { peopleService, ownOrigin, log } = deps;
   const pathOf = (token: string) => `/welcome/${token}`;
   return [
     pageRoute("own", "GET", pathOf("{token}"), async (_visit, { token = "" }) => {
-      const { email } = await actionService.seeWelcome(token);
+      const { email } = await peopleService.seeWelcome(token);
       return page("own", welcomePage({ path: pathOf(token), typed: UNTYPED, email }), { headers: UNLISTED });
     }),
     pageRoute("own", "POST", pathOf("{token}"), async (context, { token = "" }) => {
       ownOrigin.require(context.request.headers);
-      const { email } = await actionService.seeWelcome(token);
+      const { email } = await peopleService.seeWelcome(token);
       const form = await readForm(context);
       try {
-        const entered = await actionService.takeWelcome(
+        const entered = await peopleService.takeWelcome(
           token,
           checkCredentials(credentialsIn(form)),
           sourceOf(context, deps, form),
@@ -248,13 +248,13 @@ export function passwordPages(deps: PasswordPageDeps): readonly Route[] {
 }
 
 /** What a browser in which somebody logs in is given. */
-export interface EntryCookies {
+interface EntryCookies {
   readonly cookie: OwnCookie;
   readonly deviceCookie: OwnCookie;
 }
 
 /** Lets somebody in by this answer; the visit's log line says who. */
-export function startSession(
+function startSession(
   context: RequestContext,
   entered: Entered,
   { cookie, deviceCookie }: EntryCookies,
@@ -267,18 +267,18 @@ export function startSession(
 }
 
 /** For whoever reads the log to find out who did what; neither password is in it. */
-export function tellNewPassword({ name, client }: RequestContext, { person: { caller } }: Entered, log: Log): void {
+function tellNewPassword({ name, client }: RequestContext, { person: { caller } }: Entered, log: Log): void {
   const { accountId, personId } = caller;
   log.info("password.changed", { request_id: name.id, account_id: accountId, person_id: personId, client });
 }
 
-/** What was typed into a form of address and password, for the contract to check. */
-export function credentialsIn(form: Form): unknown {
+/** The fields of a log-in form, not yet validated. */
+function credentialsIn(form: Form): unknown {
   return { email: form.get("email") ?? null, password: form.get("password") ?? null };
 }
 
-/** What a person can mend by typing again. */
-const MENDABLE: ReadonlySet<ErrorCode> = new Set([
+/** Errors that a person can correct in the form. */
+const CORRECTABLE: ReadonlySet<ErrorCode> = new Set([
   "validation_error",
   "email_taken",
   "invalid_credentials",
@@ -286,23 +286,18 @@ const MENDABLE: ReadonlySet<ErrorCode> = new Set([
   "unavailable",
 ]);
 
-/** Shows a form again that was not taken, with what is wrong and all that was typed but the password. Throws every other error. */
-export function askAgain(
-  context: RequestContext,
-  error: unknown,
-  form: Form,
-  show: (typed: Typed) => string,
-): Response {
-  if (!(error instanceof DomainError) || !MENDABLE.has(error.code)) throw error;
+/** Shows a refused form again, with the problems and the typed address but no password. Rethrows every other error. */
+function askAgain(context: RequestContext, error: unknown, form: Form, show: (typed: Typed) => string): Response {
+  if (!(error instanceof DomainError) || !CORRECTABLE.has(error.code)) throw error;
   context.errorCode = error.code;
   const typed = { ...UNTYPED, email: form.get("email") ?? "", ...problemOf(error) };
   return page("own", show(typed), { status: HTTP_STATUS[error.code], headers: headersOf(error) });
 }
 
-const LENGTH = `Has ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.`;
+const LENGTH = `Use ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters.`;
 
 const PROBLEMS: Readonly<Record<string, Typed["problems"]>> = {
-  email: { email: "Enter one address, like ann@example.com." },
+  email: { email: "Enter an email address, like ann@example.com." },
   password: { password: LENGTH },
   current_password: { current_password: LENGTH },
 };

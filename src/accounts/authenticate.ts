@@ -4,15 +4,15 @@ import type { Secrets } from "../crypto/types.ts";
 import type { AccountStore, ApiKey } from "../../db/account-store.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 
-export interface AuthenticateDeps {
+interface AuthenticateDeps {
   readonly accounts: Pick<AccountStore, "keyByHash" | "keyUsed" | "replacedBy">;
-  /** Whether the keys of an account are refused because nobody has allowed it. */
+  /** Whether the keys of an account are refused because the operator has not allowed it. */
   readonly isStopped: (accountId: string) => boolean;
   readonly secrets: Pick<Secrets, "hash">;
   readonly clock: Clock;
 }
 
-/** Whose key a request carries. `forget` makes a revocation count at once, also for whoever came in by it and waits. */
+/** Identifies the caller of a request. `forget` applies a revocation at once, also to open streams and waits of the key. */
 export interface Authenticate {
   (authorization: string | null): Promise<Caller>;
   readonly forget: (keyHash: string) => void;
@@ -25,27 +25,27 @@ interface Remembered {
   usedAtMs: number;
 }
 
-/** One header, the scheme in any case, a token of printable characters (RFC 6750; spec "Authentication"). */
+/** One header, the scheme in any case, a token of printable characters (RFC 6750). */
 const BEARER = /^bearer +([!-~]{20,200})$/i;
 
 const KEYS_REMEMBERED_MAX = 10_000;
 
-/** A row is read again after so long: what a hand or another process has changed counts by then. */
+/** After this a row is read again, so that changes by other processes take effect. */
 const KEY_FRESH_MS = 5_000;
 
-/** Signals of keys that were seen; the oldest ends whatever is still open by it, and its caller comes back. */
+/** Revocation signals that are kept. Beyond it the oldest is aborted: its streams and waits end, and clients reconnect. */
 const REVOCATIONS_MAX = 100_000;
 
-/** `last_used_at` is for people: to the minute is enough, and a write per request would be the dearest part of it. */
+/** `last_used_at` is exact to the minute: a write per request would be the most expensive part of a request. */
 const USED_EVERY_MS = 60_000;
 
 /**
- * Turns an Authorization header into a caller. Every failure is the same `unauthorized`, and its sentence says how to
- * get a key; of an account that is stopped it is `forbidden`, and says who allows it. Keys are looked up by hash and remembered for a few seconds; the process that revokes one forgets it at once.
+ * Turns an Authorization header into a caller. Every failure is the same `unauthorized`, except `forbidden` for a stopped
+ * account. Keys are looked up by hash and cached for `KEY_FRESH_MS`; the process that revokes one drops it at once.
  */
 export function createAuthenticate({ accounts, isStopped, secrets, clock }: AuthenticateDeps): Authenticate {
   const remembered = new Map<string, Remembered>();
-  // Apart from the rows: a key that is no longer remembered may still have streams open, which its end must reach.
+  // Apart from the cached rows: a key that is no longer cached may still have open streams, which its revocation must end.
   const revocations = new Map<string, AbortController>();
   let forgotten = 0;
 
@@ -71,12 +71,12 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
     const before = forgotten;
     const key = await accounts.keyByHash(hash);
     if (key === null || key.revokedAt !== null) {
-      // Not for a key that nobody knows: strangers would have every key that is being read meanwhile read again.
+      // Not for unknown keys: `end` makes concurrent reads start again, and strangers could cause that at will.
       if (revocations.has(hash)) end(hash);
       throw unauthorized();
     }
     const replaced = key.replaces === null ? [] : await accounts.replacedBy(key.id);
-    // Something was forgotten while this was read, perhaps this: what was read may be of the time before.
+    // A key was revoked while this was read, perhaps this one: the row may be stale.
     if (forgotten !== before) return recall(hash);
     const caller = callerOf(key, new Set(replaced), revocationOf(hash).signal);
     const fresh: Remembered = { key, caller, readAtMs: nowMs, usedAtMs: known?.usedAtMs ?? Number.NEGATIVE_INFINITY };
@@ -106,7 +106,7 @@ function oldestOf(map: ReadonlyMap<string, unknown>): string {
   return oldest;
 }
 
-/** A full disk refuses no reader: all that is lost is the time of a use. */
+/** A full disk must not refuse requests; only `last_used_at` is lost. */
 function unlessUnavailable(error: unknown): void {
   if (!(error instanceof StoreUnavailable)) throw error;
 }

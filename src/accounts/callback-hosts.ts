@@ -7,13 +7,13 @@ import { normalHost, normalTarget } from "../outbound/normal-target.ts";
 import Type, { type Static } from "typebox";
 import { compile, dateTime, hostSchema } from "../api/schema-helpers.ts";
 
-export interface CallbackHostDeps {
+interface CallbackHostDeps {
   readonly callbackHosts: CallbackHostStore;
   readonly audit: Pick<AuditStore, "record">;
   readonly clock: Pick<Clock, "now">;
 }
 
-/** Where callbacks of keys with a hold may go, for owners. A host has been brought into its normal form. */
+/** Manages the hosts to which keys with a hold may send callbacks; for owners. Takes normalized hosts. */
 export type CallbackHostService = ReturnType<typeof createCallbackHostService>;
 
 export function createCallbackHostService({ callbackHosts, audit, clock }: CallbackHostDeps) {
@@ -25,7 +25,7 @@ export function createCallbackHostService({ callbackHosts, audit, clock }: Callb
       return callbackHosts.list(caller.accountId);
     },
 
-    /** One that is listed already stays as it is. Throws `validation_error` where the account lists too many. */
+    /** Idempotent. Throws `validation_error` if the account lists too many hosts. */
     async add(caller: Caller, host: string): Promise<ListedHost> {
       authorize(caller, "manage");
       const now = clock.now();
@@ -39,7 +39,7 @@ export function createCallbackHostService({ callbackHosts, audit, clock }: Callb
       return listed.find((one) => one.host === host) ?? { host, createdAt: now };
     },
 
-    /** Callbacks to it that still wait are given up when they are due. Throws `not_found` where it is not listed. */
+    /** Waiting callbacks to the host are dropped when they are due. Throws `not_found` if it is not listed. */
     async remove(caller: Caller, host: string): Promise<void> {
       authorize(caller, "manage");
       if (await callbackHosts.remove(caller.accountId, host)) return record(caller, host, "removed");
@@ -48,15 +48,15 @@ export function createCallbackHostService({ callbackHosts, audit, clock }: Callb
   };
 }
 
-/** A host that an owner has listed for callbacks, in its normal form. */
+/** A listed host, normalized. */
 export interface ListedHost {
   readonly host: string;
   readonly createdAt: Date;
 }
 
 /**
- * Whether a list names the host of a callback. A host without a port means the scheme's own port and no other: whoever has
- * a server beside a listed one has it at another port.
+ * Whether a list contains the host of a callback URL. A host without a port means the default port of the scheme only,
+ * since somebody else may run a server on another port of the same host.
  */
 export function isListedHost(url: string, hosts: readonly string[]): boolean {
   const target = normalTarget(url);
@@ -65,14 +65,14 @@ export function isListedHost(url: string, hosts: readonly string[]): boolean {
   return hosts.some((one) => one === host || one === `${hostname}:${port}`);
 }
 
-/** The form in which a host is listed: null for what is none, such as a URL or a pattern. */
+/** The normal form of a host; null: not a host, such as a URL or a pattern. */
 export function listableHost(text: string): string | null {
   return text.includes("*") ? null : normalHost(text);
 }
 
 const entry = {
-  host: hostSchema("Host name; with a port, that port alone, without one the port of the callback's scheme."),
-  created_at: dateTime("Since when it is listed."),
+  host: hostSchema("Host name. With a port: that port only; without: the default port of the callback's scheme."),
+  created_at: dateTime("When it was listed."),
 };
 
 /** A host to which callbacks of keys with a hold may go. */
@@ -86,7 +86,7 @@ export type CallbackHost = Static<typeof CallbackHost>;
 export const CallbackHostList = Type.Object(
   {
     data: Type.Array(CallbackHost, {
-      description: `The hosts in the order of the alphabet, at most ${CALLBACK_HOSTS_MAX}.`,
+      description: `The hosts in alphabetical order, at most ${CALLBACK_HOSTS_MAX}.`,
     }),
   },
   { title: "CallbackHostList", description: "The hosts that this account lists for callbacks." },
@@ -96,14 +96,14 @@ export type CallbackHostList = Static<typeof CallbackHostList>;
 
 export const AddCallbackHost = Type.Object(
   { host: entry.host },
-  { title: "AddCallbackHost", additionalProperties: false, description: "The host to be listed." },
+  { title: "AddCallbackHost", additionalProperties: false, description: "The host to list." },
 );
 
 export const RemoveCallbackHostQuery = Type.Object({ host: entry.host }, { additionalProperties: false });
 
 const ADD = compile(AddCallbackHost);
 
-/** The host of a body, in its normal form. Throws `validation_error`. */
+/** The normalized host of a body. Throws `validation_error`. */
 export function checkAddCallbackHost(value: unknown): string {
   if (!ADD.accepts(value)) {
     throw new DomainError("validation_error", "The request has fields that are not valid.", ADD.issues(value));
@@ -111,7 +111,7 @@ export function checkAddCallbackHost(value: unknown): string {
   return checkCallbackHost(value.host, "validation_error");
 }
 
-/** The normal form of a host that somebody has written. Throws the code where it is none. */
+/** The normal form of a host. Throws `code` if the text is no host. */
 export function checkCallbackHost(text: string, code: "validation_error" | "invalid_query"): string {
   const checked = listableHost(text);
   if (checked !== null) return checked;
@@ -132,11 +132,11 @@ function serialize({ host: name, createdAt }: ListedHost): CallbackHost {
   return { host: name, created_at: createdAt.toISOString() };
 }
 
-/** The hosts to which callbacks of keys with a hold may go, by account; each in its normal form. */
+/** Stores the hosts to which keys with a hold may send callbacks, by account, normalized. */
 export interface CallbackHostStore {
-  /** In the order of the alphabet. */
+  /** In alphabetical order. */
   list(accountId: string): Promise<readonly ListedHost[]>;
-  /** `added`: it is on the list, since now or since before; `full`: the account lists as many as it may. */
+  /** `added`: it is listed now or was before; `full`: the account has `CALLBACK_HOSTS_MAX` hosts. */
   add(accountId: string, host: string, at: Date): Promise<"added" | "full">;
   /** False: it was not on the list. */
   remove(accountId: string, host: string): Promise<boolean>;

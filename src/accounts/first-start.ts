@@ -13,7 +13,7 @@ import type { Config } from "../config/config.ts";
 import type { Database } from "../config/values.ts";
 import { codeOf, syncFolder } from "../crypto/key-file.ts";
 
-export interface BootstrapDeps {
+interface BootstrapDeps {
   readonly accounts: AccountStore;
   readonly people: Pick<PeopleStore, "find" | "link" | "offer">;
   readonly facts: FactStore;
@@ -24,25 +24,24 @@ export interface BootstrapDeps {
   readonly givenOwnerKey: string | null;
 }
 
-/** What the first start hands out, in clear. */
+/** The credentials of the first start, in clear text. */
 export interface FirstKeys {
-  /** Null where `BOOTSTRAP_API_KEY` gave it: whoever set it knows it, and a log has no business with it. */
+  /** Null if `BOOTSTRAP_API_KEY` gave it: the operator knows it, and no log should contain it. */
   readonly ownerKey: string | null;
   readonly agentKey: string;
-  /** Of the link whose visitor becomes the account's first person. */
+  /** Token of the link whose visitor becomes the account's first person; null: used. */
   readonly welcomeToken: string | null;
 }
 
-/** The fact that holds the first keys, sealed, until somebody has been shown them. */
+/** Name of the fact that keeps the first keys, encrypted, until they were shown. */
 export const FIRST_KEYS_FACT = "first-keys";
 
 export const FIRST_KEYS_PLACE: SealedPlace = { table: "facts", row: FIRST_KEYS_FACT, column: "value" };
 
 /**
- * Makes the first account with an owner key, an agent key and a one-time link for the person, in one commit, and returns
- * them: at this start and at every later one until `forgetFirstKeys`, since a start may end before it has shown them. Null:
- * they were shown. At a later start a `BOOTSTRAP_API_KEY` that the store does not know yet is added, so that a script can
- * change it.
+ * Creates the first account with an owner key, an agent key and a one-time link, in one commit. Returns them at this and
+ * every later start until `forgetFirstKeys`, since a start may end before it has shown them; null: they were shown. A later
+ * start adds a new `BOOTSTRAP_API_KEY` as another owner key.
  */
 export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> {
   const { accounts, secrets, ids, clock, givenOwnerKey } = deps;
@@ -80,12 +79,12 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
   return keys;
 }
 
-/** To be called once the keys were shown: from then on nobody can read them here. */
+/** Deletes the first keys. Call it once they were shown. */
 export async function forgetFirstKeys(facts: Pick<FactStore, "writeAll">): Promise<void> {
   await facts.writeAll({ [FIRST_KEYS_FACT]: null });
 }
 
-/** The keys of a first start that ended before it showed them; null once they were shown, or one of them was revoked. */
+/** The first keys that no start has shown yet; null: shown, or one of them was revoked. */
 async function unshownKeys(deps: BootstrapDeps): Promise<FirstKeys | null> {
   const { accounts, people, facts, secrets, clock } = deps;
   const sealed = await facts.read(FIRST_KEYS_FACT);
@@ -95,7 +94,7 @@ async function unshownKeys(deps: BootstrapDeps): Promise<FirstKeys | null> {
   const isLive = async (key: string) => (await accounts.keyByHash(secrets.hash(key)))?.revokedAt === null;
   const live = await Promise.all([ownerKey, agentKey].filter((key) => key !== null).map(isLive));
   if (live.includes(false)) {
-    // Whoever revoked it holds an owner key.
+    // Somebody with an owner key revoked it, so nobody needs to be shown these.
     await forgetFirstKeys(facts);
     return null;
   }
@@ -103,10 +102,10 @@ async function unshownKeys(deps: BootstrapDeps): Promise<FirstKeys | null> {
   return { ownerKey, agentKey, welcomeToken: isTokenLive ? welcomeToken : await createOfferWelcome(deps)() };
 }
 
-/** Null where the row was altered by hand. `outgate new-owner-key` makes another key. */
+/** Null: the row was altered. `outgate new-owner-key` creates another key. */
 function openKeys(secrets: Pick<Secrets, "open">, sealed: string): FirstKeys | null {
   try {
-    // Safe: sealed above, under a key and a place that nothing else uses.
+    // Safe: `bootstrap` sealed it, and nothing else uses this place.
     return JSON.parse(secrets.open(sealed, FIRST_KEYS_PLACE).toString()) as FirstKeys;
   } catch {
     return null;
@@ -116,15 +115,15 @@ function openKeys(secrets: Pick<Secrets, "open">, sealed: string): FirstKeys | n
 const OWNER_ONLY = 0o600;
 
 export interface TextOutput {
-  /** Whether all of it was written. */
+  /** Writes the text; true: all of it was written. */
   readonly say: (text: string) => boolean;
-  /** What is said is kept and sent on by whatever runs the service, so no key may be in it. */
+  /** The output ends up in a log, so it must not contain keys. */
   readonly isLogged: boolean;
 }
 
 /**
- * Shows the first keys: prints them, or writes them to a file where what is printed is logged. False: nobody can have seen
- * them, and the next start has to show them again.
+ * Prints the first keys, or writes them to a file if the output is logged. False: nobody can have seen them, so the next
+ * start has to show them again.
  */
 export function showFirstKeys(config: Config, keys: FirstKeys, { say, isLogged }: TextOutput): boolean {
   if (!isLogged) return say(welcome(config, keys));
@@ -147,22 +146,22 @@ which only this user can read. Read it, then delete it: nothing else shows them.
   return true;
 }
 
-/** A sentence for the operator while the file of the first keys is still there; null: it is gone. */
+/** A notice for the operator while the file of the first keys exists; else null. */
 export function leftFirstKeys(database: Database): string | null {
   const file = firstKeysFileOf(database);
   return existsSync(file) ? `The first keys are still in ${file}. Delete the file once you have read it.` : null;
 }
 
-/** Where the first keys go when no person reads what a start prints: beside the database, or in the working directory. */
+/** The file of the first keys: beside the database, or in the working directory if the database is remote. */
 function firstKeysFileOf(database: Database): string {
   return resolve(database.kind === "file" ? `${database.path}.first-keys` : "outgate.first-keys");
 }
 
-/** Writes a file of mode 0600, whole or not at all, over one of an earlier start. Throws a sentence for the operator. */
+/** Writes a file of mode 0600 atomically, replacing one of an earlier start. Throws an error for the operator. */
 function writeFirstKeys(file: string, text: string): void {
   const partial = `${file}.partial`;
   try {
-    // A name that is there already may be readable by others, or be a link to elsewhere.
+    // An existing file may be readable by others, or be a link.
     rmSync(partial, { force: true });
     const handle = openSync(partial, "wx", OWNER_ONLY);
     try {
@@ -180,12 +179,12 @@ function writeFirstKeys(file: string, text: string): void {
   }
 }
 
-/** Where somebody with this token comes in. */
+/** The URL of a one-time link. */
 export function welcomeUrl({ baseUrl }: Pick<Config, "baseUrl">, token: string): string {
   return `${baseUrl}/welcome/${token}`;
 }
 
-/** What the first start shows: the keys and a link, for the only time, and a line to paste. */
+/** The text of the first start: keys, link and a command to try. */
 export function welcome(config: Pick<Config, "baseUrl">, { ownerKey, agentKey, welcomeToken }: FirstKeys): string {
   const { baseUrl } = config;
   const owner = ownerKey ?? "(the one in BOOTSTRAP_API_KEY)";
@@ -203,7 +202,7 @@ Authorization: Bearer ${agentKey}
 KEY
 
 Or let an agent send it: this adds Outgate to Claude Code, started with OUTGATE_API_KEY set to the agent key. mcp/README.md
-tells how to add it to others:
+explains how to add it to others:
 
   claude mcp add --transport http outgate ${baseUrl}/mcp --scope project --header 'Authorization: Bearer \${OUTGATE_API_KEY}'
 
@@ -211,8 +210,8 @@ tells how to add it to others:
 }
 
 /**
- * The same where an agent has started the service, and keeps what it prints: no key and no link is among it, or the agent
- * would have its person's.
+ * The text if an agent started the service and reads its output: without keys and link, or the agent could act as its
+ * person.
  */
 export function firstStartNotice({ baseUrl }: Pick<Config, "baseUrl">): string {
   return `

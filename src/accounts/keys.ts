@@ -10,21 +10,20 @@ import { DomainError, type Issue } from "../api/domain-error.ts";
 import { LIVE_KEYS_MAX, KEYS_LISTED_MAX } from "../config/limits.ts";
 import type { UnfinishedOnRevoke } from "../pauses/pause.ts";
 
-export interface KeyServiceDeps {
+interface KeyServiceDeps {
   readonly accounts: Pick<AccountStore, "addKey" | "findKey" | "keys" | "revokeKey">;
   readonly secrets: Pick<Secrets, "hash" | "newApiKey">;
   readonly ids: Pick<Ids, "key">;
   readonly clock: Pick<Clock, "now">;
   readonly pauseService: PauseRevoked;
   readonly signUpGate: Pick<SignUpGate, "closed" | "stopFor">;
-  /** Lets a revoked key in no more, and ends what came in by it and waits. */
+  /** Drops a revoked key from the cache and ends its open streams and waits. */
   readonly forget: Authenticate["forget"];
 }
 
-/** Every use case of keys, all of them for owners; what REST and the pages call. */
+/** All use cases of keys, for owners; REST and pages call it. */
 export type KeyService = ReturnType<typeof createKeyService>;
 
-/** Puts the verbs on one desk. */
 export function createKeyService(deps: KeyServiceDeps) {
   return {
     list: createListKeys(deps.accounts),
@@ -33,7 +32,7 @@ export function createKeyService(deps: KeyServiceDeps) {
   };
 }
 
-export interface CreateKeyDeps {
+interface CreateKeyDeps {
   readonly accounts: Pick<AccountStore, "addKey" | "findKey" | "keys">;
   readonly secrets: Pick<Secrets, "hash" | "newApiKey">;
   readonly ids: Pick<Ids, "key">;
@@ -41,40 +40,39 @@ export interface CreateKeyDeps {
   readonly signUpGate: Pick<SignUpGate, "closed" | "stopFor">;
 }
 
-export interface KeyRequest {
+interface KeyRequest {
   readonly name: string;
   readonly role: Role;
-  /** Null: that of the key that it replaces, or none. */
+  /** Null: the hold of the replaced key, or none. */
   readonly hold: Hold | null;
-  /** Null: that of the key that it replaces, or its own actions alone. */
+  /** Null: the scope of the replaced key, or `own`. */
   readonly scope: KeyScope | null;
-  /** Id of the key whose actions are handed over to it. */
+  /** Id of the key that it replaces: the new key acts on its actions too. */
   readonly replaces: string | null;
-  /** Its hold may be weaker than that of the key that it replaces. */
+  /** Confirms a hold that is weaker than that of the replaced key. */
   readonly isWeakerMeant: boolean;
 }
 
-/** A new key: what is kept of it, and the key in clear, which is handed out this once. */
-export interface NewKey {
+/** A new key: its row, and the key in clear text, which is shown only once. */
+interface NewKey {
   readonly row: ApiKey;
   readonly key: string;
-  /** It is the first of the first account with a hold, and nobody may sign up any more. */
+  /** It is the first key with a hold in the first account, which closes sign-ups. */
   readonly closesSignUps: boolean;
 }
 
 /**
- * Makes a key (decisions 1). One that replaces another acts on what that created: nothing is copied, since what a key acts on
- * is found by going from key to key. Throws `validation_error`, and `too_many_keys` when the account has its fill of live
- * ones.
+ * Creates a key. A key that replaces another acts on the actions of that one too; these are found by following `replaces`
+ * from key to key. Throws `validation_error`, and `too_many_keys` if the account has `LIVE_KEYS_MAX` live keys.
  */
-export function createCreateKey({ accounts, secrets, ids, clock, signUpGate }: CreateKeyDeps) {
+function createCreateKey({ accounts, secrets, ids, clock, signUpGate }: CreateKeyDeps) {
   return async (caller: Caller, request: KeyRequest): Promise<NewKey> => {
     authorize(caller, "manage");
     const { accountId } = caller;
     const { name, role, replaces } = request;
     const before = replaces === null ? null : await accounts.findKey(accountId, replaces);
     refuseAny(issuesOf(request, before));
-    // Asked before the write and not in it: those that race pass the bound by their number, and the list has room for it.
+    // Checked before the write and not in it: concurrent creates may exceed the bound by their number, which is harmless.
     const live = (await accounts.keys(accountId, LIVE_KEYS_MAX)).filter(({ revokedAt }) => revokedAt === null);
     if (live.length >= LIVE_KEYS_MAX) throw tooMany();
     const key = secrets.newApiKey();
@@ -93,14 +91,14 @@ function issuesOf({ role, hold, scope, replaces, isWeakerMeant }: KeyRequest, be
   if (scope !== null && !hasScope(role)) {
     issues.push({
       field: "scope",
-      message: `Only keys with the role agent have one; leave it out with the role ${role}.`,
+      message: `Only keys with the role agent have a scope; leave it out with the role ${role}.`,
     });
   }
   if (replaces !== null && before === null) {
-    issues.push({ field: "replaces", message: "This account has no key of this id." });
+    issues.push({ field: "replaces", message: "This account has no key with this id." });
   }
   if (before !== null && hold !== null && isWeakerHold(hold, before.hold) && !isWeakerMeant) {
-    const message = `Is weaker than that of the key that it replaces (${before.hold}). Give weaker_hold: true if that is meant, or leave hold out.`;
+    const message = `Is weaker than the hold of the key that it replaces (${before.hold}). Set weaker_hold: true to confirm this, or leave hold out.`;
     issues.push({ field: "hold", message });
   }
   return issues;
@@ -115,29 +113,29 @@ function tooMany(): DomainError {
   return new DomainError("too_many_keys", `This account has ${LIVE_KEYS_MAX} live keys; revoke one of them first.`);
 }
 
-/** What the audit log tells of a new key. */
+/** The audit entry of a new key. */
 export function keyCreated({ id, name, role, hold, scope, replaces, last4 }: ApiKey): Audited {
   const more = { ...(hasScope(role) ? { scope } : {}), ...(replaces === null ? {} : { replaces }) };
   return { kind: "key_created", subject: id, detail: { name, role, hold, ...more, last4 } };
 }
 
-/** The account's keys, live ones first (decisions 1). The keys themselves are nowhere to be read. */
-export function createListKeys(accounts: Pick<AccountStore, "keys">) {
+/** The account's keys, live ones first, without the keys themselves. */
+function createListKeys(accounts: Pick<AccountStore, "keys">) {
   return async (caller: Caller): Promise<readonly ApiKey[]> => {
     authorize(caller, "manage");
     return accounts.keys(caller.accountId, KEYS_LISTED_MAX);
   };
 }
 
-/** What becomes of the actions of a key that is revoked. */
-export interface PauseRevoked {
+/** The part of the pause service that revocation uses. */
+interface PauseRevoked {
   forRevoked(caller: Caller, keyId: string, cancels: boolean): NonNullable<Revocation["pause"]>;
   whileRevoking<T>(caller: Caller, keyId: string, revoke: () => Promise<T>): Promise<T>;
   /** Returns before anything is cancelled. */
   beginCancelRest(): void;
 }
 
-export interface RevokeKeyDeps {
+interface RevokeKeyDeps {
   readonly accounts: Pick<AccountStore, "revokeKey">;
   readonly pauseService: PauseRevoked;
   readonly clock: Pick<Clock, "now">;
@@ -145,12 +143,11 @@ export interface RevokeKeyDeps {
 }
 
 /**
- * Revokes a key of the caller's account, for good; twice is the same as once. Throws `not_found` for any other. The caller's
- * own key is no exception, and neither is the account's last: one that leaked has to go at once. `outgate new-owner-key`
- * makes another on the server's machine, and so does a new `BOOTSTRAP_API_KEY`; a revoked one stays revoked. What the key
- * created goes on unless `unfinished` says otherwise: paused or cancelled, nothing of it is claimed after this resolves.
+ * Revokes a key of the caller's account for good. Idempotent. Throws `not_found`. Callers may revoke their own key and the
+ * account's last one, so that a leaked key can always be revoked; `outgate new-owner-key` or a new `BOOTSTRAP_API_KEY` gives
+ * access again. `unfinished` decides on the key's actions: with `pause` and `cancel` none is claimed after this resolves.
  */
-export function createRevokeKey({ accounts, pauseService, clock, forget }: RevokeKeyDeps) {
+function createRevokeKey({ accounts, pauseService, clock, forget }: RevokeKeyDeps) {
   return async (caller: Caller, id: string, unfinished: UnfinishedOnRevoke = "keep"): Promise<void> => {
     authorize(caller, "manage");
     const { accountId } = caller;
@@ -160,16 +157,16 @@ export function createRevokeKey({ accounts, pauseService, clock, forget }: Revok
     const write = () => accounts.revokeKey(accountId, id, now, { audit, ...pause });
     const revoked = await (unfinished === "keep" ? write() : pauseService.whileRevoking(caller, id, write));
     if (revoked === null) throw new DomainError("not_found", "There is no such key.");
-    // After the write: whoever asks the store from now on is told that it is revoked.
+    // After the write, so that a read that starts now finds the key revoked.
     forget(revoked.hash);
-    // However much it is, nothing of it is sent any more: nobody has to wait for it.
+    // In the background: the pause already keeps the actions from being sent.
     if (unfinished === "cancel") pauseService.beginCancelRest();
   };
 }
 
-export interface NewKeyRow {
+interface NewKeyRow {
   readonly accountId: string;
-  /** In clear; the row holds its hash and its last four characters. */
+  /** In clear text; the row has its hash and its last four characters. */
   readonly key: string;
   readonly name: string;
   readonly role: Role;
@@ -179,7 +176,6 @@ export interface NewKeyRow {
   readonly now: Date;
 }
 
-/** The row of a new key. */
 export function keyRow(
   { secrets, ids }: { readonly secrets: Pick<Secrets, "hash">; readonly ids: Pick<Ids, "key"> },
   { key, now, scope = "own", replaces = null, ...rest }: NewKeyRow,
@@ -197,7 +193,7 @@ export function keyRow(
   };
 }
 
-export interface NewOwnerKeyDeps {
+interface NewOwnerKeyDeps {
   readonly accounts: Pick<AccountStore, "addKey" | "first">;
   readonly people: Pick<PeopleStore, "find">;
   readonly secrets: Pick<Secrets, "hash" | "newApiKey">;
@@ -206,9 +202,8 @@ export interface NewOwnerKeyDeps {
 }
 
 /**
- * Makes another owner key for whoever holds the machine and has lost theirs: of the account of the person with this
- * address, or of the first account. The other keys stay as they are, and however many there are: a lost one is revoked
- * with this one. Null: there is no such account.
+ * Creates an owner key for an operator who has lost theirs: in the account of the person with this address, or in the first
+ * account. Ignores `LIVE_KEYS_MAX`. Null: there is no such account.
  */
 export function createNewOwnerKey({ accounts, people, secrets, ids, clock }: NewOwnerKeyDeps) {
   return async (email: string | null): Promise<string | null> => {

@@ -12,11 +12,11 @@ import {
   type SessionRegistry,
   type Person,
 } from "./sessions.ts";
-import { type SignInAudit, throttleOrTell, type Throttle } from "./throttle.ts";
+import { type SignInAudit, throttleAndAudit, type Throttle } from "./throttle.ts";
 import type { Credentials } from "./sign-up.ts";
 import { type CheckCurrentPassword, wrongPassword } from "./session-secret.ts";
 
-export interface LogInDeps {
+interface LogInDeps {
   readonly people: Pick<PeopleStore, "addSession" | "find">;
   readonly passwords: Pick<Passwords, "verify">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken" | "readDeviceToken">;
@@ -27,8 +27,8 @@ export interface LogInDeps {
 }
 
 /**
- * Begins a session. Throws `invalid_credentials`, in the same words and after the same time, whether nobody has the
- * address or the password is wrong; `RetryLater` after too many of them.
+ * Starts a session. Throws `invalid_credentials`, with the same text and after the same time whether the address is unknown
+ * or the password is wrong, and `RetryLater` after too many failures.
  */
 export function createLogIn({ people, passwords, secrets, clock, throttle, sessionRegistry, signInAudit }: LogInDeps) {
   const recognize = createRecognize({ people, secrets, clock });
@@ -36,42 +36,42 @@ export function createLogIn({ people, passwords, secrets, clock, throttle, sessi
     const { client } = source;
     const recognized = await recognize(email, source);
     const attempt = { email, client, device: recognized?.device.deviceId ?? null };
-    const takeBack = throttleOrTell(throttle, attempt, signInAudit);
-    const whoseAre = async () => {
+    const uncount = throttleAndAudit(throttle, attempt, signInAudit);
+    const verifyMember = async () => {
       const member = recognized?.member ?? (await people.find(email));
       const turn = turnOf(source, recognized?.device.personId ?? null);
       const isRight = await passwords.verify(password, member?.person.passwordHash ?? null, turn);
       return isRight ? member : null;
     };
-    const member = await whoseAre().catch((error: unknown) => {
-      // Nobody has looked at the password: that is no wrong one.
-      takeBack();
+    const member = await verifyMember().catch((error: unknown) => {
+      // The password was not checked, so don't count it as wrong.
+      uncount();
       throw error;
     });
     if (member === null) {
       signInAudit("sign_in_failed", email, client);
       throw invalidCredentials();
     }
-    takeBack();
+    uncount();
     const { row, entered } = newSession(secrets, { ...member, sessionSecret: source.sessionSecret }, clock.now());
     const audit = auditOf(
       { ...entered.person.caller, client },
       { kind: "signed_in", subject: entered.person.email },
       row.createdAt,
     );
-    // The password may have been renewed while this one was looked at.
+    // The password may have been changed while this one was checked.
     if (!(await people.addSession(row, member.person.passwordHash, audit))) throw invalidCredentials();
-    // One session too many ends the oldest.
+    // Above `SESSIONS_PER_PERSON_MAX` the new session ended the oldest.
     await sessionRegistry.look(member.person.id);
     return entered;
   };
 }
 
 function invalidCredentials(): DomainError {
-  return new DomainError("invalid_credentials", "E-mail and password do not belong together.");
+  return new DomainError("invalid_credentials", "Incorrect email or password.");
 }
 
-export interface ChangePasswordDeps {
+interface ChangePasswordDeps {
   readonly people: Pick<PeopleStore, "changePassword">;
   readonly passwords: Pick<Passwords, "hash">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">;
@@ -80,16 +80,16 @@ export interface ChangePasswordDeps {
   readonly sessionRegistry: Pick<SessionRegistry, "look">;
 }
 
-/** What somebody typed who wants another password; the contract has checked its form. */
-export interface PasswordChange {
+/** A validated change of password. */
+interface PasswordChange {
   readonly current: string;
   readonly next: string;
 }
 
 /**
- * Gives a person another password. Every session of theirs ends, the one that asked too: a cookie that was stolen is one of
- * them. The answer is a new one. Throws `invalid_credentials` where the current password is wrong, `RetryLater` after too
- * many of them.
+ * Changes a person's password and ends all their sessions, the present one included, since any cookie may be stolen.
+ * Returns a new session. Throws `invalid_credentials` if the current password is wrong, `RetryLater` after too many
+ * failures.
  */
 export function createChangePassword(deps: ChangePasswordDeps) {
   const { people, passwords, secrets, clock, checkCurrentPassword, sessionRegistry } = deps;
@@ -100,7 +100,7 @@ export function createChangePassword(deps: ChangePasswordDeps) {
     const passwordHash = await passwords.hash(next, turnOf(source, caller.personId ?? null));
     const whose = { person, accountId: caller.accountId, sessionSecret };
     const { row, entered } = newSession(secrets, whose, clock.now());
-    // It may have been changed elsewhere while this was looked at.
+    // The password may have been changed elsewhere meanwhile.
     const audit = auditOf({ ...caller, client }, { kind: "password_changed", subject: email }, row.createdAt);
     if (!(await people.changePassword(row, person.passwordHash, passwordHash, audit))) throw wrongPassword();
     await sessionRegistry.look(person.id);

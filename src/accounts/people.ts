@@ -12,7 +12,7 @@ import type { SignUpGate } from "./sign-up-gate.ts";
 import { createSeeWelcome, createTakeWelcome } from "./welcome-links.ts";
 import { authorize, type Caller } from "./roles.ts";
 
-export interface PeopleServiceDeps {
+interface PeopleServiceDeps {
   readonly people: PeopleStore;
   readonly audit: Pick<AuditStore, "record">;
   readonly passwords: Passwords;
@@ -22,10 +22,9 @@ export interface PeopleServiceDeps {
   readonly signUpGate: Pick<SignUpGate, "signUps" | "closedBy">;
 }
 
-/** Every use case of people who come in and go; what /auth and the pages call. */
+/** All use cases of sign-up, log-in and sessions, for /auth and the pages. */
 export type PeopleService = ReturnType<typeof createPeopleService>;
 
-/** Puts the verbs on one desk. */
 export function createPeopleService(deps: PeopleServiceDeps) {
   const sessionRegistry = createSessionRegistry(deps);
   const throttle = createThrottle(deps.clock);
@@ -44,14 +43,13 @@ export function createPeopleService(deps: PeopleServiceDeps) {
   };
 }
 
-/** Of the caller's own account what there is to tell. */
-export interface ReadAccount {
+interface ReadAccount {
   readonly id: string;
-  /** Of its first person; null while it has none (decisions 12). */
+  /** Of the account's first person; null: none yet. */
   readonly email: string | null;
 }
 
-/** Reads the caller's own account; every role may. */
+/** Reads the caller's own account, for every role. */
 export function createReadAccount(people: Pick<PeopleStore, "emailOf">) {
   return async (caller: Caller): Promise<ReadAccount> => {
     authorize(caller, "read");

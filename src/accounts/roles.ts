@@ -1,16 +1,15 @@
 import { DomainError } from "../api/domain-error.ts";
 
-/** What a key may do (decisions 7). */
 export const ROLES = ["owner", "approver", "agent", "reader"] as const;
 
 export type Role = (typeof ROLES)[number];
 
-/** Which creates of a key are held for a person whatever their `approve` says (decisions 3). */
+/** Which creates of a key are held for approval regardless of `approve`: none, all but GET, or all. */
 export const HOLDS = ["none", "writes", "all"] as const;
 
 export type Hold = (typeof HOLDS)[number];
 
-/** One thing that a caller may be allowed to do. An operation names exactly one. */
+/** Every operation requires exactly one permission. */
 export const PERMISSIONS = ["read", "create", "approve", "cancel", "retry", "manage"] as const;
 
 export type Permission = (typeof PERMISSIONS)[number];
@@ -22,17 +21,16 @@ const GRANTS: Readonly<Record<Role, readonly Permission[]>> = {
   reader: ["read"],
 };
 
-/** Whether the role holds the permission; the one place that decides it. */
 export function mayDo(role: Role, permission: Permission): boolean {
   return GRANTS[role].includes(permission);
 }
 
-/** The roles that hold a permission, for the sentence that refuses the others. */
+/** The roles that have a permission, for error messages. */
 export function rolesThatMay(permission: Permission): readonly Role[] {
   return ROLES.filter((role) => mayDo(role, permission));
 }
 
-/** Who approves only what a client has put to its person in the same call (decisions 7). */
+/** Roles that may approve if the client asked its person in the same call (MCP elicitation). */
 const APPROVES_WHEN_ASKED: Readonly<Record<Role, boolean>> = {
   owner: true,
   approver: true,
@@ -40,82 +38,81 @@ const APPROVES_WHEN_ASKED: Readonly<Record<Role, boolean>> = {
   reader: false,
 };
 
-/** Whether a key of the role may approve through an elicitation; the one place that decides it. */
 export function mayApproveWhenAsked(role: Role): boolean {
   return APPROVES_WHEN_ASKED[role];
 }
 
-/** Whether a person of the role may have secrets shown: whoever has to decide. */
+/** Whether a person of the role may reveal masked values. */
 export function mayReveal(role: Role): boolean {
   return mayDo(role, "approve");
 }
 
-/** For whom an action is masked: for anybody, or for somebody who has to see what they approve. */
+/** For whom an action is masked. A decider sees more, since they have to know what they approve. */
 export const VIEWERS = ["public", "decider"] as const;
 
 export type Viewer = (typeof VIEWERS)[number];
 
-/** For whom it is masked where a caller of the role looks and does not see it whole. */
+/** The viewer that a caller of the role is, unless they see the action whole. */
 export function viewerOf(role: Role): Viewer {
   return mayDo(role, "approve") ? "decider" : "public";
 }
 
-/** Whether a key's `hold` puts what it sends by this method before a person. */
+/** Whether a hold requires approval for calls with this method. */
 export function isHeld(hold: Hold, method: string): boolean {
   return hold === "all" || (hold === "writes" && method !== "GET");
 }
 
-/** Whether a hold lets more calls go by without a person than another one does. */
+/** Whether a hold lets more calls pass without approval than another one. */
 export function isWeakerHold(hold: Hold, than: Hold): boolean {
   return HOLDS.indexOf(hold) < HOLDS.indexOf(than);
 }
 
-/** On which actions of its account an agent's key acts, and whose secrets it sees: those that it created, or all. */
+/** Which actions an agent's key may change and see unmasked: those that it created, or all of the account. */
 export const KEY_SCOPES = ["own", "account"] as const;
 
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
-/** Only keys of agents have a scope: what the other keys may see and do is said by their role alone. */
+/** Only agents have a scope; for other keys the role decides alone. */
 export function hasScope(role: Role): boolean {
   return role === "agent";
 }
 
-/** Whoever stands at a door: a key or a person, and through it an account. */
+/** Who makes a request: a key or a person, and their account. */
 export interface Caller {
   readonly accountId: string;
-  /** Null: a person, who has no key. */
+  /** Null: a person. */
   readonly keyId: string | null;
-  /** What people call it: the name of the key, or the person's address. */
+  /** The name of the key, or the person's address. */
   readonly keyName: string;
-  /** Of a person only. */
+  /** Only for a person. */
   readonly personId?: string;
   readonly role: Role;
   readonly hold: Hold;
-  /** Of an agent's key; left out: its own actions alone. */
+  /** For an agent's key; absent: `own`. */
   readonly scope?: KeyScope;
-  /** Keys whose actions were handed over to the caller's, which replaced them. */
+  /** Ids of the keys that the caller's key replaced, directly or through others. */
   readonly replaced?: ReadonlySet<string>;
-  /** As which the caller's decisions are written down. */
+  /** The name under which decisions of the caller are recorded. */
   readonly actor: Actor;
   /** The network address that the request came from, for the audit log. */
   readonly client?: string;
-  /** It came in over MCP. */
+  /** The request came over MCP. */
   readonly isAgentCall?: boolean;
   /**
-   * Set for the one decision that the caller's MCP client has put to its person: it shows that the client asked, not that
-   * the person answered (hostile 8).
+   * Set for one decision if the caller's MCP client asked its person. It proves that the client asked, not that the person
+   * answered.
    */
   readonly via?: "elicitation";
-  /** Aborted when the key is revoked, or the session ended, while its caller is still here; one that has none stays. */
+  /** Aborted when the key is revoked or the session ends while the request is open. */
   readonly revoked?: AbortSignal;
 }
 
-/** Who shares the streams, sessions and waits of the account: a key, or a person on the pages. */
+/** The id by which limits on streams, sessions and waits are shared: of the key, or of the person. */
 export function holderOf({ keyId, personId }: Caller): string {
   return keyId ?? personId ?? "";
 }
 
-/** The same refusal whatever is missing or wrong, so that it tells nothing about keys (hostile 1). */
+/** The same error whatever is wrong, so that it reveals nothing about keys. */
 export function unauthorized(): DomainError {
   return new DomainError(
     "unauthorized",
@@ -123,20 +120,19 @@ export function unauthorized(): DomainError {
   );
 }
 
-/** Why nothing that an account wants sent is sent, and what to do about it. */
+/** The error for accounts that the operator has not allowed, and what to do about it. */
 export function accountStopped(accountId: string): DomainError {
   return new DomainError(
     "forbidden",
-    `Account ${accountId} was signed up before sign-ups closed here, and is stopped: its keys are refused, and nothing of ` +
-      "it is sent. An owner of the first account of this service allows it: on the page Settings, Accounts, or with " +
-      `\`outgate accounts allow ${accountId}\`.`,
+    `Account ${accountId} signed up before sign-ups were closed and is stopped: its keys are refused, and none of its ` +
+      "actions is sent. An owner of the first account of this service can allow it: on the page Settings, Accounts, or " +
+      `with \`outgate accounts allow ${accountId}\`.`,
   );
 }
 
 /**
- * Lets the caller pass or throws `forbidden`; `unauthorized` when the key was revoked since it came in, for a body may
- * take its time to arrive. Asked before anything is looked up, so that a refusal tells nothing about
- * what exists (hostile 1).
+ * Throws `forbidden` if the caller lacks the permission, and `unauthorized` if the key was revoked since the request began.
+ * Call it before looking anything up, so that the error reveals nothing about what exists.
  */
 export function authorize(caller: Caller, permission: Permission): void {
   if (caller.revoked?.aborted === true) throw unauthorized();
@@ -148,13 +144,13 @@ export function authorize(caller: Caller, permission: Permission): void {
   );
 }
 
-/** Somebody or something that may change an action, as `approved_by` and the timeline name it (decisions 3). */
+/** Who changed an action, as `approved_by` and the timeline name it. */
 export type Actor = `email:${string}` | `user:${string}` | `key:${string}` | `mcp:${string}` | "system";
 
-/** Acts for the service itself: the dispatcher, the rescue, the clock. */
+/** The service itself. */
 export const SYSTEM: Actor = "system";
 
-/** Who it is, and by which way they came in: what follows the first colon is a name that somebody chose. */
+/** The name of an actor and how they connected, in words. The name is untrusted text. */
 export function actorWords(actor: string): { readonly name: string; readonly way: string } {
   const colon = actor.indexOf(":");
   const name = actor.slice(colon + 1);

@@ -48,7 +48,6 @@ export interface AccountRouteDeps {
 
 const NONE = compileQuery(NoQuery);
 
-/** Who am I (decisions 1). */
 export function accountRoutes({ readAccount, limits }: AccountRouteDeps): readonly Route[] {
   return [
     routeOf(API.getAccount, async (context) => {
@@ -65,7 +64,7 @@ export interface KeyRouteDeps {
 
 const REVOKE = compileQuery(RevokeQuery);
 
-/** Keys of the account, for its owners (decisions 1). */
+/** Keys of the account, for its owners. */
 export function keyRoutes({ keyService }: KeyRouteDeps): readonly Route[] {
   return [
     routeOf(API.listKeys, async (context) => {
@@ -81,7 +80,7 @@ export function keyRoutes({ keyService }: KeyRouteDeps): readonly Route[] {
     routeOf(API.revokeKey, async (context, params) => {
       const { unfinished } = readQuery(context.search, REVOKE);
       const id = params["id"] ?? "";
-      // What can't be an id is as unknown as one that nobody has, in the same words (hostile 1).
+      // A malformed id gets the same answer as an unknown one.
       if (!KEY_ID.test(id)) throw new DomainError("not_found", "There is no such key.");
       await keyService.revoke(callerOf(context), id, unfinished);
       return new Response(null, { status: 204 });
@@ -123,7 +122,6 @@ const READ = compileQuery(SigningSecretQuery);
 
 const ROTATE = compileQuery(RotateQuery);
 
-/** What a target needs to verify our signatures (decisions 6). */
 export function signingSecretRoutes({ signingService }: SigningSecretRouteDeps): readonly Route[] {
   return [
     routeOf(API.getSigningSecret, async (context) => {
@@ -145,7 +143,6 @@ export interface AccountsRouteDeps {
   readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy" | "isOperators" | "requireOperator">;
 }
 
-/** The accounts of the service, for owners of the first one. */
 export function accountsRoutes({ signUpGate }: AccountsRouteDeps): readonly Route[] {
   return [
     routeOf(API.listAccounts, async (context) => {
@@ -168,7 +165,7 @@ export interface AccountsPageDeps extends AccountsRouteDeps {
   readonly formOf: FormOf;
 }
 
-/** The same for people. */
+/** The page of the accounts, for owners of the first one. */
 export function accountsPages({ signUpGate, personOf, formOf }: AccountsPageDeps): readonly Route[] {
   const show: AnswerPerson = async (_visit, person) => {
     const [accounts, closedBy] = await Promise.all([signUpGate.list(person.caller), signUpGate.closedBy()]);

@@ -47,7 +47,7 @@ const ID = { pattern: "^key_[A-Za-z0-9_-]{1,64}$", examples: ["key_01kjwa5v00e7v
 
 export const KeyId = Type.String({ title: "KeyId", ...ID, description: "Id of a key." });
 
-/** The same where it has a meaning of its own. */
+/** A key id with a description of its own. */
 export const keyId = (description: string) => Type.String({ ...ID, description });
 
 const role = Type.Enum([...ROLES], {
@@ -61,77 +61,75 @@ const hold = (more = "") =>
   Type.Enum([...HOLDS], {
     type: "string",
     description:
-      `Which creates of the key wait for a person whatever their approve says: none, writes (all but GET), or all. ${more}`.trim(),
+      `Which creates of the key are held for approval regardless of approve: none, writes (all but GET), or all. ${more}`.trim(),
     examples: ["writes"],
   });
 
 const scope = Type.Enum([...KEY_SCOPES], {
   type: "string",
   description:
-    "Of a key with the role agent. own: it sees the secrets of, cancels and retries only what it created; account: of every action of the account.",
+    "For keys with the role agent. Which actions it sees unmasked, cancels and retries. own: only those that it created; account: all of the account.",
   examples: ["own"],
 });
 
-/** What a new key is made of. The role has to be said: nobody gets an owner key by leaving something out. */
+/** The body of a new key. `role` is required, so that nobody gets an owner key by omission. */
 export const CreateKey = Type.Object(
   {
-    name: nameSchema("How people tell it from others; decisions are written down under it."),
+    name: nameSchema("Name of the key for people; decisions are recorded under it."),
     role,
-    hold: Type.Optional(hold("Left out: that of the key that it replaces, else none.")),
+    hold: Type.Optional(hold("Default: the hold of the key that it replaces, else none.")),
     scope: Type.Optional(scope),
     replaces: Type.Optional(
       keyId(
-        "Id of the key whose place it takes: it acts on what that one created, too. That key stays live until it is revoked.",
+        "Id of the key that it replaces: it also acts on the actions of that one. The replaced key stays live until it is revoked.",
       ),
     ),
     weaker_hold: Type.Optional(
       Type.Boolean({
         default: false,
-        description: "Says that its hold is meant to be weaker than that of the key that it replaces.",
+        description: "Confirms that its hold is weaker than the hold of the key that it replaces.",
         examples: [true],
       }),
     ),
   },
-  { title: "CreateKey", additionalProperties: false, description: "What a new key is made of." },
+  { title: "CreateKey", additionalProperties: false, description: "A new key." },
 );
 
 export type CreateKey = Static<typeof CreateKey>;
 
 const members = {
   id: KeyId,
-  name: plainText("How people tell it from others.", "ci"),
+  name: plainText("Name of the key for people.", "ci"),
   role,
   hold: hold(),
   scope: Type.Optional(scope),
   replaces: nullable(plainText("Id of the key that it replaces.", "key_01kjwa5v00e7v8c9x2m4n6p8qr")),
   last4: plainText("The last four characters of the key.", "kL0x"),
-  created_at: dateTime("When it was made."),
-  last_used_at: nullable(dateTime("When it was used last, to the minute.")),
+  created_at: dateTime("When it was created."),
+  last_used_at: nullable(dateTime("When it was last used, to the minute.")),
   revoked_at: nullable(dateTime("When it was revoked; null: it is live.")),
 };
 
-/** A key as the list shows it (decisions 12): never the key itself. */
-export const Key = Type.Object(members, { title: "Key", description: "A key, without the key itself." });
+const Key = Type.Object(members, { title: "Key", description: "A key, without the key itself." });
 
-/** The answer to its creation: the only time that the key is shown. */
 export const CreatedKey = Type.Object(
   {
     ...members,
     key: plainText("The key. It is not stored and never shown again.", "og_7Qm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi3kL0x"),
   },
-  { title: "CreatedKey", description: "A new key: the only answer that shows it." },
+  { title: "CreatedKey", description: "A new key. Only this answer contains the key itself." },
 );
 
 export type CreatedKey = Static<typeof CreatedKey>;
 
 export const KeyList = Type.Object(
-  { data: Type.Array(Key, { description: "The keys, those that are live first." }) },
+  { data: Type.Array(Key, { description: "The keys, live ones first." }) },
   { title: "KeyList", description: "The keys of the account." },
 );
 
 export type KeyList = Static<typeof KeyList>;
 
-/** A key as far as it is shown, in JSON and on pages; `ports/store.ts` keeps more of it. */
+/** A key as answers and pages show it. */
 export interface ShownKey {
   readonly id: string;
   readonly name: string;
@@ -147,18 +145,18 @@ export interface ShownKey {
 
 const CREATE_KEY = compile(CreateKey);
 
-/** What was said of a new key; null: nothing. */
-export interface CheckedKey {
+/** A validated new key; null: not given. */
+interface CheckedKey {
   readonly name: string;
   readonly role: Role;
   readonly hold: Hold | null;
   readonly scope: KeyScope | null;
   readonly replaces: string | null;
-  /** It is meant to have a weaker hold than the key that it replaces. */
+  /** Confirms a weaker hold than that of the replaced key. */
   readonly isWeakerMeant: boolean;
 }
 
-/** What a new key is made of, from a body. Throws `validation_error` with every issue. */
+/** Checks the body of a new key. Throws `validation_error` with all issues. */
 export function checkCreateKey(value: unknown): CheckedKey {
   const given = withoutNulls(value, CreateKey.properties);
   if (!CREATE_KEY.accepts(given)) {
@@ -195,17 +193,16 @@ function keyJson(row: ShownKey): Static<typeof Key> {
 
 const bound = (description: string, example: number) => Type.Integer({ minimum: 1, description, examples: [example] });
 
-/** What a caller has to keep to. */
 const Limits = Type.Object(
   {
     requests_per_second: nullable(
-      bound("Requests of the whole account in one second, shared by the keys that ask; null: not limited.", 100),
+      bound("Requests of the whole account in one second, shared by its active keys; null: no limit.", 100),
     ),
     mcp_sessions_max: bound(
-      "Sessions that MCP clients of 2025 may have open in the whole account.",
+      "Sessions that MCP clients of the 2025 protocol versions may have open in the whole account.",
       MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
     ),
-    held_actions_max: bound("Actions of the calling key that may await approval at a time.", HELD_PER_KEY_MAX),
+    held_actions_max: bound("Actions of the calling key that may await approval at the same time.", HELD_PER_KEY_MAX),
     event_streams_max: bound("Event streams open in the whole account.", EVENT_STREAMS_PER_ACCOUNT_MAX),
     request_body_bytes_max: bound("Bytes of a request body.", REQUEST_BODY_BYTES_MAX),
     json_depth_max: bound("Depth of a request's JSON; the outermost value is depth 1.", JSON_DEPTH_MAX),
@@ -213,15 +210,15 @@ const Limits = Type.Object(
     url_chars_max: bound("Characters of a url or callback.", URL_CHARS_MAX),
     headers_max: bound("Headers of an action.", HEADERS_MAX),
     headers_bytes_max: bound("Bytes of an action's header names and values.", HEADERS_BYTES_MAX),
-    retries_default: bound("Delivery attempts of a run, unless the create says otherwise.", RETRIES_DEFAULT),
-    retries_max: bound("Delivery attempts of a run that a create may ask for.", RETRIES_MAX),
-    wait_seconds_default: bound("Seconds that a sync create waits, unless it says otherwise.", WAIT_SECONDS_DEFAULT),
-    wait_seconds_max: bound("Seconds that a request may wait.", WAIT_SECONDS_MAX),
-    dedupe_seconds: bound("How long dedupe and Idempotency-Key are remembered.", DEDUPE_WINDOW_MS / 1_000),
+    retries_default: bound("Default of `retries`: delivery attempts of a run.", RETRIES_DEFAULT),
+    retries_max: bound("Maximum of `retries`.", RETRIES_MAX),
+    wait_seconds_default: bound("Default of `wait` for a sync create, in seconds.", WAIT_SECONDS_DEFAULT),
+    wait_seconds_max: bound("Maximum of `wait`, in seconds.", WAIT_SECONDS_MAX),
+    dedupe_seconds: bound("Seconds for which dedupe and Idempotency-Key are remembered.", DEDUPE_WINDOW_MS / 1_000),
     list_limit_max: bound("Actions of a page.", LIST_LIMIT_MAX),
-    response_body_bytes_max: bound("Bytes of a target's answer that are kept.", RESPONSE_BODY_BYTES_MAX),
+    response_body_bytes_max: bound("Bytes of a target's answer that are stored.", RESPONSE_BODY_BYTES_MAX),
   },
-  { description: "What the caller has to keep to." },
+  { description: "Limits that apply to the caller." },
 );
 
 export const AccountId = Type.String({
@@ -230,29 +227,28 @@ export const AccountId = Type.String({
   examples: ["acc_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
-/** Who a caller is (decisions 12). */
 export const Account = Type.Object(
   {
     id: AccountId,
-    email: nullable(plainText("Of the account's first person; null: it has none yet.", "ann@example.com")),
+    email: nullable(plainText("Address of the account's first person; null: none yet.", "ann@example.com")),
     key: Type.Object(
       {
         id: KeyId,
         name: plainText("The name of the calling key.", "ci"),
         role: Type.Enum([...ROLES], { type: "string", description: "Its role.", examples: ["agent"] }),
       },
-      { description: "The key that asks." },
+      { description: "The calling key." },
     ),
     limits: Limits,
   },
-  { title: "Account", description: "Who the caller is." },
+  { title: "Account", description: "The account and key of the caller." },
 );
 
 export type Account = Static<typeof Account>;
 
 /** The limits that are settings. */
 export interface AccountLimits {
-  /** 0 is none. */
+  /** 0: no limit. */
   readonly rateLimitPerSecond: number;
   readonly mcpSessionsPerAccount: number;
 }
@@ -262,9 +258,7 @@ interface AccountRow {
   readonly email: string | null;
 }
 
-/**
- * The account of a caller as JSON text. Throws `unauthorized` where no key asks: what stands under /v1 is for keys.
- */
+/** The account of a caller as JSON text. Throws `unauthorized` for a person: /v1 is for keys. */
 export function accountJson({ id, email }: AccountRow, caller: Caller, limits: AccountLimits): string {
   const { rateLimitPerSecond, mcpSessionsPerAccount } = limits;
   if (caller.keyId === null) throw unauthorized();
@@ -299,31 +293,29 @@ const password = Type.Refine(
   Type.String({
     minLength: PASSWORD_CHARS_MIN,
     maxLength: PASSWORD_CHARS_MAX,
-    description: "Any characters but NUL and lone surrogates. It is kept as its argon2id hash only.",
+    description: "Any characters except NUL and lone surrogates. Only its argon2id hash is stored.",
     examples: ["correct horse battery staple"],
   }),
   isStorableText,
   () => "Must be well-formed Unicode without NUL.",
 );
 
-/** With what a person signs up and logs in (decisions 12). */
 export const Credentials = Type.Object(
-  { email: emailSchema("The person's address; its case makes no difference."), password },
+  { email: emailSchema("The person's address; case does not matter."), password },
   { title: "Credentials", additionalProperties: false, description: "An address and its password." },
 );
 
 const PersonAccount = Type.Object(
-  { id: AccountId, email: plainText("Of the person.", "ann@example.com") },
-  { description: "The account, and who came in." },
+  { id: AccountId, email: plainText("The person's address.", "ann@example.com") },
+  { description: "The account and its person." },
 );
 
 /** The answer to a log-in. */
 export const LoggedIn = Type.Object(
   { account: PersonAccount },
-  { title: "LoggedIn", description: "Who logged in; the session is in the cookie." },
+  { title: "LoggedIn", description: "The person who logged in. The session is in the cookie." },
 );
 
-/** The answer to a sign-up: the only one that shows the account's first key. */
 export const SignedUp = Type.Object(
   {
     account: PersonAccount,
@@ -332,7 +324,7 @@ export const SignedUp = Type.Object(
       "og_7Qm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi3kL0x",
     ),
   },
-  { title: "SignedUp", description: "The new account and its key; the session is in the cookie." },
+  { title: "SignedUp", description: "The new account and its first key. The session is in the cookie." },
 );
 
 const PasswordChange = Type.Object({ current_password: password, password }, { additionalProperties: false });
@@ -341,14 +333,14 @@ const CREDENTIALS = compile(Credentials);
 
 const PASSWORD_CHANGE = compile(PasswordChange);
 
-/** Address and password of a body or a form. Throws `validation_error` with every issue. */
+/** Checks address and password of a body or form. Throws `validation_error` with all issues. */
 export function checkCredentials(value: unknown): { readonly email: string; readonly password: string } {
   const given = withoutNulls(value, Credentials.properties);
   if (CREDENTIALS.accepts(given)) return { email: given.email, password: given.password };
   throw new DomainError("validation_error", "The request has fields that are not valid.", CREDENTIALS.issues(given));
 }
 
-/** The current and the next password of a form. Throws `validation_error` with every issue. */
+/** Checks the current and the new password of a form. Throws `validation_error` with all issues. */
 export function checkPasswordChange(value: unknown): { readonly current: string; readonly next: string } {
   if (PASSWORD_CHANGE.accepts(value)) return { current: value.current_password, next: value.password };
   const issues = PASSWORD_CHANGE.issues(value);
@@ -374,14 +366,14 @@ export function signedUpJson({ id, email: address }: SignedUpAccount, apiKey: st
 export const ListedAccount = Type.Object(
   {
     id: AccountId,
-    email: nullable(plainText("Of its first person; null: it has none.", "ann@example.com")),
-    created_at: dateTime("When it was made."),
-    first: Type.Boolean({ description: "It is the one that the first start made.", examples: [false] }),
+    email: nullable(plainText("Address of its first person; null: none.", "ann@example.com")),
+    created_at: dateTime("When it was created."),
+    first: Type.Boolean({ description: "Whether it is the account of the first start.", examples: [false] }),
     stopped: Type.Boolean({
-      description: "Its keys are refused, and nothing of it is sent, until it is allowed.",
+      description: "Its keys are refused and none of its actions is sent until it is allowed.",
       examples: [true],
     }),
-    allowed_at: nullable(dateTime("When it was allowed; null: nobody had to, or nobody has.")),
+    allowed_at: nullable(dateTime("When it was allowed; null: not necessary, or not yet.")),
   },
   { title: "ListedAccount", description: "An account of the service." },
 );
@@ -391,7 +383,7 @@ export type ListedAccount = Static<typeof ListedAccount>;
 export const AccountList = Type.Object(
   {
     data: Type.Array(ListedAccount, {
-      description: `The accounts, those that are stopped first, then the newest; ${ACCOUNTS_LISTED_MAX} at most.`,
+      description: `The accounts, stopped ones first, then the newest; at most ${ACCOUNTS_LISTED_MAX}.`,
     }),
   },
   { title: "AccountList", description: "The accounts of the service." },
@@ -399,7 +391,7 @@ export const AccountList = Type.Object(
 
 export type AccountList = Static<typeof AccountList>;
 
-/** An account as it is kept, as far as it is shown. */
+/** An account as answers and pages show it. */
 export interface ShownAccount {
   readonly id: string;
   readonly email: string | null;

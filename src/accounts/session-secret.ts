@@ -4,23 +4,23 @@ import { type RequestSource, type Person, createRecognize, turnOf } from "./sess
 import { DomainError } from "../api/domain-error.ts";
 import { PASSWORD_CHARS_MAX } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { type SignInAudit, throttleOrTell, type Throttle } from "./throttle.ts";
+import { type SignInAudit, throttleAndAudit, type Throttle } from "./throttle.ts";
 
-export interface SessionSecretDeps {
+interface SessionSecretDeps {
   readonly people: Pick<PeopleStore, "renewSessionSecret">;
   readonly secrets: Pick<Secrets, "hash" | "isOfHash">;
   readonly checkCurrentPassword: CheckCurrentPassword;
 }
 
 /**
- * What proves, beside a session's cookie, that a form was sent by a page of our own origin. Browsers send a cookie of a
- * plain http address to every port of its host, so whatever listens on another port has it too; their storage is kept by
- * origin, port and all. The page makes the secret and sends it along when the session begins; only its hash is stored.
+ * A second proof, beside the cookie, that a form was sent by a page of our own origin. Browsers send cookies of a plain http
+ * address to every port of its host, so a server on another port gets them too; local storage is separated by port. The
+ * page creates the secret and sends it when the session begins; only its hash is stored.
  */
-export interface SessionSecret {
+interface SessionSecret {
   isRight(person: Pick<Person, "secretHash">, secret: string | null): boolean;
   /**
-   * The password in place of the secret; the one of `source`, if there is any, is the session's from now on. Throws
+   * Accepts the password in place of the secret. The secret of `source`, if any, becomes that of the session. Throws
    * `invalid_credentials` or `RetryLater`.
    */
   confirm(person: Person, password: string, source: RequestSource): Promise<void>;
@@ -39,19 +39,19 @@ export function createSessionSecret({ people, secrets, checkCurrentPassword }: S
   };
 }
 
-export interface CurrentPasswordDeps {
+interface CurrentPasswordDeps {
   readonly people: Pick<PeopleStore, "find">;
   readonly passwords: Pick<Passwords, "verify">;
   readonly secrets: Pick<Secrets, "readDeviceToken">;
   readonly clock: Pick<Clock, "now">;
-  /** The one of the log-in: whoever holds a session guesses no faster than somebody without one. */
+  /** Shared with log-in, so that a session does not allow guessing the password faster. */
   readonly throttle: Throttle;
   readonly signInAudit: SignInAudit;
 }
 
 /**
- * Checks the password of somebody who is logged in. Throws `invalid_credentials` where it is wrong, `RetryLater` after too
- * many wrong ones.
+ * Checks the password of a person who is logged in. Throws `invalid_credentials` if it is wrong, `RetryLater` after too many
+ * failures.
  */
 export type CheckCurrentPassword = (person: Person, password: string, source: RequestSource) => Promise<PersonRow>;
 
@@ -62,25 +62,25 @@ export function createCheckCurrentPassword(deps: CurrentPasswordDeps): CheckCurr
     const { client } = source;
     const recognized = await recognize(email, source);
     const attempt = { email, client, device: recognized?.device.deviceId ?? null };
-    const takeBack = throttleOrTell(throttle, attempt, signInAudit);
-    const knownBy = async () => {
+    const uncount = throttleAndAudit(throttle, attempt, signInAudit);
+    const verifyPerson = async () => {
       const member = await people.find(email);
-      // Whoever has a session need not wait among strangers.
+      // A person with a session waits in the queue of known people.
       const turn = turnOf(source, caller.personId ?? null);
       if (password.length > PASSWORD_CHARS_MAX) return null;
       const isRight = await passwords.verify(password, member?.person.passwordHash ?? null, turn);
       return isRight ? (member?.person ?? null) : null;
     };
-    const person = await knownBy().catch((error: unknown) => {
-      // Nobody has looked at the password: that is no wrong one.
-      takeBack();
+    const person = await verifyPerson().catch((error: unknown) => {
+      // The password was not checked, so don't count it as wrong.
+      uncount();
       throw error;
     });
     if (person === null) {
       signInAudit("sign_in_failed", email, client);
       throw wrongPassword();
     }
-    takeBack();
+    uncount();
     return person;
   };
 }

@@ -5,22 +5,21 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Caller } from "./roles.ts";
 import { auditOf } from "../audit/audit.ts";
 
-/** Somebody who has just come in, and the token of the session that began: only its cookie holds it. */
+/** A new session of a person. Only the cookies hold the tokens. */
 export interface Entered {
   readonly person: Person;
   readonly sessionToken: string;
-  /** By which this device is known from now on: only its cookie holds it. */
+  /** Identifies this device at later log-ins. */
   readonly deviceToken: string;
 }
 
-/** A session that begins: what is kept of it, and what its beginner gets. */
-export interface NewSession {
+/** The row of a new session, and what the person gets. */
+interface NewSession {
   readonly row: SessionRow;
   readonly entered: Entered;
 }
 
-/** Whose session it is. */
-export interface SessionOf {
+interface SessionOf {
   readonly person: Pick<PersonRow, "id" | "email">;
   readonly accountId: string;
   /** As in `RequestSource`. */
@@ -30,7 +29,7 @@ export interface SessionOf {
 /** 128 bits. */
 const DEVICE_ID_CHARS = 32;
 
-/** A session of 7 days (hostile 7). */
+/** Creates a session that lasts `SESSION_MS_MAX`. */
 export function newSession(
   secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">,
   whose: SessionOf,
@@ -54,16 +53,16 @@ export function newSession(
   };
 }
 
-/** Whose session a token is; null when it has ended, or was none. */
+/** The person of a session token; null: the session has ended or never existed. */
 export type Resume = (sessionToken: string) => Promise<Person | null>;
 
-export interface ResumeDeps {
+interface ResumeDeps {
   readonly people: Pick<PeopleStore, "session">;
   readonly secrets: Pick<Secrets, "hash">;
   readonly clock: Pick<Clock, "now">;
 }
 
-/** Asks the store each time: it takes 20 us, and a session that ends has ended everywhere. */
+/** Reads the store each time (20 µs), so that an ended session has ended in every process. */
 export function createResume({ people, secrets, clock }: ResumeDeps): Resume {
   return async (sessionToken) => {
     const member = await people.session(secrets.hash(sessionToken), clock.now());
@@ -71,34 +70,34 @@ export function createResume({ people, secrets, clock }: ResumeDeps): Resume {
   };
 }
 
-/** Somebody whose answer goes on after it began. */
+/** A watched session, for streams and other long answers. */
 export interface SessionWatch {
-  /** Who it is; `revoked` is aborted when their session ends. */
+  /** Its `revoked` is aborted when the session ends. */
   readonly caller: Caller;
-  /** To be called once they are gone, or they are remembered for good. */
+  /** Call it when the answer has ended, or the watch is never freed. */
   readonly release: () => void;
 }
 
 /**
- * Who stays, by their session: so that its end counts at once for what is still open by it, as the end of a key does. What
- * another process ended is not heard of here; whoever stays is judged again now and then.
+ * The sessions with open streams in this process, so that ending a session closes them at once. It does not notice sessions
+ * that another process ended; streams check their session again from time to time.
  */
 export interface SessionRegistry {
-  /** Null: the session has ended, or was none. */
+  /** Null: the session has ended or never existed. */
   readonly watchSession: (sessionToken: string) => Promise<SessionWatch | null>;
-  /** A session was ended; after the write, so that nobody comes in by it any more. */
+  /** Call it after the write that ended a session. */
   ended(sessionHash: string): void;
-  /** Sessions of a person may have ended; which of them the store knows. */
+  /** Checks the sessions of a person against the store and ends those that are over. */
   look(personId: string): Promise<void>;
 }
 
-export interface SessionRegistryDeps extends ResumeDeps {
+interface SessionRegistryDeps extends ResumeDeps {
   readonly people: Pick<PeopleStore, "session">;
   readonly secrets: Pick<Secrets, "hash">;
   readonly clock: Pick<Clock, "now">;
 }
 
-interface Staying {
+interface WatchedSession {
   readonly sessionHash: string;
   readonly personId: string | undefined;
   readonly end: () => void;
@@ -106,7 +105,7 @@ interface Staying {
 
 export function createSessionRegistry({ people, secrets, clock }: SessionRegistryDeps): SessionRegistry {
   const resume = createResume({ people, secrets, clock });
-  const watched = new Set<Staying>();
+  const watched = new Set<WatchedSession>();
 
   return {
     async watchSession(sessionToken) {
@@ -118,7 +117,7 @@ export function createSessionRegistry({ people, secrets, clock }: SessionRegistr
       const one = { sessionHash: secrets.hash(sessionToken), personId: caller.personId, end };
       const release = () => void watched.delete(one);
       watched.add(one);
-      // Once more: it may have ended between the look and the line before.
+      // Read again: it may have ended before it was added.
       const isStill = await resume(sessionToken).catch((error: unknown) => {
         release();
         throw error;
@@ -131,12 +130,12 @@ export function createSessionRegistry({ people, secrets, clock }: SessionRegistr
       for (const one of watched) if (one.sessionHash === sessionHash) one.end();
     },
     async look(personId) {
-      const theirs = [...watched].filter((one) => one.personId === personId);
+      const ofPerson = [...watched].filter((one) => one.personId === personId);
       const now = clock.now();
-      // One that can't be asked about is ended too: whoever has it comes back and is judged then.
-      const isOver = ({ sessionHash }: Staying) => people.session(sessionHash, now).then((who) => who === null);
+      // A session that can't be checked is ended here too: its client reconnects and is checked then.
+      const isOver = ({ sessionHash }: WatchedSession) => people.session(sessionHash, now).then((who) => who === null);
       await Promise.all(
-        theirs.map(async (one) => {
+        ofPerson.map(async (one) => {
           if (await isOver(one).catch(() => true)) one.end();
         }),
       );
@@ -144,29 +143,29 @@ export function createSessionRegistry({ people, secrets, clock }: SessionRegistr
   };
 }
 
-/** Where a request of somebody who wants in comes from. */
+/** The origin of a request to sign up or log in. */
 export interface RequestSource {
-  /** The network that it comes from, as `clientOf` names it. */
+  /** The network address, as `clientOf` names it. */
   readonly client: string;
-  /** The token of a device, as it was sent; null: none. */
+  /** The device token as sent, not yet verified; null: none. */
   readonly deviceToken: string | null;
-  /** What the browser's storage holds for the session, as its page sent it; null: no script ran, or no page sent this. */
+  /** The session secret of the browser's storage (`SessionSecret`); null: no script ran, or no page sent this. */
   readonly sessionSecret: string | null;
 }
 
-export interface DeviceDeps {
+interface DeviceDeps {
   readonly people: Pick<PeopleStore, "find">;
   readonly secrets: Pick<Secrets, "readDeviceToken">;
   readonly clock: Pick<Clock, "now">;
 }
 
-/** The person of an address, looked up only for whoever proves to have logged in by this device before. */
-export interface Recognized {
+/** A known device and its person. */
+interface Recognized {
   readonly member: Member;
   readonly device: KnownDevice;
 }
 
-/** Whether somebody has logged in as the person of this address on this device before; null: not that we know. */
+/** The device if the person of this address has logged in on it before; null: unknown device. */
 export function createRecognize({ people, secrets, clock }: DeviceDeps) {
   return async (email: string, { deviceToken }: RequestSource): Promise<Recognized | null> => {
     const device = deviceToken === null ? null : secrets.readDeviceToken(deviceToken);
@@ -176,39 +175,39 @@ export function createRecognize({ people, secrets, clock }: DeviceDeps) {
   };
 }
 
-/** In which line a password waits to be hashed. */
+/** The queue in which a password waits to be hashed. */
 export function turnOf({ client }: RequestSource, personId: string | null): Turn {
   return personId === null ? { lane: client, isKnown: false } : { lane: personId, isKnown: true };
 }
 
-export interface LogOutDeps {
+interface LogOutDeps {
   readonly people: Pick<PeopleStore, "endSession">;
   readonly secrets: Pick<Secrets, "hash">;
   readonly clock: Pick<Clock, "now">;
   readonly sessionRegistry: Pick<SessionRegistry, "ended">;
 }
 
-/** Ends the session of a token, which is the caller's (null: nobody's any more), everywhere, and what is still open by it; one that has ended before is no error. */
+/** Ends the session of a token and its open streams. Idempotent. `caller`: whose session it is; null: it has ended. */
 export function createLogOut({ people, secrets, clock, sessionRegistry }: LogOutDeps) {
   return async (sessionToken: string, caller: Caller | null): Promise<void> => {
     const hash = secrets.hash(sessionToken);
-    const told =
+    const audit =
       caller === null ? undefined : auditOf(caller, { kind: "signed_out", subject: caller.keyName }, clock.now());
-    await people.endSession(hash, told);
+    await people.endSession(hash, audit);
     sessionRegistry.ended(hash);
   };
 }
 
-/** Somebody who is logged in. */
+/** A person who is logged in. */
 export interface Person {
-  /** An owner of the account; decisions are written down under the person's address. */
+  /** An owner of the account; decisions are recorded under the person's address. */
   readonly caller: Caller;
   readonly email: string;
-  /** Stands in every form that changes something: it proves that the page was made for this very session. */
+  /** The CSRF token of every form that changes something. */
   readonly formToken: string;
-  /** Of the token of their session. */
+  /** Hash of the session token. */
   readonly sessionHash: string;
-  /** Of the secret that their browser's storage holds; null: none is known. */
+  /** Hash of the session secret; null: none. */
   readonly secretHash: string | null;
 }
 
@@ -219,7 +218,7 @@ interface Who {
   readonly secretHash: string | null;
 }
 
-/** Who has the session of this token. The form's token follows from it, and says nothing about it or its stored hash. */
+/** The person of a session token. The form token is derived from it and reveals neither the token nor its hash. */
 export function personWith(sessionToken: string, who: Who, secrets: Pick<Secrets, "hash">): Person {
   return {
     caller: callerOf(who),

@@ -6,20 +6,20 @@ import type { AccountStore, HoldStop, ListedAccount } from "../../db/account-sto
 import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../observability/log.ts";
 
-export interface SignUpGateDeps {
+interface SignUpGateDeps {
   readonly accounts: Pick<AccountStore, "allow" | "first" | "hasHold" | "list" | "stopOthers">;
-  /** What this process knows of pauses; an account that is stopped has one of the kind `sign_up`. */
+  /** The cached pauses; a stopped account has one of the kind `sign_up`. */
   readonly paused: { readonly load: () => Promise<void>; readonly refresh: (accountId: string) => Promise<void> };
   readonly signUps: SignUps;
   readonly clock: Pick<Clock, "now">;
   readonly log: Pick<Log, "warn">;
 }
 
-/** Whether strangers may sign up, and what becomes of those who did once they may not. */
+/** Decides whether anybody may sign up, and stops accounts that did once sign-ups are closed. */
 export type SignUpGate = ReturnType<typeof createSignUpGate>;
 
 export function createSignUpGate({ accounts, paused, signUps, clock, log }: SignUpGateDeps) {
-  /** Null: anybody may sign up. */
+  /** Why sign-ups are closed; null: they are open. */
   const closedBy = async (): Promise<SignUpsClosedBy | null> => {
     if (signUps === "open") return null;
     if (signUps === "until_hold") return (await accounts.hasHold()) ? "hold" : null;
@@ -32,7 +32,7 @@ export function createSignUpGate({ accounts, paused, signUps, clock, log }: Sign
     throw new DomainError("forbidden", "Only owners of the first account of this service may do this.");
   };
 
-  /** What has to be written along with a key of this hold; null: it closes nothing. */
+  /** What to write with a new key of this hold, if the key closes sign-ups; else null. */
   const stopFor = async (caller: Caller, hold: Hold, keyId: string): Promise<HoldStop | null> => {
     if (signUps !== "until_hold" || hold === "none") return null;
     return (await isOperators(caller)) && !(await accounts.hasHold()) ? newStop(caller, keyId, clock.now()) : null;
@@ -41,13 +41,13 @@ export function createSignUpGate({ accounts, paused, signUps, clock, log }: Sign
   return {
     signUps,
     closedBy,
-    /** Whether a caller is of the account that the first start made. */
+    /** Whether the caller belongs to the first account, that of the operator. */
     isOperators,
-    /** Throws `forbidden` for everybody but owners of the first account; asked before anything is looked at. */
+    /** Throws `forbidden` unless the caller is an owner of the first account. Call it before looking anything up. */
     requireOperator,
     stopFor,
 
-    /** Stops at a start who was signed up while that was allowed; a sentence for the operator about sign-ups as they are. */
+    /** At a start: stops the accounts that signed up, if sign-ups are closed now. Returns a notice for the operator. */
     async enforce(): Promise<string> {
       if (signUps === "open") return "Anybody who reaches this service may sign up: SIGNUPS is open.";
       const why = await closedBy();
@@ -58,19 +58,19 @@ export function createSignUpGate({ accounts, paused, signUps, clock, log }: Sign
       return closedWords(accounts, why);
     },
 
-    /** After that was written: from now on the keys of those accounts are refused. */
+    /** Call it after a write with `stopFor`: applies the stop in this process and logs it. */
     async closed(): Promise<void> {
       await paused.load();
       log.warn("signups.closed", { message: await closedWords(accounts, "hold") });
     },
 
-    /** The accounts of the service, those that are stopped first; for owners of the first one. */
+    /** The accounts of the service, stopped ones first; for owners of the first account. */
     async list(caller: Caller): Promise<readonly ListedAccount[]> {
       await requireOperator(caller);
       return accounts.list(ACCOUNTS_LISTED_MAX);
     },
 
-    /** Lets an account go on; twice is the same as once. For owners of the first one. Throws `not_found`. */
+    /** Allows a stopped account; for owners of the first account. Idempotent. Throws `not_found`. */
     async allow(caller: Caller, id: string): Promise<void> {
       await requireOperator(caller);
       const at = clock.now();
@@ -97,8 +97,8 @@ async function closedWords(accounts: Pick<AccountStore, "list">, why: SignUpsClo
 export type SignUpsClosedBy = "SIGNUPS" | "HOST" | "APPROVERS" | "AGENT_APPROVAL" | "hold";
 
 /**
- * Who may sign up, as the settings say it. `until_hold`: whoever reaches the service, until a key of the first account has a
- * hold. A new account has an owner key and sends without approval: it is no way round what the first account asks for.
+ * Who may sign up by the settings. `until_hold`: anybody, until a key of the first account has a hold. From then on a new
+ * account, whose owner key sends without approval, would be a way around that hold.
  */
 export type SignUps = "open" | "until_hold" | { readonly closedBy: SignUpsClosedBy };
 
@@ -110,17 +110,16 @@ const WHY: Readonly<Record<SignUpsClosedBy, string>> = {
   hold: "a key of the first account has its calls approved, and a new account would send without approval",
 };
 
-/** Why nobody may sign up, and what to do about it. */
+/** The sentence that says why sign-ups are closed and how to open them. */
 export function signUpsClosedWords(closedBy: SignUpsClosedBy): string {
-  return `Sign-ups are closed: ${WHY[closedBy]}. Whoever runs this service opens them with SIGNUPS=open.`;
+  return `Sign-ups are closed: ${WHY[closedBy]}. The operator of this service can open them with SIGNUPS=open.`;
 }
 
-/** What stands with everything of an account that is stopped. */
-export const STOPPED_REASON =
+/** The reason of the pause of a stopped account. */
+const STOPPED_REASON =
   "Signed up before sign-ups closed. An owner of the first account of this service has to allow it.";
 
-/** What the log tells of accounts that are stopped. */
-export function stoppedWords(count: number): string {
+function stoppedWords(count: number): string {
   const are =
     count === 1 ? "1 account that was signed up before is" : `${count} accounts that were signed up before are`;
   return `${are} stopped. \`outgate accounts\` lists them, \`outgate accounts allow <id>\` lets one go on.`;

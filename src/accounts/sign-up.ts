@@ -10,13 +10,13 @@ import { keyCreated, keyRow } from "./keys.ts";
 import { type RequestSource, turnOf, type Entered, newSession } from "./sessions.ts";
 import type { SignUpThrottle } from "./throttle.ts";
 
-/** An address and a password, as somebody gave them; the contract has checked their form. */
+/** An address and a password whose form is valid. */
 export interface Credentials {
   readonly email: string;
   readonly password: string;
 }
 
-export interface SignUpDeps {
+interface SignUpDeps {
   readonly people: Pick<PeopleStore, "find" | "signUp">;
   readonly passwords: Pick<Passwords, "hash">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newApiKey" | "newRootSecret" | "newToken" | "seal">;
@@ -26,15 +26,15 @@ export interface SignUpDeps {
   readonly signUpGate: Pick<SignUpGate, "signUps" | "closedBy">;
 }
 
-/** Makes an account with its first person and an owner key, which is handed out this once. */
+/** Creates an account with its first person and an owner key, which is shown only once. */
 export interface SignUp {
   (credentials: Credentials, source: RequestSource): Promise<Entered & { readonly apiKey: string }>;
   readonly isOpen: () => Promise<boolean>;
-  /** Throws `forbidden` where nobody may sign up; asked before anything else is looked at. */
+  /** Throws `forbidden` if sign-ups are closed. Call it before checking anything else. */
   readonly requireOpen: () => Promise<void>;
 }
 
-/** Throws `email_taken` when somebody has the address, in any case; `RetryLater` where a client tries too often. */
+/** Throws `forbidden` if sign-ups are closed, `email_taken` (case ignored), `RetryLater` if a client tries too often. */
 export function createSignUp(deps: SignUpDeps): SignUp {
   const { people, passwords, secrets, ids, clock, throttle, signUpGate } = deps;
   const { signUps } = signUpGate;
@@ -45,12 +45,12 @@ export function createSignUp(deps: SignUpDeps): SignUp {
   };
   const signUp = async ({ email, password }: Credentials, source: RequestSource) => {
     await requireOpen();
-    // Those are counted too that are told of a taken address, or a list of addresses could be tried at any speed.
-    const takeBack = throttle(source.client);
-    // Before the hash, which costs a hundred times as much; the write decides between two that race.
+    // Attempts with a taken address count too, or a list of addresses could be tested at any speed.
+    const uncount = throttle(source.client);
+    // Before the hash, which costs a hundred times as much. The write below decides races.
     if ((await people.find(email)) !== null) throw emailTaken();
     const passwordHash = await passwords.hash(password, turnOf(source, null)).catch((error: unknown) => {
-      takeBack();
+      uncount();
       throw error;
     });
     const now = clock.now();
@@ -62,9 +62,9 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     const session = newSession(secrets, whose, now);
     const row = keyRow({ secrets, ids }, key);
     const caller = { ...session.entered.person.caller, client: source.client };
-    const told = [{ kind: "signed_up", subject: email } as const, keyCreated(row)];
-    const audit = told.map((audited) => auditOf(caller, audited, now));
-    // Where the operator wants strangers, theirs stay when sign-ups close later.
+    const audited = [{ kind: "signed_up", subject: email } as const, keyCreated(row)];
+    const audit = audited.map((entry) => auditOf(caller, entry, now));
+    // With SIGNUPS=open the account stays allowed when sign-ups close later.
     const rules = signUps === "open" ? { allowedBy: SYSTEM } : { endsWithHold: signUps === "until_hold" };
     const all = { account, key: row, person, session: session.row, audit, ...rules };
     if (!(await people.signUp(all))) {
@@ -77,17 +77,16 @@ export function createSignUp(deps: SignUpDeps): SignUp {
   return Object.assign(signUp, { isOpen, requireOpen });
 }
 
-/** The same sentence wherever an address is another person's. */
 export function emailTaken(): DomainError {
   return new DomainError("email_taken", "Somebody has signed up with this address. Log in, or take another one.");
 }
 
-export interface NewAccountDeps {
+interface NewAccountDeps {
   readonly secrets: Pick<Secrets, "seal" | "newRootSecret">;
   readonly ids: Pick<Ids, "account">;
 }
 
-/** The row of a new account, with a root secret of its own. */
+/** The row of a new account with a new root secret. */
 export function newAccount({ secrets, ids }: NewAccountDeps, now: Date): Account {
   const id = ids.account();
   const place = { table: "accounts", row: id, column: "sealed_root_secret" };

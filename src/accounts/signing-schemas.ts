@@ -8,17 +8,16 @@ import { compile, dateTime, enforced, nullable, url } from "../api/schema-helper
 const secret = (description: string) =>
   Type.String({ pattern: "^whsec_", description, examples: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] });
 
-/** The secret of one origin (decisions 12). */
 export const SigningSecret = Type.Object(
   {
     origin: url("Scheme, host and port.", "https://api.example.com"),
-    secret: secret("Verifies the calls, or the callbacks, that this origin gets (Standard Webhooks)."),
+    secret: secret("Verifies the calls, or the callbacks, to this origin (Standard Webhooks)."),
     previous: nullable(
       Type.Object(
-        { secret: secret("The secret before it."), expires_at: dateTime("Until when it still signs.") },
+        { secret: secret("The secret before it."), expires_at: dateTime("When it stops signing.") },
         {
           description:
-            "After a rotation both sign for 24 hours; null: there was none lately. Of callbacks it is the secret of calls for 30 days where that signed them before they had their own.",
+            "After a rotation both secrets sign for 24 hours; null: no recent rotation. For callbacks it may be the secret of calls, for 30 days after callbacks got secrets of their own.",
         },
       ),
     ),
@@ -28,12 +27,11 @@ export const SigningSecret = Type.Object(
 
 export type SigningSecret = Static<typeof SigningSecret>;
 
-/** A rotation that was made (decisions 12). */
 export const Rotation = Type.Object(
   {
-    origin: nullable(url("The origin that has a new secret; null: all of them.", "https://api.example.com")),
-    rotated_at: dateTime("Since when the new secret signs."),
-    previous_expires_at: dateTime("Until when the one before it signs too; a further rotation ends it earlier."),
+    origin: nullable(url("The origin that has a new secret; null: all origins.", "https://api.example.com")),
+    rotated_at: dateTime("When the new secret began to sign."),
+    previous_expires_at: dateTime("When the previous secret stops signing; another rotation ends it earlier."),
   },
   { title: "Rotation", description: "A rotation of signing secrets." },
 );
@@ -46,12 +44,11 @@ const origin = Type.String({
 
 export type Rotation = Static<typeof Rotation>;
 
-/** `for` in the query. */
 const use = (description: string) =>
   Type.Optional(Type.Enum([...SIGNING_USES], { type: "string", description, examples: ["callbacks"] }));
 
 export const SigningSecretQuery = Type.Object(
-  { origin, for: use("What the secret signs; calls unless it says callbacks, which have a secret of their own.") },
+  { origin, for: use("What the secret signs. Default: calls. Callbacks have secrets of their own.") },
   { additionalProperties: false },
 );
 
@@ -60,20 +57,20 @@ export type SigningSecretQuery = Static<typeof SigningSecretQuery>;
 export const RotateQuery = Type.Object(
   {
     origin: Type.Optional(origin),
-    for: use("Whose secret is to be new. Left out: that of calls; without an origin those of calls and of callbacks."),
+    for: use("Which secret to rotate. Default: that of calls, or without an origin those of calls and callbacks."),
   },
   { additionalProperties: false },
 );
 
-/** Where a body says nothing. One that names an origin is refused: it would rotate all of them in its silence. */
+/** The empty body. A body that names an origin is refused, since ignoring it would rotate all secrets. */
 export const NoBody = Type.Object(
   {},
-  { additionalProperties: false, description: "Nothing: what is meant stands in the path and its parameters." },
+  { additionalProperties: false, description: "Empty: path and query say everything." },
 );
 
 const NO_BODY = compile(NoBody);
 
-/** Throws `validation_error` for a body that says something; null: nothing was sent. */
+/** Throws `validation_error` unless the body is absent or empty. */
 export function checkNoBody(body: { readonly value: unknown } | null): void {
   if (body === null || NO_BODY.accepts(body.value)) return;
   throw new DomainError("validation_error", "The request has fields that are not valid.", NO_BODY.issues(body.value));
@@ -106,10 +103,10 @@ interface RotationRow {
   readonly previousExpiresAt: Date;
 }
 
-/** Nothing behind the authority, not even a slash: two spellings of one origin would look like two secrets. */
+/** Nothing may follow the authority, not even a slash, so that no origin has two spellings. */
 const ORIGIN = /^https?:\/\/[^/?#\\@\s]+$/i;
 
-/** The origin as the signature knows it: in its normal form, whatever its spelling. Throws `invalid_query`. */
+/** The normalized origin. Throws `invalid_query`. */
 export function checkOrigin(text: string): string {
   const target = ORIGIN.test(text) ? normalTarget(text) : null;
   if (target !== null && target.origin.length <= ORIGIN_CHARS_MAX) return target.origin;

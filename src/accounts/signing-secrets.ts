@@ -9,7 +9,7 @@ import type { SigningStore, SigningSeed, AccountStore } from "../../db/account-s
 import { SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS } from "../config/limits.ts";
 import type { Log } from "../observability/log.ts";
 
-export interface SigningServiceDeps {
+interface SigningServiceDeps {
   readonly signing: Pick<SigningStore, "rotate" | "seeds">;
   readonly audit: Pick<AuditStore, "record">;
   readonly signingSecrets: SigningSecrets;
@@ -18,12 +18,11 @@ export interface SigningServiceDeps {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** What signs the calls to one origin, as its owner reads it. */
+/** The signing secrets of one origin. */
 export interface SigningSecret extends OriginSecrets {
   readonly origin: string;
 }
 
-/** A rotation that was made. */
 export interface Rotation {
   /** Null: all origins. */
   readonly origin: string | null;
@@ -31,21 +30,20 @@ export interface Rotation {
   readonly previousExpiresAt: Date;
 }
 
-/** The use cases of signing secrets, for owners. An `origin` has been checked: scheme, host and port, nothing more. */
+/** All use cases of signing secrets, for owners. Takes origins that `checkOrigin` returned. */
 export type SigningService = ReturnType<typeof createSigningService>;
 
-/** Puts the verbs on one desk. */
 export function createSigningService({ signing, audit, signingSecrets, secrets, ids, clock }: SigningServiceDeps) {
   return {
     /**
-     * `previous` is told as long as it signs. `isShown`: somebody gets to see it, which the audit log tells. Throws
-     * `internal_error`, with the way out, where it can't be opened.
+     * The present secret, and the previous one while it signs. `isShown`: the answer reveals it, so write an audit entry.
+     * Throws `internal_error` if it can't be decrypted.
      */
     async read(caller: Caller, origin: string, use: SigningUse = "calls", isShown = true): Promise<SigningSecret> {
       authorize(caller, "manage");
       const now = clock.now();
-      const { secret, previous } = await signingSecrets(caller.accountId, origin, now, use).catch(explain);
-      // What can't be written down is not shown.
+      const { secret, previous } = await signingSecrets(caller.accountId, origin, now, use).catch(throwExplained);
+      // If the audit entry can't be written, the secret is not shown.
       if (isShown)
         await audit.record(
           auditOf(caller, { kind: "revealed", subject: origin, detail: { what: "signing_secret" } }, now),
@@ -53,7 +51,7 @@ export function createSigningService({ signing, audit, signingSecrets, secrets, 
       return { origin, secret, previous: previous === null || now >= previous.expiresAt ? null : previous };
     },
 
-    /** Until when the secret before the last rotation signs; null: there was none lately. It opens no secret. */
+    /** When the secret before the last rotation stops signing; null: no recent rotation. Decrypts nothing. */
     async overlapEnd(caller: Caller, origin: string, use: SigningUse = "calls"): Promise<Date | null> {
       authorize(caller, "manage");
       const [newest] = await signing.seeds(caller.accountId, origin, use);
@@ -62,10 +60,10 @@ export function createSigningService({ signing, audit, signingSecrets, secrets, 
     },
 
     /**
-     * Gives one origin, or all of them, a new secret at once; the one before it signs too for 24 hours. No call has more
-     * than two signatures: a second rotation within that time ends the oldest secret there and then. Without `use` it is
-     * the secret of calls; of all origins that of callbacks too. The
-     * new ones come from fresh chance, so that whoever holds an old one, or what it was derived from, knows nothing.
+     * Gives one origin, or all (null), a new secret at once; the previous one signs too for 24 hours. A call has at most two
+     * signatures, so another rotation within that time ends the oldest secret immediately. Without `use` it rotates the
+     * secret of calls, and for all origins also that of callbacks. New secrets come from new random bytes, so that old
+     * secrets reveal nothing about them.
      */
     async rotate(caller: Caller, origin: string | null, use: SigningUse | null = null): Promise<Rotation> {
       authorize(caller, "manage");
@@ -73,43 +71,42 @@ export function createSigningService({ signing, audit, signingSecrets, secrets, 
       const { accountId } = caller;
       const id = ids.row(rotatedAt);
       const sealedSeed = secrets.seal(secrets.newRootSecret(), seedPlace(id));
-      const meant = origin === null ? use : (use ?? "calls");
+      const rotatedUse = origin === null ? use : (use ?? "calls");
       const entry = auditOf(caller, { kind: "signing_secret_rotated", subject: origin ?? "" }, rotatedAt);
-      await signing.rotate({ id, accountId, origin, use: meant, sealedSeed, rotatedAt }, entry);
-      // After the write: whoever asks the store from now on finds the new seed.
+      await signing.rotate({ id, accountId, origin, use: rotatedUse, sealedSeed, rotatedAt }, entry);
+      // After the write, so that a read that starts now finds the new seed.
       signingSecrets.forget(accountId, origin);
       return { origin, rotatedAt, previousExpiresAt: overlapEnd(rotatedAt) };
     },
   };
 }
 
-function explain(error: unknown): never {
+function throwExplained(error: unknown): never {
   if (!(error instanceof UnreadableSecret)) throw error;
   const message =
-    "This signing secret can't be opened: its row in the database was altered. Rotate it, or restore a backup; the log names the row.";
+    "This signing secret can't be decrypted: its row in the database was altered. Rotate it, or restore a backup; the log names the row.";
   throw new DomainError("internal_error", message);
 }
 
-/** What signs the calls to one origin, or the callbacks. */
-export interface OriginSecrets {
+interface OriginSecrets {
   readonly secret: string;
   /**
-   * The one before it; null when there was none. It signs as long as its time is not over. Of callbacks it may be that of
-   * calls, which signed them before they had a secret of their own.
+   * The secret before the last rotation, which signs until `expiresAt`; null: none. For callbacks it may be the secret of
+   * calls, which signed them before they had secrets of their own.
    */
   readonly previous: { readonly secret: string; readonly expiresAt: Date } | null;
 }
 
-/** The signing secrets of an account for an origin, as `URL.origin` spells it. */
-export interface SigningSecrets {
+/** The signing secrets of an account for an origin in the form of `URL.origin`. */
+interface SigningSecrets {
   (accountId: string, origin: string, now: Date, use?: SigningUse): Promise<OriginSecrets>;
-  /** Those that sign now, the newest first: two while a rotation is fresh, else one; and those of calls behind them. */
+  /** The secrets that sign now, newest first: two after a recent rotation, else one; then those of calls if they still sign. */
   readonly inUse: (accountId: string, origin: string, now: Date, use?: SigningUse) => Promise<readonly string[]>;
-  /** Makes a rotation count at once; null: of all origins. */
+  /** Drops cached secrets after a rotation; null: of all origins. */
   readonly forget: (accountId: string, origin: string | null) => void;
 }
 
-export interface SigningSecretsDeps {
+interface SigningSecretsDeps {
   readonly signing: Pick<SigningStore, "seeds" | "callbackOverlap">;
   readonly rootSecretOf: RootSecretOf;
   readonly openSecret: OpenSecret;
@@ -117,7 +114,7 @@ export interface SigningSecretsDeps {
 }
 
 interface Found extends OriginSecrets {
-  /** Until when the secrets of calls sign too; null: they don't. */
+  /** When the secrets of calls stop signing callbacks; null: they don't sign them. */
   readonly callsUntil: Date | null;
 }
 
@@ -128,10 +125,9 @@ interface Remembered extends Found {
 const REMEMBERED_MAX = 10_000;
 
 /**
- * Derives signing secrets and remembers them: each attempt signs, and most go to few origins. Whoever rotates forgets
- * them in the same turn. Another process on the same store hears of it within a minute, and what it signs until then is
- * verified by the previous secret. Throws `UnreadableSecret` where the newest can't be opened. Of the one before it that is
- * no reason to sign nothing: a rotation is the way out of it.
+ * Derives signing secrets and caches them, since every attempt signs. A rotation drops them at once in this process; another
+ * process notices it within `SIGNING_SECRETS_FRESH_MS`, and until then the previous secret verifies what it signs. Throws
+ * `UnreadableSecret` if the newest can't be decrypted. An unreadable previous secret is ignored, so that a rotation helps.
  */
 export function createSigningSecrets(deps: SigningSecretsDeps): SigningSecrets {
   const remembered = new Map<string, Remembered>();
@@ -142,12 +138,12 @@ export function createSigningSecrets(deps: SigningSecretsDeps): SigningSecrets {
   const recall = async (accountId: string, origin: string, now: Date, use: SigningUse = "calls"): Promise<Found> => {
     const name = `${nameOf(accountId, origin)} ${use}`;
     const known = remembered.get(name);
-    // A clock that was set back makes nothing fresh for longer.
+    // The absolute age, so that a clock that is set back does not extend the cache.
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : Math.abs(now.getTime() - known.readAtMs);
     if (known !== undefined && ageMs < SIGNING_SECRETS_FRESH_MS) return known;
     const before = forgotten;
     const found = await read(accountId, origin, use, now);
-    // There was a rotation while this was read, perhaps of this: what was read may be of the time before.
+    // A rotation happened while this was read, perhaps of this origin: the result may be stale.
     if (forgotten !== before) return recall(accountId, origin, now, use);
     if (remembered.size >= REMEMBERED_MAX) remembered.clear();
     remembered.set(name, { ...found, readAtMs: now.getTime() });
@@ -170,7 +166,7 @@ export function createSigningSecrets(deps: SigningSecretsDeps): SigningSecrets {
   return Object.assign(recall, { inUse, forget });
 }
 
-/** Reads an origin's secrets from the store: nothing of it is remembered here. */
+/** Reads an origin's secrets from the store, without a cache. */
 function createReadSecrets({ signing, rootSecretOf, openSecret, secrets }: SigningSecretsDeps) {
   const readOwn = async (accountId: string, origin: string, use: SigningUse): Promise<OriginSecrets> => {
     const [newest, before] = await signing.seeds(accountId, origin, use);
@@ -201,13 +197,12 @@ function unlessUnreadable(error: unknown): null {
   throw error;
 }
 
-/** Until when the secret before a rotation signs too. */
-export function overlapEnd(rotatedAt: Date): Date {
+/** When the secret before a rotation stops signing. */
+function overlapEnd(rotatedAt: Date): Date {
   return new Date(rotatedAt.getTime() + SIGNING_OVERLAP_MS);
 }
 
-/** Where a seed's sealed text belongs. */
-export function seedPlace(seedId: string) {
+function seedPlace(seedId: string) {
   return { table: "signing_seeds", row: seedId, column: "sealed_seed" };
 }
 
@@ -215,12 +210,12 @@ function nameOf(accountId: string, origin: string): string {
   return `${accountId} ${origin}`;
 }
 
-export interface OpenSecretDeps {
+interface OpenSecretDeps {
   readonly secrets: Pick<Secrets, "open">;
   readonly log: Log;
 }
 
-/** Says in the log which row it is that does not open, since no caller is told: they could do nothing about it. */
+/** Logs the row that can't be decrypted, since callers are not told which one it is. */
 export function createOpenSecret({ secrets, log }: OpenSecretDeps): OpenSecret {
   return (accountId, sealed, place) => {
     try {
@@ -234,15 +229,15 @@ export function createOpenSecret({ secrets, log }: OpenSecretDeps): OpenSecret {
   };
 }
 
-/** What opens a sealed secret of an account. Throws `UnreadableSecret`. */
-export type OpenSecret = (accountId: string, sealed: string, place: SealedPlace) => Uint8Array;
+/** Decrypts a secret of an account. Throws `UnreadableSecret`. */
+type OpenSecret = (accountId: string, sealed: string, place: SealedPlace) => Uint8Array;
 
-/** Opens the root secret of an account, from which its signing secrets are derived. Throws when there is no account. */
-export type RootSecretOf = (accountId: string) => Promise<Uint8Array>;
+/** Decrypts the root secret of an account, from which its signing secrets are derived. Throws if there is no account. */
+type RootSecretOf = (accountId: string) => Promise<Uint8Array>;
 
 const ROOT_SECRETS_REMEMBERED_MAX = 10_000;
 
-/** Remembers opened secrets: each attempt signs, and a root secret never changes. */
+/** Caches decrypted root secrets, which never change. */
 export function createRootSecretOf(accounts: AccountStore, openSecret: OpenSecret): RootSecretOf {
   const opened = new Map<string, Uint8Array>();
   return async (accountId) => {

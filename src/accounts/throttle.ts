@@ -12,19 +12,19 @@ import type { Clock } from "../runtime/clock.ts";
 import type { AuditKind, AuditStore } from "../audit/audit.ts";
 import type { PeopleStore } from "../../db/account-store.ts";
 
-/** Somebody who tries to log in. */
+/** An attempt to log in. */
 export interface Attempt {
   readonly email: string;
-  /** Where it comes from. */
+  /** Network address. */
   readonly client: string;
-  /** Id of a device by which the person of this address logged in before; null: it is none of theirs. */
+  /** Id of a device on which the person of this address logged in before; null: unknown device. */
   readonly device: string | null;
 }
 
 /**
- * Counts an attempt as wrong from its start, so that a hundred at once are not looked at all; returns how to take that
- * back. Throws `RetryLater` after five wrong ones of an address from one client, or a hundred from a client, within a
- * minute. A known device has a count of its own and no other, so that nobody else can keep its person out.
+ * Counts an attempt as wrong when it starts, so that concurrent attempts count too. Returns a function that takes the count
+ * back. Throws `RetryLater` after too many wrong attempts within `LOGIN_WINDOW_MS`, for one address from one client or for
+ * one client. A known device is counted only by itself, so that others can't lock its person out.
  */
 export type Throttle = (attempt: Attempt) => () => void;
 
@@ -37,15 +37,15 @@ export function createThrottle(clock: Pick<Clock, "monotonicMs">): Throttle {
       refuseFor(devices.fullForMs(device), "failed log-ins");
       return devices.count(device);
     }
-    // Whether anybody has the address makes no difference here, or the answer would tell.
+    // Unknown addresses count the same, or the answer would reveal which addresses exist.
     const account = `${client} ${emailKey(email)}`;
     refuseFor(Math.max(accounts.fullForMs(account), clients.fullForMs(client)), "failed log-ins");
-    const takeBacks = [accounts.count(account), clients.count(client)];
-    return () => takeBacks.forEach((takeBack) => takeBack());
+    const uncounts = [accounts.count(account), clients.count(client)];
+    return () => uncounts.forEach((uncount) => uncount());
   };
 }
 
-/** Counts a sign-up of a client, and returns how to take it back. Throws `RetryLater` beyond twenty within a minute. */
+/** Counts a sign-up of a client; returns a function that takes it back. Throws `RetryLater` after `SIGN_UPS_PER_CLIENT_MAX`. */
 export type SignUpThrottle = (client: string) => () => void;
 
 export function createSignUpThrottle(clock: Pick<Clock, "monotonicMs">): SignUpThrottle {
@@ -67,16 +67,16 @@ interface CountWindow {
   readonly startedMs: number;
 }
 
-/** How often each name was counted within a minute from its first count on. */
-export interface Windows {
-  /** Milliseconds until a further count of this name is allowed; 0: it is now. */
+/** Counts by name, each in a fixed window of `LOGIN_WINDOW_MS` from its first count. */
+interface Windows {
+  /** Milliseconds until another count of this name is allowed; 0: now. */
   fullForMs(name: string): number;
-  /** Returns how to take the count back. */
+  /** Returns a function that takes the count back. */
   count(name: string): () => void;
 }
 
-export function createWindows(clock: Pick<Clock, "monotonicMs">, countMax: number): Windows {
-  // In the order in which they began, since a map keeps the order in which it was filled.
+function createWindows(clock: Pick<Clock, "monotonicMs">, countMax: number): Windows {
+  // A map keeps insertion order, so the oldest window comes first.
   const windows = new Map<string, CountWindow>();
   const forgetOld = () => {
     const oldestMs = clock.monotonicMs() - LOGIN_WINDOW_MS;
@@ -104,17 +104,16 @@ export function createWindows(clock: Pick<Clock, "monotonicMs">, countMax: numbe
   };
 }
 
-/** Who was not let in. */
 type RefusedKind = Extract<AuditKind, "sign_in_failed" | "sign_in_throttled">;
 
 /**
- * Tells the audit log of an account of log-ins that failed: the first of a minute one by one, the others as a number, so that
- * nobody floods it by guessing. In the background, and without an error: how long an answer takes must not tell whether
- * anybody has the address.
+ * Records failed log-ins in the audit log: the first `SIGN_INS_TOLD_MAX` of a window one by one, the others as one entry with
+ * a count, so that guessing can't flood the log. It runs in the background and ignores errors: the time of the answer must
+ * not reveal whether an address exists.
  */
 export type SignInAudit = (kind: RefusedKind, email: string, client: string) => void;
 
-export interface SignInAuditDeps {
+interface SignInAuditDeps {
   readonly people: Pick<PeopleStore, "find">;
   readonly audit: Pick<AuditStore, "record">;
   readonly clock: Pick<Clock, "now" | "after">;
@@ -129,7 +128,7 @@ export function createSignInAudit({ people, audit, clock }: SignInAuditDeps): Si
 
   const tell = async (kind: RefusedKind, email: string, client: string, count: number): Promise<void> => {
     const member = await people.find(email);
-    // An address that nobody has belongs to no account.
+    // An unknown address belongs to no account.
     if (member === null) return;
     const { accountId, person } = member;
     const what = { kind, subject: person.email, client, detail: { via: "page", count } } as const;
@@ -149,23 +148,23 @@ export function createSignInAudit({ people, audit, clock }: SignInAuditDeps): Si
     clock.after(LOGIN_WINDOW_MS, () => {
       windows.delete(name);
       const left = window.count - SIGN_INS_TOLD_MAX[kind];
-      // From wherever they came.
+      // They may have come from several clients.
       if (left > 0) write(kind, email, "", left);
     });
   };
 }
 
-/** Asks the throttle, and tells of an attempt that it refuses. */
-export function throttleOrTell(throttle: Throttle, attempt: Attempt, tell: SignInAudit): () => void {
+/** Calls the throttle and records an attempt that it refuses. */
+export function throttleAndAudit(throttle: Throttle, attempt: Attempt, record: SignInAudit): () => void {
   try {
     return throttle(attempt);
   } catch (error) {
-    tell("sign_in_throttled", attempt.email, attempt.client);
+    record("sign_in_throttled", attempt.email, attempt.client);
     throw error;
   }
 }
 
-/** By which an address is known: it is the same in any case. Addresses of ours are ASCII. */
+/** An address as a map key: lower case, since addresses are ASCII and case does not matter. */
 export function emailKey(email: string): string {
   return email.toLowerCase();
 }

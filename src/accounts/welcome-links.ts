@@ -8,7 +8,7 @@ import { type RequestSource, type Entered, newSession, type SessionRegistry } fr
 import { type Credentials, emailTaken } from "./sign-up.ts";
 import { PASSWORD_LINK_MS_MAX, WELCOME_LINK_MS_MAX } from "../config/limits.ts";
 
-export interface WelcomeDeps {
+interface WelcomeDeps {
   readonly people: Pick<PeopleStore, "find" | "link" | "renewPassword" | "welcome">;
   readonly passwords: Pick<Passwords, "hash">;
   readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">;
@@ -17,16 +17,15 @@ export interface WelcomeDeps {
   readonly sessionRegistry: Pick<SessionRegistry, "look">;
 }
 
-/** Where the visitor of a link comes from. */
 type WelcomeSource = Pick<RequestSource, "client" | "sessionSecret">;
 
-/** What a one-time link offers its visitor. */
-export interface Welcome {
-  /** Whose password it renews; null: the visitor becomes the account's first person, under an address of their own. */
+/** What a one-time link is for. */
+interface Welcome {
+  /** The person whose password it resets; null: the visitor becomes the account's first person. */
   readonly email: string | null;
 }
 
-/** Looks at a link and changes nothing. Throws `not_found` for one that was taken, ran out or never was. */
+/** Reads a link and changes nothing. Throws `not_found` if it was used, has expired or never existed. */
 export function createSeeWelcome({ people, secrets, clock }: Pick<WelcomeDeps, "people" | "secrets" | "clock">) {
   return async (token: string): Promise<Welcome> => {
     const link = await people.link(secrets.hash(token), clock.now());
@@ -36,8 +35,8 @@ export function createSeeWelcome({ people, secrets, clock }: Pick<WelcomeDeps, "
 }
 
 /**
- * Takes a link, once: its visitor is logged in. Where the link renews a password, the address of the credentials does not
- * count. Throws `not_found` as above, `email_taken` when another person has the address.
+ * Uses a link, once, and logs its visitor in. A link that resets a password ignores the address of the credentials. Throws
+ * `not_found` as above, and `email_taken`.
  */
 export function createTakeWelcome({ people, passwords, secrets, ids, clock, sessionRegistry }: WelcomeDeps) {
   const begin = async (
@@ -51,8 +50,8 @@ export function createTakeWelcome({ people, passwords, secrets, ids, clock, sess
     const person = { id: personId ?? ids.person(), email: email ?? credentials.email, passwordHash, createdAt: now };
     const { row, entered } = newSession(secrets, { person, accountId, sessionSecret }, now);
     const kind = personId === null ? "signed_up" : "password_changed";
-    const told = { kind, subject: person.email, detail: { by: "link" } } as const;
-    const audit = auditOf({ ...entered.person.caller, client }, told, now);
+    const audited = { kind, subject: person.email, detail: { by: "link" } } as const;
+    const audit = auditOf({ ...entered.person.caller, client }, audited, now);
     if (personId !== null) {
       if (!(await people.renewPassword(linkHash, passwordHash, row, audit))) return "gone";
       await sessionRegistry.look(personId);
@@ -73,15 +72,15 @@ export function createTakeWelcome({ people, passwords, secrets, ids, clock, sess
   };
 }
 
-/** The same for every link that can't be taken, so that it tells nothing about the others. */
+/** The same for every invalid link, so that it reveals nothing. */
 function gone(): DomainError {
   return new DomainError(
     "not_found",
-    "This link was used, or it has run out. Whoever runs this server makes another: outgate welcome-link, or outgate reset-password.",
+    "This link was used or has expired. The operator of this server can create another: outgate welcome-link, or outgate reset-password.",
   );
 }
 
-export interface WelcomeLinkDeps {
+interface WelcomeLinkDeps {
   readonly accounts: Pick<AccountStore, "first">;
   readonly people: Pick<PeopleStore, "find" | "offer">;
   readonly secrets: Pick<Secrets, "hash" | "newToken">;
@@ -89,8 +88,8 @@ export interface WelcomeLinkDeps {
 }
 
 /**
- * Hands out the link whose visitor becomes the first person of the first account (decisions 12), and voids the one before
- * it. Returns its token, which is shown this once; null when the account has a person, or there is no account yet.
+ * Creates the link whose visitor becomes the first person of the first account, and voids the one before it. Returns its
+ * token, which is not stored; null: the account has a person already, or there is no account yet.
  */
 export function createOfferWelcome({ accounts, people, secrets, clock }: WelcomeLinkDeps) {
   return async (): Promise<string | null> => {
@@ -107,7 +106,7 @@ export function welcomeLink(hash: string, accountId: string, now: Date): Welcome
   return { hash, personId: null, accountId, createdAt, expiresAt };
 }
 
-/** The same for somebody who has lost their password: the link's visitor chooses a new one. Null: nobody has the address. */
+/** Creates a link that resets a person's password and voids the one before it. Null: unknown address. */
 export function createOfferPassword({ people, secrets, clock }: Omit<WelcomeLinkDeps, "accounts">) {
   return async (email: string): Promise<string | null> => {
     const member = await people.find(email);

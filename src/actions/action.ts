@@ -10,22 +10,22 @@ export const HTTP_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 export type HttpMethod = (typeof HTTP_METHODS)[number];
 
-/** What happens after an attempt of which nobody knows whether the target received it (decisions 4). */
+/** What to do after an attempt that the target may or may not have received. */
 export type OnUnknown = "retry" | "stop";
 
-/** Who is to blame for a failed attempt: the target's answer, or the way to it (spec "error object"). */
+/** Where a failed attempt went wrong: the target answered with an error, or no whole answer arrived. */
 export type ErrorSource = "target" | "dispatch";
 
-/** What the caller asked for. It never changes after creation: what was approved is what is sent. */
+/** What the caller asked for. It never changes after creation, so what was approved is what is sent. */
 export interface ActionRequest {
-  /** The target as the caller wrote it; only its parsed parts are ever used. */
+  /** The target as the caller wrote it; code uses only its parsed parts. */
   readonly url: string;
   /** Host name in its ASCII form, lower case, without port and without a trailing dot. */
   readonly hostname: string;
-  /** Host name, and the port where it is not the scheme's own. Names the lane that the action waits in. */
+  /** Host name, and the port unless it is the scheme's default. Part of the name of the action's queue lane. */
   readonly host: string;
   readonly method: HttpMethod;
-  /** JSON text, byte for byte what the target gets. */
+  /** JSON text, sent to the target byte for byte. */
   readonly body: string | null;
   readonly headers: Readonly<Record<string, string>> | null;
   readonly dedupe: string | null;
@@ -44,13 +44,13 @@ export interface Result {
   readonly lastError: string | null;
   readonly errorSource: ErrorSource | null;
   readonly responseCode: number | null;
-  /** JSON text of the target's answer as it is shown (decisions 4). */
+  /** JSON text of the target's answer, as `response_body` shows it. */
   readonly responseBody: string | null;
   readonly responseTruncated: boolean;
   readonly durationMs: number | null;
 }
 
-/** What the state machine moves. Every change of it adds one to `revision`. */
+/** The part of an action that the state machine changes. Every change adds one to `revision`. */
 export interface ActionState {
   readonly status: ActionStatus;
   /** Counts from 1; a manual retry begins the next run of the same action. */
@@ -59,34 +59,34 @@ export interface ActionState {
   readonly attempts: number;
   /** When a pending action may be claimed. */
   readonly dueAt: Date | null;
-  /** Until when the claimant of an active action may settle it. */
+  /** The deadline by which whoever claimed an active action must settle it. */
   readonly leaseUntil: Date | null;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   readonly approvedAt: Date | null;
   readonly approvedBy: string | null;
-  /** `requestDigest` of what was approved. */
+  /** `requestDigest` of the request that was approved. */
   readonly approvedDigest: string | null;
   readonly result: Result | null;
 }
 
-/** One HTTP request that somebody wants made, and what became of it. */
+/** One HTTP call: the request, its state and its result. */
 export interface Action extends ActionRequest, ActionState {
   readonly id: string;
   readonly accountId: string;
-  /** The fencing token: a write names the revision that it read, and loses when another came first. */
+  /** The fencing token: a write names the revision that it read, and fails if another write came first. */
   readonly revision: number;
   readonly createdAt: Date;
   readonly createdBy: Actor;
-  /** Id of the key that created it: with account and host the queue that it waits in. Empty: no key did, or none was kept. */
+  /** Id of the key that created it; with account and host it names the queue lane. Empty: a person created it, or no key was stored. */
   readonly keyId: string;
-  /** Under which rules that key was when it created it: they bind what leaves of the action from then on. */
+  /** Role and hold of the creator at that time. They keep limiting callbacks and mails, whatever the key becomes later. */
   readonly creator: Creator;
-  /** What is sealed of it does not open: somebody altered it where it is stored. It is shown without, and never sent. */
+  /** Its encrypted columns could not be decrypted, so the stored row was altered. Shown without them and never sent. */
   readonly isAltered?: true;
 }
 
-/** The state in which an action begins: held for a person, or due at once. */
+/** The initial state: held for approval, or due at once. */
 export function firstState(approve: boolean, now: Date): ActionState {
   return {
     status: approve ? "awaiting_approval" : "pending",
@@ -108,7 +108,7 @@ export function isTerminal(status: ActionStatus): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
 
-/** When the next attempt is due, if the action waits between two attempts (spec `next_retry_at`). */
+/** When the next attempt is due, if the action waits between two attempts. */
 export function nextRetryAt(action: ActionState): Date | null {
   return action.status === "pending" && action.attempts > 0 ? action.dueAt : null;
 }
@@ -120,7 +120,7 @@ export function largeBytesOf({ body, headers }: Pick<Action, "body" | "headers">
   return bytes > SMALL_ROW_BYTES_MAX ? bytes : undefined;
 }
 
-/** Bytes as people say them. */
+/** A size for people: "1 byte", "1.5 kB", "2 MB". */
 export function sizeWords(bytes: number): string {
   if (bytes < 1_000) return bytes === 1 ? "1 byte" : `${bytes} bytes`;
   const [size, unit] = bytes < 1_000_000 ? [bytes / 1_000, "kB"] : [bytes / 1_000_000, "MB"];

@@ -6,18 +6,18 @@ export interface Backoff {
 }
 
 /**
- * Milliseconds to wait after the n-th failure of a run: `min(cap, base·2^(n-1))`, ±20 % jitter (decisions 4).
- * `chance` is uniform in [0, 1). Never above the cap's own jitter, never below 1.
+ * Milliseconds to wait after the n-th failure of a run: `min(cap, base·2^(n-1))`, ±20 % jitter.
+ * `chance` is uniform in [0, 1). The result is at least 1 and at most the cap plus jitter.
  */
 export function backoffMs(failures: number, { baseMs, capMs }: Backoff, chance: number): number {
-  // 2^53 is past every cap: the exponent is bounded so that a hundred failures do not end in Infinity.
+  // The bound keeps many failures from overflowing to Infinity; 2^53 ms is above every cap.
   const plain = Math.min(capMs, baseMs * 2 ** Math.min(failures - 1, 53));
   return Math.max(1, Math.round(plain * (1 + RETRY_JITTER * (2 * chance - 1))));
 }
 
 /**
  * Milliseconds that a `Retry-After` header asks for (RFC 9110, 10.2.3: seconds or a date), between 1 s and 24 h; null
- * when there is none or it can't be read. Obeyed exactly: never earlier than the target asked.
+ * if there is none or it can't be parsed. No jitter: the retry never comes earlier than the target asked.
  */
 export function retryAfterMs(header: string | null, now: Date): number | null {
   if (header === null) return null;
@@ -28,10 +28,10 @@ export function retryAfterMs(header: string | null, now: Date): number | null {
   return Number.isNaN(at) ? null : clamp(at - now.getTime());
 }
 
-/** The three spellings of an HTTP date begin with a day's name; `Date.parse` alone would take "2" or "1 May" too. */
+/** All three HTTP date formats begin with the name of a day; `Date.parse` alone would accept "2" or "1 May" too. */
 const HTTP_DATE = /^(Mon|Tues?|Wed(nes)?|Thu(rs)?|Fri|Sat(ur)?|Sun)(day)?,? .*\d{2}:\d{2}:\d{2}/;
 
-/** Of the three spellings asctime's names no zone and means UTC as the others do; `Date.parse` takes it for local time. */
+/** The asctime format names no zone and means UTC; `Date.parse` would read it as local time. */
 const ZONED = /([A-Za-z]| [+-]\d{4})$/;
 
 function clamp(delayMs: number): number {

@@ -12,7 +12,7 @@ import { ACTION_ID } from "../runtime/ids.ts";
 import type { Params } from "../http/router.ts";
 import type { RequestContext } from "../http/context.ts";
 
-/** An action as JSON text, with as much of it as the caller may see. `differs` is there when a create found it. */
+/** Serializes an action to JSON text, masked as far as the caller requires. `differs`: a create found this older action. */
 export type Show = (caller: Caller, action: Action, differs?: readonly string[]) => string;
 
 export function createShow(clock: Clock, receiptUrl: (actionId: string) => string, pauseOf: PauseOf): Show {
@@ -20,19 +20,19 @@ export function createShow(clock: Clock, receiptUrl: (actionId: string) => strin
     const isWhole = seesWhole(caller, action);
     const viewer = viewerOf(caller.role);
     const pause = isWhole ? pauseOf(action) : maskedPause(pauseOf(action), viewer);
-    const seen = isWhole ? action : maskedAction(action, viewer);
-    const options = { now: clock.now(), receiptUrl: receiptUrl(action.id), pause, hiddenValues: hiddenValues(seen) };
-    return actionJson(seen, differs === undefined ? options : { ...options, differs });
+    const visible = isWhole ? action : maskedAction(action, viewer);
+    const options = { now: clock.now(), receiptUrl: receiptUrl(action.id), pause, hiddenValues: hiddenValues(visible) };
+    return actionJson(visible, differs === undefined ? options : { ...options, differs });
   };
 }
 
-/** The timeline of an action as JSON text, with as much of it as the caller may see. */
+/** Serializes the timeline of an action to JSON text, masked as far as the caller requires. */
 export function showTimeline(caller: Caller, action: Action, entries: readonly TimelineEntry[]): string {
   const viewer = viewerOf(caller.role);
   return timelineJson(seesWhole(caller, action) ? entries : entries.map((entry) => maskedEntry(entry, viewer)));
 }
 
-/** The id in the path. What can't be an id is as unknown as one that nobody has, in the same words (hostile 1). */
+/** The action id of the path. A malformed id gets the same `not_found` as an unknown one. */
 export function actionIdOf(context: RequestContext, params: Params): string {
   const id = params["id"] ?? "";
   if (!ACTION_ID.test(id)) throw new DomainError("not_found", "There is no such action.");

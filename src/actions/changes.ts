@@ -5,69 +5,67 @@ import type { TimelineEvent } from "./timeline.ts";
 import { nextStatus, type Operation, sources } from "./status.ts";
 
 /**
- * One legal step of an action: the whole action after it and what is told of it. The store writes it only while the
- * action still has the revision that the step was decided on.
+ * One allowed step of an action: the whole action before and after it, and its timeline events. The store writes it only
+ * while the action still has the revision of `before`.
  */
 export interface Change {
   readonly before: Action;
-  /** One revision further. */
+  /** Its revision is one higher. */
   readonly after: Action;
   readonly events: readonly TimelineEvent[];
 }
 
-/** The step that moves these parts of an action's state and leaves the others as they are. */
+/** The change that sets these fields of the state and keeps the others. */
 export function step(before: Action, moved: Partial<ActionState>, events: readonly TimelineEvent[]): Change {
   return { before, after: { ...before, ...moved, revision: before.revision + 1 }, events };
 }
 
-/** Why a step is not allowed from where the action is now. */
+/** Why a step is not allowed in the present state of the action. */
 export interface Refusal {
   readonly refused: ErrorCode;
   readonly message: string;
   readonly issues?: readonly Issue[];
 }
 
-/** Who decides, why, and when. */
 export interface DecisionInput {
   readonly actor: Actor;
   readonly reason: string | null;
   readonly now: Date;
-  /** How it came to the actor, when it came in a way that says so. */
+  /** Set when an MCP client asked its person for the decision. */
   readonly via?: "elicitation";
 }
 
-/** A yes is given to a request, byte for byte. */
 export interface ApprovalInput extends DecisionInput {
-  /** `requestDigest` of the action. */
+  /** `requestDigest` of the action: the approval holds for exactly these bytes. */
   readonly digest: string;
 }
 
-/** A yes: the held action is due at once. */
+/** Releases a held action: it is due at once. */
 export function approve(action: Action, input: ApprovalInput): Change | Refusal {
   const { actor, now, digest } = input;
   const status = nextStatus(action.status, "approve");
   if (status === null) return refuse("approve", action);
   return step(action, { status, dueAt: now, approvedAt: now, approvedBy: actor, approvedDigest: digest }, [
-    { type: "approved", ...toldOf(input) },
+    { type: "approved", ...eventOf(input) },
   ]);
 }
 
 /**
- * Whether the action still awaits the decision that somebody was asked for: a no to a held action must not end what
- * another has approved meanwhile, nor a yes to one run release the next.
+ * Whether this run still awaits approval. A rejection must not end an action that another person has approved meanwhile,
+ * and an approval of one run must not release the next.
  */
 export function isHeldIn(action: Action, run: number): boolean {
   return action.status === "awaiting_approval" && action.run === run;
 }
 
-/** Which run a decision is about. */
+/** The run that a decision is meant for. */
 export interface OfRun {
   readonly run: number;
-  /** It is a decision on what awaits approval, and on nothing else. */
+  /** The decision applies only while that run awaits approval. */
   readonly isHeld: boolean;
 }
 
-/** Why a decision about another run, or about one that is no longer held, is not taken; null: it is about this one. */
+/** The refusal of a decision that was meant for another run, or for one that is no longer held; null: it applies. */
 export function tooLate(operation: Operation, action: Action, { run, isHeld }: OfRun): Refusal | null {
   if (isHeld ? isHeldIn(action, run) : action.run === run) return null;
   const { id, status } = action;
@@ -81,15 +79,15 @@ export function tooLate(operation: Operation, action: Action, { run, isHeld }: O
   };
 }
 
-/** A no to what waits for a person, or the end of what waits to be sent. */
+/** Rejects a held action, or cancels one that waits to be sent. */
 export function cancel(action: Action, input: DecisionInput): Change | Refusal {
   const status = nextStatus(action.status, "cancel");
   if (status === null) return refuse("cancel", action);
   const type = action.status === "awaiting_approval" ? "rejected" : "cancelled";
-  return step(action, { status, dueAt: null, finishedAt: input.now }, [{ type, ...toldOf(input) }]);
+  return step(action, { status, dueAt: null, finishedAt: input.now }, [{ type, ...eventOf(input) }]);
 }
 
-/** A new run of the same action. One yes releases one run: what needed a person's yes needs another one. */
+/** Starts a new run of the same action. An approval releases one run only, so an action that needed one is held again. */
 export function retry(action: Action, { actor, reason, now }: DecisionInput): Change | Refusal {
   const status = nextStatus(action.status, action.approve ? "hold" : "retry");
   if (status === null) return refuse("retry", action);
@@ -98,8 +96,7 @@ export function retry(action: Action, { actor, reason, now }: DecisionInput): Ch
   return step(action, moved, action.approve ? [retried, { type: "held" }] : [retried]);
 }
 
-/** What the timeline tells of a decision. */
-function toldOf({ actor, reason, via }: DecisionInput) {
+function eventOf({ actor, reason, via }: DecisionInput) {
   return via === undefined ? { actor, reason } : { actor, reason, via };
 }
 
@@ -126,8 +123,8 @@ function refuse(operation: Operation, action: Action): Refusal {
   };
 }
 
-/** What a held run waited for, and how long it may. */
-export interface Waited {
+/** A held run and how long it may wait. */
+interface HeldRun {
   readonly run: number;
   readonly heldAt: Date;
   readonly hoursMax: number;
@@ -136,10 +133,10 @@ export interface Waited {
 const HOUR_MS = 3_600_000;
 
 /**
- * The end of a wait for a person that took too long (decisions 10): cancelled by the service itself. It is no rejection,
- * for nobody said no. Null: the run is not held any more, or its time is not over.
+ * Cancels a run that has awaited approval for too long, in the name of the service: a cancellation and no rejection. Null:
+ * the run is no longer held, or its time is not over.
  */
-export function expire(action: Action, { run, heldAt, hoursMax }: Waited, now: Date): Change | null {
+export function expire(action: Action, { run, heldAt, hoursMax }: HeldRun, now: Date): Change | null {
   const status = nextStatus(action.status, "cancel");
   if (status === null || !isHeldIn(action, run)) return null;
   if (now.getTime() < heldAt.getTime() + hoursMax * HOUR_MS) return null;

@@ -6,18 +6,18 @@ import { type Hold, isHeld } from "../accounts/roles.ts";
 import { CreateAction } from "./schemas.ts";
 import { compile, isJsonObject, onePerField, withoutNulls } from "../api/schema-helpers.ts";
 
-/** A target that calls may go to, or the sentence that says why not. */
-export type CheckedRequest = { readonly hostname: string; readonly host: string } | { readonly refused: string };
+/** An allowed target, or the sentence that says why calls may not go there. */
+type CheckedRequest = { readonly hostname: string; readonly host: string } | { readonly refused: string };
 
 export interface CreateRules {
-  /** Judges where calls may go, from the text alone. */
+  /** Checks a URL against the target policy, without resolving its name. */
   readonly checkTarget: (url: string) => CheckedRequest;
 }
 
-/** A create as it came in. */
+/** A create before validation. */
 export interface CreateInput {
   readonly value: unknown;
-  /** The text of its member `body`, numbers as written. Asked for only when all else is right. */
+  /** The text of its member `body`, with numbers as written. Called only if everything else is valid. */
   readonly bodyText: () => string;
   /** The `Idempotency-Key` header. */
   readonly idempotencyKey: string | null;
@@ -28,15 +28,15 @@ export interface CreateInput {
 export interface CheckedCreate {
   readonly request: ActionRequest;
   readonly sync: boolean;
-  /** Why it is asked for; null: nobody said. */
+  /** Why the call is requested; null: not given. */
   readonly reason: string | null;
 }
 
 const CREATE = compile(CreateAction);
 
 /**
- * Turns a create into what the desk takes. Throws with every issue at once, under the first code that applies of
- * `missing_field`, `invalid_url`, `invalid_sync` and `validation_error` (hostile 1).
+ * Validates a create. Throws with all issues at once, under the first of these codes that applies: `missing_field`,
+ * `invalid_url`, `invalid_sync`, `validation_error`.
  */
 export function createCheckCreate({ checkTarget }: CreateRules) {
   return (input: CreateInput): CheckedCreate => {
@@ -61,19 +61,19 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The headers are checked by the law, which names each: here they would cost as much again. */
+/** `headersIssues` checks the headers and names each; the schema would check them a second time. */
 function withoutHeaders(given: unknown): unknown {
   return isJsonObject(given) && isJsonObject(given["headers"]) ? { ...given, headers: {} } : given;
 }
 
-interface Circumstances {
+interface RuleContext {
   readonly target: CheckedRequest | null;
   readonly callback: CheckedRequest | null;
   readonly hold: Hold;
 }
 
-/** What no schema can say. Each rule looks only at fields that have the right type; the schema names the others. */
-function rulesBroken(given: Fields, { target, callback, hold }: Circumstances): readonly Issue[] {
+/** The rules that a schema cannot express. Each checks only fields of the right type; the schema reports the others. */
+function rulesBroken(given: Fields, { target, callback, hold }: RuleContext): readonly Issue[] {
   return [
     ...refusedBy("url", target),
     ...refusedBy("callback", callback),
@@ -128,14 +128,14 @@ function codeOf(given: unknown, rules: readonly Issue[], issues: readonly Issue[
   return rules.some(({ field }) => field === "sync") ? "invalid_sync" : "validation_error";
 }
 
-interface Found {
+interface RequestParts {
   readonly target: { readonly hostname: string; readonly host: string };
   readonly idempotencyKey: string | null;
   readonly bodyText: () => string;
   readonly hold: Hold;
 }
 
-function requestOf(given: CreateAction, { target, idempotencyKey, bodyText, hold }: Found): ActionRequest {
+function requestOf(given: CreateAction, { target, idempotencyKey, bodyText, hold }: RequestParts): ActionRequest {
   const method = given.method ?? "POST";
   return {
     url: given.url,
@@ -154,16 +154,16 @@ function requestOf(given: CreateAction, { target, idempotencyKey, bodyText, hold
   };
 }
 
-/** Named alike in old and new calls, it would tell the target that both are one. */
-const IDENTITY = "idempotency-key";
+/** With the same value in the new call, the target would take both calls for one. */
+const IDEMPOTENCY_HEADER = "idempotency-key";
 
 /**
- * A create of the same call as a new action, to be checked like any other: rules and settings may have changed since. It
- * keeps what is sent and how, a hold included; what made the old one the only one of its kind stays with that.
+ * A create that repeats an action as a new one. The caller validates it like any other, since rules and settings may have
+ * changed. It keeps the request and its options, `approve` included, but neither `dedupe` nor any idempotency key.
  */
 export function createInputOf(action: Action, hold: Hold): CreateInput {
   const { url, method, body, headers, retries, onUnknown, approve, callback, notifyEmail } = action;
-  const kept = Object.entries(headers ?? {}).filter(([name]) => name.toLowerCase() !== IDENTITY);
+  const kept = Object.entries(headers ?? {}).filter(([name]) => name.toLowerCase() !== IDEMPOTENCY_HEADER);
   const parsed: unknown = body === null ? null : JSON.parse(body);
   const value = {
     url,
@@ -181,11 +181,11 @@ export function createInputOf(action: Action, hold: Hold): CreateInput {
 
 const PRINTABLE = /^[ -~]+$/;
 
-/** The draft RFC's form, a structured-field string (RFC 9651, 3.3.3). */
+/** The form of the Idempotency-Key draft: a structured-field string (RFC 9651, 3.3.3). */
 const QUOTED = /^"((?:[^"\\]|\\["\\])*)"$/;
 
-/** The key in an `Idempotency-Key` header, without the draft RFC's quotes; or what is wrong with it. */
-export function readIdempotencyKey(header: string): { readonly key: string } | { readonly issue: Issue } {
+/** The key of an `Idempotency-Key` header, without quotes, or what is wrong with it. */
+function readIdempotencyKey(header: string): { readonly key: string } | { readonly issue: Issue } {
   const quoted = QUOTED.exec(header)?.[1];
   const key = quoted === undefined ? header : quoted.replaceAll(/\\(["\\])/g, "$1");
   if (key.length <= KEY_CHARS_MAX && PRINTABLE.test(key)) return { key };

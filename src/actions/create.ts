@@ -30,33 +30,34 @@ export interface CreateDeps {
   readonly hashOf: HashOf;
 }
 
-/** What somebody says with a create beside the request. */
 export interface CreateOptions {
-  /** Why it is asked for: told in the timeline, and to whoever decides. */
+  /** Why the call is requested; shown in the timeline and to approvers. */
   readonly reason?: string | null;
-  /** Under whose rules, where somebody else has written the request. */
+  /** Whose role and hold limit the action; the caller's unless a person repeats the request of another key. */
   readonly creator?: Creator;
 }
 
-/** The action that a create made or found. `differs` is there only when it was found (decisions 3). */
-export interface CreateAnswer {
+/** The new action, or with `differs` the older one that its key means. */
+interface CreateAnswer {
   readonly action: Action;
   readonly differs?: readonly string[];
 }
 
 /**
- * Stores an action that has passed every check of its own, or finds the one that its key means. Throws `invalid_url` or
- * `validation_error` where it names a callback or an address that its creator may not name; `invalid_request` or `forbidden`
- * where a person has rejected the same within 24 hours, and no reason is given or it was asked for again too often. It is
- * durable when this resolves, and the answer shows it as it was created, whatever has happened by then: where a slot is
- * free the commit that creates it claims it too, so that it is sent one commit sooner.
+ * Stores a validated action, or finds the one with the same `dedupe` or idempotency key. The action is durable when this
+ * resolves. If a delivery slot is free, the same commit claims the action, which saves a commit before sending; the answer
+ * still shows it as it was created. Throws
+ * - `invalid_url` or `validation_error`: the creator may not name this callback or address,
+ * - `invalid_request` or `forbidden`: a person rejected the same request within 24 hours, and the reason is missing or it
+ *   was requested again too often,
+ * - `too_many_held`: too many actions of the key await approval.
  */
 export function createCreate(deps: CreateDeps) {
   const { actions, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf } = deps;
   return async (caller: Caller, request: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
     const { creator = caller, reason = null } = options;
-    refuseAny(await recipients.issues(caller.accountId, creator, request));
+    throwAny(await recipients.issues(caller.accountId, creator, request));
     const now = clock.now();
     const action: Action = {
       ...request,
@@ -102,13 +103,13 @@ export function createCreate(deps: CreateDeps) {
 }
 
 /**
- * In what the request differs from the older action. Of one that the caller sees masked no more is compared than is shown of
- * it: whoever tries values would learn which of them is the right one.
+ * The fields in which the request differs from the older action. Where the caller sees that one masked, the masked values
+ * are compared: comparing the real ones would let the caller guess secrets by trial.
  */
-async function differencesFor(caller: Caller, stored: Action, asked: Action): Promise<readonly string[]> {
-  if (seesWhole(caller, stored)) return differs(stored, asked);
-  const [one = stored, other = asked] = await maskAhead([stored, asked], "public");
-  return differs(maskedAction(one, "public"), maskedAction(other, "public"));
+async function differencesFor(caller: Caller, stored: Action, requested: Action): Promise<readonly string[]> {
+  if (seesWhole(caller, stored)) return differs(stored, requested);
+  const [older = stored, newer = requested] = await maskAhead([stored, requested], "public");
+  return differs(maskedAction(older, "public"), maskedAction(newer, "public"));
 }
 
 type NotCreated = Extract<Created, { readonly kind: "too_many_held" | "rejected_before" }>;
@@ -124,7 +125,7 @@ function refusalOf(created: NotCreated): DomainError {
   );
 }
 
-function refuseAny(issues: readonly Issue[]): void {
+function throwAny(issues: readonly Issue[]): void {
   if (issues.length === 0) return;
   if (issues.some(({ field }) => field === "callback")) {
     throw new DomainError("invalid_url", "No callback may go to this URL.", issues);
@@ -133,20 +134,19 @@ function refuseAny(issues: readonly Issue[]): void {
 }
 
 function firstEvents(action: Action, reason: string | null): readonly TimelineEvent[] {
-  const why = reason === null ? {} : { reason };
-  const created: TimelineEvent = { type: "created", actor: action.createdBy, ...why };
+  const created: TimelineEvent = { type: "created", actor: action.createdBy, ...(reason === null ? {} : { reason }) };
   return action.approve ? [created, { type: "held" }] : [created];
 }
 
-/** The outbox rows that an action owes because it has come into its present state, in this way. */
+/** The outbox rows (callbacks and mails) for a change of an action with these events. */
 export type Enqueue = (action: Action, at: Date, events: readonly TimelineEvent[]) => readonly OutboxRow[];
 
-export interface EnqueueDeps {
+interface EnqueueDeps {
   readonly ids: Pick<Ids, "row">;
   readonly receiptUrl: (actionId: string) => string;
 }
 
-/** Fixes the body of a callback at the moment of the change; a mail is written when it is sent. */
+/** Renders the body of a callback at the time of the change; a mail is rendered when it is sent. */
 export function createEnqueue({ ids, receiptUrl }: EnqueueDeps): Enqueue {
   return (action, at, events) =>
     notificationsFor(action, events).map((message) => ({

@@ -1,10 +1,10 @@
 import type { Action, ActionRequest, ActionStatus } from "./action.ts";
 import { DEDUPE_WINDOW_MS } from "../config/limits.ts";
 
-/** The two ways in which a create can mean an action that is there already (spec "Deduplication rules"). */
+/** The two kinds of keys by which a create can find an older action. */
 export type KeyKind = "idempotency" | "dedupe";
 
-/** Whether a key first used then still means its action now. */
+/** Whether a key that was first used at `usedAt` still means its action. */
 export function isInWindow(usedAt: Date, now: Date): boolean {
   return now.getTime() - usedAt.getTime() < DEDUPE_WINDOW_MS;
 }
@@ -14,9 +14,9 @@ export function answersFor(kind: KeyKind, status: ActionStatus): boolean {
   return kind === "idempotency" || status !== "failed";
 }
 
-/** The names of the request fields in which a repeated create differs from what is stored (decisions 3). */
-export function differs(stored: ActionRequest, asked: ActionRequest): readonly string[] {
-  return COMPARED.filter(([, read]) => read(stored) !== read(asked)).map(([field]) => field);
+/** The names of the request fields in which a repeated create differs from what is stored. */
+export function differs(stored: ActionRequest, requested: ActionRequest): readonly string[] {
+  return COMPARED.filter(([, read]) => read(stored) !== read(requested)).map(([field]) => field);
 }
 
 const COMPARED: readonly (readonly [field: string, read: (request: ActionRequest) => unknown])[] = [
@@ -38,21 +38,18 @@ function headersText(headers: Action["headers"]): string {
   return pairs.toSorted().join("\n");
 }
 
-/** SHA-256 of a text, hex. The law has no cryptography of its own. */
+/** SHA-256 of a text, hex. An argument, since the pure modules import no cryptography. */
 export type HashOf = (text: string) => string;
 
-/** Begins a digest that covers the callback; those before it are the bare hash of the request. */
+/** Prefix of digests that cover the callback. Digests of earlier versions have no prefix and do not cover it. */
 const WITH_CALLBACK = "2:";
 
-/**
- * Names exactly what is approved: method, URL, headers, body and the callback, and nothing that changes from attempt to
- * attempt.
- */
+/** The digest of what is approved: method, URL, headers, body and callback; nothing that changes between attempts. */
 export function requestDigest(request: ActionRequest, hashOf: HashOf): string {
   return WITH_CALLBACK + hashOf(JSON.stringify([...sentParts(request), request.callback]));
 }
 
-/** As digests were made before they covered the callback: what was approved then is still to be sent. */
+/** The digest of earlier versions, so that actions approved by them can still be sent. */
 function firstDigest(request: ActionRequest, hashOf: HashOf): string {
   return hashOf(JSON.stringify(sentParts(request)));
 }
@@ -62,8 +59,8 @@ function sentParts({ method, url, headers, body }: ActionRequest): readonly unkn
 }
 
 /**
- * Whether an action may be sent as it is: a person's yes holds for the bytes that were approved and no others
- * (hostile 7). Of what needed no yes only that is looked at which is sealed.
+ * Whether an action may be sent as it is stored: an approval holds only for the bytes that were approved. An action that
+ * needed no approval is checked only for encrypted columns that could not be decrypted.
  */
 export function isAsApproved(action: Action, hashOf: HashOf): boolean {
   if (action.isAltered === true) return false;

@@ -11,7 +11,6 @@ import type { TimelineEventType, TimelineEntry } from "./timeline.ts";
 
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
-/** What a list may be asked for (decisions 1). */
 export const ListQuery = Type.Object(
   {
     status: Type.Optional(
@@ -60,7 +59,7 @@ export const ActionPage = Type.Object(
 
 export type ActionPage = Static<typeof ActionPage>;
 
-/** What the desk is asked for a page. Throws `invalid_query` for dates that do not exist and cursors that are not ours. */
+/** The query of the action service. Throws `invalid_query` for dates that do not exist and invalid cursors. */
 export function checkList(query: ListQuery) {
   const createdAfter = dateOf(query.created_after);
   const createdBefore = dateOf(query.created_before);
@@ -76,7 +75,7 @@ export function checkList(query: ListQuery) {
   return {
     statuses: query.status ?? [],
     method: query.method ?? null,
-    // What is no host has no actions: the pattern lets more through than a parser of URLs.
+    // The schema admits texts that no URL parser accepts as a host. They match no action.
     host: query.host === undefined ? null : (normalHost(query.host) ?? query.host.toLowerCase()),
     dedupe: query.dedupe ?? null,
     createdBy: query.created_by ?? null,
@@ -87,26 +86,26 @@ export function checkList(query: ListQuery) {
   };
 }
 
-/** Where the next page begins, as an opaque text: callers shall not build it from an id. */
+/** The cursor of the next page: opaque, so that callers don't build it from an id. */
 export function cursorOf(actionId: string): string {
   return Buffer.from(actionId).toString("base64url");
 }
 
-/** A page as JSON text, of actions that are JSON text already. */
+/** A page as JSON text; `actions` are JSON texts. */
 export function pageJson(actions: readonly string[], before: string | null): string {
   return `{"data":[${actions.join(",")}],"next_cursor":${before === null ? "null" : `"${cursorOf(before)}"`}}`;
 }
 
-/** The id in a cursor; undefined when it is none of ours. */
+/** The id in a cursor; undefined: not a cursor of this service. */
 function readCursor(cursor: string): string | undefined {
   const id = Buffer.from(cursor, "base64url").toString("latin1");
-  // Decoding is lenient: only what encodes to the same text again was ours.
+  // Decoding is lenient, so accept only what encodes to the same text again.
   return ACTION_ID.test(id) && cursorOf(id) === cursor ? id : undefined;
 }
 
 const NO_DATE = "Is not a date and time.";
 
-/** The format lets days through that no month has (30 February), and the parser moves them on. */
+/** Null: not given; undefined: the parser rejects it although the schema accepts it. */
 function dateOf(text: string | undefined): Date | null | undefined {
   if (text === undefined) return null;
   const at = new Date(text);
@@ -134,43 +133,49 @@ const TYPES = [
 const count = (minimum: number, description: string, example: number) =>
   Type.Integer({ minimum, description, examples: [example] });
 
-/** One thing that happened to an action (decisions 12). Which members it has depends on its type. */
+/** One entry of a timeline. Its members depend on `type`. */
 export const TimelineItem = Type.Object(
   {
-    seq: count(0, "Grows; not without gaps. A line of a pause has the number of the line before it.", 7),
+    seq: count(
+      0,
+      "Position in the event stream: increasing, with gaps. An entry of a pause has the number of the entry before it.",
+      7,
+    ),
     at: dateTime("When it happened."),
     run: count(1, "A manual retry begins the next run.", 1),
     type: Type.Enum([...TYPES], { type: "string", description: "What happened.", examples: ["attempt"] }),
     status: Status,
     actor: Type.Optional(plainText("Who decided.", "key:ann")),
-    reason: Type.Optional(nullable(plainText("Why, as far as it was said.", "Agreed with Ann."))),
+    reason: Type.Optional(nullable(plainText("The reason that was given; null: none.", "Agreed with Ann."))),
     via: Type.Optional(
       Type.Literal("elicitation", {
-        description: "The actor's MCP client says that it has put the decision to its person.",
+        description: "The actor's MCP client says that it asked its person for the decision.",
         examples: ["elicitation"],
       }),
     ),
-    attempt: Type.Optional(count(1, "Which attempt of the run it was.", 1)),
+    attempt: Type.Optional(count(1, "Number of the attempt in its run.", 1)),
     outcome: Type.Optional(
       Type.Enum(["answered", "not_sent", "unknown"], {
         type: "string",
         description:
-          "answered: a status came back; not_sent: the target saw nothing; unknown: it may have received it.",
+          "answered: the target answered with a status; not_sent: the target received nothing; unknown: it may have received the call.",
         examples: ["answered"],
       }),
     ),
     response_code: Type.Optional(
       nullable(Type.Integer({ description: "HTTP status of the target.", examples: [503] })),
     ),
-    error: Type.Optional(nullable(plainText("How it failed.", "The target answered with status 503."))),
+    error: Type.Optional(nullable(plainText("Why it failed.", "The target answered with status 503."))),
     duration_ms: Type.Optional(nullable(count(0, "How long the attempt took.", 41))),
-    next_retry_at: Type.Optional(nullable(dateTime("The attempt after this one."))),
+    next_retry_at: Type.Optional(nullable(dateTime("When the next attempt is due."))),
     location: Type.Optional(
-      nullable(plainText("Where a redirect, never followed, points.", "https://api.example.com/moved")),
+      nullable(plainText("Target of a redirect. Redirects are never followed.", "https://api.example.com/moved")),
     ),
     event: Type.Optional(plainText("What the mail or callback was about.", "action.completed")),
-    delivered: Type.Optional(Type.Boolean({ description: "Whether it arrived.", examples: [true] })),
-    attempts: Type.Optional(count(0, "How often it was tried.", 1)),
+    delivered: Type.Optional(
+      Type.Boolean({ description: "Whether the mail or callback was delivered.", examples: [true] }),
+    ),
+    attempts: Type.Optional(count(0, "How often delivery was attempted.", 1)),
   },
   { title: "TimelineItem", description: "One thing that happened to an action." },
 );
@@ -187,55 +192,52 @@ export function timelineJson(entries: readonly TimelineEntry[]): string {
   return JSON.stringify({ data: entries.map(itemOf) });
 }
 
-/** One row as JSON says it. */
 export function itemOf({ seq, at, run, status, event }: TimelineEntry) {
-  const { type, ...told } = event;
-  return { seq, at: at.toISOString(), run, type, status, ...told };
+  const { type, ...details } = event;
+  return { seq, at: at.toISOString(), run, type, status, ...details };
 }
 
 /** The `data` of an event, and the body of a callback. */
 export interface ActionEvent {
-  /** `action.` and the status that the action has come to. */
+  /** `action.` and the new status. */
   readonly type: string;
   readonly timestamp: string;
   readonly data: Action;
 }
 
-/** What the stream is made of (decisions 12). */
 export const EventText = Type.String({
   description:
-    "Server-sent events. Each change of an action's status is one event: `id` is where it stands, for Last-Event-ID; " +
-    "`event` is `action.<status>`; `data` is `{ type, timestamp, data }`, of which `data` is the Action as it was then " +
-    "(only the body of an answer that a later attempt has replaced is not kept). Lines that begin with a colon say " +
-    "nothing but that the stream lives.",
+    "Server-sent events, one for each change of an action's status. `id` is the position for Last-Event-ID; `event` is " +
+    "`action.<status>`; `data` is `{ type, timestamp, data }`, where `data` is the Action at that time (without the " +
+    "response body if a later attempt has replaced it). Lines that begin with a colon are heartbeats.",
   examples: [
     "id: NDcxMQ\nevent: action.completed\n" +
       'data: {"type":"action.completed","timestamp":"2026-03-04T12:00:00.000Z","data":{"id":"act_01kjwa5v00e7v8c9x2m4n6p8qr"}}\n\n',
   ],
 });
 
-/** What callbacks and the event stream say of a change (decisions 8, 12). `data` is an action as JSON text. */
+/** The JSON text of an event, for callbacks and the event stream. `data` is an action as JSON text. */
 export function eventJson(type: string, at: Date, data: string): string {
   return `{"type":"${type}","timestamp":"${at.toISOString()}","data":${data}}`;
 }
 
-/** A position in the event stream as an opaque text: callers shall not count on its being a number. */
+/** A position in the event stream as an opaque text, so that callers don't depend on a number. */
 export function positionText(position: number): string {
   return Buffer.from(String(position)).toString("base64url");
 }
 
 const POSITION = /^\d{1,15}$/;
 
-/** The position in a `Last-Event-ID`. Throws `invalid_query` when it is none of ours. */
+/** The position in a `Last-Event-ID`. Throws `invalid_query` if it is no id of this stream. */
 export function readPosition(text: string): number {
   const digits = Buffer.from(text, "base64url").toString("latin1");
   const position = Number(digits);
-  // Decoding is lenient: only what encodes to the same text again was ours.
+  // Decoding is lenient, so accept only what encodes to the same text again.
   if (POSITION.test(digits) && positionText(position) === text) return position;
   throw unknownPosition("Is not the id of an event of this stream.");
 }
 
-/** `Last-Event-ID` is no place from which the stream could go on without a gap. */
+/** The stream can't continue after this `Last-Event-ID` without a gap. */
 export function unknownPosition(message: string): DomainError {
   return new DomainError("invalid_query", "The stream can't go on from this Last-Event-ID; open it without one.", [
     { field: "Last-Event-ID", message },

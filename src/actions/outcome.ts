@@ -2,7 +2,7 @@ import type { ErrorSource, HttpMethod } from "./action.ts";
 import { CERTIFICATE_REASONS } from "../outbound/tls.ts";
 import { ATTEMPT_MS_MIN, LEASE_WRITE_MS } from "../config/limits.ts";
 
-/** What stood in the way of an answer. Each has one fixed sentence; a library's words go nowhere (decisions 4). */
+/** Why no answer arrived. Each has a fixed sentence; messages of libraries are never shown. */
 export type Fault =
   | "timed_out"
   | "name_not_resolved"
@@ -23,12 +23,12 @@ export type Fault =
   | "unsignable"
   | "interrupted";
 
-/** A status came back. `brokenBy` says that the body behind it did not arrive whole. */
+/** The target answered with a status. `brokenBy`: its body did not arrive whole. */
 export interface Answered {
   readonly kind: "answered";
   /** 200..599. */
   readonly code: number;
-  /** JSON text of what is shown as `response_body`; null when there was no body. */
+  /** JSON text of `response_body`; null: no body. */
   readonly body: string | null;
   readonly truncated: boolean;
   readonly brokenBy: "timed_out" | "closed" | null;
@@ -36,13 +36,13 @@ export interface Answered {
   readonly location: string | null;
 }
 
-/** The target saw nothing of the request. */
+/** No byte of the request reached the target. */
 export interface NotSent {
   readonly kind: "not_sent";
   readonly fault: Fault;
 }
 
-/** Bytes may have left and no answer came: the target may have done it. */
+/** Bytes may have been sent and no answer arrived: the target may have received the request. */
 export interface Unknown {
   readonly kind: "unknown";
   readonly fault: Fault;
@@ -54,25 +54,25 @@ export type Outcome = Answered | NotSent | Unknown;
 /** The name of an outcome in the timeline. */
 export type OutcomeKind = Outcome["kind"];
 
-/** Success is 2xx, and a 2xx head decides; only a GET, harmless to repeat, needs its body whole (decisions 4). */
+/** Success is a 2xx status. Only a GET, which is safe to repeat, also needs its whole body. */
 export function isSuccess(outcome: Outcome, method: HttpMethod): boolean {
   if (outcome.kind !== "answered" || outcome.code < 200 || outcome.code > 299) return false;
   return outcome.brokenBy === null || method !== "GET";
 }
 
-/** A refusal of our own ends the action at once: another attempt would be refused the same way. */
+/** Whether Outgate itself refused to send. It ends the action: another attempt would be refused too. */
 export function isPolicyRefusal(outcome: Outcome): boolean {
   return outcome.kind === "not_sent" && OWN_REFUSALS.has(outcome.fault);
 }
 
 const OWN_REFUSALS: ReadonlySet<Fault> = new Set(["address_never", "address_private", "altered"]);
 
-/** A failed attempt is the target's when its answer says no, and dispatch's when there was no whole answer. */
+/** `target`: it answered with an error status; `dispatch`: no whole answer arrived. */
 export function errorSourceOf(outcome: Outcome): ErrorSource {
   return outcome.kind === "answered" && !isBrokenSuccess(outcome) ? "target" : "dispatch";
 }
 
-/** The sentence that goes into `last_error` (hostile 4); `timeoutMs` is the deadline that was in force. */
+/** The sentence for `last_error`; `timeoutMs` is the deadline of this attempt. */
 export function describe(outcome: Outcome, timeoutMs: number): string {
   if (outcome.kind !== "answered") return sentenceOf(outcome.fault, timeoutMs);
   if (isBrokenSuccess(outcome)) return sentenceOf(outcome.brokenBy ?? "closed", timeoutMs);
@@ -82,7 +82,6 @@ export function describe(outcome: Outcome, timeoutMs: number): string {
   return statusSentence(outcome.code);
 }
 
-/** The sentence of an answer of which its status is all there is to say. */
 export function statusSentence(code: number): string {
   return `The target answered with status ${code}.`;
 }
@@ -121,14 +120,14 @@ function certificateSentence(failure: keyof typeof CERTIFICATE_REASONS): string 
 }
 
 function seconds(timeoutMs: number): string {
-  // What a lease has left is an odd number; a tenth of a second is as much as anybody reads.
+  // A deadline cut by the lease is an odd number of milliseconds: round it to tenths of a second.
   const value = timeoutMs < 1_000 ? timeoutMs / 1_000 : Math.round(timeoutMs / 100) / 10;
   return value === 1 ? "1 second" : `${value} seconds`;
 }
 
 /**
- * How long an attempt may take that begins now: its own limit, and no longer than its lease leaves it with time to write the
- * result down, since a lease begins before the claim is on disk. 0: too little is left to begin.
+ * Milliseconds that an attempt may take if it begins now: its timeout, cut so that the result can be written before the
+ * lease ends (a lease begins before the claim is on disk). 0: too little of the lease is left.
  */
 export function attemptMs(
   { leaseUntil }: { readonly leaseUntil: Date | null },

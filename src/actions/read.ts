@@ -9,7 +9,7 @@ import { countByHolder, whoMakesRoom } from "../delivery/slots.ts";
 import type { Bus } from "../events/bus.ts";
 import type { Clock } from "../runtime/clock.ts";
 
-/** Reads one action of the caller's account; another account's does not exist. */
+/** Reads one action of the caller's account. Throws `not_found`, also for actions of other accounts. */
 export function createGet(actions: ActionStore) {
   return async (caller: Caller, id: string): Promise<Action> => {
     authorize(caller, "read");
@@ -21,7 +21,7 @@ export function createGet(actions: ActionStore) {
 
 export type ListQuery = Omit<ActionQuery, "accountId">;
 
-/** One page of the account's actions, newest first (decisions 1). */
+/** One page of the account's actions, newest first. */
 export function createList(actions: ActionStore) {
   return async (caller: Caller, query: ListQuery): Promise<ActionPage> => {
     authorize(caller, "read");
@@ -34,7 +34,7 @@ export interface TimelineDeps {
   readonly pauses: Pick<PauseStore, "ofAction">;
 }
 
-/** Everything that happened to one action, oldest first, and the pauses that kept it from being sent. */
+/** The timeline of one action, oldest first, with the pauses that kept it from being sent. Throws `not_found`. */
 export function createTimeline({ actions, pauses }: TimelineDeps) {
   return async (caller: Caller, id: string): Promise<readonly TimelineEntry[]> => {
     authorize(caller, "read");
@@ -48,28 +48,28 @@ export function createTimeline({ actions, pauses }: TimelineDeps) {
   };
 }
 
-export interface WaitDeps {
+interface WaitDeps {
   readonly actions: ActionStore;
   readonly clock: Clock;
   readonly bus: Bus;
 }
 
-export interface Waiting {
+interface WaitOptions {
   readonly waitMs: number;
-  /** The caller went away, or the service stops: the wait ends, the action does not. */
+  /** Aborted when the client disconnects or the service stops: it ends the wait and not the action. */
   readonly stop?: AbortSignal;
 }
 
 /**
- * Resolves when the action is final, or with what it is when the wait is over. It subscribes first and reads second, so
- * that no change falls between; at the deadline it reads again, because memory is only a hint. Where the account has no
- * place left the key with the most makes room for one with few: its oldest wait is over at once, and so is this one where
- * there is none. Throws `unauthorized` as soon as the caller's key is revoked.
+ * Resolves when the action is final, or with its state when the wait is over. It subscribes before it reads, so that it
+ * misses no change, and reads the store again at the deadline. Above `WAITERS_PER_ACCOUNT_MAX` it ends the oldest wait of
+ * the key with the most waits, or answers at once if that is the caller's key. Throws `not_found`, and `unauthorized` as
+ * soon as the caller's key is revoked.
  */
 export function createWait({ actions, clock, bus }: WaitDeps) {
   const waiting = new Map<string, Set<Waiter>>();
 
-  return async (caller: Caller, id: string, { waitMs, stop }: Waiting): Promise<Action> => {
+  return async (caller: Caller, id: string, { waitMs, stop }: WaitOptions): Promise<Action> => {
     authorize(caller, "read");
     const { accountId } = caller;
     const read = async (): Promise<Action> => {
@@ -92,7 +92,7 @@ export function createWait({ actions, clock, bus }: WaitDeps) {
       const now = await read();
       if (isTerminal(now.status) || stop?.aborted === true) return now;
       const ended = await end.promise;
-      // By now the key may be worth nothing, and then it is shown nothing.
+      // The key may have been revoked during the wait.
       authorize(caller, "read");
       return ended ?? (await read());
     } finally {
@@ -111,7 +111,7 @@ interface Waiter {
   readonly end: () => void;
 }
 
-/** Ends the oldest wait of whoever has the most, or tells that nobody has too many. */
+/** Ends the oldest wait of the key that has to make room; false: none has to. */
 function makeRoom(waiters: Set<Waiter>, holder: string): boolean {
   const victim = whoMakesRoom(countByHolder(waiters), holder);
   const oldest = waiters.values().find((waiter) => waiter.holder === victim);
@@ -121,14 +121,14 @@ function makeRoom(waiters: Set<Waiter>, holder: string): boolean {
   return true;
 }
 
-export interface NotificationPage {
+interface NotificationPage {
   /** Newest first. */
   readonly entries: readonly OutboxEntry[];
   /** Where the next page begins; null when there is none. */
   readonly before: string | null;
 }
 
-/** The callbacks and mails that the caller's account is or was owed, and how each has gone. */
+/** The callbacks and mails of the caller's account, newest first, with the state of each; for owners. */
 export type ListNotifications = (caller: Caller, before: string | null, limit: number) => Promise<NotificationPage>;
 
 export function createListNotifications(outbox: Pick<OutboxStore, "list">): ListNotifications {

@@ -21,9 +21,9 @@ import { actionIdOf, type Show, showTimeline } from "./caller-view.ts";
 import type { Operation } from "./status.ts";
 import type { StreamEvents } from "../events/stream.ts";
 
-export interface ActionRouteDeps extends CreateRules, WaitingDeps {
+interface ActionRouteDeps extends CreateRules, WaitingDeps {
   readonly actionService: Pick<ActionService, "create" | "get" | "list" | "timeline" | "historyOf" | "wait">;
-  /** Where people reach the pages, without a trailing slash. */
+  /** The public URL of the service, without a trailing slash. */
   readonly baseUrl: string;
   readonly show: Show;
 }
@@ -36,7 +36,6 @@ const LIST = compileQuery(ListQuery);
 
 const NONE = compileQuery(NoQuery);
 
-/** Making actions and reading them (decisions 1). */
 export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
   const { actionService, show } = deps;
   const checkCreate = createCheckCreate(deps);
@@ -90,7 +89,7 @@ export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
   ];
 }
 
-/** What is told to whoever decides, for those who put the decision to a person themselves. */
+/** The facts that an approver sees, for clients that ask a person themselves. */
 function decisionFacts({ actionService, baseUrl }: ActionRouteDeps): Route {
   return routeOf(API.getDecisionFacts, async (context, params) => {
     readQuery(context.search, NONE);
@@ -102,12 +101,12 @@ function decisionFacts({ actionService, baseUrl }: ActionRouteDeps): Route {
   });
 }
 
-export interface DecisionRouteDeps {
+interface DecisionRouteDeps {
   readonly actionService: Pick<ActionService, Operation>;
   readonly show: Show;
 }
 
-/** Approve, cancel and retry: 200 with the whole action; a reason may come along, and with the first two a run. */
+/** Approve, cancel and retry: 200 with the whole action. The body may give a reason, and for approve and cancel a run. */
 export function decisionRoutes({ actionService, show }: DecisionRouteDeps): readonly Route[] {
   const route = (operation: ApiOperation, verb: Operation): Route =>
     routeOf(operation, async (context, params) => {
@@ -123,7 +122,6 @@ export function decisionRoutes({ actionService, show }: DecisionRouteDeps): read
   return [route(API.approveAction, "approve"), route(API.cancelAction, "cancel"), route(API.retryAction, "retry")];
 }
 
-/** The account's events as they happen (decisions 1). */
 export function eventRoutes(streamEvents: StreamEvents): readonly Route[] {
   return [
     routeOf(API.streamEvents, (context) => {

@@ -13,7 +13,7 @@ import {
   WAIT_SECONDS_DEFAULT,
   WAIT_SECONDS_MAX,
 } from "../config/limits.ts";
-import { OPERATIONS, type Decision as Said, DECISIONS } from "./status.ts";
+import { OPERATIONS, type Decision as DecisionName, DECISIONS } from "./status.ts";
 import {
   anyObject,
   dateTime,
@@ -33,9 +33,7 @@ import {
 import { ActionPause } from "../pauses/schemas.ts";
 import { DomainError } from "../api/domain-error.ts";
 
-// A title is the name that the API description knows a schema by.
-
-// A title is the name that the API description knows a schema by.
+// `title` becomes the name of the schema in the API description.
 export const ActionId = Type.String({
   title: "ActionId",
   pattern: "^act_[A-Za-z0-9_-]{1,64}$",
@@ -43,9 +41,7 @@ export const ActionId = Type.String({
   examples: ["act_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
-// `type` beside `enum`: clients that make forms of a schema want it.
-
-// `type` beside `enum`: clients that make forms of a schema want it.
+// `type` beside `enum`: clients that generate forms from a schema need it.
 export const Status = Type.Enum([...ACTION_STATUSES], {
   title: "ActionStatus",
   type: "string",
@@ -58,7 +54,7 @@ export const Status = Type.Enum([...ACTION_STATUSES], {
 const methods = (extra: { title?: string; default?: "POST"; description: string }) =>
   Type.Enum([...HTTP_METHODS], { type: "string", examples: ["POST"], ...extra });
 
-export const Method = methods({ title: "HttpMethod", description: "HTTP method of the call." });
+const Method = methods({ title: "HttpMethod", description: "HTTP method of the call." });
 
 const retries = (extra: { default?: number }) =>
   Type.Integer({
@@ -72,12 +68,12 @@ const retries = (extra: { default?: number }) =>
 const switchedOff = (description: string) => Type.Boolean({ default: false, description, examples: [true] });
 
 const callHeaders = stringMap(
-  `Headers of the call: names that are not equal without case, at most ${HEADERS_BYTES_MAX} bytes of names and values ` +
-    "in all. Refused are those that frame the message, belong to the connection or are Outgate's own: host, date, " +
+  `Headers of the call: names are unique regardless of case, names and values have at most ${HEADERS_BYTES_MAX} bytes ` +
+    "in all. Refused are headers of message framing, of the connection and of Outgate itself: host, date, " +
     "content-length, content-encoding, transfer-encoding, connection, keep-alive, te, trailer, upgrade, expect, via, " +
     "forwarded, accept-encoding, cdn-loop, http2-settings, x-real-ip, x-http-method, x-http-method-override, " +
-    "x-method-override, x-original-url, x-rewrite-url, and what begins with proxy-, sec-, webhook-, x-forwarded- or " +
-    "x-outgate-. Beside a body content-type is application/json or application/*+json.",
+    "x-method-override, x-original-url, x-rewrite-url, and names that begin with proxy-, sec-, webhook-, x-forwarded- or " +
+    "x-outgate-. With a body, content-type must be application/json or application/*+json.",
   enforced({
     maxProperties: HEADERS_MAX,
     propertyNames: { pattern: HEADER_NAME_PATTERN },
@@ -85,7 +81,7 @@ const callHeaders = stringMap(
   }),
 );
 
-/** What a create may say (spec "POST /v1/actions"). Members that are null count as absent, which is not shown here. */
+/** The body of a create. `null` counts as absent, which the schema does not show. */
 export const CreateAction = Type.Object(
   {
     url: targetUrl(
@@ -106,23 +102,30 @@ export const CreateAction = Type.Object(
       }),
     ),
     approve: Type.Optional(switchedOff("Hold the action until a person approves it.")),
-    sync: Type.Optional(switchedOff("Answer when the action has ended. Not with approve, nor by a key with a hold.")),
+    sync: Type.Optional(
+      switchedOff(
+        "Wait for the end of the action before answering. Not with approve, and not for calls that the key's hold holds.",
+      ),
+    ),
     notify: Type.Optional(
       Type.Object(
         {
           email: emailSchema(
-            "Who is asked for approval: one address, of a person of the account or of those in APPROVERS. An owner key without a hold may name anyone while APPROVERS is empty.",
+            "Who is asked for approval: one address, of a person of the account or one that APPROVERS allows. An owner key without a hold may name anyone while APPROVERS is empty.",
           ),
         },
         { additionalProperties: false, description: "Approval mail.", examples: [{ email: "ann@example.com" }] },
       ),
     ),
     callback: Type.Optional(
-      targetUrl("Where news of this action is sent; judged as url is.", "https://app.example.com/outgate"),
+      targetUrl(
+        "Receives the events of this action. Must be a target that url may name.",
+        "https://app.example.com/outgate",
+      ),
     ),
     reason: Type.Optional(
       reason(
-        "Why; shown to whoever decides, and in the timeline. Required of an agent's key where a person has rejected the same request within 24 hours.",
+        "Why you request the call; shown to approvers and in the timeline. Required from an agent's key if a person rejected the same request within the last 24 hours.",
       ),
     ),
   },
@@ -145,7 +148,7 @@ const responseCode = (example: number) =>
 
 const responseBody = (example: unknown) =>
   Type.Unknown({
-    description: "What the target answered: a JSON value, text, or `{ encoding: base64, data }`; null: nothing.",
+    description: "Body of the target's answer: a JSON value, text, or `{ encoding: base64, data }`; null: none.",
     examples: [example],
   });
 
@@ -153,25 +156,25 @@ const ActionError = Type.Object(
   {
     source: Type.Enum(["target", "dispatch"], {
       type: "string",
-      description: "target: it answered with something else than 2xx; dispatch: no answer was had of it.",
+      description: "target: it answered with a status other than 2xx; dispatch: no whole answer arrived.",
       examples: ["target"],
     }),
     message: plainText("The same text as last_error.", lastError),
     response_code: responseCode(503),
     response_body: responseBody("Service Unavailable"),
   },
-  { title: "ActionError", description: "Why the action failed: there when it has, and only then." },
+  { title: "ActionError", description: "Why the action failed. Present only if it failed." },
 );
 
 const ActionCreator = Type.Object(
   {
     id: nullable(
       plainText(
-        "Id of the key; null: a person on the pages, the agent of `outgate mcp`, or nobody kept it.",
+        "Id of the key; null: a person on the pages, the agent of `outgate mcp`, or not recorded.",
         "key_01kjwa5v00e7v8c9x2m4n6p8qr",
       ),
     ),
-    name: plainText("What the key was called then, or the person's address.", "ci"),
+    name: plainText("Name of the key at that time, or the person's address.", "ci"),
   },
   { title: "ActionCreator", description: "Who created it." },
 );
@@ -183,7 +186,7 @@ const differing = Type.Array(Type.String(), {
   examples: [["body"]],
 });
 
-/** An action as every answer shows it (spec "Action", decisions 12). `view.ts` writes it. */
+/** An action in answers, as `serialize.ts` writes it. */
 export const Action = Type.Object(
   {
     id: ActionId,
@@ -193,7 +196,7 @@ export const Action = Type.Object(
     body: nullable(anyObject("JSON body sent to the target.")),
     headers: nullable(stringMap("Headers of the call.")),
     dedupe: nullable(plainText("Semantic key of deduplication.", "order-7")),
-    run: run("Which run it is in: 1, and one more with each retry. Attempts are counted by run."),
+    run: run("The present run: 1, and one more with each retry. Attempts are counted per run."),
     attempts: Type.Integer({ minimum: 0, description: "Delivery attempts used in this run.", examples: [1] }),
     retries: retries({}),
     created_at: dateTime("When it was created."),
@@ -205,18 +208,21 @@ export const Action = Type.Object(
     response_code: responseCode(200),
     response_body: responseBody({ ok: true }),
     response_truncated: Type.Optional(
-      Type.Literal(true, { description: "The target's answer was longer than what is kept.", examples: [true] }),
+      Type.Literal(true, {
+        description: "The target's answer was longer than the part that is stored.",
+        examples: [true],
+      }),
     ),
     duration_ms: nullable(Type.Integer({ minimum: 0, description: "How long the last attempt took.", examples: [41] })),
     approve: Type.Boolean({ description: "Whether the action was held for approval.", examples: [false] }),
     approved_at: nullable(dateTime("When it was approved.")),
     approved_by: nullable(plainText("Who approved it.", "key:ann")),
-    callback: nullable(url("Where news of this action is sent.", "https://app.example.com/outgate")),
+    callback: nullable(url("Receives the events of this action.", "https://app.example.com/outgate")),
     idempotency_key: nullable(plainText("Idempotency-Key of its creation.", "order-4711")),
     hidden_values: Type.Optional(
       Type.Integer({
         minimum: 1,
-        description: "How many values of the request are masked for this key. Not there when none is.",
+        description: "Number of values of the request that are masked for this key. Absent if none is.",
         examples: [2],
       }),
     ),
@@ -234,13 +240,13 @@ export const Action = Type.Object(
     ),
     paused: Type.Optional(
       Type.Literal(true, {
-        description: "It waits to be sent until its pause ends; there only then. Not in events and callbacks.",
+        description: "It is not sent until its pause ends. Absent otherwise, and in events and callbacks.",
         examples: [true],
       }),
     ),
     pause: Type.Optional(ActionPause),
     actions: Type.Array(Type.Enum([...OPERATIONS], { type: "string" }), {
-      description: "What may be done with it now.",
+      description: "Operations that its status allows now.",
       examples: [["cancel"]],
     }),
     error: Type.Optional(ActionError),
@@ -248,8 +254,8 @@ export const Action = Type.Object(
       Type.String({
         format: "uri-reference",
         description:
-          "Its receipt page: whoever has the link can see it. Absolute where the service has a BASE_URL, else a path of " +
-          "the service. Null on the receipt itself.",
+          "Its receipt page, visible to everyone who has the link. Absolute if the service has a BASE_URL, else a path. " +
+          "Null on the receipt itself.",
         examples: [
           "/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
           "https://outgate.example.com/r/4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
@@ -259,40 +265,40 @@ export const Action = Type.Object(
     deduplicated: Type.Optional(found),
     differs: Type.Optional(differing),
   },
-  { title: "Action", description: "One HTTP call: what was asked for, where it is, and how it ended." },
+  { title: "Action", description: "One HTTP call: its request, state and result." },
 );
 
 export type Action = Static<typeof Action>;
 
-/** The answer of a create that found an older action (spec "Deduplication rules", decisions 3). */
+/** The answer of a create that found an older action. */
 export const FoundAction = Type.Intersect([Action, Type.Object({ deduplicated: found, differs: differing })], {
   title: "FoundAction",
   description: "An older action that a create found, and how the request differs from it.",
 });
 
-/** What may come with approve and cancel. */
+/** The optional body of approve and cancel. */
 export const Decision = Type.Object(
   {
     reason: Type.Optional(reason("Why; shown in the timeline.")),
     run: Type.Optional(
-      run("Which run of the action is meant: in another one the decision is refused. Without it, whichever it is in."),
+      run("The run that the decision is for; it is refused if the action is in another one. Default: the present run."),
     ),
   },
-  { title: "Decision", additionalProperties: false, description: "What may be said with a decision." },
+  { title: "Decision", additionalProperties: false, description: "Optional details of a decision." },
 );
 
 export type Decision = Static<typeof Decision>;
 
-/** What may come with retry. */
+/** The optional body of retry. */
 export const Retry = Type.Object(
   {
     reason: Type.Optional(
       reason(
-        "Why; shown in the timeline. Required of an agent's key where a person has rejected the request within 24 hours.",
+        "Why you retry; shown in the timeline. Required from an agent's key if a person rejected the request within the last 24 hours.",
       ),
     ),
   },
-  { title: "Retry", additionalProperties: false, description: "What may be said with a retry." },
+  { title: "Retry", additionalProperties: false, description: "Optional details of a retry." },
 );
 
 export type Retry = Static<typeof Retry>;
@@ -301,7 +307,7 @@ const DECISION = compile(Decision);
 
 const RETRY = compile(Retry);
 
-/** What a decision says, if anything; no body at all is fine. Throws `validation_error`. */
+/** The checked body of a decision; undefined: no body. Throws `validation_error`. */
 export function checkDecision(value: unknown): { readonly reason: string | null; readonly run: number | null } {
   if (value === undefined) return { reason: null, run: null };
   const given = withoutNulls(value, Decision.properties);
@@ -309,7 +315,7 @@ export function checkDecision(value: unknown): { readonly reason: string | null;
   throw new DomainError("validation_error", "The request has fields that are not valid.", DECISION.issues(given));
 }
 
-/** The reason that a retry gives, if any. Throws `validation_error`. */
+/** The reason of a retry; null: none. Throws `validation_error`. */
 export function checkRetry(value: unknown): string | null {
   if (value === undefined) return null;
   const given = withoutNulls(value, Retry.properties);
@@ -317,13 +323,12 @@ export function checkRetry(value: unknown): string | null {
   throw new DomainError("validation_error", "The request has fields that are not valid.", RETRY.issues(given));
 }
 
-/** What a person says on a page: yes or no, and a reason if there is one. */
 export interface DecisionForm {
-  readonly decision: Said;
+  readonly decision: DecisionName;
   readonly reason: string | null;
 }
 
-/** The same from the fields of a form, in which a browser ends lines its own way. Throws `validation_error`. */
+/** The decision in the fields of a form. Throws `validation_error`. */
 export function checkDecisionForm(fields: ReadonlyMap<string, string>): DecisionForm {
   const decision = DECISIONS.find((said) => said === fields.get("decision"));
   if (decision === undefined) {
@@ -333,18 +338,18 @@ export function checkDecisionForm(fields: ReadonlyMap<string, string>): Decision
   return { decision, reason: checkReasonField(fields) };
 }
 
-/** The reason in a form, if one was typed. Throws `validation_error`. */
+/** The reason in a form; null: empty. Browsers send line ends as CR LF. Throws `validation_error`. */
 export function checkReasonField(fields: ReadonlyMap<string, string>): string | null {
   const why = (fields.get("reason") ?? "").replaceAll("\r\n", "\n").trim();
   return checkDecision(why === "" ? undefined : { reason: why }).reason;
 }
 
-/** Everything that the page of an action offers to do with it; the last is a new run, released in the same breath. */
-export const ACTION_DECISIONS = [...DECISIONS, "cancel", "retry", "retry_and_approve"] as const;
+/** What the page of an action offers. `retry_and_approve` starts a new run and approves it at once. */
+const ACTION_DECISIONS = [...DECISIONS, "cancel", "retry", "retry_and_approve"] as const;
 
 export type ActionDecision = (typeof ACTION_DECISIONS)[number];
 
-/** What a person does on the page of an action. Throws `validation_error`. */
+/** The decision in the form of the page of an action. Throws `validation_error`. */
 export function checkActionForm(fields: ReadonlyMap<string, string>) {
   const decision = ACTION_DECISIONS.find((said) => said === fields.get("decision"));
   if (decision !== undefined) return { decision, reason: checkReasonField(fields) };
@@ -366,7 +371,7 @@ export const WaitQuery = Type.Object(
   {
     wait: seconds({
       default: WAIT_SECONDS_DEFAULT,
-      description: "Seconds to wait for the end of the action, with sync; without it, it is ignored.",
+      description: "Seconds to wait for the end of the action. Ignored without sync.",
     }),
   },
   { additionalProperties: false },
@@ -374,15 +379,15 @@ export const WaitQuery = Type.Object(
 
 export type WaitQuery = Static<typeof WaitQuery>;
 
-/** Whether a read waits, and how long. No default: generated clients send theirs, and every read of theirs would wait. */
+/** No default: generated clients send defaults, and each of their reads would wait. */
 export const ReadQuery = Type.Object(
   {
     wait: seconds({
-      description: "Seconds to wait for the end of the action. Left out: the answer comes at once.",
+      description: "Seconds to wait for the end of the action. Default: answer at once.",
     }),
   },
   { additionalProperties: false },
 );
 
-/** Where no parameter is known. */
+/** The query of routes without parameters. */
 export const NoQuery = Type.Object({}, { additionalProperties: false });

@@ -5,31 +5,29 @@ import { operationsIn } from "./status.ts";
 import type { CallbackEvent } from "../delivery/notification.ts";
 import { eventJson } from "./list-schemas.ts";
 
-/** What an answer says beside the action itself. */
 export interface ViewOptions {
   readonly now: Date;
-  /** Where the receipt page is: a URL or a path; null on the receipt itself. */
+  /** URL or path of the receipt page; null on the receipt itself. */
   readonly receiptUrl: string | null;
-  /** Set on every answer of a create that found an older action: the request fields that differ from it. */
+  /** Set if a create found this older action: the fields in which the request differs from it. */
   readonly differs?: readonly string[];
-  /** Header names without their values: what leaves for a callback, or for whoever has a receipt. */
+  /** Masks all header values, for callbacks and receipts. */
   readonly hidesHeaderValues?: boolean;
-  /** What keeps it from being sent now, if it waits to be; null or not given: nothing. */
+  /** The pause that keeps a pending action from being sent; null or absent: none. */
   readonly pause?: Pause | null;
-  /** How many values are hidden in a masked action; 0 or not given: none. */
+  /** Number of masked values; 0 or absent: none. */
   readonly hiddenValues?: number;
   /**
-   * Which bodies are printed; all of them unless it is given. `once`: that of the response not again in `error`. `none`: neither
-   * that of the request nor that of the response.
+   * Which bodies to print; absent: all. `once`: the response body only outside of `error`. `none`: neither the request nor
+   * the response body.
    */
   readonly bodies?: "once" | "none";
 }
 
 /**
- * An action as JSON text (spec "Action"), whole: for who may not see it whole, `maskedAction` comes first. Text, because
- * `body` and `response_body` are put in as they are stored: parsed and printed again, 12345678901234567890 and 1.0 would
- * come back as other numbers. Written out member by member: it is on the way of every answer, and a loop over a list of
- * members took six times as long.
+ * An action as JSON text. It masks nothing: apply `maskedAction` first. Text and not an object, because `body` and
+ * `response_body` are inserted as stored: parsing would change numbers like 12345678901234567890 and 1.0. Written member by
+ * member because every answer needs it; a loop over a table of members took six times as long.
  */
 export function actionJson(action: Action, options: ViewOptions): string {
   const { now, receiptUrl, differs, bodies } = options;
@@ -60,7 +58,7 @@ export function actionJson(action: Action, options: ViewOptions): string {
   );
 }
 
-/** The name is that of the key at that time, or the address of a person. */
+/** `name`: the name of the key at that time, or the address of a person. */
 function creatorJson({ keyId, createdBy }: Action): string {
   return `{"id":${json(keyId === "" ? null : keyId)},"name":${json(createdBy.slice(createdBy.indexOf(":") + 1))}}`;
 }
@@ -85,7 +83,7 @@ function headersJson({ headers }: Action, { hidesHeaderValues }: ViewOptions): s
   return JSON.stringify(Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])));
 }
 
-/** Shown while an action that has been tried is not done (spec `retries_remaining`). */
+/** Present between the first attempt and the end of a run. */
 function retriesRemaining({ status, attempts, retries }: Action): string {
   const isUnderWay = status === "pending" || status === "active";
   return isUnderWay && attempts > 0 ? `,"retries_remaining":${retries - attempts}` : "";
@@ -95,7 +93,7 @@ function secondsUntil(at: Date, now: Date): number {
   return Math.max(0, Math.ceil((at.getTime() - now.getTime()) / 1_000));
 }
 
-/** The error object (spec "error object"): there when the action failed, and only then. */
+/** Present only if the action failed. */
 function errorMember({ status, result }: Action, { bodies }: ViewOptions): string {
   if (status !== "failed" || result === null) return "";
   const { errorSource, lastError, responseCode, responseBody } = result;
@@ -106,7 +104,7 @@ function errorMember({ status, result }: Action, { bodies }: ViewOptions): strin
   );
 }
 
-/** The body of a callback (decisions 8): what an agent key would see, without the values of headers. */
+/** The body of a callback: the whole action with header values masked. */
 export function callbackJson(event: CallbackEvent, action: Action, at: Date, receiptUrl: string): string {
   return eventJson(event, at, actionJson(action, { now: at, receiptUrl, hidesHeaderValues: true }));
 }

@@ -11,10 +11,9 @@ import { DomainError } from "../api/domain-error.ts";
 import { sources } from "./status.ts";
 import type { ActionStore, Counted } from "../../db/store.ts";
 
-/** Every use case of actions; what REST, pages and agent tools all call. */
+/** All use cases of actions, for REST, pages and MCP tools. */
 export type ActionService = ReturnType<typeof createActionService>;
 
-/** Puts the verbs on one desk. */
 export function createActionService(deps: CreateDeps & DecideDeps & ContextDeps & TimelineDeps) {
   const retryAction = createRetry(deps);
   return {
@@ -34,11 +33,14 @@ export function createActionService(deps: CreateDeps & DecideDeps & ContextDeps 
 }
 
 /**
- * Begins a new run of a failed or cancelled action (decisions 3). Throws `not_retryable` from any other status, and where
- * another live action holds the same `dedupe` key by now, or too many of its key's await approval; `invalid_request` where a person has rejected
- * it and no reason is given; `forbidden` where the caller's key may send nothing like it without a yes, and the action asks for none: no key gets past its hold by what another one has created.
+ * Starts a new run of a failed or cancelled action. Throws
+ * - `not_retryable`: another status, another action has taken its `dedupe` key, too many actions of its key await approval,
+ *   or it was requested again too often after a rejection,
+ * - `invalid_request`: a person rejected it and the reason is missing,
+ * - `forbidden`: the hold of the caller's key covers it and the action needs no approval. Otherwise a key could bypass its
+ *   hold by retrying actions of other keys.
  */
-export function createRetry(deps: DecideDeps): Decide {
+function createRetry(deps: DecideDeps): Decide {
   return createDecide(deps, "retry", async (action, input, caller) => {
     const change = retry(action, input);
     if (isRefusal(change)) return change;
@@ -61,7 +63,7 @@ export function createRetry(deps: DecideDeps): Decide {
 function beyondHold({ id, method }: Action): Refusal {
   return {
     refused: "forbidden",
-    message: `Whatever this key sends by ${method} needs a person's yes, and action ${id} asks for none: create it anew, which holds it, or have it retried with a key that has no such hold.`,
+    message: `${method} calls of this key need approval, and action ${id} was created without it. Create it again, which holds it for approval, or retry it with a key without this hold.`,
   };
 }
 
@@ -75,17 +77,17 @@ function tooManyHeld({ id }: Action): Refusal {
 function dedupeTaken(action: Action, holder: Action): Refusal {
   return {
     refused: "not_retryable",
-    message: `Action ${action.id} cannot be retried: action ${holder.id} holds its dedupe key by now and is ${holder.status}.`,
+    message: `Action ${action.id} cannot be retried: action ${holder.id} now has its dedupe key and is ${holder.status}.`,
   };
 }
 
 /** One step of a bulk retry. */
-export interface RetriedBatch {
-  /** Begun again, those included that wait for a yes by now. */
+interface RetriedBatch {
+  /** Retried, including those that now await approval. */
   readonly retried: number;
   readonly held: number;
   readonly refused: readonly { readonly id: string; readonly message: string }[];
-  /** Where the next step begins; null: this was the last one. */
+  /** Cursor of the next step; null: this was the last one. */
   readonly before: string | null;
   readonly left: Counted;
 }
@@ -93,10 +95,10 @@ export interface RetriedBatch {
 const NONE: Counted = { count: 0, isMore: false };
 
 /**
- * How many actions of a list a bulk retry would begin again. Only of the statuses that the list names: what somebody has
- * cancelled is not begun again by whoever wanted the failed ones.
+ * How many actions of a list a bulk retry would retry. Only statuses that the list filters by: a bulk retry of failed
+ * actions must not retry cancelled ones.
  */
-export function createCountRetryable(actions: Pick<ActionStore, "count">) {
+function createCountRetryable(actions: Pick<ActionStore, "count">) {
   return async (caller: Caller, query: ListQuery): Promise<Counted> => {
     authorize(caller, "read");
     const statuses = retryableIn(query.statuses);
@@ -106,17 +108,17 @@ export function createCountRetryable(actions: Pick<ActionStore, "count">) {
 }
 
 /**
- * Begins the next actions of a list again, newest first, each as `retry` does. The cursor goes from step to step, so that
- * each action is visited once: one that fails again meanwhile is not taken twice, nor is one that comes meanwhile.
+ * Retries the next actions of a list, newest first. The cursor moves on with each step, so that no action is retried
+ * twice, not even one that fails again meanwhile.
  */
-export function createRetryMany(actions: Pick<ActionStore, "list" | "count">, retryAction: Decide) {
+function createRetryMany(actions: Pick<ActionStore, "list" | "count">, retryAction: Decide) {
   const count = createCountRetryable(actions);
   return async (caller: Caller, query: ListQuery, reason: string | null): Promise<RetriedBatch> => {
     authorize(caller, "retry");
     const statuses = retryableIn(query.statuses);
     if (statuses.length === 0) return { retried: 0, held: 0, refused: [], before: null, left: NONE };
     const page = await actions.list({ ...query, statuses, accountId: caller.accountId, limit: RETRY_BATCH_MAX });
-    // Together, so that they share their commits.
+    // Concurrently, so that they share commits.
     const ends = await Promise.all(page.actions.map(({ id }) => retryOne(retryAction, caller, id, reason)));
     return {
       retried: ends.filter((end) => "status" in end).length,
@@ -128,10 +130,10 @@ export function createRetryMany(actions: Pick<ActionStore, "list" | "count">, re
   };
 }
 
-type End = Action | { readonly id: string; readonly message: string };
+type RetryEnd = Action | { readonly id: string; readonly message: string };
 
-/** Somebody else may have been first, or have rejected it, or hold its key of deduplication by now: the others go on. */
-async function retryOne(retryAction: Decide, caller: Caller, id: string, reason: string | null): Promise<End> {
+/** An action that may not be retried is reported and does not stop the others. */
+async function retryOne(retryAction: Decide, caller: Caller, id: string, reason: string | null): Promise<RetryEnd> {
   try {
     return await retryAction(caller, id, reason);
   } catch (error) {

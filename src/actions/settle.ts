@@ -5,11 +5,11 @@ import { describe, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } fro
 import type { TimelineEvent, TimelineEntry } from "./timeline.ts";
 import { nextStatus as statusAfter, nextStatus } from "./status.ts";
 
-/** What the engine knows when an attempt has ended. Time and chance are arguments. */
+/** The end of an attempt. Time and randomness are arguments, so that `settle` is pure. */
 export interface AttemptEnd {
   readonly outcome: Outcome;
   readonly now: Date;
-  /** Null when nobody was there to measure it: the process died. */
+  /** Null: unknown, because the process died during the attempt. */
   readonly durationMs: number | null;
   readonly timeoutMs: number;
   readonly backoff: Backoff;
@@ -37,8 +37,8 @@ export function settle(action: Action, end: AttemptEnd): Change {
 }
 
 /**
- * Ends an action whose row was altered where it is stored: what it holds is not what somebody asked for, so nothing of it
- * is sent any more. The attempt that is told of counts as far as `retries` allows; of one that was under way nobody knows.
+ * Fails an action whose stored row was altered: it no longer is what the caller requested, so nothing more is sent. It
+ * counts as an attempt as far as `retries` allows. The outcome of an attempt in progress is unknown.
  */
 export function setAside(action: Action, now: Date): Change {
   const isActive = action.status === "active";
@@ -55,20 +55,20 @@ export function setAside(action: Action, now: Date): Change {
   return step(action, ended, [attemptMade(counted, end, result, null), { type: "failed" }]);
 }
 
-/** What follows an attempt, in the words of logs and metrics. */
+/** What follows an attempt, as logs and metrics name it. */
 export function nextStep({ after }: Change): "completed" | "retry" | "failed" {
   if (after.status === "pending") return "retry";
   return after.status === "completed" ? "completed" : "failed";
 }
 
-/** Two failures end an action before its attempts are used up (decisions 4). */
+/** Failures that end an action before its attempts are used up. */
 function isFinal(action: Action, outcome: Outcome): boolean {
   return isPolicyRefusal(outcome) || (outcome.kind === "unknown" && action.onUnknown === "stop");
 }
 
 function delayMs(action: Action, { outcome, now, backoff, chance }: AttemptEnd): number {
-  const asked = outcome.kind === "answered" ? retryAfterMs(outcome.retryAfter, now) : null;
-  return asked ?? backoffMs(action.attempts, backoff, chance);
+  const retryAfter = outcome.kind === "answered" ? retryAfterMs(outcome.retryAfter, now) : null;
+  return retryAfter ?? backoffMs(action.attempts, backoff, chance);
 }
 
 function resultOf(action: Action, { outcome, durationMs, timeoutMs }: Measured): Result {
@@ -78,7 +78,7 @@ function resultOf(action: Action, { outcome, durationMs, timeoutMs }: Measured):
   return {
     lastError: succeeded ? null : describe(outcome, timeoutMs),
     errorSource: source,
-    // A broken answer counts as none (spec "error object": null for dispatch errors); the timeline has its status.
+    // A broken answer counts as none; only the timeline shows its status.
     responseCode: source === "dispatch" ? null : (answered?.code ?? null),
     responseBody: source === "dispatch" ? null : (answered?.body ?? null),
     responseTruncated: source !== "dispatch" && (answered?.truncated ?? false),
@@ -104,10 +104,10 @@ function attemptMade(
   };
 }
 
-/** What a timeline tells of an action's state; status, run and end are those of its last entry. */
-type Told = Omit<ActionState, "status" | "run" | "finishedAt" | "leaseUntil" | "approvedDigest">;
+/** The state that can be rebuilt from the entries of a timeline; status, run and end come from the last entry alone. */
+type PastState = Omit<ActionState, "status" | "run" | "finishedAt" | "leaseUntil" | "approvedDigest">;
 
-const BEGINNING: Told = {
+const INITIAL: PastState = {
   attempts: 0,
   dueAt: null,
   startedAt: null,
@@ -117,30 +117,29 @@ const BEGINNING: Told = {
 };
 
 /**
- * An action as it was after a change that others have overtaken: so the event stream tells of it what was true then. The
- * entries are those of the change's run up to the change itself, oldest first. Only the body of an answer that a later
- * attempt has replaced is gone: nobody keeps it.
+ * An action as it was after an earlier change, for the event stream. `entries` are the timeline of that run up to the
+ * change, oldest first. The response body is null: the store keeps only that of the newest attempt.
  */
 export function pastOf(action: Action, entries: readonly TimelineEntry[]): Action {
   const last = entries.at(-1);
   if (last === undefined) return action;
   const { status, run, at } = last;
-  const told = entries.reduce(stepped, BEGINNING);
-  return { ...action, ...told, status, run, leaseUntil: null, finishedAt: isTerminal(status) ? at : null };
+  const state = entries.reduce(applyEvent, INITIAL);
+  return { ...action, ...state, status, run, leaseUntil: null, finishedAt: isTerminal(status) ? at : null };
 }
 
-function stepped(before: Told, { at, event }: TimelineEntry): Told {
+function applyEvent(before: PastState, { at, event }: TimelineEntry): PastState {
   const { type } = event;
-  if (type === "created" || type === "retried") return { ...BEGINNING, dueAt: at };
+  if (type === "created" || type === "retried") return { ...INITIAL, dueAt: at };
   if (type === "approved") return { ...before, dueAt: at, approvedAt: at, approvedBy: event.actor };
   if (type === "started") return { ...before, attempts: before.attempts + 1, startedAt: before.startedAt ?? at };
   if (type === "not_started") return stateBeforeClaim(before, at);
   if (type === "attempt") return { ...before, dueAt: dateOf(event.next_retry_at), result: resultBefore(event) };
-  // The rest says only what the status says, or speaks of notifications.
+  // The other events change only the status, or are about notifications.
   return before;
 }
 
-function stateBeforeClaim(before: Told, at: Date): Told {
+function stateBeforeClaim(before: PastState, at: Date): PastState {
   const attempts = Math.max(0, before.attempts - 1);
   return { ...before, attempts, dueAt: at, startedAt: attempts === 0 ? null : before.startedAt };
 }
@@ -152,7 +151,7 @@ function resultBefore(made: Extract<TimelineEvent, { readonly type: "attempt" }>
   return {
     lastError: error,
     errorSource: error === null ? null : errorSource,
-    // As in `settle`: an answer that broke off counts as none.
+    // As in `resultOf`: a broken answer counts as none.
     responseCode: error === null || isRefusal ? code : null,
     responseBody: null,
     responseTruncated: false,
@@ -164,13 +163,12 @@ function dateOf(text: string | null): Date | null {
   return text === null ? null : new Date(text);
 }
 
-/** When an action was claimed, and until when the claim holds. */
 export interface Claimed {
   readonly now: Date;
   readonly leaseUntil: Date;
 }
 
-/** A pending action once it is claimed: active, with one attempt counted before anything is sent (decisions 3). */
+/** A claimed action: active, with the attempt counted before anything is sent. */
 export function dispatched(action: Action, { now, leaseUntil }: Claimed): Action {
   const status = nextStatus(action.status, "dispatch");
   if (status === null) throw new Error(`Action ${action.id} is ${action.status} and can't be dispatched.`);
@@ -186,15 +184,15 @@ export function dispatched(action: Action, { now, leaseUntil }: Claimed): Action
   };
 }
 
-/** Why an attempt that was claimed did not begin. Whatever it was: no byte of it has left. */
+/** Why a claimed attempt did not begin. No byte of it was sent. */
 export type NotStarted =
   /** The service stopped before anything was sent. */
   | "stopping"
-  /** Too little was left of the lease for a whole attempt: a slow commit, or a wall clock that was set forward. */
+  /** Too little of the lease was left, after a slow commit or a jump of the wall clock. */
   | "late"
-  /** What is needed to send could not be read. */
+  /** The database could not be read. */
   | "store_away"
-  /** The store did not say whether the claim was written, and it was. */
+  /** The store reported neither success nor failure of the claim, and it was written. */
   | "in_doubt";
 
 const NOT_STARTED: Readonly<Record<NotStarted, string>> = {
@@ -204,12 +202,11 @@ const NOT_STARTED: Readonly<Record<NotStarted, string>> = {
   in_doubt: "Nothing was sent: the service could not tell whether its claim was recorded.",
 };
 
-/** The fixed sentence for the timeline. */
 export function describeNotStarted(why: NotStarted): string {
   return NOT_STARTED[why];
 }
 
-/** Gives a claim back whose attempt never began: due at once, and the attempt does not count. */
+/** Returns a claim whose attempt never began: due at once, and the attempt does not count. */
 export function unclaimed(action: Action, why: NotStarted, now: Date): Change {
   const status = nextStatus(action.status, "unclaim");
   if (status === null) throw new Error(`Action ${action.id} is ${action.status} and has no claim to give back.`);

@@ -1,8 +1,8 @@
 import { ACTION_STATUSES, type ActionStatus } from "./action.ts";
 
 /**
- * What can happen to an action. `hold` is the retry of an action that needs a yes: one yes releases one run. `unclaim` is
- * the end of a claim whose attempt never began; `set_aside` ends an action whose row was altered where it is stored.
+ * The triggers of the state machine. `hold` is the retry of an action that needs approval; `unclaim` returns a claim whose
+ * attempt never began; `set_aside` fails an action whose stored row was altered.
  */
 export type Trigger =
   | "approve"
@@ -16,7 +16,7 @@ export type Trigger =
   | "retry"
   | "hold";
 
-/** The state machine (spec "States and transitions"). What is not in this table cannot happen. */
+/** The state machine: every allowed transition. */
 const TRANSITIONS: Readonly<Record<ActionStatus, Partial<Record<Trigger, ActionStatus>>>> = {
   awaiting_approval: { approve: "pending", cancel: "cancelled", set_aside: "failed" },
   pending: { dispatch: "active", cancel: "cancelled", set_aside: "failed" },
@@ -26,12 +26,12 @@ const TRANSITIONS: Readonly<Record<ActionStatus, Partial<Record<Trigger, ActionS
   completed: {},
 };
 
-/** Where the trigger leads from a status; null when it is not allowed there. */
+/** The status after a trigger; null: the trigger is not allowed in this status. */
 export function nextStatus(status: ActionStatus, trigger: Trigger): ActionStatus | null {
   return TRANSITIONS[status][trigger] ?? null;
 }
 
-/** The statuses from which a trigger is allowed: what an error message and a guard in SQL name. */
+/** The statuses in which a trigger is allowed. */
 export function sources(trigger: Trigger): readonly ActionStatus[] {
   return ACTION_STATUSES.filter((status) => nextStatus(status, trigger) !== null);
 }
@@ -40,20 +40,20 @@ export const OPERATIONS = ["approve", "cancel", "retry"] as const;
 
 export type Operation = (typeof OPERATIONS)[number];
 
-/** What a person or program may do with an action now: the `actions` field (spec "Allowed operations"). */
+/** The operations that a status allows: the `actions` field. */
 export function operationsIn(status: ActionStatus): readonly Operation[] {
   return OPERATIONS.filter((operation) => nextStatus(status, operation) !== null);
 }
 
-/** What a person may say to a held action. */
+/** The decisions on a held action. */
 export const DECISIONS = ["approve", "reject"] as const;
 
 export type Decision = (typeof DECISIONS)[number];
 
-/** One of the two links of an approval mail. Both open the same page; they differ in what `one_click` does with them. */
+/** One of the two links of an approval mail. Both open the same page, except with `APPROVAL_LINKS=one_click`. */
 export interface ApprovalLink {
   readonly actionId: string;
-  /** One yes releases one run: the links of the run before a retry decide nothing (decisions 3). */
+  /** A link decides on this run only: after a retry the links of the earlier run have no effect. */
   readonly run: number;
   readonly decision: Decision;
 }

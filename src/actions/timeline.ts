@@ -2,15 +2,14 @@ import type { ActionStatus, Action } from "./action.ts";
 import { type Actor, SYSTEM } from "../accounts/roles.ts";
 import type { OutcomeKind } from "./outcome.ts";
 
-/** What a person or the system decided, by whom and why. */
 interface Decision {
   readonly actor: Actor;
   readonly reason?: string | null;
-  /** Set when an MCP client says that it has put the decision to its person. */
+  /** Set when an MCP client says that it asked its person for the decision. */
   readonly via?: "elicitation";
 }
 
-/** How one attempt went; `attempt` counts within the run. */
+/** The result of one attempt; `attempt` counts within the run. */
 interface AttemptMade {
   readonly attempt: number;
   readonly outcome: OutcomeKind;
@@ -21,7 +20,7 @@ interface AttemptMade {
   readonly location: string | null;
 }
 
-/** The fate of one attempt of a notification that an action owed. */
+/** The result of one attempt to deliver a notification. */
 interface Notified {
   readonly event: string;
   readonly delivered: boolean;
@@ -32,11 +31,11 @@ interface Notified {
   readonly next_retry_at: string | null;
 }
 
-/** Something that happened to an action, and what is told of it (decisions 12). The members are as users read them. */
+/** One event of an action. Members are named as in the API. */
 export type TimelineEvent =
   | ({ readonly type: "created" | "approved" | "rejected" | "cancelled" | "retried" | "paused" | "resumed" } & Decision)
   | { readonly type: "held" | "started" | "completed" | "failed" }
-  /** The attempt that `started` told of never began, and does not count. `reason` is one of our own sentences. */
+  /** The attempt of the last `started` never began and does not count. `reason`: see `describeNotStarted`. */
   | { readonly type: "not_started"; readonly reason: string }
   | ({ readonly type: "attempt" } & AttemptMade)
   | ({ readonly type: "mail" | "callback" } & Notified);
@@ -45,7 +44,7 @@ export type TimelineEventType = TimelineEvent["type"];
 
 /** A row of the timeline as the store gives it back. */
 export interface TimelineEntry {
-  /** Grows over all actions of the service; the position in the event stream. */
+  /** Increases over all actions of the service; the position in the event stream. */
   readonly seq: number;
   readonly at: Date;
   readonly run: number;
@@ -59,9 +58,9 @@ export interface LatestDecision {
   /** `rejected`: somebody rejected or cancelled it. `unanswered`: nobody decided in time. */
   readonly decision: "approved" | "rejected" | "unanswered";
   readonly by: Actor | null;
-  /** What the person wrote: data from outside. */
+  /** Untrusted text of the person. */
   readonly reason: string | null;
-  /** Set when an MCP client says that it has put the decision to its person. */
+  /** Set when an MCP client says that it asked its person for the decision. */
   readonly via: "elicitation" | null;
 }
 
@@ -71,8 +70,8 @@ export function isDecided({ status, approvedAt }: Action): boolean {
 }
 
 /**
- * The newest decision about the run that the action is in; null where there is none. The status of the action tells which
- * one to look for, because the timeline may have been read a moment later.
+ * The newest decision about the present run; null: none. The status of the action decides which one to look for, because
+ * `entries` may have been read a moment later.
  */
 export function latestDecision(action: Action, entries: readonly TimelineEntry[]): LatestDecision | null {
   if (!isDecided(action)) return null;

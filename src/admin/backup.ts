@@ -11,16 +11,15 @@ import { maskText } from "../receipts/masking.ts";
 import { describePolicy } from "../outbound/policy.ts";
 import { policyOf } from "../config/effective-settings.ts";
 
-export interface Backup {
+interface Backup {
   readonly database: string;
-  /** Null: the key is the setting SECRET_KEY, which has to be kept elsewhere. */
+  /** Null: the key is the setting SECRET_KEY, which the operator has to back up. */
   readonly keyFile: string | null;
 }
 
 /**
- * Copies the database, as it is at one moment, and its key into a folder, also while the service runs. The copy is
- * checked: it is sound, and the key is the one that it is sealed under. Writes over nothing; when it fails, it leaves
- * nothing. Throws a sentence for the operator.
+ * Copies a consistent snapshot of the database and its key into a folder, also while the service runs. Checks that the copy is
+ * intact and belongs to the key. Overwrites nothing, and leaves nothing if it fails. Throws an error for the operator.
  */
 export function backUp({ database, secretKey }: Config, folder: string): Backup {
   if (database.kind === "remote") {
@@ -31,7 +30,7 @@ export function backUp({ database, secretKey }: Config, folder: string): Backup 
   const copy = join(folder, basename(path));
   for (const file of [copy, keyFileOf(copy)]) {
     if (existsSync(file))
-      throw new Error(`There is a file ${file} already. Name another folder: nothing is written over.`);
+      throw new Error(`There is a file ${file} already. Choose another folder: a backup never overwrites files.`);
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {
@@ -48,13 +47,13 @@ export function backUp({ database, secretKey }: Config, folder: string): Backup 
   }
 }
 
-/** What a service that is started here would run with, for a person who looks for what is wrong. Holds no secret. */
-export interface SettingsReport {
-  /** What the environment sets, by name; secrets as dots. */
+/** The settings that a service would start with, for diagnosis. Contains no secrets. */
+interface SettingsReport {
+  /** The variables that are set, by name; secrets masked. */
   readonly given: Readonly<Record<string, string>>;
-  /** Sentences on what follows from the settings. */
+  /** Warnings and the target policy. */
   readonly notes: readonly string[];
-  /** Why a start would be refused. */
+  /** Why a start would fail. */
   readonly problems: readonly string[];
 }
 
@@ -66,7 +65,7 @@ const SECRETS: ReadonlySet<SettingName> = new Set([
   "METRICS_TOKEN",
 ]);
 
-/** Reads the settings as a start would, and says what it finds instead of starting. */
+/** Validates the settings as a start would. */
 export function reportSettings(env: Readonly<Record<string, string | undefined>>): SettingsReport {
   const texts: Readonly<Record<string, string>> = textsOf(env);
   const secret: ReadonlySet<string> = SECRETS;

@@ -14,13 +14,13 @@ import { RESEAL_ROWS_MAX, UNOPENED_NAMED_MAX } from "../config/limits.ts";
 import type { SealedStore, SealedText } from "../../db/account-store.ts";
 
 export interface RotateKeyOptions {
-  /** `NEW_SECRET_KEY`; null: a new one is made beside the key file. */
+  /** `NEW_SECRET_KEY`; null: create one beside the key file. */
   readonly newKey: Uint8Array | null;
-  /** Makes worthless whatever link was sent so far, as after a leak of the key. */
+  /** Invalidates every link sent so far, as needed after a leak of the key. */
   readonly newLinks: boolean;
 }
 
-export interface RotateKeyDeps {
+interface RotateKeyDeps {
   readonly clock: Pick<Clock, "now">;
   readonly ids: Pick<Ids, "bytes">;
   readonly onFatal: (cause: unknown) => void;
@@ -28,14 +28,13 @@ export interface RotateKeyDeps {
 
 export interface RotatedKey extends Resealed {
   readonly newKeyId: string;
-  /** Where the old key is kept; null: it is not in a file, or the file was left as it is. */
+  /** The file that keeps the old key; null: no key file was replaced. */
   readonly keptFile: string | null;
 }
 
 /**
- * Seals everything in the store under a new master key. The store is this process's alone meanwhile. Stopped at any
- * point, it leaves a store that no service opens and that another run brings to its end; the old key stays until then.
- * Throws a sentence for the operator.
+ * Encrypts everything in the store under a new master key. It needs the store for itself. If interrupted, no service opens the
+ * store until another run completes the rotation; the old key is kept until then. Throws an error for the operator.
  */
 export async function rotateKey(config: Config, options: RotateKeyOptions, deps: RotateKeyDeps): Promise<RotatedKey> {
   const { database, secretKey } = config;
@@ -61,25 +60,24 @@ function nextKeyOf(given: Uint8Array | null, keyFile: string | null, random: (co
   if (given !== null) return { left: given, make: () => given };
   if (keyFile !== null) return { left: leftNextKey(keyFile), make: () => makeNextKey(keyFile, random) };
   throw new Error(
-    "The master key is the setting SECRET_KEY: give the one to follow it as NEW_SECRET_KEY. Make one: openssl rand -base64 32.",
+    "The master key is the setting SECRET_KEY: set the new one as NEW_SECRET_KEY. Create one with: openssl rand -base64 32.",
   );
 }
 
-/** Where the key to follow comes from. */
-export interface NextKey {
-  /** The one that was given or that an earlier run has left; null: there is none yet. */
+interface NextKey {
+  /** The key that was given or that an interrupted run has left; null: none yet. */
   readonly left: Uint8Array | null;
   readonly make: () => Uint8Array;
 }
 
-export interface Keys {
+interface Keys {
   readonly present: Uint8Array;
   readonly next: Uint8Array;
-  /** Everything is sealed under the next key already: the run before was stopped just before its end. */
+  /** Everything is under the next key already: the run before was interrupted just before its end. */
   readonly isDone: boolean;
 }
 
-/** Both keys, held against what the store says of them. A new key is made only where no change is under way. */
+/** Both keys, checked against the store. Creates a new key only if no rotation is in progress. */
 export async function keysOf({ facts }: Store, present: Uint8Array, { left, make }: NextKey): Promise<Keys> {
   const [mark, nextMark] = await Promise.all([facts.read(KEY_FACTS.present), facts.read(KEY_FACTS.next)]);
   const isUnderWay = nextMark !== null || mark !== fingerprint(present);
@@ -95,8 +93,8 @@ export async function keysOf({ facts }: Store, present: Uint8Array, { left, make
 }
 
 /**
- * The order of the commits is what makes it safe to be stopped: first that a change has begun, which keeps every service
- * away, then the texts, and in one commit with the end the link key.
+ * The order of commits makes interruptions safe: first the mark of the next key, which keeps every service from opening the
+ * store, then the texts, then in one commit the link key and the end of the rotation.
  */
 export async function changeKey(
   store: Store,
@@ -107,13 +105,13 @@ export async function changeKey(
   await checkOpens(store, from, to);
   await store.facts.write(KEY_FACTS.next, fingerprint(next));
   const resealed = await reseal(store.sealed, { from, to, newKeyId: keyIdOf(next) });
-  // Links are known by their hashes, whatever key made them.
+  // Approval links are verified by stored hashes, so a new link key alone would not invalidate them.
   if (newLinks) await store.links.forgetAll();
   const linkKey = newLinks ? null : ((await keptLinkKey(store, from)) ?? linkKeyOf(present));
   const firstKeys = await store.facts.read(FIRST_KEYS_FACT);
   await store.facts.writeAll({
     [KEY_FACTS.links]: linkKey === null ? null : to.seal(linkKey, LINK_KEY_PLACE),
-    // A first start may have ended before it showed them.
+    // Present if no start has shown the first keys yet.
     [FIRST_KEYS_FACT]: firstKeys === null ? null : firstKeysUnder(to, firstKeys, from),
     [KEY_FACTS.present]: fingerprint(next),
     [KEY_FACTS.next]: null,
@@ -121,7 +119,7 @@ export async function changeKey(
   return resealed;
 }
 
-/** Null where it was altered: a start shows no keys then, and `outgate new-owner-key` makes another. */
+/** Null: the row was altered. Then a start shows no keys, and `outgate new-owner-key` creates one. */
 function firstKeysUnder(to: Pick<Secrets, "seal">, sealed: string, from: Pick<Secrets, "open">): string | null {
   try {
     return to.seal(from.open(sealed, FIRST_KEYS_PLACE), FIRST_KEYS_PLACE);
@@ -131,33 +129,33 @@ function firstKeysUnder(to: Pick<Secrets, "seal">, sealed: string, from: Pick<Se
 }
 
 const NEXT_KEY_MISSING =
-  "A change to another key was interrupted. Give that key again: the same NEW_SECRET_KEY, or the same key file that ends " +
-  "in .next, put back to where it was.";
+  "A rotation to another key was interrupted. Provide that key again: the same NEW_SECRET_KEY, or the key file that ends " +
+  "in .next, in its old place.";
 
-export interface ResealKeys {
+interface ResealKeys {
   readonly from: Pick<Secrets, "open">;
   readonly to: Pick<Secrets, "seal">;
-  /** What texts begin with that are sealed under the new key already. */
+  /** Prefix of texts that are under the new key already. */
   readonly newKeyId: string;
 }
 
-/** What a change of the key has done. */
-export interface Resealed {
-  /** Texts that this run sealed anew. */
+/** The result of a rotation. */
+interface Resealed {
+  /** Texts that this run encrypted again. */
   readonly count: number;
-  /** Texts that don't open under the old key: somebody altered them, and they are left as they are. */
+  /** Texts that the old key can't decrypt, because they were altered; they are left as they are. */
   readonly unopened: number;
-  /** The first of them. */
+  /** The first of those, at most `UNOPENED_NAMED_MAX`. */
   readonly named: readonly SealedPlace[];
 }
 
-export const NOTHING_RESEALED: Resealed = { count: 0, unopened: 0, named: [] };
+const NOTHING_RESEALED: Resealed = { count: 0, unopened: 0, named: [] };
 
 /**
- * Seals every text anew, some in a commit. Whatever is sealed under the new key already is left alone, so that it goes on
- * where another run was stopped.
+ * Encrypts every text again, in batches. Skips texts that are under the new key already, so that it continues an interrupted
+ * run.
  */
-export async function reseal(store: SealedStore, keys: ResealKeys): Promise<Resealed> {
+async function reseal(store: SealedStore, keys: ResealKeys): Promise<Resealed> {
   const unopened: SealedPlace[] = [];
   let count = 0;
   let left = 0;

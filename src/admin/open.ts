@@ -7,8 +7,7 @@ import type { PeopleStore, AccountStore } from "../../db/account-store.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 import { createHandedOut, type HandedOut } from "../crypto/tokens.ts";
 
-/** What a command on the server's machine works with. */
-export interface AdminParts {
+interface AdminParts {
   readonly config: Config;
   readonly accounts: AccountStore;
   readonly people: PeopleStore;
@@ -18,8 +17,8 @@ export interface AdminParts {
 }
 
 /**
- * Runs a small piece of work on the database of these settings, whether the service runs on it or not. Throws a sentence
- * for the operator when settings or database can't be used.
+ * Runs an admin command on the database of these settings, whether the service is running or not. Throws an error for the
+ * operator if settings or database can't be used.
  */
 export async function withStore<T>(
   env: Readonly<Record<string, string | undefined>>,
@@ -33,7 +32,7 @@ export async function withStore<T>(
     return await work({ config, ...store, secrets, ids: systemIds, clock: systemClock });
   } catch (cause) {
     if (!(cause instanceof StoreUnavailable)) throw cause;
-    throw new Error("The database can't be written now: it is busy or away, or the disk is full. Try again.", {
+    throw new Error("The database can't be written now: it is busy or unreachable, or the disk is full. Try again.", {
       cause,
     });
   } finally {

@@ -1,26 +1,26 @@
 import { type Hold, isHeld, mayDo, type Role, type Actor } from "../accounts/roles.ts";
 
-/** The rules that an action was created under: role and hold of its key at that moment. A person has no hold. */
+/** Role and hold of an action's creator at the time of creation. A person has the hold `none`. */
 export interface Creator {
   readonly role: Role;
   readonly hold: Hold;
 }
 
-interface Created {
+interface CreatedAction {
   readonly creator: Creator;
   readonly method: string;
 }
 
-/** Whether the key's hold, and not the wish of the create alone, puts the action before a person. */
-export function isHeldByKey({ creator, method }: Created): boolean {
+/** Whether the key's hold requires approval, whatever the create asked for. */
+export function isHeldByKey({ creator, method }: CreatedAction): boolean {
   return isHeld(creator.hold, method);
 }
 
 /**
- * Whether a role that may approve, or whose client has asked a person, may approve this one. A hold is set against the
- * agent that has the key: its own client is no witness there, whichever of the account's agents brings the answer.
+ * Whether the role may approve this action, given that it may approve at all or that its client has asked a person. A hold
+ * restricts agents, so no agent's client can answer for what a hold holds.
  */
-export function mayApproveIt(role: Role, action: Created): boolean {
+export function mayApproveIt(role: Role, action: CreatedAction): boolean {
   return mayDo(role, "approve") || !isHeldByKey(action);
 }
 
@@ -30,29 +30,29 @@ export function needsListedCallback({ hold }: Creator): boolean {
 }
 
 /**
- * Whether mail goes only to `APPROVERS` and to people of the account who may approve. An owner key without a hold may
- * name anyone while no approvers are set: nobody approves for it what they could not send themselves.
+ * Whether mail may go only to `APPROVERS` and to people of the account. Without APPROVERS, an owner key that has no hold may
+ * name anyone: it could send the call without approval anyway.
  */
 export function needsKnownRecipient({ role, hold }: Creator, approvers: readonly string[]): boolean {
   return approvers.length > 0 || role !== "owner" || hold !== "none";
 }
 
-/** Whether a list of addresses and `@domain`s names an address, in any case. */
+/** Whether a list of addresses and `@domain`s contains an address, ignoring case. */
 export function isNamedIn(approvers: readonly string[], email: string): boolean {
   const address = email.toLowerCase();
   return approvers.some((approver) => {
-    const one = approver.toLowerCase();
-    if (!one.startsWith("@")) return address === one;
-    // An old mail server sends `ann%other.example@ours.example` and `other!ann@…` on to the other one.
-    return !/[%!]/.test(address) && address.slice(address.lastIndexOf("@")) === one;
+    const entry = approver.toLowerCase();
+    if (!entry.startsWith("@")) return address === entry;
+    // Old mail servers relay `ann%other.example@ours.example` and `other!ann@…` to the other host.
+    return !/[%!]/.test(address) && address.slice(address.lastIndexOf("@")) === entry;
   });
 }
 
-/** A key of which something awaits approval. */
+/** A key with actions that await approval. */
 export interface Requester {
-  /** Empty: no key, or none was kept. */
+  /** Empty: a person, or no key was stored. */
   readonly keyId: string;
-  /** As its oldest request names it. */
+  /** As its oldest held action names it. */
   readonly createdBy: Actor;
   /** Up to `COUNTED_MAX`. */
   readonly count: number;

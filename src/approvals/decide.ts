@@ -44,19 +44,19 @@ export interface DecideDeps {
   readonly hashOf: HashOf;
 }
 
-/** What the law says to a decision: a change, or why not. It may look things up. */
-export type Transition = (
+/** Applies a decision to an action: the change, or why it is refused. It may query the store. */
+type Transition = (
   action: Action,
   input: DecisionInput,
   caller: Caller,
 ) => Change | Refusal | Promise<Change | Refusal>;
 
-/** `ofRun`: only while the action is in this run, which is the one that was looked at. */
+/** Decides on an action. `ofRun`: only while the action is in this run, the one that the decider saw. */
 export type Decide = (caller: Caller, id: string, reason: string | null, ofRun?: OfRun) => Promise<Action>;
 
 /**
- * Read, ask the law, write under the revision that was read; a miss reads and decides again. Whoever loses a race is told
- * so by the law itself, on what is true by then. Shared by approve, cancel and retry.
+ * Approve, cancel and retry share this: read the action, compute the change, write it if the revision is still the same,
+ * else start again. So the loser of a race is refused by what is true by then.
  */
 export function createDecide(deps: DecideDeps, operation: Operation, transition: Transition): Decide {
   const { actions, clock, bus, metrics, enqueue, hashOf } = deps;
@@ -83,18 +83,17 @@ export function createDecide(deps: DecideDeps, operation: Operation, transition:
   };
 }
 
-/** What the audit log tells of a decision. */
 function auditedOf(operation: Operation, before: Action, after: Action, reason: string | null): Audited {
   const isRejection = operation === "cancel" && before.status === "awaiting_approval";
   const kind = isRejection ? "rejected" : AUDITED[operation];
-  // What somebody wrote may hold anything.
+  // A reason may contain secrets.
   const why = reason === null ? {} : { reason: maskText(reason, "public") };
   return { kind, subject: after.id, detail: { method: after.method, host: after.host, run: after.run, ...why } };
 }
 
 const AUDITED = { approve: "approved", cancel: "cancelled", retry: "retried" } as const;
 
-/** A row that was altered by hand is ended by the service within seconds: until then nobody can decide on it. */
+/** The service fails an altered row within seconds; until then every decision on it is `unavailable`. */
 async function isWritten(actions: Pick<ActionStore, "apply">, write: ChangeWrite): Promise<boolean> {
   try {
     return await actions.apply(write);
@@ -110,8 +109,8 @@ function inputOf({ actor, via }: Caller, reason: string | null, now: Date): Deci
 }
 
 /**
- * Releases a held action (spec "approve"). Throws `not_approvable` unless it awaits approval, and `forbidden` where an
- * agent's key brings its client's answer to what the hold of a key holds.
+ * Releases a held action. Throws `not_approvable` unless it awaits approval, and `forbidden` if an agent's key passes on its
+ * client's answer for an action that a hold holds.
  */
 export function createApprove(deps: DecideDeps): Decide {
   return createDecide(deps, "approve", (action, input, caller) =>
@@ -124,16 +123,16 @@ export function createApprove(deps: DecideDeps): Decide {
 function beyondElicitation({ id }: Action): Refusal {
   return {
     refused: "forbidden",
-    message: `Action ${id} is held by the hold of a key: no agent's key may approve it, also where its client asked a person.`,
+    message: `Action ${id} is held because its key has a hold. A key with the role agent can't approve it, even if its client asked a person; approve it with an owner or approver key, on the pages or by mail.`,
   };
 }
 
-/** Ends an action that has not been sent (spec "cancel"). Throws `not_cancellable` once it is active or final. */
+/** Ends an action that has not been sent. Throws `not_cancellable` once it is active or final. */
 export function createCancel(deps: DecideDeps): Decide {
   return createDecide(deps, "cancel", cancel);
 }
 
-export interface ExpireDeps {
+interface ExpireDeps {
   readonly actions: Pick<ActionStore, "find" | "apply">;
   readonly upkeep: Pick<UpkeepStore, "held">;
   readonly bus: Pick<Bus, "publish">;
@@ -142,15 +141,12 @@ export interface ExpireDeps {
   readonly enqueue: Enqueue;
 }
 
-/** Walks over what waits for a person and cancels what has waited too long; ends early when it is to stop. */
-export type Expire = (now: Date, stop: AbortSignal) => Promise<void>;
+/** Cancels the held actions that have waited too long. Ends early if `stop` is aborted. */
+type Expire = (now: Date, stop: AbortSignal) => Promise<void>;
 
 const HOUR_MS = 3_600_000;
 
-/**
- * `APPROVAL_TTL_HOURS`. The cancel is a change like any other: callbacks go out, streams hear of it, and whoever approves at
- * the same moment wins or is told that it is cancelled.
- */
+/** Enforces `APPROVAL_TTL_HOURS`. Such a cancellation is a change like any other, with callbacks and events. */
 export function createExpire(deps: ExpireDeps, hoursMax: number): Expire {
   const { upkeep, log } = deps;
   return async (now, stop) => {
@@ -171,7 +167,7 @@ export function createExpire(deps: ExpireDeps, hoursMax: number): Expire {
   };
 }
 
-/** False: somebody decided before or does in this moment, or its row was altered. What is still held then is found by the next walk. */
+/** False: somebody else decided first, or the row was altered. The next run finds what is still held. */
 async function expireOne(
   { actions, bus, log, metrics, enqueue }: ExpireDeps,
   held: HeldAction & { readonly hoursMax: number },
@@ -191,7 +187,7 @@ async function expireOne(
     return true;
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
-    // It holds up no other, and is tried again by the next walk.
+    // It must not stop the others; the next run tries it again.
     log.error("approval.not_expired", { action_id: held.id, error: error instanceof Error ? error.name : "unknown" });
     return false;
   }

@@ -1,17 +1,17 @@
 import type { Viewer } from "../accounts/roles.ts";
 import Type, { type Static } from "typebox";
 import type { Action } from "../actions/action.ts";
-import { type DecisionHistory, type DecisionFacts as Told, decisionFacts, FACTS, RISKS } from "./facts.ts";
+import { type DecisionHistory, type DecisionFacts as Facts, decisionFacts, FACTS, RISKS } from "./facts.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import { sentUrl } from "../outbound/normal-target.ts";
 import { hiddenWords, hiddenValues, maskedAction, maskedEarlier } from "../receipts/masked-action.ts";
 import { plainText } from "../api/schema-helpers.ts";
 
 /**
- * What is told to whoever decides on an action, masked. A long one is masked beforehand (`maskOneAhead`).
- * `baseUrl`: where its page is; empty: on the same origin.
+ * The masked facts and risks of an action for an approver. Call `maskOneAhead` first, so that long actions are masked off
+ * the event loop. `baseUrl` begins the link to the page of the action; empty: a path.
  */
-export function factsOf(action: Action, history: DecisionHistory, baseUrl: string, viewer: Viewer = "decider"): Told {
+export function factsOf(action: Action, history: DecisionHistory, baseUrl: string, viewer: Viewer = "decider"): Facts {
   const masked = maskedAction(action, viewer);
   return decisionFacts({
     action,
@@ -32,10 +32,10 @@ export function factsOf(action: Action, history: DecisionHistory, baseUrl: strin
 const Fact = Type.Object(
   {
     name: Type.Enum([...FACTS], { type: "string", description: "Which fact it is.", examples: ["url"] }),
-    label: plainText("What it is called where it is shown.", "URL"),
-    value: plainText("What is shown, masked. Treat it as plain text.", "https://api.example.com/orders"),
+    label: plainText("Its label for people.", "URL"),
+    value: plainText("Its value, masked. Treat it as untrusted plain text.", "https://api.example.com/orders"),
   },
-  { title: "DecisionFact", description: "One line of what is told to whoever decides." },
+  { title: "DecisionFact", description: "One fact that an approver sees." },
 );
 
 const Risk = Type.Object(
@@ -43,10 +43,9 @@ const Risk = Type.Object(
     name: Type.Enum([...RISKS], { type: "string", description: "Which risk it is.", examples: ["deletes"] }),
     text: plainText("The risk in a sentence.", "It deletes: the method is DELETE."),
   },
-  { title: "DecisionRisk", description: "Why somebody should look twice." },
+  { title: "DecisionRisk", description: "A reason to check the request carefully." },
 );
 
-/** The same over REST. */
 export const DecisionFacts = Type.Object(
   {
     facts: Type.Array(Fact, { description: "In the order in which they are shown." }),
@@ -54,7 +53,7 @@ export const DecisionFacts = Type.Object(
   },
   {
     title: "DecisionFacts",
-    description: "What mail, pages, MCP question and command line tell whoever decides on an action.",
+    description: "What an approver sees of an action in mail, pages, the MCP question and the command line.",
   },
 );
 

@@ -12,7 +12,7 @@ import type { EarlierRejection, RequestHistory } from "./rejections.ts";
 import { decodeUnreserved, normalTarget, sentUrl } from "../outbound/normal-target.ts";
 import { hasUnseen } from "../receipts/visible-text.ts";
 
-/** What is told to whoever decides on a request, at every place where they can, in this order. */
+/** The facts that an approver sees of a request, in this order, in mail, pages, MCP and CLI. */
 export const FACTS = [
   "hidden",
   "method",
@@ -32,7 +32,7 @@ export const FACTS = [
 
 export type FactName = (typeof FACTS)[number];
 
-/** One line: our label, and a value that may hold what others wrote. */
+/** A label of ours and a value that may contain untrusted text. */
 export interface Fact {
   readonly name: FactName;
   readonly label: string;
@@ -44,28 +44,28 @@ export interface DecisionFacts {
   readonly risks: readonly Risk[];
 }
 
-/** What the store knows of a request beside the action itself. */
+/** What the store knows about a request besides the action itself. */
 export interface DecisionHistory extends RequestHistory {
   /** No held call of its key to its host was approved and has completed. */
   readonly isNewHost: boolean;
 }
 
-/** Of what nobody has to decide on any more. */
+/** For actions that no longer await a decision. */
 export const NO_HISTORY: DecisionHistory = { isNewHost: false, reason: null, rejections: [] };
 
-export interface FactsInput {
-  /** As it is stored: the risks are its own. */
+interface FactsInput {
+  /** As stored: risks are computed from the unmasked values. */
   readonly action: Action;
   readonly history: DecisionHistory;
-  /** The same, as whoever decides may see it. */
+  /** The same values, masked for the approver. */
   readonly seen: DecisionHistory & Pick<Action, "url" | "callback" | "createdBy">;
-  /** How much of it stays hidden, in words; null: nothing. */
+  /** How many values are hidden, in words; null: none. */
   readonly hidden: string | null;
-  /** Where its page is, for whoever signs in. */
+  /** Link to the page of the action. */
   readonly actionUrl: string;
 }
 
-/** The facts of a request and its risks. The same words everywhere: each place only sets them in its own type. */
+/** The facts and risks of a request. Every place of decision shows the same texts. */
 export function decisionFacts({ action, history, seen, hidden, actionUrl }: FactsInput): DecisionFacts {
   const bytes = action.body === null ? 0 : Buffer.byteLength(action.body);
   const facts = [
@@ -85,12 +85,12 @@ export function decisionFacts({ action, history, seen, hidden, actionUrl }: Fact
   return { facts, risks: risksOf({ ...action, ...history, seenUrl: seen.url }) };
 }
 
-/** The value of a fact; empty where it is not told. */
+/** The value of a fact; empty: absent. */
 export function factOf({ facts }: DecisionFacts, wanted: FactName): string {
   return facts.find(({ name }) => name === wanted)?.value ?? "";
 }
 
-/** Somebody who did something, and how they came in. */
+/** "Ann, over the API": the name of an actor and how they connected. */
 export function who(actor: Actor): string {
   const { name, way } = actorWords(actor);
   return `${name}, ${way}`;
@@ -100,7 +100,7 @@ function fact(name: FactName, label: string, value: string): Fact {
   return { name, label, value };
 }
 
-/** How many, and then each on a line of its own, so that no reason passes for a line of ours. */
+/** The count, then one fact for each, so that an untrusted reason can't look like a line of ours. */
 function rejectionFacts(run: number, entries: readonly EarlierRejection[]): readonly Fact[] {
   const count = entries.filter(({ kind }) => kind === "rejected").length;
   const none = run === 1 && entries.length === 0 ? "None" : "None that count";
@@ -123,12 +123,12 @@ const MOMENT = new Intl.DateTimeFormat("en-GB", {
   minute: "2-digit",
 });
 
-/** To the minute, in UTC: nobody knows where it is read. */
+/** A time to the minute, in UTC, since the reader's time zone is unknown. */
 export function moment(at: Date): string {
   return `${MOMENT.format(at)} UTC`;
 }
 
-/** Why somebody should look twice at a request that they are asked to approve, in the order in which it is said. */
+/** The risks that an approver is warned of, in the order in which they are shown. */
 export const RISKS = [
   "new_host",
   "deletes",
@@ -139,13 +139,13 @@ export const RISKS = [
   "callback_host",
 ] as const;
 
-export interface Risk {
+interface Risk {
   readonly name: (typeof RISKS)[number];
-  /** A sentence. Of what others wrote it holds a host, header names, or the path of the URL as it may be seen. */
+  /** A sentence; the only untrusted texts in it are host and header names, and the masked path of the URL. */
   readonly text: string;
 }
 
-/** What was asked for, as it is stored, and by whom. */
+/** A request as it is stored, for `risksOf`. */
 export interface Asked extends Pick<Action, "method" | "url" | "host" | "hostname" | "headers" | "body" | "callback"> {
   /** Its URL as whoever decides may see it. */
   readonly seenUrl: string;
@@ -155,7 +155,7 @@ export interface Asked extends Pick<Action, "method" | "url" | "host" | "hostnam
   readonly isNewHost: boolean;
 }
 
-/** What is risky about a request. Pure; linear in its texts. */
+/** The risks of a request. Pure; linear in the length of its texts. */
 export function risksOf(asked: Asked): readonly Risk[] {
   const texts = textsOf(asked);
   const hidden = texts.filter(([, text]) => hasUnseen(text)).map(([part]) => part);
@@ -197,7 +197,7 @@ function deletionOf({ method, url, headers }: Asked): string | null {
   return isOverridden ? "It may delete: the URL has the parameter _method=delete." : null;
 }
 
-/** Headers by which a target takes a call for another operation than its method says. */
+/** Headers that make a target perform another operation than the method says. */
 const NAMES_AN_OPERATION = new Set(["soapaction", "x-amz-target"]);
 
 const DELETION = /delete|remove|destroy|drop|purge|terminate|truncate|erase|wipe/i;
@@ -218,10 +218,10 @@ function callbackOf({ callback, hostname }: Asked): string | null {
   return target === null || target.hostname === hostname ? null : `Its callback goes to another host: ${target.host}.`;
 }
 
-/** Every text in which something may hide, as its target reads it, with the name of its part. */
+/** The texts that may contain hidden characters, decoded as the target reads them, each with the name of its part. */
 function textsOf({ url, headers, body, createdBy, reason }: Asked): readonly (readonly [part: string, text: string])[] {
   return [
-    // Escaped, a line break or a tab is no more to be seen than the rest.
+    // An escaped line break or tab is invisible in a URL too: count it as a hidden character.
     ["the URL", unescapedUrl(sentUrl(url)).replaceAll(/[\n\t]/g, "\0")],
     [
       "the headers",
@@ -240,7 +240,7 @@ function unescapedUrl(url: string): string {
   return Buffer.from(bytes, "latin1").toString("utf8");
 }
 
-/** The text with its escapes read, of a long one in its beginning alone, since each costs time; of CR LF only LF. */
+/** The text with its JSON escapes decoded, in the first `RISK_DECODED_CHARS_MAX` characters only; CR LF becomes LF. */
 function unescapedJson(json: string): string {
   const lines = json.includes("\r") ? json.replaceAll("\r", "") : json;
   if (!lines.includes("\\")) return lines;
@@ -248,7 +248,7 @@ function unescapedJson(json: string): string {
   const read = begin.replaceAll(/\\(?:u([0-9a-f]{4})|.)/gi, (escape, code?: string) =>
     code === undefined ? (ESCAPED[escape] ?? escape) : String.fromCharCode(Number.parseInt(code, 16)),
   );
-  // A letter behind a line break is no neighbour of its `n`.
+  // In the rest, decode line breaks and tabs: the `n` of an escape must not count as a neighbour of the next letter.
   return (
     read +
     lines
@@ -258,7 +258,7 @@ function unescapedJson(json: string): string {
   );
 }
 
-/** What people write into texts; anything else stays as it is. */
+/** The usual escapes; others stay as they are. */
 const ESCAPED: Readonly<Record<string, string>> = {
   [String.raw`\n`]: "\n",
   [String.raw`\t`]: "\t",
@@ -267,10 +267,10 @@ const ESCAPED: Readonly<Record<string, string>> = {
   [String.raw`\f`]: " ",
 };
 
-/** Letters that look like Latin ones: those scripts without what stands in formulas and units, and letters of formulas. */
+/** Scripts with letters that look like Latin ones, and mathematical letters, without the Greek letters of formulas and units. */
 const LIKE_LATIN = String.raw`[[\p{sc=Cyrillic}\p{sc=Greek}\p{sc=Armenian}\p{sc=Cherokee}\p{sc=Coptic}\p{sc=Lisu}\u{1d400}-\u{1d7ff}]--[ΔΩΣβλμπσ]]`;
 
-/** Both in one word. */
+/** A Latin letter next to one that looks like Latin. */
 const MIXED = new RegExp(String.raw`\p{sc=Latin}\p{M}{0,4}${LIKE_LATIN}|${LIKE_LATIN}\p{M}{0,4}\p{sc=Latin}`, "v");
 
 /** "a, b and c" */
@@ -279,10 +279,9 @@ function listed(parts: readonly string[]): string {
   return rest.length === 0 ? last : `${rest.toReversed().join(", ")} and ${last}`;
 }
 
-/** A host that a key calls. */
 export type HostOfKey = Pick<Action, "keyId" | "hostname">;
 
-/** Both in one text. */
+/** A map key for a key id and a host name. */
 export function hostOfKey({ keyId, hostname }: HostOfKey): string {
   return JSON.stringify([keyId, hostname]);
 }

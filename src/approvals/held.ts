@@ -8,24 +8,24 @@ import type { Requester } from "./creator.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { ActionStore, HeldPage } from "../../db/store.ts";
 
-/** What the store knows of some actions beside themselves, by their ids. */
-export type Contexts = ReadonlyMap<string, DecisionHistory>;
+/** Histories by action id. */
+type Contexts = ReadonlyMap<string, DecisionHistory>;
 
-/** A page of what waits, with what is to be known of each. */
-export interface Waiting extends HeldPage {
+/** A page of the inbox. */
+interface Inbox extends HeldPage {
   readonly contexts: Contexts;
-  /** Who has something waiting. */
+  /** The keys with held actions. */
   readonly requesters: readonly Requester[];
 }
 
 /**
- * What waits for a person, oldest first: whoever has waited longest is on top, and what comes meanwhile moves nothing
- * under the reader's hand. Of several keys that ask each has its turn on a page; with `keyId` it is what that key asks for.
+ * One page of held actions, oldest first, so that new ones never move those that the reader is looking at. Several keys
+ * take turns on a page; with `keyId` it lists the actions of that key alone.
  */
 export function createHeld(deps: ContextDeps & { readonly actions: Pick<ActionStore, "held" | "requesters"> }) {
   const { actions } = deps;
   const historiesOf = createHistoriesOf(deps);
-  return async (caller: Caller, after: string | null, keyId?: string): Promise<Waiting> => {
+  return async (caller: Caller, after: string | null, keyId?: string): Promise<Inbox> => {
     authorize(caller, "read");
     const [page, requesters] = await Promise.all([
       actions.held(caller.accountId, after, HELD_LISTED_MAX, keyId),
@@ -42,7 +42,7 @@ export interface ContextDeps {
   readonly hashOf: HashOf;
 }
 
-/** What is to be known of one action, for its facts. Who may see it is for the caller to have asked. */
+/** Reads the history of one action. It does not authorize: the caller has to. */
 export type ContextOf = (action: Action) => Promise<DecisionHistory>;
 
 export function createContextOf(deps: ContextDeps): ContextOf {

@@ -12,23 +12,23 @@ import type { Decide } from "./decide.ts";
 import type { ContextOf } from "./held.ts";
 import type { RecipientCheck } from "./recipients.ts";
 
-/** The two links of an approval mail, whole URLs, and until when they decide. */
-export interface ApprovalLinks {
+/** The two links of an approval mail, as whole URLs, and when they expire. */
+interface ApprovalLinks {
   readonly approve: string;
   readonly reject: string;
   readonly expiresAt: Date;
 }
 
 /**
- * The links of the action's present run. Made again, after a crash between making and mailing, they are the same and
- * end at the same time. Durable when it resolves; only their hashes are kept.
+ * Creates the links of the action's present run. Called again, after a crash before the mail was sent, it returns the same
+ * links with the same expiry. Durable when it resolves; the store keeps only their hashes.
  */
-export type LinksOf = (action: Action, now: Date) => Promise<ApprovalLinks>;
+type LinksOf = (action: Action, now: Date) => Promise<ApprovalLinks>;
 
-export interface ApprovalLinkDeps {
+interface ApprovalLinkDeps {
   readonly links: LinkStore;
   readonly secrets: Pick<Secrets, "approvalToken" | "hash">;
-  /** Where people reach us, without a trailing slash: never what a request's `Host` says (hostile 7). */
+  /** The public URL, without a trailing slash. Never from a request's `Host`, which an attacker could choose. */
   readonly baseUrl: string;
 }
 
@@ -41,7 +41,7 @@ export function createLinksOf({ links, secrets, baseUrl }: ApprovalLinkDeps): Li
   };
 }
 
-export interface FollowLinkDeps {
+interface FollowLinkDeps {
   readonly links: Pick<LinkStore, "find">;
   readonly actions: Pick<ActionStore, "findById">;
   readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash">;
@@ -51,33 +51,33 @@ export interface FollowLinkDeps {
   readonly historyOf: ContextOf;
 }
 
-/** What a link opens. */
+/** An opened link. */
 export interface OpenedLink {
   readonly action: Action;
   /** Which of the two links of the mail it is. */
   readonly decision: Decision;
   readonly expiresAt: Date;
   /**
-   * False: it was decided, cancelled or begun again, its days are over, or whoever was sent it may not approve any more.
-   * Then the receipt is all there is to see.
+   * False: the run was decided, cancelled or retried, the link has expired, or its recipient may no longer approve. Then it
+   * shows only the receipt.
    */
   readonly isLive: boolean;
-  /** What is to be known of it; nothing where there is nothing to decide any more. */
+  /** `NO_HISTORY` if the link is not live. */
   readonly history: DecisionHistory;
 }
 
-/** The token is the whole authority: whoever has it was sent the mail, and decides under the address it went to. */
+/** The token is the only credential: its holder decides in the name of the address that the mail went to. */
 export interface FollowLink {
-  /** Looks and changes nothing. Null: no such link. */
+  /** Changes nothing. Null: no such link. */
   open(token: string): Promise<OpenedLink | null>;
   /**
-   * Decides, if nobody else has: one decision, whatever came first. What it opens afterwards tells what holds by then; a
-   * link that was late changes nothing. `client`: where the request comes from. Null: no such link.
+   * Decides, unless somebody else was first, and returns the link as it is afterwards: a late decision changes nothing.
+   * `client`: the network address of the request. Null: no such link.
    */
   decide(token: string, decision: Decision, reason: string | null, client: string): Promise<OpenedLink | null>;
 }
 
-/** Opens approval links and decides by them, with the same approve and cancel as everybody else (decisions 7). */
+/** Links decide with the same `approve` and `cancel` as REST and pages. */
 export function createFollowLink(deps: FollowLinkDeps): FollowLink {
   const { links, actions, secrets, clock, actionService, recipients, historyOf } = deps;
   const open = async (token: string): Promise<OpenedLink | null> => {
@@ -88,7 +88,7 @@ export function createFollowLink(deps: FollowLinkDeps): FollowLink {
     if (action === null) return null;
     const { decision, expiresAt } = link;
     const isOpen = isHeldIn(action, link.run) && clock.now() < expiresAt;
-    // Whoever was sent it may have left the account, or the APPROVERS, since.
+    // The recipient may have been removed from the account or from APPROVERS since the mail.
     const isLive = isOpen && (await recipients.mayMail(action.accountId, action.creator, action.notifyEmail ?? ""));
     if (!isLive) return { action, decision, expiresAt, isLive, history: NO_HISTORY };
     return { action, decision, expiresAt, isLive, history: await historyOf(action) };
@@ -100,7 +100,7 @@ export function createFollowLink(deps: FollowLinkDeps): FollowLink {
       if (opened === null || !opened.isLive) return opened;
       const { action } = opened;
       const verb = decision === "approve" ? actionService.approve : actionService.cancel;
-      await verb({ ...holderOf(action), client }, action.id, reason, { run: action.run, isHeld: true }).catch(
+      await verb({ ...callerOf(action), client }, action.id, reason, { run: action.run, isHeld: true }).catch(
         unlessTooLate,
       );
       return open(token);
@@ -108,13 +108,13 @@ export function createFollowLink(deps: FollowLinkDeps): FollowLink {
   };
 }
 
-/** Whoever holds a link of the mail. It may say yes and no, and nothing else. */
-function holderOf({ accountId, notifyEmail }: Action): Caller {
+/** The caller for the holder of a link: it may approve and reject only. */
+function callerOf({ accountId, notifyEmail }: Action): Caller {
   const email = notifyEmail ?? "";
   return { accountId, keyId: null, keyName: email, role: "approver", hold: "none", actor: `email:${email}` };
 }
 
-/** Another decision came first: that is no error of whoever follows a link. */
+/** Another decision came first: no error for the holder of the link. */
 function unlessTooLate(error: unknown): void {
   const isLate = error instanceof DomainError && (error.code === "not_approvable" || error.code === "not_cancellable");
   if (!isLate) throw error;

@@ -4,14 +4,14 @@ import type { Issue } from "../api/domain-error.ts";
 import { originOf } from "../outbound/normal-target.ts";
 import type { PeopleStore } from "../../db/account-store.ts";
 
-export interface RecipientDeps {
+interface RecipientDeps {
   readonly callbackHosts: Pick<CallbackHostStore, "list">;
   readonly people: Pick<PeopleStore, "isIn">;
   /** Addresses and `@domain`s that may be asked for approval; empty: none are set. */
   readonly approvers: readonly string[];
 }
 
-/** Whom an action may tell of itself. Asked at its creation, and again before anything leaves. */
+/** Where callbacks and mails of an action may go. Checked at its creation, and again before each is sent. */
 export type RecipientCheck = ReturnType<typeof createRecipients>;
 
 export function createRecipients({ callbackHosts, people, approvers }: RecipientDeps) {
@@ -23,7 +23,7 @@ export function createRecipients({ callbackHosts, people, approvers }: Recipient
       listed.map(({ host }) => host),
     );
   };
-  /** Everybody in an account is an owner of it, and so may approve. */
+  /** All people of an account are owners, so each may approve. */
   const mayMail = async (accountId: string, creator: Creator, email: string): Promise<boolean> => {
     if (!needsKnownRecipient(creator, approvers) || isNamedIn(approvers, email)) return true;
     return people.isIn(accountId, email);
@@ -31,7 +31,7 @@ export function createRecipients({ callbackHosts, people, approvers }: Recipient
   return {
     mayCallBack,
     mayMail,
-    /** What is wrong with the recipients that a create names; empty: nothing. */
+    /** The issues of the recipients that a create names. */
     async issues(accountId: string, creator: Creator, { callback, notifyEmail }: Named): Promise<readonly Issue[]> {
       const [callsBack, mails] = await Promise.all([
         callback === null || mayCallBack(accountId, creator, callback),
@@ -59,10 +59,10 @@ function notListed(callback: string): string {
 }
 
 const NOT_AN_APPROVER =
-  "May name only people of this account and the APPROVERS of this service. To allow an address, add it to APPROVERS " +
-  "in the service's settings, or leave notify out: approvals are given in the inbox too.";
+  "May name only people of this account and the APPROVERS of this service. To allow an address, add it to the setting " +
+  "APPROVERS; or leave notify out and approve in the inbox.";
 
-/** Whom an action may tell of itself, by the rules that it was created under and the lists as they are now. */
+/** Checks recipients by the role and hold at creation and by the present lists. */
 export interface Recipients {
   mayCallBack(accountId: string, creator: Creator, url: string): Promise<boolean>;
   mayMail(accountId: string, creator: Creator, email: string): Promise<boolean>;

@@ -7,9 +7,9 @@ import type { HashOf } from "../actions/dedupe.ts";
 import type { Operation } from "../actions/status.ts";
 
 /**
- * Names a request for which a rejection counts: method, URL and body, in one spelling each, so that neither the order of
- * members nor `5.0` for `5` nor `%61` for `a` makes another request. Headers do not count: one that changes from call to
- * call would make every repeat another request.
+ * The identity of a request for the count of rejections: method, URL and body in one spelling, so that the order of members,
+ * `5.0` for `5` and `%61` for `a` make no new request. Without headers, since one header that changes with each call would
+ * make every repetition a new request.
  */
 export function rejectionDigest(
   { method, url, body }: Pick<ActionRequest, "method" | "url" | "body">,
@@ -37,7 +37,7 @@ export function saysWhy(reason: string | null): boolean {
   return reason !== null && /(?![\u115f\u1160\u2800\u3164\uffa0])[\p{L}\p{N}\p{S}]/u.test(reason);
 }
 
-/** What a create or a decision on a held action means for the count of rejections. */
+/** The row that a create, or a decision on a held action, adds to the count of rejections. */
 export interface RejectionNote {
   readonly kind: "asked" | "rejected" | "approved";
   /** `rejectionDigest` of the request. */
@@ -50,7 +50,7 @@ type Asker = Pick<Caller, "role" | "hold" | "actor" | "via">;
 
 type Asked = Pick<ActionRequest, "approve" | "method" | "url" | "body">;
 
-/** The note of a create or retry; null for what is not held and is no call of a key with a hold. Whoever may approve a request may ask for it as often as they like. */
+/** The note of a create or retry; null: neither held nor of a key with a hold, or the caller may approve and so repeat it freely. */
 export function noteOfCreate(
   request: Asked,
   { caller, reason }: { readonly caller: Asker; readonly reason: string | null },
@@ -62,9 +62,9 @@ export function noteOfCreate(
 }
 
 /**
- * The note of a decision; null where it means nothing. A rejection counts when a person has given it: by a key, page or link
- * that may approve, or by an answer to a client's question; not when an agent takes back what it asked for. An approval by
- * somebody who may approve ends the count: the last word counts.
+ * The note of a decision; null: it does not count. A rejection counts if a person gave it (with a key, page or link that may
+ * approve, or by answering a client's question), and not if an agent cancels its own request. An approval by somebody who
+ * may approve ends the count.
  */
 export function noteOfDecision(
   operation: Operation,
@@ -83,67 +83,68 @@ export function noteOfDecision(
   return { kind, digest: rejectionDigest(action, hashOf), by: caller.actor, reason };
 }
 
-/** When rejections at this time or before count no more. */
+/** Rejections at this time or earlier no longer count. */
 export function rejectionWindowStart(now: Date): Date {
   return new Date(now.getTime() - REJECTION_WINDOW_MS);
 }
 
-/** What counts of a request now. */
-export interface RejectionCount {
-  /** The newest rejection of the window; null: there is none. */
+/** The present count of a request. */
+interface RejectionCount {
+  /** The newest rejection in the window; null: none. */
   readonly rejectedAt: Date | null;
-  /** When it was asked for again within the window, newest first, at most `ASKED_AGAIN_MAX`. */
+  /** When it was requested again within the window, newest first, at most `ASKED_AGAIN_MAX`. */
   readonly askedAt: readonly Date[];
-  /** The oldest entry of its key, where that has as many as are kept of one; else null. */
+  /** The oldest entry of its key if the key has `REJECTIONS_PER_KEY_MAX` of them; else null. */
   readonly fullSince: Date | null;
 }
 
-/** Why a request may not be asked for again now; null: it may. */
+/** Why a request may not be made again now; null: it may. */
 export function refusalOfAsking(
   { rejectedAt, askedAt, fullSince }: RejectionCount,
   reason: string | null,
   refused: "forbidden" | "not_retryable",
 ): Refusal | null {
   if (fullSince !== null) {
-    const what = "More requests of this key were rejected within 24 hours than are counted. It may ask again";
+    const what = "Too many requests of this key were rejected within 24 hours. It may request approval again";
     return { refused, message: `${what} from ${endOf(fullSince).toISOString()}; ${BY_OWNER}` };
   }
   if (rejectedAt === null) return null;
   const last = askedAt[ASKED_AGAIN_MAX - 1];
   if (last !== undefined) {
     const again = new Date(Math.min(endOf(last).getTime(), endOf(rejectedAt).getTime()));
-    const what = `A person rejected this request, and it was asked for again ${ASKED_AGAIN_MAX} times within 24 hours.`;
-    return { refused, message: `${what} It may be asked for again from ${again.toISOString()}; ${BY_OWNER}` };
+    const what = `A person rejected this request, and it was requested again ${ASKED_AGAIN_MAX} times within 24 hours.`;
+    return { refused, message: `${what} It may be requested again from ${again.toISOString()}; ${BY_OWNER}` };
   }
   if (saysWhy(reason)) return null;
-  const why = `Required: a person rejected this request at ${rejectedAt.toISOString()}, so say why it is asked for again.`;
+  const why = `Required: a person rejected this request at ${rejectedAt.toISOString()}, so say why you request it again.`;
   return {
     refused: "invalid_request",
-    message: "A person has rejected this request within 24 hours: to ask for it again, say why in the field reason.",
+    message:
+      "A person rejected this request within the last 24 hours. To request it again, say why in the field reason.",
     issues: [{ field: "reason", message: why }],
   };
 }
 
-const BY_OWNER = "a key of an owner, or an owner on the pages, can send it before.";
+const BY_OWNER = "an owner key, or an owner on the pages, can send it earlier.";
 
 function endOf(at: Date): Date {
   return new Date(at.getTime() + REJECTION_WINDOW_MS);
 }
 
-/** What was said about a request before: that a person rejected it, or why it was asked for again. */
+/** An earlier rejection of a request, or an earlier repetition of it after one. */
 export interface EarlierRejection {
   readonly kind: "rejected" | "asked";
   readonly at: Date;
   readonly by: Actor;
-  /** Data from outside. */
+  /** Untrusted text. */
   readonly reason: string | null;
 }
 
-/** What the store knows of how often a request was asked for. */
+/** What the store knows about earlier requests for the same call. */
 export interface RequestHistory {
-  /** Why its present run is asked for; null: its requester did not say. */
+  /** The reason of the present run; null: not given. */
   readonly reason: string | null;
-  /** Of the same request, before that run: oldest first, of more than `EARLIER_REJECTIONS_SHOWN_MAX` the newest. */
+  /** For the same request before that run, oldest first; the newest `EARLIER_REJECTIONS_SHOWN_MAX`. */
   readonly rejections: readonly EarlierRejection[];
 }
 
@@ -157,18 +158,17 @@ export interface RejectedRequest {
 }
 
 /**
- * What people have rejected within the last 24 hours, and how often that was asked for again. Rows are written with the
- * change that they tell of (`RejectionNote`), and the limit is a condition of that write.
+ * Rejections of the last 24 hours and requests for the same again. Rows (`RejectionNote`) are written in the transaction of
+ * their change, and the limit is a condition of that write.
  */
 export interface RejectionStore {
-  /** What counts of a request now. */
   count(request: RejectedRequest, now: Date): Promise<RejectionCount>;
-  /** What was said about the request of an action before its present run, and why that is asked for. */
+  /** The history of the action's request before its present run, and the reason of that run. */
   earlier(
     action: Pick<Action, "id" | "run" | "accountId" | "keyId">,
     digest: string,
     now: Date,
   ): Promise<RequestHistory>;
-  /** Forgets some of what counts no more; true when there is more. */
+  /** Deletes some rows that no longer count; true: there may be more. */
   prune(now: Date): Promise<boolean>;
 }

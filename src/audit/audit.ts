@@ -2,7 +2,7 @@ import { type Actor, SYSTEM, type Caller, authorize } from "../accounts/roles.ts
 import { AUDIT_STEP_ROWS, LIST_LIMIT_DEFAULT } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 
-/** What the audit log tells of. A name is never given another meaning: exports keep it for years. */
+/** The kinds of audit entries. Never change the meaning of a name: exports keep it for years. */
 export const AUDIT_KINDS = [
   "signed_up",
   "signed_in",
@@ -27,42 +27,42 @@ export const AUDIT_KINDS = [
 
 export type AuditKind = (typeof AUDIT_KINDS)[number];
 
-/** Who did it. `anonymous`: somebody who was not let in. */
-export type AuditActor = Actor | "anonymous";
+/** `anonymous`: somebody whose sign-in failed. */
+type AuditActor = Actor | "anonymous";
 
-/** How it came in. */
-export type AuditWay = "api" | "page" | "mail" | "mcp" | "elicitation" | "system";
+/** How the request arrived. */
+type AuditWay = "api" | "page" | "mail" | "mcp" | "elicitation" | "system";
 
-/** More about an entry, in a few members of its kind. Never a secret. */
+/** Details of an entry, by its kind. Never secrets. */
 export type AuditDetail = Readonly<Record<string, string | number | boolean | null>>;
 
-/** Something that somebody did to an account. It is written once and never changed. */
+/** An entry of the audit log. It is written once and never changed. */
 export interface AuditEntry {
   readonly at: Date;
   readonly accountId: string;
   readonly actor: AuditActor;
   readonly kind: AuditKind;
-  /** What it was done to: the id of an action, key or pause, an origin, an address; empty: the account. */
+  /** The object: the id of an action, key or pause, an origin, or an address; empty: the account. */
   readonly subject: string;
-  /** The network address that it came from; empty: from the service itself or its machine. */
+  /** Network address of the client; empty: the service itself or a command on its machine. */
   readonly client: string;
   readonly detail: AuditDetail;
 }
 
-/** What an entry says beside who did it, when and from where. */
+/** The part of an entry that the caller of `auditOf` chooses. */
 export interface Audited {
   readonly kind: AuditKind;
   readonly subject: string;
   readonly detail?: AuditDetail;
 }
 
-/** The entry of something that a caller does now. */
+/** The entry of an operation by a caller. */
 export function auditOf(caller: Caller, { kind, subject, detail = {} }: Audited, at: Date): AuditEntry {
   const { accountId, actor, client = "" } = caller;
   return { at, accountId, actor, kind, subject, client, detail: { via: wayOf(caller), ...detail } };
 }
 
-/** The entry of something that the service does by itself, or an operator on its machine. */
+/** The entry of an operation by the service itself or by an operator on its machine. */
 export function auditOfSystem(accountId: string, { kind, subject, detail = {} }: Audited, at: Date): AuditEntry {
   return { at, accountId, actor: SYSTEM, kind, subject, client: "", detail: { via: "system", ...detail } };
 }
@@ -75,9 +75,9 @@ function wayOf({ actor, via, isAgentCall }: Pick<Caller, "actor" | "via" | "isAg
   return actor.startsWith("email:") ? "mail" : "api";
 }
 
-/** An entry as it is kept. */
+/** An entry as stored. */
 export interface AuditRow extends AuditEntry {
-  /** Grows with every entry of the store. */
+  /** Increases with every entry. */
   readonly seq: number;
 }
 
@@ -95,24 +95,24 @@ export interface AuditQuery {
   readonly limit: number;
 }
 
-export interface AuditPage {
+interface AuditPage {
   /** Newest first. */
   readonly rows: readonly AuditRow[];
-  /** Where the next page begins; null when there is none. A page may hold fewer than `limit` and still go on. */
+  /** Where the next page begins; null: no more. A page may have fewer than `limit` rows and still not be the last. */
   readonly before: number | null;
 }
 
-/** Who did what to an account. Entries are added, with the change that they tell of, and never changed. */
+/** Stores audit entries. Entries of a change are written in the transaction of that change. */
 export interface AuditStore {
-  /** An entry of something that changes nothing else. It is durable when this resolves. */
+  /** Adds an entry that belongs to no other write. Durable when it resolves. */
   record(entry: AuditEntry): Promise<void>;
   page(query: AuditQuery): Promise<AuditPage>;
-  /** Forgets entries of this time or before, some at a time; true when there may be more. */
+  /** Deletes some entries of this time or earlier; true: there may be more. */
   prune(until: Date): Promise<boolean>;
 }
 
-/** What is asked of the log; `limit` null: a page, or of an export everything. */
-export type AuditRequest = Omit<AuditQuery, "accountId" | "limit"> & { readonly limit: number | null };
+/** `limit` null: the default of a page, or everything for an export. */
+type AuditRequest = Omit<AuditQuery, "accountId" | "limit"> & { readonly limit: number | null };
 
 /** Every use case of the audit log. */
 export type AuditService = ReturnType<typeof createAuditService>;
@@ -120,8 +120,7 @@ export type AuditService = ReturnType<typeof createAuditService>;
 export function createAuditService(audit: AuditStore, clock: Pick<Clock, "now">) {
   return {
     /**
-     * Writes down what a caller does now where it changes nothing that is stored; what changes something is written with the
-     * change. Durable when it resolves.
+     * Adds an entry for an operation that writes nothing else, such as revealing a secret. Durable when it resolves.
      */
     record(caller: Caller, audited: Audited): Promise<void> {
       return audit.record(auditOf(caller, audited, clock.now()));
@@ -134,7 +133,7 @@ export function createAuditService(audit: AuditStore, clock: Pick<Clock, "now">)
     },
 
     /**
-     * All of it, some entries at a time, newest first; for owners. What is written meanwhile is not among it. Throws
+     * All matching entries, newest first, in batches; for owners. It omits entries written after its start. Throws
      * `unauthorized` as soon as the caller's key is revoked.
      */
     async *export(caller: Caller, { limit, ...request }: AuditRequest): AsyncGenerator<readonly AuditRow[]> {

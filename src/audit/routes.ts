@@ -17,12 +17,11 @@ export interface AuditRouteDeps {
 
 const QUERY = compileQuery(AuditQuery);
 
-/** What a cache may keep of a log is nothing. */
-const UNKEPT = { "cache-control": "no-store", vary: "Accept" } as const;
+const UNCACHED = { "cache-control": "no-store", vary: "Accept" } as const;
 
 const UTF_8 = new TextEncoder();
 
-/** Who did what: a page as JSON, or all of it as lines of JSON. */
+/** A page of the log as JSON, or all of it as newline-delimited JSON. */
 export function auditRoutes({ auditService }: AuditRouteDeps): readonly Route[] {
   return [
     routeOf(API.listAudit, async (context) => {
@@ -30,20 +29,20 @@ export function auditRoutes({ auditService }: AuditRouteDeps): readonly Route[] 
       const asked = checkAudit(readQuery(context.search, QUERY));
       if (namesNdjson(context.request)) {
         return new Response(streamOf(auditService.export(caller, asked)), {
-          headers: { "content-type": "application/x-ndjson", ...UNKEPT },
+          headers: { "content-type": "application/x-ndjson", ...UNCACHED },
         });
       }
       const { rows, before } = await auditService.list(caller, asked);
-      return json(auditJson(rows, before), 200, UNKEPT);
+      return json(auditJson(rows, before), 200, UNCACHED);
     }),
   ];
 }
 
-/** One step is read when the reader has taken the one before, so that memory holds two at most. */
+/** Reads a batch when the client has taken the one before, so that memory holds two at most. */
 function streamOf(steps: AsyncGenerator<readonly AuditRow[]>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      // A database without a thread of its own would hold everybody up for as long as the export lasts.
+      // A database in this thread would otherwise block the event loop for the whole export.
       await nextTurn();
       const step: IteratorResult<readonly AuditRow[], unknown> = await steps.next();
       if (step.done === true) controller.close();
@@ -76,7 +75,7 @@ export function auditPages({ auditService, personOf }: AuditPageDeps): readonly 
   ];
 }
 
-/** A form sends its empty fields too. */
+/** Without empty fields, which forms send too. */
 function withoutEmpty(search: string): string {
   return new URLSearchParams([...new URLSearchParams(search)].filter(([, value]) => value !== "")).toString();
 }

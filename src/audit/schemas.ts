@@ -9,7 +9,6 @@ const CURSOR_EXAMPLE = "NDcxMQ";
 const kind = (description: string) =>
   Type.Enum([...AUDIT_KINDS], { type: "string", description, examples: ["key_revoked"] });
 
-/** What the audit log may be asked for. */
 export const AuditQuery = Type.Object(
   {
     kind: Type.Optional(
@@ -22,7 +21,7 @@ export const AuditQuery = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: ACTOR_CHARS_MAX,
-        description: "Who did it, as entries have it.",
+        description: "The `actor` of an entry.",
         examples: ["user:ann@example.com"],
       }),
     ),
@@ -32,7 +31,7 @@ export const AuditQuery = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: LIST_LIMIT_MAX,
-        description: `Most entries of a page; ${LIST_LIMIT_DEFAULT} unless it is said. Of an export: all unless it is said.`,
+        description: `Most entries. Default: ${LIST_LIMIT_DEFAULT} for a page, all for an export.`,
         examples: [100],
       }),
     ),
@@ -43,24 +42,21 @@ export const AuditQuery = Type.Object(
 
 export type AuditQuery = Static<typeof AuditQuery>;
 
-const DETAIL = "More about it, by its kind: such as `via`, how it came in. Never a secret.";
+const DETAIL = "Details, depending on `kind`; `via` is how the request arrived. Never secrets.";
 
 export const AuditItem = Type.Object(
   {
-    seq: Type.Integer({ minimum: 1, description: "Grows; not without gaps.", examples: [4711] }),
+    seq: Type.Integer({ minimum: 1, description: "Increasing number, with gaps.", examples: [4711] }),
     at: dateTime("When it happened."),
     account_id: plainText("The account.", "acc_01kjwa5v00e7v8c9x2m4n6p8qr"),
-    actor: plainText("Who did it; anonymous: somebody who was not let in.", "user:ann@example.com"),
+    actor: plainText("Who did it; anonymous: somebody whose sign-in failed.", "user:ann@example.com"),
     kind: kind("What was done."),
     subject: plainText(
       "What it was done to: the id of an action, key or pause, an origin, or an address; empty: the account, or every origin.",
       "key_01kjwa5v00e7v8c9x2m4n6p8qr",
     ),
     client: nullable(
-      plainText(
-        "The network address that it came from: IPv4, or the /64 of IPv6; null: the service itself.",
-        "192.0.2.7",
-      ),
+      plainText("Network address of the client: IPv4, or the /64 of IPv6; null: the service itself.", "192.0.2.7"),
     ),
     detail: Type.Unsafe<Readonly<Record<string, string | number | boolean | null>>>({
       type: "object",
@@ -69,7 +65,7 @@ export const AuditItem = Type.Object(
       examples: [{ via: "page", unfinished: "pause" }],
     }),
   },
-  { title: "AuditEntry", description: "Something that somebody did to the account." },
+  { title: "AuditEntry", description: "One entry of the audit log." },
 );
 
 export type AuditItem = Static<typeof AuditItem>;
@@ -84,7 +80,7 @@ export const AuditLog = Type.Object(
 
 export type AuditLog = Static<typeof AuditLog>;
 
-/** What the log is asked for. Throws `invalid_query` for dates that do not exist and cursors that are not ours. */
+/** The query of the audit service. Throws `invalid_query` for dates that do not exist and invalid cursors. */
 export function checkAudit(query: AuditQuery) {
   const since = dateOf(query.since);
   const until = dateOf(query.until);
@@ -100,7 +96,6 @@ export function checkAudit(query: AuditQuery) {
   return { kinds: query.kind ?? [], actor: query.actor ?? null, since, until, before, limit: query.limit ?? null };
 }
 
-/** An entry as the log keeps it. */
 export interface NumberedEntry extends Entry {
   readonly seq: number;
 }
@@ -115,7 +110,7 @@ export function auditLines(rows: readonly NumberedEntry[]): string {
   return rows.map((row) => `${JSON.stringify(itemOf(row))}\n`).join("");
 }
 
-/** Where the next page begins, as an opaque text. */
+/** The opaque cursor of the next page. */
 export function auditCursor(before: number): string {
   return Buffer.from(String(before)).toString("base64url");
 }
@@ -135,7 +130,7 @@ function itemOf({ seq, at, accountId, actor, kind: what, subject, client, detail
 
 function readCursor(cursor: string): number | undefined {
   const text = Buffer.from(cursor, "base64url").toString("latin1");
-  // Decoding is lenient: only what encodes to the same text again was ours.
+  // Decoding is lenient, so accept only what encodes to the same text again.
   const isOurs = /^[1-9]\d{0,14}$/.test(text) && Buffer.from(text).toString("base64url") === cursor;
   return isOurs ? Number(text) : undefined;
 }

@@ -16,13 +16,13 @@ import { readKey } from "../crypto/key.ts";
 import manifest from "../../package.json" with { type: "json" };
 import { CALLBACKS_IN_FLIGHT_MAX, MAILS_IN_FLIGHT_MAX } from "./limits.ts";
 
-/** The settings, read once and checked (decisions 10). It holds secrets: it is not to be logged as a whole. */
+/** The validated settings. They contain secrets: never log them as a whole. */
 export interface Config {
-  /** 0: any free one; `listeningOn` puts in which. */
+  /** 0: any free port, which `listeningOn` fills in. */
   readonly port: number;
   /** An address without brackets, or a name; never `localhost`. */
   readonly host: string;
-  /** Where people reach us, without a trailing slash: BASE_URL, or a local address that works from this machine. */
+  /** The public URL, without a trailing slash: BASE_URL, or an address that works on this machine. */
   readonly baseUrl: string;
   readonly isBaseUrlSet: boolean;
   /** HOST is loopback and BASE_URL is unset or loopback. */
@@ -32,48 +32,48 @@ export interface Config {
   readonly secretKey: Uint8Array | null;
   readonly bootstrapApiKey: string | null;
   readonly signUps: SignUps;
-  /** Addresses and CIDRs of proxies whose `X-Forwarded-For` is believed. */
+  /** Addresses and CIDRs of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
-  /** Requests of one account; null: any number. */
+  /** Per account; null: no limit. */
   readonly rateLimitPerSecond: number | null;
-  /** Sessions of MCP clients of 2025, of one account. */
+  /** Sessions of MCP clients of the 2025 protocol versions, per account. */
   readonly mcpSessionsPerAccount: number;
   readonly attemptTimeoutMs: number;
   readonly retryBaseMs: number;
   readonly retryCapMs: number;
-  /** Attempts under way at a time, always fewer than the calls that Bun makes at a time. */
+  /** Concurrent attempts, always fewer than the concurrent fetches of Bun. */
   readonly dispatchConcurrency: number;
   readonly dispatchPerHost: number;
-  /** Callbacks and mails under way at a time: with the attempts, never more than the calls that Bun makes at a time. */
+  /** Concurrent callbacks and mails; together with the attempts never more than the concurrent fetches of Bun. */
   readonly callbackConcurrency: number;
   readonly mailConcurrency: number;
-  /** null: finished actions are kept. */
+  /** null: finished actions are kept for ever. */
   readonly retentionDays: number | null;
-  /** CIDRs and host names as they were written. */
+  /** CIDRs and host names as written. */
   readonly allowedPrivateTargets: readonly string[];
   readonly approvalLinks: Settings["APPROVAL_LINKS"];
   /** Addresses and `@domain`s in lower case; empty: anyone. */
   readonly approvers: readonly string[];
-  /** null: an approval is awaited for ever. */
+  /** null: held actions never expire. */
   readonly approvalTtlHours: number | null;
   readonly agentApproval: NonNullable<Settings["AGENT_APPROVAL"]>;
   /** null: no mail is sent. */
   readonly mail: MailSettings | null;
-  /** null: anybody who reaches /metrics may read them. */
+  /** null: /metrics needs no token. */
   readonly metricsToken: string | null;
-  /** null: they are at `port`. */
+  /** null: /metrics is served at `port`. */
   readonly metricsPort: number | null;
   readonly logLevel: LogLevel;
-  /** Sentences for the operator about what works but is hardly meant. */
+  /** Notices for the operator about settings that are valid but probably not intended. */
   readonly warnings: readonly string[];
 }
 
-/** The settings can't be used. The message names them all, one a line, and never what they hold. */
+/** Invalid settings. The message names each on a line of its own and never contains values. */
 export class InvalidSettings extends Error {
   override readonly name = "InvalidSettings";
 }
 
-/** Reads the settings from the environment; what is not ours is ignored. Throws `InvalidSettings`. */
+/** Reads the settings from the environment and ignores other variables. Throws `InvalidSettings`. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const texts = textsOf(env);
   const fetchesMax = fetchesMaxOf(env["BUN_CONFIG_MAX_HTTP_REQUESTS"]);
@@ -92,7 +92,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   return configOf(read.settings, texts, fetchesMax);
 }
 
-/** The same settings once the port is known: with `PORT=0` the local address changes with it. */
+/** The settings with the actual port, for `PORT=0`; the local base URL changes with it. */
 export function listeningOn(config: Config, port: number): Config {
   return { ...config, port, baseUrl: config.isBaseUrlSet ? config.baseUrl : localUrl(config.host, port) };
 }
@@ -140,7 +140,7 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number): Config 
   };
 }
 
-/** A first look needs no setting; whoever sets who approves does not want an account that sends without them. */
+/** Trying Outgate out needs no setting; with approvers set, no new account may send without them. */
 function signUpsOf({ SIGNUPS, APPROVERS, AGENT_APPROVAL }: Settings, isOnLoopback: boolean): SignUps {
   if (SIGNUPS === "open") return "open";
   if (SIGNUPS === "closed") return { closedBy: "SIGNUPS" };
@@ -149,7 +149,7 @@ function signUpsOf({ SIGNUPS, APPROVERS, AGENT_APPROVAL }: Settings, isOnLoopbac
   return AGENT_APPROVAL === "off" ? { closedBy: "AGENT_APPROVAL" } : "until_hold";
 }
 
-/** Without a file there is nothing that a key could be kept beside. */
+/** A key file lies beside the database file, so a remote database needs SECRET_KEY. */
 function databaseProblems({ DATABASE_URL: url, SECRET_KEY: secretKey }: Texts): readonly string[] {
   if (url === undefined || !isRemote(url) || secretKey !== undefined) return [];
   return ["SECRET_KEY is not set, and a database on another machine needs it. Make one: openssl rand -base64 32."];
@@ -161,7 +161,7 @@ function metricsProblems({ PORT: port = "3000", METRICS_PORT: metricsPort }: Tex
     : [];
 }
 
-/** Only "0" switches the check off in Bun (tried: "false", "no" and "00" do not). */
+/** Only "0" disables the check in Bun; "false", "no" and "00" do not. */
 function tlsProblems(value: string | undefined): readonly string[] {
   if (value !== "0") return [];
   return ["NODE_TLS_REJECT_UNAUTHORIZED=0 switches the check of certificates off for every call. Unset it."];
@@ -171,18 +171,16 @@ function addressWarnings(host: string, baseUrl: URL | null): readonly string[] {
   if (baseUrl === null) {
     if (isLoopbackAddress(host)) return [];
     return [
-      "HOST is public and BASE_URL is not set: links in mails and answers lead to this machine only. Set BASE_URL.",
+      "HOST is public and BASE_URL is not set: links in mails and answers work on this machine only. Set BASE_URL.",
     ];
   }
   if (baseUrl.protocol === "https:" || isLoopbackUrl(baseUrl)) return [];
   return ["BASE_URL is http://: keys, sessions and approval links can be read on the way. Put TLS in front."];
 }
 
-/** The version of this service, as its package says. */
 export const VERSION: string = manifest.version;
 
-/** How Mailgun is reached. */
-export interface MailSettings {
+interface MailSettings {
   readonly apiKey: string;
   readonly domain: string;
   readonly from: string;
@@ -190,58 +188,58 @@ export interface MailSettings {
   readonly url: string;
 }
 
-/** null when no key is set: then no mail is sent (spec "Approval paths"). */
-export function mailOf(settings: Settings): MailSettings | null {
+/** null: no key is set, so no mail is sent. */
+function mailOf(settings: Settings): MailSettings | null {
   const { MAILGUN_API_KEY: apiKey, MAILGUN_DOMAIN: domain, MAILGUN_FROM: from, MAILGUN_URL: url } = settings;
   if (apiKey === undefined || domain === undefined) return null;
   return { apiKey, domain, from: from ?? `Outgate <outgate@${domain}>`, url: new URL(url).origin };
 }
 
-/** A key alone can't send: whoever set it believes that mail works. */
-export function mailProblems(texts: Texts): readonly string[] {
+/** A key without a domain can't send, though its owner expects mail to work. */
+function mailProblems(texts: Texts): readonly string[] {
   const isHalf = texts.MAILGUN_API_KEY !== undefined && texts.MAILGUN_DOMAIN === undefined;
   return isHalf ? ["MAILGUN_DOMAIN is not set, and MAILGUN_API_KEY needs it. Set both or neither."] : [];
 }
 
-export function mailWarnings(texts: Texts): readonly string[] {
+function mailWarnings(texts: Texts): readonly string[] {
   const isIdle = texts.MAILGUN_API_KEY === undefined && (texts.MAILGUN_DOMAIN ?? texts.MAILGUN_FROM) !== undefined;
   return isIdle ? ["MAILGUN_API_KEY is not set: no mail is sent, whatever the other MAILGUN settings say."] : [];
 }
 
-/** What Bun takes when BUN_CONFIG_MAX_HTTP_REQUESTS is unset or unreadable. */
+/** Bun's default if BUN_CONFIG_MAX_HTTP_REQUESTS is unset or invalid. */
 const BUN_FETCHES_DEFAULT = 256;
 
 const BUN_FETCHES_MAX = 65_535;
 
-/** One call for callbacks and one for mails. */
+/** One fetch for callbacks and one for mails. */
 const NOTIFICATIONS_MIN = 2;
 
 /**
- * Calls that Bun makes at a time. One more waits inside Bun while its deadline runs, so that slow targets would make
- * healthy ones time out (measured: 2.4 s and more behind 256 slow ones). Bun reads the variable at its start only.
+ * Concurrent fetches of Bun. Further ones wait inside Bun while their deadline runs, so slow targets would make healthy ones
+ * time out (measured: 2.4 s behind 256 slow ones). Bun reads the variable only when it starts.
  */
-export function fetchesMaxOf(text: string | undefined): number {
+function fetchesMaxOf(text: string | undefined): number {
   const count = /^\d{1,5}$/.test(text ?? "") ? Number(text) : 0;
   return count >= 1 && count <= BUN_FETCHES_MAX ? count : BUN_FETCHES_DEFAULT;
 }
 
-/** Attempts under way at a time. Unless it was set, it leaves a quarter of Bun's calls to mails and callbacks. */
-export function concurrencyOf(settings: Settings, texts: Texts, fetchesMax: number): number {
+/** Concurrent attempts. The default leaves a quarter of Bun's fetches to mails and callbacks. */
+function concurrencyOf(settings: Settings, texts: Texts, fetchesMax: number): number {
   if (texts.DISPATCH_CONCURRENCY !== undefined) return settings.DISPATCH_CONCURRENCY;
   return Math.min(settings.DISPATCH_CONCURRENCY, Math.max(1, Math.floor(fetchesMax * 0.75)));
 }
 
-/** Callbacks and mails under way at a time: out of what attempts leave of Bun's calls, and one of each at least. */
-export function notificationsOf(dispatchConcurrency: number, fetchesMax: number) {
+/** Concurrent callbacks and mails, from the fetches that attempts leave, at least one of each. */
+function notificationsOf(dispatchConcurrency: number, fetchesMax: number) {
   const left = fetchesMax - dispatchConcurrency;
   const mailConcurrency = Math.max(1, Math.min(MAILS_IN_FLIGHT_MAX, Math.floor(left / 8)));
   const callbackConcurrency = Math.max(1, Math.min(CALLBACKS_IN_FLIGHT_MAX, left - mailConcurrency));
   return { callbackConcurrency, mailConcurrency };
 }
 
-export function concurrencyProblems(texts: Texts, fetchesMax: number): readonly string[] {
+function concurrencyProblems(texts: Texts, fetchesMax: number): readonly string[] {
   const most = fetchesMax - NOTIFICATIONS_MIN;
-  // Written so that a text that is no number, which has a problem of its own, has not this one too.
+  // False for a text that is no number, which has a problem of its own.
   const isTooMany = Number(texts.DISPATCH_CONCURRENCY) > most;
   if (!isTooMany) return [];
   return [
@@ -251,7 +249,7 @@ export function concurrencyProblems(texts: Texts, fetchesMax: number): readonly 
   ];
 }
 
-export function concurrencyWarnings(settings: Settings, concurrency: number, fetchesMax: number): readonly string[] {
+function concurrencyWarnings(settings: Settings, concurrency: number, fetchesMax: number): readonly string[] {
   if (concurrency === settings.DISPATCH_CONCURRENCY) return [];
   return [
     `Bun makes ${fetchesMax} calls at a time, so DISPATCH_CONCURRENCY is ${concurrency} instead of ` +

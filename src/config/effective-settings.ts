@@ -4,15 +4,15 @@ import { describePolicy, type TargetPolicy, parsePolicy } from "../outbound/poli
 import type { AccountStore } from "../../db/account-store.ts";
 import type { Rules } from "../pages/settings.tsx";
 
-export interface RulesDeps {
+interface RulesDeps {
   readonly config: Config;
   readonly policy: TargetPolicy;
   readonly accounts: Pick<AccountStore, "first">;
 }
 
 /**
- * What is in force, for a caller. The first account is the operator's and reads all of it; of another's, who may be a
- * stranger that signed up, inside names and addresses are only counted.
+ * The settings in force, as a caller may see them. The first account is the operator's and sees everything; for others, who
+ * may be strangers, internal names and addresses are only counted.
  */
 export function createRulesFor({ config, policy, accounts }: RulesDeps): (caller: Caller) => Promise<Rules> {
   return async ({ accountId }) => {
@@ -38,7 +38,7 @@ function countedOnly({ length }: readonly string[]): readonly string[] {
   return length === 0 ? [] : [`${length} private ${length === 1 ? "target" : "targets"} that the server lists`];
 }
 
-/** Where calls may go by these settings. Throws a sentence for the operator that names what it can't read. */
+/** The target policy of the settings. Throws an error for the operator that names invalid entries. */
 export function policyOf(config: Config): TargetPolicy {
   const policy = parsePolicy({
     allowedPrivateTargets: config.allowedPrivateTargets,
@@ -55,7 +55,7 @@ export function policyOf(config: Config): TargetPolicy {
   return policy;
 }
 
-/** The address and port listened on, by every name that leads there from this machine. */
+/** The origins under which this machine reaches the service itself. */
 function listeningOrigins({ host, port }: Config): readonly string[] {
   const hosts = ["127.0.0.1", "[::1]", "localhost", host.includes(":") ? `[${host}]` : host];
   return hosts.map((name) => `http://${name}:${port}`);

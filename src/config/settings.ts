@@ -27,7 +27,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 const VISIBLE = { pattern: /^[!-~]+$/, allowed: "visible ASCII characters" };
 
-/** Every setting (decisions 10) by the name of its environment variable, in the order of `.env.example`. */
+/** Every setting by the name of its environment variable, in the order of `.env.example`. */
 export const Settings = Type.Object({
   PORT: whole(0, 65_535, { default: 3_000, description: "Port to listen on; 0: any free one." }),
   HOST: textSetting(hostFault, {
@@ -44,7 +44,7 @@ export const Settings = Type.Object({
   ),
   DATABASE_URL: textSetting(databaseFault, {
     default: "file:./data/outgate.db",
-    description: "Where everything is kept.",
+    description: "The database.",
     allowed: "file:<path>, or libsql://<host> (https:// and http:// too)",
   }),
   DATABASE_AUTH_TOKEN: Type.Optional(
@@ -170,13 +170,13 @@ export type SettingName = keyof Settings;
 /** The texts of the settings that are set. */
 export type Texts = Readonly<Partial<Record<SettingName, string>>>;
 
-/** What stands in the environment: ours only, without outer blanks; an empty text is as good as none. */
+/** The settings in the environment, trimmed; empty texts count as unset. */
 export function textsOf(env: Readonly<Record<string, string | undefined>>): Texts {
   const given = settingNames().map((name) => [name, env[name]?.trim() ?? ""] as const);
   return Object.fromEntries(given.filter(([, text]) => text !== ""));
 }
 
-/** The values that texts stand for, defaults included, or what is wrong with them, a sentence a setting. */
+/** The parsed settings with defaults, or a sentence for each invalid one. */
 export function readSettings(texts: Texts): { settings: Settings } | { problems: readonly string[] } {
   const given = settingNames().map((name) => [name, valueOf(name, texts[name])] as const);
   const values = Value.Default(Settings, Object.fromEntries(given.filter(([, value]) => value !== undefined)));
@@ -184,13 +184,12 @@ export function readSettings(texts: Texts): { settings: Settings } | { problems:
   return { problems: given.flatMap(([name, value]) => problemsOf(name, value)) };
 }
 
-/** All names, in the schema's order. */
 export function settingNames(): readonly SettingName[] {
   // Safe: the keys of an object literal that nothing adds to.
   return Object.keys(Settings.properties) as SettingName[];
 }
 
-/** Our own conversion: typebox's makes 16 of "0x10" and 1 of "true". */
+/** Not TypeBox's conversion, which turns "0x10" into 16 and "true" into 1. */
 function valueOf(name: SettingName, text: string | undefined): unknown {
   const schema = Settings.properties[name];
   if (text === undefined) return undefined;
@@ -199,7 +198,7 @@ function valueOf(name: SettingName, text: string | undefined): unknown {
   return text;
 }
 
-/** Setting by setting, because typebox stops after eight errors. What stands in it is never said: it may be a secret. */
+/** Called for each setting, because TypeBox stops after eight errors. Never contains the value, which may be a secret. */
 function problemsOf(name: SettingName, value: unknown): readonly string[] {
   const schema = Settings.properties[name];
   const [error] = value === undefined ? [] : Value.Errors(schema, value);
@@ -207,7 +206,7 @@ function problemsOf(name: SettingName, value: unknown): readonly string[] {
   return [`${name} ${FAULTS[error.keyword] ?? error.message}. Allowed: ${wordsOf(schema).allowed}.`];
 }
 
-/** By the keyword of the schema that was broken; a refinement says its fault itself. */
+/** Faults by schema keyword; a refinement has its own message. */
 const FAULTS: Readonly<Record<string, string>> = {
   type: "is no whole number",
   minimum: "is too small",

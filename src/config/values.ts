@@ -2,29 +2,28 @@ import Type, { type TSchema } from "typebox";
 import { isIP } from "node:net";
 import { contains, parseAddress, parseRange } from "../outbound/addresses.ts";
 
-/** The words about a setting, for errors and for `.env.example`. */
-export interface Words {
+/** The texts about a setting, for errors and `.env.example`. */
+interface Words {
   /** One sentence: what it is, and what it means to leave it unset. */
   readonly description: string;
-  /** What may stand there; follows "Allowed:". */
+  /** The allowed values; follows "Allowed:". */
   readonly allowed: string;
 }
 
-/** The words of a setting. */
 export function wordsOf(schema: TSchema): Words {
   const words: Readonly<Record<string, unknown>> = { ...schema };
   return { description: String(words["description"]), allowed: String(words["allowed"]) };
 }
 
-/** What is wrong with a text, to follow the setting's name ("is not …"); null when nothing is. */
-export type FaultOf = (value: string) => string | null;
+/** The fault of a text, to follow the setting's name ("is no address"); null: valid. */
+type FaultOf = (value: string) => string | null;
 
 /** A whole number in plain decimal digits. */
 export function whole(minimum: number, maximum: number, rest: { description: string; default?: number }) {
   return Type.Integer({ minimum, maximum, allowed: `a whole number from ${minimum} to ${maximum}`, ...rest });
 }
 
-/** One of some words. */
+/** One of a fixed list of words. */
 export function word<Values extends string[]>(
   values: readonly [...Values],
   rest: { description: string; default?: Values[number] },
@@ -32,7 +31,7 @@ export function word<Values extends string[]>(
   return Type.Enum(values, { allowed: values.join(", "), ...rest });
 }
 
-/** A text that has to be of a form. */
+/** A text that `faultOf` checks. */
 export function textSetting(faultOf: FaultOf, rest: Words & { default?: string }) {
   return Type.Refine(
     Type.String({ ...rest }),
@@ -41,24 +40,24 @@ export function textSetting(faultOf: FaultOf, rest: Words & { default?: string }
   );
 }
 
-/** Texts of a form, separated by commas; empty when unset. */
+/** A list of texts, separated by commas; default: empty. */
 export function list(form: RegExp | FaultOf, rest: Words) {
   const faultOf = form instanceof RegExp ? matching(form, "has an entry that is none") : form;
   return Type.Array(textSetting(faultOf, rest), { default: [], ...rest });
 }
 
-/** The fault of a text that does not match. */
+/** A check by a pattern. */
 export function matching(pattern: RegExp, fault = "has the wrong form"): FaultOf {
   return (value) => (pattern.test(value) ? null : fault);
 }
 
-/** What is wrong with a HOST. */
+/** Checks HOST. */
 export const hostFault: FaultOf = (value) => {
   if (isIP(value) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(value)) return "is no address";
   return URL.canParse(`http://${inUrl(value)}`) ? null : "is no address";
 };
 
-/** What is wrong with an address of a service that begins at the root of a host. */
+/** Checks the base URL of a service: http(s), without credentials and path. */
 export const originFault: FaultOf = (value) => {
   if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return "is no http:// or https:// address";
   const url = new URL(value);
@@ -67,26 +66,26 @@ export const originFault: FaultOf = (value) => {
 };
 
 /**
- * The address that HOST means, spelled in one way and without brackets. `localhost` becomes 127.0.0.1: a name could be
- * resolved to something else, and everything that is allowed on loopback only hangs on it.
+ * The address of HOST, normalized and without brackets. `localhost` becomes 127.0.0.1: a resolver could return another
+ * address, and some features are allowed on loopback only.
  */
 export function listenAddress(host: string): string {
   const { hostname } = new URL(`http://${inUrl(host)}`);
   return hostname === "localhost" ? "127.0.0.1" : hostname.replace(/^\[|\]$/g, "");
 }
 
-/** Where a browser on this machine reaches an address that we listen on, without a trailing slash. */
+/** The URL under which a browser on this machine reaches a listen address, without a trailing slash. */
 export function localUrl(address: string, port: number): string {
   const reachable: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
   return new URL(`http://${inUrl(reachable[address] ?? address)}:${port}`).origin;
 }
 
-/** Whether an address reaches this machine only. A name is none: who knows what it is resolved to. */
+/** Whether an IP address is loopback. False for names, since they may resolve to anything. */
 export function isLoopbackAddress(address: string): boolean {
   return address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
 }
 
-/** Whether the host of a URL is this machine to whoever opens it (RFC 6761 for `localhost`). */
+/** Whether the host of a URL is loopback, including `localhost` (RFC 6761). */
 export function isLoopbackUrl({ hostname }: Pick<URL, "hostname">): boolean {
   const isName = hostname === "localhost" || hostname.endsWith(".localhost");
   return isName || isLoopbackAddress(hostname.replace(/^\[|\]$/g, ""));
@@ -96,14 +95,14 @@ function inUrl(address: string): string {
   return isIP(address) === 6 ? `[${address}]` : address;
 }
 
-/** What is wrong with an entry of TRUSTED_PROXIES. */
+/** Checks an entry of TRUSTED_PROXIES. */
 export const proxyFault: FaultOf = (value) => {
   const range = parseRange(value);
   if (range === null) return "has an entry that is no address range (no bits may be set behind the prefix)";
   return range.prefix === 0 ? "has an entry that holds every address: anybody could then write any" : null;
 };
 
-/** Whether an address is that of a proxy that these entries name. */
+/** Returns whether an address belongs to a trusted proxy. */
 export function trustedProxiesOf(entries: readonly string[]): (address: string) => boolean {
   const ranges = entries.flatMap((entry) => parseRange(entry) ?? []);
   return (text) => {
@@ -112,15 +111,14 @@ export function trustedProxiesOf(entries: readonly string[]): (address: string) 
   };
 }
 
-/** We speak no TLS: behind an https address there is a proxy. */
+/** Outgate serves no TLS itself, so an https BASE_URL means a proxy. */
 export function proxyWarnings(entries: readonly string[], baseUrl: URL | null): readonly string[] {
   if (baseUrl?.protocol !== "https:" || entries.length > 0) return [];
   return [
-    "BASE_URL is https:// and TRUSTED_PROXIES is not set: everybody who comes through the proxy counts as one client at the log-in. Set it to the proxy's address.",
+    "BASE_URL is https:// and TRUSTED_PROXIES is not set: all clients behind the proxy count as one at log-in. Set it to the proxy's address.",
   ];
 }
 
-/** Where everything is kept. */
 export type Database =
   | { readonly kind: "file"; readonly url: string; readonly path: string }
   | { readonly kind: "remote"; readonly url: string; readonly authToken: string | null };
@@ -128,7 +126,7 @@ export type Database =
 /** Remote libSQL: `libsql:` is https under another name. */
 const REMOTE = /^(libsql|https?):\/\//i;
 
-/** What is wrong with a DATABASE_URL. */
+/** Checks DATABASE_URL. */
 export const databaseFault: FaultOf = (value) => {
   if (/^postgres(ql)?:/i.test(value)) return "names a PostgreSQL store, which this version does not have yet";
   if (REMOTE.test(value)) return remoteFault(value);
@@ -138,18 +136,18 @@ export const databaseFault: FaultOf = (value) => {
   return path.startsWith(":") ? "names a store in memory, which forgets everything" : null;
 };
 
-/** The store that a faultless DATABASE_URL means. */
+/** Parses a valid DATABASE_URL. */
 export function readDatabase(url: string, authToken: string | null): Database {
   const path = REMOTE.test(url) ? null : pathOf(url);
   return path === null ? { kind: "remote", url, authToken } : { kind: "file", url, path };
 }
 
-/** How the store is opened: a `file:` URL has its path as it is, without percent codes. */
+/** The URL for the driver, whose `file:` URLs have plain paths without percent encoding. */
 export function addressOf(database: Database): { readonly url: string; readonly authToken: string | null } {
   return database.kind === "remote" ? database : { url: `file:${database.path}`, authToken: null };
 }
 
-/** Whether the database lies on another machine, so that no key file can lie beside it. */
+/** Whether the database is on another machine, so that it has no key file. */
 export function isRemote(url: string): boolean {
   return REMOTE.test(url);
 }
@@ -157,13 +155,13 @@ export function isRemote(url: string): boolean {
 function remoteFault(value: string): string | null {
   if (!URL.canParse(value)) return "is no address of a store";
   const url = new URL(value);
-  // A token in the URL would be shown wherever the database is named.
+  // A token in the URL would appear in logs and messages.
   const holdsSecret = url.username !== "" || url.password !== "" || url.searchParams.has("authToken");
   if (holdsSecret) return "holds a token: put it into DATABASE_AUTH_TOKEN";
   return url.hostname === "" ? "names no host" : null;
 }
 
-/** The path as the driver reads it: percent-decoded, the empty authority and `localhost` being this machine. */
+/** The path of a `file:` URL as the driver reads it: percent-decoded, with an empty authority or `localhost`. */
 function pathOf(url: string): string | null {
   const path = /^file:(?:\/\/(?:localhost)?(?=\/))?((?!\/\/)[^?#\0]+)$/i.exec(url)?.[1];
   try {

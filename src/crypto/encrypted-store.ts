@@ -14,24 +14,24 @@ import { OPEN_AGAIN_MS } from "../config/limits.ts";
 import { openUnavailableServer } from "../http/server.ts";
 import type { Log } from "../observability/log.ts";
 
-/** The store and what opens its sealed texts: one is worth nothing without the other. */
+/** The store with the keys that decrypt it. */
 export interface EncryptedStore {
   readonly store: Store;
   readonly secrets: Secrets;
   readonly warnings: readonly string[];
 }
 
-export interface EncryptedStoreDeps {
+interface EncryptedStoreDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly onFatal: (cause: unknown) => void;
-  /** Hears that another service holds the database, or did until it was killed. */
+  /** Called while another service has the database locked, or was killed and left its lock. */
   readonly onWait?: () => void;
 }
 
 /**
- * Opens the store under its master key. Throws a sentence for the operator when the key is missing, broken or another
- * one than the store was made with; nothing is written in that case.
+ * Opens the store under its master key. Throws an error for the operator, and writes nothing, if the key is missing, broken
+ * or not the one that the store was created with.
  */
 export async function openEncryptedStore(
   { database, secretKey }: Config,
@@ -64,13 +64,13 @@ export interface OpeningDeps {
   readonly ids: Ids;
   readonly log: Log;
   /**
-   * A commit was accepted and could not be made durable, or (`StoreLost`) another service has the database by now: the
-   * process has to end at once.
+   * Called if a commit could not be made durable, or with `StoreLost` if another service has taken over the database. The
+   * process must end at once.
    */
   readonly onFatal: (cause: unknown) => void;
 }
 
-/** The vault with its first account in it, and the socket that was listened on meanwhile, if any. */
+/** The opened store with its first account. `listening`: the server that answered 503 while the store was unavailable, if any. */
 export interface Opened {
   readonly encryptedStore: EncryptedStore;
   readonly firstKeys: FirstKeys | null;
@@ -78,8 +78,8 @@ export interface Opened {
 }
 
 /**
- * Opens the vault. Where its store is away, locked or full, that is as if it went away later: everybody is answered 503,
- * and once a second it is tried again (hostile 5). Throws what no waiting mends: a sentence for the operator.
+ * Opens the store. While it is unreachable, locked or full, this answers every request with 503 and retries every
+ * `OPEN_AGAIN_MS`. Throws an error for the operator if waiting would not help.
  */
 export async function openStoreWithRetry(config: Config, deps: OpeningDeps): Promise<Opened> {
   let listening: Server<unknown> | null = null;

@@ -19,27 +19,26 @@ export interface KeyPlaces {
   readonly secretKey: Uint8Array | null;
   /** The file beside the database; null when the database is not on this machine. */
   readonly keyFile: string | null;
-  /** Whether there is a database already: its sealed texts open under its old key only. */
+  /** Whether the database exists already: then a new key could not decrypt it. */
   readonly databaseExists: boolean;
   readonly random: (count: number) => Uint8Array;
 }
 
-export interface MasterKey {
+interface MasterKey {
   readonly bytes: Uint8Array;
   readonly source: "setting" | "file" | "generated";
   /** A sentence for the operator, or null. */
   readonly warning: string | null;
 }
 
-/** Where the key of a database file lies. */
+/** The path of the key file of a database file. */
 export function keyFileOf(databasePath: string): string {
   return `${databasePath}.key`;
 }
 
 /**
- * The master key: the setting, else the file, else a new file of mode 0600, made once (decisions 10). A file that is
- * there is never written over. Throws an error for the operator when the key of an existing database is missing or
- * broken, because a new one could open nothing that was sealed under it (hostile 5).
+ * The master key: from the setting, else from the file, else from a new file of mode 0600. Never overwrites a file. Throws an
+ * error for the operator if the key of an existing database is missing or broken, since a new one could not decrypt it.
  */
 export function loadMasterKey(places: KeyPlaces): MasterKey {
   const { secretKey, keyFile } = places;
@@ -56,14 +55,14 @@ export function loadMasterKey(places: KeyPlaces): MasterKey {
     );
   }
   makeKeyFile(keyFile, places.random);
-  // Read back, not remembered: of two processes that start at once both get the key of the one that was first.
+  // Read the file back: if two processes start at once, both must use the key of the first.
   const made = readKeyFile(keyFile);
   if (made === null) throw new Error(`The key file ${keyFile} was made, but can't be found again.`);
   return { bytes: made, source: "generated", warning: null };
 }
 
-/** The key that a file holds; null when there is none. Throws when it can't be read or holds something else. */
-export function readKeyFile(keyFile: string): Uint8Array | null {
+/** The key in a file; null: no file. Throws if it can't be read or is no key. */
+function readKeyFile(keyFile: string): Uint8Array | null {
   let text: string;
   try {
     text = readFileSync(keyFile, "latin1");
@@ -79,8 +78,8 @@ export function readKeyFile(keyFile: string): Uint8Array | null {
   );
 }
 
-/** Written aside and linked into place: a crash leaves a whole key or none, and a link never replaces a file. */
-export function makeKeyFile(keyFile: string, random: (count: number) => Uint8Array): void {
+/** Writes a temporary file and links it into place: a crash leaves a whole key or none, and a link never replaces a file. */
+function makeKeyFile(keyFile: string, random: (count: number) => Uint8Array): void {
   const aside = `${keyFile}.${Buffer.from(random(8)).toString("hex")}`;
   try {
     mkdirSync(dirname(keyFile), { recursive: true });
@@ -106,7 +105,7 @@ export function copyKeyFile(keyFile: string, to: string): string {
   return to;
 }
 
-/** A full disk is emptied one day. */
+/** Errors that may pass: a full disk or quota. */
 const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 function writeDurably(path: string, text: string): void {
@@ -119,7 +118,7 @@ function writeDurably(path: string, text: string): void {
   }
 }
 
-/** Without this a power cut may forget the new name, and a database would stand there without its key. */
+/** Makes new names in a folder durable. Without it a power failure could lose the key file of an existing database. */
 export function syncFolder(path: string): void {
   const folder = openSync(path, "r");
   try {
@@ -138,17 +137,17 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }
 
-/** Where the next master key lies until everything is sealed under it. */
-export function nextKeyFileOf(keyFile: string): string {
+/** The path of the next master key until everything is encrypted under it. */
+function nextKeyFileOf(keyFile: string): string {
   return `${keyFile}.next`;
 }
 
-/** The key to follow that an earlier run has left beside the present one; null: there is none. */
+/** The next key that an interrupted rotation has left; null: none. */
 export function leftNextKey(keyFile: string): Uint8Array | null {
   return readKeyFile(nextKeyFileOf(keyFile));
 }
 
-/** Makes the key to follow, of mode 0600, on the disk before anything is sealed under it. */
+/** Creates the next key file, mode 0600, durably, before anything is encrypted under it. */
 export function makeNextKey(keyFile: string, random: (count: number) => Uint8Array): Uint8Array {
   const nextFile = nextKeyFileOf(keyFile);
   makeKeyFile(nextFile, random);
@@ -158,8 +157,8 @@ export function makeNextKey(keyFile: string, random: (count: number) => Uint8Arr
 }
 
 /**
- * Puts the next key into the place of the present one, which stays under a name of its own: backups that were made before
- * need it. Returns that name. Stopped in between, it leaves the present key in its place and can be done again.
+ * Replaces the key file by the next one. Keeps the old key under a name with its id, since older backups need it; returns
+ * that name. If interrupted, the old key is still in place and the call can be repeated.
  */
 export function adoptNextKey(keyFile: string, presentKeyId: string): string {
   const kept = `${keyFile}.${presentKeyId}`;

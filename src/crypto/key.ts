@@ -2,17 +2,17 @@ import { hkdfSync } from "node:crypto";
 
 export const KEY_BYTES = 32;
 
-/** What a subkey is for. A key that leaks or is worn out in one use says nothing about the others. */
-export type Purpose = "seal" | "links" | "receipt" | "approval" | "device" | "question" | "fingerprint";
+/** The purpose of a subkey. Separate keys, so that a leak of one does not affect the others. */
+type Purpose = "seal" | "links" | "receipt" | "approval" | "device" | "question" | "fingerprint";
 
-/** One of the forms that `readKey` takes, for the sentences that ask for it. */
+/** The forms that `readKey` accepts, for error messages. */
 export const KEY_FORMS = "32 bytes as base64 (44 characters) or hex (64 characters)";
 
-/** The 32 bytes that a text stands for, as base64 (also URL-safe or without padding) or hex; null when it is neither. */
+/** Parses 32 bytes of base64 (also URL-safe or without padding) or hex; null: neither. */
 export function readKey(text: string): Uint8Array | null {
   if (/^[0-9a-fA-F]{64}$/.test(text)) return new Uint8Array(Buffer.from(text, "hex"));
   const bytes = Buffer.from(text, "base64");
-  // The decoder skips what it does not know, so a key with a typo would quietly become another key.
+  // The decoder skips unknown characters, so a key with a typo would silently become another key.
   const plain = text
     .replaceAll("-", "+")
     .replaceAll("_", "/")
@@ -28,14 +28,14 @@ export function subkey(masterKey: Uint8Array, purpose: Purpose): Buffer {
 }
 
 /**
- * A check value of the key, 32 hex characters: the store keeps it, so that a start with another key is refused before
- * anything is sealed or opened under it. It tells nothing about the key.
+ * A check value of the key, 32 hex characters, that reveals nothing about it. The store keeps it, so that a start with another
+ * key is refused before anything is encrypted or decrypted.
  */
 export function fingerprint(masterKey: Uint8Array): string {
   return subkey(masterKey, "fingerprint").toString("hex", 0, 16);
 }
 
-/** The short name of a key: it stands in front of what was sealed under it, and in the name of a key file that is kept. */
+/** The short id of a key: the prefix of texts encrypted under it, and part of the name of old key files. */
 export function keyIdOf(masterKey: Uint8Array): string {
   return fingerprint(masterKey).slice(0, 8);
 }

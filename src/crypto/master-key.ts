@@ -2,14 +2,13 @@ import type { SealedPlace, Secrets } from "./types.ts";
 import type { Store } from "../../db/store.ts";
 import { fingerprint } from "./key.ts";
 
-/** What the store says of the master key: its check value, that of the one to come, and the key of links once it is kept. */
+/** Names of the facts about the master key: its check value, that of the next key during a rotation, and the stored link key. */
 export const KEY_FACTS = { present: "master-key", next: "next-master-key", links: "link-key" } as const;
 
 export const LINK_KEY_PLACE: SealedPlace = { table: "facts", row: KEY_FACTS.links, column: "value" };
 
 /**
- * Throws a sentence for the operator unless this is the key that everything in the store is sealed under, and what is
- * sealed there opens. Only a store that is new learns its key here; nothing else is written.
+ * Throws an error for the operator unless this is the master key of the store. Writes only the check value of a new store.
  */
 export async function checkMasterKey(
   store: Store,
@@ -24,7 +23,7 @@ export async function checkMasterKey(
   if (present === null) await store.facts.write(KEY_FACTS.present, mark);
 }
 
-/** Throws unless the first account's root secret opens under one of these keys: the check value may be there and it not. */
+/** Throws unless one of the keys decrypts the root secret of the first account: a damaged store may still have its check value. */
 export async function checkOpens({ accounts }: Store, ...keys: readonly Pick<Secrets, "open">[]): Promise<void> {
   const account = await accounts.first();
   if (account === null) return;
@@ -39,11 +38,11 @@ export async function checkOpens({ accounts }: Store, ...keys: readonly Pick<Sec
   if (keys.some(opens)) return;
   throw new Error(
     `The root secret of account ${account.id} can't be opened: the database is damaged, or its master key is another one. ` +
-      "Nothing was written to it. Put a backup of the database and its key in its place.",
+      "Nothing was written to it. Restore a backup of the database and its key.",
   );
 }
 
-/** The key of links that the store keeps since the master key was changed; null: it is derived from the master key. */
+/** The link key that the store keeps after a rotation of the master key; null: it is derived from the master key. */
 export async function keptLinkKey({ facts }: Store, secrets: Pick<Secrets, "open">): Promise<Uint8Array | null> {
   const sealed = await facts.read(KEY_FACTS.links);
   return sealed === null ? null : secrets.open(sealed, LINK_KEY_PLACE);

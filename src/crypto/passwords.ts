@@ -8,37 +8,36 @@ import {
 } from "../config/limits.ts";
 
 /** What one hash costs. */
-export interface PasswordCost {
+interface PasswordCost {
   readonly memoryKib: number;
   readonly passes: number;
 }
 
-/** Bun's own measure: 0.1 s. OWASP asks for 19 MiB and two passes at least. */
+/** Bun's default, about 0.1 s. OWASP recommends at least 19 MiB and two passes. */
 const COST: PasswordCost = { memoryKib: 65_536, passes: 2 };
 
 /**
- * Argon2id by Bun, two at a time whatever comes: ten at once would take 640 MiB, and every core from the deliveries.
- * Others wait for their turn (`turns.ts`).
+ * Argon2id by Bun, at most `PASSWORD_HASHES_MAX` at a time: ten would take 640 MiB and all cores. Others wait in a fair queue.
  */
 export function createPasswords({ memoryKib, passes }: PasswordCost = COST): Passwords {
   const inTurn = createTurns();
-  const nobodys = hashOfNobody({ memoryKib, passes });
+  const dummyHash = createDummyHash({ memoryKib, passes });
   return {
     hash: (password, turn) =>
       inTurn(turn, () =>
-        Bun.password.hash(asTyped(password), { algorithm: "argon2id", memoryCost: memoryKib, timeCost: passes }),
+        Bun.password.hash(normalize(password), { algorithm: "argon2id", memoryCost: memoryKib, timeCost: passes }),
       ),
-    verify: (password, hash, turn) => inTurn(turn, () => Bun.password.verify(asTyped(password), hash ?? nobodys)),
+    verify: (password, hash, turn) => inTurn(turn, () => Bun.password.verify(normalize(password), hash ?? dummyHash)),
   };
 }
 
-/** The same keys give other code points on other systems (NIST SP 800-63B, 5.1.1.2). */
-function asTyped(password: string): string {
+/** Systems produce different code points for the same typed text (NIST SP 800-63B, 5.1.1.2). */
+function normalize(password: string): string {
   return password.normalize("NFKC");
 }
 
-/** Of the cost of the real ones, so that it takes their time; nobody knows a password for it. */
-function hashOfNobody({ memoryKib, passes }: PasswordCost): string {
+/** A hash without a known password, of the same cost as real ones, so that verifying an unknown person takes as long. */
+function createDummyHash({ memoryKib, passes }: PasswordCost): string {
   const base64 = (text: string) => Buffer.from(text).toString("base64").replaceAll("=", "");
   return `$argon2id$v=19$m=${memoryKib},t=${passes},p=1$${base64("s".repeat(32))}$${base64("h".repeat(32))}`;
 }
@@ -48,18 +47,18 @@ interface Waiting {
   readonly giveUp: (error: DomainError) => void;
 }
 
-/** What waits, by lane. The lane that is first in the map is served next. */
+/** The waiting calls by lane. The first lane of the map is served next. */
 interface Line {
   readonly lanes: Map<string, Waiting[]>;
   length: number;
 }
 
 /**
- * Runs so much work at a time. Each lane gets its turn after the others', and two of three turns are for known devices
- * while both kinds wait: whoever fills their own lane waits the longer, and keeps nobody else waiting. Throws `unavailable`
- * where a lane or the whole line is full; a newcomer takes the last place of whoever holds the most of them.
+ * Runs at most `PASSWORD_HASHES_MAX` calls at a time. Lanes take turns, and while both kinds wait, two of three turns go to
+ * known devices, so that a client who fills its own lane delays only itself. Throws `unavailable` if the lane or the whole
+ * queue is full; in a full queue a newcomer takes a place of the longest lane.
  */
-export function createTurns(): <T>(turn: Turn, work: () => Promise<T>) => Promise<T> {
+function createTurns(): <T>(turn: Turn, work: () => Promise<T>) => Promise<T> {
   const known: Line = { lanes: new Map(), length: 0 };
   const others: Line = { lanes: new Map(), length: 0 };
   let running = 0;
@@ -74,7 +73,7 @@ export function createTurns(): <T>(turn: Turn, work: () => Promise<T>) => Promis
 
   return async ({ lane, isKnown }, work) => {
     if (running < PASSWORD_HASHES_MAX) running += 1;
-    // Whoever is done hands its turn over, so that nobody slips in between.
+    // A finished call passes its slot to the next waiting one, so that no newcomer overtakes the queue.
     else await joinLine(isKnown ? known : others, lane);
     try {
       return await work();
@@ -87,17 +86,18 @@ export function createTurns(): <T>(turn: Turn, work: () => Promise<T>) => Promis
 }
 
 function joinLine(line: Line, lane: string): Promise<void> {
-  const mine = line.lanes.get(lane) ?? [];
-  if (mine.length >= PASSWORD_HASHES_WAITING_PER_LANE_MAX) return Promise.reject(tooMany());
-  if (line.length >= PASSWORD_HASHES_WAITING_MAX && !makeRoom(line, mine.length + 1)) return Promise.reject(tooMany());
+  const waiting = line.lanes.get(lane) ?? [];
+  if (waiting.length >= PASSWORD_HASHES_WAITING_PER_LANE_MAX) return Promise.reject(tooMany());
+  if (line.length >= PASSWORD_HASHES_WAITING_MAX && !makeRoom(line, waiting.length + 1))
+    return Promise.reject(tooMany());
   return new Promise((begin, giveUp) => {
-    mine.push({ begin, giveUp });
-    line.lanes.set(lane, mine);
+    waiting.push({ begin, giveUp });
+    line.lanes.set(lane, waiting);
     line.length += 1;
   });
 }
 
-/** Gives up the newest of the longest lane, unless no lane is longer than this. */
+/** Refuses the newest call of the longest lane; false: no lane is longer than `length`. */
 function makeRoom(line: Line, length: number): boolean {
   const [longest] = [...line.lanes].toSorted(([, one], [, other]) => other.length - one.length);
   if (longest === undefined || longest[1].length <= length) return false;
@@ -110,7 +110,7 @@ function takeFirst(line: Line): Waiting | undefined {
   for (const [name, lane] of line.lanes) {
     line.lanes.delete(name);
     const first = lane.shift();
-    // Behind all others, until its next turn.
+    // Its next turn comes after all other lanes.
     if (lane.length > 0) line.lanes.set(name, lane);
     if (first !== undefined) line.length -= 1;
     return first;
@@ -119,5 +119,8 @@ function takeFirst(line: Line): Waiting | undefined {
 }
 
 function tooMany(): DomainError {
-  return new DomainError("unavailable", "Too many people log in or sign up just now; try again in a few seconds.");
+  return new DomainError(
+    "unavailable",
+    "Too many people are logging in or signing up right now. Try again in a few seconds.",
+  );
 }

@@ -16,8 +16,8 @@ import { sign, signingSecret } from "./signature.ts";
 import { createCipheriv, createDecipheriv } from "node:crypto";
 
 /**
- * Everything that is made or checked with a key, from one master key of 32 bytes and the system's generator. What people
- * were sent hangs on `linkKey`, which outlives a change of the master key. Throws when a key has another length.
+ * All cryptography with keys, from one master key of 32 bytes and a random generator. Tokens that people were sent depend on
+ * `linkKey`, which stays the same when the master key is rotated. Throws if a key is not 32 bytes.
  */
 export function createSecrets(
   masterKey: Uint8Array,
@@ -48,7 +48,7 @@ export function createSecrets(
   };
 }
 
-/** The key of links as long as the master key is the first one; afterwards the store keeps it, sealed. */
+/** The link key before the first rotation of the master key; afterwards the store keeps it, encrypted. */
 export function linkKeyOf(masterKey: Uint8Array): Buffer {
   return subkey(masterKey, "links");
 }
@@ -57,17 +57,17 @@ const IV_BYTES = 12;
 
 const TAG_BYTES = 16;
 
-export interface SealKey {
+interface SealKey {
   readonly bytes: Uint8Array;
-  /** Stands in front of every sealed text, so that a later key can tell which of them are still to be sealed anew. */
+  /** Prefix of every encrypted text, so that a rotation knows which ones are still under the old key. */
   readonly id: string;
 }
 
 /**
- * AES-256-GCM, `<key id>.<base64 of IV, tag, text>`. `random` gives the IV; safe for 2^32 texts a key (NIST SP
- * 800-38D, 8.3). By node:crypto: 4 us for 300 bytes in all, while a call of WebCrypto alone takes 35 us.
+ * Encrypts with AES-256-GCM to `<key id>.<base64 of IV, tag, ciphertext>`, bound to its place. `random` gives the IV, which is
+ * safe for 2^32 texts per key (NIST SP 800-38D, 8.3). node:crypto takes 4 µs for 300 bytes, WebCrypto 35 µs.
  */
-export function seal(
+function seal(
   key: SealKey,
   plain: Uint8Array | string,
   place: SealedPlace,
@@ -79,13 +79,13 @@ export function seal(
   return `${key.id}.${Buffer.concat([iv, cipher.getAuthTag(), text]).toString("base64")}`;
 }
 
-/** Throws when the text was altered, belongs to another place or was sealed under another key. */
-export function open(key: SealKey, sealed: string, place: SealedPlace): Buffer {
+/** Decrypts. Throws if the text was altered, belongs to another place or was encrypted under another key. */
+function open(key: SealKey, sealed: string, place: SealedPlace): Buffer {
   const dot = sealed.indexOf(".");
   if (sealed.slice(0, dot) !== key.id) throw new Error(`${nameOf(place)} was sealed under another key.`);
   const base64 = sealed.slice(dot + 1);
   const bytes = Buffer.from(base64, "base64");
-  // The decoder skips foreign characters, and an altered text is to be refused whatever was done to it.
+  // The decoder skips unknown characters, but every altered text must be refused.
   if (bytes.length < IV_BYTES + TAG_BYTES || bytes.toString("base64") !== base64) throw altered(place);
   const decipher = createDecipheriv("aes-256-gcm", key.bytes, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
     .setAAD(addressOf(place))
@@ -97,7 +97,7 @@ export function open(key: SealKey, sealed: string, place: SealedPlace): Buffer {
   }
 }
 
-/** As JSON, because joined by any character two places could read the same. */
+/** As JSON, since two places joined by a separator could be equal. */
 function addressOf({ table, row, column }: SealedPlace): Buffer {
   return Buffer.from(JSON.stringify([table, row, column]));
 }

@@ -10,8 +10,8 @@ const MAC_BYTES = 16;
 const MAC_CHARS = 2 * MAC_BYTES;
 
 /**
- * The token of an action's receipt: the id's own part and 128 bits of HMAC-SHA-256 over the id. It names its row, so it
- * needs no index. Hex, because chats cut `-` and `_` off the end of links.
+ * The token of an action's receipt: the id without its prefix and 128 bits of HMAC-SHA-256 over the id. It contains the id,
+ * so it needs no index. Hex, because chat programs cut `-` and `_` off the end of links.
  */
 export function receiptToken(key: Uint8Array, actionId: string): string {
   return actionId.slice(ID_PREFIX.length) + macOf(key, actionId).toString("hex");
@@ -24,7 +24,7 @@ export function readReceiptToken(key: Uint8Array, token: string): string | null 
   return isSame(token.slice(-MAC_CHARS), macOf(key, actionId).toString("hex")) ? actionId : null;
 }
 
-/** The whole HMAC-SHA-256, because what it stands for decides something. */
+/** The whole HMAC-SHA-256, untruncated, since the token authorizes a decision. */
 export function questionToken(key: Uint8Array, about: string): string {
   return createHmac("sha256", key).update(about).digest("base64url");
 }
@@ -36,20 +36,20 @@ export function isQuestionToken(key: Uint8Array, about: string, token: string): 
 
 const DEVICE_TOKEN = /^(per_[A-Za-z0-9_]{1,64})\.([0-9a-f]{32})\.(\d{1,15})\.[A-Za-z0-9_-]{43}$/;
 
-/** What it is for in clear, and the whole HMAC-SHA-256 over that. */
+/** The device in clear text and the whole HMAC-SHA-256 over it. */
 export function deviceToken(key: Uint8Array, { personId, deviceId, expiresAt }: KnownDevice): string {
   const device = `${personId}.${deviceId}.${expiresAt.getTime()}`;
   return `${device}.${createHmac("sha256", key).update(device).digest("base64url")}`;
 }
 
-/** The device that a token was made for, or null. Constant in time for tokens of one form. */
+/** The device of a token, or null. Constant time for tokens of one form. */
 export function readDeviceToken(key: Uint8Array, token: string): KnownDevice | null {
   const [, personId = "", deviceId = "", expiresMs] = DEVICE_TOKEN.exec(token) ?? [];
   const device = { personId, deviceId, expiresAt: new Date(Number(expiresMs ?? 0)) };
   return isSame(token, deviceToken(key, device)) ? device : null;
 }
 
-/** Compared as text, so that no second spelling of a token is taken. */
+/** Constant time. Compares the texts, so that no second spelling of a token is accepted. */
 function isSame(given: string, right: string): boolean {
   const [one, other] = [Buffer.from(given), Buffer.from(right)];
   return one.length === other.length && timingSafeEqual(one, other);
@@ -58,19 +58,19 @@ function isSame(given: string, right: string): boolean {
 const LINK_TOKEN = /^([A-Za-z0-9_-]+)-([ar])([1-9]\d{0,8})-[0-9a-f]{64}$/;
 
 /**
- * The token of an approval link: what it is for, and 256 bits of HMAC-SHA-256 over that. Made again it is the same, so
- * that a mail can be written again after a crash; only its hash is kept.
+ * The token of an approval link: action, run and decision, and 256 bits of HMAC-SHA-256 over them. It is deterministic, so
+ * that a mail can be rendered again after a crash; the store keeps only its hash.
  */
 export function approvalToken(key: Uint8Array, { actionId, run, decision }: ApprovalLink): string {
   const mac = createHmac("sha256", key).update(`${actionId} ${run} ${decision}`).digest("hex");
   return `${actionId.slice(ID_PREFIX.length)}-${decision.charAt(0)}${run}-${mac}`;
 }
 
-/** What a token claims to be for, so that its hash can be looked up; null for what is no token. It proves nothing yet. */
+/** The link that a token names, to look up its hash; null: no token. It verifies nothing. */
 export function readApprovalToken(token: string): ApprovalLink | null {
-  const [, id = "", email, run] = LINK_TOKEN.exec(token) ?? [];
+  const [, id = "", initial, run] = LINK_TOKEN.exec(token) ?? [];
   const actionId = ID_PREFIX + id;
-  const decision = DECISIONS.find((name) => name.charAt(0) === email);
+  const decision = DECISIONS.find((name) => name.charAt(0) === initial);
   return decision === undefined || !ACTION_ID.test(actionId) ? null : { actionId, run: Number(run), decision };
 }
 
@@ -91,10 +91,10 @@ const SECRET_CHARS = 30;
 
 const CHECKSUM_CHARS = 6;
 
-/** The largest multiple of 62 in a byte: bytes above it would make the first letters likelier. */
+/** The largest multiple of 62 in a byte. Larger bytes are skipped, or the first letters would be more likely. */
 const FAIR_BYTES = 248;
 
-/** `og_`, 30 base62 characters (178 bits) and 6 of checksum, by which scanners and typos are told offline. */
+/** `og_`, 30 base62 characters (178 bits) and a checksum of 6, so that scanners can recognize keys and typos offline. */
 export function newApiKey(random: (count: number) => Uint8Array): string {
   let secret = "";
   while (secret.length < SECRET_CHARS) {
@@ -105,7 +105,7 @@ export function newApiKey(random: (count: number) => Uint8Array): string {
   return `og_${secret}${checksum(secret)}`;
 }
 
-/** Whether a text is a key as `newApiKey` makes them, by form and checksum; it need not be known to anyone. */
+/** Whether a text has the form and checksum of a key; it need not exist. */
 export function isWellFormedApiKey(text: string): boolean {
   const match = /^og_([0-9A-Za-z]{30})([0-9A-Za-z]{6})$/.exec(text);
   return match !== null && checksum(match[1] ?? "") === match[2];
@@ -124,10 +124,9 @@ function checksum(secret: string): string {
 
 const TOKEN_BYTES = 32;
 
-/** What is handed out once and known by its hash from then on: it hangs on no master key. */
+/** Keys and tokens that are stored as hashes and need no master key. */
 export type HandedOut = Pick<Secrets, "newApiKey" | "newToken" | "hash">;
 
-/** From the system's generator. */
 export function createHandedOut(random: (count: number) => Uint8Array): HandedOut {
   return {
     newApiKey: () => newApiKey(random),

@@ -3,17 +3,17 @@ import { type Actor, SYSTEM } from "../accounts/roles.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import type { AuditEntry } from "../audit/audit.ts";
 
-/** What a pause stops: a whole account, or what one key created; `sign_up`: an account that nobody has allowed. */
+/** What a pause stops: an account, or the actions of one key; `sign_up`: an account that the operator has not allowed. */
 export const PAUSE_KINDS = ["account", "key", "sign_up"] as const;
 
 export type PauseKind = (typeof PAUSE_KINDS)[number];
 
-/** What becomes of the unfinished actions of a key that is revoked. */
+/** What happens to the unfinished actions of a revoked key. */
 export const UNFINISHED_ON_REVOKE = ["keep", "pause", "cancel"] as const;
 
 export type UnfinishedOnRevoke = (typeof UNFINISHED_ON_REVOKE)[number];
 
-/** An owner's stop: nothing that it covers is claimed while it is in force. */
+/** While a pause is in force, no action that it covers is claimed. */
 export interface Pause {
   readonly id: string;
   readonly accountId: string;
@@ -21,7 +21,7 @@ export interface Pause {
   /** The id of the key, of the account for `sign_up`; empty for an account. */
   readonly subject: string;
   readonly reason: string | null;
-  /** What it stops is cancelled; it ends by itself when nothing of it is left. */
+  /** The covered actions are being cancelled; the pause ends by itself when none is left. */
   readonly cancels: boolean;
   readonly createdAt: Date;
   readonly createdBy: Actor;
@@ -30,22 +30,15 @@ export interface Pause {
   readonly endedBy: Actor | null;
 }
 
-/** Whose action it is, as far as pauses go. */
-export type PauseScope = Pick<Action, "accountId" | "keyId">;
+type PauseScope = Pick<Action, "accountId" | "keyId">;
 
 /** The pause that stops an action of this account and key now; null: none does. */
 export type PauseOf = (scope: PauseScope) => Pause | null;
 
-/** Whether a pause stops what this key of an account created, while it is in force. */
-export function covers({ accountId, kind, subject }: Pause, scope: PauseScope): boolean {
-  if (accountId !== scope.accountId) return false;
-  return kind !== "key" || (subject !== "" && subject === scope.keyId);
-}
-
 /**
- * A timeline with a line where a pause began to stop the action, and one where it ended. `pauses` are all that ever covered
- * the action. Such a line is kept nowhere, since a pause counts at once for however many actions; it has the number of the
- * line before it.
+ * A timeline with entries where a pause began and stopped to hold up the action. `pauses` are all that ever covered it.
+ * These entries are computed and not stored, since one pause affects any number of actions; each has the `seq` of the entry
+ * before it.
  */
 export function withPauses(entries: readonly TimelineEntry[], pauses: readonly Pause[]): readonly TimelineEntry[] {
   if (pauses.length === 0) return entries;
@@ -54,13 +47,13 @@ export function withPauses(entries: readonly TimelineEntry[], pauses: readonly P
   return entries.flatMap((entry) => [entry, ...ordered.filter(({ seq }) => seq === entry.seq)]);
 }
 
-/** The action waits to be sent from the first of these lines on; until null it still does. */
+/** The action is pending from the first of these entries on; `until` null: it still is. */
 interface Wait {
   readonly lines: readonly TimelineEntry[];
   readonly until: Date | null;
 }
 
-/** Mails and callbacks are told of in the middle of a wait. */
+/** The times when the action was pending. Entries of mails and callbacks may stand within one. */
 function waits(entries: readonly TimelineEntry[]): readonly Wait[] {
   const found: Wait[] = [];
   let lines: TimelineEntry[] = [];
@@ -96,47 +89,44 @@ export interface PauseEnd {
   readonly audit: AuditEntry;
 }
 
-/** What became of a pause: made, found in force already, or refused. */
-export type Paused =
+/** `found`: the same pause was in force already. */
+type Paused =
   | { readonly kind: "paused" | "found"; readonly pause: Pause }
   | { readonly kind: "no_such_key" | "too_many" };
 
-/** What a key has left behind. */
-export interface Unfinished {
-  /** Actions that are neither final nor with their target: waiting to be sent, or for a person. */
+/** The unfinished actions of a key. */
+interface Unfinished {
+  /** Pending and held actions. */
   readonly ids: readonly string[];
-  /** Some are being sent in this moment, and may come back. */
+  /** Some are active and may become pending again. */
   readonly isSending: boolean;
 }
 
-/** What owners have stopped. From the commit of a pause on nothing that it covers is claimed. */
+/** Stores pauses. From the commit of a pause on, no action that it covers is claimed. */
 export interface PauseStore {
-  /** Of one subject one is in force at most. Of a key only where the account has it. */
+  /** At most one pause of a subject is in force. A key must belong to the account. */
   pause(pause: Pause, audit: AuditEntry): Promise<Paused>;
-  /** Ends a pause; one that has ended stays as it is. False: the account has none of this id. */
+  /** Ends a pause; one that has ended stays as it is. False: the account has no pause with this id. */
   end(accountId: string, id: string, end: PauseEnd): Promise<boolean>;
   find(accountId: string, id: string): Promise<Pause | null>;
   /** Those in force, of one account or of all, oldest first. */
   inForce(accountId: string | null): Promise<readonly Pause[]>;
-  /** Every pause that ever covered an action, oldest first; beyond `PAUSES_TOLD_MAX` the newest. */
+  /** Every pause that ever covered an action, oldest first; at most the newest `PAUSES_TOLD_MAX`. */
   ofAction(accountId: string, actionId: string): Promise<readonly Pause[]>;
-  /** What a key of an account has left unfinished, so many at most. */
+  /** At most `limit` unfinished actions of a key. */
   unfinished(accountId: string, keyId: string, limit: number): Promise<Unfinished>;
-  /** Forgets pauses that ended at this time or before, some at a time; true when there may be more. */
+  /** Deletes some pauses that ended at this time or earlier; true: there may be more. */
   prune(endedUntil: Date): Promise<boolean>;
 }
 
-/**
- * What is paused, as this process knows it: for the queues, which leave it out, and for answers, which say so. The claim asks
- * the store, which is the truth.
- */
+/** The pauses in force, cached for the delivery queues and for answers. A claim checks the store, which is authoritative. */
 export class PausedSet {
   readonly #store: Pick<PauseStore, "inForce">;
   /** By `nameOf`. */
   readonly #pauses = new Map<string, Pause>();
-  /** Pauses that are being written: nothing of theirs is begun meanwhile. */
+  /** Subjects whose pause is being written, with a count: nothing of theirs is started meanwhile. */
   readonly #blocked = new Map<string, number>();
-  /** The newest read of each account that is under way, and how many there were of any. */
+  /** The number of the newest read in progress, by account; `#begun` counts the reads of all accounts. */
   readonly #reads = new Map<string, number>();
   #begun = 0;
   #onChange: (accountId: string) => void = () => {};
@@ -145,11 +135,11 @@ export class PausedSet {
     this.#store = store;
   }
 
-  /** Takes in all that is in force: before anything is claimed, and again now and then. */
+  /** Loads all pauses in force: before anything is claimed, and periodically. */
   async load(): Promise<void> {
     let began = this.#begun;
     let inForce = await this.#readAll();
-    // What was read of one account meanwhile is newer than this.
+    // An account was read meanwhile, and what that read returned may be newer: load again.
     for (let tries = 1; began !== this.#begun; tries += 1) {
       if (tries >= LOAD_TRIES_MAX) return;
       began = this.#begun;
@@ -166,12 +156,12 @@ export class PausedSet {
     return new Map((await this.#store.inForce(null)).map((pause) => [nameOf(pause), pause]));
   }
 
-  /** Tells one listener of accounts whose pauses have changed. */
+  /** Sets the one listener, called with each account whose pauses have changed. */
   onChange(listener: (accountId: string) => void): void {
     this.#onChange = listener;
   }
 
-  /** The pause that stops what this key of the account created; of several the one that is hardest to end. */
+  /** The pause that stops actions of this key; of several the widest: of the service, of the account, of the key. */
   readonly of = ({ accountId, keyId }: PauseScope): Pause | null => {
     if (this.#pauses.size === 0) return null;
     return (
@@ -182,12 +172,12 @@ export class PausedSet {
     );
   };
 
-  /** Whether the account was signed up, and nobody has allowed it. */
+  /** Whether the account signed up by itself and the operator has not allowed it. */
   readonly isStopped = (accountId: string): boolean => {
     return this.#pauses.size > 0 && this.#pauses.get(`${accountId} ${accountId}`)?.kind === "sign_up";
   };
 
-  /** Whether nothing of it may be begun. */
+  /** Whether no attempt of this key may start. */
   readonly stops = ({ accountId, keyId }: PauseScope): boolean => {
     if (this.#blocked.size > 0 && [`${accountId} `, `${accountId} ${keyId}`].some((name) => this.#blocked.has(name))) {
       return true;
@@ -196,8 +186,7 @@ export class PausedSet {
   };
 
   /**
-   * Has nothing of the subject begun while its pause is being written, then takes in what the store has by then: also where
-   * the write failed.
+   * Starts nothing of the subject while `write` runs, then reads the account's pauses again, also if the write failed.
    */
   async while<T>(subject: Pick<Pause, "accountId" | "subject">, write: () => Promise<T>): Promise<T> {
     const name = nameOf(subject);
@@ -214,7 +203,7 @@ export class PausedSet {
     }
   }
 
-  /** Takes in what the store has of an account, after a pause of it has ended. */
+  /** Reads the pauses of an account again, after one has ended. */
   async refresh(accountId: string): Promise<void> {
     await this.#read(accountId);
     this.#onChange(accountId);
@@ -225,7 +214,7 @@ export class PausedSet {
     const read = this.#begun;
     this.#reads.set(accountId, read);
     const inForce = await this.#store.inForce(accountId);
-    // Of several under way the one that began last has seen the most.
+    // Of concurrent reads, the one that began last has the newest rows.
     if (this.#reads.get(accountId) !== read) return;
     this.#reads.delete(accountId);
     for (const [name, pause] of this.#pauses) if (pause.accountId === accountId) this.#pauses.delete(name);
@@ -233,10 +222,10 @@ export class PausedSet {
   }
 }
 
-/** Beyond this the next load takes it in. */
+/** After so many tries `load` gives up; the next periodic load catches up. */
 const LOAD_TRIES_MAX = 10;
 
-/** Ids have no space in them; the subject of an account is empty, and of one that is stopped its own id. */
+/** The map key of a pause. Ids have no space; the subject of an account pause is empty, of a `sign_up` pause the account id. */
 function nameOf({ accountId, subject }: Pick<Pause, "accountId" | "subject">): string {
   return `${accountId} ${subject}`;
 }

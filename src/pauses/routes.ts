@@ -22,7 +22,6 @@ export interface PauseRouteDeps {
 
 const NONE = compileQuery(NoQuery);
 
-/** What owners have stopped. */
 export function pauseRoutes({ pauseService }: PauseRouteDeps): readonly Route[] {
   return [
     routeOf(API.listPauses, async (context) => {
@@ -52,7 +51,7 @@ export interface PausePageDeps {
   readonly formOf: FormOf;
 }
 
-/** Pauses for people, without script: the same use cases as /v1/pauses. */
+/** The pages of pauses, with the same use cases as /v1/pauses. They work without script. */
 export function pausePages(deps: PausePageDeps): readonly Route[] {
   const { pauseService, personOf, formOf } = deps;
   const show: AnswerPerson = async ({ search }, person) => {
@@ -63,7 +62,7 @@ export function pausePages(deps: PausePageDeps): readonly Route[] {
     const form = await formOf(context, person);
     const keyId = form.get("key_id") ?? "";
     try {
-      // Left out it would be the whole account.
+      // A malformed key id must not be dropped, or the whole account would be paused.
       if (keyId !== "" && !KEY_ID.test(keyId)) throw new DomainError("not_found", "There is no such key.");
       const reason = checkReasonField(form);
       await pauseService.pause(person.caller, { keyId: keyId === "" ? null : keyId, reason });

@@ -14,22 +14,21 @@ export const PauseId = Type.String({
 const kind = Type.Enum([...PAUSE_KINDS], {
   type: "string",
   description:
-    "What is paused: the whole account, or what one key created; sign_up: the whole account, until an owner of the first account of the service allows it.",
+    "account: the whole account; key: the actions of one key; sign_up: the whole account, until an owner of the first account of the service allows it.",
   examples: ["key"],
 });
 
-const why = nullable(plainText("Why, as far as it was said.", "It loops."));
+const why = nullable(plainText("The reason that was given; null: none.", "It loops."));
 
-/** What is to be paused. */
 export const CreatePause = Type.Object(
   {
     key_id: Type.Optional(KeyId),
-    reason: Type.Optional(reason("Why; shown wherever a paused action is.")),
+    reason: Type.Optional(reason("Why; shown with every paused action.")),
   },
   {
     title: "CreatePause",
     additionalProperties: false,
-    description: "What is to be paused: what this key created, or without `key_id` the whole account.",
+    description: "What to pause: the actions that this key created, or without `key_id` the whole account.",
   },
 );
 
@@ -43,31 +42,30 @@ export const Pause = Type.Object(
     reason: why,
     cancels: Type.Boolean({
       description:
-        "The key was revoked with `unfinished=cancel`: what it left is being cancelled, and then this pause ends.",
+        "The key was revoked with `unfinished=cancel`: its unfinished actions are being cancelled, then this pause ends.",
       examples: [false],
     }),
-    created_at: dateTime("Since when nothing of it is sent."),
+    created_at: dateTime("When it was paused."),
     created_by: plainText("Who paused it.", "key:owner"),
   },
-  { title: "Pause", description: "A pause in force: nothing that it covers is sent." },
+  { title: "Pause", description: "A pause in force: no action that it covers is sent." },
 );
 
 export type Pause = Static<typeof Pause>;
 
 export const PauseList = Type.Object(
   { data: Type.Array(Pause, { description: "The pauses in force, oldest first." }) },
-  { title: "PauseList", description: "What is paused." },
+  { title: "PauseList", description: "The pauses in force." },
 );
 
 export type PauseList = Static<typeof PauseList>;
 
 /** The pause of an action that waits for its end. */
 export const ActionPause = Type.Object(
-  { id: PauseId, kind, reason: why, created_at: dateTime("Since when.") },
-  { title: "ActionPause", description: "The pause that keeps it from being sent: there while `paused` is." },
+  { id: PauseId, kind, reason: why, created_at: dateTime("When it was paused.") },
+  { title: "ActionPause", description: "The pause that keeps it from being sent. Present if `paused` is." },
 );
 
-/** What may be said with the end of a key. */
 export const RevokeQuery = Type.Object(
   {
     unfinished: Type.Optional(
@@ -75,7 +73,7 @@ export const RevokeQuery = Type.Object(
         type: "string",
         default: "keep",
         description:
-          "What becomes of the key's actions that have not ended. keep: they go on; pause: nothing of them is sent until the pause ends; cancel: they are cancelled, in steps, and nothing of them is sent meanwhile.",
+          "What happens to the unfinished actions of the key. keep: they are sent; pause: none is sent until the pause ends; cancel: they are cancelled in steps, and none is sent meanwhile.",
         examples: ["pause"],
       }),
     ),
@@ -85,7 +83,7 @@ export const RevokeQuery = Type.Object(
 
 const CREATE = compile(CreatePause);
 
-/** What is to be paused, from a body. Throws `validation_error` with every issue. */
+/** Checks the body of a new pause. Throws `validation_error` with all issues. */
 export function checkCreatePause(value: unknown): { readonly keyId: string | null; readonly reason: string | null } {
   const given = withoutNulls(value, CreatePause.properties);
   if (CREATE.accepts(given)) return { keyId: given.key_id ?? null, reason: given.reason ?? null };

@@ -10,7 +10,7 @@ import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Decide } from "../approvals/decide.ts";
 
-export interface PauseDeps {
+interface PauseDeps {
   readonly pauses: PauseStore;
   readonly paused: PausedSet;
   readonly cancel: Decide;
@@ -20,15 +20,13 @@ export interface PauseDeps {
   readonly log: Pick<Log, "error">;
 }
 
-/** What somebody wants stopped. */
-export interface PauseRequest {
+interface PauseRequest {
   /** Null: the whole account. */
   readonly keyId: string | null;
   readonly reason: string | null;
 }
 
-/** A pause, and whether it was there before. */
-export interface PauseAnswer {
+interface PauseAnswer {
   readonly pause: Pause;
   readonly isNew: boolean;
 }
@@ -43,9 +41,8 @@ export function createPauseService(deps: PauseDeps) {
 
   return {
     /**
-     * Stops an account, or what one of its keys created, at once: nothing of it is claimed after this resolves. What was
-     * claimed before ends ordinarily. Twice is the same as once. Throws `not_found` for a key that the account does not
-     * have.
+     * Pauses an account, or the actions of one key: none of them is claimed after this resolves; attempts in progress end
+     * as usual. Idempotent. Throws `not_found` for an unknown key, `validation_error` if too many pauses are in force.
      */
     async pause(caller: Caller, { keyId, reason }: PauseRequest): Promise<PauseAnswer> {
       authorize(caller, "manage");
@@ -62,7 +59,7 @@ export function createPauseService(deps: PauseDeps) {
       return pauses.inForce(caller.accountId);
     },
 
-    /** Ends a pause: what waited for that is sent from now on. Twice is the same as once. Throws `not_found`. */
+    /** Ends a pause. Idempotent. Throws `not_found`, and `forbidden` for a pause of the kind `sign_up`. */
     async resume(caller: Caller, id: string): Promise<void> {
       authorize(caller, "manage");
       const { accountId, actor: by } = caller;
@@ -75,20 +72,20 @@ export function createPauseService(deps: PauseDeps) {
       await paused.refresh(accountId);
     },
 
-    /** The pause that goes with the end of a key; `cancels`: what is unfinished of it is cancelled. */
+    /** The pause to write with the revocation of a key; `cancels`: its unfinished actions will be cancelled. */
     forRevoked(caller: Caller, keyId: string, cancels: boolean) {
       const pause = newPause(ids.pause(), caller, { keyId, reason: "The key was revoked.", cancels }, clock.now());
       return { pause, audit: pausedEntry(pause, caller) };
     },
 
-    /** Has nothing that a key created begun while its end is being written. */
+    /** Starts no action of a key while `revoke` is running. */
     whileRevoking<T>({ accountId }: Caller, keyId: string, revoke: () => Promise<T>): Promise<T> {
       return paused.while({ accountId, subject: keyId }, revoke);
     },
 
-    /** Cancels what revoked keys left behind, as far as it can be cancelled now; never rejects. */
+    /** Cancels the unfinished actions of revoked keys, as far as possible now; never rejects. */
     cancelRest: () => cancelRest.run(),
-    /** What is to be done now and then: looks at what is paused anew, and goes on with what is to be cancelled. */
+    /** The periodic job: loads the pauses again and goes on cancelling. */
     async keepUp(): Promise<void> {
       await paused.load();
       await cancelRest.run();
@@ -98,7 +95,6 @@ export function createPauseService(deps: PauseDeps) {
   };
 }
 
-/** What has to be said of a new pause. */
 type NewPause = PauseRequest & Pick<Pause, "cancels">;
 
 function newPause(id: string, { accountId, actor }: Caller, { keyId, reason, cancels }: NewPause, now: Date): Pause {
@@ -129,20 +125,20 @@ function tooMany(): DomainError {
 }
 
 interface CancelRest {
-  /** Cancels what is left of all revoked keys, as far as it can be cancelled now. One at a time; never rejects. */
+  /** Cancels the unfinished actions of all revoked keys, as far as possible now. One run at a time; never rejects. */
   run(): Promise<void>;
-  /** Begins nothing more, and resolves when nothing is under way. */
+  /** Starts nothing more; resolves when the present run has ended. */
   stop(): Promise<void>;
 }
 
 /**
- * What revoked keys left behind is cancelled in steps. Until nothing of it is left the key stays paused, so that what an
- * attempt brings back is not sent again; a start goes on where the one before ended.
+ * Cancels the unfinished actions of revoked keys in batches. The key stays paused until none is left, so that an action
+ * whose attempt fails meanwhile is not sent again. It goes on after a restart.
  */
 function createCancelRest({ pauses, paused, cancel, clock, log }: PauseDeps): CancelRest {
   const stopped = new AbortController();
   let running: Promise<void> | null = null;
-  let isAskedAgain = false;
+  let isRequestedAgain = false;
 
   const end = async (pause: Pause): Promise<void> => {
     const { accountId, id } = pause;
@@ -152,15 +148,15 @@ function createCancelRest({ pauses, paused, cancel, clock, log }: PauseDeps): Ca
     await paused.refresh(accountId);
   };
 
-  /** Whether there may be more to cancel now: not where nothing could be, since the next run would find the same. */
+  /** True: there may be more to cancel. False also if nothing could be cancelled, since the next step would find the same. */
   const step = async (pause: Pause): Promise<boolean> => {
     const { accountId, subject, createdBy: actor } = pause;
     const { ids, isSending } = await pauses.unfinished(accountId, subject, CANCEL_BATCH_MAX);
     if (ids.length === 0 && !isSending) await end(pause);
     const caller: Caller = { accountId, keyId: null, keyName: actor, role: "owner", hold: "none", actor };
-    // Together, so that they share their commits.
+    // Concurrently, so that they share commits.
     const cancelled = await Promise.all(
-      ids.map((id) => cancel(caller, id, "The key that created it was revoked.").then(isDone, unlessRefused)),
+      ids.map((id) => cancel(caller, id, "The key that created it was revoked.").then(() => true, unlessRefused)),
     );
     return cancelled.includes(true);
   };
@@ -174,17 +170,17 @@ function createCancelRest({ pauses, paused, cancel, clock, log }: PauseDeps): Ca
 
   const run = async (): Promise<void> => {
     do {
-      isAskedAgain = false;
+      isRequestedAgain = false;
       await runOnce().catch((error: unknown) => {
         log.error("pauses.cancel_failed", { error: error instanceof Error ? error.name : "unknown" });
       });
-    } while (isAskedAgain && !stopped.signal.aborted);
+    } while (isRequestedAgain && !stopped.signal.aborted);
     running = null;
   };
 
   return {
     run() {
-      isAskedAgain = running !== null;
+      isRequestedAgain = running !== null;
       return (running ??= run());
     },
     async stop() {
@@ -194,11 +190,7 @@ function createCancelRest({ pauses, paused, cancel, clock, log }: PauseDeps): Ca
   };
 }
 
-function isDone(): boolean {
-  return true;
-}
-
-/** Somebody was first: it has ended, or it is being sent. */
+/** Refused: the action has ended, or is being sent. */
 function unlessRefused(error: unknown): boolean {
   if (error instanceof DomainError) return false;
   throw error;

@@ -1,7 +1,7 @@
 import { type Alphabet, SECRET_FORMATS, type SecretFormat } from "./secret-formats.ts";
 
-/** Where a secret stands in a text, and what it is. */
-export interface FoundSecret {
+/** The position of a secret in a text, and its kind. */
+interface FoundSecret {
   readonly start: number;
   readonly end: number;
   readonly name: string;
@@ -28,7 +28,7 @@ function tableOf(chars: string): Uint8Array {
   return table;
 }
 
-/** Formats by the first two characters of their beginning: most places of a text are done with in one look. */
+/** Formats by the first two characters of their prefix: one lookup rules out most positions of a text. */
 const PAIRS = new Uint8Array(1 << 14);
 
 const BY_PAIR = new Map<number, readonly SecretFormat[]>();
@@ -37,7 +37,7 @@ for (const format of SECRET_FORMATS) {
   const pair = (format.prefix.charCodeAt(0) << 7) | format.prefix.charCodeAt(1);
   PAIRS[pair] = 1;
   const others = BY_PAIR.get(pair) ?? [];
-  // The longest beginning first: `sk-ant-api03-` is no key of whoever begins with `sk-`.
+  // The longest prefix first: `sk-ant-api03-` must not match as `sk-`.
   BY_PAIR.set(
     pair,
     [...others, format].toSorted((a, b) => b.prefix.length - a.prefix.length),
@@ -45,8 +45,8 @@ for (const format of SECRET_FORMATS) {
 }
 
 /**
- * Every secret of a known format, in the order in which they stand and without overlap. Looks at each character a bounded
- * number of times, whatever the text is. Pure.
+ * Finds all secrets of known formats, in order and without overlap. Reads each character a bounded number of times, whatever
+ * the text is. Pure.
  */
 export function findSecrets(text: string): readonly FoundSecret[] {
   const found: FoundSecret[] = [];
@@ -69,12 +69,12 @@ export function findSecrets(text: string): readonly FoundSecret[] {
 function secretAt(text: string, runs: Runs, start: number, formats: readonly SecretFormat[]): FoundSecret | null {
   for (const format of formats) {
     const from = start + format.prefix.length;
-    // The last character first: nine beginnings share `sk-`, and comparing each whole took most of the time.
+    // Compare the last character first: nine prefixes begin with `sk-`, and whole comparisons took most of the time.
     if (text.charCodeAt(from - 1) !== format.prefix.charCodeAt(format.prefix.length - 1)) continue;
     if (!text.startsWith(format.prefix, start)) continue;
     const end = endOf(text, runs, from, format);
     if (end === null || !looksRandom(text, from, end, format)) continue;
-    // Within a longer word: `task_test_1` has the letters of a key and is none. A long random run is no accident.
+    // Inside a longer word, like `task_test_1`, it is no secret unless the random part is long.
     if (isAlnum(text.charCodeAt(start - 1)) && isAlnum(text.charCodeAt(start)) && end - from < GLUED_CHARS_MIN)
       continue;
     return { start: format.isPlace === true ? from : start, end, name: format.name };
@@ -84,7 +84,7 @@ function secretAt(text: string, runs: Runs, start: number, formats: readonly Sec
 
 const GLUED_CHARS_MIN = 20;
 
-/** Where the run of a format ends, or null when it is too short to be one. */
+/** The end of a secret of this format; null: too short. */
 function endOf(text: string, runs: Runs, from: number, { alphabet, min, second }: SecretFormat): number | null {
   const end = runs.endOf(from, alphabet);
   if (second === undefined) return end - from >= min ? end : null;
@@ -95,8 +95,8 @@ function endOf(text: string, runs: Runs, from: number, { alphabet, min, second }
 }
 
 /**
- * Where runs of an alphabet end. Each remembers the last one: a text that is one beginning after the other, all of one
- * alphabet, would be walked over from each of them to its end otherwise.
+ * Finds the ends of runs of an alphabet. It caches the last run of each, since a text of nothing but prefixes would otherwise
+ * take quadratic time.
  */
 class Runs {
   readonly #text: string;
@@ -117,15 +117,15 @@ class Runs {
   }
 }
 
-/** Characters in a row, without a hyphen or dot between them, of which two kinds are: words have one kind. */
+/** A stretch of this many letters and digits with two kinds (lower, upper, digit) looks random; words have one kind. */
 const STRETCH_CHARS = 5;
 
-/** Behind so many characters of one kind nobody looks on. */
+/** Only this many characters are checked. */
 const LOOKED_AT_CHARS = 64;
 
 const [LOWER, UPPER, DIGIT] = [1, 2, 4];
 
-/** An issuer draws its secrets at random; `npm_please_delete_everything_from_the_database` was written by somebody. */
+/** Issuers generate secrets at random; `npm_please_delete_everything_from_the_database` is text. */
 function looksRandom(text: string, from: number, end: number, { alphabet }: SecretFormat): boolean {
   if (alphabet === "hex" || alphabet === "upper") return true;
   let kinds = 0;
@@ -133,7 +133,7 @@ function looksRandom(text: string, from: number, end: number, { alphabet }: Secr
   for (let at = from; at < Math.min(end, from + LOOKED_AT_CHARS); at += 1) {
     const kind = kindOf(text.charCodeAt(at));
     stretch = kind === 0 ? 0 : stretch + 1;
-    // A word may begin with a capital.
+    // A capital at the start of a word does not count.
     kinds = stretch <= 1 ? kind & ~UPPER : kinds | kind;
     if (stretch >= STRETCH_CHARS && kinds !== LOWER && kinds !== UPPER && kinds !== DIGIT) return true;
   }
@@ -151,9 +151,9 @@ function isAlnum(code: number): boolean {
 }
 
 /**
- * Secrets that are known by their structure and not by a beginning alone: tokens that parse as JWT, key blocks that parse
- * as PEM, credentials behind `Bearer` and `Basic`. Each has to parse: whoever writes `-----BEGIN X-----` before an order, or
- * `Bearer delete-all`, hides nothing by it. Pure; a bounded look at each character, whatever the text is.
+ * Finds secrets by their structure: JWTs, PEM blocks, and credentials after `Bearer` and `Basic`. Each has to parse, so that
+ * `-----BEGIN X-----` or `Bearer delete-all` hides nothing from an approver. Pure; reads each character a bounded number of
+ * times.
  */
 export function findStructured(text: string): readonly FoundSecret[] {
   const found = [
@@ -164,7 +164,7 @@ export function findStructured(text: string): readonly FoundSecret[] {
   return found.toSorted((a, b) => a.start - b.start || b.end - a.end);
 }
 
-/** A header of a JWT is short; a longer first part is data, and would be decoded again from each of its `eyJ`. */
+/** Longer first parts are no JWT headers; decoding them at each `eyJ` would take quadratic time. */
 const JWT_HEADER_CHARS_MAX = 1_024;
 
 /** `{"alg":"x"}` */
@@ -179,7 +179,7 @@ function jwts(text: string): readonly FoundSecret[] {
   const found: FoundSecret[] = [];
   let partEnd = -1;
   for (let at = text.indexOf("eyJ"); at !== -1; at = text.indexOf("eyJ", Math.max(at + 1, found.at(-1)?.end ?? 0))) {
-    // Runs are measured once, however many `eyJ` stand in them.
+    // Measure each run once, however many `eyJ` it contains.
     if (at >= partEnd) partEnd = runEnd(text, at);
     if (text[partEnd] !== "." || partEnd - at > JWT_HEADER_CHARS_MAX || !isJoseHeader(text.slice(at, partEnd)))
       continue;
@@ -199,7 +199,7 @@ function runEnd(text: string, from: number): number {
   return NOT_BASE64URL.exec(text)?.index ?? text.length;
 }
 
-/** Read as text: parsing each of 80,000 parts that only look like one would take a tenth of a second. */
+/** Checked as text: parsing 80,000 parts that look like headers would take 0.1 s. */
 function isJoseHeader(part: string): boolean {
   if (part.length < JWT_HEADER_CHARS_MIN) return false;
   const header = Buffer.from(part, "base64url").toString("latin1").trimEnd();
@@ -219,10 +219,10 @@ const PEM_HEADER = /[A-Za-z][A-Za-z-]{0,40}: [^\n]{0,200}\r?\n/y;
 
 const NOT_PEM_BODY = /[^A-Za-z0-9+/=\s\\]/g;
 
-/** The shortest key there is has more. */
+/** Every key is longer. */
 const PEM_CHARS_MIN = 40;
 
-/** RFC 7468. An answer may have been cut within a block: then it reaches to the end of the text. */
+/** RFC 7468. In an answer that was cut, a block may reach to the end of the text. */
 function pemBlocks(text: string): readonly FoundSecret[] {
   const found: FoundSecret[] = [];
   for (let at = text.indexOf(BEGIN); at !== -1; at = text.indexOf(BEGIN, Math.max(at + 1, found.at(-1)?.end ?? 0))) {
@@ -257,9 +257,9 @@ function afterHeaders(text: string, from: number): number {
 /** An RSA key of 16,384 bits has 12,700. */
 const PEM_CHARS_MAX = 32_768;
 
-/** A block of lines of one length that decodes to DER of just that size, to OpenSSH's own format or to a PGP packet. */
+/** Whether lines of equal length decode to DER of exactly that size, to OpenSSH's format or to a PGP packet. */
 function holdsKey(body: string, label: string, isClosed: boolean): boolean {
-  // JSON that could not be parsed has its line ends written out.
+  // Invalid JSON is read unparsed, so its line ends may be escaped.
   const lines = body.split(/\r?\n|(?:\\r)?\\n/).filter((line) => line.trim() !== "");
   const width = lines[0]?.length ?? 0;
   if (lines.some((line, at) => (at < lines.length - 1 && line.length !== width) || line.length > width)) return false;
@@ -270,7 +270,7 @@ function holdsKey(body: string, label: string, isClosed: boolean): boolean {
   return bytes.toString("latin1", 0, 14) === "openssh-key-v1" || isDer(bytes, isClosed);
 }
 
-/** A sequence whose length is that of the rest (X.690, 8.1.3), as far as the rest is there. */
+/** A DER sequence whose length matches the rest (X.690, 8.1.3), or exceeds it if the text was cut. */
 function isDer(bytes: Buffer, isWhole: boolean): boolean {
   const [tag, first = 0] = bytes;
   const lengthBytes = first & 0x80 ? first & 0x7f : 0;
@@ -288,10 +288,10 @@ const TOKEN = /[A-Za-z0-9._~+/-]{1,4096}={0,2}/y;
 
 const BASIC_CHARS_MIN = 8;
 
-/** Behind its scheme even hex is a token, of which 32 characters seldom have more. */
+/** Lower than for other values: after `Bearer` even hex of 32 characters is a token. */
 const BEARER_BITS_MIN = 3;
 
-/** RFC 6750 and 7617. The scheme is shown, what follows is the secret. */
+/** RFC 6750 and 7617. The scheme stays visible. */
 function credentials(text: string): readonly FoundSecret[] {
   const found: FoundSecret[] = [];
   SCHEME.lastIndex = 0;
@@ -299,7 +299,7 @@ function credentials(text: string): readonly FoundSecret[] {
     const start = scheme.index + scheme[0].length;
     TOKEN.lastIndex = start;
     const token = TOKEN.exec(text)?.[0] ?? "";
-    // The rest of it was masked: what is left would be judged as another token than the whole was.
+    // Already masked in part: the rest alone must not count as another token.
     if (text[start + token.length] === "•") continue;
     const isBasic = (scheme[0][1] ?? "").toLowerCase() === "a";
     if (isBasic ? !isUserAndPassword(token) : !looksGenerated(token, BEARER_BITS_MIN)) continue;
@@ -316,27 +316,27 @@ function isUserAndPassword(token: string): boolean {
   return colon !== -1 && colon < decoded.length - 1 && /^[\x20-\x7e\xa0-\xff]+$/.test(decoded);
 }
 
-/** What shorter texts hold may be guessed, and may be a word. */
+/** Shorter texts may be words. */
 const GENERATED_CHARS_MIN = 16;
 
 const GENERATED_BITS_MIN = 3.5;
 
-/** Of so many characters one at least is of another kind than the one before it: names and words change more rarely. */
+/** Random texts change between kinds of characters at least once in so many; names and words do so less often. */
 const CHARS_FOR_A_CHANGE = 6;
 
 const [LOWER_CASE, UPPER_CASE, DIGIT_CASE] = [1, 2, 3];
 
 /**
- * Whether a program drew the text at random: at least 16 characters without spaces, of at least so many bits each, in which
- * letters and digits, or capitals and small letters, change places as often as chance has it. Length and entropy alone
- * would hide `production-database` and `deleteAllCustomersNow` from whoever has to approve them.
+ * Whether a text looks generated: at least `GENERATED_CHARS_MIN` characters without spaces, at least `bitsMin` bits of entropy
+ * per character, and as many changes between digits, capitals and small letters as random text has. Length and entropy alone
+ * would hide `production-database` and `deleteAllCustomersNow` from approvers.
  */
 export function looksGenerated(text: string, bitsMin = GENERATED_BITS_MIN): boolean {
   if (text.length < GENERATED_CHARS_MIN || /\s/.test(text)) return false;
   return changesOf(text) * CHARS_FOR_A_CHANGE >= text.length && entropyOf(text) >= bitsMin;
 }
 
-/** A small letter behind a capital is no change: so do words begin. */
+/** A small letter after a capital is no change, since words begin like that. */
 function changesOf(text: string): number {
   let changes = 0;
   let before = 0;
@@ -354,10 +354,10 @@ function caseOf(code: number): number {
   return code >= 0x61 && code <= 0x7a ? LOWER_CASE : 0;
 }
 
-/** Characters that an entropy is taken of: a secret shows itself in fewer. */
+/** Only this many characters are counted. */
 const ENTROPY_CHARS_MAX = 256;
 
-/** Shannon entropy of a text by the frequency of its own characters, in bits for each; beyond ASCII all count as one. */
+/** Shannon entropy in bits per character, by the character frequencies of the text; all non-ASCII ones count as one. */
 export function entropyOf(text: string): number {
   const length = Math.min(text.length, ENTROPY_CHARS_MAX);
   const counts = new Uint16Array(129);

@@ -1,10 +1,10 @@
 import { findSecrets, findStructured } from "./find-secrets.ts";
 import type { Masking } from "./mask-value.ts";
 
-/** `Basic dTpw`, about: no format has anything shorter. */
+/** No format is shorter, about the length of `Basic dTpwYXNz`. */
 const FORMAT_CHARS_MIN = 14;
 
-/** Masks what has the format of a secret, wherever it stands and whoever looks. Linear in the text. */
+/** Masks everything with the format of a secret, for every viewer. Linear in the text. */
 export function maskFormats(text: string, masking: Masking): string {
   if (text.length < FORMAT_CHARS_MIN) return text;
   const [known, structured] = [findSecrets(text), findStructured(text)];
@@ -14,7 +14,7 @@ export function maskFormats(text: string, masking: Masking): string {
   let masked = "";
   let kept = 0;
   for (const { start, end, name } of found) {
-    // Of two that overlap the second shows what the first left of it: nothing.
+    // Skip a secret inside the last one; of one that overlaps it, mask the rest.
     if (end <= kept) continue;
     masked += text.slice(kept, start) + masking.hide(text.slice(Math.max(start, kept), end), name);
     kept = end;

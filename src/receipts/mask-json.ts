@@ -10,14 +10,13 @@ const SPACE = 0x20;
 
 const MARKS = new Set([COLON, COMMA, OPEN_OBJECT, OPEN_LIST, CLOSE_OBJECT, CLOSE_LIST]);
 
-/** A quoted name and its colon: then the text is worth reading as JSON. */
+/** A quoted name and a colon: the text may be JSON. */
 export const HAS_MEMBERS = /"\s*:/;
 
 /**
- * Masks the values of members with a secret's name, and by `inner` every other string and name. Of an object or a list
- * with such a name each value in it is judged, and its shape stays. Works on the text, so that all else keeps its
- * spelling: numbers, escapes, white space. A text that is no JSON, or was cut, is read as far as it looks like it; one
- * pass without recursion, whatever the depth.
+ * Masks the values of members with the name of a secret, and applies `inner` to every other string and name. In an object or
+ * list with such a name each value is checked and the structure stays. Works on the text, so that numbers, escapes and white
+ * space keep their spelling. Invalid or cut JSON is read as far as possible. One pass, without recursion.
  */
 export function maskMembers(text: string, masking: Masking, inner: MaskInner): string {
   return new Members(text, masking, inner).masked();
@@ -49,17 +48,17 @@ class Members {
     return this.#kept === 0 ? text : this.#masked + text.slice(this.#kept);
   }
 
-  /** A string that is a name, or a value whose name says nothing. As a name: what its value is, if that is secret. */
+  /** Masks a name, or a value without a secret's name. Returns what kind of secret its value is if it is a name; else null. */
   #string(start: number, end: number): string | null {
     const name = stringOf(this.#text, start, end);
     const shown = this.#inner(name);
     if (shown === name) return secretKind(name);
     this.#put(start, end, shown);
-    // A name that was masked is judged as it is shown too, so that masking twice is masking once.
+    // Check the masked name too, so that masking a second time changes nothing.
     return secretKind(name) ?? secretKind(shown);
   }
 
-  /** Masks the value of a name that says it is secret; where to read on. */
+  /** Masks the value of a secret's name; returns where to read on. */
   #value(start: number, kind: string): number {
     const text = this.#text;
     const first = text.charCodeAt(start);
@@ -67,7 +66,7 @@ class Members {
     return first === QUOTE ? this.#secretString(start, kind) : this.#secretScalar(start, kind);
   }
 
-  /** All that stands in an object or list, without recursion. */
+  /** Masks everything in an object or list, without recursion. */
   #nest(start: number, outer: string): number {
     const text = this.#text;
     const end = endOfNest(text, start);
@@ -95,7 +94,7 @@ class Members {
     return end;
   }
 
-  /** A number, or in what is no JSON any word. Whoever decides sees it: what is drawn at random is a string. */
+  /** A number, or any word in invalid JSON. Shown to deciders, since generated secrets are strings. */
   #secretScalar(start: number, kind: string): number {
     const end = endOfScalar(this.#text, start);
     const value = this.#text.slice(start, end);
@@ -111,7 +110,7 @@ class Members {
   }
 }
 
-/** What a string with its quotes says. One that is cut or badly escaped is taken as it is written. */
+/** The value of a quoted string. A cut or badly escaped one is taken as written. */
 function stringOf(text: string, start: number, end: number): string {
   const isClosed = end - start > 1 && text.charCodeAt(end - 1) === QUOTE;
   const written = text.slice(start + 1, isClosed ? end - 1 : end);
@@ -123,7 +122,7 @@ function stringOf(text: string, start: number, end: number): string {
   }
 }
 
-/** Behind the closing quote, or the end of the text. */
+/** The index after the closing quote, or the end of the text. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
@@ -140,7 +139,7 @@ function endOfScalar(text: string, start: number): number {
   return at;
 }
 
-/** Where as many are closed as were opened; of which kind is the parser's business. */
+/** Where all brackets are closed; it does not check that the kinds match. */
 function endOfNest(text: string, start: number): number {
   let depth = 0;
   let at = start;
@@ -154,7 +153,7 @@ function endOfNest(text: string, start: number): number {
   return text.length;
 }
 
-/** Not a space: in a text that is no JSON a secret may hold one. */
+/** A space does not end it: in invalid JSON a secret may contain one. */
 function endsScalar(code: number): boolean {
   return code === COMMA || code === CLOSE_OBJECT || code === CLOSE_LIST || code === 0x0a || code === 0x0d;
 }

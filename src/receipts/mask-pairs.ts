@@ -1,26 +1,26 @@
 import { MASK_PATTERN, type Masking } from "./mask-value.ts";
 import { parameterKind, secretKind } from "./mask-words.ts";
 
-/** Masks a text that stood encoded inside another one. */
+/** Masks a text that was nested or encoded inside another one. */
 export type MaskInner = (text: string) => string;
 
-/** Which characters end a value, beside the signs between parameters. */
-export interface PairsOptions {
-  /** The text is one URL or form from end to end: a space belongs to it. */
+/** Which characters end a value, besides the separators of parameters. */
+interface PairsOptions {
+  /** The whole text is one URL or form, so spaces belong to it. */
   readonly isWhole: boolean;
-  /** Quotes stand between members, not within a value. */
+  /** Quotes separate members and are not part of values. */
   readonly isQuoted: boolean;
 }
 
-/** Without one of these signs there is nothing here to mask. */
+/** Whether the text has a character without which `maskPairs` changes nothing. */
 export function mayHoldPairs(text: string): boolean {
   return text.includes("=") || text.includes("@") || text.includes("%");
 }
 
 /**
- * Masks what a text says by its parts: `user:pass@`, the user info of a URL, the values of query parameters and form
- * fields with a secret's name, and whatever becomes a secret when its percent signs are resolved. One step forward per
- * character: of 200,000 tiny parameters a pattern with a callback took 200 ms.
+ * Masks `user:pass@`, the user info of URLs, the values of query parameters and form fields with the name of a secret, and
+ * secrets that are percent-encoded. A loop over characters: a regular expression with a callback took 200 ms for 200,000
+ * tiny parameters.
  */
 export function maskPairs(text: string, options: PairsOptions, masking: Masking, inner: MaskInner): string {
   const bare = text.includes("@") ? maskLogins(text, options, masking) : text;
@@ -36,7 +36,7 @@ function endsRun(code: number, { isWhole, isQuoted }: PairsOptions): boolean {
   return (code <= 0x20 && !isWhole) || (code === QUOTE && isQuoted);
 }
 
-/** A browser takes a backslash for a slash. */
+/** Browsers read a backslash as a slash. */
 function isSlash(code: number): boolean {
   return code === SLASH || code === BACKSLASH;
 }
@@ -45,10 +45,10 @@ function isSign(code: number): boolean {
   return code === AMPERSAND || code === QUESTION || code === HASH || code === SEMICOLON || code === EQUALS;
 }
 
-/** Schemes of addresses: what stands before their `@` is no password. */
+/** Schemes of addresses, where the text before `@` is no password. */
 const ADDRESS = /^(?:mailto|sips?|xmpp|acct|cid|mid)$/i;
 
-/** All that stands between `//` and the last `@` before the path; then `user:pass@` anywhere else. */
+/** The text between `//` and the last `@` before the path, then `user:pass@` anywhere else. */
 function maskLogins(text: string, options: PairsOptions, masking: Masking): string {
   const bare = maskBeforeAt(text, endsAuthority, startOfUserInfo, masking);
   return maskBeforeAt(bare, (code) => endsLogin(code, options), startOfUser, masking);
@@ -63,7 +63,7 @@ function maskBeforeAt(text: string, ends: (code: number) => boolean, startOf: St
   for (let at = text.indexOf("@"); at !== -1; at = text.indexOf("@", at + 1)) {
     let start = at;
     while (start > kept && !ends(text.charCodeAt(start - 1))) start -= 1;
-    // A password may hold the sign itself: the last one before the end counts.
+    // A password may contain `@`, so the last one counts.
     for (let end = at; end < text.length && !ends(text.charCodeAt(end)); end += 1) {
       if (text.charCodeAt(end) === AT) at = end;
     }
@@ -75,7 +75,7 @@ function maskBeforeAt(text: string, ends: (code: number) => boolean, startOf: St
   return masked + text.slice(kept);
 }
 
-/** `user:password`, or a user alone, who may be a token. The mask tells of the password; of `ann:pw` the user goes too. */
+/** `user:password`, or a user alone, which may be a token. For the public the mask replaces the user too. */
 function maskLogin(login: string, masking: Masking): string {
   const password = login.slice(login.indexOf(":") + 1);
   if (masking.viewer === "public") return masking.hide(password === "" ? login : password, "password");
@@ -97,7 +97,7 @@ function endsLogin(code: number, options: PairsOptions): boolean {
   return code <= 0x20 || isSlash(code) || code === AMPERSAND || endsRun(code, options);
 }
 
-/** Where `user:` begins, or null when what stands before the `@` is no login. */
+/** Where `user:` begins; null: no login before the `@`. */
 function startOfUser(text: string, start: number, at: number): number | null {
   let colon = start;
   while (colon < at && text.charCodeAt(colon) !== COLON) colon += 1;
@@ -107,7 +107,7 @@ function startOfUser(text: string, start: number, at: number): number | null {
   return user === colon || ADDRESS.test(text.slice(user, colon)) ? null : user;
 }
 
-/** Behind the first `?` or `#` of a run its parameters are a query's; before, a form's. */
+/** Parameters after the first `?` or `#` count as a query, those before as a form. */
 function maskValues(text: string, options: PairsOptions, masking: Masking): string {
   let masked = "";
   let kept = 0;
@@ -116,12 +116,12 @@ function maskValues(text: string, options: PairsOptions, masking: Masking): stri
   let isQuery = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    // Within a value that was judged nothing is judged again: `token=token=token=` would be read from each to its end.
+    // Skip names inside a checked value: `token=token=token=…` would take quadratic time.
     const isName = code === EQUALS && at > name && at >= checked;
     const kind = isName ? kindOf(text.slice(name, at), isQuery) : null;
     const end = kind === null ? at : endOfValue(text, at + 1, options);
     checked = Math.max(checked, end);
-    if (kind !== null && masking.hidesNamed(plain(text.slice(at + 1, end)))) {
+    if (kind !== null && masking.hidesNamed(decode(text.slice(at + 1, end)))) {
       masked += text.slice(kept, at + 1) + masking.hide(text.slice(at + 1, end), kind);
       kept = end;
       at = end - 1;
@@ -138,8 +138,8 @@ function maskValues(text: string, options: PairsOptions, masking: Masking): stri
 }
 
 function kindOf(name: string, isQuery: boolean): string | null {
-  const meant = name.includes("%") ? plain(name) : name;
-  return isQuery ? parameterKind(meant) : secretKind(meant);
+  const decoded = name.includes("%") ? decode(name) : name;
+  return isQuery ? parameterKind(decoded) : secretKind(decoded);
 }
 
 function endOfValue(text: string, start: number, options: PairsOptions): number {
@@ -155,7 +155,7 @@ function endsValue(code: number): boolean {
 /** `pin%3D1`; nothing shorter holds a secret. */
 const ENCODED_CHARS_MIN = 7;
 
-/** Parts of paths and values that are secrets, or hold some, once they are decoded; the rest of each stays encoded. */
+/** Masks secrets in percent-encoded parts of paths and values; the rest of each part stays encoded. */
 function maskEncoded(text: string, options: PairsOptions, inner: MaskInner): string {
   let masked = "";
   let kept = 0;
@@ -177,7 +177,7 @@ function maskEncoded(text: string, options: PairsOptions, inner: MaskInner): str
   return masked + text.slice(kept);
 }
 
-/** Null: there is nothing to hide in it. */
+/** Null: nothing to hide. */
 function maskDecoded(part: string, inner: MaskInner): string | null {
   // A mask is not decoded again: its words would be read as part of a value. What stands beside it is.
   const masks = part.match(MASK_PATTERN);
@@ -187,23 +187,23 @@ function maskDecoded(part: string, inner: MaskInner): string | null {
     if (shown.every((piece, at) => piece === pieces[at])) return null;
     return shown.map((piece, at) => piece + (masks[at] ?? "")).join("");
   }
-  const meant = plain(part);
-  const shown = meant === part ? meant : inner(meant);
-  if (shown === meant) return null;
-  const most = Math.min(meant.length, shown.length);
+  const decoded = decode(part);
+  const shown = decoded === part ? decoded : inner(decoded);
+  if (shown === decoded) return null;
+  const most = Math.min(decoded.length, shown.length);
   let same = 0;
-  while (same < most && meant[same] === shown[same]) same += 1;
+  while (same < most && decoded[same] === shown[same]) same += 1;
   let sameEnd = 0;
-  while (sameEnd < most - same && meant.at(-1 - sameEnd) === shown.at(-1 - sameEnd)) sameEnd += 1;
-  // What did not change keeps its spelling: signs that are encoded anew could make another secret of what is around them.
-  const [start, end] = [writtenLength(part, same), writtenLength(part, meant.length - sameEnd)];
+  while (sameEnd < most - same && decoded.at(-1 - sameEnd) === shown.at(-1 - sameEnd)) sameEnd += 1;
+  // Keep the spelling of unchanged text: encoding it again could form a new secret with its surroundings.
+  const [start, end] = [writtenLength(part, same), writtenLength(part, decoded.length - sameEnd)];
   return part.slice(0, start) + encoded(shown.slice(same, shown.length - sameEnd)) + part.slice(end);
 }
 
-/** How much of an encoded text so many of its meant characters take. */
-function writtenLength(part: string, meant: number): number {
+/** The length in the encoded text of the first `count` decoded characters. */
+function writtenLength(part: string, decoded: number): number {
   let length = 0;
-  for (let count = 0; count < meant; count += 1) {
+  for (let count = 0; count < decoded; count += 1) {
     ENCODED_SIGN.lastIndex = length;
     length += ENCODED_SIGN.test(part) ? 3 : 1;
   }
@@ -212,7 +212,7 @@ function writtenLength(part: string, meant: number): number {
 
 const ENCODED_SIGN = /%[0-9a-f]{2}/iy;
 
-/** Encoded again, but for the masks, which stand in a URL as they are. */
+/** Encodes a text again, except for masks, which appear in a URL as they are. */
 function encoded(text: string): string {
   let all = "";
   let kept = 0;
@@ -223,15 +223,15 @@ function encoded(text: string): string {
   return all + percent(text.slice(kept));
 }
 
-/** What `plain` has read as bytes. */
+/** The characters that `decode` may have produced from bytes. */
 const TO_ENCODE = /[^A-Za-z0-9._~\u0100-\uffff-]/g;
 
 function percent(text: string): string {
   return text.replace(TO_ENCODE, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`);
 }
 
-/** Plus and percent signs resolved, byte for byte: all that tells a secret is ASCII. */
-function plain(text: string): string {
+/** Decodes plus and percent signs byte by byte; the names and formats of secrets are ASCII. */
+function decode(text: string): string {
   const spaced = text.replaceAll("+", " ");
   if (!spaced.includes("%")) return spaced;
   return spaced.replace(/%([0-9a-f]{2})/gi, (_found, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

@@ -1,15 +1,15 @@
 import type { Viewer } from "../accounts/roles.ts";
 import { looksGenerated } from "./find-secrets.ts";
 
-/** How every mask begins. Alone it stands for something that is withheld whatever it is. */
+/** The start of every mask. Alone it replaces values that are always hidden. */
 export const MASK = "••••";
 
-/** A secret of at least so many characters shows its last four: enough to tell two keys apart, too few to guess one. */
+/** Secrets of at least this length show their last four characters, so that people can tell keys apart. */
 const TAIL_FROM_CHARS = 16;
 
 const TAIL_CHARS = 4;
 
-/** No sign that ends a value in JSON, a form or a URL: a mask is one word wherever it stands. */
+/** Characters that are left out of a mask: they could end a value in JSON, a form or a URL. */
 const NO_TAIL = /[^A-Za-z0-9._~-]/g;
 
 const SURROGATE_PAIR = /[\ud800-\udbff][\udc00-\udfff]/g;
@@ -17,7 +17,7 @@ const SURROGATE_PAIR = /[\ud800-\udbff][\udc00-\udfff]/g;
 /** A mask as `maskOf` writes it, or `••••` alone. */
 export const MASK_PATTERN = /••••(?:\([A-Za-z0-9.-]{1,40},\d{1,9}-chars?(?:,…[A-Za-z0-9._~-]{1,4})?\))?/g;
 
-/** What is shown in place of a secret: what it is, how long, and how it ends. `••••(GitHub-token,40-chars,…a1B2)`. */
+/** The mask of a secret: kind, length and end, like `••••(GitHub-token,40-chars,…a1B2)`. */
 export function maskOf(secret: string, kind: string): string {
   const chars = secret.length - (secret.match(SURROGATE_PAIR)?.length ?? 0);
   const tail =
@@ -35,15 +35,15 @@ export function withoutMasks(text: string): string {
   return text.includes(MASK) ? text.replace(MASK_PATTERN, "") : text;
 }
 
-/** How many values were hidden. */
+/** Counts hidden values. */
 export interface Tally {
   hidden: number;
 }
 
-/** What says nothing that could be secret. */
+/** Values that can't be secret. */
 const CONSTANTS = new Set(["", "true", "false", "null"]);
 
-/** What one viewer may not see: the rules for values, and how many of them were hidden. */
+/** The rules for the values that a viewer may not see; counts what it hides. */
 export class Masking {
   readonly viewer: Viewer;
   readonly #tally: Tally;
@@ -53,7 +53,7 @@ export class Masking {
     this.#tally = tally;
   }
 
-  /** The mask of what has to be hidden whoever looks. What is masked already comes back as it is. */
+  /** The mask of a secret. A mask is returned as it is. */
   hide(secret: string, kind: string): string {
     if (secret.startsWith(MASK) && withoutMasks(secret) === "") return secret;
     this.#tally.hidden += 1;
@@ -61,8 +61,8 @@ export class Masking {
   }
 
   /**
-   * Whether a value whose name says that it is secret is hidden. From the public always; from whoever decides only what was
-   * drawn at random, or a request could be hidden by calling its parts tokens.
+   * Whether to hide a value with the name of a secret. From the public always; from deciders only if it looks generated,
+   * or an agent could hide a request from them by naming its parts tokens.
    */
   hidesNamed(value: string): boolean {
     return this.viewer === "public" ? !CONSTANTS.has(value) : looksGenerated(withoutMasks(value));

@@ -1,6 +1,6 @@
 import { withoutMasks } from "./mask-value.ts";
 
-/** Words that make the value of a member, form field or query parameter a secret, and what a mask calls it. */
+/** Words in a name that make its value a secret, and the kind that the mask shows. */
 const WORDS: ReadonlyMap<string, string> = new Map([
   ["password", "password"],
   ["passwords", "password"],
@@ -25,7 +25,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ["cvc", "card-code"],
 ]);
 
-/** Two words in a row that do the same; `secret key` is in the list by its first. Written as one they are found too. */
+/** The same for two words in a row, also written as one. */
 const PAIRS: ReadonlyMap<string, string> = new Map([
   ["apikey", "key"],
   ["accesskey", "key"],
@@ -35,7 +35,7 @@ const PAIRS: ReadonlyMap<string, string> = new Map([
   ["cardnumber", "card-number"],
 ]);
 
-/** Words that do so in a query string only: elsewhere `key` and `code` name harmless things. */
+/** Words that mean a secret in a query string only; elsewhere `key` and `code` name harmless things. */
 const QUERY_WORDS: ReadonlyMap<string, string> = new Map([
   ["key", "key"],
   ["code", "code"],
@@ -44,18 +44,18 @@ const QUERY_WORDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Some piece of every word and pair above: a name without any is done with in one look, which is five times as quick as
- * taking it apart.
+ * A quick check: contains a part of every word and pair above. Most names fail it, and it is five times as fast as splitting
+ * a name into words.
  */
 const MAY_BE_SENSITIVE =
   /pass|pwd|secret|token|auth|cred|signature|cookie|session|jwt|otp|pin|cvv|cvc|(?:api|access|private|signing)[^a-z]*key|card[^a-z]*number/i;
 
 const MAY_BE_SENSITIVE_IN_QUERY = /key|code|sig|access/i;
 
-/** A longer name belongs to nothing that people write; judged whole, it would be a cheap way to keep the loop busy. */
+/** Longer names count as secret without being split, which would take too long. */
 const NAME_CHARS_MAX = 256;
 
-/** Headers whose values may be seen by everybody who may see the action. A list of what may not would never be whole. */
+/** Headers whose values are shown. An allow list, since a list of secret headers would never be complete. */
 const VISIBLE_HEADERS = new Set([
   "accept",
   "content-type",
@@ -66,25 +66,25 @@ const VISIBLE_HEADERS = new Set([
   "webhook-id",
   "webhook-timestamp",
   "retry-after",
-  // What these name is done: they belong to what is approved.
+  // They name the operation, which approvers have to see.
   "soapaction",
   "x-amz-target",
 ]);
 
-/** Whether a header's value may be shown, but for what has the format of a secret in it. */
+/** Whether a header's value is shown, apart from secrets that are found by their format. */
 export function isVisibleHeader(name: string): boolean {
   return VISIBLE_HEADERS.has(name.toLowerCase());
 }
 
-/** What the value of a JSON member or form field is by its name; null: the name says nothing of a secret. */
+/** The kind of secret that the name of a JSON member or form field means; null: none. */
 export function secretKind(name: string): string | null {
   if (name.length > NAME_CHARS_MAX) return "secret";
-  // What stands in a mask says what was hidden there, and nothing of a value.
+  // The words in a mask describe what it hides, not the value of this name.
   const bare = withoutMasks(name);
   return WORDS.get(bare) ?? (MAY_BE_SENSITIVE.test(bare) ? firstOf(readingsOf(bare), kindIn) : null);
 }
 
-/** The same of a parameter of a query string, where a few more words do. */
+/** The same for a query parameter, where a few more words mean a secret. */
 export function parameterKind(name: string): string | null {
   const kind = secretKind(name);
   if (kind !== null || !MAY_BE_SENSITIVE_IN_QUERY.test(name)) return kind;
@@ -107,8 +107,8 @@ function firstOf<Item>(items: readonly Item[], kindOf: (item: Item, at: number) 
 }
 
 /**
- * A name as words in lower case, split at everything that is no letter, and at capitals. A run of capitals is read both
- * ways: `JWTToken` is JWT and Token, `APIkey` is API and key.
+ * A name split into lower-case words at non-letters and capitals. A run of capitals is read in two ways: `JWTToken` is JWT and
+ * Token, `APIkey` is API and key.
  */
 function readingsOf(name: string): readonly (readonly string[])[] {
   const usual = wordsOf(name, /[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g);

@@ -1,6 +1,6 @@
 import { maskedNow, type MaskOrder, type MaskReply } from "./masked-action.ts";
 
-/** The thread that masks long texts, one order after the other. It shares nothing with the event loop but messages. */
+/** The worker thread that masks long texts. */
 
 declare const self: Worker;
 

@@ -9,24 +9,23 @@ import { MASKED_INLINE_CHARS_MAX } from "../config/limits.ts";
 import { type Reader, seesWhole } from "../accounts/scope.ts";
 
 /**
- * The action as it is shown to whoever may see it but not use what it carries: approver and reader keys, and pages for
- * people. Everything that a caller or a target wrote is masked, as far as this viewer may not see it.
+ * The action masked for a viewer: every text that a caller or a target wrote. Returns the result of `maskAhead` if there is
+ * one.
  */
 export function maskedAction(action: Action, viewer: Viewer): Action {
   return ahead[viewer].get(action) ?? maskNow(action, viewer);
 }
 
-/** How many values were hidden in a masked action, its answer aside; 0 of one that is whole. */
+/** The number of hidden values in the request of a masked action; 0 for an unmasked one. */
 export function hiddenValues(masked: Action): number {
   return counts.get(masked) ?? 0;
 }
 
-/** The same masked action with other fields: what was hidden in it stays counted. */
+/** A masked action with other fields and the same count of hidden values. */
 export function maskedWith(masked: Action, fields: Partial<Action>): Action {
   return counted({ ...masked, ...fields }, hiddenValues(masked));
 }
 
-/** How many values were hidden, by the masked action. */
 const counts = new WeakMap<Action, number>();
 
 function counted(masked: Action, hidden: number): Action {
@@ -34,24 +33,24 @@ function counted(masked: Action, hidden: number): Action {
   return masked;
 }
 
-/** What was masked before it is asked for, as long as somebody holds the action. */
+/** Results of `maskAhead`, by the action that it returned. */
 const ahead: Readonly<Record<Viewer, WeakMap<Action, Action>>> = { public: new WeakMap(), decider: new WeakMap() };
 
-/** A masked action as it crosses from the thread. */
-export interface MaskedAhead {
+/** A masked action as the worker sends it, with its count, which `counts` would lose on the way. */
+interface MaskedAhead {
   readonly action: Action;
   readonly hidden: number;
 }
 
-/** The action, of which `maskedAction` gives back `masked`. A copy, so that nothing masked outlives the request. */
-export function withMasked(action: Action, viewer: Viewer, { action: masked, hidden }: MaskedAhead): Action {
+/** A copy of the action for which `maskedAction` returns `masked`. A copy, so that `masked` is freed with the request. */
+function withMasked(action: Action, viewer: Viewer, { action: masked, hidden }: MaskedAhead): Action {
   const ready = { ...action };
   ahead[viewer].set(ready, counted(masked, hidden));
   return ready;
 }
 
-/** How many characters of an action masking has to read. */
-export function charsToMask({ url, body, headers, callback, result }: Action): number {
+/** The number of characters that masking has to read. */
+function charsToMask({ url, body, headers, callback, result }: Action): number {
   const fields = [url, body, callback, result?.responseBody, ...Object.values(headers ?? {})];
   return fields.reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }
@@ -85,12 +84,12 @@ function maskedResult(result: Result, viewer: Viewer): Result {
   };
 }
 
-/** The same of the pause that keeps it from being sent: why somebody paused it. */
+/** A pause with its reason masked. */
 export function maskedPause(pause: Pause | null, viewer: Viewer): Pause | null {
   return pause === null || pause.reason === null ? pause : { ...pause, reason: maskText(pause.reason, viewer) };
 }
 
-/** The same of what was said about a request before. */
+/** Earlier rejections with names and reasons masked. */
 export function maskedEarlier(entries: readonly EarlierRejection[], viewer: Viewer): readonly EarlierRejection[] {
   return entries.map((entry) => ({
     ...entry,
@@ -99,7 +98,7 @@ export function maskedEarlier(entries: readonly EarlierRejection[], viewer: View
   }));
 }
 
-/** A row of the timeline, masked by the rules of the place that each text came from. */
+/** A timeline entry, with each text masked by the rules of its origin. */
 export function maskedEntry(entry: TimelineEntry, viewer: Viewer): TimelineEntry {
   return { ...entry, event: maskedEvent(entry.event, viewer) };
 }
@@ -113,7 +112,7 @@ function maskedEvent(event: TimelineEvent, viewer: Viewer): TimelineEvent {
   }
   if ("attempt" in event) {
     const { error, location } = event;
-    // A target's own text where a URL belongs: it may be anything else as well.
+    // The target wrote it: it should be a URL but may be any text.
     const place = unlessNull(location, (target) => maskUrl(text(target), viewer));
     return { ...event, error: unlessNull(error, text), location: place };
   }
@@ -121,10 +120,10 @@ function maskedEvent(event: TimelineEvent, viewer: Viewer): TimelineEvent {
   return event;
 }
 
-/** How somebody came in stands before the first colon, and behind it a name that somebody chose. */
+/** Masks the name of an actor, which is untrusted text after the first colon. */
 export function maskedActor<Name extends string>(actor: Name, viewer: Viewer, tally?: Tally): Name {
   const name = actor.indexOf(":") + 1;
-  // Safe: what stands before the colon, which is all that the type says, stays as it was.
+  // Safe: the part before the colon, the only one that the type fixes, is unchanged.
   return (actor.slice(0, name) + maskText(actor.slice(name), viewer, tally)) as Name;
 }
 
@@ -132,29 +131,29 @@ function unlessNull(text: string | null, mask: (text: string) => string): string
   return text === null ? null : mask(text);
 }
 
-/** What whoever decides is told first, at every place of decision; null: they see everything. */
+/** The number of hidden values in words, for approvers; null: none. */
 export function hiddenWords(values: number): string | null {
   if (values === 0) return null;
   return values === 1 ? "1 value hidden" : `${values} values hidden`;
 }
 
-/** Actions to mask, as they cross to the thread. */
+/** The message to the worker. */
 export interface MaskOrder {
   readonly call: number;
   readonly viewer: Viewer;
   readonly actions: readonly Action[];
 }
 
-/** The same actions, masked, as they cross back. */
+/** The answer of the worker. */
 export interface MaskReply {
   readonly call: number;
   readonly masked: readonly MaskedAhead[];
 }
 
 /**
- * The actions as they came, ready for `maskedAction`, which then costs nothing. Masking a megabyte may take 0.2 s, during
- * which the event loop would answer nobody: what is long is masked on another thread. Call it before anything that masks;
- * what was forgotten is masked all the same, but on the event loop.
+ * Masks long actions on a worker thread, since masking a megabyte would block the event loop for 0.2 s. Returns the actions
+ * (unmasked) for which `maskedAction` then returns the result at once. Call it before any masking; without it the result is
+ * the same, but the event loop does the work.
  */
 export async function maskAhead(actions: readonly Action[], viewer: Viewer): Promise<readonly Action[]> {
   const chars = actions.reduce((sum, action) => sum + charsToMask(action), 0);
@@ -164,19 +163,19 @@ export async function maskAhead(actions: readonly Action[], viewer: Viewer): Pro
   return actions.map((action, at) => withMasked(action, viewer, masked[at] ?? maskedNow(action, viewer)));
 }
 
-/** What crosses from the thread: the count lives beside the action here, and would be lost on the way. */
+/** Masks an action in the worker. */
 export function maskedNow(action: Action, viewer: Viewer): MaskedAhead {
   const masked = maskedAction(action, viewer);
   return { action: masked, hidden: hiddenValues(masked) };
 }
 
-/** The same of one action. */
+/** `maskAhead` for one action. */
 export async function maskOneAhead(action: Action, viewer: Viewer): Promise<Action> {
   const [ready = action] = await maskAhead([action], viewer);
   return ready;
 }
 
-/** The actions, ready for whoever sees them, each of them whole or masked. */
+/** Calls `maskAhead` for those of the actions that the reader sees masked. */
 export async function allReadyFor(reader: Reader, actions: readonly Action[]): Promise<readonly Action[]> {
   const masked = actions.filter((action) => !seesWhole(reader, action));
   if (masked.length === 0) return actions;
@@ -184,12 +183,12 @@ export async function allReadyFor(reader: Reader, actions: readonly Action[]): P
   return actions.map((action) => (seesWhole(reader, action) ? action : (ready.next().value ?? action)));
 }
 
-/** The same of one action. */
+/** `allReadyFor` for one action. */
 export async function readyFor(reader: Reader, action: Action): Promise<Action> {
   return seesWhole(reader, action) ? action : maskOneAhead(action, viewerOf(reader.role));
 }
 
-/** Begins with the first long text: most services never need it. */
+/** Created for the first long text; most services never need it. */
 let thread: Thread | null = null;
 
 interface Call {
@@ -202,16 +201,16 @@ class Thread {
   readonly #calls = new Map<number, Call>();
   #last = 0;
 
-  /** `ended` hears when the thread has died; whoever waits for it is refused, and the next call begins another one. */
+  /** `ended` is called if the worker fails: waiting calls are rejected, and the next call starts a new worker. */
   constructor(ended: () => void) {
     this.#worker.addEventListener("message", ({ data }: MessageEvent<MaskReply>) => this.#answered(data));
     this.#worker.addEventListener("error", ({ message }) => {
       ended();
-      for (const call of this.#calls.values()) call.reject(new Error(`The thread that masks has died: ${message}`));
+      for (const call of this.#calls.values()) call.reject(new Error(`The masking worker failed: ${message}`));
       this.#calls.clear();
       this.#worker.terminate();
     });
-    // It keeps no process alive but while somebody waits for it.
+    // An idle worker must not keep the process alive.
     this.#worker.unref();
   }
 

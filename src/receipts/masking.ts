@@ -6,13 +6,13 @@ import { isVisibleHeader, secretKind } from "./mask-words.ts";
 import type { Viewer } from "../accounts/roles.ts";
 
 /**
- * What is shown in place of secrets to whoever may see an action but not use what it carries. Two rules. What has the
- * **format** of a secret is hidden from everybody. What only has its **name** is hidden from the public; from whoever
- * decides, only where it looks drawn at random: they have to see what they approve. Pure; never throws; linear in the
- * text; masking twice is masking once. What is stored and sent is never touched. A `tally` counts what was hidden.
+ * Masking of secrets in what is shown; stored and sent data is never changed. Two rules: a value with the **format** of a
+ * secret is hidden from everybody. A value with the **name** of a secret is hidden from the public, but from deciders only if
+ * it looks generated, since they have to see what they approve. Pure; never throws; linear in the text; masking a second
+ * time changes nothing. A `tally` counts hidden values.
  */
 
-/** Texts inside texts: JSON in a string, a URL in a parameter. What lies deeper is not read by its names. */
+/** Nested texts (JSON in a string, a URL in a parameter) up to this depth are checked by names. */
 const NESTED_TEXTS_MAX = 4;
 
 const NONE = (): Tally => ({ hidden: 0 });
@@ -27,7 +27,7 @@ export function maskHeaders(
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, maskHeader(name, value, masking)]));
 }
 
-/** Between the parts of a header: of a cookie, of credentials, of a list. */
+/** The parts of a header: of a cookie, of credentials, of a list. */
 const HEADER_PART = /[^\s;,"]+/g;
 
 function maskHeader(name: string, value: string, masking: Masking): string {
@@ -35,28 +35,28 @@ function maskHeader(name: string, value: string, masking: Masking): string {
   const kind = secretKind(name) ?? "header";
   if (masking.viewer === "public") return value === "" ? value : masking.hide(value, kind);
   return maskNested(value, masking, 0).replace(HEADER_PART, (part) => {
-    // `theme=dark` of a cookie, and not the padding of base64.
+    // The name in `theme=dark`, but not in padded base64.
     const start = /^[^=]*=(?!=|$)/.exec(part)?.[0].length ?? 0;
     const secret = part.slice(start);
     return masking.hidesNamed(secret) ? part.slice(0, start) + masking.hide(secret, kind) : part;
   });
 }
 
-/** A JSON text, masked: JSON again, with everything that is no secret as it was written. */
+/** Masks a JSON text. The result is JSON, and everything that is no secret keeps its spelling. */
 export function maskJsonText(json: string, viewer: Viewer, tally: Tally = NONE()): string {
   const masking = new Masking(viewer, tally);
   return maskMembers(json, masking, (text) => maskNested(text, masking, 1));
 }
 
-/** How bytes that are no text are shown. */
+/** The start of a stored answer that is not text. */
 const BYTES = '{"encoding":"base64","data":"';
 
-/** A target's answer as it is stored: like `maskJsonText`, and of bytes, into which nobody can look, nothing. */
+/** Masks a stored answer of a target: like `maskJsonText`, but binary data is hidden entirely. */
 export function maskResponseText(json: string, viewer: Viewer, tally: Tally = NONE()): string {
   return json.startsWith(BYTES) ? `${BYTES}${MASK}"}` : maskJsonText(json, viewer, tally);
 }
 
-/** `application/x-www-form-urlencoded`, or a URL, whole or relative: a space belongs to it. */
+/** Masks a form body, or an absolute or relative URL. Spaces belong to it. */
 export function maskUrl(url: string, viewer: Viewer, tally: Tally = NONE()): string {
   const masking = new Masking(viewer, tally);
   const bare = maskFormats(url, masking);
@@ -64,7 +64,7 @@ export function maskUrl(url: string, viewer: Viewer, tally: Tally = NONE()): str
   return mayHoldPairs(bare) ? maskPairs(bare, { isWhole: true, isQuoted: false }, masking, inner) : bare;
 }
 
-/** Any text: formats, and members and parameters with a secret's name where it holds some. */
+/** Masks any text: by format, and by names if it contains members or parameters. */
 export function maskText(text: string, viewer: Viewer, tally: Tally = NONE()): string {
   return maskNested(text, new Masking(viewer, tally), 0);
 }
@@ -76,7 +76,7 @@ function maskNested(text: string, masking: Masking, depth: number): string {
   if (text.length < SECRET_CHARS_MIN) return text;
   const hasMembers = HAS_MEMBERS.test(text);
   if (depth > NESTED_TEXTS_MAX) {
-    // A request could be hidden from whoever decides by wrapping it often enough.
+    // Don't hide it from deciders: an agent could hide a request from them by nesting it deep enough.
     const isHidden = masking.viewer === "public" && (hasMembers || mayHoldPairs(text));
     return isHidden ? masking.hide(text, "text") : maskFormats(text, masking);
   }

@@ -12,22 +12,22 @@ import { json, noSuchLink } from "../http/errors.ts";
 import { page, pageHeaders } from "../http/page.ts";
 import { pageRoute, type Route } from "../http/router.ts";
 
-/** Everything that a receipt is made of, not yet masked. */
-export interface Receipt {
+/** The content of a receipt, not yet masked. */
+interface Receipt {
   readonly action: Action;
   /** Oldest first. */
   readonly timeline: readonly TimelineEntry[];
 }
 
-/** The receipt that a token opens; null for every other text, and for an action that was deleted. */
-export type ReadReceipt = (token: string) => Promise<Receipt | null>;
+/** The receipt of a token; null: invalid token, or the action was deleted. */
+type ReadReceipt = (token: string) => Promise<Receipt | null>;
 
-export interface ReceiptDeps {
+interface ReceiptDeps {
   readonly actions: Pick<ActionStore, "findById" | "timeline">;
   readonly secrets: Pick<Secrets, "readReceiptToken">;
 }
 
-/** Nobody is asked who they are: the token is the whole right to look (spec "Receipt page"). */
+/** Without a caller: the token is the only credential. */
 export function createReadReceipt({ actions, secrets }: ReceiptDeps): ReadReceipt {
   return async (token) => {
     const id = secrets.readReceiptToken(token);
@@ -44,7 +44,7 @@ export interface ReceiptRouteDeps {
 
 const VARY = { vary: "Accept" } as const;
 
-/** The receipt of an action, for people and for programs; whoever has the link may see it (decisions 1). */
+/** The receipt of an action as a page or as JSON, for everyone who has the link. */
 export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps): readonly Route[] {
   const { method, path, id } = API.getReceipt;
   return [

@@ -11,13 +11,12 @@ const { deduplicated: _found, differs: _differs, ...shown } = Action.properties;
 
 const { seq: _place, ...happened } = TimelineItem.properties;
 
-/** What stands behind `/r/` in an action's `receipt_url`: the whole right to look. */
 export const ReceiptToken = plainText(
-  "What stands behind `/r/` in `receipt_url`. It is the whole right to look: nobody is asked for a key.",
+  "The part after `/r/` of `receipt_url`. It is the only credential: no key is needed.",
   "4dQm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi",
 );
 
-/** A receipt as JSON (decisions 12). `receiptJson` writes it. */
+/** A receipt as JSON. `receiptJson` writes it. */
 export const ReceiptJson = Type.Object(
   {
     ...shown,
@@ -36,9 +35,8 @@ export const ReceiptJson = Type.Object(
 export type ReceiptJson = Static<typeof ReceiptJson>;
 
 /**
- * A receipt for programs (decisions 12): the action, masked, without values of headers, and its `timeline`. Whoever has
- * the link reads it, so there is nothing in it that leads on: no URL of the service or of a callback, no id of a key, and no
- * position in the stream of events.
+ * A receipt as JSON text: the action and its `timeline`, masked, without header values. Anyone with the link can read it, so it
+ * leaves out callback, receipt URL, key ids and positions in the event stream.
  */
 export function receiptJson(action: StoredAction, timeline: readonly TimelineEntry[], now: Date): string {
   const masked = { ...maskedAction(action, "public"), callback: null, keyId: "" };

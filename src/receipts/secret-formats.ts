@@ -1,23 +1,22 @@
 /**
- * What secrets look like: the beginnings, alphabets and lengths that issuers document, and that the public rules of secret
- * scanners (gitleaks, GitHub secret scanning) agree on. A value is hidden by its format wherever Outgate masks, so a row is
- * as exact as the issuer is: a loose one would hide from an approver what an agent wants hidden.
+ * The formats of secrets: prefixes, alphabets and lengths that issuers document, in agreement with the public rules of secret
+ * scanners (gitleaks, GitHub secret scanning). Keep each row as exact as the issuer: a loose format would let an agent hide
+ * parts of a request from approvers.
  */
 
-/** The characters that stand behind a format's beginning. */
+/** The characters after the prefix. */
 export type Alphabet = "alnum" | "lower" | "upper" | "hex" | "base64" | "base64url" | "dotted" | "path";
 
 export interface SecretFormat {
-  /** Whose secret it is: for people who read a report, and for tests. */
+  /** The kind of secret, as the mask shows it. */
   readonly name: string;
-  /** The exact beginning. */
   readonly prefix: string;
   readonly alphabet: Alphabet;
-  /** How many characters of the alphabet follow at least; exactly as many where something stands behind them. */
+  /** The least number of characters after the prefix; the exact number if there is a `second` part. */
   readonly min: number;
-  /** The beginning says where the secret leads and hides nothing: a host and the path before a capability. */
+  /** The prefix is a host and path before a secret URL part, and is shown. */
   readonly isPlace?: true;
-  /** A sign and a second part, for secrets of two parts. */
+  /** A separator and the second part. */
   readonly second?: { readonly sign: string; readonly alphabet: Alphabet; readonly min: number };
 }
 
@@ -28,7 +27,7 @@ const of = (name: string, prefix: string, alphabet: Alphabet, min: number): Secr
   min,
 });
 
-/** Of one issuer, several beginnings of one shape. */
+/** Several prefixes with the same rest. */
 const each = (name: string, prefixes: readonly string[], alphabet: Alphabet, min: number): readonly SecretFormat[] =>
   prefixes.map((prefix) => of(name, prefix, alphabet, min));
 

@@ -1,32 +1,32 @@
 /**
- * What takes no place on a page, moves the text around it, or ends a line unseen: control, format and bidirectional
- * characters, tags, fillers, halves of surrogate pairs (hostile 7). Without looking around, which took four times as long.
+ * Characters that are invisible, reorder text or end a line: control, format and bidirectional characters, tags, fillers,
+ * lone surrogates. Without look-around, which took four times as long.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]+/gv;
 
 const UNSEEN_IN_LINES = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]--[\n\t]]+/gv;
 
-/** What joins and colours emoji, let be behind one. */
+/** Joiners and variation selectors, which stay after an emoji. */
 const OF_EMOJI = /^\ufe0f?\u200d?$/;
 
 const EMOJI = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier})$/u;
 
-/** Of a longer run the rest is counted: it says nothing, and a page of nothing but codes would be a heavy one. */
+/** The rest of a longer run is shown as a count. */
 const CODES_SHOWN_MAX = 8;
 
-/** Behind so many runs each is one sign: a megabyte of codes would hold the event loop for 0.3 s. */
+/** After this many runs each becomes one replacement character: a megabyte of codes would block the event loop for 0.3 s. */
 const RUNS_SHOWN_MAX = 4_000;
 
 const REPLACEMENT = "\ufffd";
 
-export interface VisibleOptions {
-  /** How a code is set apart from the text around it; `<U+202E>` unless it is said. */
+interface VisibleOptions {
+  /** Formats a code; default: `<U+202E>`. */
   readonly mark?: (code: string) => string;
-  /** Newlines and tabs are left as they are. */
+  /** Keeps newlines and tabs. */
   readonly keepsLines?: boolean;
 }
 
-/** The text with a code in place of each character that could not be seen. */
+/** The text with a code in place of each invisible character. */
 export function visibleText(text: string, { mark = inAngles, keepsLines = false }: VisibleOptions = {}): string {
   let shown = "";
   let shownTo = 0;
@@ -41,7 +41,7 @@ export function visibleText(text: string, { mark = inAngles, keepsLines = false 
   return shown + text.slice(shownTo);
 }
 
-/** Whether the text holds a character that `visibleText` would show as a code; newlines and tabs are let be. */
+/** Whether the text has invisible characters other than newlines and tabs. */
 export function hasUnseen(text: string): boolean {
   for (const { 0: run, index } of text.matchAll(UNSEEN_IN_LINES)) if (!isOfEmoji(run, text, index)) return true;
   return false;
