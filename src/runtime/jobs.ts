@@ -90,7 +90,7 @@ export function startJobs(jobs: readonly Job[], { clock, log, metrics }: JobDeps
       // The next run does what this one could not.
       if (stopping.signal.aborted) return;
       metrics.taskFailed("housekeeping");
-      log.error("bell.failed", { job: job.name, error: error instanceof Error ? error.name : "unknown" });
+      log.error("job.failed", { job: job.name, error: error instanceof Error ? error.name : "unknown" });
     } finally {
       running.delete(job);
     }
