@@ -59,8 +59,8 @@ function notListed(callback: string): string {
 }
 
 const NOT_AN_APPROVER =
-  "May name only people of this account and the APPROVERS of this service. To allow an address, add it to the setting " +
-  "APPROVERS; or leave notify out and approve in the inbox.";
+  "May name only people of this account and the APPROVERS of this service. To allow an address, add it to APPROVERS " +
+  "in the settings of the service; or leave notify out and approve in the inbox.";
 
 /** Checks recipients by the role and hold at creation and by the present lists. */
 export interface Recipients {

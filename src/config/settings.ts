@@ -44,7 +44,7 @@ export const Settings = Type.Object({
   ),
   DATABASE_URL: textSetting(databaseFault, {
     default: "file:./data/outgate.db",
-    description: "The database.",
+    description: "Where everything is kept.",
     allowed: "file:<path>, or libsql://<host> (https:// and http:// too)",
   }),
   DATABASE_AUTH_TOKEN: Type.Optional(

@@ -68,7 +68,7 @@ describe("an agent", () => {
   test("is told who can do it in its place", () => {
     const refused = () => requireMayChange(viewer("agent", "own"), { ...ACTIONS.other, id: "act_1" });
     expect(refused).toThrow(
-      "Action act_1 was created by another key, and this key acts only on what it created. An owner",
+      "Action act_1 was created by another key, and this key may change only its own actions. Ask an owner",
     );
     expect(() => requireMayChange(viewer("agent", "own"), { ...ACTIONS.own, id: "act_1" })).not.toThrow();
   });

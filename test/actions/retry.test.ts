@@ -146,7 +146,7 @@ describe("a retry while its dedupe key", () => {
     const before = await engine.events(first.id);
     expect(await refusalOf(actionService.retry(owner, first.id, null))).toEqual({
       code: "not_retryable",
-      message: `Action ${first.id} cannot be retried: action ${second.id} holds its dedupe key by now and is completed.`,
+      message: `Action ${first.id} cannot be retried: action ${second.id} now has its dedupe key and is completed.`,
     });
     expect(await engine.events(first.id)).toEqual(before);
     engine.clock.jump(86_400_000);
@@ -236,7 +236,7 @@ describe("a retry gets no key past its hold", () => {
       const refusal = await refusalOf(engine.actionService.retry(agent, id, null));
       expect(refusal).toMatchObject({
         code: "forbidden",
-        message: expect.stringContaining(`action ${id} asks for none`),
+        message: expect.stringContaining(`action ${id} was created without it`),
       });
       expect(await engine.actionService.get(engine.owner, id)).toMatchObject({ status: "cancelled", run: 1 });
     },

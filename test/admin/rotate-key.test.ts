@@ -168,7 +168,7 @@ describe("the change of the master key is refused", () => {
       );
     expect(await rotate(old, old)).toContain("The new key is the one that is in use");
     expect(await rotate(newKeyText(), newKeyText())).toContain("The master key is not the one");
-    expect(await rotate(null, old)).toContain("give the one to follow it as NEW_SECRET_KEY");
+    expect(await rotate(null, old)).toContain("set the new one as NEW_SECRET_KEY");
     expect(await readThroughKey(folder.path, { SECRET_KEY: old })).toEqual(before);
   });
 });
@@ -260,10 +260,10 @@ describe("a change of the master key that is stopped", () => {
     const nextFile = join(folder.path, "outgate.db.key.next");
     const aside = join(folder.path, "aside");
     renameSync(nextFile, aside);
-    expect(await refusalOf(rotateKeyOf(folder.path))).toContain("A change to another key was interrupted");
+    expect(await refusalOf(rotateKeyOf(folder.path))).toContain("A rotation to another key was interrupted");
     expect(await refusalOf(rotateKeyOf(folder.path, { newKey: readKey(newKeyText()) }))).toContain("was interrupted");
     writeFileSync(nextFile, newKeyText());
-    expect(await refusalOf(rotateKeyOf(folder.path))).toContain("A change to another key was interrupted");
+    expect(await refusalOf(rotateKeyOf(folder.path))).toContain("A rotation to another key was interrupted");
     writeFileSync(nextFile, "broken");
     expect(await refusalOf(rotateKeyOf(folder.path))).toContain(`The key file ${nextFile} is broken`);
     rmSync(nextFile);

@@ -96,7 +96,7 @@ describe.skipIf(!HAS_BROWSER)("with a browser and no script", () => {
       await page.getByLabel("E-mail").fill("walk@example.com");
       await page.getByLabel("Password").fill("something else");
       await page.getByRole("button", { name: "Log in" }).click();
-      expect(await page.getByRole("status").innerText()).toBe("E-mail and password do not belong together.");
+      expect(await page.getByRole("status").innerText()).toBe("Incorrect email or password.");
       expect(await page.getByLabel("E-mail").inputValue()).toBe("walk@example.com");
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Log in" }).click();

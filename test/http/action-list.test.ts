@@ -239,7 +239,7 @@ describe("a bulk retry", () => {
     const done = await (await bob.follow(await bob.send("/actions?status=failed", fields))).text();
     expect(done).toContain("0 actions begun again, 1 not.");
     expect(done).toContain(`<a href="/actions/${id}">${id}</a>`);
-    expect(done).toContain("holds its dedupe key");
+    expect(done).toContain("now has its dedupe key");
   });
 
   test("needs our own page and this session's token", async () => {

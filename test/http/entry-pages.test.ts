@@ -78,7 +78,7 @@ describe("a form that is not taken is shown again", () => {
     for (const path of ["/auth/signup", "/auth/login"]) {
       const answer = await app.form(path, { ...fields, next: "/approvals?a=b" });
       expect(answer.status).toBe(400);
-      expect(problemOf(answer, field)).toMatch(/^(Enter|Has) /);
+      expect(problemOf(answer, field)).toMatch(/^(Enter|Use) /);
       expect(problemOf(answer, field === "email" ? "password" : "email")).toBeNull();
       expect(shownEmail(answer)).toBe("email" in fields ? fields.email : "");
       // Where the person wanted to go, and nothing of the password.
@@ -101,7 +101,7 @@ describe("a form that is not taken is shown again", () => {
     const wrong = await app.form("/auth/login", { email: "carl@example.com", password: "wrong wrong" });
     const unknown = await app.form("/auth/login", { email: "nobody@example.com", password: "wrong wrong" });
     expect([wrong.status, unknown.status]).toEqual([401, 401]);
-    expect(wrong.text).toContain("E-mail and password do not belong together.");
+    expect(wrong.text).toContain("Incorrect email or password.");
     expect(wrong.text.replaceAll("carl@", "nobody@")).toBe(unknown.text);
     expect(shownEmail(wrong)).toBe("carl@example.com");
   });

@@ -106,7 +106,7 @@ test("a welcome that is not taken stays: the form says what is wrong", async () 
   const path = await offered(app);
   const short = await app.form(path, ann({ password: "short" }));
   expect(short.status).toBe(400);
-  expect(short.text).toContain("Has 8 to 256 characters.");
+  expect(short.text).toContain("Use 8 to 256 characters.");
   expect(short.text).toContain('value="ann@example.com"');
   expect(short.text).toContain(`action="${path}"`);
   expect((await app.form(path, ann({ email: "TAKEN@example.com" }))).status).toBe(409);
