@@ -80,7 +80,7 @@ describe("over REST a request that was rejected", () => {
       await post(`/v1/actions/${id}/cancel`, {}, "approver");
       const { status: answered, json } = await post(path, body);
       expect({ status: answered, code: json.error.code }).toEqual({ status, code });
-      expect(json.error.message).toContain("from 2026-01-02T00:00:00.000Z; a key of an owner");
+      expect(json.error.message).toContain("from 2026-01-02T00:00:00.000Z; an owner key");
     }
     expect((await post(`/v1/actions/${id}/retry`, {}, "owner")).json).toMatchObject({ run: 3 });
   });

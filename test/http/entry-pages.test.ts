@@ -78,7 +78,7 @@ describe("a form that is not taken is shown again", () => {
     for (const path of ["/auth/signup", "/auth/login"]) {
       const answer = await app.form(path, { ...fields, next: "/approvals?a=b" });
       expect(answer.status).toBe(400);
-      expect(problemOf(answer, field)).toMatch(/^(Enter|Has) /);
+      expect(problemOf(answer, field)).toMatch(/^(Enter|Use) /);
       expect(problemOf(answer, field === "email" ? "password" : "email")).toBeNull();
       expect(shownEmail(answer)).toBe("email" in fields ? fields.email : "");
       // Where the person wanted to go, and nothing of the password.
