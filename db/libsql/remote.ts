@@ -1,5 +1,5 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
-import { STORE_CALL_MS_MAX } from "../../src/config/limits.ts";
+import { REMOTE_CALL_MS_MAX } from "../../src/config/limits.ts";
 import { faultOf, NoAnswer, unavailable, isAnswered } from "./errors.ts";
 import type { Done, Row, Sql, Statement } from "./sql.ts";
 import { setTimeout as pause } from "node:timers/promises";
@@ -13,7 +13,7 @@ const CALLS_AT_ONCE_MAX = 20;
  * A database behind a URL (`libsql://`, `http://`; tests use `file:`). Each call has a deadline. A batch without an
  * answer may be committed all the same, even later: see `FencedSql`.
  */
-export function openRemote(url: string, authToken: string | null, callMsMax: number = STORE_CALL_MS_MAX): Sql {
+export function openRemote(url: string, authToken: string | null, callMsMax: number = REMOTE_CALL_MS_MAX): Sql {
   const client: Client = createClient({
     url,
     // On a file a second call would block the event loop until the first ends.

@@ -384,6 +384,9 @@ export const SLEEP_MS_MAX = 30 * SECOND_MS;
 /** Timeout of a database call; its caller is answered 503. */
 export const STORE_CALL_MS_MAX = 4 * SECOND_MS;
 
+/** Shorter than that, so that a database is known to be away before those who wait for a commit are told: they come again. */
+export const REMOTE_CALL_MS_MAX = STORE_CALL_MS_MAX - 200;
+
 /** Timeout of a readiness check, and how long its result is cached. */
 export const READY_MS_MAX = 1_500;
 
