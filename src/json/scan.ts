@@ -215,7 +215,7 @@ class Copier {
       if (code === QUOTE_CODE) {
         const before = this.#at;
         const written = this.#string();
-        if (written.includes("\\")) {
+        if (written.includes("\\u")) {
           runs.push(this.#text.slice(start, before), plainString(written));
           start = this.#at;
         }
@@ -264,7 +264,7 @@ function isOpening(code: number): boolean {
 
 /** A string without escapes that it does not need: what a person reads is not hidden behind codes of its letters. */
 function plainString(quoted: string): string {
-  return quoted.includes("\\") ? JSON.stringify(JSON.parse(quoted)) : quoted;
+  return quoted.includes("\\u") ? JSON.stringify(JSON.parse(quoted)) : quoted;
 }
 
 /** Decodes escapes: `"a"` and `"\u0061"` are one name. */
