@@ -229,7 +229,8 @@ function textsOf({ url, headers, body, createdBy, reason }: Asked): readonly (re
         .flat()
         .join("\n"),
     ],
-    ["the body", body === null ? "" : unescapedJson(body)],
+    // What is longer is named as unusually large; twenty whole megabytes on one page would hold up everybody.
+    ["the body", body === null ? "" : unescapedJson(body.slice(0, RISK_DECODED_CHARS_MAX))],
     ["the name of the key", createdBy],
     ["the reason", reason ?? ""],
   ];
