@@ -4,7 +4,6 @@ import { REASON_CHARS_MAX } from "../src/config/limits.ts";
 import { isStorableText } from "../src/json/scan.ts";
 import { ActionId, CreateAction, Decision, Retry, WaitQuery, WaitSeconds } from "../src/actions/schemas.ts";
 import { compile, withoutNulls, ENFORCED, key } from "../src/api/schema-helpers.ts";
-import type { API } from "../src/api/operations.ts";
 import { ListQuery } from "../src/actions/list-schemas.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -105,7 +104,8 @@ interface ToolHints {
 
 /** One tool: its operation of the API, and what a model reads about it. */
 interface ToolShape {
-  readonly operation: keyof typeof API;
+  /** `operationId` of the same operation of the API. */
+  readonly operation: string;
   readonly title: string;
   readonly description: string;
   /** Replaces `description` where AGENT_APPROVAL is off. */

@@ -38,13 +38,13 @@ import { createReadReceipt } from "./receipts/receipt.ts";
 import { isLoopbackUrl, trustedProxiesOf, isLoopbackAddress } from "./config/values.ts";
 import { createOwnHostPages, createOwnHostOnly } from "./http/own-origin.ts";
 import { mcpRoutes, type McpRouteDeps } from "./http/mcp-routes.ts";
-import { GUIDES } from "./pages/guides.ts";
+import { GUIDES } from "./pages/docs.tsx";
 import { createTargets } from "./outbound/target.ts";
 import type { Secrets } from "./crypto/types.ts";
 import { createPasswords } from "./crypto/passwords.ts";
 import { createAgentHandler, createAgentServer } from "../mcp/server.ts";
 import { createShow } from "../mcp/results.ts";
-import type { Guard } from "./http/router.ts";
+import type { Guard } from "./http/handler.ts";
 
 /** A stop may take the drain time and this much more; then the process exits anyway. */
 const STOP_GRACE_MS = 1_000;
@@ -409,7 +409,8 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     isMetricsToken: metricsTokenCheck(config.metricsToken, secrets),
     hasMetrics: config.metricsPort === null,
     version: VERSION,
-    routes: mcpRoutes(createAgents(parts, deps)),
+    mcpGuard: guardOf(config),
+    routes: [mcpRoutes(createAgents(parts, deps))],
   });
 }
 
@@ -464,7 +465,6 @@ function createAgents(
     metrics: book.metrics,
   };
   return {
-    guard: guardOf(config),
     answerAgent: createAgentHandler((exchangeOf) => createAgentServer(agentDeps, exchangeOf), agentDeps),
   };
 }

@@ -38,6 +38,7 @@ const LIBRARIES: Readonly<Record<string, RegExp>> = {
   typebox: /^(src|mcp)\//,
   elysia: /^src\/http\//,
   "hono/": /^src\/(pages|mail)\//,
+  marked: /^src\/pages\//,
   "drizzle-orm": /^db\//,
   "@libsql/client": /^db\//,
   libsql: /^db\//,

@@ -1,8 +1,14 @@
 import type { PeopleService } from "./people.ts";
-import { checkCredentials, loggedInJson, signedUpJson, checkPasswordChange } from "./schemas.ts";
-import { API } from "../api/operations.ts";
+import {
+  checkCredentials,
+  Credentials,
+  LoggedIn,
+  loggedInJson,
+  SignedUp,
+  signedUpJson,
+  checkPasswordChange,
+} from "./schemas.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
-import { NoQuery } from "../actions/schemas.ts";
 import type { Log } from "../observability/log.ts";
 import {
   logInPage,
@@ -12,14 +18,14 @@ import {
   passwordChangedPage,
   passwordPage,
 } from "../pages/sign-in.tsx";
-import { json, headersOf } from "../http/errors.ts";
+import { json, headersOf, NO_SUCH_LINK } from "../http/errors.ts";
 import { readJson } from "../http/body.ts";
 import {
   type Flash,
   checkFormToken,
   type PersonOf,
   sourceOf,
-  personPage,
+  createPersonRoutes,
   type AnswerPerson,
   type FormOf,
   type OwnCookie,
@@ -28,7 +34,8 @@ import { isForm, readForm, type Form } from "../http/form.ts";
 import { HOME_PATH, nextOf, readQuery, nextIn } from "../http/query.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
 import { page, seeOther } from "../http/page.ts";
-import { type Route, routeOf, pageRoute } from "../http/router.ts";
+import { BODY_ERRORS, createPageRoutes, createRoutes, NO_QUERY, operation, pathParams } from "../http/operation.ts";
+import Type from "typebox";
 import type { RequestContext } from "../http/context.ts";
 import { UNTYPED, type Typed } from "../pages/form.tsx";
 import type { Entered } from "./sessions.ts";
@@ -47,90 +54,146 @@ export interface AuthRouteDeps extends EntryCookies {
 /** The page that shows a new account its key. */
 const SIGNED_UP_PATH = "/signup/done";
 
-export interface SignedUp {
+export interface SignedUpResult {
   readonly apiKey: string;
   readonly next: string;
 }
 
-const NONE = compileQuery(NoQuery);
+const NONE = compileQuery(NO_QUERY);
 
 const UNCACHED = { "cache-control": "no-store" } as const;
 
-/** Sign-up, log-in and log-out: JSON for programs, forms for our own pages. */
-export function authRoutes(deps: AuthRouteDeps): readonly Route[] {
-  return [signUpRoute(deps), logInRoute(deps), logOutRoute(deps)];
+/** Sign-up, log-in and log-out: JSON for programs, forms for our own pages. Requests of other sites' pages are refused. */
+export function authRoutes(deps: AuthRouteDeps) {
+  const { cookie, ownOrigin, personOf } = deps;
+  const { signUp, logIn, logOut } = deps.peopleService;
+  return createRoutes()
+    .post(
+      "/auth/signup",
+      async ({ context }) => {
+        const kind = requestKind(context, ownOrigin);
+        await signUp.requireOpen();
+        readQuery(context.search, NONE);
+        if (kind === "form") return signUpByForm(deps, context);
+        const { value } = await readJson(context);
+        const entered = await signUp(checkCredentials(value), sourceOf(context, deps, null));
+        const { email, caller } = entered.person;
+        const text = signedUpJson({ id: caller.accountId, email }, entered.apiKey);
+        return startSession(context, entered, deps, json(text, 201, UNCACHED));
+      },
+      operation({
+        operationId: "signUp",
+        permission: null,
+        tag: "Auth",
+        summary: "Sign up: a new account with an owner key",
+        description:
+          "Returns 403 where sign-ups are closed, by SIGNUPS or because approvals are in use. Only this response shows the key; it also sets the session cookie of the pages. The service's own pages send a form here and get HTML, which is not described.",
+        body: { schema: Credentials, isRequired: true },
+        answers: {
+          201: { description: "The new account.", schema: SignedUp, headers: ["Set-Cookie", "Cache-Control"] },
+        },
+        errors: [...AUTH_ERRORS, "email_taken", "rate_limited"],
+      }),
+    )
+    .post(
+      "/auth/login",
+      async ({ context }) => {
+        const kind = requestKind(context, ownOrigin);
+        readQuery(context.search, NONE);
+        if (kind === "form") return logInByForm(deps, context);
+        const { value } = await readJson(context);
+        const entered = await logIn(checkCredentials(value), sourceOf(context, deps, null));
+        const { email, caller } = entered.person;
+        const text = loggedInJson({ id: caller.accountId, email });
+        return startSession(context, entered, deps, json(text, 200, UNCACHED));
+      },
+      operation({
+        operationId: "logIn",
+        permission: null,
+        tag: "Auth",
+        summary: "Log in on the pages for people",
+        description:
+          "Sets the session cookie of the pages for people, which does not authenticate under /v1. Too many wrong passwords get 429. The service's own pages send a form here and get a redirect.",
+        body: { schema: Credentials, isRequired: true },
+        answers: {
+          200: { description: "Who logged in.", schema: LoggedIn, headers: ["Set-Cookie", "Cache-Control"] },
+        },
+        errors: [...AUTH_ERRORS, "invalid_credentials", "rate_limited"],
+      }),
+    )
+    .post(
+      "/auth/logout",
+      async ({ context }) => {
+        const kind = requestKind(context, ownOrigin);
+        // Also for JSON, or any site could log a person out.
+        ownOrigin.require(context.request.headers);
+        readQuery(context.search, NONE);
+        const person = await personOf(context);
+        if (kind === "form" && person !== null) checkFormToken(await readForm(context), person);
+        const token = cookie.read(context.request.headers);
+        if (token !== null) await logOut(token, person?.caller ?? null);
+        const gone = { "set-cookie": cookie.clear() };
+        if (kind === "form") return seeOther("own", "/login", gone);
+        return new Response(null, { status: 204, headers: { ...gone, ...UNCACHED } });
+      },
+      operation({
+        operationId: "logOut",
+        permission: null,
+        tag: "Auth",
+        summary: "Log out, from a page of this service",
+        description:
+          "Ends the session and clears its cookie. Needs an Origin or Sec-Fetch-Site of this service. A form of the service's own pages gets a redirect.",
+        answers: {
+          204: { description: "The session has ended.", schema: null, headers: ["Set-Cookie", "Cache-Control"] },
+        },
+        errors: [
+          "forbidden",
+          "invalid_query",
+          "invalid_content_type",
+          "payload_too_large",
+          "invalid_request",
+          "internal_error",
+          "unavailable",
+        ],
+      }),
+    );
 }
 
-function signUpRoute(deps: AuthRouteDeps): Route {
-  const { ownOrigin } = deps;
-  const { signUp } = deps.peopleService;
-  const byForm = async (context: RequestContext): Promise<Response> => {
-    const form = await readForm(context);
-    const next = nextOf(form.get("next"));
-    try {
-      const entered = await signUp(checkCredentials(credentialsIn(form)), sourceOf(context, deps, form));
-      const signedUp: SignedUp = { apiKey: entered.apiKey, next: next ?? HOME_PATH };
-      const show = () => page("own", signedUpPage({ user: entered.person, ...signedUp }));
-      return startSession(
-        context,
-        entered,
-        deps,
-        await deps.flash.tellSecret(entered.person, SIGNED_UP_PATH, signedUp, show),
-      );
-    } catch (error) {
-      return askAgain(context, error, form, (typed) => signUpPage({ typed, next }));
-    }
-  };
-  return routeOf(API.signUp, async (context) => {
-    const kind = requestKind(context, ownOrigin);
-    await signUp.requireOpen();
-    readQuery(context.search, NONE);
-    if (kind === "form") return byForm(context);
-    const entered = await signUp(checkCredentials((await readJson(context)).value), sourceOf(context, deps, null));
-    const { email, caller } = entered.person;
-    const text = signedUpJson({ id: caller.accountId, email }, entered.apiKey);
-    return startSession(context, entered, deps, json(text, 201, UNCACHED));
-  });
+const AUTH_ERRORS = [
+  "forbidden",
+  "invalid_query",
+  ...BODY_ERRORS,
+  "missing_body",
+  "internal_error",
+  "unavailable",
+] as const;
+
+async function signUpByForm(deps: AuthRouteDeps, context: RequestContext): Promise<Response> {
+  const form = await readForm(context);
+  const next = nextOf(form.get("next"));
+  try {
+    const credentials = checkCredentials(credentialsIn(form));
+    const entered = await deps.peopleService.signUp(credentials, sourceOf(context, deps, form));
+    const result: SignedUpResult = { apiKey: entered.apiKey, next: next ?? HOME_PATH };
+    const show = () => page("own", signedUpPage({ user: entered.person, ...result }));
+    const answer = await deps.flash.tellSecret(entered.person, SIGNED_UP_PATH, result, show);
+    return startSession(context, entered, deps, answer);
+  } catch (error) {
+    return askAgain(context, error, form, (typed) => signUpPage({ typed, next }));
+  }
 }
 
-function logInRoute(deps: AuthRouteDeps): Route {
-  const { ownOrigin } = deps;
+async function logInByForm(deps: AuthRouteDeps, context: RequestContext): Promise<Response> {
   const { signUp, logIn } = deps.peopleService;
-  const byForm = async (context: RequestContext): Promise<Response> => {
-    const form = await readForm(context);
-    const next = nextOf(form.get("next"));
-    try {
-      const entered = await logIn(checkCredentials(credentialsIn(form)), sourceOf(context, deps, form));
-      return startSession(context, entered, deps, seeOther("own", next ?? HOME_PATH));
-    } catch (error) {
-      const signupsOpen = await signUp.isOpen();
-      return askAgain(context, error, form, (typed) => logInPage({ typed, next, signupsOpen }));
-    }
-  };
-  return routeOf(API.logIn, async (context) => {
-    const kind = requestKind(context, ownOrigin);
-    readQuery(context.search, NONE);
-    if (kind === "form") return byForm(context);
-    const entered = await logIn(checkCredentials((await readJson(context)).value), sourceOf(context, deps, null));
-    const { email, caller } = entered.person;
-    return startSession(context, entered, deps, json(loggedInJson({ id: caller.accountId, email }), 200, UNCACHED));
-  });
-}
-
-function logOutRoute({ peopleService: { logOut }, cookie, ownOrigin, personOf }: AuthRouteDeps): Route {
-  return routeOf(API.logOut, async (context) => {
-    const kind = requestKind(context, ownOrigin);
-    // Also for JSON, or any site could log a person out.
-    ownOrigin.require(context.request.headers);
-    readQuery(context.search, NONE);
-    const person = await personOf(context);
-    if (kind === "form" && person !== null) checkFormToken(await readForm(context), person);
-    const token = cookie.read(context.request.headers);
-    if (token !== null) await logOut(token, person?.caller ?? null);
-    const gone = { "set-cookie": cookie.clear() };
-    if (kind === "form") return seeOther("own", "/login", gone);
-    return new Response(null, { status: 204, headers: { ...gone, ...UNCACHED } });
-  });
+  const form = await readForm(context);
+  const next = nextOf(form.get("next"));
+  try {
+    const entered = await logIn(checkCredentials(credentialsIn(form)), sourceOf(context, deps, form));
+    return startSession(context, entered, deps, seeOther("own", next ?? HOME_PATH));
+  } catch (error) {
+    const signupsOpen = await signUp.isOpen();
+    return askAgain(context, error, form, (typed) => logInPage({ typed, next, signupsOpen }));
+  }
 }
 
 /**
@@ -149,60 +212,68 @@ function requestKind(context: RequestContext, ownOrigin: OwnOrigin): "form" | "j
 }
 
 /** The log-in and sign-up pages, whose forms go to /auth, and the pages of one-time links. */
-export function entryPages(deps: AuthRouteDeps): readonly Route[] {
+export function entryPages(deps: AuthRouteDeps) {
   const { peopleService, personOf, flash } = deps;
-  const unlessLoggedIn = (show: (next: string | null) => string) => async (context: RequestContext) => {
+  const unlessLoggedIn = async (context: RequestContext, show: (next: string | null) => string) => {
     const next = nextIn(context.search);
     if ((await personOf(context)) !== null) return seeOther("own", next ?? HOME_PATH);
     return page("own", show(next));
   };
-  return [
-    pageRoute("own", "GET", "/login", async (context) => {
+  return createPageRoutes("own")
+    .get("/login", async ({ context }) => {
       const signupsOpen = await peopleService.signUp.isOpen();
-      return unlessLoggedIn((next) => logInPage({ typed: UNTYPED, next, signupsOpen }))(context);
-    }),
-    pageRoute("own", "GET", "/signup", async (context) => {
+      return unlessLoggedIn(context, (next) => logInPage({ typed: UNTYPED, next, signupsOpen }));
+    })
+    .get("/signup", async ({ context }) => {
       await peopleService.signUp.requireOpen();
-      return unlessLoggedIn((next) => signUpPage({ typed: UNTYPED, next }))(context);
-    }),
-    personPage(personOf, "GET", SIGNED_UP_PATH, (context, person) => {
-      // Safe: only the sign-up writes a flash for this path.
-      const signedUp = flash.read(context, person) as SignedUp | null;
-      return signedUp === null ? seeOther("own", HOME_PATH) : page("own", signedUpPage({ user: person, ...signedUp }));
-    }),
-    ...welcomeRoutes(deps),
-  ];
+      return unlessLoggedIn(context, (next) => signUpPage({ typed: UNTYPED, next }));
+    })
+    .use(
+      createPersonRoutes(personOf).get(SIGNED_UP_PATH, ({ context, person }) => {
+        // Safe: only the sign-up writes a flash for this path.
+        const result = flash.read(context, person) as SignedUpResult | null;
+        return result === null ? seeOther("own", HOME_PATH) : page("own", signedUpPage({ user: person, ...result }));
+      }),
+    )
+    .use(welcomeRoutes(deps));
 }
 
 /** The path contains the token, so search engines must not index it. */
 const UNLISTED = { "x-robots-tag": "noindex, nofollow, noarchive" } as const;
 
+const WelcomeParams = pathParams(Type.Object({ token: Type.String() }), NO_SUCH_LINK);
+
 /** One-time links. GET changes nothing, since mail scanners and previews open links; the POST of the button uses it up. */
-function welcomeRoutes(deps: AuthRouteDeps): readonly Route[] {
+function welcomeRoutes(deps: AuthRouteDeps) {
   const { peopleService, ownOrigin, log } = deps;
   const pathOf = (token: string) => `/welcome/${token}`;
-  return [
-    pageRoute("own", "GET", pathOf("{token}"), async (_visit, { token = "" }) => {
-      const { email } = await peopleService.seeWelcome(token);
-      return page("own", welcomePage({ path: pathOf(token), typed: UNTYPED, email }), { headers: UNLISTED });
-    }),
-    pageRoute("own", "POST", pathOf("{token}"), async (context, { token = "" }) => {
-      ownOrigin.require(context.request.headers);
-      const { email } = await peopleService.seeWelcome(token);
-      const form = await readForm(context);
-      try {
-        const entered = await peopleService.takeWelcome(
-          token,
-          checkCredentials(credentialsIn(form)),
-          sourceOf(context, deps, form),
-        );
-        if (email !== null) tellNewPassword(context, entered, log);
-        return startSession(context, entered, deps, seeOther("own", HOME_PATH));
-      } catch (error) {
-        return askAgain(context, error, form, (typed) => welcomePage({ path: pathOf(token), typed, email }));
-      }
-    }),
-  ];
+  const hooks = { params: WelcomeParams };
+  return createPageRoutes("own")
+    .get(
+      pathOf(":token"),
+      async ({ params: { token } }) => {
+        const { email } = await peopleService.seeWelcome(token);
+        return page("own", welcomePage({ path: pathOf(token), typed: UNTYPED, email }), { headers: UNLISTED });
+      },
+      hooks,
+    )
+    .post(
+      pathOf(":token"),
+      async ({ context, params: { token } }) => {
+        ownOrigin.require(context.request.headers);
+        const { email } = await peopleService.seeWelcome(token);
+        const form = await readForm(context);
+        try {
+          const credentials = checkCredentials(credentialsIn(form));
+          const entered = await peopleService.takeWelcome(token, credentials, sourceOf(context, deps, form));
+          if (email !== null) tellNewPassword(context, entered, log);
+          return startSession(context, entered, deps, seeOther("own", HOME_PATH));
+        } catch (error) {
+          return askAgain(context, error, form, (typed) => welcomePage({ path: pathOf(token), typed, email }));
+        }
+      },
+      hooks,
+    );
 }
 
 export interface PasswordPageDeps extends EntryCookies {
@@ -219,9 +290,9 @@ const PATH = "/settings/password";
 const CHANGED_PATH = `${PATH}/changed`;
 
 /** Another password for whoever is logged in and knows the one they have. */
-export function passwordPages(deps: PasswordPageDeps): readonly Route[] {
+export function passwordPages(deps: PasswordPageDeps) {
   const { peopleService, personOf, tokenFormOf, flash, log } = deps;
-  const change: AnswerPerson = async (context, person) => {
+  const change: AnswerPerson = async ({ context, person }) => {
     const form = await tokenFormOf(context, person);
     try {
       const asked = checkPasswordChange({
@@ -235,16 +306,13 @@ export function passwordPages(deps: PasswordPageDeps): readonly Route[] {
       return askAgain(context, error, form, (typed) => passwordPage({ user: person, typed }));
     }
   };
-  return [
-    personPage(personOf, "GET", PATH, (_visit, person) => {
-      return page("own", passwordPage({ user: person, typed: UNTYPED }));
-    }),
-    personPage(personOf, "POST", PATH, change),
-    personPage(personOf, "GET", CHANGED_PATH, (context, person) => {
+  return createPersonRoutes(personOf)
+    .get(PATH, ({ person }) => page("own", passwordPage({ user: person, typed: UNTYPED })))
+    .post(PATH, change)
+    .get(CHANGED_PATH, ({ context, person }) => {
       if (flash.read(context, person) === null) return seeOther("own", PATH);
       return page("own", passwordChangedPage({ user: person }));
-    }),
-  ];
+    });
 }
 
 /** What a browser in which somebody logs in is given. */

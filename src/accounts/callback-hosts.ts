@@ -5,7 +5,7 @@ import { CALLBACK_HOSTS_MAX } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { normalHost, normalTarget } from "../outbound/normal-target.ts";
 import Type, { type Static } from "typebox";
-import { compile, dateTime, hostSchema } from "../api/schema-helpers.ts";
+import { dateTime, hostSchema } from "../api/schema-helpers.ts";
 
 interface CallbackHostDeps {
   readonly callbackHosts: CallbackHostStore;
@@ -100,16 +100,6 @@ export const AddCallbackHost = Type.Object(
 );
 
 export const RemoveCallbackHostQuery = Type.Object({ host: entry.host }, { additionalProperties: false });
-
-const ADD = compile(AddCallbackHost);
-
-/** The normalized host of a body. Throws `validation_error`. */
-export function checkAddCallbackHost(value: unknown): string {
-  if (!ADD.accepts(value)) {
-    throw new DomainError("validation_error", "The request has fields that are not valid.", ADD.issues(value));
-  }
-  return checkCallbackHost(value.host, "validation_error");
-}
 
 /** The normal form of a host. Throws `code` if the text is no host. */
 export function checkCallbackHost(text: string, code: "validation_error" | "invalid_query"): string {

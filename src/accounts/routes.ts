@@ -1,188 +1,308 @@
+import Type from "typebox";
 import type { createReadAccount } from "./people.ts";
 import {
+  Account,
   accountJson,
+  AccountId,
   type AccountLimits,
-  checkCreateKey,
+  AccountList,
+  CreatedKey,
+  CreateKey,
+  createKeyRequest,
   createdKeyJson,
+  KeyId,
+  KeyList,
   keyListJson,
   accountListJson,
 } from "./schemas.ts";
-import { API } from "../api/operations.ts";
-import { compileQuery } from "../api/schema-helpers.ts";
-import { NoQuery } from "../actions/schemas.ts";
+import {
+  API_ERRORS,
+  BODY_ERRORS,
+  bodyOperation,
+  createApiRoutes,
+  jsonBody,
+  operation,
+  optionalBody,
+  pathParams,
+} from "../http/operation.ts";
 import { json } from "../http/errors.ts";
-import { readQuery } from "../http/query.ts";
-import { type Route, routeOf } from "../http/router.ts";
-import { callerOf } from "../http/context.ts";
+import type { Caller } from "./roles.ts";
 import type { KeyService } from "./keys.ts";
 import { RevokeQuery } from "../pauses/schemas.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { KEY_ID, ACCOUNT_ID } from "../runtime/ids.ts";
-import { readJson, parseFields, readOptionalJson } from "../http/body.ts";
 import {
+  AddCallbackHost,
+  CallbackHost,
+  CallbackHostList,
   type CallbackHostService,
   callbackHostJson,
   callbackHostListJson,
-  checkAddCallbackHost,
   checkCallbackHost,
   RemoveCallbackHostQuery,
 } from "./callback-hosts.ts";
 import type { SigningService } from "./signing-secrets.ts";
 import {
-  checkNoBody,
   checkOrigin,
+  NoBody,
   RotateQuery,
+  Rotation,
   rotationJson,
+  SigningSecret,
   signingSecretJson,
   SigningSecretQuery,
 } from "./signing-schemas.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { accountsPage, ACCOUNTS_PAGE_PATH } from "../pages/settings.tsx";
 import { page, seeOther } from "../http/page.ts";
-import { type AnswerPerson, personPage, type FormOf, type PersonOf } from "../http/session.ts";
+import { createPersonRoutes, type FormOf, type PersonOf } from "../http/session.ts";
 
 export interface AccountRouteDeps {
   readonly readAccount: ReturnType<typeof createReadAccount>;
   readonly limits: AccountLimits;
-}
-
-const NONE = compileQuery(NoQuery);
-
-export function accountRoutes({ readAccount, limits }: AccountRouteDeps): readonly Route[] {
-  return [
-    routeOf(API.getAccount, async (context) => {
-      readQuery(context.search, NONE);
-      const caller = callerOf(context);
-      return json(accountJson(await readAccount(caller), caller, limits));
-    }),
-  ];
-}
-
-export interface KeyRouteDeps {
   readonly keyService: KeyService;
-}
-
-const REVOKE = compileQuery(RevokeQuery);
-
-/** Keys of the account, for its owners. */
-export function keyRoutes({ keyService }: KeyRouteDeps): readonly Route[] {
-  return [
-    routeOf(API.listKeys, async (context) => {
-      readQuery(context.search, NONE);
-      return json(keyListJson(await keyService.list(callerOf(context))));
-    }),
-    routeOf(API.createKey, async (context) => {
-      readQuery(context.search, NONE);
-      const request = checkCreateKey((await readJson(context, parseFields)).value);
-      const { row, key } = await keyService.create(callerOf(context), request);
-      return json(createdKeyJson(row, key), 201, { "cache-control": "no-store" });
-    }),
-    routeOf(API.revokeKey, async (context, params) => {
-      const { unfinished } = readQuery(context.search, REVOKE);
-      const id = params["id"] ?? "";
-      // A malformed id gets the same answer as an unknown one.
-      if (!KEY_ID.test(id)) throw new DomainError("not_found", "There is no such key.");
-      await keyService.revoke(callerOf(context), id, unfinished);
-      return new Response(null, { status: 204 });
-    }),
-  ];
-}
-
-export interface CallbackHostRouteDeps {
   readonly callbackHosts: CallbackHostService;
-}
-
-const REMOVE = compileQuery(RemoveCallbackHostQuery);
-
-/** Where callbacks of keys with a hold may go, for owners. */
-export function callbackHostRoutes({ callbackHosts }: CallbackHostRouteDeps): readonly Route[] {
-  return [
-    routeOf(API.listCallbackHosts, async (context) => {
-      readQuery(context.search, NONE);
-      return json(callbackHostListJson(await callbackHosts.list(callerOf(context))));
-    }),
-    routeOf(API.addCallbackHost, async (context) => {
-      readQuery(context.search, NONE);
-      const host = checkAddCallbackHost((await readJson(context, parseFields)).value);
-      return json(callbackHostJson(await callbackHosts.add(callerOf(context), host)));
-    }),
-    routeOf(API.removeCallbackHost, async (context) => {
-      const host = checkCallbackHost(readQuery(context.search, REMOVE).host, "invalid_query");
-      await callbackHosts.remove(callerOf(context), host);
-      return new Response(null, { status: 204 });
-    }),
-  ];
-}
-
-export interface SigningSecretRouteDeps {
   readonly signingService: SigningService;
-}
-
-const READ = compileQuery(SigningSecretQuery);
-
-const ROTATE = compileQuery(RotateQuery);
-
-export function signingSecretRoutes({ signingService }: SigningSecretRouteDeps): readonly Route[] {
-  return [
-    routeOf(API.getSigningSecret, async (context) => {
-      const { origin, for: use } = readQuery(context.search, READ);
-      const isShown = context.request.method !== "HEAD";
-      const secret = await signingService.read(callerOf(context), checkOrigin(origin), use, isShown);
-      return json(signingSecretJson(secret), 200, { "cache-control": "no-store" });
-    }),
-    routeOf(API.rotateSigningSecret, async (context) => {
-      const { origin, for: use } = readQuery(context.search, ROTATE);
-      const checked = origin === undefined ? null : checkOrigin(origin);
-      checkNoBody(await readOptionalJson(context));
-      return json(rotationJson(await signingService.rotate(callerOf(context), checked, use)));
-    }),
-  ];
-}
-
-export interface AccountsRouteDeps {
   readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy" | "isOperators" | "requireOperator">;
 }
 
-export function accountsRoutes({ signUpGate }: AccountsRouteDeps): readonly Route[] {
+/** The account of the caller, its keys, callback hosts and signing secrets, and the accounts of the service. */
+export function accountRoutes(deps: AccountRouteDeps) {
+  const ownAccount = createApiRoutes().get(
+    "/v1/account",
+    async ({ caller }) => json(accountJson(await deps.readAccount(caller), caller, deps.limits)),
+    operation({
+      operationId: "getAccount",
+      permission: "read",
+      tag: "Auth",
+      summary: "Get the account, key, role and limits of the caller",
+      description: "Shows what the key of the request may do, and its limits.",
+      answers: { 200: { description: "The account, and the key of the request.", schema: Account } },
+      errors: API_ERRORS,
+    }),
+  );
   return [
-    routeOf(API.listAccounts, async (context) => {
-      await signUpGate.requireOperator(callerOf(context));
-      readQuery(context.search, NONE);
-      return json(accountListJson(await signUpGate.list(callerOf(context))));
-    }),
-    routeOf(API.allowAccount, async (context, params) => {
-      await signUpGate.requireOperator(callerOf(context));
-      readQuery(context.search, NONE);
-      checkNoBody(await readOptionalJson(context));
-      await signUpGate.allow(callerOf(context), accountIn(params["id"]));
-      return new Response(null, { status: 204 });
-    }),
-  ];
+    ownAccount,
+    keyRoutes(deps),
+    callbackHostRoutes(deps),
+    signingSecretRoutes(deps),
+    accountsRoutes(deps),
+  ] as const;
 }
 
-export interface AccountsPageDeps extends AccountsRouteDeps {
+/** The key in the path of a route. */
+export const KeyParams = pathParams(Type.Object({ id: KeyId }), "There is no such key.");
+
+function keyRoutes({ keyService }: AccountRouteDeps) {
+  return createApiRoutes()
+    .get(
+      "/v1/keys",
+      async ({ caller }) => json(keyListJson(await keyService.list(caller))),
+      operation({
+        operationId: "listKeys",
+        permission: "manage",
+        tag: "Auth",
+        summary: "List the account's keys",
+        description: "Live keys first, then revoked ones. The secret keys themselves are never shown.",
+        answers: { 200: { description: "The keys.", schema: KeyList } },
+        errors: API_ERRORS,
+      }),
+    )
+    .post(
+      "/v1/keys",
+      async ({ caller, body }) => {
+        const { row, key } = await keyService.create(caller, createKeyRequest(body));
+        return json(createdKeyJson(row, key), 201, { "cache-control": "no-store" });
+      },
+      bodyOperation({
+        operationId: "createKey",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Create a key; it is shown once",
+        description:
+          "Only this response shows the key. An account can have 500 live keys; a further one gets 409. A key that replaces another acts on what that key created. The first key with a hold in the first account closes sign-ups, unless SIGNUPS is open.",
+        body: jsonBody(CreateKey),
+        answers: { 201: { description: "The new key.", schema: CreatedKey, headers: ["Cache-Control"] } },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "too_many_keys"],
+      }),
+    )
+    .delete(
+      "/v1/keys/:id",
+      async ({ caller, params: { id }, query: { unfinished } }) => {
+        await keyService.revoke(caller, id, unfinished);
+        return new Response(null, { status: 204 });
+      },
+      operation({
+        operationId: "revokeKey",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Revoke a key",
+        description:
+          "Takes effect at once, also for open streams and sessions. Revoking a revoked key returns 204 again.",
+        params: KeyParams,
+        query: RevokeQuery,
+        answers: { 204: { description: "The key is revoked.", schema: null } },
+        errors: [...API_ERRORS, "not_found"],
+      }),
+    );
+}
+
+/** Where callbacks of keys with a hold may go, for owners. */
+function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
+  return createApiRoutes()
+    .get(
+      "/v1/callback-hosts",
+      async ({ caller }) => json(callbackHostListJson(await callbackHosts.list(caller))),
+      operation({
+        operationId: "listCallbackHosts",
+        permission: "manage",
+        tag: "Auth",
+        summary: "List the hosts for callbacks of keys with a hold",
+        description: "Callbacks of keys without a hold may go to other hosts too.",
+        answers: { 200: { description: "The hosts.", schema: CallbackHostList } },
+        errors: API_ERRORS,
+      }),
+    )
+    .post(
+      "/v1/callback-hosts",
+      async ({ caller, body }) => {
+        const host = checkCallbackHost(body.host, "validation_error");
+        return json(callbackHostJson(await callbackHosts.add(caller, host)));
+      },
+      bodyOperation({
+        operationId: "addCallbackHost",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Allow callbacks of keys with a hold to a host",
+        description:
+          "A key with a hold can use only listed hosts in callback. Adding a listed host changes nothing. An account can list up to 100 hosts.",
+        body: jsonBody(AddCallbackHost),
+        answers: { 200: { description: "The host, listed.", schema: CallbackHost } },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body"],
+      }),
+    )
+    .delete(
+      "/v1/callback-hosts",
+      async ({ caller, query }) => {
+        await callbackHosts.remove(caller, checkCallbackHost(query.host, "invalid_query"));
+        return new Response(null, { status: 204 });
+      },
+      operation({
+        operationId: "removeCallbackHost",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Remove a host from the list for callbacks of keys with a hold",
+        description:
+          "Takes effect at once: waiting callbacks to it are given up at their next attempt, and the timeline says so.",
+        query: RemoveCallbackHostQuery,
+        answers: { 204: { description: "The host was removed from the list.", schema: null } },
+        errors: [...API_ERRORS, "not_found"],
+      }),
+    );
+}
+
+function signingSecretRoutes({ signingService }: AccountRouteDeps) {
+  return createApiRoutes()
+    .get(
+      "/v1/signing-secret",
+      async ({ context, caller, query: { origin, for: use } }) => {
+        const isShown = context.request.method !== "HEAD";
+        const secret = await signingService.read(caller, checkOrigin(origin), use, isShown);
+        return json(signingSecretJson(secret), 200, { "cache-control": "no-store" });
+      },
+      operation({
+        operationId: "getSigningSecret",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Get the secret that signs calls, or callbacks, to an origin",
+        description:
+          "The secret that signs calls to this origin (Standard Webhooks), and for 24 hours after a rotation also the previous one. Callbacks have a separate secret: read it with for=callbacks.",
+        query: SigningSecretQuery,
+        answers: { 200: { description: "The secret.", schema: SigningSecret, headers: ["Cache-Control"] } },
+        errors: API_ERRORS,
+      }),
+    )
+    .post(
+      "/v1/signing-secret/rotate",
+      async ({ caller, query: { origin, for: use } }) => {
+        const checked = origin === undefined ? null : checkOrigin(origin);
+        return json(rotationJson(await signingService.rotate(caller, checked, use)));
+      },
+      bodyOperation({
+        operationId: "rotateSigningSecret",
+        permission: "manage",
+        tag: "Auth",
+        summary: "Rotate the signing secret of an origin, or of all origins",
+        description:
+          "Both secrets sign for 24 hours; a second rotation within that time ends the oldest at once. Takes no body: without the parameter origin every origin gets new secrets, for calls and for callbacks. With an origin it rotates the secret for calls, or with for=callbacks the one for callbacks.",
+        query: RotateQuery,
+        body: optionalBody(NoBody),
+        answers: { 200: { description: "The rotation. Read the new secret with getSigningSecret.", schema: Rotation } },
+        errors: [...API_ERRORS, ...BODY_ERRORS],
+      }),
+    );
+}
+
+const AccountParams = pathParams(Type.Object({ id: AccountId }), "There is no such account.");
+
+/** The accounts of the service, for owners of the first one. */
+function accountsRoutes({ signUpGate }: AccountRouteDeps) {
+  const requires = (caller: Caller) => signUpGate.requireOperator(caller);
+  return createApiRoutes()
+    .get(
+      "/v1/accounts",
+      async ({ caller }) => json(accountListJson(await signUpGate.list(caller))),
+      operation({
+        operationId: "listAccounts",
+        permission: "manage",
+        requires,
+        tag: "Auth",
+        summary: "List the accounts of the service, for owners of the first one",
+        description:
+          "Stopped accounts first. An account that signed up before sign-ups closed is stopped until it is allowed. Keys of other accounts than the first get 403.",
+        answers: { 200: { description: "The accounts.", schema: AccountList } },
+        errors: API_ERRORS,
+      }),
+    )
+    .post(
+      "/v1/accounts/:id/allow",
+      async ({ caller, params }) => {
+        await signUpGate.allow(caller, params.id);
+        return new Response(null, { status: 204 });
+      },
+      bodyOperation({
+        operationId: "allowAccount",
+        permission: "manage",
+        requires,
+        tag: "Auth",
+        summary: "Allow an account that signed up before sign-ups closed",
+        description:
+          "For owners of the first account. Its keys work again, and its waiting actions are sent at once. Allowing an allowed account returns 204 again.",
+        params: AccountParams,
+        body: optionalBody(NoBody),
+        answers: { 204: { description: "The account is allowed.", schema: null } },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "not_found"],
+      }),
+    );
+}
+
+export interface AccountsPageDeps extends Pick<AccountRouteDeps, "signUpGate"> {
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
 }
 
 /** The page of the accounts, for owners of the first one. */
-export function accountsPages({ signUpGate, personOf, formOf }: AccountsPageDeps): readonly Route[] {
-  const show: AnswerPerson = async (_visit, person) => {
-    const [accounts, closedBy] = await Promise.all([signUpGate.list(person.caller), signUpGate.closedBy()]);
-    return page("own", accountsPage({ user: person, accounts, closedBy }));
-  };
-  const allow: AnswerPerson = async (context, person, { id }) => {
-    await formOf(context, person);
-    await signUpGate.allow(person.caller, accountIn(id));
-    return seeOther("own", ACCOUNTS_PAGE_PATH);
-  };
-  return [
-    personPage(personOf, "GET", ACCOUNTS_PAGE_PATH, show),
-    personPage(personOf, "POST", `${ACCOUNTS_PAGE_PATH}/{id}/allow`, allow),
-  ];
-}
-
-function accountIn(id = ""): string {
-  if (ACCOUNT_ID.test(id)) return id;
-  throw new DomainError("not_found", "There is no such account.");
+export function accountsPages({ signUpGate, personOf, formOf }: AccountsPageDeps) {
+  return createPersonRoutes(personOf)
+    .get(ACCOUNTS_PAGE_PATH, async ({ person }) => {
+      const [accounts, closedBy] = await Promise.all([signUpGate.list(person.caller), signUpGate.closedBy()]);
+      return page("own", accountsPage({ user: person, accounts, closedBy }));
+    })
+    .post(
+      `${ACCOUNTS_PAGE_PATH}/:id/allow`,
+      async ({ context, person, params }) => {
+        await formOf(context, person);
+        await signUpGate.allow(person.caller, params.id);
+        return seeOther("own", ACCOUNTS_PAGE_PATH);
+      },
+      { params: AccountParams },
+    );
 }

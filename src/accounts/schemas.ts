@@ -19,6 +19,7 @@ import {
   nullable,
   plainText,
   emailSchema,
+  bodyCheck,
 } from "../api/schema-helpers.ts";
 import {
   DEDUPE_WINDOW_MS,
@@ -143,7 +144,8 @@ export interface ShownKey {
   readonly revokedAt: Date | null;
 }
 
-const CREATE_KEY = compile(CreateKey);
+/** Checks the body of a new key. Throws `validation_error` with all issues. */
+export const checkCreateKey = bodyCheck(CreateKey);
 
 /** A validated new key; null: not given. */
 interface CheckedKey {
@@ -156,12 +158,8 @@ interface CheckedKey {
   readonly isWeakerMeant: boolean;
 }
 
-/** Checks the body of a new key. Throws `validation_error` with all issues. */
-export function checkCreateKey(value: unknown): CheckedKey {
-  const given = withoutNulls(value, CreateKey.properties);
-  if (!CREATE_KEY.accepts(given)) {
-    throw new DomainError("validation_error", "The request has fields that are not valid.", CREATE_KEY.issues(given));
-  }
+/** The request in the body of a new key. */
+export function createKeyRequest(given: CreateKey): CheckedKey {
   const { name: called, role: may, hold: holds = null, scope: actsOn = null, replaces = null } = given;
   return { name: called, role: may, hold: holds, scope: actsOn, replaces, isWeakerMeant: given.weaker_hold === true };
 }
@@ -222,7 +220,7 @@ const Limits = Type.Object(
 );
 
 export const AccountId = Type.String({
-  pattern: "^acc_[A-Za-z0-9_-]+$",
+  pattern: "^acc_[A-Za-z0-9_-]{1,64}$",
   description: "Id of the account.",
   examples: ["acc_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });

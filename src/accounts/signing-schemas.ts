@@ -3,7 +3,7 @@ import { DomainError } from "../api/domain-error.ts";
 import { normalTarget } from "../outbound/normal-target.ts";
 import { ORIGIN_CHARS_MAX } from "../config/limits.ts";
 import { SIGNING_USES } from "../crypto/signature.ts";
-import { compile, dateTime, enforced, nullable, url } from "../api/schema-helpers.ts";
+import { dateTime, enforced, nullable, url } from "../api/schema-helpers.ts";
 
 const secret = (description: string) =>
   Type.String({ pattern: "^whsec_", description, examples: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] });
@@ -67,14 +67,6 @@ export const NoBody = Type.Object(
   {},
   { additionalProperties: false, description: "Empty: path and query say everything." },
 );
-
-const NO_BODY = compile(NoBody);
-
-/** Throws `validation_error` unless the body is absent or empty. */
-export function checkNoBody(body: { readonly value: unknown } | null): void {
-  if (body === null || NO_BODY.accepts(body.value)) return;
-  throw new DomainError("validation_error", "The request has fields that are not valid.", NO_BODY.issues(body.value));
-}
 
 /** The secret of an origin as JSON text. */
 export function signingSecretJson({ origin: of, secret: current, previous }: SigningSecretRow): string {

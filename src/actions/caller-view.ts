@@ -7,9 +7,9 @@ import type { PauseOf } from "../pauses/pause.ts";
 import { seesWhole } from "../accounts/scope.ts";
 import type { TimelineEntry } from "./timeline.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { DomainError } from "../api/domain-error.ts";
-import { ACTION_ID } from "../runtime/ids.ts";
-import type { Params } from "../http/router.ts";
+import Type from "typebox";
+import { ActionId } from "./schemas.ts";
+import { pathParams } from "../http/operation.ts";
 import type { RequestContext } from "../http/context.ts";
 
 /** Serializes an action to JSON text, masked as far as the caller requires. `differs`: a create found this older action. */
@@ -32,10 +32,11 @@ export function showTimeline(caller: Caller, action: Action, entries: readonly T
   return timelineJson(seesWhole(caller, action) ? entries : entries.map((entry) => maskedEntry(entry, viewer)));
 }
 
-/** The action id of the path. A malformed id gets the same `not_found` as an unknown one. */
-export function actionIdOf(context: RequestContext, params: Params): string {
-  const id = params["id"] ?? "";
-  if (!ACTION_ID.test(id)) throw new DomainError("not_found", "There is no such action.");
+/** The action in the path of a route. */
+export const ActionParams = pathParams(Type.Object({ id: ActionId }), "There is no such action.");
+
+/** The action's id, noted for the log line. */
+export function actionIdOf(context: RequestContext, { id }: { readonly id: string }): string {
   context.actionId = id;
   return id;
 }

@@ -1,132 +1,256 @@
-import { viewerOf } from "../accounts/roles.ts";
+import { type Caller, viewerOf } from "../accounts/roles.ts";
 import { seesWhole } from "../accounts/scope.ts";
-import type { ActionService } from "./service.ts";
-import { createCheckCreate, type CreateRules } from "./create-schema.ts";
-import { factsOf } from "../approvals/facts-schema.ts";
-import { memberText } from "../json/scan.ts";
-import { API, type ApiOperation } from "../api/operations.ts";
-import { checkList, ListQuery, pageJson } from "./list-schemas.ts";
-import { compileQuery } from "../api/schema-helpers.ts";
-import { NoQuery, ReadQuery, WaitQuery, checkDecision, checkRetry } from "./schemas.ts";
-import { type Action, isTerminal } from "./action.ts";
 import { WAIT_SECONDS_DEFAULT } from "../config/limits.ts";
+import { factsOf, DecisionFacts } from "../approvals/facts-schema.ts";
+import { createStreamEvents, type EventsDeps } from "../events/stream.ts";
+import type { RequestContext } from "../http/context.ts";
 import { json } from "../http/errors.ts";
-import { readJson, parseFields, readOptionalJson } from "../http/body.ts";
-import { readQuery } from "../http/query.ts";
-import { type Route, routeOf } from "../http/router.ts";
-import { maskOneAhead, allReadyFor, readyFor } from "../receipts/masked-action.ts";
-import { callerOf, type RequestContext } from "../http/context.ts";
+import {
+  API_ERRORS,
+  BODY_ERRORS,
+  bodyOperation,
+  createApiRoutes,
+  operation,
+  optionalBody,
+  uncheckedBody,
+} from "../http/operation.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
-import { actionIdOf, type Show, showTimeline } from "./caller-view.ts";
-import type { Operation } from "./status.ts";
-import type { StreamEvents } from "../events/stream.ts";
+import { memberText } from "../json/scan.ts";
+import { allReadyFor, maskOneAhead, readyFor } from "../receipts/masked-action.ts";
+import { isTerminal } from "./action.ts";
+import { ActionParams, actionIdOf, type Show, showTimeline } from "./caller-view.ts";
+import { createCheckCreate, type CreateRules } from "./create-schema.ts";
+import { ActionPage, checkList, EventText, ListQuery, pageJson, Timeline } from "./list-schemas.ts";
+import { Action, CreateAction, Decision, FoundAction, ReadQuery, Retry, WaitQuery } from "./schemas.ts";
+import type { ActionService } from "./service.ts";
 
-interface ActionRouteDeps extends CreateRules, WaitingDeps {
-  readonly actionService: Pick<ActionService, "create" | "get" | "list" | "timeline" | "historyOf" | "wait">;
+export interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
+  readonly actionService: Pick<
+    ActionService,
+    "create" | "get" | "list" | "timeline" | "historyOf" | "wait" | "approve" | "cancel" | "retry"
+  >;
   /** The public URL of the service, without a trailing slash. */
   readonly baseUrl: string;
-  readonly show: Show;
+  /** Shows an action in an event: as it was, without a pause that is in force now. */
+  readonly showEvent: Show;
 }
 
-const WAIT = compileQuery(WaitQuery);
-
-const READ = compileQuery(ReadQuery);
-
-const LIST = compileQuery(ListQuery);
-
-const NONE = compileQuery(NoQuery);
-
-export function actionRoutes(deps: ActionRouteDeps): readonly Route[] {
-  const { actionService, show } = deps;
+/** /v1/actions and /v1/events. */
+export function actionRoutes(deps: ActionRouteDeps) {
+  const { actionService, show, baseUrl } = deps;
   const checkCreate = createCheckCreate(deps);
+  const streamEvents = createStreamEvents({ ...deps, show: deps.showEvent });
 
-  const waitFor = (context: RequestContext, id: string, seconds: number): Promise<Action> =>
-    whileWaiting(context, deps, (stop) => actionService.wait(callerOf(context), id, { waitMs: seconds * 1_000, stop }));
+  const waitFor = (context: RequestContext, caller: Caller, id: string, seconds: number) =>
+    whileWaiting(context, deps, (stop) => actionService.wait(caller, id, { waitMs: seconds * 1_000, stop }));
 
-  const create = async (context: RequestContext): Promise<Response> => {
-    const caller = callerOf(context);
-    const { wait = WAIT_SECONDS_DEFAULT } = readQuery(context.search, WAIT);
-    const body = await readJson(context, parseFields);
-    const { request, sync, reason } = checkCreate({
-      value: body.value,
-      bodyText: () => memberText(body, "body"),
-      idempotencyKey: context.request.headers.get("idempotency-key"),
-      hold: caller.hold,
-    });
-    const { action, differs } = await actionService.create(caller, request, { reason });
-    context.actionId = action.id;
-    const shown = sync && !isTerminal(action.status) ? await waitFor(context, action.id, wait) : action;
-    const ready = await readyFor(caller, shown);
-    if (differs !== undefined) return json(show(caller, ready, differs));
-    return json(show(caller, ready), 201, { location: `/v1/actions/${action.id}` });
-  };
-
-  return [
-    routeOf(API.createAction, create),
-    routeOf(API.listActions, async (context) => {
-      const caller = callerOf(context);
-      const { actions, before } = await actionService.list(caller, checkList(readQuery(context.search, LIST)));
-      const shown = (await allReadyFor(caller, actions)).map((action) => show(caller, action));
-      return json(pageJson(shown, before));
-    }),
-    routeOf(API.getAction, async (context, params) => {
-      const { wait } = readQuery(context.search, READ);
-      const id = actionIdOf(context, params);
-      const caller = callerOf(context);
-      const action = await actionService.get(caller, id);
-      const isOver = wait === undefined || isTerminal(action.status);
-      const shown = isOver ? action : await waitFor(context, id, wait);
-      return json(show(caller, await readyFor(caller, shown)));
-    }),
-    decisionFacts(deps),
-    routeOf(API.getTimeline, async (context, params) => {
-      readQuery(context.search, NONE);
-      const caller = callerOf(context);
-      const id = actionIdOf(context, params);
-      const [action, entries] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
-      return json(showTimeline(caller, action, entries));
-    }),
-  ];
-}
-
-/** The facts that an approver sees, for clients that ask a person themselves. */
-function decisionFacts({ actionService, baseUrl }: ActionRouteDeps): Route {
-  return routeOf(API.getDecisionFacts, async (context, params) => {
-    readQuery(context.search, NONE);
-    const caller = callerOf(context);
-    const action = await actionService.get(caller, actionIdOf(context, params));
-    const viewer = seesWhole(caller, action) ? "decider" : viewerOf(caller.role);
-    const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, viewer)]);
-    return json(JSON.stringify(factsOf(ready, history, baseUrl, viewer)));
-  });
-}
-
-interface DecisionRouteDeps {
-  readonly actionService: Pick<ActionService, Operation>;
-  readonly show: Show;
-}
-
-/** Approve, cancel and retry: 200 with the whole action. The body may give a reason, and for approve and cancel a run. */
-export function decisionRoutes({ actionService, show }: DecisionRouteDeps): readonly Route[] {
-  const route = (operation: ApiOperation, verb: Operation): Route =>
-    routeOf(operation, async (context, params) => {
-      readQuery(context.search, NONE);
-      const body = await readOptionalJson(context, parseFields);
-      const { reason, run } =
-        verb === "retry" ? { reason: checkRetry(body?.value), run: null } : checkDecision(body?.value);
-      const caller = callerOf(context);
-      const ofRun = run === null ? undefined : { run, isHeld: false };
-      const decided = await actionService[verb](caller, actionIdOf(context, params), reason, ofRun);
-      return json(show(caller, await readyFor(caller, decided)));
-    });
-  return [route(API.approveAction, "approve"), route(API.cancelAction, "cancel"), route(API.retryAction, "retry")];
-}
-
-export function eventRoutes(streamEvents: StreamEvents): readonly Route[] {
-  return [
-    routeOf(API.streamEvents, (context) => {
-      readQuery(context.search, NONE);
-      return streamEvents(context, callerOf(context));
-    }),
-  ];
+  return createApiRoutes()
+    .post(
+      "/v1/actions",
+      async ({ context, caller, query, body }) => {
+        const { request, sync, reason } = checkCreate({
+          value: body.value,
+          bodyText: () => memberText(body, "body"),
+          idempotencyKey: context.request.headers.get("idempotency-key"),
+          hold: caller.hold,
+        });
+        const { action, differs } = await actionService.create(caller, request, { reason });
+        context.actionId = action.id;
+        const isWaiting = sync && !isTerminal(action.status);
+        const seconds = query.wait ?? WAIT_SECONDS_DEFAULT;
+        const shown = isWaiting ? await waitFor(context, caller, action.id, seconds) : action;
+        const ready = await readyFor(caller, shown);
+        if (differs !== undefined) return json(show(caller, ready, differs));
+        return json(show(caller, ready), 201, { location: `/v1/actions/${action.id}` });
+      },
+      bodyOperation({
+        operationId: "createAction",
+        permission: "create",
+        tag: "Actions",
+        summary: "Create an action",
+        description:
+          "Stores the call durably, then sends it. Returns 200 and the earlier action where Idempotency-Key, or else dedupe, matches one. A key with a hold creates held actions, whatever approve says. For an agent's key an earlier action of another key is masked, and differs compares the masked values. With sync the response comes when the action has ended, or shows its current state after wait seconds. Where a person has rejected the same request within 24 hours, an agent's key must give a reason (else 400), and may repeat it twice (then 403).",
+        query: WaitQuery,
+        headers: ["Idempotency-Key"],
+        // Checked together with the header, so that an error lists the issues of both.
+        body: uncheckedBody(CreateAction),
+        answers: {
+          201: { description: "The new action.", schema: Action, headers: ["Location"] },
+          200: { description: "The earlier action with the same dedupe or Idempotency-Key.", schema: FoundAction },
+        },
+        errors: [
+          ...API_ERRORS,
+          ...BODY_ERRORS,
+          "missing_body",
+          "missing_field",
+          "invalid_url",
+          "invalid_sync",
+          "too_many_held",
+        ],
+      }),
+    )
+    .get(
+      "/v1/actions",
+      async ({ caller, query }) => {
+        const { actions, before } = await actionService.list(caller, checkList(query));
+        const shown = (await allReadyFor(caller, actions)).map((action) => show(caller, action));
+        return json(pageJson(shown, before));
+      },
+      operation({
+        operationId: "listActions",
+        permission: "read",
+        tag: "Actions",
+        summary: "List actions, newest first",
+        description:
+          "A page of the account's actions that match every parameter. Only status may be repeated. There is no total; pass next_cursor as cursor, with the same parameters, for the next page.",
+        query: ListQuery,
+        answers: { 200: { description: "A page of actions.", schema: ActionPage } },
+        errors: API_ERRORS,
+      }),
+    )
+    .get(
+      "/v1/actions/:id",
+      async ({ context, caller, query: { wait }, params }) => {
+        const id = actionIdOf(context, params);
+        const action = await actionService.get(caller, id);
+        const isOver = wait === undefined || isTerminal(action.status);
+        const shown = isOver ? action : await waitFor(context, caller, id, wait);
+        return json(show(caller, await readyFor(caller, shown)));
+      },
+      operation({
+        operationId: "getAction",
+        permission: "read",
+        tag: "Actions",
+        summary: "Get an action, or wait for its end",
+        description:
+          "The current state of the action; with wait, as soon as it has ended, or after wait seconds. The receipt page is at receipt_url.",
+        params: ActionParams,
+        query: ReadQuery,
+        answers: { 200: { description: "The action.", schema: Action } },
+        errors: [...API_ERRORS, "not_found"],
+      }),
+    )
+    .get(
+      "/v1/actions/:id/facts",
+      async ({ context, caller, params }) => {
+        const action = await actionService.get(caller, actionIdOf(context, params));
+        const viewer = seesWhole(caller, action) ? "decider" : viewerOf(caller.role);
+        const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, viewer)]);
+        return json(JSON.stringify(factsOf(ready, history, baseUrl, viewer)));
+      },
+      operation({
+        operationId: "getDecisionFacts",
+        permission: "read",
+        tag: "Actions",
+        summary: "Get what a person is shown before deciding on an action",
+        description:
+          "The facts, masked and in order, and the risks that the approval mail, the pages, MCP clients and the command line show. For programs that ask a person themselves.",
+        params: ActionParams,
+        answers: { 200: { description: "Facts and risks.", schema: DecisionFacts } },
+        errors: [...API_ERRORS, "not_found"],
+      }),
+    )
+    .get(
+      "/v1/actions/:id/timeline",
+      async ({ context, caller, params }) => {
+        const id = actionIdOf(context, params);
+        const [action, entries] = await Promise.all([
+          actionService.get(caller, id),
+          actionService.timeline(caller, id),
+        ]);
+        return json(showTimeline(caller, action, entries));
+      },
+      operation({
+        operationId: "getTimeline",
+        permission: "read",
+        tag: "Actions",
+        summary: "Get the timeline of an action",
+        description:
+          "Every change of status, every attempt and every notification of all runs, oldest first; beyond 2,000 entries the oldest are left out.",
+        params: ActionParams,
+        answers: { 200: { description: "Its timeline.", schema: Timeline } },
+        errors: [...API_ERRORS, "not_found"],
+      }),
+    )
+    .post(
+      "/v1/actions/:id/approve",
+      async ({ context, caller, params, body: { reason = null, run } }) => {
+        const ofRun = run === undefined ? undefined : { run, isHeld: false };
+        const approved = await actionService.approve(caller, actionIdOf(context, params), reason, ofRun);
+        return json(show(caller, await readyFor(caller, approved)));
+      },
+      bodyOperation({
+        operationId: "approveAction",
+        permission: "approve",
+        tag: "Actions",
+        summary: "Approve a held action",
+        description:
+          "Approves one run of an action that is awaiting_approval, which becomes pending. Of several decisions the first wins; the others get 409, and so does one for another run than the current one.",
+        params: ActionParams,
+        body: optionalBody(Decision),
+        answers: { 200: { description: "The action, approved.", schema: Action } },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_approvable"],
+      }),
+    )
+    .post(
+      "/v1/actions/:id/cancel",
+      async ({ context, caller, params, body: { reason = null, run } }) => {
+        const ofRun = run === undefined ? undefined : { run, isHeld: false };
+        const cancelled = await actionService.cancel(caller, actionIdOf(context, params), reason, ofRun);
+        return json(show(caller, await readyFor(caller, cancelled)));
+      },
+      bodyOperation({
+        operationId: "cancelAction",
+        permission: "cancel",
+        tag: "Actions",
+        summary: "Cancel an action, or reject it",
+        description:
+          "Cancels an action that is pending, or rejects one that is awaiting_approval. An action that is active or has ended gets 409, and so does a request for another run than the current one. An agent's key cancels only actions that it created (else 403), unless its scope is account.",
+        params: ActionParams,
+        body: optionalBody(Decision),
+        answers: { 200: { description: "The action, cancelled.", schema: Action } },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_cancellable"],
+      }),
+    )
+    .post(
+      "/v1/actions/:id/retry",
+      async ({ context, caller, params, body: { reason = null } }) => {
+        const retried = await actionService.retry(caller, actionIdOf(context, params), reason);
+        return json(show(caller, await readyFor(caller, retried)));
+      },
+      bodyOperation({
+        operationId: "retryAction",
+        permission: "retry",
+        tag: "Actions",
+        summary: "Send a failed or cancelled action again",
+        description:
+          "Begins a new run of an action that is failed or cancelled: attempts are counted from 0, and the target sees the same Idempotency-Key. If it needed approval, it needs it again. Returns 409 also where another action has its dedupe key by now. An agent's key retries only actions that it created (else 403), unless its scope is account. Where a person has rejected the request within 24 hours, an agent's key must give a reason (else 400), and may repeat it twice (then 409).",
+        params: ActionParams,
+        body: optionalBody(Retry),
+        answers: { 200: { description: "The action, pending or awaiting approval again.", schema: Action } },
+        errors: [...API_ERRORS, ...BODY_ERRORS, "not_found", "not_retryable"],
+      }),
+    )
+    .get(
+      "/v1/events",
+      ({ context, caller }) => streamEvents(context, caller),
+      operation({
+        operationId: "streamEvents",
+        permission: "read",
+        tag: "Actions",
+        summary: "Stream every change of status as server-sent events",
+        description:
+          "Stays open and sends every change of status of the account's actions as it happens. Last-Event-ID continues after an event that was received. An account may have 100 open streams; further ones get 429.",
+        headers: ["Last-Event-ID"],
+        answers: {
+          200: {
+            description: "The events, until the client disconnects.",
+            schema: EventText,
+            mediaType: "text/event-stream",
+            headers: ["Cache-Control", "X-Accel-Buffering"],
+          },
+        },
+        errors: API_ERRORS,
+      }),
+    );
 }

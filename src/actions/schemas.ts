@@ -27,8 +27,7 @@ import {
   stringMap,
   targetUrl,
   url,
-  compile,
-  withoutNulls,
+  bodyCheck,
 } from "../api/schema-helpers.ts";
 import { ActionPause } from "../pauses/schemas.ts";
 import { DomainError } from "../api/domain-error.ts";
@@ -303,25 +302,7 @@ export const Retry = Type.Object(
 
 export type Retry = Static<typeof Retry>;
 
-const DECISION = compile(Decision);
-
-const RETRY = compile(Retry);
-
-/** The checked body of a decision; undefined: no body. Throws `validation_error`. */
-export function checkDecision(value: unknown): { readonly reason: string | null; readonly run: number | null } {
-  if (value === undefined) return { reason: null, run: null };
-  const given = withoutNulls(value, Decision.properties);
-  if (DECISION.accepts(given)) return { reason: given.reason ?? null, run: given.run ?? null };
-  throw new DomainError("validation_error", "The request has fields that are not valid.", DECISION.issues(given));
-}
-
-/** The reason of a retry; null: none. Throws `validation_error`. */
-export function checkRetry(value: unknown): string | null {
-  if (value === undefined) return null;
-  const given = withoutNulls(value, Retry.properties);
-  if (RETRY.accepts(given)) return given.reason ?? null;
-  throw new DomainError("validation_error", "The request has fields that are not valid.", RETRY.issues(given));
-}
+const checkDecision = bodyCheck(Decision);
 
 export interface DecisionForm {
   readonly decision: DecisionName;
@@ -341,7 +322,7 @@ export function checkDecisionForm(fields: ReadonlyMap<string, string>): Decision
 /** The reason in a form; null: empty. Browsers send line ends as CR LF. Throws `validation_error`. */
 export function checkReasonField(fields: ReadonlyMap<string, string>): string | null {
   const why = (fields.get("reason") ?? "").replaceAll("\r\n", "\n").trim();
-  return checkDecision(why === "" ? undefined : { reason: why }).reason;
+  return checkDecision(why === "" ? {} : { reason: why }).reason ?? null;
 }
 
 /** What the page of an action offers. `retry_and_approve` starts a new run and approves it at once. */
@@ -388,6 +369,3 @@ export const ReadQuery = Type.Object(
   },
   { additionalProperties: false },
 );
-
-/** The query of routes without parameters. */
-export const NoQuery = Type.Object({}, { additionalProperties: false });

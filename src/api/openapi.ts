@@ -1,8 +1,7 @@
 import type { TSchema } from "typebox";
 import { ERROR_CODES, type ErrorCode } from "./domain-error.ts";
 import { ANSWER_HEADERS, REQUEST_HEADERS, type AnswerHeader, ERROR_HEADERS } from "./headers.ts";
-import { API, type ApiOperation } from "./operations.ts";
-import { type Answer, type AlternativeBody, type Shape, SHAPES } from "./schemas.ts";
+import { type AlternativeBody, type OperationInfo, patternOf, type ResponseInfo } from "../http/operation.ts";
 import { ERROR_MEANING, ErrorEnvelope, HTTP_STATUS } from "./errors.ts";
 import { ENFORCED } from "./schema-helpers.ts";
 
@@ -22,17 +21,41 @@ bytes. Responses may get further fields: ignore those that you do not know.
 
 429 and 503 have Retry-After: try again then. MCP (/mcp) and the pages for people are described in the guides.`;
 
-const TAGS: Readonly<Record<ApiOperation["tag"], string>> = {
+const TAGS: Readonly<Record<OperationInfo["tag"], string>> = {
   Actions: "Create calls, read them, and decide on them.",
   Auth: "The account, its people, keys and secrets.",
   System: "For operators of the service.",
 };
 
-/** The API as an OpenAPI 3.1 document, generated from the operations table and its schemas. `baseUrl` is its server. */
-export function openApiJson(baseUrl: string): string {
+/** A route as Elysia lists it. */
+interface RouteInfo {
+  readonly method: string;
+  readonly path: string;
+  readonly hooks: { readonly detail?: object };
+}
+
+/** An operation of the API and where it is. */
+export interface ApiOperation extends OperationInfo {
+  readonly method: string;
+  /** As in OpenAPI: `{id}` is a parameter. */
+  readonly path: string;
+}
+
+/** The operations among all routes: those with a description. */
+export function operationsOf(routes: readonly RouteInfo[]): readonly ApiOperation[] {
+  return routes.flatMap(({ method, path, hooks: { detail } }) =>
+    isDescribed(detail) ? [{ ...detail, method, path: patternOf(path) }] : [],
+  );
+}
+
+function isDescribed(detail: object | undefined): detail is OperationInfo {
+  return detail !== undefined && "operationId" in detail;
+}
+
+/** The API as an OpenAPI 3.1 document, as JSON. `baseUrl` is its server. */
+export function openApiJson(operations: readonly ApiOperation[], baseUrl: string): string {
   const schemas = createSchemaPrinter();
-  const operations = Object.entries(API);
-  const paths = Map.groupBy(operations, ([, { path }]) => path);
+  const paths = Map.groupBy(operations, ({ path }) => path);
   const document = {
     openapi: "3.1.1",
     info: { title: "Outgate", version: INTERFACE_VERSION, description: ABOUT },
@@ -40,41 +63,39 @@ export function openApiJson(baseUrl: string): string {
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     security: [{ apiKey: [] }],
     paths: Object.fromEntries(
-      [...paths].map(([path, rows]) => [
+      [...paths].map(([path, same]) => [
         path,
-        Object.fromEntries(
-          rows.map(([, row]) => [row.method.toLowerCase(), operationOf(row, SHAPES[row.id], schemas)]),
-        ),
+        Object.fromEntries(same.map((one) => [one.method.toLowerCase(), operationOf(one, schemas)])),
       ]),
     ),
   };
   return JSON.stringify({ ...document, components: componentsOf(schemas, JSON.stringify(document)) });
 }
 
-function operationOf(row: ApiOperation, shape: Shape, schemas: SchemaPrinter): Json {
-  const { id, tag, summary, description, permission, errors } = row;
-  const answers = Object.entries(shape.answers).map(([status, answer]) => [status, answerOf(answer, schemas)] as const);
+function operationOf(operation: ApiOperation, schemas: SchemaPrinter): Json {
+  const { operationId, tag, summary, description, permission, errors, takesMetricsToken, body } = operation;
+  const answers = Object.entries(operation.answers).map(([status, info]) => [status, answerOf(info, schemas)] as const);
   return {
-    operationId: id,
+    operationId,
     tags: [tag],
     summary,
     description,
-    ...(permission === null ? { security: shape.takesMetricsToken === true ? [{}, { metricsToken: [] }] : [] } : {}),
-    parameters: parametersOf(shape, schemas),
-    ...(shape.body === undefined ? {} : { requestBody: bodyOf(shape.body, schemas) }),
+    ...(permission === null ? { security: takesMetricsToken === true ? [{}, { metricsToken: [] }] : [] } : {}),
+    parameters: parametersOf(operation, schemas),
+    ...(body === undefined ? {} : { requestBody: bodyOf(body, schemas) }),
     responses: {
-      ...errorResponses([...errors, "method_not_allowed"], schemas, otherFormOf(shape)),
+      ...errorResponses([...errors, "method_not_allowed"], schemas, otherFormOf(operation)),
       ...Object.fromEntries(answers),
     },
   };
 }
 
-function bodyOf({ schema, isRequired }: NonNullable<Shape["body"]>, schemas: SchemaPrinter): Json {
+function bodyOf({ schema, isRequired }: NonNullable<OperationInfo["body"]>, schemas: SchemaPrinter): Json {
   return { required: isRequired, content: { "application/json": { schema: schemas.print(schema) } } };
 }
 
 function answerOf(
-  { description, schema, mediaType = "application/json", alsoAs, onRequestAs, headers = [] }: Answer,
+  { description, schema, mediaType = "application/json", alsoAs, onRequestAs, headers = [] }: ResponseInfo,
   schemas: SchemaPrinter,
 ) {
   const own = schema === null ? {} : { [mediaType]: { schema: schemas.print(schema) } };
@@ -86,17 +107,19 @@ function answerOf(
   };
 }
 
-function otherFormOf({ answers }: Shape): AlternativeBody | undefined {
+function otherFormOf({ answers }: OperationInfo): AlternativeBody | undefined {
   return Object.values(answers).find(({ alsoAs }) => alsoAs !== undefined)?.alsoAs;
 }
 
-function parametersOf({ id, token, query, headers = [] }: Shape, schemas: SchemaPrinter): readonly Json[] {
+function parametersOf({ params, query, headers = [] }: OperationInfo, schemas: SchemaPrinter): readonly Json[] {
+  const pathParameters = Object.entries(params?.schema.properties ?? {}).map(([name, schema]) =>
+    parameter({ name, in: "path", required: true }, schema, schemas),
+  );
   const queryParameters = Object.entries(query?.properties ?? {}).map(([name, schema]) =>
     parameter({ name, in: "query", required: query?.required?.includes(name) ?? false }, schema, schemas),
   );
   return [
-    ...(id === undefined ? [] : [parameter({ name: "id", in: "path", required: true }, id, schemas)]),
-    ...(token === undefined ? [] : [parameter({ name: "token", in: "path", required: true }, token, schemas)]),
+    ...pathParameters,
     ...queryParameters,
     ...[...headers, "X-Request-Id"].map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];

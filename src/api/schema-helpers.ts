@@ -12,7 +12,7 @@ import { Compile } from "typebox/compile";
 import type { TLocalizedValidationError } from "typebox/error";
 import Format from "typebox/format";
 import { Settings } from "typebox/system";
-import type { Issue } from "./domain-error.ts";
+import { DomainError, type Issue } from "./domain-error.ts";
 
 /** Keys and names: no control characters. */
 const PRINTABLE = "^[ -~]*$";
@@ -175,6 +175,16 @@ export function withoutNulls(value: unknown, known: object): unknown {
   const kept = Object.entries(value).filter(([name, member]) => member !== null || !Object.hasOwn(known, name));
   // Not by assignment: that would make a member `__proto__` the prototype.
   return Object.fromEntries(kept);
+}
+
+/** Checks a body against its schema. Members that are null count as absent. Throws `validation_error`. */
+export function bodyCheck<Schema extends TObject>(schema: Schema): (value: unknown) => Static<Schema> {
+  const compiled = compile<Schema>(schema);
+  return (value) => {
+    const given = withoutNulls(value, schema.properties);
+    if (compiled.accepts(given)) return given;
+    throw new DomainError("validation_error", "The request has fields that are not valid.", compiled.issues(given));
+  };
 }
 
 export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,32 +1,29 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AuditService, AuditRow } from "./audit.ts";
-import { auditJson, auditLines, AuditQuery, checkAudit, auditCursor } from "./schemas.ts";
-import { API } from "../api/operations.ts";
+import Type from "typebox";
+import { AuditLog, auditJson, auditLines, AuditQuery, checkAudit, auditCursor } from "./schemas.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import { namesNdjson, readQuery } from "../http/query.ts";
 import { json } from "../http/errors.ts";
-import { type Route, routeOf } from "../http/router.ts";
-import { callerOf } from "../http/context.ts";
+import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
 import { AUDIT_PATH, auditPage } from "../pages/audit.tsx";
 import { page } from "../http/page.ts";
-import { personPage, type PersonOf } from "../http/session.ts";
+import { createPersonRoutes, type PersonOf } from "../http/session.ts";
 
 export interface AuditRouteDeps {
   readonly auditService: Pick<AuditService, "export" | "list" | "record">;
 }
-
-const QUERY = compileQuery(AuditQuery);
 
 const UNCACHED = { "cache-control": "no-store", vary: "Accept" } as const;
 
 const UTF_8 = new TextEncoder();
 
 /** A page of the log as JSON, or all of it as newline-delimited JSON. */
-export function auditRoutes({ auditService }: AuditRouteDeps): readonly Route[] {
-  return [
-    routeOf(API.listAudit, async (context) => {
-      const caller = callerOf(context);
-      const asked = checkAudit(readQuery(context.search, QUERY));
+export function auditRoutes({ auditService }: AuditRouteDeps) {
+  return createApiRoutes().get(
+    "/v1/audit",
+    async ({ context, caller, query }) => {
+      const asked = checkAudit(query);
       if (namesNdjson(context.request)) {
         return new Response(streamOf(auditService.export(caller, asked)), {
           headers: { "content-type": "application/x-ndjson", ...UNCACHED },
@@ -34,8 +31,29 @@ export function auditRoutes({ auditService }: AuditRouteDeps): readonly Route[] 
       }
       const { rows, before } = await auditService.list(caller, asked);
       return json(auditJson(rows, before), 200, UNCACHED);
+    },
+    operation({
+      operationId: "listAudit",
+      permission: "manage",
+      tag: "Auth",
+      summary: "Read the audit log, newest first, or export it",
+      description:
+        "Who did what, when and from where. A page as JSON, with next_cursor for the next page; with Accept: application/x-ndjson the whole log, one entry per line.",
+      query: AuditQuery,
+      answers: {
+        200: {
+          description: "A page of the log; with `Accept: application/x-ndjson` all of it, an entry a line.",
+          schema: AuditLog,
+          onRequestAs: {
+            mediaType: "application/x-ndjson",
+            schema: Type.String({ description: "Entries as JSON, one a line, newest first.", examples: ["{}\n"] }),
+          },
+          headers: ["Cache-Control"],
+        },
+      },
+      errors: API_ERRORS,
     }),
-  ];
+  );
 }
 
 /** Reads a batch when the client has taken the one before, so that memory holds two at most. */
@@ -62,17 +80,16 @@ export interface AuditPageDeps {
 const PAGE_QUERY = compileQuery(AuditQuery);
 
 /** The audit log for people, filtered by the parameters of /v1/audit. */
-export function auditPages({ auditService, personOf }: AuditPageDeps): readonly Route[] {
-  return [
-    personPage(personOf, "GET", AUDIT_PATH, async ({ search }, person) => {
-      const asked = checkAudit(readQuery(withoutEmpty(search), PAGE_QUERY));
-      const { rows, before } = await auditService.list(person.caller, asked);
-      const next = new URLSearchParams(withoutEmpty(search));
-      if (before !== null) next.set("cursor", auditCursor(before));
-      const older = before === null ? null : `${AUDIT_PATH}?${next.toString()}`;
-      return page("own", auditPage({ user: person, entries: rows, kind: asked.kinds[0] ?? null, older }));
-    }),
-  ];
+export function auditPages({ auditService, personOf }: AuditPageDeps) {
+  return createPersonRoutes(personOf).get(AUDIT_PATH, async ({ context, person }) => {
+    const search = withoutEmpty(context.search);
+    const asked = checkAudit(readQuery(search, PAGE_QUERY));
+    const { rows, before } = await auditService.list(person.caller, asked);
+    const next = new URLSearchParams(search);
+    if (before !== null) next.set("cursor", auditCursor(before));
+    const older = before === null ? null : `${AUDIT_PATH}?${next.toString()}`;
+    return page("own", auditPage({ user: person, entries: rows, kind: asked.kinds[0] ?? null, older }));
+  });
 }
 
 /** Without empty fields, which forms send too. */

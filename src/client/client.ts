@@ -1,7 +1,7 @@
 import type { Account, AccountList, CreatedKey, CreateKey, KeyList } from "../accounts/schemas.ts";
 import type { Action, CreateAction, Decision, Retry } from "../actions/schemas.ts";
 import type { DecisionFacts } from "../approvals/facts-schema.ts";
-import type { Health } from "../api/schemas.ts";
+import type { Health } from "../http/system-routes.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
 import type { AuditLog, AuditQuery } from "../audit/schemas.ts";
 import type { CreatePause, Pause, PauseList } from "../pauses/schemas.ts";

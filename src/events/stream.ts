@@ -11,12 +11,11 @@ import type { Show } from "../actions/caller-view.ts";
 import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "../http/sse.ts";
 import type { RequestContext } from "../http/context.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
-import { NoQuery } from "../actions/schemas.ts";
 import { DomainError } from "../api/domain-error.ts";
 import type { Action } from "../actions/action.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
 import { readQuery } from "../http/query.ts";
-import type { Route } from "../http/router.ts";
+import { createRoutes, NO_QUERY } from "../http/operation.ts";
 import type { WatchOf } from "../http/session.ts";
 
 export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
@@ -166,7 +165,7 @@ export interface PageEventRouteDeps {
   readonly ownOrigin: OwnOrigin;
 }
 
-const NONE = compileQuery(NoQuery);
+const NONE = compileQuery(NO_QUERY);
 
 /** What our pages get of a change: enough to know whether they show the action, and nothing secret. */
 export function pageEventsOf(_caller: Caller, { id, status }: Action): string {
@@ -174,19 +173,12 @@ export function pageEventsOf(_caller: Caller, { id, status }: Action): string {
 }
 
 /** The stream of `GET /v1/events` for our own pages, authenticated by the session and ended with it. */
-export function pageEventRoutes({ watchOf, ownOrigin }: PageEventRouteDeps, stream: StreamEvents): readonly Route[] {
-  return [
-    {
-      method: "GET",
-      path: "/events",
-      operationId: null,
-      async answer(context) {
-        ownOrigin.refuseForeign(context.request.headers);
-        readQuery(context.search, NONE);
-        const watched = await watchOf(context);
-        if (watched === null) throw new DomainError("forbidden", "Log in first: these events are for our own pages.");
-        return stream(context, watched.caller, watched.release);
-      },
-    },
-  ];
+export function pageEventRoutes({ watchOf, ownOrigin }: PageEventRouteDeps, stream: StreamEvents) {
+  return createRoutes().get("/events", async ({ context }) => {
+    ownOrigin.refuseForeign(context.request.headers);
+    readQuery(context.search, NONE);
+    const watched = await watchOf(context);
+    if (watched === null) throw new DomainError("forbidden", "Log in first: these events are for our own pages.");
+    return stream(context, watched.caller, watched.release);
+  });
 }

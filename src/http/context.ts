@@ -33,6 +33,21 @@ export interface RequestContext {
   isBodyUnread: boolean;
 }
 
+/** The contexts of the requests that are being handled. */
+const contexts = new WeakMap<Request, RequestContext>();
+
+/** Makes `contextOf` return this context for the request. */
+export function bindContext(request: Request, context: RequestContext): void {
+  contexts.set(request, context);
+}
+
+/** What belongs to a request. Throws for a request that the handler has not begun. */
+export function contextOf(request: Request): RequestContext {
+  const context = contexts.get(request);
+  if (context === undefined) throw new TypeError("This request did not come through the handler.");
+  return context;
+}
+
 /** The authenticated caller. Throws `unauthorized` where there is none: a route that skipped authentication fails closed. */
 export function callerOf(context: RequestContext): Caller {
   if (context.caller !== null) return context.caller;

@@ -1,13 +1,38 @@
+import { NotFoundError } from "elysia";
 import { errorJson, HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, type ErrorCode, RetryLater } from "../api/domain-error.ts";
 import type { Log } from "../observability/log.ts";
 import { StoreBusy, StoreUnavailable } from "../../db/store.ts";
 import { problemPage } from "../pages/receipt.tsx";
 import { isForPrograms, namesHtml, prefersJson } from "./query.ts";
-import { MethodNotAllowed } from "./allow.ts";
 import { Misdirected } from "./own-origin.ts";
 import { page } from "./page.ts";
 import type { RequestContext } from "./context.ts";
+
+/** 405 with the methods of the path, as `Allow` names them. */
+export class MethodNotAllowed extends DomainError {
+  readonly allow: string;
+
+  constructor(allow: string) {
+    super("method_not_allowed", `This path takes ${allow.replaceAll(", ", " or ")}.`);
+    this.allow = allow;
+  }
+}
+
+/** Ends a request with this response: a log-in page, a form that asks for something first. */
+export class EarlyAnswer extends Error {
+  override readonly name = "EarlyAnswer";
+  readonly answer: Response;
+
+  constructor(answer: Response) {
+    super("The request was answered early.");
+    this.answer = answer;
+  }
+}
+
+export function pathNotFound(): DomainError {
+  return new DomainError("not_found", "This path does not exist.");
+}
 
 /** Response headers by error code. */
 const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>> = {
@@ -39,6 +64,7 @@ function hasLeft({ signal }: Request, error: unknown): boolean {
 /** Any error as an envelope, or as a page for people. An unexpected one is logged; the caller sees only `internal_error`. */
 export function refuse(context: RequestContext, error: unknown, log: Log): Response {
   if (hasLeft(context.request, error)) return new Response(null, { status: CLIENT_GONE });
+  if (error instanceof EarlyAnswer) return error.answer;
   const failure = asDomainError(error);
   const requestId = context.name.envelopeId();
   if (failure.code === "internal_error") {
@@ -75,6 +101,7 @@ function errorText({ code, message, issues }: DomainError, requestId: string): s
 
 function asDomainError(error: unknown): DomainError {
   if (error instanceof DomainError) return error;
+  if (error instanceof NotFoundError) return pathNotFound();
   if (error instanceof StoreBusy) {
     return new DomainError(
       "unavailable",
@@ -109,5 +136,7 @@ export function json(text: string, status = 200, headers?: Readonly<Record<strin
 
 /** One error for every token that is malformed, unknown, expired or used, so that it reveals nothing about what exists. */
 export function noSuchLink(): DomainError {
-  return new DomainError("not_found", "This link doesn't exist or has expired. Check that you copied all of it.");
+  return new DomainError("not_found", NO_SUCH_LINK);
 }
+
+export const NO_SUCH_LINK = "This link doesn't exist or has expired. Check that you copied all of it.";

@@ -1,3 +1,4 @@
+import { type AnyElysia, Elysia } from "elysia";
 import type { Server } from "bun";
 import type { Authenticate } from "../accounts/authenticate.ts";
 import type { Caller } from "../accounts/roles.ts";
@@ -6,11 +7,13 @@ import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { clientAddressOf, clientOf, type IsTrustedProxy } from "./own-origin.ts";
-import { CLIENT_GONE, refuse } from "./errors.ts";
+import { CLIENT_GONE, MethodNotAllowed, pathNotFound, refuse } from "./errors.ts";
 import { createRateLimit } from "./rate-limit.ts";
-import { nameRequest, hasBody, targetOf, type RequestContext } from "./context.ts";
+import { bindContext, contextOf, hasBody, nameRequest, type RequestContext, targetOf } from "./context.ts";
 import { closeWithAnswer } from "./body.ts";
-import { type Guard, type Route, createRouter } from "./router.ts";
+
+/** Checks Host and Origin of a request, before its key. Throws `forbidden` or `Misdirected`. */
+export type Guard = (headers: Headers) => void;
 
 interface HandlerDeps {
   readonly authenticate: Authenticate;
@@ -21,6 +24,8 @@ interface HandlerDeps {
   readonly isTrustedProxy: IsTrustedProxy;
   /** Checks the Host of a request for a page. */
   readonly pagesGuard: Guard;
+  /** Checks Host and Origin of a request for /mcp, which needs a key too. */
+  readonly mcpGuard: Guard;
   readonly limits: { readonly rateLimitPerSecond: number };
 }
 
@@ -31,38 +36,24 @@ type Handler = (request: Request, server: Server<unknown> | null, known?: Caller
  * The entry point of every request. The order of the checks is part of the API: request id, Host and Origin, key, rate
  * limit, route. Every response carries the request's id and is logged in one line.
  */
-export function createHandler(deps: HandlerDeps, routes: readonly Route[]): Handler {
-  const { authenticate, clock, log } = deps;
+export function createHandler(deps: HandlerDeps, modules: readonly AnyElysia[]): Handler {
+  const { clock, log } = deps;
   const rate = createRateLimit(clock, deps.limits.rateLimitPerSecond);
-  const route = createRouter(routes, (context, error) => refuse(context, error, log));
-  const guards = guardsOf(routes);
-
-  const authenticateRequest = async (context: RequestContext): Promise<void> => {
-    const guard = guards.get(context.path);
-    if (guard === undefined && !isUnderV1(context.path)) {
-      if (!PROBE_PATH.test(context.path)) deps.pagesGuard(context.request.headers);
-      return;
-    }
-    guard?.(context.request.headers);
-    const known = await authenticate(context.request.headers.get("authorization"));
-    const caller: Caller = { ...known, client: clientOf(context) };
-    context.caller = caller;
-    context.count = (requests) => rate.count(caller, requests);
-    context.count(1);
-  };
-
-  const answer = async (context: RequestContext): Promise<Response> => {
-    try {
-      if (context.caller === null) await authenticateRequest(context);
-      return await route(context);
-    } catch (error) {
-      return refuse(context, error, log);
-    }
-  };
+  const authenticate = createAuthenticateRequest(deps, rate);
+  // `standardHostname: false`, or a short host name would shift the path (elysia#748).
+  const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
+    // Before routing, so that every path under /v1 needs a key, also one that doesn't exist.
+    .onRequest(({ request }) => authenticate(contextOf(request)))
+    .onError(({ code, error, request }) => refuse(contextOf(request), code === "PARSE" ? error.cause : error, log));
+  for (const module of modules) app.use(module);
+  addOtherMethods(app);
 
   return async (request, server, known) => {
-    const context = contextOf(request, server, known ?? null, deps);
-    const answered = await answer(context);
+    const context = begin(request, server, known ?? null, deps);
+    const routed = routable(context);
+    bindContext(routed, context);
+    // Elysia fails on a thrown `undefined`.
+    const answered = await Promise.try(() => app.fetch(routed)).catch((error: unknown) => refuse(context, error, log));
     if (context.errorCode === "rate_limited" && context.caller !== null) {
       context.kind = "wait";
       await rate.slowDown(context.caller);
@@ -74,7 +65,65 @@ export function createHandler(deps: HandlerDeps, routes: readonly Route[]): Hand
   };
 }
 
-function contextOf(
+function createAuthenticateRequest(
+  { authenticate, pagesGuard, mcpGuard }: HandlerDeps,
+  rate: ReturnType<typeof createRateLimit>,
+) {
+  return async (context: RequestContext): Promise<void> => {
+    if (context.caller !== null) return;
+    const { path } = context;
+    const { headers } = context.request;
+    const isMcp = path === "/mcp" || path === "/mcp/";
+    if (isMcp) mcpGuard(headers);
+    else if (!path.startsWith("/v1/") && path !== "/v1") {
+      if (!PROBE_PATH.test(path)) pagesGuard(headers);
+      return;
+    }
+    const known = await authenticate(headers.get("authorization"));
+    const caller: Caller = { ...known, client: clientOf(context) };
+    context.caller = caller;
+    context.count = (requests) => rate.count(caller, requests);
+    context.count(1);
+  };
+}
+
+/** Probes may use any Host: load balancers often address the machine by its IP address. */
+const PROBE_PATH = /^\/(health|ready|metrics|openapi\.json)\/?$/;
+
+/** Answers OPTIONS with 204 and every method that a path doesn't have with 405. Call it after all routes were added. */
+function addOtherMethods(app: AnyElysia): void {
+  for (const [path, same] of Map.groupBy(app.routes, (route) => route.path)) {
+    const methods = same.map(({ method }) => method);
+    const allow = [...new Set(methods.includes("GET") ? [...methods, "HEAD"] : methods)].toSorted().join(", ");
+    app.all(
+      path,
+      ({ request, params }) => {
+        // Elysia takes an empty segment for a parameter.
+        if (Object.values(params ?? {}).includes("")) throw pathNotFound();
+        if (contextOf(request).request.method === "OPTIONS")
+          return new Response(null, { status: 204, headers: { allow } });
+        throw new MethodNotAllowed(allow);
+      },
+      { parse: "none" },
+    );
+  }
+}
+
+/**
+ * The request that Elysia routes. HEAD is routed as GET, because Elysia would read a whole response to know its length;
+ * Bun leaves out the body. Where the Host is unusable or the target has a fragment, Elysia would find another path in the
+ * URL than was sent, and than was authenticated.
+ */
+function routable({ request, path }: RequestContext): Request {
+  const isHead = request.method === "HEAD";
+  const start = request.url.indexOf("/", "http://".length);
+  const end = start + path.length;
+  const isPlain = request.url.startsWith(path, start) && (request.url.length === end || request.url[end] === "?");
+  if (isPlain && !isHead) return request;
+  return new Request(`http://localhost${path}`, { method: isHead ? "GET" : request.method });
+}
+
+function begin(
   request: Request,
   server: Server<unknown> | null,
   caller: Caller | null,
@@ -97,23 +146,6 @@ function contextOf(
     kind: "work",
     isBodyUnread: hasBody(request),
   };
-}
-
-/** Probes may use any Host: load balancers often address the machine by its IP address. */
-const PROBE_PATH = /^\/(health|ready|metrics|openapi\.json)\/?$/;
-
-/** Every path under /v1 needs a key, also one that doesn't exist. */
-function isUnderV1(path: string): boolean {
-  return path.startsWith("/v1/") || path === "/v1";
-}
-
-/** The guards by path, with and without a trailing slash. */
-function guardsOf(routes: readonly Route[]): ReadonlyMap<string, Guard> {
-  return new Map(
-    routes.flatMap(({ path, guard }) =>
-      guard === undefined ? [] : [[path, guard] as const, [`${path}/`, guard] as const],
-    ),
-  );
 }
 
 /** Logs one line and counts the request. Only the route's pattern is logged: a path may hold a token, a query anything. */

@@ -2,7 +2,7 @@ import type { ParsedJson } from "../json/scan.ts";
 import type { Caller } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { readJson } from "./body.ts";
-import type { Guard, Route } from "./router.ts";
+import { createRoutes } from "./operation.ts";
 import { whileStreaming } from "./sse.ts";
 import { callerOf, type RequestContext } from "./context.ts";
 
@@ -19,15 +19,13 @@ export interface McpRequest {
 }
 
 export interface McpRouteDeps {
-  /** Checks Host and Origin. */
-  readonly guard: Guard;
   /** Speaks MCP over Streamable HTTP. */
   readonly answerAgent: (call: McpRequest) => Promise<Response>;
 }
 
 /** /mcp, for agents. Errors of HTTP have our envelope; errors of MCP are JSON-RPC errors. */
-export function mcpRoutes({ guard, answerAgent }: McpRouteDeps): readonly Route[] {
-  const answer = async (context: RequestContext): Promise<Response> => {
+export function mcpRoutes({ answerAgent }: McpRouteDeps) {
+  const answer = async ({ context }: { readonly context: RequestContext }): Promise<Response> => {
     const { request } = context;
     const caller: Caller = { ...callerOf(context), isAgentCall: true };
     // GET opens a stream, which nobody would read here.
@@ -40,8 +38,8 @@ export function mcpRoutes({ guard, answerAgent }: McpRouteDeps): readonly Route[
     if (body !== null && Array.isArray(body.value)) context.count(Math.max(0, body.value.length - 1));
     return whileStreaming(context, (ended) => answerAgent({ request, caller, body, ended, onWait }));
   };
-  const methods = ["GET", "POST", "DELETE"] as const;
-  return methods.map((method) => ({ method, path: "/mcp", operationId: null, guard, answer }));
+  const unparsed = { parse: "none" } as const;
+  return createRoutes().get("/mcp", answer, unparsed).post("/mcp", answer, unparsed).delete("/mcp", answer, unparsed);
 }
 
 async function bodyOf(context: RequestContext): Promise<ParsedJson | null> {

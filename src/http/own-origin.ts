@@ -1,6 +1,6 @@
 import { DomainError } from "../api/domain-error.ts";
 import { normalTarget } from "../outbound/normal-target.ts";
-import type { Guard } from "./router.ts";
+import type { Guard } from "./handler.ts";
 import { isIP } from "node:net";
 import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../config/limits.ts";
 import type { RequestContext } from "./context.ts";

@@ -1,6 +1,5 @@
-import { type QueryCheck, compileQuery } from "../api/schema-helpers.ts";
+import type { QueryCheck } from "../api/schema-helpers.ts";
 import { DomainError, type Issue } from "../api/domain-error.ts";
-import { checkList, ListQuery } from "../actions/list-schemas.ts";
 import { NEXT_CHARS_MAX } from "../config/limits.ts";
 
 /**
@@ -40,57 +39,6 @@ function valueOf(kind: "integer" | "array" | "text", all: readonly string[]): un
   if (kind === "array") return all;
   const text = all[0] ?? "";
   return kind === "integer" && DIGITS.test(text) ? Number(text) : text;
-}
-
-const LIST = compileQuery(ListQuery);
-
-/** The filters of a list page: as the API has them, as the service takes them (`asked`), and as the person typed them. */
-interface Filters {
-  readonly query: ListQuery;
-  readonly asked: ReturnType<typeof checkList>;
-  readonly typed: ReadonlyMap<string, string>;
-}
-
-/** Reads the parameters of `GET /v1/actions`. Throws `invalid_query`. */
-export function readFilters(search: string): Filters {
-  const query = readQuery(search, LIST);
-  return { query, asked: checkList(query), typed: typedIn(search) };
-}
-
-/** The same, but returns the issues, for a page that shows them beside the filters. */
-export function tryFilters(search: string): Filters | { readonly problems: readonly Issue[] } {
-  try {
-    return readFilters(search);
-  } catch (error) {
-    if (error instanceof DomainError && error.code === "invalid_query") return { problems: error.issues };
-    throw error;
-  }
-}
-
-export function typedIn(search: string): ReadonlyMap<string, string> {
-  return new Map(new URLSearchParams(search));
-}
-
-/** Date and time as a browser's form sends them, without a time zone. */
-const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?$/;
-
-/**
- * The query of a form in the API's terms: without empty fields, which forms send too, and with times in UTC. A list has
- * one address that way. Null where nothing has to change.
- */
-export function plainSearch(search: string): string | null {
-  const given = [...new URLSearchParams(search)];
-  const plain = given
-    .filter(([, text]) => text !== "")
-    .map(([name, text]): [string, string] => [name, zoned(name, text)]);
-  const isPlain = plain.length === given.length && plain.every(([, text], at) => text === given[at]?.[1]);
-  return isPlain ? null : new URLSearchParams(plain).toString();
-}
-
-function zoned(name: string, text: string): string {
-  const [, seconds] = LOCAL_TIME.exec(name.startsWith("created_") ? text : "") ?? [null, null];
-  if (seconds === null) return text;
-  return seconds === undefined ? `${text}:00Z` : `${text}Z`;
 }
 
 /** Where people go after log-in. */

@@ -22,23 +22,12 @@ import {
   createWatchOf,
   createTokenFormOf,
 } from "./session.ts";
-import { createHandler } from "./handler.ts";
+import type { AnyElysia } from "elysia";
+import { createHandler, type Guard } from "./handler.ts";
 import { listenOn, listenOnOtherLoopback, type ListenOptions } from "./listen.ts";
-import { createStreamEvents } from "../events/stream.ts";
-import type { Guard, Route } from "./router.ts";
-import {
-  accountRoutes,
-  type AccountRouteDeps,
-  type AccountsRouteDeps,
-  accountsRoutes,
-  callbackHostRoutes,
-  type CallbackHostRouteDeps,
-  keyRoutes,
-  type KeyRouteDeps,
-  signingSecretRoutes,
-  type SigningSecretRouteDeps,
-} from "../accounts/routes.ts";
-import { actionRoutes, decisionRoutes, eventRoutes } from "../actions/routes.ts";
+import { accountRoutes, type AccountRouteDeps } from "../accounts/routes.ts";
+import { actionRoutes } from "../actions/routes.ts";
+import { openApiJson, operationsOf } from "../api/openapi.ts";
 import { auditRoutes, type AuditRouteDeps } from "../audit/routes.ts";
 import { pauseRoutes, type PauseRouteDeps } from "../pauses/routes.ts";
 import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "../pages/inbox-routes.ts";
@@ -56,12 +45,8 @@ import { nameRequest, type RequestName, targetOf } from "./context.ts";
 
 export interface HttpDeps
   extends
-    SystemRouteDeps,
-    SigningSecretRouteDeps,
-    KeyRouteDeps,
-    CallbackHostRouteDeps,
+    Omit<SystemRouteDeps, "apiDescription">,
     PauseRouteDeps,
-    AccountsRouteDeps,
     AuditRouteDeps,
     AccountRouteDeps,
     ReceiptRouteDeps,
@@ -88,15 +73,19 @@ export interface HttpDeps
   readonly isTrustedProxy: IsTrustedProxy;
   /** Checks the Host of a request for a page. */
   readonly pagesGuard: Guard;
+  /** Checks Host and Origin of a request for /mcp. */
+  readonly mcpGuard: Guard;
   /** Aborted when the service stops: waiting requests are answered at once. */
   readonly draining: AbortSignal;
   /** How long a request may take to arrive; default `IDLE_SECONDS`. */
   readonly arrivalSeconds?: number;
   /** Routes of other modules, such as /mcp. */
-  readonly routes?: readonly Route[];
+  readonly routes?: readonly AnyElysia[];
 }
 
 export interface Http {
+  /** Every route, with its description where it is an operation of the API. */
+  readonly routes: AnyElysia["routes"];
   /** Answers one request without a socket. */
   handle(request: Request): Promise<Response>;
   /** Answers a request of a caller who needs no key: the agent on the standard input of this process. */
@@ -116,25 +105,22 @@ export function createHttp(deps: HttpDeps): Http {
   const showEvent = createShow(deps.clock, deps.receiptUrl, () => null);
   const checkTarget = (url: string) => deps.targets.checkTarget(url);
   const people = { ...deps, ...sessionsOf(deps), checkTarget };
-  const routes = [
-    ...actionRoutes({ ...deps, show, checkTarget }),
-    ...eventRoutes(createStreamEvents({ ...deps, show: showEvent })),
-    ...decisionRoutes({ ...deps, show }),
-    ...signingSecretRoutes(deps),
-    ...callbackHostRoutes(deps),
-    ...keyRoutes(deps),
-    ...pauseRoutes(deps),
-    ...accountsRoutes(deps),
-    ...auditRoutes(deps),
+  const modules: readonly AnyElysia[] = [
+    actionRoutes({ ...deps, show, showEvent, checkTarget }),
     ...accountRoutes(deps),
-    ...systemRoutes(deps),
-    ...receiptRoutes(deps),
-    ...approvalLinkRoutes(people),
-    ...authRoutes(people),
-    ...webPages(people),
+    pauseRoutes(deps),
+    auditRoutes(deps),
+    receiptRoutes(deps),
+    authRoutes(people),
+    systemRoutes({ ...deps, apiDescription: () => apiDescription }),
+    approvalLinkRoutes(people),
+    ...webPages({ ...people, operations: () => operations }),
     ...(deps.routes ?? []),
   ];
-  const handler = createHandler(deps, routes);
+  const routes = modules.flatMap((module) => module.routes);
+  const operations = operationsOf(routes);
+  const apiDescription = openApiJson(operations, deps.baseUrl);
+  const handler = createHandler(deps, modules);
   let server: Server<unknown> | null = null;
   let other: Server<unknown> | null = null;
   const answer = (request: Request, from: Server<unknown>) => handler(request, from);
@@ -143,6 +129,7 @@ export function createHttp(deps: HttpDeps): Http {
   };
 
   return {
+    routes,
     handle: (request) => handler(request, null),
     handleAs: (caller, request) => handler(request, null, caller),
     listen(port, host) {

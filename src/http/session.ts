@@ -6,7 +6,7 @@ import { DomainError, type ErrorCode } from "../api/domain-error.ts";
 import { confirmPasswordPage } from "../pages/sign-in.tsx";
 import { CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../pages/form.tsx";
 import { clientOf, type OwnOrigin } from "./own-origin.ts";
-import { headersOf } from "./errors.ts";
+import { EarlyAnswer, headersOf } from "./errors.ts";
 import { type Form, readForm } from "./form.ts";
 import { page, seeOther } from "./page.ts";
 import type { RequestContext } from "./context.ts";
@@ -19,7 +19,7 @@ import {
 } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Secrets } from "../crypto/types.ts";
-import { type Params, pageRoute, type Route } from "./router.ts";
+import { createPageRoutes } from "./operation.ts";
 
 export type { Person };
 
@@ -32,8 +32,8 @@ export type WatchOf = (context: RequestContext) => Promise<SessionWatch | null>;
 /**
  * Reads the form of a page that changes something or shows a secret. Throws `forbidden` unless one of our pages sent it in
  * this session (its field `form_token` must be the session's), and where the account is stopped. On plain http the cookie,
- * and so that token, are known to any server on another port of the host: there it throws `PasswordNeeded` unless the form
- * has the session's secret (`accounts/session-secret.ts`) or the password.
+ * and so that token, are known to any server on another port of the host: there it throws an `EarlyAnswer` that asks for
+ * the password, unless the form has it or the session's secret (`accounts/session-secret.ts`). Call it outside of any `try`.
  */
 export type FormOf = (context: RequestContext, person: Person) => Promise<Form>;
 
@@ -85,9 +85,10 @@ export function createFormOf(
     const source = sourceOf(context, deps, form);
     if (isHttps || sessionSecret.isRight(person, source.sessionSecret)) return form;
     const password = form.get(CONFIRM_PASSWORD_FIELD);
-    if (password === undefined) throw new PasswordNeeded(form);
+    if (password === undefined) throw askForPassword(context, person, form, null);
     await sessionSecret.confirm(person, password, source).catch((error: unknown) => {
-      throw error instanceof DomainError && ASKED_AGAIN.has(error.code) ? new PasswordNeeded(form, error) : error;
+      if (!(error instanceof DomainError) || !ASKED_AGAIN.has(error.code)) throw error;
+      throw askForPassword(context, person, form, error);
     });
     return form;
   };
@@ -103,30 +104,19 @@ export function createTokenFormOf({ ownOrigin }: Pick<SessionDeps, "ownOrigin">)
   };
 }
 
-/** The form came without the session's secret: the person is asked for the password. */
-class PasswordNeeded extends Error {
-  override readonly name = "PasswordNeeded";
-  readonly form: Form;
-  /** Why the password in the form was refused; null: it had none. */
-  readonly problem: DomainError | null;
-
-  constructor(form: Form, problem: DomainError | null = null) {
-    super("The form has neither the secret of its session nor the password.");
-    this.form = form;
-    this.problem = problem;
-  }
-}
-
 const ASKED_AGAIN: ReadonlySet<ErrorCode> = new Set(["invalid_credentials", "rate_limited", "unavailable"]);
 
-/** A page that asks for the password and sends the same fields again. */
-function askForPassword(context: RequestContext, user: Person, { form, problem }: PasswordNeeded): Response {
+/**
+ * A page that asks for the password and sends the same fields again. `problem`: why the password in the form was refused;
+ * null: it had none.
+ */
+function askForPassword(context: RequestContext, user: Person, form: Form, problem: DomainError | null): EarlyAnswer {
   context.errorCode = problem?.code ?? "forbidden";
   const fields = [...form].filter(([name]) => !NOT_KEPT.has(name));
   const path = context.path + (context.search === "" ? "" : `?${context.search}`);
   const html = confirmPasswordPage({ user, path, fields, problem: problem?.message ?? null });
   const headers = problem === null ? {} : headersOf(problem);
-  return page("own", html, { status: HTTP_STATUS[context.errorCode], headers });
+  return new EarlyAnswer(page("own", html, { status: HTTP_STATUS[context.errorCode], headers }));
 }
 
 /** Fields that the page renders itself, and passwords, which it never repeats. */
@@ -305,21 +295,22 @@ function partsOf(sealed: string): readonly string[] {
   return Array.from({ length: count }, (_, part) => (part === 0 ? `${count}-${at(0)}` : at(part)));
 }
 
-/** Answers a request of the person who is logged in. */
-export type AnswerPerson = (context: RequestContext, person: Person, params: Params) => Response | Promise<Response>;
+/** What a route for people gets of its request. */
+export interface PersonRequest<Params = unknown> {
+  readonly context: RequestContext;
+  readonly person: Person;
+  readonly params: Params;
+}
 
-/** A route for people who are logged in: others are redirected to the log-in page, and back. */
-export function personPage(personOf: PersonOf, method: "GET" | "POST", path: string, answer: AnswerPerson): Route {
-  return pageRoute("own", method, path, async (context, params) => {
+/** Answers a request of the person who is logged in. */
+export type AnswerPerson<Params = unknown> = (request: PersonRequest<Params>) => Response | Promise<Response>;
+
+/** Routes for people who are logged in. Others are redirected to the log-in page, and back. */
+export function createPersonRoutes(personOf: PersonOf) {
+  return createPageRoutes("own").resolve(async ({ context }) => {
     const person = await personOf(context);
-    if (person === null) {
-      return seeOther("own", logInPath(context.path + (context.search === "" ? "" : `?${context.search}`)));
-    }
-    try {
-      return await answer(context, person, params);
-    } catch (error) {
-      if (error instanceof PasswordNeeded) return askForPassword(context, person, error);
-      throw error;
-    }
+    if (person !== null) return { person };
+    const next = context.path + (context.search === "" ? "" : `?${context.search}`);
+    throw new EarlyAnswer(seeOther("own", logInPath(next)));
   });
 }

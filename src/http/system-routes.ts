@@ -1,7 +1,7 @@
-import { openApiJson } from "../api/openapi.ts";
-import { API } from "../api/operations.ts";
+import Type, { type Static } from "typebox";
+import { plainText } from "../api/schema-helpers.ts";
 import { json, headersOf } from "./errors.ts";
-import { type Route, routeOf } from "./router.ts";
+import { createRoutes, operation } from "./operation.ts";
 import type { Server } from "bun";
 import { errorJson, HTTP_STATUS } from "../api/errors.ts";
 import { DomainError } from "../api/domain-error.ts";
@@ -13,29 +13,115 @@ import type { Clock } from "../runtime/clock.ts";
 import { StoreBusy } from "../../db/store.ts";
 
 export interface SystemRouteDeps extends MetricsDeps, ReadinessDeps {
-  /** Public address of the service, for the API description. */
-  readonly baseUrl: string;
+  /** The OpenAPI document as JSON. */
+  readonly apiDescription: () => string;
   readonly version: string;
   /** Whether /metrics is served here; else METRICS_PORT serves it. */
   readonly hasMetrics: boolean;
   readonly draining: AbortSignal;
 }
 
+/** The response of /health and /ready. */
+export const Health = Type.Object(
+  {
+    status: Type.Enum(["ok", "unavailable"], {
+      type: "string",
+      description: "Status of the service.",
+      examples: ["ok"],
+    }),
+    version: plainText("Version of the service.", "0.1.0"),
+  },
+  { title: "Health", description: "Status and version of the service." },
+);
+
+export type Health = Static<typeof Health>;
+
 /** For load balancers, supervisors and Prometheus: they need no API key, and reveal nothing about accounts. */
-export function systemRoutes(deps: SystemRouteDeps): readonly Route[] {
-  const { baseUrl, version, draining } = deps;
-  const ok = JSON.stringify({ status: "ok", version });
-  const unavailable = JSON.stringify({ status: "unavailable", version });
-  const description = openApiJson(baseUrl);
+export function systemRoutes(deps: SystemRouteDeps) {
+  const { version, draining } = deps;
+  const ok = JSON.stringify({ status: "ok", version } satisfies Health);
+  const unavailable = JSON.stringify({ status: "unavailable", version } satisfies Health);
   // Logs nothing: the writer logs why it fails.
   const isWritable = createReadiness(deps);
   const isReady = async (): Promise<boolean> => !draining.aborted && (await isWritable());
-  return [
-    routeOf(API.getOpenApi, () => json(description)),
-    routeOf(API.getHealth, () => json(ok)),
-    routeOf(API.getReady, async () => ((await isReady()) ? json(ok) : json(unavailable, 503, { "retry-after": "1" }))),
-    ...(deps.hasMetrics ? [routeOf(API.getMetrics, ({ request }) => answerMetrics(request.headers, deps))] : []),
-  ];
+  const routes = createRoutes()
+    .get(
+      "/health",
+      () => json(ok),
+      operation({
+        operationId: "getHealth",
+        permission: null,
+        tag: "System",
+        summary: "Check whether the process runs",
+        description: "For supervisors. Doesn't check the database.",
+        answers: { 200: { description: "The process runs.", schema: Health } },
+        errors: [],
+      }),
+    )
+    .get(
+      "/ready",
+      async () => ((await isReady()) ? json(ok) : json(unavailable, 503, { "retry-after": "1" })),
+      operation({
+        operationId: "getReady",
+        permission: null,
+        tag: "System",
+        summary: "Check whether the service can store actions",
+        description: "For load balancers: 503 while the database can't be written, and while the service stops.",
+        answers: {
+          200: { description: "The service can store actions.", schema: Health },
+          503: {
+            description: "The service can't store actions at the moment, or is stopping.",
+            schema: Health,
+            headers: ["Retry-After"],
+          },
+        },
+        errors: [],
+      }),
+    )
+    .get(
+      "/openapi.json",
+      () => json(deps.apiDescription()),
+      operation({
+        operationId: "getOpenApi",
+        permission: null,
+        tag: "System",
+        summary: "Get this API description as OpenAPI 3.1",
+        description: "For generators of clients and documentation.",
+        answers: {
+          200: {
+            description: "The description.",
+            schema: Type.Unsafe<object>({
+              type: "object",
+              required: ["openapi", "info", "paths"],
+              description: "An OpenAPI 3.1 document.",
+            }),
+          },
+        },
+        errors: ["unavailable"],
+      }),
+    );
+  if (!deps.hasMetrics) return routes;
+  return routes.get(
+    "/metrics",
+    ({ request }) => answerMetrics(request.headers, deps),
+    operation({
+      operationId: "getMetrics",
+      permission: null,
+      tag: "System",
+      summary: "Get metrics in the Prometheus text format",
+      description:
+        "Needs METRICS_TOKEN as a bearer token where that is set. Where METRICS_PORT is set, only that port serves them, and this path returns 404.",
+      takesMetricsToken: true,
+      answers: {
+        200: {
+          description: "The metrics.",
+          schema: Type.String({ description: "Prometheus text.", examples: ["outgate_actions_created_total 7\n"] }),
+          mediaType: "text/plain; version=0.0.4; charset=utf-8",
+        },
+      },
+      errors: ["unauthorized", "not_found", "internal_error", "unavailable"],
+    }),
+  );
 }
 
 interface MetricsDeps {

@@ -6,7 +6,7 @@ import { HTTP_STATUS } from "../api/errors.ts";
 import { maskedPause, maskOneAhead } from "../receipts/masked-action.ts";
 import { authorize, mayReveal } from "../accounts/roles.ts";
 import { isHeldIn } from "../actions/changes.ts";
-import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
 import type { PauseOf } from "../pauses/pause.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { actionPage, type ActionProps, hasUnknown } from "./action.tsx";
@@ -15,7 +15,7 @@ import { actionPath, ACTIONS_PATH, listPath } from "./layout.tsx";
 import { revealedPage } from "./signing.tsx";
 import {
   type AnswerPerson,
-  personPage,
+  createPersonRoutes,
   type FormOf,
   type Person,
   type PersonOf,
@@ -23,14 +23,14 @@ import {
   FlashTooLarge,
 } from "../http/session.ts";
 import { page, seeOther } from "../http/page.ts";
-import type { Route } from "../http/router.ts";
-import { actionIdOf } from "../actions/caller-view.ts";
+import { ActionParams, actionIdOf } from "../actions/caller-view.ts";
 import type { KeyService } from "../accounts/keys.ts";
-import { cursorOf } from "../actions/list-schemas.ts";
+import { checkList, cursorOf, ListQuery } from "../actions/list-schemas.ts";
+import { compileQuery } from "../api/schema-helpers.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { normalHost, normalTarget } from "../outbound/normal-target.ts";
 import { actionsPage } from "./actions.tsx";
-import { plainSearch, readFilters, tryFilters, typedIn } from "../http/query.ts";
+import { readQuery } from "../http/query.ts";
 import type { Form } from "../http/form.ts";
 
 export interface ActionPageRouteDeps extends CreateRules {
@@ -47,20 +47,23 @@ export interface ActionPageRouteDeps extends CreateRules {
   readonly baseUrl: string;
 }
 
-const PATH = "/actions/{id}";
+const PATH = "/actions/:id";
+
+type AnswerAction = AnswerPerson<{ readonly id: string }>;
 
 /** The page of one action, and the forms on it. */
-export function actionPageRoutes(deps: ActionPageRouteDeps): readonly Route[] {
-  const { personOf } = deps;
-  return [
-    personPage(personOf, "GET", PATH, async (context, person, params) => {
-      return page("own", await actionHtml(deps, person, actionIdOf(context, params)));
-    }),
-    personPage(personOf, "POST", PATH, decide(deps)),
-    personPage(personOf, "POST", `${PATH}/reveal`, reveal(deps)),
-    personPage(personOf, "GET", `${PATH}/again`, showResend(deps)),
-    personPage(personOf, "POST", `${PATH}/again`, resend(deps)),
-  ];
+export function actionPageRoutes(deps: ActionPageRouteDeps) {
+  const hooks = { params: ActionParams };
+  return createPersonRoutes(deps.personOf)
+    .get(
+      PATH,
+      async ({ context, person, params }) => page("own", await actionHtml(deps, person, actionIdOf(context, params))),
+      hooks,
+    )
+    .post(PATH, decide(deps), hooks)
+    .post(`${PATH}/reveal`, reveal(deps), hooks)
+    .get(`${PATH}/again`, showResend(deps), hooks)
+    .post(`${PATH}/again`, resend(deps), hooks);
 }
 
 async function actionHtml(
@@ -85,8 +88,8 @@ const SHOWN_ON_PAGE: ReadonlySet<ErrorCode> = new Set([
   "not_retryable",
 ]);
 
-function decide(deps: ActionPageRouteDeps): AnswerPerson {
-  return async (context, person, params) => {
+function decide(deps: ActionPageRouteDeps): AnswerAction {
+  return async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     const form = await deps.formOf(context, person);
     try {
@@ -129,8 +132,8 @@ const VERBS: Readonly<Record<ActionDecision, Verb>> = {
 };
 
 /** Shows secrets in the response to a form, which is not cached and has no address. */
-function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): AnswerPerson {
-  return async (context, person, params) => {
+function reveal({ actionService, formOf, auditService }: ActionPageRouteDeps): AnswerAction {
+  return async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     await formOf(context, person);
     if (!mayReveal(person.caller.role)) throw new DomainError("forbidden", "Your role can't view secrets.");
@@ -147,17 +150,17 @@ async function resendOf({ actionService }: ActionPageRouteDeps, { caller }: Pers
   return { action: await maskOneAhead(action, "decider"), isUnknown: hasUnknown(timeline) };
 }
 
-function showResend(deps: ActionPageRouteDeps): AnswerPerson {
-  return async (context, person, params) => {
+function showResend(deps: ActionPageRouteDeps): AnswerAction {
+  return async ({ context, person, params }) => {
     const toResend = await resendOf(deps, person, actionIdOf(context, params));
     return page("own", resendPage({ ...toResend, user: person }));
   };
 }
 
 /** Creates the same request as a new action, with the checks of every create. An unknown outcome needs confirmation. */
-function resend(deps: ActionPageRouteDeps): AnswerPerson {
+function resend(deps: ActionPageRouteDeps): AnswerAction {
   const checkCreate = createCheckCreate(deps);
-  return async (context, person, params) => {
+  return async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     const form = await deps.formOf(context, person);
     const toResend = await resendOf(deps, person, id);
@@ -194,18 +197,16 @@ export interface ActionListRouteDeps {
 const NOTHING = { count: 0, isMore: false } as const;
 
 /** The list of actions, its search and its bulk retry. */
-export function actionListRoutes(deps: ActionListRouteDeps): readonly Route[] {
-  const { personOf } = deps;
-  return [
-    personPage(personOf, "GET", ACTIONS_PATH, list(deps)),
-    personPage(personOf, "POST", ACTIONS_PATH, retryNext(deps)),
-    personPage(personOf, "GET", STEP_PATH, showStep(deps)),
-    personPage(personOf, "GET", "/search", ({ search }) => seeOther("own", searchPath(search))),
-  ];
+export function actionListRoutes(deps: ActionListRouteDeps) {
+  return createPersonRoutes(deps.personOf)
+    .get(ACTIONS_PATH, list(deps))
+    .post(ACTIONS_PATH, retryNext(deps))
+    .get(STEP_PATH, showStep(deps))
+    .get("/search", ({ context }) => seeOther("own", searchPath(context.search)));
 }
 
 function list({ actionService, keyService, clock, baseUrl, pauseOf }: ActionListRouteDeps): AnswerPerson {
-  return async ({ search }, person) => {
+  return async ({ context: { search }, person }) => {
     const plain = plainSearch(search);
     if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
     const keys = await keyService.list(person.caller);
@@ -227,7 +228,7 @@ function list({ actionService, keyService, clock, baseUrl, pauseOf }: ActionList
 
 /** One step of a bulk retry. The next page has the button for the next step, so that each request is short. */
 function retryNext({ actionService, formOf, flash }: ActionListRouteDeps): AnswerPerson {
-  return async (context, person) => {
+  return async ({ context, person }) => {
     const form = await formOf(context, person);
     const { query, asked } = readFilters(context.search);
     const reason = checkReasonField(form);
@@ -255,7 +256,7 @@ const STEP_PATH = `${ACTIONS_PATH}/retried`;
 type Step = Omit<BulkStepProps, "user">;
 
 function showStep({ flash }: ActionListRouteDeps): AnswerPerson {
-  return (context, person) => {
+  return ({ context, person }) => {
     // Safe: only `retryNext` writes a flash for this path.
     const step = flash.read(context, person) as Step | null;
     return step === null ? seeOther("own", ACTIONS_PATH) : page("own", bulkStepPage({ user: person, ...step }));
@@ -276,4 +277,55 @@ function searchPath(search: string): string {
   if (text === "") return ACTIONS_PATH;
   const url = text.includes("://") ? text : `http://${text}`;
   return listPath({ host: normalHost(text) ?? normalTarget(url)?.host ?? text });
+}
+
+const LIST = compileQuery(ListQuery);
+
+/** The filters of a list page: as the API has them, as the service takes them (`asked`), and as the person typed them. */
+interface Filters {
+  readonly query: ListQuery;
+  readonly asked: ReturnType<typeof checkList>;
+  readonly typed: ReadonlyMap<string, string>;
+}
+
+/** Reads the parameters of `GET /v1/actions`. Throws `invalid_query`. */
+function readFilters(search: string): Filters {
+  const query = readQuery(search, LIST);
+  return { query, asked: checkList(query), typed: typedIn(search) };
+}
+
+/** The same, but returns the issues, for a page that shows them beside the filters. */
+function tryFilters(search: string): Filters | { readonly problems: readonly Issue[] } {
+  try {
+    return readFilters(search);
+  } catch (error) {
+    if (error instanceof DomainError && error.code === "invalid_query") return { problems: error.issues };
+    throw error;
+  }
+}
+
+function typedIn(search: string): ReadonlyMap<string, string> {
+  return new Map(new URLSearchParams(search));
+}
+
+/** Date and time as a browser's form sends them, without a time zone. */
+const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?$/;
+
+/**
+ * The query of a form in the API's terms: without empty fields, which forms send too, and with times in UTC. A list has
+ * one address that way. Null where nothing has to change.
+ */
+function plainSearch(search: string): string | null {
+  const given = [...new URLSearchParams(search)];
+  const plain = given
+    .filter(([, text]) => text !== "")
+    .map(([name, text]): [string, string] => [name, zoned(name, text)]);
+  const isPlain = plain.length === given.length && plain.every(([, text], at) => text === given[at]?.[1]);
+  return isPlain ? null : new URLSearchParams(plain).toString();
+}
+
+function zoned(name: string, text: string): string {
+  const [, seconds] = LOCAL_TIME.exec(name.startsWith("created_") ? text : "") ?? [null, null];
+  if (seconds === null) return text;
+  return seconds === undefined ? `${text}:00Z` : `${text}Z`;
 }

@@ -1,35 +1,77 @@
 /** @jsxImportSource hono/jsx */
-import { API } from "../api/operations.ts";
-import { rolesThatMay } from "../accounts/roles.ts";
-import {
-  type ApiDocument,
-  type ApiParameter,
-  type ApiSchema,
-  type DocumentedOperation,
-  exampleOf,
-  nameOf,
-  type Ref,
-  type ApiAnswer,
-  boundWords,
-  typeWords,
-} from "./api-document.ts";
+import type { Child } from "hono/jsx";
 import { keyHeader } from "./words.ts";
 
-export interface ApiReferenceProps {
-  readonly document: ApiDocument;
-  readonly baseUrl: string;
+/** The parts of an OpenAPI 3.1 document that the reference shows. */
+export interface OpenApiDocument {
+  readonly info: { readonly description: string; readonly version: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Named<Named<Operation>>;
+  readonly components: { readonly schemas: Named<Schema>; readonly parameters: Named<Parameter> };
 }
 
-/** The API reference, generated from the OpenAPI document. */
-export function ApiReference({ document, baseUrl }: ApiReferenceProps) {
+type Named<T> = Readonly<Record<string, T>>;
+
+type Ref = Readonly<Record<"$ref", string>>;
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  /** Left out: it needs an API key. */
+  readonly security?: readonly unknown[];
+  readonly parameters: readonly (Parameter | Ref)[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Content };
+  readonly responses: Named<ApiResponse | Ref>;
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: Schema;
+}
+
+interface ApiResponse {
+  readonly description: string;
+  readonly headers?: Named<Ref>;
+  readonly content?: Content;
+}
+
+type Content = Named<{ readonly schema: Schema }>;
+
+interface Schema
+  extends Partial<Ref>, Readonly<Partial<Record<"minimum" | "maximum" | "minLength" | "maxLength", number>>> {
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly description?: string;
+  readonly properties?: Named<Schema>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+}
+
+interface ApiReferenceProps {
+  readonly document: OpenApiDocument;
+  /** The roles that may call an operation: the document doesn't contain them. */
+  readonly rolesOf: (operationId: string) => readonly string[];
+}
+
+/** The API reference, from the OpenAPI document alone. */
+export function ApiReference({ document, rolesOf }: ApiReferenceProps) {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+    Object.entries(methods).map(([method, operation]) => resolve(document, path, method.toUpperCase(), operation)),
   );
   // Request bodies are shown with their operation.
-  const sent = new Set(
-    operations.map(({ operation }) => bodyOf(operation)?.$ref).map((ref) => ref && nameOf({ $ref: ref })),
-  );
-  const of = (tag: string) => operations.filter(({ operation }) => operation.tags.includes(tag));
+  const sent = new Set(operations.map(({ body }) => body?.$ref));
+  const tags = document.tags.map((tag) => ({ ...tag, rows: operations.filter(({ tags }) => tags.includes(tag.name)) }));
   return (
     <>
       <h1>API reference</h1>
@@ -37,197 +79,98 @@ export function ApiReference({ document, baseUrl }: ApiReferenceProps) {
         <p>{paragraph}</p>
       ))}
       <p>
-        Version {document.info.version}, at <code>{baseUrl}</code>. For tools: <a href="/openapi.json">openapi.json</a>.
+        Version {document.info.version}, at <code>{document.servers[0]?.url}</code>. For tools:{" "}
+        <a href="/openapi.json">openapi.json</a>.
       </p>
-      <Contents tags={document.tags.map(({ name }) => ({ name, operations: of(name) }))} />
-      {document.tags.map(({ name, description }) => (
+      <ul class="contents">
+        {tags.map(({ name, rows }) => (
+          <li>
+            <a href={`#tag-${name}`}>{name}</a>
+            <ul>
+              {rows.map(({ operationId, title, summary }) => (
+                <li>
+                  <a href={`#${operationId}`}>
+                    <code>{title}</code>
+                  </a>{" "}
+                  <span class="quiet small">{summary}</span>
+                </li>
+              ))}
+            </ul>
+          </li>
+        ))}
+      </ul>
+      {tags.map(({ name, description, rows }) => (
         <section aria-labelledby={`tag-${name}`}>
           <h2 id={`tag-${name}`}>{name}</h2>
           <p>{description}</p>
-          {of(name).map((one) => (
-            <Operation {...one} document={document} baseUrl={baseUrl} />
+          {rows.map((operation) => (
+            <OperationView {...operation} roles={rolesOf(operation.operationId)} />
           ))}
         </section>
       ))}
       <section aria-labelledby="schemas">
         <h2 id="schemas">Schemas</h2>
         {Object.entries(document.components.schemas)
-          .filter(([name]) => !sent.has(name))
+          .filter(([name]) => !sent.has(`#/components/schemas/${name}`))
           .map(([name, schema]) => (
-            <Schema name={name} schema={schema} />
+            <Entry id={`schema-${name}`} title={name}>
+              {schema.description === undefined ? null : <p>{schema.description}</p>}
+              <Fields schema={schema} marks="optional" />
+            </Entry>
           ))}
       </section>
     </>
   );
 }
 
-interface Placed {
-  readonly path: string;
-  readonly method: string;
-  readonly operation: DocumentedOperation;
-}
-
-function Contents({
-  tags,
-}: {
-  readonly tags: readonly { readonly name: string; readonly operations: readonly Placed[] }[];
-}) {
-  return (
-    <ul class="contents">
-      {tags.map(({ name, operations }) => (
-        <li>
-          <a href={`#tag-${name}`}>{name}</a>
-          <ul>
-            {operations.map(({ method, path, operation }) => (
-              <li>
-                <a href={`#${operation.operationId}`}>
-                  <code>
-                    {method} {path}
-                  </code>
-                </a>{" "}
-                <span class="quiet small">{operation.summary}</span>
-              </li>
-            ))}
-          </ul>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function Operation({ path, method, operation, document, baseUrl }: Placed & ApiReferenceProps) {
-  const { operationId: id, summary, description, parameters, requestBody, responses } = operation;
-  const body = bodyOf(operation);
+function Entry({ id, title, children }: { readonly id: string; readonly title: string; readonly children?: Child }) {
   return (
     <section class="operation" aria-labelledby={id}>
       <h3 id={id}>
-        <code>
-          {method} {path}
-        </code>
+        <code>{title}</code>
       </h3>
+      {children}
+    </section>
+  );
+}
+
+type ResolvedOperation = ReturnType<typeof resolve>;
+
+function resolve(document: OpenApiDocument, path: string, method: string, operation: Operation) {
+  const parameters = operation.parameters
+    .flatMap((one) => ("$ref" in one ? (document.components.parameters[nameOf(one.$ref)] ?? []) : one))
+    // Every request can have it, so it is described once, at the top.
+    .filter(({ name }) => name !== "X-Request-Id");
+  const body = operation.requestBody?.content["application/json"]?.schema;
+  return { ...operation, document, path, method, title: `${method} ${path}`, parameters, body };
+}
+
+function OperationView({ roles, ...operation }: ResolvedOperation & { readonly roles: readonly string[] }) {
+  const { operationId, title, summary, description, security, parameters, body, requestBody, responses } = operation;
+  const codes = Object.entries(responses).flatMap(([status, one]) => errorCodes(one).map((code) => [status, code]));
+  return (
+    <Entry id={operationId} title={title}>
       <p>
-        {summary}. <span class="quiet">{whoMay(id)}</span>
+        {summary}.{" "}
+        <span class="quiet">{security === undefined ? `Roles: ${roles.join(", ")}.` : "No API key required."}</span>
       </p>
       <p>{description}</p>
       <h4>Example</h4>
-      <pre class="code">{curl({ path, method, operation, document, baseUrl })}</pre>
-      <Parameters parameters={parameters.map((one) => parameterOf(one, document))} />
-      {body === undefined ? null : (
-        <>
-          <h4>Body{requestBody?.required === true ? "" : ", optional"}</h4>
-          <Fields schema={named(body, document)} marks="required" />
-        </>
-      )}
-      <Answers responses={responses} />
-    </section>
-  );
-}
-
-function Parameters({ parameters }: { readonly parameters: readonly ApiParameter[] }) {
-  // Every request can have it, so it is described once, at the top.
-  const own = parameters.filter(({ name }) => name !== "X-Request-Id");
-  if (own.length === 0) return null;
-  const properties = Object.fromEntries(
-    own.map(({ name, in: where, schema, description }) => [
-      name,
-      { ...schema, description: `In the ${where}. ${description ?? ""}` },
-    ]),
-  );
-  const required = own.filter((one) => one.required).map(({ name }) => name);
-  return (
-    <>
-      <h4>Parameters</h4>
-      <Fields schema={{ properties, required }} marks="required" />
-    </>
-  );
-}
-
-function Schema({ name, schema }: { readonly name: string; readonly schema: ApiSchema }) {
-  return (
-    <section class="operation" aria-labelledby={`schema-${name}`}>
-      <h3 id={`schema-${name}`}>
-        <code>{name}</code>
-      </h3>
-      {schema.description === undefined ? null : <p>{schema.description}</p>}
-      <Fields schema={schema} marks="optional" />
-    </section>
-  );
-}
-
-/** The media types of its response; the first one is for programs. */
-function formsOf({ responses }: DocumentedOperation) {
-  const answer = responses["200"];
-  return answer === undefined || "$ref" in answer ? {} : (answer.content ?? {});
-}
-
-function bodyOf({ requestBody }: DocumentedOperation): ApiSchema | undefined {
-  return requestBody?.content["application/json"]?.schema;
-}
-
-function parameterOf(one: ApiParameter | Ref, { components }: ApiDocument): ApiParameter {
-  if (!("$ref" in one)) return one;
-  return components.parameters[nameOf(one)] ?? { name: nameOf(one), in: "header", required: false, schema: {} };
-}
-
-function named(schema: ApiSchema, { components }: ApiDocument): ApiSchema {
-  return schema.$ref === undefined ? schema : (components.schemas[nameOf({ $ref: schema.$ref })] ?? schema);
-}
-
-function whoMay(operationId: string): string {
-  const { permission } = Object.values(API).find(({ id }) => id === operationId) ?? { permission: null };
-  if (permission === null) return "No API key required.";
-  return `Roles: ${rolesThatMay(permission).join(", ")}.`;
-}
-
-function curl({ path, method, operation, document, baseUrl }: Placed & ApiReferenceProps): string {
-  const needed = operation.parameters
-    .map((one) => parameterOf(one, document))
-    .filter(({ required, in: where }) => required && where === "query")
-    .map(({ name, schema }) => `${name}=${String(exampleOf(schema, document))}`);
-  const inPath = operation.parameters.map((one) => parameterOf(one, document)).find((one) => one.in === "path");
-  const at =
-    inPath === undefined ? path : path.replace(`{${inPath.name}}`, () => String(exampleOf(inPath.schema, document)));
-  const [form, ...others] = Object.keys(formsOf(operation));
-  const body = bodyOf(operation);
-  const takes = operation.requestBody?.required === true && body !== undefined;
-  const { permission } = Object.values(API).find((row) => row.id === operation.operationId) ?? { permission: null };
-  return [
-    `curl -s ${method === "GET" || (takes && method === "POST") ? "" : `-X ${method} `}'${baseUrl}${at}${needed.length === 0 ? "" : `?${needed.join("&")}`}'`,
-    ...(permission === null ? [] : [keyHeader("OUTGATE_API_KEY")]),
-    ...(others.length === 0 ? [] : [`-H 'Accept: ${form}'`]),
-    ...(takes ? [`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(exampleOf(body, document))}'`] : []),
-  ].join(" \\\n  ");
-}
-
-/** The responses of an operation: each status with its schema and headers, and the error codes. */
-export function Answers({ responses }: Pick<DocumentedOperation, "responses">) {
-  const all = Object.entries(responses);
-  const good = all.flatMap(([status, answer]) => ("$ref" in answer || isError(answer) ? [] : [{ status, answer }]));
-  const errors = all.flatMap(([status, answer]) => codesOf(answer).map((code) => ({ status, code })));
-  return (
-    <>
+      <pre class="code">{curlOf(operation)}</pre>
+      {parameters.length === 0 ? null : <h4>Parameters</h4>}
+      {parameters.length === 0 ? null : <Fields schema={asObject(parameters)} marks="required" />}
+      {body === undefined ? null : <h4>Body{requestBody?.required === true ? "" : ", optional"}</h4>}
+      {body === undefined ? null : <Fields schema={dereferenced(body, operation.document)} marks="required" />}
       <h4>Responses</h4>
       <ul>
-        {good.map(({ status, answer }) => {
-          const schema = Object.values(answer.content ?? {})[0]?.schema;
-          return (
-            <li>
-              <b>{status}</b> {answer.description}
-              {schema === undefined ? null : (
-                <>
-                  {" "}
-                  <Type schema={schema} />
-                </>
-              )}
-              <HeadersOf answer={answer} />
-            </li>
-          );
-        })}
+        {Object.entries(responses).map(([status, one]) =>
+          errorCodes(one).length > 0 || "$ref" in one ? null : <Success status={status} response={one} />,
+        )}
       </ul>
-      {errors.length === 0 ? null : (
+      {codes.length === 0 ? null : (
         <p class="small">
           Errors:{" "}
-          {errors.map(({ status, code }, at) => (
+          {codes.map(([status, code], at) => (
             <>
               {at === 0 ? "" : ", "}
               {status} <a href={`/docs/errors#${code}`}>{code}</a>
@@ -235,51 +178,71 @@ export function Answers({ responses }: Pick<DocumentedOperation, "responses">) {
           ))}
         </p>
       )}
-    </>
+    </Entry>
   );
 }
 
-/** Except `X-Request-Id`, which every response has. */
-function HeadersOf({ answer }: { readonly answer: ApiAnswer }) {
-  const names = Object.keys(answer.headers ?? {}).filter((name) => name !== "X-Request-Id");
-  if (names.length === 0) return null;
+function Success({ status, response }: { readonly status: string; readonly response: ApiResponse }) {
+  const [content] = Object.values(contentOf(response));
+  // Every response has X-Request-Id.
+  const headers = Object.keys(response.headers ?? {}).filter((name) => name !== "X-Request-Id");
   return (
-    <span class="small">
-      {" "}
-      Headers:{" "}
-      {names.map((name, at) => (
-        <>
-          {at === 0 ? "" : ", "}
-          <code>{name}</code>
-        </>
-      ))}
-    </span>
+    <li>
+      <b>{status}</b> {response.description} {content === undefined ? null : <Type schema={content.schema} />}
+      {headers.length === 0 ? null : (
+        <span class="small">
+          {" Headers: "}
+          <code>{headers.join(", ")}</code>
+        </span>
+      )}
+    </li>
   );
 }
 
-/** The codes of an error response. */
-function codesOf(answer: ApiAnswer | Ref): readonly string[] {
-  if ("$ref" in answer) return [nameOf(answer)];
-  return isError(answer) ? [...answer.description.matchAll(/^- `(\w+)`/gm)].map(([, code = ""]) => code) : [];
+/** The codes of an error response: the name of a shared one, or the list in its description. */
+function errorCodes(response: ApiResponse | Ref): readonly string[] {
+  if ("$ref" in response) return [nameOf(response.$ref)];
+  return [...response.description.matchAll(/^- `(\w+)`/gm)].map(([, code = ""]) => code);
 }
 
-function isError(answer: ApiAnswer): boolean {
-  return answer.description.startsWith("- `");
+function contentOf(response: ApiResponse | Ref | undefined): Content {
+  return response === undefined || "$ref" in response ? {} : (response.content ?? {});
 }
 
-export interface FieldsProps {
-  readonly schema: ApiSchema;
-  /** Which members to mark: required ones in requests, optional ones in responses. */
-  readonly marks: "required" | "optional";
+function curlOf(operation: ResolvedOperation): string {
+  const { document, path, method, parameters, body, requestBody, responses, security } = operation;
+  const needed = parameters.flatMap(({ name, in: place, required, schema }) =>
+    required ? [{ name, place, value: String(exampleOf(schema, document)) }] : [],
+  );
+  const query = needed.filter(({ place }) => place === "query").map(({ name, value }) => `${name}=${value}`);
+  const filled = needed.reduce((text, { name, value }) => text.replace(`{${name}}`, () => value), path);
+  const url = `${document.servers[0]?.url}${filled}${query.length === 0 ? "" : `?${query.join("&")}`}`;
+  const data = requestBody?.required === true && body !== undefined ? JSON.stringify(exampleOf(body, document)) : null;
+  const isImplied = method === "GET" || (method === "POST" && data !== null);
+  const [accept, ...otherTypes] = Object.keys(contentOf(responses["200"]));
+  return [
+    `curl -s ${isImplied ? "" : `-X ${method} `}'${url}'`,
+    ...(security === undefined ? [keyHeader("OUTGATE_API_KEY")] : []),
+    ...(otherTypes.length === 0 ? [] : [`-H 'Accept: ${accept}'`]),
+    ...(data === null ? [] : [`-H 'Content-Type: application/json'`, `-d '${data}'`]),
+  ].join(" \\\n  ");
+}
+
+function asObject(parameters: readonly Parameter[]): Schema {
+  const members = parameters.map(({ name, in: place, schema, description = "" }) => {
+    return [name, { ...schema, description: `In the ${place}. ${description}` }] as const;
+  });
+  const required = parameters.filter((one) => one.required).map(({ name }) => name);
+  return { properties: Object.fromEntries(members), required };
 }
 
 /** The members of a schema with type and bounds, or the type of a schema without members. */
-export function Fields({ schema, marks }: FieldsProps) {
+function Fields({ schema, marks }: { readonly schema: Schema; readonly marks: "required" | "optional" }) {
   const members = membersOf(schema, "");
   if (members.length === 0) {
     return (
       <p class="small">
-        <Type schema={schema} /> <span class="quiet">{boundWords(schema)}</span>
+        <Type schema={schema} /> <span class="quiet">{boundsText(schema)}</span>
       </p>
     );
   }
@@ -292,7 +255,7 @@ export function Fields({ schema, marks }: FieldsProps) {
             {isRequired === (marks === "required") ? <b class="small"> {marks}</b> : null}
           </dt>
           <dd class="small">
-            {member.description ?? ""} <span class="quiet">{sentence(boundWords(member))}</span>
+            {member.description} <span class="quiet">{boundsText(member)}</span>
           </dd>
         </div>
       ))}
@@ -300,44 +263,77 @@ export function Fields({ schema, marks }: FieldsProps) {
   );
 }
 
-/** The type of a value. A schema's name is a link. */
-export function Type({ schema }: { readonly schema: ApiSchema }) {
-  const name = referredBy(schema);
-  const words = typeWords(schema);
-  if (name === null) return <span class="type">{words}</span>;
-  const [before = "", after = ""] = words.split(name);
-  return (
-    <span class="type">
-      {before}
-      <a href={`#schema-${name}`}>{name}</a>
-      {after}
-    </span>
-  );
-}
-
-function referredBy(schema: ApiSchema): string | null {
-  if (schema.$ref !== undefined) return nameOf({ $ref: schema.$ref });
-  const inner = [...(schema.anyOf ?? []), ...(schema.items === undefined ? [] : [schema.items])];
-  return inner.map(referredBy).find((name) => name !== null) ?? null;
-}
-
 interface Member {
   readonly name: string;
-  readonly member: ApiSchema;
+  readonly member: Schema;
   readonly isRequired: boolean;
 }
 
 /** Nested members follow their parent, with their full path. */
-function membersOf(schema: ApiSchema, prefix: string): readonly Member[] {
-  const inner =
-    schema.properties ?? schema.items?.properties ?? schema.anyOf?.find((one) => one.properties)?.properties;
-  const required = schema.required ?? schema.items?.required ?? [];
-  return Object.entries(inner ?? {}).flatMap(([name, member]) => [
+function membersOf(schema: Schema, prefix: string): readonly Member[] {
+  const { properties = {}, required = [] } =
+    [schema, schema.items, ...(schema.anyOf ?? [])].find((one) => one?.properties !== undefined) ?? {};
+  return Object.entries(properties).flatMap(([name, member]) => [
     { name: prefix + name, member, isRequired: required.includes(name) },
     ...membersOf(member, `${prefix}${name}${member.items === undefined ? "" : "[]"}.`),
   ]);
 }
 
-function sentence(words: string): string {
-  return words === "" ? "" : `${words.slice(0, 1).toUpperCase()}${words.slice(1)}.`;
+/** The type of a value, like "list of Action". The name of a schema is a link. */
+function Type({ schema }: { readonly schema: Schema }) {
+  const text = typeText(schema);
+  const name = [schema, schema.items, ...(schema.anyOf ?? [])].find((one) => one?.$ref !== undefined)?.$ref;
+  if (name === undefined) return <span class="type">{text}</span>;
+  const [before, after] = text.split(nameOf(name));
+  return (
+    <span class="type">
+      {before}
+      <a href={`#schema-${nameOf(name)}`}>{nameOf(name)}</a>
+      {after}
+    </span>
+  );
+}
+
+function typeText({ $ref, anyOf, items, const: only, type = "any value", format }: Schema): string {
+  if ($ref !== undefined) return nameOf($ref);
+  if (anyOf !== undefined) return [...new Set(anyOf.map(typeText))].join(" or ");
+  if (items !== undefined) return `list of ${typeText(items)}`;
+  if (only !== undefined) return JSON.stringify(only);
+  return [type].flat().join(" or ") + (format === undefined ? "" : ` (${format})`);
+}
+
+/** The bounds of a value as a sentence; empty if there are none. */
+function boundsText({ minimum, maximum, minLength, maxLength, items, default: usual, ...schema }: Schema): string {
+  const values = schema.enum ?? items?.enum;
+  const bounds = [
+    values === undefined ? "" : `one of ${values.join(", ")}`,
+    rangeText(minimum, maximum, ""),
+    rangeText(minLength, maxLength, " characters"),
+    usual === undefined ? "" : `default ${JSON.stringify(usual)}`,
+  ].filter((text) => text !== "");
+  const text = bounds.join("; ");
+  return text === "" ? "" : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+function rangeText(least: number | undefined, most: number | undefined, unit: string): string {
+  if (least !== undefined && most !== undefined) return `${least} to ${most}${unit}`;
+  if (most !== undefined) return `at most ${most}${unit}`;
+  return least === undefined || least === 0 ? "" : `at least ${least}${unit}`;
+}
+
+/** An example value with the required members only. */
+function exampleOf(schema: Schema, document: OpenApiDocument): unknown {
+  const { properties, required = [], examples, const: only, enum: values } = dereferenced(schema, document);
+  if (properties === undefined) return examples?.[0] ?? only ?? values?.[0] ?? null;
+  const needed = Object.entries(properties).filter(([name]) => required.includes(name));
+  return Object.fromEntries(needed.map(([name, member]) => [name, exampleOf(member, document)]));
+}
+
+function dereferenced(schema: Schema, { components }: OpenApiDocument): Schema {
+  return schema.$ref === undefined ? schema : (components.schemas[nameOf(schema.$ref)] ?? schema);
+}
+
+/** The last part of a reference. */
+function nameOf(ref: string): string {
+  return ref.slice(ref.lastIndexOf("/") + 1);
 }

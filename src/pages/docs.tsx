@@ -1,25 +1,63 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
+import { Marked, Renderer } from "marked";
 import { DOCS_STYLE } from "./assets.ts";
 import { Layout, render, renderPart } from "./layout.tsx";
 import type { PageUser } from "./words.ts";
-import { openApiJson } from "../api/openapi.ts";
-import type { ApiDocument } from "./api-document.ts";
-import { ApiReference } from "./api-reference.tsx";
+import { type ApiOperation, openApiJson } from "../api/openapi.ts";
+import { rolesThatMay } from "../accounts/roles.ts";
+import { ApiReference, type OpenApiDocument } from "./api-reference.tsx";
 import { ERROR_MEANING, HTTP_STATUS } from "../api/errors.ts";
 import { ERROR_CODES, type ErrorCode } from "../api/domain-error.ts";
+import approvals from "../../docs/approvals.md" with { type: "text" };
+import cli from "../../docs/cli.md" with { type: "text" };
+import concepts from "../../docs/concepts.md" with { type: "text" };
+import delivery from "../../docs/delivery.md" with { type: "text" };
+import events from "../../docs/events.md" with { type: "text" };
+import operations from "../../docs/operations.md" with { type: "text" };
+import pages from "../../docs/pages.md" with { type: "text" };
+import recipes from "../../docs/recipes.md" with { type: "text" };
+import security from "../../docs/security.md" with { type: "text" };
+import start from "../../docs/start.md" with { type: "text" };
+import verify from "../../docs/verify.md" with { type: "text" };
+import mcp from "../../mcp/README.md" with { type: "text" };
 
-/** A page of the documentation. */
-export interface DocsChapter {
+/** A Markdown document for users. */
+export interface Guide {
+  /** Its page is /docs/<name>. */
   readonly name: string;
   readonly title: string;
+  /** What it is about, in a few words. */
+  readonly about: string;
+  /** Markdown. */
+  readonly text: string;
+}
+
+/** The guides at /docs: Markdown files of the repository, in reading order. */
+export const GUIDES: readonly Guide[] = [
+  { name: "start", title: "Quick start", about: "A first action, approval, idempotency.", text: start },
+  { name: "concepts", title: "Concepts", about: "Every term in a line or two.", text: concepts },
+  { name: "recipes", title: "Recipes", about: "Stripe, GitHub, Slack, an internal API.", text: recipes },
+  { name: "mcp", title: "Agents over MCP", about: "How to connect agents; the tools.", text: mcp },
+  { name: "approvals", title: "Approvals", about: "Who decides, and how; receipts.", text: approvals },
+  { name: "pages", title: "The pages", about: "What each page is for; keyboard shortcuts.", text: pages },
+  { name: "delivery", title: "Delivery", about: "Attempts, retries, callbacks.", text: delivery },
+  { name: "verify", title: "Verify signatures", about: "In six languages; rotation.", text: verify },
+  { name: "events", title: "Events", about: "The stream of every change.", text: events },
+  { name: "cli", title: "Command line", about: "The outgate command.", text: cli },
+  { name: "operations", title: "Operations", about: "Files, backup, mail, metrics.", text: operations },
+  { name: "security", title: "Security", about: "Guarantees, and their limits.", text: security },
+];
+
+/** A page of the documentation. */
+export interface DocsChapter extends Pick<Guide, "name" | "title"> {
   /** Trusted HTML. */
   readonly html: string;
 }
 
 export interface DocsPageProps {
   readonly chapter: DocsChapter;
-  readonly chapters: readonly Pick<DocsChapter, "name" | "title">[];
+  readonly chapters: readonly DocsChapter[];
   /** Null if the reader is not logged in. */
   readonly user: PageUser | null;
   readonly version: string;
@@ -45,12 +83,8 @@ export function docsPage({ chapter, chapters, user, version }: DocsPageProps): s
       </div>
       <p class="foot">
         Outgate {version} · <a href="/openapi.json">openapi.json</a> · <a href="/llms.txt">llms.txt</a>
-        {user === null ? (
-          <>
-            {" "}
-            · <a href="/login">Log in</a>
-          </>
-        ) : null}
+        {user === null ? " · " : null}
+        {user === null ? <a href="/login">Log in</a> : null}
       </p>
     </Layout>,
   );
@@ -77,34 +111,33 @@ ${lines.join("\n")}
 `;
 }
 
-/** The generated chapters (API reference, errors) follow this guide. */
-const BEFORE_API = "start";
-
-/** All chapters in order: the guides and the generated chapters. */
-export function chaptersOf(guides: readonly Guide[], baseUrl: string): readonly DocsChapter[] {
+/** All chapters in order: the guides, and after the first one the generated chapters. */
+export function chaptersOf(
+  guides: readonly Guide[],
+  operations: readonly ApiOperation[],
+  baseUrl: string,
+): readonly DocsChapter[] {
   // Safe: `openApiJson` prints it, and a test renders all of it.
-  const document = JSON.parse(openApiJson(baseUrl)) as ApiDocument;
-  const ofContract: readonly DocsChapter[] = [
-    { name: "api", title: "API reference", html: renderPart(<ApiReference document={document} baseUrl={baseUrl} />) },
+  const document = JSON.parse(openApiJson(operations, baseUrl)) as OpenApiDocument;
+  const rolesOf = (operationId: string): readonly string[] => {
+    const permission = operations.find((one) => one.operationId === operationId)?.permission ?? null;
+    return permission === null ? [] : rolesThatMay(permission);
+  };
+  const [first, ...others] = guides.map(({ name, title, text }) => ({
+    name,
+    title,
+    html: guideHtml(guideText({ text }, baseUrl), guides),
+  }));
+  return [
+    ...(first === undefined ? [] : [first]),
+    {
+      name: "api",
+      title: "API reference",
+      html: renderPart(<ApiReference document={document} rolesOf={rolesOf} />),
+    },
     { name: "errors", title: "Errors", html: renderPart(<ErrorsGuide />) },
+    ...others,
   ];
-  return guides.flatMap((guide) => {
-    const chapter = { name: guide.name, title: guide.title, html: guideHtml(guide, guides, baseUrl) };
-    return guide.name === BEFORE_API ? [chapter, ...ofContract] : [chapter];
-  });
-}
-
-/** A Markdown document for users. */
-export interface Guide {
-  /** Its page is /docs/<name>. */
-  readonly name: string;
-  /** The path by which other documents link to it. */
-  readonly file: string;
-  readonly title: string;
-  /** What it is about, in a few words. */
-  readonly about: string;
-  /** Markdown. */
-  readonly text: string;
 }
 
 /** The address of the service in the examples of the documents. */
@@ -116,30 +149,62 @@ export function guideText({ text }: Pick<Guide, "text">, baseUrl: string): strin
 }
 
 /**
- * The document as HTML. HTML in it is escaped. Links to other documents lead to their pages; links to other files of the
- * repository become plain text.
+ * A document as HTML. HTML in it is escaped. Links to other documents lead to their pages; links to other files of the
+ * repository become plain text, and so do images.
  */
-export function guideHtml(guide: Guide, guides: readonly Guide[], baseUrl: string): string {
-  const options = { tables: true, headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true };
-  return Bun.markdown
-    .html(guideText(guide, baseUrl), options)
-    .replaceAll("<pre>", '<pre class="code">')
-    .replaceAll("<table>", '<div class="table" role="group" aria-label="Table" tabindex="0"><table>')
-    .replaceAll("</table>", "</table></div>")
-    .replaceAll("<th>", '<th scope="col">')
-    .replaceAll(/<a href="([^"]*)">(.*?)<\/a>/gs, (_link, href: string, words: string) => {
-      const path = pathOf(href, guides);
-      return path === null ? words : `<a href="${path}">${words}</a>`;
-    });
+function guideHtml(markdown: string, guides: readonly Guide[]): string {
+  const ids = new Map<string, number>();
+  const marked = new Marked({
+    // A bare address in a sentence is not a link.
+    tokenizer: { url: () => undefined },
+    renderer: {
+      heading({ depth, tokens, text }) {
+        const id = text
+          .toLowerCase()
+          .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+          .trim()
+          .replaceAll(/\s/g, "-");
+        const count = ids.get(id) ?? 0;
+        ids.set(id, count + 1);
+        return `<h${depth} id="${count === 0 ? id : `${id}-${count}`}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+      },
+      code({ text, lang }) {
+        const language = lang === undefined || lang === "" ? "" : ` class="language-${Bun.escapeHTML(lang)}"`;
+        return `<pre class="code"><code${language}>${Bun.escapeHTML(text)}\n</code></pre>\n`;
+      },
+      // A table that is wider than the screen scrolls, and can be focused by keyboard (WCAG 2.1.1).
+      table(token) {
+        const table = Renderer.prototype.table.call(this, token);
+        return `<div class="table" role="group" aria-label="Table" tabindex="0">${table}</div>\n`;
+      },
+      tablecell({ header, tokens }) {
+        const text = this.parser.parseInline(tokens);
+        return header ? `<th scope="col">${text}</th>\n` : `<td>${text}</td>\n`;
+      },
+      link({ href, tokens }) {
+        const text = this.parser.parseInline(tokens);
+        const path = pathOf(href, guides);
+        return path === null ? text : `<a href="${Bun.escapeHTML(path)}">${text}</a>`;
+      },
+      html: ({ text }) => Bun.escapeHTML(text),
+      image: ({ text }) => Bun.escapeHTML(text),
+    },
+  });
+  return marked.parse(markdown, { async: false });
 }
 
 /** The path of a link on our pages; null if the target is not served. */
 function pathOf(href: string, guides: readonly Guide[]): string | null {
   if (/^(https:\/\/|\/|#)/.test(href)) return href;
   const [path = "", anchor] = href.split("#");
-  const found = guides.find(({ file }) => path === file || path.endsWith(`/${file}`));
+  const found = guides.find(({ name }) => path === fileOf(name) || path.endsWith(`/${fileOf(name)}`));
   if (found === undefined) return null;
   return docsPath(found.name) + (anchor === undefined ? "" : `#${anchor}`);
+}
+
+/** The path by which other documents link to a guide. */
+function fileOf(name: string): string {
+  return name === "mcp" ? "mcp/README.md" : `${name}.md`;
 }
 
 export function docsPath(name: string): string {
@@ -190,7 +255,7 @@ const EXAMPLE = JSON.stringify(
 );
 
 /** Every error of the API: what it means, and what to do. */
-export function ErrorsGuide() {
+function ErrorsGuide() {
   return (
     <>
       <h1>Errors</h1>

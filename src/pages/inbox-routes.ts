@@ -9,15 +9,16 @@ import { maskAhead, maskOneAhead } from "../receipts/masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { heldPage, type HeldProps, confirmPage } from "./decide.tsx";
 import { type InboxOutcome, inboxPage, NO_KEY } from "./inbox.tsx";
-import { type AnswerPerson, personPage, type FormOf, type Person, type PersonOf } from "../http/session.ts";
+import { type AnswerPerson, createPersonRoutes, type FormOf, type Person, type PersonOf } from "../http/session.ts";
 import { type Form, readForm } from "../http/form.ts";
 import { HOME_PATH } from "../http/query.ts";
 import { page, seeOther } from "../http/page.ts";
-import { pageRoute, type Route, type Params } from "../http/router.ts";
-import { actionIdOf } from "../actions/caller-view.ts";
+import Type from "typebox";
+import { createPageRoutes, pathParams } from "../http/operation.ts";
+import { ActionParams, actionIdOf } from "../actions/caller-view.ts";
 import type { FollowLink, OpenedLink } from "../approvals/links.ts";
 import { clientOf, type OwnOrigin } from "../http/own-origin.ts";
-import { noSuchLink } from "../http/errors.ts";
+import { NO_SUCH_LINK, noSuchLink, pathNotFound } from "../http/errors.ts";
 import type { RequestContext } from "../http/context.ts";
 
 export interface InboxRouteDeps {
@@ -29,10 +30,10 @@ export interface InboxRouteDeps {
 }
 
 /** The inbox: held requests and the decisions on them. */
-export function inboxRoutes(deps: InboxRouteDeps): readonly Route[] {
+export function inboxRoutes(deps: InboxRouteDeps) {
   const { actionService, personOf, receiptPath, clock } = deps;
 
-  const list: AnswerPerson = async ({ search }, person) => {
+  const list: AnswerPerson = async ({ context: { search }, person }) => {
     const query = new URLSearchParams(search);
     const by = requesterIn(query);
     const [waiting, outcome] = await Promise.all([
@@ -42,26 +43,33 @@ export function inboxRoutes(deps: InboxRouteDeps): readonly Route[] {
     const actions = await maskAhead(waiting.actions, "decider");
     return page("own", inboxPage({ ...waiting, actions, by, user: person, outcome, now: clock.now() }));
   };
-  const one: AnswerPerson = async (context, person, params) => {
+  const one: AnswerAction = async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     const action = await actionService.get(person.caller, id);
     if (!isHeldIn(action, action.run)) return seeOther("own", receiptPath(id));
     return page("own", await heldHtml(deps, person, action));
   };
-  return [
-    pageRoute("own", "GET", "/", async (context) => {
+  const hooks = { params: ActionParams };
+  return createPageRoutes("own")
+    .get("/", async ({ context }) => {
+      // Elysia takes // for /.
+      if (context.path !== "/") throw pathNotFound();
       return seeOther("own", (await personOf(context)) === null ? "/login" : HOME_PATH);
-    }),
-    personPage(personOf, "GET", "/approvals", list),
-    personPage(personOf, "GET", "/approvals/{id}", one),
-    personPage(personOf, "POST", "/approvals/{id}", decideHere(deps)),
-  ];
+    })
+    .use(
+      createPersonRoutes(personOf)
+        .get("/approvals", list)
+        .get("/approvals/:id", one, hooks)
+        .post("/approvals/:id", decideHere(deps), hooks),
+    );
 }
 
 /** Decides on the run that the page showed. The list then shows the result, even if somebody else was first. */
-function decideHere(deps: InboxRouteDeps): AnswerPerson {
+type AnswerAction = AnswerPerson<{ readonly id: string }>;
+
+function decideHere(deps: InboxRouteDeps): AnswerAction {
   const { actionService, formOf } = deps;
-  return async (context, person, params) => {
+  return async ({ context, person, params }) => {
     const id = actionIdOf(context, params);
     const form = await formOf(context, person);
     try {
@@ -145,10 +153,17 @@ export interface ApprovalLinkRouteDeps {
   readonly receiptPath: (actionId: string) => string;
 }
 
-const PATH = "/a/{token}";
+const PATH = "/a/:token";
+
+const TokenParams = pathParams(Type.Object({ token: Type.String() }), NO_SUCH_LINK);
+
+interface LinkRequest {
+  readonly context: RequestContext;
+  readonly params: { readonly token: string };
+}
 
 /** The links of an approval mail. They need no login. */
-export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[] {
+export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps) {
   const { followLink, approvalLinks, ownOrigin, receiptPath } = deps;
   const isOneClick = approvalLinks === "one_click";
 
@@ -159,8 +174,7 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[
   };
   const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptPath(action.id));
 
-  const show = async (context: RequestContext, params: Params): Promise<Response> => {
-    const token = params["token"] ?? "";
+  const show = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
     const opened = found(context, await followLink.open(token));
     if (!opened.isLive) return toReceipt(opened);
     if (isOneClick && isOpenedByPerson(context.request)) {
@@ -169,9 +183,8 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[
     return page("approval", confirmPage(await readyToShow(opened)));
   };
 
-  const decide = async (context: RequestContext, params: Params): Promise<Response> => {
+  const decide = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
     ownOrigin.refuseForeignOrNull(context.request.headers);
-    const token = params["token"] ?? "";
     const opened = found(context, await followLink.open(token));
     if (!opened.isLive) return toReceipt(opened);
     const form = await readForm(context);
@@ -183,7 +196,8 @@ export function approvalLinkRoutes(deps: ApprovalLinkRouteDeps): readonly Route[
     }
   };
 
-  return [pageRoute("approval", "GET", PATH, show), pageRoute("approval", "POST", PATH, decide)];
+  const hooks = { params: TokenParams };
+  return createPageRoutes("approval").get(PATH, show, hooks).post(PATH, decide, hooks);
 }
 
 /** Shows the page again with the input, after a reason that is too long. Throws any other error. */

@@ -1,18 +1,25 @@
 import type { KeyService } from "../accounts/keys.ts";
 import type { PauseService } from "../pauses/service.ts";
-import { checkCreateKey, type ShownKey } from "../accounts/schemas.ts";
+import { KeyParams } from "../accounts/routes.ts";
+import { checkCreateKey, createKeyRequest, type ShownKey } from "../accounts/schemas.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, type ErrorCode } from "../api/domain-error.ts";
-import { KEY_ID, type Ids } from "../runtime/ids.ts";
+import type { Ids } from "../runtime/ids.ts";
 import { UNFINISHED_ON_REVOKE, type UnfinishedOnRevoke } from "../pauses/pause.ts";
 import { FLASH_MS_MAX, KEYS_SHOWN_MAX, MADE_KEYS_REMEMBERED_MAX } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { keysPage, revokeKeyPage } from "./keys.tsx";
 import { madeKeyPage, newKeyPage, type TypedKey, UNTYPED_KEY } from "./new-key.tsx";
-import { type Flash, type AnswerPerson, personPage, type FormOf, type Person, type PersonOf } from "../http/session.ts";
+import {
+  type Flash,
+  type AnswerPerson,
+  createPersonRoutes,
+  type FormOf,
+  type Person,
+  type PersonOf,
+} from "../http/session.ts";
 import type { Form } from "../http/form.ts";
 import { page, seeOther } from "../http/page.ts";
-import type { Route } from "../http/router.ts";
 
 export interface KeyPageDeps {
   readonly keyService: KeyService;
@@ -25,10 +32,12 @@ export interface KeyPageDeps {
   readonly ids: Pick<Ids, "request">;
 }
 
+type AnswerKey = AnswerPerson<{ readonly id: string }>;
+
 /** The key pages. They use the same service as /v1/keys. A new key is shown on the page after its form, for some minutes. */
-export function keyPages(deps: KeyPageDeps): readonly Route[] {
+export function keyPages(deps: KeyPageDeps) {
   const { keyService, pauseService, personOf, formOf, clock } = deps;
-  const list: AnswerPerson = async ({ search }, person) => {
+  const list: AnswerPerson = async ({ context: { search }, person }) => {
     const query = new URLSearchParams(search);
     const keys = await keyService.list(person.caller);
     const first = (pageIn(query) - 1) * KEYS_SHOWN_MAX;
@@ -42,30 +51,29 @@ export function keyPages(deps: KeyPageDeps): readonly Route[] {
       keysPage({ user: person, keys: shown, next, revoked: revoked ?? null, paused, now: clock.now() }),
     );
   };
-  const ask: AnswerPerson = async (_visit, person, { id = "" }) => {
+  const ask: AnswerKey = async ({ person, params: { id } }) => {
     const key = await liveKey(keyService, person, id);
     if (key === null) return seeOther("own", `/keys?revoked=${id}`);
     return page("own", revokeKeyPage({ user: person, of: key, now: clock.now() }));
   };
-  const revoke: AnswerPerson = async (context, person, { id = "" }) => {
+  const revoke: AnswerKey = async ({ context, person, params: { id } }) => {
     const form = await formOf(context, person);
-    if (!KEY_ID.test(id)) throw noSuchKey();
     await keyService.revoke(person.caller, id, unfinishedIn(form));
     return seeOther("own", `/keys?revoked=${id}`);
   };
-  return [
-    personPage(personOf, "GET", "/keys", list),
-    personPage(personOf, "POST", "/keys", create(deps)),
-    personPage(personOf, "GET", "/keys/new", async ({ search }, person) => {
+  const hooks = { params: KeyParams };
+  return createPersonRoutes(personOf)
+    .get("/keys", list)
+    .post("/keys", create(deps))
+    .get("/keys/new", async ({ context, person }) => {
       const keys = await keyService.list(person.caller);
-      const replaced = keys.find(({ id }) => id === new URLSearchParams(search).get("replaces"));
+      const replaced = keys.find(({ id }) => id === new URLSearchParams(context.search).get("replaces"));
       const typed = replaced === undefined ? UNTYPED_KEY : { ...UNTYPED_KEY, ...likeKey(replaced) };
       return page("own", newKeyPage({ user: person, typed, keys, formId: deps.ids.request() }));
-    }),
-    personPage(personOf, "GET", "/keys/{id}/made", made(deps)),
-    personPage(personOf, "GET", "/keys/{id}/revoke", ask),
-    personPage(personOf, "POST", "/keys/{id}/revoke", revoke),
-  ];
+    })
+    .get("/keys/:id/made", made(deps), hooks)
+    .get("/keys/:id/revoke", ask, hooks)
+    .post("/keys/:id/revoke", revoke, hooks);
 }
 
 /** The defaults of a key that replaces this one. */
@@ -78,8 +86,8 @@ interface MadeKey {
   readonly closesSignUps: boolean;
 }
 
-function made({ keyService, flash, baseUrl }: KeyPageDeps): AnswerPerson {
-  return async (context, person, { id = "" }) => {
+function made({ keyService, flash, baseUrl }: KeyPageDeps): AnswerKey {
+  return async ({ context, person, params: { id } }) => {
     // Safe: only `create` below writes a flash for this path.
     const flashed = flash.read(context, person) as MadeKey | null;
     const row = (await keyService.list(person.caller)).find((one) => one.id === id);
@@ -92,11 +100,11 @@ type Made = Awaited<ReturnType<KeyService["create"]>>;
 
 function create({ keyService, formOf, flash, baseUrl, clock, ids }: KeyPageDeps): AnswerPerson {
   const once = createOnce<Made>(clock);
-  return async (context, person) => {
+  return async ({ context, person }) => {
     const form = await formOf(context, person);
     const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
     try {
-      const request = checkCreateKey(requestIn(form));
+      const request = createKeyRequest(checkCreateKey(requestIn(form)));
       const make = () => keyService.create(person.caller, request);
       const { row, key, closesSignUps } =
         formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);

@@ -6,7 +6,9 @@ import {
   pageEventRoutes,
   pageEventsOf,
 } from "../events/stream.ts";
-import { type Route, pageRoute } from "../http/router.ts";
+import Type from "typebox";
+import type { ApiOperation } from "../api/openapi.ts";
+import { createPageRoutes, createRoutes, pathParams } from "../http/operation.ts";
 import { type AccountsPageDeps, accountsPages } from "../accounts/routes.ts";
 import {
   type ActionListRouteDeps,
@@ -24,7 +26,7 @@ import type { OverviewService } from "../events/overview.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { overviewPage } from "./overview.tsx";
 import { page, pageHeaders, seeOther } from "../http/page.ts";
-import { personPage, type PersonOf } from "../http/session.ts";
+import { createPersonRoutes, type PersonOf } from "../http/session.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { chaptersOf, type DocsChapter, docsPage, llmsText, type Guide, guideText } from "./docs.tsx";
 import { takesGzip } from "../http/query.ts";
@@ -47,23 +49,24 @@ export type PageDeps = AuthRouteDeps &
   DocsPageDeps;
 
 /** All pages except those of receipts and links, and the files that they load. */
-export function webPages(deps: PageDeps): readonly Route[] {
+export function webPages(deps: PageDeps) {
+  const streamEvents = createStreamEvents({ ...deps, show: pageEventsOf, beatsMax: PAGE_STREAM_BEATS_MAX });
   return [
-    ...entryPages(deps),
-    ...inboxRoutes(deps),
-    ...actionListRoutes(deps),
-    ...actionPageRoutes(deps),
-    ...pageEventRoutes(deps, createStreamEvents({ ...deps, show: pageEventsOf, beatsMax: PAGE_STREAM_BEATS_MAX })),
-    ...keyPages(deps),
-    ...pausePages(deps),
-    ...accountsPages(deps),
-    ...auditPages(deps),
-    ...overviewPages(deps),
-    ...settingsPages(deps),
-    ...passwordPages(deps),
-    ...docsPages(deps),
-    ...assetRoutes(),
-  ];
+    entryPages(deps),
+    inboxRoutes(deps),
+    actionListRoutes(deps),
+    actionPageRoutes(deps),
+    pageEventRoutes(deps, streamEvents),
+    keyPages(deps),
+    pausePages(deps),
+    accountsPages(deps),
+    auditPages(deps),
+    overviewPages(deps),
+    settingsPages(deps),
+    passwordPages(deps),
+    docsPages(deps),
+    assetRoutes(),
+  ] as const;
 }
 
 export interface OverviewPageDeps {
@@ -72,13 +75,11 @@ export interface OverviewPageDeps {
   readonly clock: Clock;
 }
 
-export function overviewPages({ overviewService, personOf, clock }: OverviewPageDeps): readonly Route[] {
-  return [
-    personPage(personOf, "GET", "/overview", async (_visit, person) => {
-      const answer = await overviewService.read(person.caller);
-      return page("own", overviewPage({ ...answer, user: person, now: clock.now() }));
-    }),
-  ];
+export function overviewPages({ overviewService, personOf, clock }: OverviewPageDeps) {
+  return createPersonRoutes(personOf).get("/overview", async ({ person }) => {
+    const answer = await overviewService.read(person.caller);
+    return page("own", overviewPage({ ...answer, user: person, now: clock.now() }));
+  });
 }
 
 export interface DocsPageDeps {
@@ -87,17 +88,21 @@ export interface DocsPageDeps {
   readonly baseUrl: string;
   readonly version: string;
   readonly personOf: PersonOf;
+  /** For the API reference. */
+  readonly operations: () => readonly ApiOperation[];
 }
 
+const NO_SUCH_PAGE = "There is no such page. See /docs for all pages.";
+
 /** The documentation of this version. It needs no login. */
-export function docsPages({ guides, baseUrl, version, personOf }: DocsPageDeps): readonly Route[] {
+export function docsPages({ guides, baseUrl, version, personOf, operations }: DocsPageDeps) {
   let made: readonly DocsChapter[] | null = null;
   // Rendered once, on the first request, because it takes about ten milliseconds.
-  const chapters = () => (made ??= chaptersOf(guides, baseUrl));
+  const chapters = () => (made ??= chaptersOf(guides, operations(), baseUrl));
 
   const show = async (context: RequestContext, name: string): Promise<Response> => {
     const chapter = chapters().find((one) => one.name === name);
-    if (chapter === undefined) throw new DomainError("not_found", "There is no such page. See /docs for all pages.");
+    if (chapter === undefined) throw new DomainError("not_found", NO_SUCH_PAGE);
     const html = docsPage({ chapter, chapters: chapters(), user: await personOf(context), version });
     // Compression is safe here: no part of the page is chosen by others, so its length reveals nothing about the form token.
     if (!takesGzip(context.request)) return page("own", html, { headers: VARY });
@@ -108,15 +113,20 @@ export function docsPages({ guides, baseUrl, version, personOf }: DocsPageDeps):
     if (guide === undefined) throw new DomainError("not_found", "There is no such page. See /llms.txt for all pages.");
     return plain(guideText(guide, baseUrl), "text/markdown");
   };
-  return [
-    pageRoute("own", "GET", "/docs", (context) => show(context, "start")),
-    pageRoute("own", "GET", "/docs/{name}", (context, { name = "" }) => {
-      if (name === "start") return seeOther("own", "/docs");
-      return name.endsWith(".md") ? asText(name.slice(0, -3)) : show(context, name);
-    }),
-    pageRoute("own", "GET", "/llms.txt", () => plain(llmsText(guides, baseUrl), "text/plain")),
-  ];
+  return createPageRoutes("own")
+    .get("/docs", ({ context }) => show(context, "start"))
+    .get(
+      "/docs/:name",
+      ({ context, params: { name } }) => {
+        if (name === "start") return seeOther("own", "/docs");
+        return name.endsWith(".md") ? asText(name.slice(0, -3)) : show(context, name);
+      },
+      { params: NameParams },
+    )
+    .get("/llms.txt", () => plain(llmsText(guides, baseUrl), "text/plain"));
 }
+
+const NameParams = pathParams(Type.Object({ name: Type.String() }), NO_SUCH_PAGE);
 
 const VARY = { vary: "Accept-Encoding" } as const;
 
@@ -128,17 +138,16 @@ function plain(text: string, type: "text/plain" | "text/markdown"): Response {
  * The files that pages load. Their paths contain a hash, so they can be cached forever. Assets are compressed; pages are
  * not, except the documentation, because they contain secrets beside text that others chose (BREACH).
  */
-export function assetRoutes(): readonly Route[] {
-  return ASSETS.map(({ path, type, text, gzip }) => ({
-    method: "GET",
-    path,
-    operationId: null,
-    answer({ request }) {
-      const headers = { ...HEADERS, "content-type": type };
+export function assetRoutes() {
+  const routes = createRoutes();
+  for (const { path, type, text, gzip } of ASSETS) {
+    const headers = { ...HEADERS, "content-type": type };
+    routes.get(path, ({ request }) => {
       if (!takesGzip(request)) return new Response(text, { headers });
       return new Response(gzip, { headers: { ...headers, "content-encoding": "gzip" } });
-    },
-  }));
+    });
+  }
+  return routes;
 }
 
 const HEADERS = {

@@ -10,10 +10,16 @@ import type { SigningUse } from "../crypto/signature.ts";
 import { callbackHostsPage, type Rules, settingsPage } from "./settings.tsx";
 import { notificationsPage } from "./notifications.tsx";
 import { askRotationPage, originPage, rotatedPage, secretPage } from "./signing.tsx";
-import { type Flash, type AnswerPerson, personPage, type FormOf, type Person, type PersonOf } from "../http/session.ts";
+import {
+  type Flash,
+  type AnswerPerson,
+  createPersonRoutes,
+  type FormOf,
+  type Person,
+  type PersonOf,
+} from "../http/session.ts";
 import type { Form } from "../http/form.ts";
 import { page, seeOther } from "../http/page.ts";
-import type { Route } from "../http/router.ts";
 import type { RequestContext } from "../http/context.ts";
 
 export interface SettingsPageDeps {
@@ -29,9 +35,9 @@ export interface SettingsPageDeps {
 }
 
 /** The settings pages. A secret is only in the response to a form, never in a URL. */
-export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
+export function settingsPages(deps: SettingsPageDeps) {
   const { personOf, listNotifications, rulesFor, formOf } = deps;
-  const settings: AnswerPerson = async (_visit, person) => {
+  const settings: AnswerPerson = async ({ person }) => {
     const [rules, callbackHosts, notifications, isOperator] = await Promise.all([
       rulesFor(person.caller),
       deps.callbackHosts.list(person.caller),
@@ -40,12 +46,12 @@ export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
     ]);
     return page("own", settingsPage({ user: person, rules, callbackHosts, notifications, isOperator }));
   };
-  const callbacks: AnswerPerson = async ({ search }, person) => {
+  const callbacks: AnswerPerson = async ({ context: { search }, person }) => {
     const before = rowIn(new URLSearchParams(search).get("before"));
     const found = await listNotifications(person.caller, before, NOTIFICATIONS_SHOWN_MAX);
     return page("own", notificationsPage({ user: person, ...found }));
   };
-  const secret: AnswerPerson = async (context, person) => {
+  const secret: AnswerPerson = async ({ context, person }) => {
     const form = await formOf(context, person);
     const typed = form.get("origin") ?? "";
     const [origin, use] = [originOf(typed), useIn(form)];
@@ -53,21 +59,16 @@ export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
     const shown = await deps.signingService.read(person.caller, origin, use);
     return page("own", secretPage({ user: person, shown: { ...shown, use } }));
   };
-  return [
-    personPage(personOf, "GET", "/settings", settings),
-    personPage(personOf, "GET", "/settings/callbacks", callbacks),
-    personPage(personOf, "GET", "/settings/signing-secret", (_visit, person) => {
-      return page("own", originPage({ user: person }));
-    }),
-    personPage(personOf, "POST", "/settings/signing-secret", secret),
-    personPage(personOf, "GET", "/settings/rotation", async (_visit, person) =>
-      ask(deps, person, { origin: null, use: "calls" }),
-    ),
-    personPage(personOf, "POST", "/settings/rotation", rotate(deps)),
-    personPage(personOf, "GET", ROTATED_PATH, showRotated(deps)),
-    personPage(personOf, "POST", "/settings/callback-hosts", addCallbackHost(deps)),
-    personPage(personOf, "POST", "/settings/callback-hosts/remove", removeCallbackHost(deps)),
-  ];
+  return createPersonRoutes(personOf)
+    .get("/settings", settings)
+    .get("/settings/callbacks", callbacks)
+    .get("/settings/signing-secret", ({ person }) => page("own", originPage({ user: person })))
+    .post("/settings/signing-secret", secret)
+    .get("/settings/rotation", ({ person }) => ask(deps, person, { origin: null, use: "calls" }))
+    .post("/settings/rotation", rotate(deps))
+    .get(ROTATED_PATH, showRotated(deps))
+    .post("/settings/callback-hosts", addCallbackHost(deps))
+    .post("/settings/callback-hosts/remove", removeCallbackHost(deps));
 }
 
 /**
@@ -76,7 +77,7 @@ export function settingsPages(deps: SettingsPageDeps): readonly Route[] {
  */
 function rotate(deps: SettingsPageDeps): AnswerPerson {
   const { signingService, formOf, flash } = deps;
-  return async (context, person) => {
+  return async ({ context, person }) => {
     const form = await formOf(context, person);
     const typed = form.get("origin") ?? "";
     const origin = typed === "" ? null : originOf(typed);
@@ -105,7 +106,7 @@ interface Rotated {
 }
 
 function showRotated(deps: SettingsPageDeps): AnswerPerson {
-  return async (context, person) => {
+  return async ({ context, person }) => {
     // Safe: only `rotate` writes a flash for this path.
     const result = deps.flash.read(context, person) as Rotated | null;
     return result === null ? seeOther("own", "/settings") : page("own", await rotatedHtml(deps, person, result));
@@ -136,7 +137,7 @@ function useIn(form: Form): SigningUse {
 
 function addCallbackHost(deps: SettingsPageDeps): AnswerPerson {
   const { callbackHosts, formOf } = deps;
-  return async (context, person) => {
+  return async ({ context, person }) => {
     const typed = (await formOf(context, person)).get("host") ?? "";
     try {
       await callbackHosts.add(person.caller, checkCallbackHost(typed.trim(), "validation_error"));
@@ -152,7 +153,7 @@ function addCallbackHost(deps: SettingsPageDeps): AnswerPerson {
 }
 
 function removeCallbackHost({ callbackHosts, formOf }: SettingsPageDeps): AnswerPerson {
-  return async (context, person) => {
+  return async ({ context, person }) => {
     const host = (await formOf(context, person)).get("host") ?? "";
     // Somebody else may have removed it already.
     await callbackHosts.remove(person.caller, host).catch((error: unknown) => {

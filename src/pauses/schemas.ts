@@ -1,7 +1,6 @@
 import Type, { type Static } from "typebox";
-import { DomainError } from "../api/domain-error.ts";
 import { PAUSE_KINDS, type Pause as PauseRow, UNFINISHED_ON_REVOKE } from "./pause.ts";
-import { compile, withoutNulls, dateTime, nullable, plainText, reason } from "../api/schema-helpers.ts";
+import { dateTime, nullable, plainText, reason } from "../api/schema-helpers.ts";
 import { KeyId } from "../accounts/schemas.ts";
 
 export const PauseId = Type.String({
@@ -80,15 +79,6 @@ export const RevokeQuery = Type.Object(
   },
   { additionalProperties: false },
 );
-
-const CREATE = compile(CreatePause);
-
-/** Checks the body of a new pause. Throws `validation_error` with all issues. */
-export function checkCreatePause(value: unknown): { readonly keyId: string | null; readonly reason: string | null } {
-  const given = withoutNulls(value, CreatePause.properties);
-  if (CREATE.accepts(given)) return { keyId: given.key_id ?? null, reason: given.reason ?? null };
-  throw new DomainError("validation_error", "The request has fields that are not valid.", CREATE.issues(given));
-}
 
 /** A pause as JSON text. */
 export function pauseJson(row: PauseRow): string {

@@ -2,15 +2,16 @@ import type { Action } from "../actions/action.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import type { Secrets } from "../crypto/types.ts";
 import type { ActionStore } from "../../db/store.ts";
-import { API } from "../api/operations.ts";
-import { receiptJson } from "./schema.ts";
+import Type from "typebox";
+import { SECRET_PATH_HEADERS } from "../api/headers.ts";
+import { ReceiptJson, receiptJson, ReceiptToken } from "./schema.ts";
 import { maskOneAhead } from "./masked-action.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { receiptPage } from "../pages/receipt.tsx";
 import { prefersJson } from "../http/query.ts";
-import { json, noSuchLink } from "../http/errors.ts";
+import { json, NO_SUCH_LINK, noSuchLink } from "../http/errors.ts";
+import { createPageRoutes, operation, pathParams } from "../http/operation.ts";
 import { page, pageHeaders } from "../http/page.ts";
-import { pageRoute, type Route } from "../http/router.ts";
 
 /** The content of a receipt, not yet masked. */
 interface Receipt {
@@ -44,22 +45,46 @@ export interface ReceiptRouteDeps {
 
 const VARY = { vary: "Accept" } as const;
 
+/** A malformed token gets the same answer as an unknown one. */
+const TokenParams = pathParams(Type.Object({ token: ReceiptToken }), NO_SUCH_LINK);
+
 /** The receipt of an action as a page or as JSON, for everyone who has the link. */
-export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps): readonly Route[] {
-  const { method, path, id } = API.getReceipt;
-  return [
-    {
-      ...pageRoute("receipt", method, path, async (context, params) => {
-        const isJson = prefersJson(context.request);
-        const receipt = await readReceipt(params["token"] ?? "");
-        if (receipt === null) throw noSuchLink();
-        const { timeline } = receipt;
-        const action = await maskOneAhead(receipt.action, "public");
-        context.actionId = action.id;
-        if (!isJson) return page("receipt", receiptPage({ action, timeline }), { headers: VARY });
-        return json(receiptJson(action, timeline, clock.now()), 200, { ...pageHeaders("receipt"), ...VARY });
-      }),
-      operationId: id,
+export function receiptRoutes({ readReceipt, clock }: ReceiptRouteDeps) {
+  return createPageRoutes("receipt").get(
+    "/r/:token",
+    async ({ context, params }) => {
+      const isJson = prefersJson(context.request);
+      const receipt = await readReceipt(params.token);
+      if (receipt === null) throw noSuchLink();
+      const { timeline } = receipt;
+      const action = await maskOneAhead(receipt.action, "public");
+      context.actionId = action.id;
+      if (!isJson) return page("receipt", receiptPage({ action, timeline }), { headers: VARY });
+      return json(receiptJson(action, timeline, clock.now()), 200, { ...pageHeaders("receipt"), ...VARY });
     },
-  ];
+    operation({
+      operationId: "getReceipt",
+      permission: null,
+      tag: "Actions",
+      summary: "Get the receipt of an action by its link, as JSON or as a page",
+      description:
+        "Needs no key: anyone with the link can read it. JSON with Accept: application/json, else a page for people; errors have the same form.",
+      params: TokenParams,
+      answers: {
+        200: {
+          description: "The receipt: JSON with `Accept: application/json`, else a page.",
+          schema: ReceiptJson,
+          alsoAs: {
+            mediaType: "text/html",
+            schema: Type.String({
+              description: "A page for people, with a Content-Security-Policy.",
+              examples: ["<!doctype html>"],
+            }),
+          },
+          headers: SECRET_PATH_HEADERS,
+        },
+      },
+      errors: ["not_found", "internal_error", "unavailable"],
+    }),
+  );
 }

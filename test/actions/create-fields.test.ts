@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { checkDecision } from "../../src/actions/schemas.ts";
+import { Decision } from "../../src/actions/schemas.ts";
+import { bodyCheck } from "../../src/api/schema-helpers.ts";
+
 import { checkCreateKey } from "../../src/accounts/schemas.ts";
 import { refusalOf, rigCreate } from "./create-rig.ts";
+
+const checkDecision = bodyCheck(Decision);
 
 const check = rigCreate();
 
@@ -142,7 +146,7 @@ describe("text of ours is printable ASCII:", () => {
     for (const odd of ODD) {
       const reason = `a${odd}b`;
       if (odd !== "\0" && odd.isWellFormed()) {
-        expect(checkDecision({ reason }).reason).toBe(reason);
+        expect(checkDecision({ reason }).reason ?? null).toBe(reason);
         expect(check(`{${URL},"reason":${JSON.stringify(reason)}}`).reason).toBe(reason);
       } else {
         expect(refusalOf(() => checkDecision({ reason })).fields).toEqual(["reason"]);

@@ -3,11 +3,8 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { createSchemaPrinter } from "../../src/api/openapi.ts";
 import { HTTP_STATUS } from "../../src/api/errors.ts";
-import { API, type ApiOperation } from "../../src/api/operations.ts";
-import { SHAPES } from "../../src/api/schemas.ts";
+import { OPERATIONS as ROWS } from "../support/operations.ts";
 import { at, DOCUMENT, inlined, type Node, OPERATIONS, schemasOf } from "../support/openapi.ts";
-
-const rows: readonly ApiOperation[] = Object.values(API);
 
 const SCHEMAS = schemasOf(DOCUMENT);
 
@@ -74,21 +71,19 @@ describe("the API description", () => {
 });
 
 describe("of the operations, the API description", () => {
-  test("has every row of the table, and no other", () => {
+  test("has every operation, and no other", () => {
     const printed = OPERATIONS.map(({ id, method, path, node }) => ({ id, method, path, tag: node["tags"] }));
-    expect(printed).toEqual(rows.map(({ id, method, path, tag }) => ({ id, method, path, tag: [tag] })));
-    expect(rows[0]?.id).toBe("createAction");
-    expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
+    expect(printed).toEqual(ROWS.map(({ id, method, path, tag }) => ({ id, method, path, tag: [tag] })));
+    expect(ROWS[0]?.id).toBe("createAction");
+    expect(new Set(ROWS.map(({ id }) => id)).size).toBe(ROWS.length);
   });
 
-  test.each(rows.map((row) => [row.id, row] as const))("says all of %s", (id, row) => {
+  test.each(ROWS.map((row) => [row.id, row] as const))("says all of %s", (id, row) => {
     const node = at(OPERATIONS.find((operation) => operation.id === id)?.node);
     const codes = [...row.errors, "method_not_allowed" as const];
     expect(Object.keys(at(node, "responses"))).toEqual(
       statuses([...row.success, ...codes.map((code) => HTTP_STATUS[code])]),
     );
-    // The shape says of each success what it holds.
-    expect(Object.keys(SHAPES[row.id as keyof typeof SHAPES].answers)).toEqual(statuses(row.success));
     for (const code of codes) {
       const response = at(node, "responses", String(HTTP_STATUS[code]), "content", "application/json");
       expect(codesOf(at(response, "schema"))).toContain(code);

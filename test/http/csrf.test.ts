@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createSessionCookie, createPersonOf, createTokenFormOf } from "../../src/http/session.ts";
 import { createOwnOrigin } from "../../src/http/own-origin.ts";
-import { pageRoute } from "../../src/http/router.ts";
+import { createPageRoutes } from "../../src/http/operation.ts";
 import { ann, codeOf, openPeopleServer, type PeopleServer } from "./people-server.ts";
 import { OWN_ORIGIN } from "./stub-server.ts";
 
@@ -136,16 +136,15 @@ describe("a change by cookie", () => {
       cookie: createSessionCookie(OWN_ORIGIN),
     });
     const formOf = createTokenFormOf({ ownOrigin });
-    const routes = [
-      pageRoute("own", "POST", "/change", async (context) => {
+    const routes = createPageRoutes("own")
+      .post("/change", async ({ context }) => {
         const person = await personOf(context);
         if (person === null) return new Response("nobody", { status: 401 });
         changes.push((await formOf(context, person)).get("what") ?? "");
         return new Response(person.email);
-      }),
-      pageRoute("own", "GET", "/token", async (context) => new Response((await personOf(context))?.formToken ?? "")),
-    ];
-    server = await openPeopleServer({ routes });
+      })
+      .get("/token", async ({ context }) => new Response((await personOf(context))?.formToken ?? ""));
+    server = await openPeopleServer({ routes: [routes] });
     return { server, changes };
   }
 

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { HTTP_STATUS } from "../../src/api/errors.ts";
-import { API, type ApiOperation } from "../../src/api/operations.ts";
-import { SHAPES } from "../../src/api/schemas.ts";
+import { OPERATIONS } from "../support/operations.ts";
 import { ERROR_CODES } from "../../src/api/domain-error.ts";
-import { GUIDES } from "../../src/pages/guides.ts";
+import { GUIDES } from "../../src/pages/docs.tsx";
 import { openRealServer, type RealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 
@@ -70,8 +69,7 @@ describe("the documentation", () => {
   test("tells every operation with its parameters, body, answers and errors", async () => {
     const { text } = await get("/docs/api");
     const sections = text.split('<section class="operation"');
-    const operations: readonly ApiOperation[] = Object.values(API);
-    for (const { id, method, path, summary, errors, success } of operations) {
+    for (const { id, method, path, summary, errors, success, body, query, headers = [] } of OPERATIONS) {
       const section = sections.find((one) => one.includes(`<h3 id="${id}"`)) ?? "";
       const words = textOf(section);
       expect(words).toContain(`${method} ${path}`);
@@ -79,13 +77,8 @@ describe("the documentation", () => {
       for (const code of errors)
         expect({ id, code, isTold: section.includes(`/docs/errors#${code}`) }).toMatchObject({ isTold: true });
       for (const status of success) expect(section).toContain(`<b>${status}</b>`);
-      const shape = SHAPES[id as keyof typeof SHAPES];
-      const body = (shape.body?.schema ?? {}) as { properties?: object };
-      const fields = [
-        ...Object.keys(shape.query?.properties ?? {}),
-        ...(shape.headers ?? []),
-        ...Object.keys(body.properties ?? {}),
-      ];
+      const { properties = {} } = (body?.schema ?? {}) as { properties?: object };
+      const fields = [...Object.keys(query?.properties ?? {}), ...headers, ...Object.keys(properties)];
       for (const field of fields)
         expect({ id, field, isTold: section.includes(`<code>${field}</code>`) }).toMatchObject({ isTold: true });
     }

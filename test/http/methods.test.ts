@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { API, type ApiOperation } from "../../src/api/operations.ts";
+import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { anApiKey } from "../support/factory.ts";
 import { broken } from "../support/promised.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
@@ -9,7 +9,7 @@ import { exchange, readAnswer, request } from "./wire.ts";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const;
 
-const operations = Object.values<ApiOperation>(API);
+const operations = OPERATIONS;
 
 const byPath = [...Map.groupBy(operations, ({ path }) => path)];
 
@@ -43,9 +43,9 @@ const at = (path: string) =>
     .replace("{id}", path.startsWith("/v1/keys") ? ids.key : ids.action)
     .replace("/r/{token}", () => app.engine.receiptUrl(ids.action));
 
-const query = ({ id }: ApiOperation) => (id === "getSigningSecret" ? "?origin=https://a.example" : "");
+const query = ({ id }: Operation) => (id === "getSigningSecret" ? "?origin=https://a.example" : "");
 
-const allowed = (same: readonly ApiOperation[]) => {
+const allowed = (same: readonly Operation[]) => {
   const methods = same.map<string>(({ method }) => method);
   return [...methods, ...(methods.includes("GET") ? ["HEAD"] : [])].toSorted();
 };

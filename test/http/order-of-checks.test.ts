@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { API, type ApiOperation } from "../../src/api/operations.ts";
+import { OPERATIONS } from "../support/operations.ts";
 import { KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
 
 const app = openStubServer();
@@ -120,7 +120,7 @@ describe("a path", () => {
     expect(app.calls).toEqual([]);
   });
 
-  const withId = Object.values<ApiOperation>(API).filter(({ path }) => path.includes("{id}"));
+  const withId = OPERATIONS.filter(({ path }) => path.includes("{id}"));
 
   test.each(withId.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
     "whose id can't be one is 404 before anybody looks for it: %s",

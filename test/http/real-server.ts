@@ -10,7 +10,8 @@ import { createListNotifications } from "../../src/actions/read.ts";
 import { createReadReceipt } from "../../src/receipts/receipt.ts";
 import { trustedProxiesOf } from "../../src/config/values.ts";
 import type { Role } from "../../src/accounts/roles.ts";
-import type { Route } from "../../src/http/router.ts";
+import type { AnyElysia } from "elysia";
+import type { Guard } from "../../src/http/handler.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import { parsePolicy } from "../../src/outbound/policy.ts";
 import { createTargets } from "../../src/outbound/target.ts";
@@ -38,9 +39,11 @@ export interface RealServerOptions extends EngineOptions {
   readonly baseUrl?: string;
   /** None unless they are given. */
   readonly trustedProxies?: readonly string[];
-  readonly routes?: readonly Route[];
+  /** Checks requests to /mcp; by default those of this machine pass. */
+  readonly mcpGuard?: Guard;
+  readonly routes?: readonly AnyElysia[];
   /** Ways in that another room brings along, built before the same desk. */
-  readonly routesOf?: (engine: OpenEngine) => readonly Route[];
+  readonly routesOf?: (engine: OpenEngine) => readonly AnyElysia[];
 }
 
 type OpenEngine = Awaited<ReturnType<typeof openEngine>>;
@@ -137,6 +140,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     clock,
     baseUrl: options.baseUrl ?? (options.port === undefined ? OWN_ORIGIN : `http://127.0.0.1:${options.port}`),
     isTrustedProxy: trustedProxiesOf(options.trustedProxies ?? []),
+    ...(options.mcpGuard === undefined ? {} : { mcpGuard: options.mcpGuard }),
     routes: [...(options.routes ?? []), ...(options.routesOf?.(engine) ?? [])],
     limits: { rateLimitPerSecond: options.rateLimitPerSecond ?? 0, mcpSessionsPerAccount: 20 },
   };

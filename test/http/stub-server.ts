@@ -11,9 +11,9 @@ import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { DomainError } from "../../src/api/domain-error.ts";
 import type { Role } from "../../src/accounts/roles.ts";
 import type { Feed } from "../../src/events/feed.ts";
-import { GUIDES } from "../../src/pages/guides.ts";
+import { GUIDES } from "../../src/pages/docs.tsx";
 import { isLoopbackUrl } from "../../src/config/values.ts";
-import { createOwnHostPages } from "../../src/http/own-origin.ts";
+import { createOwnHostOnly, createOwnHostPages } from "../../src/http/own-origin.ts";
 import { createHttp, type HttpDeps } from "../../src/http/server.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import type { LogFields } from "../../src/observability/log.ts";
@@ -50,19 +50,9 @@ export interface Line {
   readonly fields: LogFields;
 }
 
-/**
- * The real door on a real socket over a desk made of cardboard: for what is judged before a desk is asked. Whatever the
- * desk is asked for is written down in `calls`. Listens on any free port; a browser has to know which beforehand.
- */
-export function openStubServer(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
-  const calls: string[] = [];
-  const lines: Line[] = [];
-  const at =
-    (level: string) =>
-    (event: string, fields: LogFields = {}) =>
-      void lines.push({ level, event, fields });
-  const drain = new AbortController();
-  const http = createHttp({
+/** Services that know a single object each, and write down in `calls` what they are called for. */
+export function stubDeps(calls: string[] = []): HttpDeps {
+  return {
     actionService: cardboardDesk(calls),
     feed: cardboardFeed(calls),
     authenticate: createAuthenticate({
@@ -101,7 +91,7 @@ export function openStubServer(overrides: Partial<HttpDeps> = {}, listenPort = 0
     },
     clock: systemClock,
     ids: systemIds,
-    log: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
+    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
     metrics: { requested: () => {} },
     renderMetrics: () => "outgate_up 1\n",
     isMetricsToken: null,
@@ -115,6 +105,26 @@ export function openStubServer(overrides: Partial<HttpDeps> = {}, listenPort = 0
     pagesGuard: createOwnHostPages({ baseUrl: OWN_ORIGIN, isOnLoopback: true, isLoopback: isLoopbackUrl }),
     secrets: createSecrets(new Uint8Array(32), (count) => systemIds.bytes(count)),
     limits: { rateLimitPerSecond: 0, mcpSessionsPerAccount: 20 },
+    draining: new AbortController().signal,
+    mcpGuard: createOwnHostOnly({ ownHostname: null, takesAnyHost: false, isLoopback: isLoopbackUrl }),
+  };
+}
+
+/**
+ * The real door on a real socket over a desk made of cardboard: for what is judged before a desk is asked. Whatever the
+ * desk is asked for is written down in `calls`. Listens on any free port; a browser has to know which beforehand.
+ */
+export function openStubServer(overrides: Partial<HttpDeps> = {}, listenPort = 0) {
+  const calls: string[] = [];
+  const lines: Line[] = [];
+  const at =
+    (level: string) =>
+    (event: string, fields: LogFields = {}) =>
+      void lines.push({ level, event, fields });
+  const drain = new AbortController();
+  const http = createHttp({
+    ...stubDeps(calls),
+    log: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
     draining: drain.signal,
     ...overrides,
   });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { API, type ApiOperation } from "../../src/api/operations.ts";
+import { OPERATIONS, type Operation } from "../support/operations.ts";
 import { anApiKey } from "../support/factory.ts";
 import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 
-const withId = Object.values<ApiOperation>(API).filter(({ path }) => path.includes("{id}"));
+const withId = OPERATIONS.filter(({ path }) => path.includes("{id}"));
 
 let app: RealServer;
 
@@ -18,7 +18,7 @@ const theirs = { authorization: `Bearer ${STRANGER}` };
 const bytesOf = (text: string) => text.replace(/"req_[^"]+"/, '"req"');
 
 /** A thing of the owner's in the state that the operation works on, and how to see that nothing happened to it. */
-async function thingFor({ id, path }: ApiOperation) {
+async function thingFor({ id, path }: Operation) {
   const { engine } = app;
   const { accountId } = engine.owner;
   if (path.startsWith("/v1/keys/")) {

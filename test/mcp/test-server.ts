@@ -27,6 +27,11 @@ export async function openServer(options: TestServerOptions = {}) {
   const write = (event: string, fields: object = {}) => void lines.push({ event, fields });
   const app = await openRealServer({
     ...options,
+    mcpGuard: createOwnHostOnly({
+      ownHostname: new URL(BASE_URL).hostname,
+      takesAnyHost: false,
+      isLoopback: isLoopbackUrl,
+    }),
     routesOf: (engine) => {
       const deps = {
         actionService: engine.actionService,
@@ -49,14 +54,8 @@ export async function openServer(options: TestServerOptions = {}) {
         metrics: { toolCalled: (tool: string, outcome: string) => void called.push(`${tool} ${outcome}`) },
       } as const;
       const answer = createAgentHandler((exchangeOf) => createAgentServer(deps, exchangeOf), deps);
-      return mcpRoutes({
-        guard: createOwnHostOnly({
-          ownHostname: new URL(BASE_URL).hostname,
-          takesAnyHost: false,
-          isLoopback: isLoopbackUrl,
-        }),
-        answerAgent: (call) => answer({ ...call, caller: options.asCaller?.(call.caller) ?? call.caller }),
-      });
+      const asCaller = options.asCaller ?? ((caller: Caller) => caller);
+      return [mcpRoutes({ answerAgent: (call) => answer({ ...call, caller: asCaller(call.caller) }) })];
     },
   });
   return {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { TOOL_LIST_BYTES_MAX } from "../../src/config/limits.ts";
-import { API } from "../../src/api/operations.ts";
+import { OPERATIONS } from "../support/operations.ts";
 import { TOOLS, type ToolName } from "../../mcp/schemas.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { Target } from "../support/target.ts";
@@ -197,7 +197,9 @@ describe("the table of tools", () => {
   });
 
   test("is held against the operations of REST", () => {
-    const permissions = Object.values(TOOLS).map(({ operation }) => API[operation].permission);
+    const permissions = Object.values(TOOLS).map(
+      ({ operation }) => OPERATIONS.find(({ id }) => id === operation)?.permission,
+    );
     expect(permissions).toEqual(["create", "read", "read", "read", "approve", "cancel", "retry"]);
     const hints = (name: ToolName) => Object.values(TOOLS[name].annotations);
     const [yes, no] = [true, false];

@@ -1,9 +1,10 @@
 import { openApiJson } from "../../src/api/openapi.ts";
+import { OPERATIONS as LISTED } from "./operations.ts";
 
 /** JSON of which the reader asks what it needs. */
 export type Node = Readonly<Record<string, unknown>>;
 
-export const DOCUMENT: Node = JSON.parse(openApiJson("http://127.0.0.1:3000"));
+export const DOCUMENT: Node = JSON.parse(openApiJson(LISTED, "http://127.0.0.1:3000"));
 
 /** The node at the end of these steps; an empty one where there is none. */
 export function at(node: unknown, ...steps: readonly string[]): Node {

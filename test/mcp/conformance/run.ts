@@ -15,10 +15,8 @@ export function openConformance() {
   const draining = new AbortController();
   const deps = { clock: systemClock, ids: systemIds, draining: draining.signal, sessionsPerAccount: 20 };
   const app = openStubServer({
-    routes: mcpRoutes({
-      guard: createOwnHostOnly({ ownHostname: null, takesAnyHost: false, isLoopback: isLoopbackUrl }),
-      answerAgent: createAgentHandler(() => fixtureServer, deps),
-    }),
+    mcpGuard: createOwnHostOnly({ ownHostname: null, takesAnyHost: false, isLoopback: isLoopbackUrl }),
+    routes: [mcpRoutes({ answerAgent: createAgentHandler(() => fixtureServer, deps) })],
   });
   // The suite has no key: this adds one, and passes everything else on as it is, the host above all.
   const proxy = Bun.serve({

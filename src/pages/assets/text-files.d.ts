@@ -1,4 +1,4 @@
-// Assets are imported as text, so that a single binary contains them.
+// Assets and documents are imported as text, so that a single binary contains them.
 declare module "*.css" {
   const text: string;
   export default text;
@@ -8,6 +8,10 @@ declare module "*.js" {
   export default text;
 }
 declare module "*.svg" {
+  const text: string;
+  export default text;
+}
+declare module "*.md" {
   const text: string;
   export default text;
 }

@@ -1,0 +1,258 @@
+import { Elysia } from "elysia";
+import Type, { type Static, type TObject, type TSchema } from "typebox";
+import { authorize, type Caller, type Permission } from "../accounts/roles.ts";
+import { DomainError, type ErrorCode } from "../api/domain-error.ts";
+import type { AnswerHeader, RequestHeader } from "../api/headers.ts";
+import { bodyCheck, compile, compileQuery } from "../api/schema-helpers.ts";
+import type { ParsedJson } from "../json/scan.ts";
+import { parseFields, readJson, readOptionalJson } from "./body.ts";
+import { callerOf, contextOf, type RequestContext } from "./context.ts";
+import type { PageKind } from "./page.ts";
+import { readQuery } from "./query.ts";
+
+/** Routes outside the API description, or without a key. Handlers get the `context` of their request. */
+export function createRoutes() {
+  return new Elysia(SETTINGS).derive(({ request, route }) => ({ context: routed(request, route) }));
+}
+
+/** Routes that answer with pages, also where they fail. */
+export function createPageRoutes(kind: PageKind) {
+  return createRoutes().derive(({ context }) => {
+    context.page = kind;
+    return {};
+  });
+}
+
+/** Routes of the API: their handlers also get the authenticated `caller`. */
+export function createApiRoutes() {
+  return createRoutes().resolve(({ context }) => ({ caller: callerOf(context) }));
+}
+
+/** `normalize` would drop unknown fields instead of refusing them. */
+const SETTINGS = { normalize: false } as const;
+
+/** Notes which route answers, for the log and the metrics. */
+export function routed(request: Request, route: string): RequestContext {
+  const context = contextOf(request);
+  context.route ??= patternOf(route);
+  return context;
+}
+
+/** A route's path as OpenAPI and the log write it: `{id}` for `:id`. */
+export function patternOf(route: string): string {
+  return route.replaceAll(/:(\w+)/g, "{$1}");
+}
+
+/** A further media type of a response's body. */
+export interface AlternativeBody {
+  readonly mediaType: string;
+  readonly schema: TSchema;
+}
+
+/** A successful response of an operation. */
+export interface ResponseInfo {
+  readonly description: string;
+  /** Null: no body. */
+  readonly schema: TSchema | null;
+  /** Default: application/json. */
+  readonly mediaType?: string;
+  /** A second media type by `Accept`, in which errors come too. */
+  readonly alsoAs?: AlternativeBody;
+  /** A second media type by `Accept`; errors stay JSON. */
+  readonly onRequestAs?: AlternativeBody;
+  readonly headers?: readonly AnswerHeader[];
+}
+
+/** What the API description says of an operation beside its method and path. */
+export interface OperationInfo {
+  readonly operationId: string;
+  /** The permission that the caller's role needs; null: no API key is needed. */
+  readonly permission: Permission | null;
+  readonly tag: "Actions" | "Auth" | "System";
+  readonly summary: string;
+  /** What a caller needs to know beyond the summary and the schemas. */
+  readonly description: string;
+  readonly params?: { readonly schema: TObject };
+  readonly query?: TObject;
+  /** Request headers that it reads, beside X-Request-Id. */
+  readonly headers?: readonly RequestHeader[];
+  readonly body?: { readonly schema: TSchema; readonly isRequired: boolean };
+  /** Successful responses, by status. */
+  readonly answers: Readonly<Record<number, ResponseInfo>>;
+  readonly errors: readonly ErrorCode[];
+  /** Needs METRICS_TOKEN where that is set. */
+  readonly takesMetricsToken?: true;
+}
+
+/** Errors of every /v1 request. */
+export const API_ERRORS = [
+  "unauthorized",
+  "rate_limited",
+  "forbidden",
+  "invalid_query",
+  "internal_error",
+  "unavailable",
+] as const;
+
+/** Errors of a request with a body. */
+export const BODY_ERRORS = [
+  "invalid_content_type",
+  "payload_too_large",
+  "invalid_request",
+  "validation_error",
+] as const;
+
+interface OperationSpec<Params, Query extends TObject> extends OperationInfo {
+  readonly params?: PathParams<Params>;
+  readonly query?: Query;
+  /** Refuses callers whose role would do. */
+  readonly requires?: (caller: Caller) => Promise<void>;
+}
+
+interface BodyOperationSpec<Params, Query extends TObject, Accepted> extends OperationSpec<Params, Query> {
+  readonly body: Body<Accepted>;
+}
+
+type None = Readonly<Record<never, never>>;
+
+type NoQuery = TObject<Record<never, never>>;
+
+/** What Elysia needs of an operation: its hooks, its schemas, and `detail` for the API description. */
+interface Hooks<Params, Query> {
+  readonly params: StandardSchema<Params>;
+  readonly query: StandardSchema<Query>;
+  readonly detail: OperationInfo;
+}
+
+/**
+ * The hooks of an operation without a body: role, then query, then path parameters. With `permission: null` the handler
+ * reads the query itself.
+ */
+export function operation<Params = None, Query extends TObject = NoQuery>(
+  spec: OperationSpec<Params, Query>,
+): Hooks<Params, Static<Query>> & { parse: "none"; transform: Check };
+export function operation(spec: OperationSpec<unknown, TObject>) {
+  return { parse: "none" as const, transform: createCheck(spec), ...schemasOf(spec) };
+}
+
+/** The same with a JSON body, which is read after role and query were checked. */
+export function bodyOperation<Accepted, Params = None, Query extends TObject = NoQuery>(
+  spec: BodyOperationSpec<Params, Query, Accepted>,
+): Hooks<Params, Static<Query>> & { parse: (call: Call) => Promise<ReadBody>; body: StandardSchema<Accepted> };
+export function bodyOperation(spec: BodyOperationSpec<unknown, TObject, unknown>) {
+  const check = createCheck(spec);
+  const { body } = spec;
+  return {
+    // In place of Elysia's parser, which has no bounds and coerces values.
+    async parse(call: Call): Promise<ReadBody> {
+      await check(call);
+      const context = contextOf(call.request);
+      return new ReadBody(await (body.isRequired ? readJson : readOptionalJson)(context, parseFields));
+    },
+    body: schemaOf((value) => body.accept(value instanceof ReadBody ? value.json : null)),
+    ...schemasOf(spec),
+  };
+}
+
+function schemasOf(spec: OperationSpec<unknown, TObject>): Hooks<unknown, unknown> {
+  return { params: spec.params ?? NO_PARAMS, query: CHECKED, detail: spec };
+}
+
+/** A body that was read and parsed, and not yet checked; null: nothing was sent. */
+class ReadBody {
+  readonly json: ParsedJson | null;
+
+  constructor(json: ParsedJson | null) {
+    this.json = json;
+  }
+}
+
+/** The JSON body of an operation. */
+interface Body<Accepted> {
+  readonly schema: TSchema;
+  readonly isRequired: boolean;
+  /** Throws `validation_error` with every issue. */
+  accept(json: ParsedJson | null): Accepted;
+}
+
+export function jsonBody<Schema extends TObject>(schema: Schema): Body<Static<Schema>> {
+  const accept = bodyCheck(schema);
+  return { schema, isRequired: true, accept: (json) => accept(json?.value) };
+}
+
+/** A body that may be left out: it counts as an empty object then. */
+export function optionalBody<Schema extends TObject>(schema: Schema): Body<Static<Schema>> {
+  const accept = bodyCheck(schema);
+  return { schema, isRequired: false, accept: (json) => accept(json === null ? {} : json.value) };
+}
+
+/** A body that the handler checks, together with headers: so that an error lists the issues of both. */
+export function uncheckedBody(schema: TObject): Body<ParsedJson> {
+  return {
+    schema,
+    isRequired: true,
+    accept(json) {
+      if (json === null) throw new DomainError("missing_body", "Send a JSON body.");
+      return json;
+    },
+  };
+}
+
+/** The part of Standard Schema that Elysia needs (https://standardschema.dev). Our checks throw; `onError` answers. */
+interface StandardSchema<Value> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: "outgate";
+    readonly validate: (value: unknown) => { readonly value: Value };
+    readonly types?: { readonly input: unknown; readonly output: Value };
+  };
+}
+
+function schemaOf<Value>(accept: (value: unknown) => Value): StandardSchema<Value> {
+  return { "~standard": { version: 1, vendor: "outgate", validate: (value) => ({ value: accept(value) }) } };
+}
+
+interface Call {
+  readonly request: Request;
+  readonly route: string;
+  query: unknown;
+}
+
+/** Throws unless role and query are right. The checked query takes the place of Elysia's. */
+type Check = (call: Call) => Promise<void>;
+
+function createCheck({ permission, requires, query = NO_QUERY }: OperationSpec<unknown, TObject>): Check {
+  const compiled = compileQuery(query);
+  return async (call) => {
+    const context = routed(call.request, call.route);
+    if (permission === null) return;
+    const caller = callerOf(context);
+    authorize(caller, permission);
+    await requires?.(caller);
+    // Elysia would make a list of `dedupe=a,b` and an object of `{"x":1}`.
+    call.query = readQuery(context.search, compiled);
+  };
+}
+
+/** The query of routes without parameters. */
+export const NO_QUERY = Type.Object({}, { additionalProperties: false });
+
+/** `Check` has validated the query, before the body was read. */
+const CHECKED = schemaOf((value) => value);
+
+/** The parameters in the path of a route. */
+export interface PathParams<Params> extends StandardSchema<Params> {
+  readonly schema: TObject;
+}
+
+/** A malformed parameter gets the same 404 as an id that doesn't exist. */
+export function pathParams<Schema extends TObject>(schema: Schema, message: string): PathParams<Static<Schema>> {
+  const compiled = compile<Schema>(schema);
+  const accept = (value: unknown): Static<Schema> => {
+    if (compiled.accepts(value)) return value;
+    throw new DomainError("not_found", message);
+  };
+  return { ...schemaOf(accept), schema };
+}
+
+const NO_PARAMS = schemaOf((): None => ({}));

@@ -1,0 +1,16 @@
+import { type ApiOperation, operationsOf } from "../../src/api/openapi.ts";
+import { createHttp } from "../../src/http/server.ts";
+import { stubDeps } from "../http/stub-server.ts";
+
+/** An operation of the API, as the routes of the service describe it. */
+export interface Operation extends ApiOperation {
+  readonly id: string;
+  /** Statuses of its successful responses. */
+  readonly success: readonly number[];
+}
+
+export const OPERATIONS: readonly Operation[] = operationsOf(createHttp(stubDeps()).routes).map((operation) => ({
+  ...operation,
+  id: operation.operationId,
+  success: Object.keys(operation.answers).map(Number),
+}));
