@@ -4,7 +4,7 @@ import {
   isInitializeRequest,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { type ParsedJson, textAt } from "../src/json/scan.ts";
+import { type ParsedJson, memberText } from "../src/json/json.ts";
 import type { Caller } from "../src/accounts/roles.ts";
 import { QUESTION_MS } from "../src/config/limits.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
@@ -126,7 +126,7 @@ export function argumentsOf({ body }: Exchange, ctx: ServerContext): Readonly<Re
 
 /** The JSON text of one of them, with numbers as they were written. */
 export function argumentText({ body }: Exchange, ctx: ServerContext, name: string): string {
-  return body === null ? "null" : textAt(body, [...pathOf(body, ctx), name]);
+  return body === null ? "null" : memberText(body, ...pathOf(body, ctx), name);
 }
 
 function pathOf({ value }: ParsedJson, { mcpReq }: ServerContext): readonly (string | number)[] {

@@ -1,7 +1,7 @@
 import Type, { type Static, type TObject } from "typebox";
 import { DomainError, type ErrorCode } from "../src/api/domain-error.ts";
 import { REASON_CHARS_MAX } from "../src/config/limits.ts";
-import { isStorableText } from "../src/json/scan.ts";
+import { isStorableText } from "../src/json/json.ts";
 import { ActionId, CreateAction, Decision, Retry, WaitQuery, WaitSeconds } from "../src/actions/schemas.ts";
 import { compile, withoutNulls, ENFORCED, key } from "../src/api/schema-helpers.ts";
 import { ListQuery } from "../src/actions/list-schemas.ts";

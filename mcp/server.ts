@@ -12,7 +12,7 @@ import type { McpRequest } from "../src/http/mcp-routes.ts";
 import { type ExchangeOf, capabilitiesIn, asAgent, type Exchange } from "./call.ts";
 import { instructionsOf, type Places } from "./results.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
-import type { ParsedJson } from "../src/json/scan.ts";
+import type { ParsedJson } from "../src/json/json.ts";
 import { KEEP_ALIVE_MS } from "../src/config/limits.ts";
 import type { Clock } from "../src/runtime/clock.ts";
 import type { Ids } from "../src/runtime/ids.ts";

@@ -42,7 +42,7 @@ import {
   PASSWORD_CHARS_MIN,
   ACCOUNTS_LISTED_MAX,
 } from "../config/limits.ts";
-import { isStorableText } from "../json/scan.ts";
+import { isStorableText } from "../json/json.ts";
 
 const ID = { pattern: "^key_[A-Za-z0-9_-]{1,64}$", examples: ["key_01kjwa5v00e7v8c9x2m4n6p8qr"] };
 

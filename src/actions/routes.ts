@@ -15,7 +15,7 @@ import {
   uncheckedBody,
 } from "../http/operation.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
-import { memberText } from "../json/scan.ts";
+import { memberText } from "../json/json.ts";
 import { allReadyFor, maskOneAhead, readyFor } from "../receipts/masked-action.ts";
 import { isTerminal } from "./action.ts";
 import { ActionParams, actionIdOf, type Show, showTimeline } from "./caller-view.ts";

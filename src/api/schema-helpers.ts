@@ -7,7 +7,7 @@ import {
   URL_CHARS_MAX,
   JSON_MEMBERS_MAX,
 } from "../config/limits.ts";
-import { isStorableText } from "../json/scan.ts";
+import { isStorableText } from "../json/json.ts";
 import { Compile } from "typebox/compile";
 import type { TLocalizedValidationError } from "typebox/error";
 import Format from "typebox/format";

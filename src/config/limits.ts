@@ -18,6 +18,14 @@ export const JSON_DEPTH_MAX = 64;
 
 export const JSON_MEMBERS_MAX = 10_000;
 
+/** A longer JSON text is shown as it is: formatting would block the event loop (20 ms for a list of lists of one digit). */
+export const PRETTY_JSON_CHARS_MAX = 262_144;
+
+/** Formatted, it may be this many times as long or reach the length below; otherwise it is shown as it is. */
+export const PRETTY_JSON_GROWTH_MAX = 1.5;
+
+export const PRETTY_JSON_GROWN_CHARS_MAX = 65_536;
+
 /** After refusing a body this much of the rest is read and dropped, so that the client sees the answer. */
 export const REFUSED_BODY_BYTES_DROPPED_MAX = 4 * 1_048_576;
 

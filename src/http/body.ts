@@ -1,4 +1,4 @@
-import { type ParsedJson, type JsonScan, scanJson } from "../json/scan.ts";
+import { compactJson, type ParsedJson, type JsonScan, scanJson, withoutLists } from "../json/json.ts";
 import { DomainError } from "../api/domain-error.ts";
 import {
   REQUEST_BODY_BYTES_MAX,
@@ -10,7 +10,6 @@ import {
 } from "../config/limits.ts";
 import type { RequestContext } from "./context.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { type CompactJson, compactJson } from "../json/compact.ts";
 
 /**
  * Reads the JSON body of a request. Checks its content type, then its size, then the JSON. Throws `missing_body`,
@@ -196,7 +195,7 @@ async function parseJson(bytes: Uint8Array): Promise<ParsedJson> {
   const scan = checkBounds(bytes);
   const text = decode(bytes);
   if (bytes.length > LARGE_BYTES) await nextTurn();
-  const value = parseText(text);
+  const value = orInvalid((): unknown => JSON.parse(text));
   if (bytes.length > LARGE_BYTES) await nextTurn();
   return { value, text, scan };
 }
@@ -209,14 +208,12 @@ export async function parseFields(bytes: Uint8Array): Promise<ParsedJson> {
   if (bytes.length <= LARGE_BYTES) return parseJson(bytes);
   checkBounds(bytes);
   await nextTurn();
-  const compact = compactJson(bytes);
-  if (compact === null) throw invalid(NOT_JSON);
+  const decoded = decode(bytes);
+  const text = orInvalid(() => compactJson(decoded));
   await nextTurn();
-  const value = parseText(decode(withoutLists(compact)));
-  const text = decode(compact.bytes);
+  const value: unknown = JSON.parse(withoutLists(text));
   await nextTurn();
-  // "exact": the value lacks the lists, so a member's text has to be copied from `text`.
-  return { value, text, scan: "exact" };
+  return { value, text, scan: "compact" };
 }
 
 function checkBounds(bytes: Uint8Array): Extract<JsonScan, "plain" | "exact"> {
@@ -224,17 +221,6 @@ function checkBounds(bytes: Uint8Array): Extract<JsonScan, "plain" | "exact"> {
   if (scan === "too_deep") throw invalid(`The JSON is nested deeper than ${JSON_DEPTH_MAX} levels.`);
   if (scan === "too_many_members") throw invalid(`The JSON has more than ${JSON_MEMBERS_MAX} members.`);
   return scan;
-}
-
-function withoutLists({ bytes, lists }: CompactJson): Uint8Array {
-  const parts: Uint8Array[] = [];
-  let kept = 0;
-  for (let at = 0; at + 1 < lists.length; at += 2) {
-    const [start = 0, end = 0] = lists.slice(at, at + 2);
-    parts.push(bytes.subarray(kept, start + 1));
-    kept = end - 1;
-  }
-  return Buffer.concat([...parts, bytes.subarray(kept)]);
 }
 
 function decode(bytes: Uint8Array): string {
@@ -245,15 +231,13 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-function parseText(text: string): unknown {
+function orInvalid<Value>(parse: () => Value): Value {
   try {
-    return JSON.parse(text);
+    return parse();
   } catch {
-    throw invalid(NOT_JSON);
+    throw invalid("The body is not valid JSON.");
   }
 }
-
-const NOT_JSON = "The body is not valid JSON.";
 
 function invalid(message: string): DomainError {
   return new DomainError("invalid_request", message);

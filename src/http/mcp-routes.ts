@@ -1,4 +1,4 @@
-import type { ParsedJson } from "../json/scan.ts";
+import type { ParsedJson } from "../json/json.ts";
 import type { Caller } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { readJson } from "./body.ts";

@@ -4,7 +4,7 @@ import { authorize, type Caller, type Permission } from "../accounts/roles.ts";
 import { DomainError, type ErrorCode } from "../api/domain-error.ts";
 import type { AnswerHeader, RequestHeader } from "../api/headers.ts";
 import { bodyCheck, compile, compileQuery } from "../api/schema-helpers.ts";
-import type { ParsedJson } from "../json/scan.ts";
+import type { ParsedJson } from "../json/json.ts";
 import { parseFields, readJson, readOptionalJson } from "./body.ts";
 import { callerOf, contextOf, type RequestContext } from "./context.ts";
 import type { PageKind } from "./page.ts";

@@ -8,7 +8,7 @@ import { render } from "../pages/layout.tsx";
 import { type Action, type HttpMethod, sizeWords } from "../actions/action.ts";
 import { MAIL_PART_BYTES_MAX } from "../config/limits.ts";
 import { cutAt } from "../pages/words.ts";
-import { prettyPrint } from "../json/pretty.ts";
+import { prettyPrint } from "../json/json.ts";
 import { shown } from "../pages/request.tsx";
 
 export interface ApprovalMailProps {

@@ -1,4 +1,4 @@
-import { scanJson } from "../json/scan.ts";
+import { scanJson } from "../json/json.ts";
 import { RESPONSE_BODY_BYTES_MAX } from "../config/limits.ts";
 import type { Fault, NotSent, Outcome, Unknown } from "../actions/outcome.ts";
 import { type TlsFailure, tlsFailureOf } from "./tls.ts";

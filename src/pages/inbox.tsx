@@ -12,7 +12,7 @@ import { DecisionFactList, Risks, HiddenValues } from "./facts.tsx";
 import { UntrustedText } from "./code.tsx";
 import { By } from "./timeline.tsx";
 import { EVERYTHING, Layout, render } from "./layout.tsx";
-import { prettyPrint } from "../json/pretty.ts";
+import { prettyPrint } from "../json/json.ts";
 import { Ago, Notice } from "./parts.tsx";
 import { RequestParts, shown } from "./request.tsx";
 

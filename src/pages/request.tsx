@@ -4,7 +4,7 @@ import type { Action } from "../actions/action.ts";
 import { normalTarget, sentUrl } from "../outbound/normal-target.ts";
 import type { CutText } from "./words.ts";
 import { UntrustedText, UntrustedBlock } from "./code.tsx";
-import { prettyPrint } from "../json/pretty.ts";
+import { prettyPrint } from "../json/json.ts";
 import { Table } from "./parts.tsx";
 import { maskedAction, maskedWith } from "../receipts/masked-action.ts";
 import { maskUrl } from "../receipts/masking.ts";

@@ -4,7 +4,7 @@ import type { Action } from "../actions/action.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../config/limits.ts";
 import { MASK, MASK_PATTERN } from "../receipts/mask-value.ts";
 import { keyHeader } from "./words.ts";
-import { prettyPrint } from "../json/pretty.ts";
+import { prettyPrint } from "../json/json.ts";
 
 export interface SnippetProps {
   /** What it is for. */

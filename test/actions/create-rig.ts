@@ -1,5 +1,5 @@
 import { createCheckCreate, type CheckedCreate, type CreateInput } from "../../src/actions/create-schema.ts";
-import { memberText, scanJson } from "../../src/json/scan.ts";
+import { memberText, scanJson } from "../../src/json/json.ts";
 import { DomainError } from "../../src/api/domain-error.ts";
 import { parsePolicy } from "../../src/outbound/policy.ts";
 import { createTargets } from "../../src/outbound/target.ts";
