@@ -7,12 +7,18 @@ import type { Verbatim } from "./verbatim.ts";
 import { hiddenValues, maskedAction, maskedActor, maskedPause, readyFor } from "../src/receipts/masked-action.ts";
 import { actionJson } from "../src/actions/serialize.ts";
 import type { Action, ActionStatus } from "../src/actions/action.ts";
-import { type Caller, type Viewer, viewerOf, mayApproveWhenAsked } from "../src/accounts/roles.ts";
+import {
+  type Caller,
+  type Viewer,
+  viewerOf,
+  mayApproveWhenAsked,
+  seesWhole,
+  mayChange,
+} from "../src/accounts/roles.ts";
 import { type LatestDecision, isDecided, latestDecision } from "../src/actions/timeline.ts";
 import { TOOL_BODY_BYTES_MAX } from "../src/config/limits.ts";
 import { maskText } from "../src/receipts/masking.ts";
 import type { PauseOf } from "../src/pauses/pause.ts";
-import { seesWhole, mayChange } from "../src/accounts/scope.ts";
 import type { Clock } from "../src/runtime/clock.ts";
 import type { ActionService } from "../src/actions/service.ts";
 import { mayApproveIt } from "../src/approvals/creator.ts";

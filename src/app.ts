@@ -1,8 +1,8 @@
 import { isatty } from "node:tty";
 import {
   type FirstKeys,
-  leftFirstKeys,
-  showFirstKeys,
+  firstKeysNotice,
+  printFirstKeys,
   type TextOutput,
   forgetFirstKeys,
 } from "./accounts/first-start.ts";
@@ -26,7 +26,7 @@ import { createSender } from "./outbound/send.ts";
 import { housekeeping, startJobs } from "./runtime/jobs.ts";
 import { type Opened, openStoreWithRetry, type OpeningDeps, type EncryptedStore } from "./crypto/encrypted-store.ts";
 import { policyOf, createRulesFor } from "./config/effective-settings.ts";
-import { createReadAccount, createPeopleService } from "./accounts/people.ts";
+import { createPeopleService } from "./accounts/people.ts";
 import { createAuditService } from "./audit/audit.ts";
 import { createAuthenticate } from "./accounts/authenticate.ts";
 import { createCallbackHostService } from "./accounts/callback-hosts.ts";
@@ -88,7 +88,7 @@ export async function serve(
     process.exit(1);
   };
   const app = await startApp(config, { clock: systemClock, ids: systemIds, log, onFatal }).catch(refuse);
-  const left = leftFirstKeys(config.database);
+  const left = firstKeysNotice(config.database);
   for (const notice of left === null ? app.notices : [...app.notices, left])
     log.info("service.notice", { message: notice });
   log.info("service.started", { version: VERSION, url: app.config.baseUrl });
@@ -108,9 +108,9 @@ async function announceFirstKeys(app: App, keys: FirstKeys, { insteadOfKeys, ...
     output.say(insteadOfKeys(app.config));
     return;
   }
-  if (!showFirstKeys(app.config, keys, output)) return;
+  if (!printFirstKeys(app.config, keys, output)) return;
   // If the store is unavailable, the next start shows them again.
-  await app.firstKeysShown().catch(() => {});
+  await app.forgetFirstKeys().catch(() => {});
 }
 
 /** In production without a terminal, journald or a container stores the output. */
@@ -166,7 +166,7 @@ interface App {
   /** Null: they were shown. */
   readonly firstKeys: FirstKeys | null;
   /** Call it when they were shown, so that no later start shows them. */
-  firstKeysShown(): Promise<void>;
+  forgetFirstKeys(): Promise<void>;
   /** Notices for the operator. */
   readonly notices: readonly string[];
   /**
@@ -219,7 +219,7 @@ async function openHttp(
   const sender = createSender(policy);
   const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics: book.metrics });
   const { accounts } = store;
-  const signUpGate = createSignUpGate({ ...deps, accounts, paused: engine.pausedSet, signUps: config.signUps });
+  const signUpGate = createSignUpGate({ ...deps, accounts, paused: engine.activePauses, signUps: config.signUps });
   const http = createHttpService(
     { config, policy, encryptedStore, engine, book, signUpGate, draining: draining.signal },
     deps,
@@ -247,7 +247,7 @@ async function openHttp(
   return {
     config,
     firstKeys,
-    firstKeysShown: () => forgetFirstKeys(store.facts),
+    forgetFirstKeys: () => forgetFirstKeys(store.facts),
     answerAgent: (request) =>
       request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
     notices: [...config.warnings, ...encryptedStore.warnings, describePolicy(policy), signUpNotice],
@@ -383,7 +383,6 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     secrets,
     keyService: createKeyService({ ...deps, accounts, secrets, pauseService, signUpGate, forget: authenticate.forget }),
     peopleService: peopleServiceOf(parts, deps),
-    readAccount: createReadAccount(store.people),
     targets: createTargets(policy),
     guides: GUIDES,
     rulesFor: createRulesFor({ config, policy, accounts }),

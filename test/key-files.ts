@@ -4,7 +4,7 @@ import { createSigningService } from "../src/accounts/signing-secrets.ts";
 import { createLinksOf } from "../src/approvals/links.ts";
 import { readConfig } from "../src/config/config.ts";
 import { systemIds } from "../src/runtime/ids.ts";
-import { rotateKey, type RotateKeyOptions } from "../src/admin/keys.ts";
+import { rotateKey, type RotateKeyOptions } from "../src/admin/rotate-key.ts";
 import { openEngine } from "./support/engine.ts";
 import { NOON } from "./support/factory.ts";
 

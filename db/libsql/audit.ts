@@ -1,4 +1,4 @@
-import type { AuditDetail, AuditEntry, AuditQuery, AuditRow, AuditStore } from "../../src/audit/audit.ts";
+import type { AuditDetail, AuditEntry, AuditFilter, AuditRow, AuditStore } from "../../src/audit/audit.ts";
 import { AUDIT_SCAN_ROWS_MAX, CALLBACK_HOSTS_MAX } from "../../src/config/limits.ts";
 import { ALWAYS, CHANGED, type Guard, type Row, type SqlValue, type Statement } from "./sql.ts";
 import type { StoreContext } from "./context.ts";
@@ -56,7 +56,7 @@ export function auditChange(entry: AuditEntry | undefined): readonly Statement[]
   return entry === undefined ? [] : [auditRow(entry, CHANGED)];
 }
 
-function filterOf({ kinds, actor, since, until }: AuditQuery): Guard {
+function filterOf({ kinds, actor, since, until }: AuditFilter): Guard {
   const terms: (readonly [sql: string, args: readonly SqlValue[]])[] = [["1", []]];
   if (kinds.length > 0) terms.push([`kind IN (${kinds.map(() => "?").join(", ")})`, kinds]);
   if (actor !== null) terms.push(["actor = ?", [actor]]);

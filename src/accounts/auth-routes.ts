@@ -1,13 +1,5 @@
 import type { PeopleService } from "./people.ts";
-import {
-  checkCredentials,
-  Credentials,
-  LoggedIn,
-  loggedInJson,
-  SignedUp,
-  signedUpJson,
-  checkPasswordChange,
-} from "./schemas.ts";
+import { checkCredentials, Credentials, LoggedIn, SignedUp, checkPasswordChange } from "./schemas.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
 import type { Log } from "../observability/log.ts";
 import {
@@ -38,7 +30,7 @@ import { BODY_ERRORS, createPageRoutes, createRoutes, NO_QUERY, operation, pathP
 import Type from "typebox";
 import type { RequestContext } from "../http/context.ts";
 import { UNTYPED, type Typed } from "../pages/form.tsx";
-import type { Entered } from "./sessions.ts";
+import type { StartedSession } from "./sessions.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, type ErrorCode } from "../api/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../config/limits.ts";
@@ -66,19 +58,19 @@ const UNCACHED = { "cache-control": "no-store" } as const;
 /** Sign-up, log-in and log-out: JSON for programs, forms for our own pages. Requests of other sites' pages are refused. */
 export function authRoutes(deps: AuthRouteDeps) {
   const { cookie, ownOrigin, personOf } = deps;
-  const { signUp, logIn, logOut } = deps.peopleService;
+  const { peopleService } = deps;
   return createRoutes()
     .post(
       "/auth/signup",
       async ({ context }) => {
         const kind = requestKind(context, ownOrigin);
-        await signUp.requireOpen();
+        await peopleService.requireSignUpOpen();
         readQuery(context.search, NONE);
         if (kind === "form") return signUpByForm(deps, context);
         const { value } = await readJson(context);
-        const entered = await signUp(checkCredentials(value), sourceOf(context, deps, null));
+        const entered = await peopleService.signUp(checkCredentials(value), sourceOf(context, deps, null));
         const { email, caller } = entered.person;
-        const text = signedUpJson({ id: caller.accountId, email }, entered.apiKey);
+        const text = JSON.stringify({ account: { id: caller.accountId, email }, api_key: entered.apiKey });
         return startSession(context, entered, deps, json(text, 201, UNCACHED));
       },
       operation({
@@ -102,9 +94,9 @@ export function authRoutes(deps: AuthRouteDeps) {
         readQuery(context.search, NONE);
         if (kind === "form") return logInByForm(deps, context);
         const { value } = await readJson(context);
-        const entered = await logIn(checkCredentials(value), sourceOf(context, deps, null));
+        const entered = await peopleService.logIn(checkCredentials(value), sourceOf(context, deps, null));
         const { email, caller } = entered.person;
-        const text = loggedInJson({ id: caller.accountId, email });
+        const text = JSON.stringify({ account: { id: caller.accountId, email } });
         return startSession(context, entered, deps, json(text, 200, UNCACHED));
       },
       operation({
@@ -131,7 +123,7 @@ export function authRoutes(deps: AuthRouteDeps) {
         const person = await personOf(context);
         if (kind === "form" && person !== null) checkFormToken(await readForm(context), person);
         const token = cookie.read(context.request.headers);
-        if (token !== null) await logOut(token, person?.caller ?? null);
+        if (token !== null) await peopleService.logOut(token, person?.caller ?? null);
         const gone = { "set-cookie": cookie.clear() };
         if (kind === "form") return seeOther("own", "/login", gone);
         return new Response(null, { status: 204, headers: { ...gone, ...UNCACHED } });
@@ -184,14 +176,14 @@ async function signUpByForm(deps: AuthRouteDeps, context: RequestContext): Promi
 }
 
 async function logInByForm(deps: AuthRouteDeps, context: RequestContext): Promise<Response> {
-  const { signUp, logIn } = deps.peopleService;
+  const { isSignUpOpen, logIn } = deps.peopleService;
   const form = await readForm(context);
   const next = nextOf(form.get("next"));
   try {
     const entered = await logIn(checkCredentials(credentialsIn(form)), sourceOf(context, deps, form));
     return startSession(context, entered, deps, seeOther("own", next ?? HOME_PATH));
   } catch (error) {
-    const signupsOpen = await signUp.isOpen();
+    const signupsOpen = await isSignUpOpen();
     return askAgain(context, error, form, (typed) => logInPage({ typed, next, signupsOpen }));
   }
 }
@@ -221,11 +213,11 @@ export function entryPages(deps: AuthRouteDeps) {
   };
   return createPageRoutes("own")
     .get("/login", async ({ context }) => {
-      const signupsOpen = await peopleService.signUp.isOpen();
+      const signupsOpen = await peopleService.isSignUpOpen();
       return unlessLoggedIn(context, (next) => logInPage({ typed: UNTYPED, next, signupsOpen }));
     })
     .get("/signup", async ({ context }) => {
-      await peopleService.signUp.requireOpen();
+      await peopleService.requireSignUpOpen();
       return unlessLoggedIn(context, (next) => signUpPage({ typed: UNTYPED, next }));
     })
     .use(
@@ -252,7 +244,7 @@ function welcomeRoutes(deps: AuthRouteDeps) {
     .get(
       pathOf(":token"),
       async ({ params: { token } }) => {
-        const { email } = await peopleService.seeWelcome(token);
+        const { email } = await peopleService.findLink(token);
         return page("own", welcomePage({ path: pathOf(token), typed: UNTYPED, email }), { headers: UNLISTED });
       },
       hooks,
@@ -261,11 +253,11 @@ function welcomeRoutes(deps: AuthRouteDeps) {
       pathOf(":token"),
       async ({ context, params: { token } }) => {
         ownOrigin.require(context.request.headers);
-        const { email } = await peopleService.seeWelcome(token);
+        const { email } = await peopleService.findLink(token);
         const form = await readForm(context);
         try {
           const credentials = checkCredentials(credentialsIn(form));
-          const entered = await peopleService.takeWelcome(token, credentials, sourceOf(context, deps, form));
+          const entered = await peopleService.redeemLink(token, credentials, sourceOf(context, deps, form));
           if (email !== null) tellNewPassword(context, entered, log);
           return startSession(context, entered, deps, seeOther("own", HOME_PATH));
         } catch (error) {
@@ -324,7 +316,7 @@ interface EntryCookies {
 /** Lets somebody in by this answer; the visit's log line says who. */
 function startSession(
   context: RequestContext,
-  entered: Entered,
+  entered: StartedSession,
   { cookie, deviceCookie }: EntryCookies,
   answer: Response,
 ) {
@@ -335,7 +327,7 @@ function startSession(
 }
 
 /** For whoever reads the log to find out who did what; neither password is in it. */
-function tellNewPassword({ name, client }: RequestContext, { person: { caller } }: Entered, log: Log): void {
+function tellNewPassword({ name, client }: RequestContext, { person: { caller } }: StartedSession, log: Log): void {
   const { accountId, personId } = caller;
   log.info("password.changed", { request_id: name.id, account_id: accountId, person_id: personId, client });
 }

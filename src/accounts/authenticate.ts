@@ -18,17 +18,10 @@ export interface Authenticate {
   readonly forget: (keyHash: string) => void;
 }
 
-interface Remembered {
-  readonly key: ApiKey;
-  readonly caller: Caller;
-  readonly readAtMs: number;
-  usedAtMs: number;
-}
-
 /** One header, the scheme in any case, a token of printable characters (RFC 6750). */
 const BEARER = /^bearer +([!-~]{20,200})$/i;
 
-const KEYS_REMEMBERED_MAX = 10_000;
+const KEYS_CACHED_MAX = 10_000;
 
 /** After this a row is read again, so that changes by other processes take effect. */
 const KEY_FRESH_MS = 5_000;
@@ -39,12 +32,19 @@ const REVOCATIONS_MAX = 100_000;
 /** `last_used_at` is exact to the minute: a write per request would be the most expensive part of a request. */
 const USED_EVERY_MS = 60_000;
 
+interface CachedKey {
+  readonly id: string;
+  readonly caller: Caller;
+  readonly readAtMs: number;
+  usedAtMs: number;
+}
+
 /**
  * Turns an Authorization header into a caller. Every failure is the same `unauthorized`, except `forbidden` for a stopped
  * account. Keys are looked up by hash and cached for `KEY_FRESH_MS`; the process that revokes one drops it at once.
  */
 export function createAuthenticate({ accounts, isStopped, secrets, clock }: AuthenticateDeps): Authenticate {
-  const remembered = new Map<string, Remembered>();
+  const cached = new Map<string, CachedKey>();
   // Apart from the cached rows: a key that is no longer cached may still have open streams, which its revocation must end.
   const revocations = new Map<string, AbortController>();
   let forgotten = 0;
@@ -52,52 +52,56 @@ export function createAuthenticate({ accounts, isStopped, secrets, clock }: Auth
   const revocationOf = (hash: string): AbortController => {
     const known = revocations.get(hash);
     if (known !== undefined) return known;
-    if (revocations.size >= REVOCATIONS_MAX) end(oldestOf(revocations));
+    if (revocations.size >= REVOCATIONS_MAX) forget(oldestOf(revocations));
     const made = new AbortController();
     revocations.set(hash, made);
     return made;
   };
-  const end = (hash: string) => {
+  const forget = (hash: string) => {
     forgotten += 1;
-    remembered.delete(hash);
+    cached.delete(hash);
     revocations.get(hash)?.abort();
     revocations.delete(hash);
   };
 
-  const recall = async (hash: string): Promise<Remembered> => {
-    const known = remembered.get(hash);
+  const find = async (hash: string): Promise<CachedKey> => {
+    const known = cached.get(hash);
     const nowMs = clock.monotonicMs();
     if (known !== undefined && nowMs - known.readAtMs < KEY_FRESH_MS) return known;
     const before = forgotten;
     const key = await accounts.keyByHash(hash);
     if (key === null || key.revokedAt !== null) {
-      // Not for unknown keys: `end` makes concurrent reads start again, and strangers could cause that at will.
-      if (revocations.has(hash)) end(hash);
+      // Not for unknown keys: `forget` makes concurrent reads start again, and strangers could cause that at will.
+      if (revocations.has(hash)) forget(hash);
       throw unauthorized();
     }
     const replaced = key.replaces === null ? [] : await accounts.replacedBy(key.id);
     // A key was revoked while this was read, perhaps this one: the row may be stale.
-    if (forgotten !== before) return recall(hash);
-    const caller = callerOf(key, new Set(replaced), revocationOf(hash).signal);
-    const fresh: Remembered = { key, caller, readAtMs: nowMs, usedAtMs: known?.usedAtMs ?? Number.NEGATIVE_INFINITY };
-    if (known === undefined && remembered.size >= KEYS_REMEMBERED_MAX) remembered.delete(oldestOf(remembered));
-    remembered.set(hash, fresh);
+    if (forgotten !== before) return find(hash);
+    const caller = callerOf(key, replaced, revocationOf(hash).signal);
+    const fresh = { id: key.id, caller, readAtMs: nowMs, usedAtMs: known?.usedAtMs ?? Number.NEGATIVE_INFINITY };
+    if (known === undefined && cached.size >= KEYS_CACHED_MAX) cached.delete(oldestOf(cached));
+    cached.set(hash, fresh);
     return fresh;
   };
 
   const authenticate = async (authorization: string | null): Promise<Caller> => {
     const token = BEARER.exec(authorization ?? "")?.[1];
     if (token === undefined) throw unauthorized();
-    const known = await recall(secrets.hash(token));
-    if (isStopped(known.key.accountId)) throw accountStopped(known.key.accountId);
+    const key = await find(secrets.hash(token));
+    const { accountId } = key.caller;
+    if (isStopped(accountId)) throw accountStopped(accountId);
     const nowMs = clock.monotonicMs();
-    if (nowMs - known.usedAtMs >= USED_EVERY_MS) {
-      known.usedAtMs = nowMs;
-      await accounts.keyUsed(known.key.id, clock.now()).catch(unlessUnavailable);
+    if (nowMs - key.usedAtMs >= USED_EVERY_MS) {
+      key.usedAtMs = nowMs;
+      await accounts.keyUsed(key.id, clock.now()).catch((error: unknown) => {
+        // A full disk must not refuse requests; only `last_used_at` is lost.
+        if (!(error instanceof StoreUnavailable)) throw error;
+      });
     }
-    return known.caller;
+    return key.caller;
   };
-  return Object.assign(authenticate, { forget: end });
+  return Object.assign(authenticate, { forget });
 }
 
 /** A map keeps the order in which it was filled. */
@@ -106,19 +110,14 @@ function oldestOf(map: ReadonlyMap<string, unknown>): string {
   return oldest;
 }
 
-/** A full disk must not refuse requests; only `last_used_at` is lost. */
-function unlessUnavailable(error: unknown): void {
-  if (!(error instanceof StoreUnavailable)) throw error;
-}
-
-function callerOf(key: ApiKey, replaced: ReadonlySet<string>, revoked: AbortSignal): Caller {
+function callerOf(key: ApiKey, replaced: readonly string[], revoked: AbortSignal): Caller {
   return {
     accountId: key.accountId,
     keyId: key.id,
     keyName: key.name,
     role: key.role,
     hold: key.hold,
-    ...(hasScope(key.role) ? { scope: key.scope, replaced } : {}),
+    ...(hasScope(key.role) ? { scope: key.scope, replaced: new Set(replaced) } : {}),
     actor: `key:${key.name}`,
     revoked,
   };

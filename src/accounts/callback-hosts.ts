@@ -7,6 +7,22 @@ import { normalHost, normalTarget } from "../outbound/normal-target.ts";
 import Type, { type Static } from "typebox";
 import { dateTime, hostSchema } from "../api/schema-helpers.ts";
 
+/** A listed host, normalized. */
+export interface ListedHost {
+  readonly host: string;
+  readonly createdAt: Date;
+}
+
+/** Stores the hosts to which keys with a hold may send callbacks, by account, normalized. */
+export interface CallbackHostStore {
+  /** In alphabetical order. */
+  list(accountId: string): Promise<readonly ListedHost[]>;
+  /** `added`: it is listed now or was before; `full`: the account has `CALLBACK_HOSTS_MAX` hosts. */
+  add(accountId: string, host: string, at: Date): Promise<"added" | "full">;
+  /** False: it was not on the list. */
+  remove(accountId: string, host: string): Promise<boolean>;
+}
+
 interface CallbackHostDeps {
   readonly callbackHosts: CallbackHostStore;
   readonly audit: Pick<AuditStore, "record">;
@@ -46,12 +62,6 @@ export function createCallbackHostService({ callbackHosts, audit, clock }: Callb
       throw new DomainError("not_found", "This host is not listed.");
     },
   };
-}
-
-/** A listed host, normalized. */
-export interface ListedHost {
-  readonly host: string;
-  readonly createdAt: Date;
 }
 
 /**
@@ -101,33 +111,16 @@ export const AddCallbackHost = Type.Object(
 
 export const RemoveCallbackHostQuery = Type.Object({ host: entry.host }, { additionalProperties: false });
 
-/** The normal form of a host. Throws `code` if the text is no host. */
+/** The normal form of a host. Throws `code` if the text is no host, such as a URL or a pattern. */
 export function checkCallbackHost(text: string, code: "validation_error" | "invalid_query"): string {
-  const checked = listableHost(text);
-  if (checked !== null) return checked;
+  const host = listableHost(text);
+  if (host !== null) return host;
   const message =
     "Must be a host name or an IP address, with or without a port, like hooks.example.com or 10.0.0.7:8080.";
   throw new DomainError(code, "The host is not valid.", [{ field: "host", message }]);
 }
 
-export function callbackHostJson(listed: ListedHost): string {
-  return JSON.stringify(serialize(listed));
-}
-
-export function callbackHostListJson(listed: readonly ListedHost[]): string {
-  return JSON.stringify({ data: listed.map(serialize) });
-}
-
-function serialize({ host: name, createdAt }: ListedHost): CallbackHost {
-  return { host: name, created_at: createdAt.toISOString() };
-}
-
-/** Stores the hosts to which keys with a hold may send callbacks, by account, normalized. */
-export interface CallbackHostStore {
-  /** In alphabetical order. */
-  list(accountId: string): Promise<readonly ListedHost[]>;
-  /** `added`: it is listed now or was before; `full`: the account has `CALLBACK_HOSTS_MAX` hosts. */
-  add(accountId: string, host: string, at: Date): Promise<"added" | "full">;
-  /** False: it was not on the list. */
-  remove(accountId: string, host: string): Promise<boolean>;
+/** A listed host as the API shows it. */
+export function serializeCallbackHost({ host, createdAt }: ListedHost): CallbackHost {
+  return { host, created_at: createdAt.toISOString() };
 }

@@ -1,28 +1,17 @@
+import { existsSync, renameSync, rmSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { AccountStore, PeopleStore, WelcomeLink } from "../../db/account-store.ts";
+import type { FactStore } from "../../db/store.ts";
 import { auditOfSystem } from "../audit/audit.ts";
+import type { Config } from "../config/config.ts";
+import { WELCOME_LINK_MS_MAX } from "../config/limits.ts";
+import type { Database } from "../config/values.ts";
+import { codeOf, syncFolder, writeDurably } from "../crypto/key-file.ts";
+import type { SealedPlace, Secrets } from "../crypto/types.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
-import type { PeopleStore, AccountStore } from "../../db/account-store.ts";
-import type { SealedPlace, Secrets } from "../crypto/types.ts";
 import { keyCreated, keyRow } from "./keys.ts";
-import type { FactStore } from "../../db/store.ts";
-import { newAccount } from "./sign-up.ts";
-import { createOfferWelcome, welcomeLink } from "./welcome-links.ts";
-import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
-import { dirname, resolve } from "node:path";
-import type { Config } from "../config/config.ts";
-import type { Database } from "../config/values.ts";
-import { codeOf, syncFolder } from "../crypto/key-file.ts";
-
-interface BootstrapDeps {
-  readonly accounts: AccountStore;
-  readonly people: Pick<PeopleStore, "find" | "link" | "offer">;
-  readonly facts: FactStore;
-  readonly secrets: Secrets;
-  readonly ids: Ids;
-  readonly clock: Clock;
-  /** `BOOTSTRAP_API_KEY`: the owner key of the first account, taken as given. */
-  readonly givenOwnerKey: string | null;
-}
+import { newAccount } from "./people.ts";
 
 /** The credentials of the first start, in clear text. */
 export interface FirstKeys {
@@ -31,6 +20,17 @@ export interface FirstKeys {
   readonly agentKey: string;
   /** Token of the link whose visitor becomes the account's first person; null: used. */
   readonly welcomeToken: string | null;
+}
+
+interface BootstrapDeps {
+  readonly accounts: AccountStore;
+  readonly people: Pick<PeopleStore, "link" | "offer">;
+  readonly facts: FactStore;
+  readonly secrets: Secrets;
+  readonly ids: Ids;
+  readonly clock: Clock;
+  /** `BOOTSTRAP_API_KEY`: the owner key of the first account, taken as given. */
+  readonly givenOwnerKey: string | null;
 }
 
 /** Name of the fact that keeps the first keys, encrypted, until they were shown. */
@@ -44,35 +44,29 @@ export const FIRST_KEYS_PLACE: SealedPlace = { table: "facts", row: FIRST_KEYS_F
  * start adds a new `BOOTSTRAP_API_KEY` as another owner key.
  */
 export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> {
-  const { accounts, secrets, ids, clock, givenOwnerKey } = deps;
+  const { accounts, secrets, clock, givenOwnerKey } = deps;
   const now = clock.now();
+  const ownerRow = (accountId: string, key: string) =>
+    keyRow(deps, { accountId, key, name: "owner", role: "owner", now });
   const first = await accounts.first();
   if (first !== null) {
     if (givenOwnerKey !== null && (await accounts.keyByHash(secrets.hash(givenOwnerKey))) === null) {
-      const given = {
-        accountId: first.id,
-        key: givenOwnerKey,
-        name: "owner",
-        role: "owner",
-        hold: "none",
-        now,
-      } as const;
-      const row = keyRow(deps, given);
+      const row = ownerRow(first.id, givenOwnerKey);
       await accounts.addKey(row, auditOfSystem(first.id, keyCreated(row), now));
     }
     return unshownKeys(deps);
   }
-  const account = newAccount({ secrets, ids }, now);
+  const account = newAccount(deps, now);
   const ownerKey = givenOwnerKey ?? secrets.newApiKey();
   const agentKey = secrets.newApiKey();
   const welcomeToken = secrets.newToken();
   const keys = { ownerKey: givenOwnerKey === null ? ownerKey : null, agentKey, welcomeToken };
   const rows = [
-    keyRow(deps, { accountId: account.id, key: ownerKey, name: "owner", role: "owner", hold: "none", now }),
-    keyRow(deps, { accountId: account.id, key: agentKey, name: "agent", role: "agent", hold: "none", now }),
+    ownerRow(account.id, ownerKey),
+    keyRow(deps, { accountId: account.id, key: agentKey, name: "agent", role: "agent", now }),
   ];
   await accounts.create(account, rows, {
-    link: welcomeLink(secrets.hash(welcomeToken), account.id, now),
+    link: welcomeLinkRow(secrets.hash(welcomeToken), account.id, now),
     facts: { [FIRST_KEYS_FACT]: secrets.seal(JSON.stringify(keys), FIRST_KEYS_PLACE) },
     audit: rows.map((row) => auditOfSystem(account.id, keyCreated(row), now)),
   });
@@ -99,7 +93,7 @@ async function unshownKeys(deps: BootstrapDeps): Promise<FirstKeys | null> {
     return null;
   }
   const isTokenLive = welcomeToken !== null && (await people.link(secrets.hash(welcomeToken), clock.now())) !== null;
-  return { ownerKey, agentKey, welcomeToken: isTokenLive ? welcomeToken : await createOfferWelcome(deps)() };
+  return { ownerKey, agentKey, welcomeToken: isTokenLive ? welcomeToken : await createWelcomeLink(deps) };
 }
 
 /** Null: the row was altered. `outgate new-owner-key` creates another key. */
@@ -112,7 +106,28 @@ function openKeys(secrets: Pick<Secrets, "open">, sealed: string): FirstKeys | n
   }
 }
 
-const OWNER_ONLY = 0o600;
+interface WelcomeLinkDeps {
+  readonly accounts: Pick<AccountStore, "first">;
+  readonly people: Pick<PeopleStore, "offer">;
+  readonly secrets: Pick<Secrets, "hash" | "newToken">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/**
+ * Creates the link whose visitor becomes the first person of the first account, and voids the one before it. Returns its
+ * token, which is not stored; null: the account has a person already, or there is no account yet.
+ */
+export async function createWelcomeLink(deps: WelcomeLinkDeps): Promise<string | null> {
+  const { accounts, people, secrets, clock } = deps;
+  const account = await accounts.first();
+  if (account === null) return null;
+  const token = secrets.newToken();
+  return (await people.offer(welcomeLinkRow(secrets.hash(token), account.id, clock.now()))) ? token : null;
+}
+
+function welcomeLinkRow(hash: string, accountId: string, now: Date): WelcomeLink {
+  return { hash, personId: null, accountId, createdAt: now, expiresAt: new Date(now.getTime() + WELCOME_LINK_MS_MAX) };
+}
 
 export interface TextOutput {
   /** Writes the text; true: all of it was written. */
@@ -125,7 +140,7 @@ export interface TextOutput {
  * Prints the first keys, or writes them to a file if the output is logged. False: nobody can have seen them, so the next
  * start has to show them again.
  */
-export function showFirstKeys(config: Config, keys: FirstKeys, { say, isLogged }: TextOutput): boolean {
+export function printFirstKeys(config: Config, keys: FirstKeys, { say, isLogged }: TextOutput): boolean {
   if (!isLogged) return say(welcome(config, keys));
   const file = firstKeysFileOf(config.database);
   try {
@@ -147,7 +162,7 @@ which only this user can read. Read it, then delete it: nothing else shows them.
 }
 
 /** A notice for the operator while the file of the first keys exists; else null. */
-export function leftFirstKeys(database: Database): string | null {
+export function firstKeysNotice(database: Database): string | null {
   const file = firstKeysFileOf(database);
   return existsSync(file) ? `The first keys are still in ${file}. Delete the file once you have read it.` : null;
 }
@@ -163,14 +178,7 @@ function writeFirstKeys(file: string, text: string): void {
   try {
     // An existing file may be readable by others, or be a link.
     rmSync(partial, { force: true });
-    const handle = openSync(partial, "wx", OWNER_ONLY);
-    try {
-      writeSync(handle, text);
-      fsyncSync(handle);
-    } finally {
-      closeSync(handle);
-    }
-    chmodSync(partial, OWNER_ONLY);
+    writeDurably(partial, text);
     renameSync(partial, file);
     syncFolder(dirname(file));
   } catch (cause) {

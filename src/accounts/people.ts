@@ -1,58 +1,347 @@
-import type { AuditStore } from "../audit/audit.ts";
+import { auditOf, type AuditStore } from "../audit/audit.ts";
+import { DomainError } from "../api/domain-error.ts";
+import { PASSWORD_CHARS_MAX } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
-import type { Passwords, Secrets } from "../crypto/types.ts";
-import type { PeopleStore } from "../../db/account-store.ts";
-import { createChangePassword, createLogIn } from "./log-in.ts";
-import { createCheckCurrentPassword, createSessionSecret } from "./session-secret.ts";
-import { createLogOut, createSessionRegistry, createResume } from "./sessions.ts";
-import { createSignInAudit, createSignUpThrottle, createThrottle } from "./throttle.ts";
-import { createSignUp } from "./sign-up.ts";
+import type { KnownDevice, Passwords, Secrets, Turn } from "../crypto/types.ts";
+import type { Account, Member, PeopleStore } from "../../db/account-store.ts";
+import { keyCreated, keyRow } from "./keys.ts";
+import { authorize, type Caller, SYSTEM } from "./roles.ts";
+import {
+  createSessionRegistry,
+  newSession,
+  type Person,
+  type RequestSource,
+  type SessionRegistry,
+  type StartedSession,
+} from "./sessions.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
-import { createSeeWelcome, createTakeWelcome } from "./welcome-links.ts";
-import { authorize, type Caller } from "./roles.ts";
+import { createLogInThrottle, createSignInAudit, createSignUpThrottle } from "./throttle.ts";
 
-interface PeopleServiceDeps {
+interface PeopleDeps {
   readonly people: PeopleStore;
   readonly audit: Pick<AuditStore, "record">;
   readonly passwords: Passwords;
   readonly secrets: Secrets;
   readonly ids: Pick<Ids, "account" | "key" | "person">;
   readonly clock: Clock;
-  readonly signUpGate: Pick<SignUpGate, "signUps" | "closedBy">;
+  readonly signUpGate: Pick<SignUpGate, "signUps" | "closedBy" | "requireOpen">;
 }
 
-/** All use cases of sign-up, log-in and sessions, for /auth and the pages. */
+/** An address and a password whose form is valid. */
+interface Credentials {
+  readonly email: string;
+  readonly password: string;
+}
+
+/** All use cases of sign-up, log-in, sessions and one-time links, for /auth and the pages. */
 export type PeopleService = ReturnType<typeof createPeopleService>;
 
-export function createPeopleService(deps: PeopleServiceDeps) {
-  const sessionRegistry = createSessionRegistry(deps);
-  const throttle = createThrottle(deps.clock);
-  const signInAudit = createSignInAudit(deps);
-  const checkCurrentPassword = createCheckCurrentPassword({ ...deps, throttle, signInAudit });
+export function createPeopleService(deps: PeopleDeps) {
+  const { people, secrets, clock, signUpGate } = deps;
+  const sessions = createSessionRegistry(deps);
+  const parts: PeopleParts = {
+    ...deps,
+    sessions,
+    throttleLogIn: createLogInThrottle(clock),
+    throttleSignUp: createSignUpThrottle(clock),
+    auditRefused: createSignInAudit(deps),
+  };
   return {
-    signUp: createSignUp({ ...deps, throttle: createSignUpThrottle(deps.clock) }),
-    logIn: createLogIn({ ...deps, throttle, sessionRegistry, signInAudit }),
-    logOut: createLogOut({ ...deps, sessionRegistry }),
-    resume: createResume(deps),
-    watchSession: sessionRegistry.watchSession,
-    changePassword: createChangePassword({ ...deps, checkCurrentPassword, sessionRegistry }),
-    sessionSecret: createSessionSecret({ ...deps, checkCurrentPassword }),
-    seeWelcome: createSeeWelcome(deps),
-    takeWelcome: createTakeWelcome({ ...deps, sessionRegistry }),
+    /** The caller's own account, for every role; `email` is that of its first person, null: none yet. */
+    async readAccount(caller: Caller): Promise<{ readonly id: string; readonly email: string | null }> {
+      authorize(caller, "read");
+      return { id: caller.accountId, email: await people.emailOf(caller.accountId) };
+    },
+    isSignUpOpen: async () => (await signUpGate.closedBy()) === null,
+    /** Throws `forbidden` if sign-ups are closed. Call it before checking anything else. */
+    requireSignUpOpen: () => signUpGate.requireOpen(),
+    signUp: (credentials: Credentials, source: RequestSource) => signUp(parts, credentials, source),
+    logIn: (credentials: Credentials, source: RequestSource) => logIn(parts, credentials, source),
+    /** Ends the session of a token and its open streams. Idempotent. `caller`: whose session it is; null: it has ended. */
+    async logOut(sessionToken: string, caller: Caller | null): Promise<void> {
+      const hash = secrets.hash(sessionToken);
+      const audit =
+        caller === null ? undefined : auditOf(caller, { kind: "signed_out", subject: caller.keyName }, clock.now());
+      await people.endSession(hash, audit);
+      sessions.ended(hash);
+    },
+    resume: sessions.resume,
+    watchSession: (sessionToken: string) => sessions.watchSession(sessionToken),
+    changePassword: (person: Person, change: PasswordChange, source: RequestSource) =>
+      changePassword(parts, person, change, source),
+    /**
+     * A second proof, beside the cookie, that a form was sent by a page of our own origin. Browsers send cookies of a plain
+     * http address to every port of its host, so a server on another port gets them too; local storage is separated by
+     * port. The page creates the secret and sends it when the session begins; only its hash is stored.
+     */
+    sessionSecret: {
+      isRight: ({ secretHash }: Pick<Person, "secretHash">, secret: string | null): boolean =>
+        secretHash !== null && secret !== null && secrets.isOfHash(secret, secretHash),
+      /**
+       * Accepts the password in place of the secret. The secret of `source`, if any, becomes that of the session. Throws
+       * `invalid_credentials` or `RetryLater`.
+       */
+      async confirm(person: Person, password: string, source: RequestSource): Promise<void> {
+        const member = await checkCurrentPassword(parts, person, password, source);
+        if (source.sessionSecret === null) return;
+        const secretHash = secrets.hash(source.sessionSecret);
+        await people.renewSessionSecret(person.sessionHash, secretHash, member.person.passwordHash);
+      },
+    },
+    /**
+     * Reads a one-time link and changes nothing. `email`: the person whose password it resets; null: its visitor becomes the
+     * account's first person. Throws `not_found` if it was used, has expired or never existed.
+     */
+    async findLink(token: string): Promise<{ readonly email: string | null }> {
+      const link = await people.link(secrets.hash(token), clock.now());
+      if (link === null) throw linkGone();
+      return { email: link.email };
+    },
+    redeemLink: (token: string, credentials: Credentials, source: LinkSource) =>
+      redeemLink(parts, token, credentials, source),
   };
 }
 
-interface ReadAccount {
-  readonly id: string;
-  /** Of the account's first person; null: none yet. */
-  readonly email: string | null;
+interface PeopleParts extends PeopleDeps {
+  readonly sessions: SessionRegistry;
+  /** Shared by log-in and the check of the current password, so that a session does not allow guessing it faster. */
+  readonly throttleLogIn: ReturnType<typeof createLogInThrottle>;
+  readonly throttleSignUp: ReturnType<typeof createSignUpThrottle>;
+  readonly auditRefused: ReturnType<typeof createSignInAudit>;
 }
 
-/** Reads the caller's own account, for every role. */
-export function createReadAccount(people: Pick<PeopleStore, "emailOf">) {
-  return async (caller: Caller): Promise<ReadAccount> => {
-    authorize(caller, "read");
-    return { id: caller.accountId, email: await people.emailOf(caller.accountId) };
-  };
+/**
+ * Creates an account with its first person and an owner key, which is shown only once. Throws `forbidden` if sign-ups are
+ * closed, `email_taken` (case ignored), `RetryLater` if a client tries too often.
+ */
+async function signUp(
+  parts: PeopleParts,
+  { email, password }: Credentials,
+  source: RequestSource,
+): Promise<StartedSession & { readonly apiKey: string }> {
+  const { people, passwords, secrets, ids, clock, signUpGate } = parts;
+  await signUpGate.requireOpen();
+  // Attempts with a taken address count too, or a list of addresses could be tested at any speed.
+  const uncount = parts.throttleSignUp(source.client);
+  // Before the hash, which costs a hundred times as much. The write below decides races.
+  if ((await people.find(email)) !== null) throw emailTaken();
+  const passwordHash = await passwords.hash(password, laneOf(source, null)).catch((error: unknown) => {
+    uncount();
+    throw error;
+  });
+  const now = clock.now();
+  const account = newAccount(parts, now);
+  const person = { id: ids.person(), email, passwordHash, createdAt: now };
+  const apiKey = secrets.newApiKey();
+  const key = keyRow(parts, { accountId: account.id, key: apiKey, name: "owner", role: "owner", now });
+  const { row, started } = newSession(secrets, { person, accountId: account.id }, source.sessionSecret, now);
+  const caller = { ...started.person.caller, client: source.client };
+  const audit = [{ kind: "signed_up", subject: email } as const, keyCreated(key)].map((entry) =>
+    auditOf(caller, entry, now),
+  );
+  const { signUps } = signUpGate;
+  // With SIGNUPS=open the account stays allowed when sign-ups close later.
+  const rules = signUps === "open" ? { allowedBy: SYSTEM } : { endsWithHold: signUps === "until_hold" };
+  if (!(await people.signUp({ account, key, person, session: row, audit, ...rules }))) {
+    // They may have closed while the password was hashed.
+    await signUpGate.requireOpen();
+    throw emailTaken();
+  }
+  return { ...started, apiKey };
+}
+
+interface NewAccountDeps {
+  readonly secrets: Pick<Secrets, "newRootSecret" | "seal">;
+  readonly ids: Pick<Ids, "account">;
+}
+
+/** The row of a new account with a new root secret. */
+export function newAccount({ secrets, ids }: NewAccountDeps, now: Date): Account {
+  const id = ids.account();
+  const place = { table: "accounts", row: id, column: "sealed_root_secret" };
+  return { id, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place), createdAt: now };
+}
+
+/**
+ * Starts a session. Throws `invalid_credentials`, with the same text and after the same time whether the address is unknown
+ * or the password is wrong, and `RetryLater` after too many failures.
+ */
+async function logIn(parts: PeopleParts, credentials: Credentials, source: RequestSource): Promise<StartedSession> {
+  const { people, secrets, clock, sessions } = parts;
+  const member = await verifyPassword(parts, credentials, source, null);
+  if (member === null) throw invalidCredentials();
+  const { row, started } = newSession(secrets, member, source.sessionSecret, clock.now());
+  const { caller, email } = started.person;
+  const audit = auditOf({ ...caller, client: source.client }, { kind: "signed_in", subject: email }, row.createdAt);
+  // The password may have been changed while this one was checked.
+  if (!(await people.addSession(row, member.person.passwordHash, audit))) throw invalidCredentials();
+  // Above `SESSIONS_PER_PERSON_MAX` the new session ended the oldest.
+  await sessions.recheck(member.person.id);
+  return started;
+}
+
+/** A validated change of password. */
+interface PasswordChange {
+  readonly current: string;
+  readonly next: string;
+}
+
+/**
+ * Changes a person's password and ends all their sessions, the present one included, since any cookie may be stolen.
+ * Returns a new session. Throws `invalid_credentials` if the current password is wrong, `RetryLater` after too many
+ * failures.
+ */
+async function changePassword(
+  parts: PeopleParts,
+  who: Person,
+  { current, next }: PasswordChange,
+  source: RequestSource,
+): Promise<StartedSession> {
+  const { people, passwords, secrets, clock, sessions } = parts;
+  const { caller, email } = who;
+  const { person } = await checkCurrentPassword(parts, who, current, source);
+  const passwordHash = await passwords.hash(next, laneOf(source, caller.personId ?? null));
+  const owner = { person, accountId: caller.accountId };
+  const { row, started } = newSession(secrets, owner, source.sessionSecret, clock.now());
+  const entry = { kind: "password_changed", subject: email } as const;
+  const audit = auditOf({ ...caller, client: source.client }, entry, row.createdAt);
+  // The password may have been changed elsewhere meanwhile.
+  if (!(await people.changePassword(row, person.passwordHash, passwordHash, audit))) throw wrongPassword();
+  await sessions.recheck(person.id);
+  return started;
+}
+
+/**
+ * Checks the password of a person who is logged in. Throws `invalid_credentials` if it is wrong, `RetryLater` after too many
+ * failures.
+ */
+async function checkCurrentPassword(
+  parts: PeopleParts,
+  { caller, email }: Person,
+  password: string,
+  source: RequestSource,
+): Promise<Member> {
+  const member = await verifyPassword(parts, { email, password }, source, caller.personId ?? null);
+  if (member === null) throw wrongPassword();
+  return member;
+}
+
+/**
+ * The person with this address and password; null: the password is wrong, or after the same time, the address unknown.
+ * `personId`: the person is logged in already. Counts and audits failures; throws `RetryLater` after too many.
+ */
+async function verifyPassword(
+  parts: PeopleParts,
+  { email, password }: Credentials,
+  source: RequestSource,
+  personId: string | null,
+): Promise<Member | null> {
+  const { people, passwords, auditRefused } = parts;
+  const { client } = source;
+  const known = await recognize(parts, email, source);
+  const uncount = throttle(parts, { email, client, device: known?.device.deviceId ?? null });
+  try {
+    const member = known?.member ?? (await people.find(email));
+    const lane = laneOf(source, personId ?? known?.device.personId ?? null);
+    // No schema has bounded the password of a form that confirms a session; that of a log-in it has.
+    const isTooLong = personId !== null && password.length > PASSWORD_CHARS_MAX;
+    const isRight = !isTooLong && (await passwords.verify(password, member?.person.passwordHash ?? null, lane));
+    if (isRight && member !== null) {
+      uncount();
+      return member;
+    }
+  } catch (error) {
+    // The password was not checked, so don't count it as wrong.
+    uncount();
+    throw error;
+  }
+  auditRefused("sign_in_failed", email, client);
+  return null;
+}
+
+/** Counts an attempt; returns a function that takes the count back. Throws `RetryLater`, with an audit entry. */
+function throttle(
+  { throttleLogIn, auditRefused }: PeopleParts,
+  attempt: Parameters<PeopleParts["throttleLogIn"]>[0],
+): () => void {
+  try {
+    return throttleLogIn(attempt);
+  } catch (error) {
+    auditRefused("sign_in_throttled", attempt.email, attempt.client);
+    throw error;
+  }
+}
+
+/** The device if the person of this address has logged in on it before; null: unknown device. */
+async function recognize(
+  { people, secrets, clock }: PeopleParts,
+  email: string,
+  { deviceToken }: RequestSource,
+): Promise<{ readonly member: Member; readonly device: KnownDevice } | null> {
+  const device = deviceToken === null ? null : secrets.readDeviceToken(deviceToken);
+  if (device === null || device.expiresAt <= clock.now()) return null;
+  const member = await people.find(email);
+  return member?.person.id === device.personId ? { member, device } : null;
+}
+
+/** The queue in which a password waits to be hashed. */
+function laneOf({ client }: RequestSource, personId: string | null): Turn {
+  return personId === null ? { lane: client, isKnown: false } : { lane: personId, isKnown: true };
+}
+
+type LinkSource = Pick<RequestSource, "client" | "sessionSecret">;
+
+/**
+ * Uses a link, once, and logs its visitor in. A link that resets a password ignores the address of the credentials. Throws
+ * `not_found` if it can't be used any more, and `email_taken`.
+ */
+async function redeemLink(
+  parts: PeopleParts,
+  token: string,
+  credentials: Credentials,
+  { client, sessionSecret }: LinkSource,
+): Promise<StartedSession> {
+  const { people, passwords, secrets, ids, clock, sessions } = parts;
+  const linkHash = secrets.hash(token);
+  const link = await people.link(linkHash, clock.now());
+  if (link === null) throw linkGone();
+  const { personId, accountId } = link;
+  if (personId === null && (await people.find(credentials.email)) !== null) throw emailTaken();
+  const passwordHash = await passwords.hash(credentials.password, { lane: accountId, isKnown: true });
+  const now = clock.now();
+  const email = link.email ?? credentials.email;
+  const person = { id: personId ?? ids.person(), email, passwordHash, createdAt: now };
+  const { row, started } = newSession(secrets, { person, accountId }, sessionSecret, now);
+  const kind = personId === null ? "signed_up" : "password_changed";
+  const audit = auditOf({ ...started.person.caller, client }, { kind, subject: email, detail: { by: "link" } }, now);
+  if (personId === null) {
+    const result = await people.welcome(linkHash, person, row, audit);
+    if (result === "email_taken") throw emailTaken();
+    if (result === "gone") throw linkGone();
+    return started;
+  }
+  if (!(await people.renewPassword(linkHash, passwordHash, row, audit))) throw linkGone();
+  await sessions.recheck(personId);
+  return started;
+}
+
+function invalidCredentials(): DomainError {
+  return new DomainError("invalid_credentials", "Incorrect email or password.");
+}
+
+function wrongPassword(): DomainError {
+  return new DomainError("invalid_credentials", "This is not your current password. Nothing was changed.");
+}
+
+function emailTaken(): DomainError {
+  return new DomainError("email_taken", "Somebody has signed up with this address. Log in, or take another one.");
+}
+
+/** The same for every invalid link, so that it reveals nothing. */
+function linkGone(): DomainError {
+  return new DomainError(
+    "not_found",
+    "This link was used or has expired. The operator of this server can create another: outgate welcome-link, or outgate reset-password.",
+  );
 }

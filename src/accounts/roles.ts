@@ -30,16 +30,9 @@ export function rolesThatMay(permission: Permission): readonly Role[] {
   return ROLES.filter((role) => mayDo(role, permission));
 }
 
-/** Roles that may approve if the client asked its person in the same call (MCP elicitation). */
-const APPROVES_WHEN_ASKED: Readonly<Record<Role, boolean>> = {
-  owner: true,
-  approver: true,
-  agent: true,
-  reader: false,
-};
-
+/** Whether keys of the role may approve if the client asked its person in the same call (MCP elicitation). */
 export function mayApproveWhenAsked(role: Role): boolean {
-  return APPROVES_WHEN_ASKED[role];
+  return mayDo(role, "approve") || role === "agent";
 }
 
 /** Whether a person of the role may reveal masked values. */
@@ -142,6 +135,42 @@ export function authorize(caller: Caller, permission: Permission): void {
     "forbidden",
     `A key with the role ${caller.role} may not do this; it needs the role ${rolesThatMay(permission).join(" or ")}.`,
   );
+}
+
+/** The part of a caller that decides which actions they see unmasked and may change. */
+export type ScopedCaller = Pick<Caller, "role" | "scope" | "keyId" | "actor" | "replaced">;
+
+/** The key that created an action, "" if none did, and the name of its creator. */
+interface CreatedBy {
+  readonly keyId: string;
+  readonly createdBy: string;
+}
+
+/** Whether the caller sees the action unmasked. */
+export function seesWhole(caller: ScopedCaller, action: CreatedBy): boolean {
+  // Approvers and readers see every action masked.
+  return caller.role === "owner" || (hasScope(caller.role) && mayChange(caller, action));
+}
+
+/** Whether the caller may cancel or retry this action, or let its client ask a person about it, if its role allows that. */
+export function mayChange(caller: ScopedCaller, action: CreatedBy): boolean {
+  return !hasScope(caller.role) || caller.scope === "account" || isOwn(caller, action);
+}
+
+/** Throws `forbidden` unless `mayChange`. */
+export function requireMayChange(caller: ScopedCaller, action: CreatedBy & { readonly id: string }): void {
+  if (mayChange(caller, action)) return;
+  throw new DomainError(
+    "forbidden",
+    `Action ${action.id} was created by another key, and this key may change only its own actions. Ask an owner to do it, ` +
+      'or to create a key with the scope "account" or one that replaces the key that created it.',
+  );
+}
+
+/** Created by the caller's key, or by one that it replaced; callers without a key are compared by name. */
+function isOwn({ keyId, actor, replaced }: ScopedCaller, action: CreatedBy): boolean {
+  if (keyId === null) return action.keyId === "" && action.createdBy === actor;
+  return action.keyId === keyId || replaced?.has(action.keyId) === true;
 }
 
 /** Who changed an action, as `approved_by` and the timeline name it. */

@@ -1,19 +1,17 @@
 import Type from "typebox";
-import type { createReadAccount } from "./people.ts";
+import type { PeopleService } from "./people.ts";
 import {
-  Account,
-  accountJson,
   AccountId,
+  AccountJson,
   type AccountLimits,
   AccountList,
   CreatedKey,
   CreateKey,
-  createKeyRequest,
-  createdKeyJson,
   KeyId,
   KeyList,
-  keyListJson,
-  accountListJson,
+  serializeAccount,
+  serializeKey,
+  serializeListedAccount,
 } from "./schemas.ts";
 import {
   API_ERRORS,
@@ -28,54 +26,54 @@ import {
 import { json } from "../http/errors.ts";
 import type { Caller } from "./roles.ts";
 import type { KeyService } from "./keys.ts";
-import { RevokeQuery } from "../pauses/schemas.ts";
+import { RevokeQuery } from "../pauses/pause.ts";
 import {
   AddCallbackHost,
   CallbackHost,
   CallbackHostList,
   type CallbackHostService,
-  callbackHostJson,
-  callbackHostListJson,
   checkCallbackHost,
   RemoveCallbackHostQuery,
+  serializeCallbackHost,
 } from "./callback-hosts.ts";
-import type { SigningService } from "./signing-secrets.ts";
 import {
   checkOrigin,
   NoBody,
   RotateQuery,
-  Rotation,
-  rotationJson,
-  SigningSecret,
-  signingSecretJson,
+  RotationJson,
+  serializeRotation,
+  serializeSigningSecret,
+  SigningSecretJson,
   SigningSecretQuery,
-} from "./signing-schemas.ts";
+  type SigningService,
+} from "./signing-secrets.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { accountsPage, ACCOUNTS_PAGE_PATH } from "../pages/settings.tsx";
 import { page, seeOther } from "../http/page.ts";
 import { createPersonRoutes, type FormOf, type PersonOf } from "../http/session.ts";
 
 export interface AccountRouteDeps {
-  readonly readAccount: ReturnType<typeof createReadAccount>;
+  readonly peopleService: Pick<PeopleService, "readAccount">;
   readonly limits: AccountLimits;
   readonly keyService: KeyService;
   readonly callbackHosts: CallbackHostService;
   readonly signingService: SigningService;
-  readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy" | "isOperators" | "requireOperator">;
+  readonly signUpGate: Pick<SignUpGate, "list" | "allow" | "closedBy" | "isOperator" | "requireOperator">;
 }
 
 /** The account of the caller, its keys, callback hosts and signing secrets, and the accounts of the service. */
 export function accountRoutes(deps: AccountRouteDeps) {
   const ownAccount = createApiRoutes().get(
     "/v1/account",
-    async ({ caller }) => json(accountJson(await deps.readAccount(caller), caller, deps.limits)),
+    async ({ caller }) =>
+      json(JSON.stringify(serializeAccount(await deps.peopleService.readAccount(caller), caller, deps.limits))),
     operation({
       operationId: "getAccount",
       permission: "read",
       tag: "Auth",
       summary: "Get the account, key, role and limits of the caller",
       description: "Shows what the key of the request may do, and its limits.",
-      answers: { 200: { description: "The account, and the key of the request.", schema: Account } },
+      answers: { 200: { description: "The account, and the key of the request.", schema: AccountJson } },
       errors: API_ERRORS,
     }),
   );
@@ -95,7 +93,7 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/keys",
-      async ({ caller }) => json(keyListJson(await keyService.list(caller))),
+      async ({ caller }) => json(JSON.stringify({ data: (await keyService.list(caller)).map(serializeKey) })),
       operation({
         operationId: "listKeys",
         permission: "manage",
@@ -109,8 +107,8 @@ function keyRoutes({ keyService }: AccountRouteDeps) {
     .post(
       "/v1/keys",
       async ({ caller, body }) => {
-        const { row, key } = await keyService.create(caller, createKeyRequest(body));
-        return json(createdKeyJson(row, key), 201, { "cache-control": "no-store" });
+        const { row, key } = await keyService.create(caller, body);
+        return json(JSON.stringify({ ...serializeKey(row), key }), 201, { "cache-control": "no-store" });
       },
       bodyOperation({
         operationId: "createKey",
@@ -150,7 +148,8 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/callback-hosts",
-      async ({ caller }) => json(callbackHostListJson(await callbackHosts.list(caller))),
+      async ({ caller }) =>
+        json(JSON.stringify({ data: (await callbackHosts.list(caller)).map(serializeCallbackHost) })),
       operation({
         operationId: "listCallbackHosts",
         permission: "manage",
@@ -165,7 +164,7 @@ function callbackHostRoutes({ callbackHosts }: AccountRouteDeps) {
       "/v1/callback-hosts",
       async ({ caller, body }) => {
         const host = checkCallbackHost(body.host, "validation_error");
-        return json(callbackHostJson(await callbackHosts.add(caller, host)));
+        return json(JSON.stringify(serializeCallbackHost(await callbackHosts.add(caller, host))));
       },
       bodyOperation({
         operationId: "addCallbackHost",
@@ -206,7 +205,7 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
       async ({ context, caller, query: { origin, for: use } }) => {
         const isShown = context.request.method !== "HEAD";
         const secret = await signingService.read(caller, checkOrigin(origin), use, isShown);
-        return json(signingSecretJson(secret), 200, { "cache-control": "no-store" });
+        return json(JSON.stringify(serializeSigningSecret(secret)), 200, { "cache-control": "no-store" });
       },
       operation({
         operationId: "getSigningSecret",
@@ -216,7 +215,7 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
         description:
           "The secret that signs calls to this origin (Standard Webhooks), and for 24 hours after a rotation also the previous one. Callbacks have a separate secret: read it with for=callbacks.",
         query: SigningSecretQuery,
-        answers: { 200: { description: "The secret.", schema: SigningSecret, headers: ["Cache-Control"] } },
+        answers: { 200: { description: "The secret.", schema: SigningSecretJson, headers: ["Cache-Control"] } },
         errors: API_ERRORS,
       }),
     )
@@ -224,7 +223,7 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
       "/v1/signing-secret/rotate",
       async ({ caller, query: { origin, for: use } }) => {
         const checked = origin === undefined ? null : checkOrigin(origin);
-        return json(rotationJson(await signingService.rotate(caller, checked, use)));
+        return json(JSON.stringify(serializeRotation(await signingService.rotate(caller, checked, use))));
       },
       bodyOperation({
         operationId: "rotateSigningSecret",
@@ -235,7 +234,9 @@ function signingSecretRoutes({ signingService }: AccountRouteDeps) {
           "Both secrets sign for 24 hours; a second rotation within that time ends the oldest at once. Takes no body: without the parameter origin every origin gets new secrets, for calls and for callbacks. With an origin it rotates the secret for calls, or with for=callbacks the one for callbacks.",
         query: RotateQuery,
         body: optionalBody(NoBody),
-        answers: { 200: { description: "The rotation. Read the new secret with getSigningSecret.", schema: Rotation } },
+        answers: {
+          200: { description: "The rotation. Read the new secret with getSigningSecret.", schema: RotationJson },
+        },
         errors: [...API_ERRORS, ...BODY_ERRORS],
       }),
     );
@@ -249,7 +250,7 @@ function accountsRoutes({ signUpGate }: AccountRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/accounts",
-      async ({ caller }) => json(accountListJson(await signUpGate.list(caller))),
+      async ({ caller }) => json(JSON.stringify({ data: (await signUpGate.list(caller)).map(serializeListedAccount) })),
       operation({
         operationId: "listAccounts",
         permission: "manage",

@@ -1,17 +1,9 @@
 import Type, { type Static } from "typebox";
 import { DomainError } from "../api/domain-error.ts";
+import type { ApiKey, ListedAccount } from "../../db/account-store.ts";
+import { hasScope, HOLDS, KEY_SCOPES, ROLES, type Caller, unauthorized } from "./roles.ts";
 import {
-  hasScope,
-  type Hold,
-  HOLDS,
-  KEY_SCOPES,
-  type KeyScope,
-  type Role,
-  ROLES,
-  type Caller,
-  unauthorized,
-} from "./roles.ts";
-import {
+  type Check,
   compile,
   withoutNulls,
   dateTime,
@@ -130,51 +122,14 @@ export const KeyList = Type.Object(
 
 export type KeyList = Static<typeof KeyList>;
 
-/** A key as answers and pages show it. */
-export interface ShownKey {
-  readonly id: string;
-  readonly name: string;
-  readonly role: Role;
-  readonly hold: Hold;
-  readonly scope: KeyScope;
-  readonly replaces: string | null;
-  readonly last4: string;
-  readonly createdAt: Date;
-  readonly lastUsedAt: Date | null;
-  readonly revokedAt: Date | null;
-}
+/** A key as pages show it: its row without what identifies its owner. */
+export type ShownKey = Omit<ApiKey, "accountId" | "hash">;
 
 /** Checks the body of a new key. Throws `validation_error` with all issues. */
 export const checkCreateKey = bodyCheck(CreateKey);
 
-/** A validated new key; null: not given. */
-interface CheckedKey {
-  readonly name: string;
-  readonly role: Role;
-  readonly hold: Hold | null;
-  readonly scope: KeyScope | null;
-  readonly replaces: string | null;
-  /** Confirms a weaker hold than that of the replaced key. */
-  readonly isWeakerMeant: boolean;
-}
-
-/** The request in the body of a new key. */
-export function createKeyRequest(given: CreateKey): CheckedKey {
-  const { name: called, role: may, hold: holds = null, scope: actsOn = null, replaces = null } = given;
-  return { name: called, role: may, hold: holds, scope: actsOn, replaces, isWeakerMeant: given.weaker_hold === true };
-}
-
-/** The list as JSON text. */
-export function keyListJson(keys: readonly ShownKey[]): string {
-  return JSON.stringify({ data: keys.map(keyJson) });
-}
-
-/** A new key as JSON text, with the key itself. */
-export function createdKeyJson(row: ShownKey, key: string): string {
-  return JSON.stringify({ ...keyJson(row), key });
-}
-
-function keyJson(row: ShownKey): Static<typeof Key> {
+/** A key as the API shows it. */
+export function serializeKey(row: ShownKey): Static<typeof Key> {
   return {
     id: row.id,
     name: row.name,
@@ -189,35 +144,54 @@ function keyJson(row: ShownKey): Static<typeof Key> {
   };
 }
 
-const bound = (description: string, example: number) => Type.Integer({ minimum: 1, description, examples: [example] });
+/** The value if the schema accepts it. Throws `validation_error` with all issues. */
+export function checked<T>(check: Check<T>, value: unknown): T {
+  if (check.accepts(value)) return value;
+  throw new DomainError("validation_error", "The request has fields that are not valid.", check.issues(value));
+}
+
+/** The limits that are the same for everybody: value and description. */
+const FIXED_LIMITS = {
+  held_actions_max: [HELD_PER_KEY_MAX, "Actions of the calling key that may await approval at the same time."],
+  event_streams_max: [EVENT_STREAMS_PER_ACCOUNT_MAX, "Event streams open in the whole account."],
+  request_body_bytes_max: [REQUEST_BODY_BYTES_MAX, "Bytes of a request body."],
+  json_depth_max: [JSON_DEPTH_MAX, "Depth of a request's JSON; the outermost value is depth 1."],
+  json_members_max: [JSON_MEMBERS_MAX, "Object members in a whole request."],
+  url_chars_max: [URL_CHARS_MAX, "Characters of a url or callback."],
+  headers_max: [HEADERS_MAX, "Headers of an action."],
+  headers_bytes_max: [HEADERS_BYTES_MAX, "Bytes of an action's header names and values."],
+  retries_default: [RETRIES_DEFAULT, "Default of `retries`: delivery attempts of a run."],
+  retries_max: [RETRIES_MAX, "Maximum of `retries`."],
+  wait_seconds_default: [WAIT_SECONDS_DEFAULT, "Default of `wait` for a sync create, in seconds."],
+  wait_seconds_max: [WAIT_SECONDS_MAX, "Maximum of `wait`, in seconds."],
+  dedupe_seconds: [DEDUPE_WINDOW_MS / 1_000, "Seconds for which dedupe and Idempotency-Key are remembered."],
+  list_limit_max: [LIST_LIMIT_MAX, "Actions of a page."],
+  response_body_bytes_max: [RESPONSE_BODY_BYTES_MAX, "Bytes of a target's answer that are stored."],
+} as const;
+
+type FixedLimit = keyof typeof FIXED_LIMITS;
+
+const bound = (example: number, description: string) => Type.Integer({ minimum: 1, description, examples: [example] });
 
 const Limits = Type.Object(
   {
     requests_per_second: nullable(
-      bound("Requests of the whole account in one second, shared by its active keys; null: no limit.", 100),
+      bound(100, "Requests of the whole account in one second, shared by its active keys; null: no limit."),
     ),
     mcp_sessions_max: bound(
-      "Sessions that MCP clients of the 2025 protocol versions may have open in the whole account.",
       MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
+      "Sessions that MCP clients of the 2025 protocol versions may have open in the whole account.",
     ),
-    held_actions_max: bound("Actions of the calling key that may await approval at the same time.", HELD_PER_KEY_MAX),
-    event_streams_max: bound("Event streams open in the whole account.", EVENT_STREAMS_PER_ACCOUNT_MAX),
-    request_body_bytes_max: bound("Bytes of a request body.", REQUEST_BODY_BYTES_MAX),
-    json_depth_max: bound("Depth of a request's JSON; the outermost value is depth 1.", JSON_DEPTH_MAX),
-    json_members_max: bound("Object members in a whole request.", JSON_MEMBERS_MAX),
-    url_chars_max: bound("Characters of a url or callback.", URL_CHARS_MAX),
-    headers_max: bound("Headers of an action.", HEADERS_MAX),
-    headers_bytes_max: bound("Bytes of an action's header names and values.", HEADERS_BYTES_MAX),
-    retries_default: bound("Default of `retries`: delivery attempts of a run.", RETRIES_DEFAULT),
-    retries_max: bound("Maximum of `retries`.", RETRIES_MAX),
-    wait_seconds_default: bound("Default of `wait` for a sync create, in seconds.", WAIT_SECONDS_DEFAULT),
-    wait_seconds_max: bound("Maximum of `wait`, in seconds.", WAIT_SECONDS_MAX),
-    dedupe_seconds: bound("Seconds for which dedupe and Idempotency-Key are remembered.", DEDUPE_WINDOW_MS / 1_000),
-    list_limit_max: bound("Actions of a page.", LIST_LIMIT_MAX),
-    response_body_bytes_max: bound("Bytes of a target's answer that are stored.", RESPONSE_BODY_BYTES_MAX),
+    ...mapLimits(bound),
   },
   { description: "Limits that apply to the caller." },
 );
+
+function mapLimits<T>(map: (value: number, description: string) => T): Readonly<Record<FixedLimit, T>> {
+  const mapped = Object.entries(FIXED_LIMITS).map(([name, [value, description]]) => [name, map(value, description)]);
+  // Safe: the names are those of the table.
+  return Object.fromEntries(mapped) as Record<FixedLimit, T>;
+}
 
 export const AccountId = Type.String({
   pattern: "^acc_[A-Za-z0-9_-]{1,64}$",
@@ -225,7 +199,7 @@ export const AccountId = Type.String({
   examples: ["acc_01kjwa5v00e7v8c9x2m4n6p8qr"],
 });
 
-export const Account = Type.Object(
+export const AccountJson = Type.Object(
   {
     id: AccountId,
     email: nullable(plainText("Address of the account's first person; null: none yet.", "ann@example.com")),
@@ -242,7 +216,7 @@ export const Account = Type.Object(
   { title: "Account", description: "The account and key of the caller." },
 );
 
-export type Account = Static<typeof Account>;
+export type AccountJson = Static<typeof AccountJson>;
 
 /** The limits that are settings. */
 export interface AccountLimits {
@@ -251,40 +225,23 @@ export interface AccountLimits {
   readonly mcpSessionsPerAccount: number;
 }
 
-interface AccountRow {
-  readonly id: string;
-  readonly email: string | null;
-}
-
-/** The account of a caller as JSON text. Throws `unauthorized` for a person: /v1 is for keys. */
-export function accountJson({ id, email }: AccountRow, caller: Caller, limits: AccountLimits): string {
-  const { rateLimitPerSecond, mcpSessionsPerAccount } = limits;
+/** The account of a caller as the API shows it. Throws `unauthorized` for a person: /v1 is for keys. */
+export function serializeAccount(
+  { id, email }: Pick<AccountJson, "id" | "email">,
+  caller: Caller,
+  { rateLimitPerSecond, mcpSessionsPerAccount }: AccountLimits,
+): AccountJson {
   if (caller.keyId === null) throw unauthorized();
-  const shown: Static<typeof Account> = {
+  return {
     id,
     email,
     key: { id: caller.keyId, name: caller.keyName, role: caller.role },
     limits: {
       requests_per_second: rateLimitPerSecond === 0 ? null : rateLimitPerSecond,
       mcp_sessions_max: mcpSessionsPerAccount,
-      held_actions_max: HELD_PER_KEY_MAX,
-      event_streams_max: EVENT_STREAMS_PER_ACCOUNT_MAX,
-      request_body_bytes_max: REQUEST_BODY_BYTES_MAX,
-      json_depth_max: JSON_DEPTH_MAX,
-      json_members_max: JSON_MEMBERS_MAX,
-      url_chars_max: URL_CHARS_MAX,
-      headers_max: HEADERS_MAX,
-      headers_bytes_max: HEADERS_BYTES_MAX,
-      retries_default: RETRIES_DEFAULT,
-      retries_max: RETRIES_MAX,
-      wait_seconds_default: WAIT_SECONDS_DEFAULT,
-      wait_seconds_max: WAIT_SECONDS_MAX,
-      dedupe_seconds: DEDUPE_WINDOW_MS / 1_000,
-      list_limit_max: LIST_LIMIT_MAX,
-      response_body_bytes_max: RESPONSE_BODY_BYTES_MAX,
+      ...mapLimits((value) => value),
     },
   };
-  return JSON.stringify(shown);
 }
 
 const password = Type.Refine(
@@ -332,10 +289,8 @@ const CREDENTIALS = compile(Credentials);
 const PASSWORD_CHANGE = compile(PasswordChange);
 
 /** Checks address and password of a body or form. Throws `validation_error` with all issues. */
-export function checkCredentials(value: unknown): { readonly email: string; readonly password: string } {
-  const given = withoutNulls(value, Credentials.properties);
-  if (CREDENTIALS.accepts(given)) return { email: given.email, password: given.password };
-  throw new DomainError("validation_error", "The request has fields that are not valid.", CREDENTIALS.issues(given));
+export function checkCredentials(value: unknown): Static<typeof Credentials> {
+  return checked(CREDENTIALS, withoutNulls(value, Credentials.properties));
 }
 
 /** Checks the current and the new password of a form. Throws `validation_error` with all issues. */
@@ -345,23 +300,8 @@ export function checkPasswordChange(value: unknown): { readonly current: string;
   throw new DomainError("validation_error", "The form has fields that are not valid.", issues);
 }
 
-interface SignedUpAccount {
-  readonly id: string;
-  readonly email: string;
-}
-
-/** A log-in as JSON text. */
-export function loggedInJson({ id, email: address }: SignedUpAccount): string {
-  return JSON.stringify({ account: { id, email: address } });
-}
-
-/** A sign-up as JSON text, with the key itself. */
-export function signedUpJson({ id, email: address }: SignedUpAccount, apiKey: string): string {
-  return JSON.stringify({ account: { id, email: address }, api_key: apiKey });
-}
-
 /** An account of the service, as owners of the first one see it. */
-export const ListedAccount = Type.Object(
+const AccountItem = Type.Object(
   {
     id: AccountId,
     email: nullable(plainText("Address of its first person; null: none.", "ann@example.com")),
@@ -376,11 +316,9 @@ export const ListedAccount = Type.Object(
   { title: "ListedAccount", description: "An account of the service." },
 );
 
-export type ListedAccount = Static<typeof ListedAccount>;
-
 export const AccountList = Type.Object(
   {
-    data: Type.Array(ListedAccount, {
+    data: Type.Array(AccountItem, {
       description: `The accounts, stopped ones first, then the newest; at most ${ACCOUNTS_LISTED_MAX}.`,
     }),
   },
@@ -389,29 +327,14 @@ export const AccountList = Type.Object(
 
 export type AccountList = Static<typeof AccountList>;
 
-/** An account as answers and pages show it. */
-export interface ShownAccount {
-  readonly id: string;
-  readonly email: string | null;
-  readonly createdAt: Date;
-  readonly isFirst: boolean;
-  readonly isStopped: boolean;
-  readonly allowedAt: Date | null;
-}
-
-/** The accounts as JSON text. */
-export function accountListJson(accounts: readonly ShownAccount[]): string {
-  const list: AccountList = { data: accounts.map(accountItem) };
-  return JSON.stringify(list);
-}
-
-function accountItem({ id, email, createdAt, isFirst, isStopped, allowedAt }: ShownAccount): ListedAccount {
+/** An account of the service as the API shows it. */
+export function serializeListedAccount(row: ListedAccount): Static<typeof AccountItem> {
   return {
-    id,
-    email,
-    created_at: createdAt.toISOString(),
-    first: isFirst,
-    stopped: isStopped,
-    allowed_at: allowedAt?.toISOString() ?? null,
+    id: row.id,
+    email: row.email,
+    created_at: row.createdAt.toISOString(),
+    first: row.isFirst,
+    stopped: row.isStopped,
+    allowed_at: row.allowedAt?.toISOString() ?? null,
   };
 }

@@ -4,12 +4,22 @@ import { DomainError } from "../api/domain-error.ts";
 import { ACCOUNTS_LISTED_MAX } from "../config/limits.ts";
 import type { AccountStore, HoldStop, ListedAccount } from "../../db/account-store.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { ActivePauses } from "../pauses/service.ts";
 import type { Log } from "../observability/log.ts";
+
+/** Why nobody may sign up: a setting, or a key of the first account that has a hold. */
+export type SignUpsClosedBy = "SIGNUPS" | "HOST" | "APPROVERS" | "AGENT_APPROVAL" | "hold";
+
+/**
+ * Who may sign up by the settings. `until_hold`: anybody, until a key of the first account has a hold. From then on a new
+ * account, whose owner key sends without approval, would be a way around that hold.
+ */
+export type SignUps = "open" | "until_hold" | { readonly closedBy: SignUpsClosedBy };
 
 interface SignUpGateDeps {
   readonly accounts: Pick<AccountStore, "allow" | "first" | "hasHold" | "list" | "stopOthers">;
   /** The cached pauses; a stopped account has one of the kind `sign_up`. */
-  readonly paused: { readonly load: () => Promise<void>; readonly refresh: (accountId: string) => Promise<void> };
+  readonly paused: Pick<ActivePauses, "load" | "refresh">;
   readonly signUps: SignUps;
   readonly clock: Pick<Clock, "now">;
   readonly log: Pick<Log, "warn">;
@@ -25,43 +35,51 @@ export function createSignUpGate({ accounts, paused, signUps, clock, log }: Sign
     if (signUps === "until_hold") return (await accounts.hasHold()) ? "hold" : null;
     return signUps.closedBy;
   };
-  const isOperators = async ({ accountId }: Caller) => (await accounts.first())?.id === accountId;
+  /** Whether the caller belongs to the first account, that of the operator. */
+  const isOperator = async ({ accountId }: Caller) => (await accounts.first())?.id === accountId;
+  /** Throws `forbidden` unless the caller is an owner of the first account. Call it before looking anything up. */
   const requireOperator = async (caller: Caller) => {
     authorize(caller, "manage");
-    if (await isOperators(caller)) return;
+    if (await isOperator(caller)) return;
     throw new DomainError("forbidden", "Only owners of the first account of this service may do this.");
-  };
-
-  /** What to write with a new key of this hold, if the key closes sign-ups; else null. */
-  const stopFor = async (caller: Caller, hold: Hold, keyId: string): Promise<HoldStop | null> => {
-    if (signUps !== "until_hold" || hold === "none") return null;
-    return (await isOperators(caller)) && !(await accounts.hasHold()) ? newStop(caller, keyId, clock.now()) : null;
   };
 
   return {
     signUps,
     closedBy,
-    /** Whether the caller belongs to the first account, that of the operator. */
-    isOperators,
-    /** Throws `forbidden` unless the caller is an owner of the first account. Call it before looking anything up. */
+    isOperator,
     requireOperator,
-    stopFor,
+
+    /** Throws `forbidden` if sign-ups are closed. */
+    async requireOpen(): Promise<void> {
+      const reason = await closedBy();
+      if (reason !== null) throw new DomainError("forbidden", signUpsClosedMessage(reason));
+    },
+
+    /** What to write with a new key of this hold, if the key closes sign-ups; else null. */
+    async stopFor(caller: Caller, hold: Hold, keyId: string): Promise<HoldStop | null> {
+      if (signUps !== "until_hold" || hold === "none") return null;
+      if (!(await isOperator(caller)) || (await accounts.hasHold())) return null;
+      const at = clock.now();
+      const audit = auditOf(caller, { kind: "signups_closed", subject: keyId, detail: { by: "hold" } }, at);
+      return { at, reason: STOPPED_REASON, audit };
+    },
 
     /** At a start: stops the accounts that signed up, if sign-ups are closed now. Returns a notice for the operator. */
     async enforce(): Promise<string> {
       if (signUps === "open") return "Anybody who reaches this service may sign up: SIGNUPS is open.";
-      const why = await closedBy();
-      if (why === null) {
+      const reason = await closedBy();
+      if (reason === null) {
         return "Anybody on this machine may sign up, until a key of the first account has a hold, or APPROVERS or AGENT_APPROVAL=off is set.";
       }
       await accounts.stopOthers({ at: clock.now(), reason: STOPPED_REASON });
-      return closedWords(accounts, why);
+      return closedNotice(accounts, reason);
     },
 
     /** Call it after a write with `stopFor`: applies the stop in this process and logs it. */
     async closed(): Promise<void> {
       await paused.load();
-      log.warn("signups.closed", { message: await closedWords(accounts, "hold") });
+      log.warn("signups.closed", { message: await closedNotice(accounts, "hold") });
     },
 
     /** The accounts of the service, stopped ones first; for owners of the first account. */
@@ -83,24 +101,9 @@ export function createSignUpGate({ accounts, paused, signUps, clock, log }: Sign
   };
 }
 
-function newStop(caller: Caller, keyId: string, at: Date): HoldStop {
-  const audit = auditOf(caller, { kind: "signups_closed", subject: keyId, detail: { by: "hold" } }, at);
-  return { at, reason: STOPPED_REASON, audit };
-}
-
-async function closedWords(accounts: Pick<AccountStore, "list">, why: SignUpsClosedBy): Promise<string> {
-  const stopped = (await accounts.list(ACCOUNTS_LISTED_MAX)).filter(({ isStopped }) => isStopped).length;
-  return stopped === 0 ? signUpsClosedWords(why) : `${signUpsClosedWords(why)} ${stoppedWords(stopped)}`;
-}
-
-/** Why nobody may sign up: a setting, or a key of the first account that has a hold. */
-export type SignUpsClosedBy = "SIGNUPS" | "HOST" | "APPROVERS" | "AGENT_APPROVAL" | "hold";
-
-/**
- * Who may sign up by the settings. `until_hold`: anybody, until a key of the first account has a hold. From then on a new
- * account, whose owner key sends without approval, would be a way around that hold.
- */
-export type SignUps = "open" | "until_hold" | { readonly closedBy: SignUpsClosedBy };
+/** The reason of the pause of a stopped account. */
+const STOPPED_REASON =
+  "Signed up before sign-ups closed. An owner of the first account of this service has to allow it.";
 
 const WHY: Readonly<Record<SignUpsClosedBy, string>> = {
   SIGNUPS: "the setting SIGNUPS says so",
@@ -110,17 +113,17 @@ const WHY: Readonly<Record<SignUpsClosedBy, string>> = {
   hold: "a key of the first account has its calls approved, and a new account would send without approval",
 };
 
-/** The sentence that says why sign-ups are closed and how to open them. */
-export function signUpsClosedWords(closedBy: SignUpsClosedBy): string {
+/** Says why sign-ups are closed and how to open them. */
+export function signUpsClosedMessage(closedBy: SignUpsClosedBy): string {
   return `Sign-ups are closed: ${WHY[closedBy]}. The operator of this service can open them with SIGNUPS=open.`;
 }
 
-/** The reason of the pause of a stopped account. */
-const STOPPED_REASON =
-  "Signed up before sign-ups closed. An owner of the first account of this service has to allow it.";
-
-function stoppedWords(count: number): string {
+/** The same, and how many accounts are stopped by it. */
+async function closedNotice(accounts: Pick<AccountStore, "list">, closedBy: SignUpsClosedBy): Promise<string> {
+  const message = signUpsClosedMessage(closedBy);
+  const count = (await accounts.list(ACCOUNTS_LISTED_MAX)).filter(({ isStopped }) => isStopped).length;
+  if (count === 0) return message;
   const are =
     count === 1 ? "1 account that was signed up before is" : `${count} accounts that were signed up before are`;
-  return `${are} stopped. \`outgate accounts\` lists them, \`outgate accounts allow <id>\` lets one go on.`;
+  return `${message} ${are} stopped. \`outgate accounts\` lists them, \`outgate accounts allow <id>\` lets one go on.`;
 }

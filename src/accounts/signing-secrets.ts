@@ -1,12 +1,15 @@
+import Type, { type Static } from "typebox";
 import { auditOf, type AuditStore } from "../audit/audit.ts";
 import { authorize, type Caller } from "./roles.ts";
 import { DomainError } from "../api/domain-error.ts";
-import type { SigningUse } from "../crypto/signature.ts";
+import { dateTime, enforced, nullable, url } from "../api/schema-helpers.ts";
+import { SIGNING_USES, type SigningUse } from "../crypto/signature.ts";
+import { normalTarget } from "../outbound/normal-target.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import { type Secrets, UnreadableSecret, type SealedPlace } from "../crypto/types.ts";
 import type { SigningStore, SigningSeed, AccountStore } from "../../db/account-store.ts";
-import { SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS } from "../config/limits.ts";
+import { ORIGIN_CHARS_MAX, SIGNING_OVERLAP_MS, SIGNING_SECRETS_FRESH_MS } from "../config/limits.ts";
 import type { Log } from "../observability/log.ts";
 
 interface SigningServiceDeps {
@@ -23,7 +26,7 @@ export interface SigningSecret extends OriginSecrets {
   readonly origin: string;
 }
 
-export interface Rotation {
+interface Rotation {
   /** Null: all origins. */
   readonly origin: string | null;
   readonly rotatedAt: Date;
@@ -42,12 +45,10 @@ export function createSigningService({ signing, audit, signingSecrets, secrets, 
     async read(caller: Caller, origin: string, use: SigningUse = "calls", isShown = true): Promise<SigningSecret> {
       authorize(caller, "manage");
       const now = clock.now();
-      const { secret, previous } = await signingSecrets(caller.accountId, origin, now, use).catch(throwExplained);
+      const { secret, previous } = await signingSecrets.find(caller.accountId, origin, now, use).catch(throwExplained);
       // If the audit entry can't be written, the secret is not shown.
-      if (isShown)
-        await audit.record(
-          auditOf(caller, { kind: "revealed", subject: origin, detail: { what: "signing_secret" } }, now),
-        );
+      const entry = { kind: "revealed", subject: origin, detail: { what: "signing_secret" } } as const;
+      if (isShown) await audit.record(auditOf(caller, entry, now));
       return { origin, secret, previous: previous === null || now >= previous.expiresAt ? null : previous };
     },
 
@@ -88,6 +89,13 @@ function throwExplained(error: unknown): never {
   throw new DomainError("internal_error", message);
 }
 
+interface SecretsDeps {
+  readonly accounts: Pick<AccountStore, "find">;
+  readonly signing: Pick<SigningStore, "seeds" | "callbackOverlap">;
+  readonly secrets: Pick<Secrets, "open" | "signingSecret">;
+  readonly log: Pick<Log, "error">;
+}
+
 interface OriginSecrets {
   readonly secret: string;
   /**
@@ -97,102 +105,133 @@ interface OriginSecrets {
   readonly previous: { readonly secret: string; readonly expiresAt: Date } | null;
 }
 
-/** The signing secrets of an account for an origin in the form of `URL.origin`. */
-interface SigningSecrets {
-  (accountId: string, origin: string, now: Date, use?: SigningUse): Promise<OriginSecrets>;
-  /** The secrets that sign now, newest first: two after a recent rotation, else one; then those of calls if they still sign. */
-  readonly inUse: (accountId: string, origin: string, now: Date, use?: SigningUse) => Promise<readonly string[]>;
-  /** Drops cached secrets after a rotation; null: of all origins. */
-  readonly forget: (accountId: string, origin: string | null) => void;
-}
-
-interface SigningSecretsDeps {
-  readonly signing: Pick<SigningStore, "seeds" | "callbackOverlap">;
-  readonly rootSecretOf: RootSecretOf;
-  readonly openSecret: OpenSecret;
-  readonly secrets: Pick<Secrets, "signingSecret">;
-}
-
-interface Found extends OriginSecrets {
+interface FoundSecrets extends OriginSecrets {
   /** When the secrets of calls stop signing callbacks; null: they don't sign them. */
   readonly callsUntil: Date | null;
 }
 
-interface Remembered extends Found {
-  readonly readAtMs: number;
-}
+/** Secrets and root secrets that are cached, of each kind; then the cache begins anew. */
+const CACHED_MAX = 10_000;
 
-const REMEMBERED_MAX = 10_000;
+export type SigningSecrets = ReturnType<typeof createSigningSecrets>;
 
 /**
  * Derives signing secrets and caches them, since every attempt signs. A rotation drops them at once in this process; another
- * process notices it within `SIGNING_SECRETS_FRESH_MS`, and until then the previous secret verifies what it signs. Throws
- * `UnreadableSecret` if the newest can't be decrypted. An unreadable previous secret is ignored, so that a rotation helps.
+ * process notices it within `SIGNING_SECRETS_FRESH_MS`, and until then the previous secret verifies what it signs.
  */
-export function createSigningSecrets(deps: SigningSecretsDeps): SigningSecrets {
-  const remembered = new Map<string, Remembered>();
+export function createSigningSecrets(deps: SecretsDeps) {
+  const cached = new Map<string, FoundSecrets & { readonly readAtMs: number }>();
   let forgotten = 0;
-
   const read = createReadSecrets(deps);
 
-  const recall = async (accountId: string, origin: string, now: Date, use: SigningUse = "calls"): Promise<Found> => {
-    const name = `${nameOf(accountId, origin)} ${use}`;
-    const known = remembered.get(name);
+  /**
+   * The secrets of an account for an origin in the form of `URL.origin`. Throws `UnreadableSecret` if the newest can't be
+   * decrypted. An unreadable previous secret is ignored, so that a rotation helps.
+   */
+  const find = async (
+    accountId: string,
+    origin: string,
+    now: Date,
+    use: SigningUse = "calls",
+  ): Promise<FoundSecrets> => {
+    const name = `${accountId} ${origin} ${use}`;
+    const known = cached.get(name);
     // The absolute age, so that a clock that is set back does not extend the cache.
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : Math.abs(now.getTime() - known.readAtMs);
     if (known !== undefined && ageMs < SIGNING_SECRETS_FRESH_MS) return known;
     const before = forgotten;
     const found = await read(accountId, origin, use, now);
     // A rotation happened while this was read, perhaps of this origin: the result may be stale.
-    if (forgotten !== before) return recall(accountId, origin, now, use);
-    if (remembered.size >= REMEMBERED_MAX) remembered.clear();
-    remembered.set(name, { ...found, readAtMs: now.getTime() });
+    if (forgotten !== before) return find(accountId, origin, now, use);
+    if (cached.size >= CACHED_MAX) cached.clear();
+    cached.set(name, { ...found, readAtMs: now.getTime() });
     return found;
   };
 
-  const forget = (accountId: string, origin: string | null) => {
-    forgotten += 1;
-    const isMeant = (name: string) =>
-      name.startsWith(origin === null ? nameOf(accountId, "") : `${nameOf(accountId, origin)} `);
-    for (const name of remembered.keys()) if (isMeant(name)) remembered.delete(name);
-  };
-  const inUse: SigningSecrets["inUse"] = async (accountId, origin, now, use = "calls") => {
-    const { secret, previous, callsUntil } = await recall(accountId, origin, now, use);
+  /** The secrets that sign now, newest first: two after a recent rotation, else one; then those of calls if they still sign. */
+  const inUse = async (
+    accountId: string,
+    origin: string,
+    now: Date,
+    use: SigningUse = "calls",
+  ): Promise<readonly string[]> => {
+    const { secret, previous, callsUntil } = await find(accountId, origin, now, use);
     const own = previous === null || now >= previous.expiresAt ? [secret] : [secret, previous.secret];
     if (callsUntil === null || now >= callsUntil) return own;
-    const calls = await inUse(accountId, origin, now).catch(unlessUnreadable);
+    const calls = await inUse(accountId, origin, now).catch(nullIfUnreadable);
     return [...new Set([...own, ...(calls ?? [])])];
   };
-  return Object.assign(recall, { inUse, forget });
+
+  return {
+    find,
+    inUse,
+    /** Drops cached secrets after a rotation; null: of all origins. */
+    forget(accountId: string, origin: string | null): void {
+      forgotten += 1;
+      const prefix = origin === null ? `${accountId} ` : `${accountId} ${origin} `;
+      for (const name of cached.keys()) if (name.startsWith(prefix)) cached.delete(name);
+    },
+  };
 }
 
 /** Reads an origin's secrets from the store, without a cache. */
-function createReadSecrets({ signing, rootSecretOf, openSecret, secrets }: SigningSecretsDeps) {
+function createReadSecrets(deps: SecretsDeps) {
+  const { signing } = deps;
+  const derive = createDerive(deps);
   const readOwn = async (accountId: string, origin: string, use: SigningUse): Promise<OriginSecrets> => {
     const [newest, before] = await signing.seeds(accountId, origin, use);
-    const derive = (seed: Uint8Array) => secrets.signingSecret(seed, origin, use);
-    const ofSeed = async (seed: SigningSeed | undefined) =>
-      derive(
-        seed === undefined ? await rootSecretOf(accountId) : openSecret(accountId, seed.sealedSeed, seedPlace(seed.id)),
-      );
-    const secret = await ofSeed(newest);
+    const secret = await derive(accountId, origin, use, newest);
     if (newest === undefined) return { secret, previous: null };
-    const previous = await ofSeed(before).catch(unlessUnreadable);
+    const previous = await derive(accountId, origin, use, before).catch(nullIfUnreadable);
     if (previous === null) return { secret, previous };
     return { secret, previous: { secret: previous, expiresAt: overlapEnd(newest.rotatedAt) } };
   };
 
-  return async (accountId: string, origin: string, use: SigningUse, now: Date): Promise<Found> => {
+  return async (accountId: string, origin: string, use: SigningUse, now: Date): Promise<FoundSecrets> => {
     const own = await readOwn(accountId, origin, use);
     const callsUntil = use === "callbacks" ? await signing.callbackOverlap(accountId, origin) : null;
     if (callsUntil === null || now >= callsUntil) return { ...own, callsUntil: null };
-    const calls = await readOwn(accountId, origin, "calls").catch(unlessUnreadable);
+    const calls = await readOwn(accountId, origin, "calls").catch(nullIfUnreadable);
     if (own.previous !== null || calls === null) return { ...own, callsUntil };
     return { ...own, previous: { secret: calls.secret, expiresAt: callsUntil }, callsUntil };
   };
 }
 
-function unlessUnreadable(error: unknown): null {
+/** Derives a secret from a seed, or without one from the root secret of the account. Throws `UnreadableSecret`. */
+function createDerive({ accounts, secrets, log }: SecretsDeps) {
+  /** By account; they never change. */
+  const rootSecrets = new Map<string, Uint8Array>();
+
+  const open = (accountId: string, sealed: string, place: SealedPlace): Uint8Array => {
+    try {
+      return secrets.open(sealed, place);
+    } catch (cause) {
+      // Callers are not told which row it is.
+      log.error("signing.unreadable", { account_id: accountId, table: place.table, row: place.row });
+      throw new UnreadableSecret(`The sealed ${place.column} of ${place.table} ${place.row} can't be opened.`, {
+        cause,
+      });
+    }
+  };
+  const rootSecretOf = async (accountId: string): Promise<Uint8Array> => {
+    const known = rootSecrets.get(accountId);
+    if (known !== undefined) return known;
+    const account = await accounts.find(accountId);
+    if (account === null) throw new Error(`Account ${accountId} has no row.`);
+    const place = { table: "accounts", row: accountId, column: "sealed_root_secret" };
+    const secret = open(accountId, account.sealedRootSecret, place);
+    if (rootSecrets.size >= CACHED_MAX) rootSecrets.clear();
+    rootSecrets.set(accountId, secret);
+    return secret;
+  };
+  return async (accountId: string, origin: string, use: SigningUse, seed: SigningSeed | undefined): Promise<string> => {
+    const from =
+      seed === undefined ? await rootSecretOf(accountId) : open(accountId, seed.sealedSeed, seedPlace(seed.id));
+    return secrets.signingSecret(from, origin, use);
+  };
+}
+
+function nullIfUnreadable(error: unknown): null {
   if (error instanceof UnreadableSecret) return null;
   throw error;
 }
@@ -202,53 +241,95 @@ function overlapEnd(rotatedAt: Date): Date {
   return new Date(rotatedAt.getTime() + SIGNING_OVERLAP_MS);
 }
 
-function seedPlace(seedId: string) {
+function seedPlace(seedId: string): SealedPlace {
   return { table: "signing_seeds", row: seedId, column: "sealed_seed" };
 }
 
-function nameOf(accountId: string, origin: string): string {
-  return `${accountId} ${origin}`;
+const secretText = (description: string) =>
+  Type.String({ pattern: "^whsec_", description, examples: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] });
+
+export const SigningSecretJson = Type.Object(
+  {
+    origin: url("Scheme, host and port.", "https://api.example.com"),
+    secret: secretText("Verifies the calls, or the callbacks, to this origin (Standard Webhooks)."),
+    previous: nullable(
+      Type.Object(
+        { secret: secretText("The secret before it."), expires_at: dateTime("When it stops signing.") },
+        {
+          description:
+            "After a rotation both secrets sign for 24 hours; null: no recent rotation. For callbacks it may be the secret of calls, for 30 days after callbacks got secrets of their own.",
+        },
+      ),
+    ),
+  },
+  { title: "SigningSecret", description: "The secret that signs the calls, or the callbacks, to one origin." },
+);
+
+export type SigningSecretJson = Static<typeof SigningSecretJson>;
+
+export const RotationJson = Type.Object(
+  {
+    origin: nullable(url("The origin that has a new secret; null: all origins.", "https://api.example.com")),
+    rotated_at: dateTime("When the new secret began to sign."),
+    previous_expires_at: dateTime("When the previous secret stops signing; another rotation ends it earlier."),
+  },
+  { title: "Rotation", description: "A rotation of signing secrets." },
+);
+
+const origin = Type.String({
+  description: "Scheme, host and port of the target, without a path.",
+  examples: ["https://api.example.com"],
+  ...enforced({ pattern: String.raw`^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\@\s]+$` }),
+});
+
+export type RotationJson = Static<typeof RotationJson>;
+
+const use = (description: string) =>
+  Type.Optional(Type.Enum([...SIGNING_USES], { type: "string", description, examples: ["callbacks"] }));
+
+export const SigningSecretQuery = Type.Object(
+  { origin, for: use("What the secret signs. Default: calls. Callbacks have secrets of their own.") },
+  { additionalProperties: false },
+);
+
+export type SigningSecretQuery = Static<typeof SigningSecretQuery>;
+
+export const RotateQuery = Type.Object(
+  {
+    origin: Type.Optional(origin),
+    for: use("Which secret to rotate. Default: that of calls, or without an origin those of calls and callbacks."),
+  },
+  { additionalProperties: false },
+);
+
+/** The empty body. A body that names an origin is refused, since ignoring it would rotate all secrets. */
+export const NoBody = Type.Object(
+  {},
+  { additionalProperties: false, description: "Empty: path and query say everything." },
+);
+
+/** The secret of an origin as the API shows it. */
+export function serializeSigningSecret({ origin: of, secret, previous }: SigningSecret): SigningSecretJson {
+  const before = previous === null ? null : { secret: previous.secret, expires_at: previous.expiresAt.toISOString() };
+  return { origin: of, secret, previous: before };
 }
 
-interface OpenSecretDeps {
-  readonly secrets: Pick<Secrets, "open">;
-  readonly log: Log;
-}
-
-/** Logs the row that can't be decrypted, since callers are not told which one it is. */
-export function createOpenSecret({ secrets, log }: OpenSecretDeps): OpenSecret {
-  return (accountId, sealed, place) => {
-    try {
-      return secrets.open(sealed, place);
-    } catch (cause) {
-      log.error("signing.unreadable", { account_id: accountId, table: place.table, row: place.row });
-      throw new UnreadableSecret(`The sealed ${place.column} of ${place.table} ${place.row} can't be opened.`, {
-        cause,
-      });
-    }
+/** A rotation as the API shows it. */
+export function serializeRotation({ origin: of, rotatedAt, previousExpiresAt }: Rotation): RotationJson {
+  return {
+    origin: of,
+    rotated_at: rotatedAt.toISOString(),
+    previous_expires_at: previousExpiresAt.toISOString(),
   };
 }
 
-/** Decrypts a secret of an account. Throws `UnreadableSecret`. */
-type OpenSecret = (accountId: string, sealed: string, place: SealedPlace) => Uint8Array;
+/** Nothing may follow the authority, not even a slash, so that no origin has two spellings. */
+const ORIGIN = /^https?:\/\/[^/?#\\@\s]+$/i;
 
-/** Decrypts the root secret of an account, from which its signing secrets are derived. Throws if there is no account. */
-type RootSecretOf = (accountId: string) => Promise<Uint8Array>;
-
-const ROOT_SECRETS_REMEMBERED_MAX = 10_000;
-
-/** Caches decrypted root secrets, which never change. */
-export function createRootSecretOf(accounts: AccountStore, openSecret: OpenSecret): RootSecretOf {
-  const opened = new Map<string, Uint8Array>();
-  return async (accountId) => {
-    const known = opened.get(accountId);
-    if (known !== undefined) return known;
-    const account = await accounts.find(accountId);
-    if (account === null) throw new Error(`Account ${accountId} has no row.`);
-    const place = { table: "accounts", row: accountId, column: "sealed_root_secret" };
-    const secret = openSecret(accountId, account.sealedRootSecret, place);
-    if (opened.size >= ROOT_SECRETS_REMEMBERED_MAX) opened.clear();
-    opened.set(accountId, secret);
-    return secret;
-  };
+/** The normalized origin. Throws `invalid_query`. */
+export function checkOrigin(text: string): string {
+  const target = ORIGIN.test(text) ? normalTarget(text) : null;
+  if (target !== null && target.origin.length <= ORIGIN_CHARS_MAX) return target.origin;
+  const message = "Must be scheme, host and port of a target, without a path, like https://api.example.com.";
+  throw new DomainError("invalid_query", "The query is not valid.", [{ field: "origin", message }]);
 }

@@ -5,15 +5,15 @@ import {
   WRONG_LOGINS_PER_CLIENT_MAX,
   LOGIN_WINDOW_MS,
   LOGINS_REMEMBERED_MAX,
-  SIGN_INS_TOLD_MAX,
+  SIGN_IN_ENTRIES_MAX,
   SIGN_INS_COUNTED_MAX,
 } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { AuditKind, AuditStore } from "../audit/audit.ts";
+import type { AuditStore } from "../audit/audit.ts";
 import type { PeopleStore } from "../../db/account-store.ts";
 
 /** An attempt to log in. */
-export interface Attempt {
+interface LogInAttempt {
   readonly email: string;
   /** Network address. */
   readonly client: string;
@@ -26,32 +26,28 @@ export interface Attempt {
  * back. Throws `RetryLater` after too many wrong attempts within `LOGIN_WINDOW_MS`, for one address from one client or for
  * one client. A known device is counted only by itself, so that others can't lock its person out.
  */
-export type Throttle = (attempt: Attempt) => () => void;
-
-export function createThrottle(clock: Pick<Clock, "monotonicMs">): Throttle {
-  const devices = createWindows(clock, WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX);
-  const accounts = createWindows(clock, WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX);
-  const clients = createWindows(clock, WRONG_LOGINS_PER_CLIENT_MAX);
+export function createLogInThrottle(clock: Pick<Clock, "monotonicMs">): (attempt: LogInAttempt) => () => void {
+  const devices = new WindowCounter(clock, WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX);
+  const accounts = new WindowCounter(clock, WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX);
+  const clients = new WindowCounter(clock, WRONG_LOGINS_PER_CLIENT_MAX);
   return ({ email, client, device }) => {
     if (device !== null) {
-      refuseFor(devices.fullForMs(device), "failed log-ins");
+      refuseFor(devices.waitMs(device), "failed log-ins");
       return devices.count(device);
     }
     // Unknown addresses count the same, or the answer would reveal which addresses exist.
     const account = `${client} ${emailKey(email)}`;
-    refuseFor(Math.max(accounts.fullForMs(account), clients.fullForMs(client)), "failed log-ins");
+    refuseFor(Math.max(accounts.waitMs(account), clients.waitMs(client)), "failed log-ins");
     const uncounts = [accounts.count(account), clients.count(client)];
     return () => uncounts.forEach((uncount) => uncount());
   };
 }
 
 /** Counts a sign-up of a client; returns a function that takes it back. Throws `RetryLater` after `SIGN_UPS_PER_CLIENT_MAX`. */
-export type SignUpThrottle = (client: string) => () => void;
-
-export function createSignUpThrottle(clock: Pick<Clock, "monotonicMs">): SignUpThrottle {
-  const clients = createWindows(clock, SIGN_UPS_PER_CLIENT_MAX);
+export function createSignUpThrottle(clock: Pick<Clock, "monotonicMs">): (client: string) => () => void {
+  const clients = new WindowCounter(clock, SIGN_UPS_PER_CLIENT_MAX);
   return (client) => {
-    refuseFor(clients.fullForMs(client), "sign-ups");
+    refuseFor(clients.waitMs(client), "sign-ups");
     return clients.count(client);
   };
 }
@@ -62,56 +58,42 @@ function refuseFor(waitMs: number, what: string): void {
   throw new RetryLater(`Too many ${what} from here. Try again in ${seconds} s.`, seconds);
 }
 
-interface CountWindow {
-  count: number;
-  readonly startedMs: number;
-}
-
 /** Counts by name, each in a fixed window of `LOGIN_WINDOW_MS` from its first count. */
-interface Windows {
+class WindowCounter {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #countMax: number;
+  /** A map keeps insertion order, so the oldest window comes first. */
+  readonly #windows = new Map<string, { count: number; readonly startedMs: number }>();
+
+  constructor(clock: Pick<Clock, "monotonicMs">, countMax: number) {
+    this.#clock = clock;
+    this.#countMax = countMax;
+  }
+
   /** Milliseconds until another count of this name is allowed; 0: now. */
-  fullForMs(name: string): number;
-  /** Returns a function that takes the count back. */
-  count(name: string): () => void;
-}
-
-function createWindows(clock: Pick<Clock, "monotonicMs">, countMax: number): Windows {
-  // A map keeps insertion order, so the oldest window comes first.
-  const windows = new Map<string, CountWindow>();
-  const forgetOld = () => {
-    const oldestMs = clock.monotonicMs() - LOGIN_WINDOW_MS;
-    for (const [name, { startedMs }] of windows) {
-      if (startedMs > oldestMs && windows.size < LOGINS_REMEMBERED_MAX) return;
-      windows.delete(name);
+  waitMs(name: string): number {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [oldest, { startedMs }] of this.#windows) {
+      if (startedMs > nowMs - LOGIN_WINDOW_MS && this.#windows.size < LOGINS_REMEMBERED_MAX) break;
+      this.#windows.delete(oldest);
     }
-  };
-  return {
-    fullForMs(name) {
-      forgetOld();
-      const window = windows.get(name);
-      if (window === undefined || window.count < countMax) return 0;
-      return window.startedMs + LOGIN_WINDOW_MS - clock.monotonicMs();
-    },
-    count(name) {
-      const window = windows.get(name) ?? { count: 0, startedMs: clock.monotonicMs() };
-      window.count += 1;
-      windows.set(name, window);
-      return () => {
-        window.count -= 1;
-        if (window.count === 0 && windows.get(name) === window) windows.delete(name);
-      };
-    },
-  };
+    const window = this.#windows.get(name);
+    return window === undefined || window.count < this.#countMax ? 0 : window.startedMs + LOGIN_WINDOW_MS - nowMs;
+  }
+
+  /** Returns a function that takes the count back. */
+  count(name: string): () => void {
+    const window = this.#windows.get(name) ?? { count: 0, startedMs: this.#clock.monotonicMs() };
+    window.count += 1;
+    this.#windows.set(name, window);
+    return () => {
+      window.count -= 1;
+      if (window.count === 0 && this.#windows.get(name) === window) this.#windows.delete(name);
+    };
+  }
 }
 
-type RefusedKind = Extract<AuditKind, "sign_in_failed" | "sign_in_throttled">;
-
-/**
- * Records failed log-ins in the audit log: the first `SIGN_INS_TOLD_MAX` of a window one by one, the others as one entry with
- * a count, so that guessing can't flood the log. It runs in the background and ignores errors: the time of the answer must
- * not reveal whether an address exists.
- */
-export type SignInAudit = (kind: RefusedKind, email: string, client: string) => void;
+type RefusedSignIn = keyof typeof SIGN_IN_ENTRIES_MAX;
 
 interface SignInAuditDeps {
   readonly people: Pick<PeopleStore, "find">;
@@ -119,14 +101,15 @@ interface SignInAuditDeps {
   readonly clock: Pick<Clock, "now" | "after">;
 }
 
-interface Window {
-  count: number;
-}
+/**
+ * Records failed log-ins in the audit log: the first `SIGN_IN_ENTRIES_MAX` of a window one by one, the others as one entry
+ * with a count, so that guessing can't flood the log. It runs in the background and ignores errors: the time of the answer
+ * must not reveal whether an address exists.
+ */
+export function createSignInAudit({ people, audit, clock }: SignInAuditDeps) {
+  const windows = new Map<string, { count: number }>();
 
-export function createSignInAudit({ people, audit, clock }: SignInAuditDeps): SignInAudit {
-  const windows = new Map<string, Window>();
-
-  const tell = async (kind: RefusedKind, email: string, client: string, count: number): Promise<void> => {
+  const record = async (kind: RefusedSignIn, email: string, client: string, count: number): Promise<void> => {
     const member = await people.find(email);
     // An unknown address belongs to no account.
     if (member === null) return;
@@ -134,34 +117,24 @@ export function createSignInAudit({ people, audit, clock }: SignInAuditDeps): Si
     const what = { kind, subject: person.email, client, detail: { via: "page", count } } as const;
     await audit.record({ ...what, at: clock.now(), accountId, actor: "anonymous" });
   };
-  const write = (...entry: Parameters<typeof tell>) => void tell(...entry).catch(() => {});
+  const recordInBackground = (...entry: Parameters<typeof record>) => void record(...entry).catch(() => {});
 
-  return (kind, email, client) => {
+  return (kind: RefusedSignIn, email: string, client: string): void => {
     const name = `${kind} ${emailKey(email)}`;
     const known = windows.get(name);
     if (known === undefined && windows.size >= SIGN_INS_COUNTED_MAX) return;
     const window = known ?? { count: 0 };
     window.count += 1;
-    if (window.count <= SIGN_INS_TOLD_MAX[kind]) write(kind, email, client, 1);
+    if (window.count <= SIGN_IN_ENTRIES_MAX[kind]) recordInBackground(kind, email, client, 1);
     if (known !== undefined) return;
     windows.set(name, window);
     clock.after(LOGIN_WINDOW_MS, () => {
       windows.delete(name);
-      const left = window.count - SIGN_INS_TOLD_MAX[kind];
+      const left = window.count - SIGN_IN_ENTRIES_MAX[kind];
       // They may have come from several clients.
-      if (left > 0) write(kind, email, "", left);
+      if (left > 0) recordInBackground(kind, email, "", left);
     });
   };
-}
-
-/** Calls the throttle and records an attempt that it refuses. */
-export function throttleAndAudit(throttle: Throttle, attempt: Attempt, record: SignInAudit): () => void {
-  try {
-    return throttle(attempt);
-  } catch (error) {
-    record("sign_in_throttled", attempt.email, attempt.client);
-    throw error;
-  }
 }
 
 /** An address as a map key: lower case, since addresses are ASCII and case does not matter. */

@@ -2,9 +2,8 @@ import { hiddenValues, maskedAction, maskedEntry, maskedPause } from "../receipt
 import { timelineJson } from "./list-schemas.ts";
 import { actionJson } from "./serialize.ts";
 import type { Action } from "./action.ts";
-import { type Caller, viewerOf } from "../accounts/roles.ts";
+import { type Caller, viewerOf, seesWhole } from "../accounts/roles.ts";
 import type { PauseOf } from "../pauses/pause.ts";
-import { seesWhole } from "../accounts/scope.ts";
 import type { TimelineEntry } from "./timeline.ts";
 import type { Clock } from "../runtime/clock.ts";
 import Type from "typebox";

@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../config/limits.ts";
 import { type Action, type ActionState, firstState } from "./action.ts";
 import { type Actor, SYSTEM } from "../accounts/roles.ts";
 import type { ErrorCode, Issue } from "../api/domain-error.ts";
@@ -129,8 +130,6 @@ interface HeldRun {
   readonly heldAt: Date;
   readonly hoursMax: number;
 }
-
-const HOUR_MS = 3_600_000;
 
 /**
  * Cancels a run that has awaited approval for too long, in the name of the service: a cancellation and no rejection. Null:

@@ -1,12 +1,11 @@
 import { maskedAction, maskAhead } from "../receipts/masked-action.ts";
 import { type Action, type ActionRequest, firstState, largeBytesOf } from "./action.ts";
-import { authorize, type Caller } from "../accounts/roles.ts";
+import { authorize, type Caller, seesWhole } from "../accounts/roles.ts";
 import type { Creator } from "../approvals/creator.ts";
 import { differs, type HashOf } from "./dedupe.ts";
 import { DomainError, type Issue } from "../api/domain-error.ts";
 import { HELD_PER_KEY_MAX } from "../config/limits.ts";
 import { noteOfCreate } from "../approvals/rejections.ts";
-import { seesWhole } from "../accounts/scope.ts";
 import type { TimelineEvent } from "./timeline.ts";
 import type { Bus } from "../events/bus.ts";
 import type { Clock } from "../runtime/clock.ts";

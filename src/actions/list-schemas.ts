@@ -1,12 +1,21 @@
 import Type, { type Static } from "typebox";
 import { ACTION_STATUSES, HTTP_METHODS } from "./action.ts";
-import { DomainError, type Issue } from "../api/domain-error.ts";
+import { DomainError } from "../api/domain-error.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../config/limits.ts";
 import { normalHost } from "../outbound/normal-target.ts";
 import { Action, Status } from "./schemas.ts";
 import { keyId } from "../accounts/schemas.ts";
-import { dateTime, enforced, hostSchema, key, nullable, plainText } from "../api/schema-helpers.ts";
+import {
+  checkListQuery,
+  dateTime,
+  encodeCursor,
+  enforced,
+  hostSchema,
+  key,
+  nullable,
+  plainText,
+} from "../api/schema-helpers.ts";
 import type { TimelineEventType, TimelineEntry } from "./timeline.ts";
 
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
@@ -61,17 +70,8 @@ export type ActionPage = Static<typeof ActionPage>;
 
 /** The query of the action service. Throws `invalid_query` for dates that do not exist and invalid cursors. */
 export function checkList(query: ListQuery) {
-  const createdAfter = dateOf(query.created_after);
-  const createdBefore = dateOf(query.created_before);
-  const before = query.cursor === undefined ? null : readCursor(query.cursor);
-  const issues: Issue[] = [
-    ...(createdAfter === undefined ? [{ field: "created_after", message: NO_DATE }] : []),
-    ...(createdBefore === undefined ? [{ field: "created_before", message: NO_DATE }] : []),
-    ...(before === undefined ? [{ field: "cursor", message: "Is not the next_cursor of a page." }] : []),
-  ];
-  if (createdAfter === undefined || createdBefore === undefined || before === undefined) {
-    throw new DomainError("invalid_query", "The query is not valid.", issues);
-  }
+  const dates = { created_after: query.created_after, created_before: query.created_before };
+  const { before, ...times } = checkListQuery(dates, query.cursor, ACTION_ID);
   return {
     statuses: query.status ?? [],
     method: query.method ?? null,
@@ -79,37 +79,16 @@ export function checkList(query: ListQuery) {
     host: query.host === undefined ? null : (normalHost(query.host) ?? query.host.toLowerCase()),
     dedupe: query.dedupe ?? null,
     createdBy: query.created_by ?? null,
-    createdAfter,
-    createdBefore,
+    createdAfter: times.created_after,
+    createdBefore: times.created_before,
     before,
     limit: query.limit ?? LIST_LIMIT_DEFAULT,
   };
 }
 
-/** The cursor of the next page: opaque, so that callers don't build it from an id. */
-export function cursorOf(actionId: string): string {
-  return Buffer.from(actionId).toString("base64url");
-}
-
 /** A page as JSON text; `actions` are JSON texts. */
 export function pageJson(actions: readonly string[], before: string | null): string {
-  return `{"data":[${actions.join(",")}],"next_cursor":${before === null ? "null" : `"${cursorOf(before)}"`}}`;
-}
-
-/** The id in a cursor; undefined: not a cursor of this service. */
-function readCursor(cursor: string): string | undefined {
-  const id = Buffer.from(cursor, "base64url").toString("latin1");
-  // Decoding is lenient, so accept only what encodes to the same text again.
-  return ACTION_ID.test(id) && cursorOf(id) === cursor ? id : undefined;
-}
-
-const NO_DATE = "Is not a date and time.";
-
-/** Null: not given; undefined: the parser rejects it although the schema accepts it. */
-function dateOf(text: string | undefined): Date | null | undefined {
-  if (text === undefined) return null;
-  const at = new Date(text);
-  return Number.isNaN(at.getTime()) ? undefined : at;
+  return `{"data":[${actions.join(",")}],"next_cursor":${before === null ? "null" : `"${encodeCursor(before)}"`}}`;
 }
 
 const TYPES = [

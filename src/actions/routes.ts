@@ -1,5 +1,4 @@
-import { type Caller, viewerOf } from "../accounts/roles.ts";
-import { seesWhole } from "../accounts/scope.ts";
+import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
 import { WAIT_SECONDS_DEFAULT } from "../config/limits.ts";
 import { factsOf, DecisionFacts } from "../approvals/facts-schema.ts";
 import { createStreamEvents, type EventsDeps } from "../events/stream.ts";

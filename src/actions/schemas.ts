@@ -29,7 +29,7 @@ import {
   url,
   bodyCheck,
 } from "../api/schema-helpers.ts";
-import { ActionPause } from "../pauses/schemas.ts";
+import { ActionPause } from "../pauses/pause.ts";
 import { DomainError } from "../api/domain-error.ts";
 
 // `title` becomes the name of the schema in the API description.

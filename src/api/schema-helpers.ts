@@ -121,7 +121,7 @@ Format.Set("uri-reference", () => true);
 Format.Set("email", (text) => text.length <= EMAIL_CHARS_MAX && EMAIL.test(text));
 
 /** A compiled schema. */
-interface Check<T> {
+export interface Check<T> {
   accepts(value: unknown): value is T;
   /** One issue for each wrong field; none where the value is valid. Values are never converted or filled in. */
   issues(value: unknown): readonly Issue[];
@@ -249,4 +249,34 @@ function kindOf(property: object): "integer" | "array" | "text" {
 /** An element of a repeated parameter is reported under the parameter's name. */
 function byParameter({ field, message }: Issue): Issue {
   return { field: field.replace(/\.\d+$/, ""), message };
+}
+
+/**
+ * Reads the dates and the cursor of a list's query; null: not given. `position` is the form of a decoded cursor. Throws
+ * `invalid_query` for dates that the schema accepts although they do not exist, and for cursors that are not ours.
+ */
+export function checkListQuery<Name extends string>(
+  dates: Readonly<Record<Name, string | undefined>>,
+  cursor: string | undefined,
+  position: RegExp,
+): Readonly<Record<Name, Date | null>> & { readonly before: string | null } {
+  const times = Object.entries<string | undefined>(dates).map(
+    ([name, text]) => [name, text === undefined ? null : new Date(text)] as const,
+  );
+  const before = cursor === undefined ? null : Buffer.from(cursor, "base64url").toString("latin1");
+  const issues = times.flatMap(([field, at]) =>
+    at !== null && Number.isNaN(at.getTime()) ? [{ field, message: "Is not a date and time." }] : [],
+  );
+  // Decoding is lenient, so accept only what encodes to the same text again.
+  if (before !== null && !(position.test(before) && encodeCursor(before) === cursor)) {
+    issues.push({ field: "cursor", message: "Is not the next_cursor of a page." });
+  }
+  if (issues.length > 0) throw new DomainError("invalid_query", "The query is not valid.", issues);
+  // Safe: these are the names of `dates`.
+  return { ...(Object.fromEntries(times) as Record<Name, Date | null>), before };
+}
+
+/** An opaque cursor, so that callers don't build it from an id. */
+export function encodeCursor(position: string): string {
+  return Buffer.from(position).toString("base64url");
 }

@@ -1,6 +1,6 @@
 import type { Action } from "../actions/action.ts";
 import { type Audited, auditOf, auditOfSystem } from "../audit/audit.ts";
-import { authorize, type Caller } from "../accounts/roles.ts";
+import { authorize, type Caller, requireMayChange } from "../accounts/roles.ts";
 import {
   type Change,
   type DecisionInput,
@@ -13,11 +13,10 @@ import {
   expire,
 } from "../actions/changes.ts";
 import { DomainError } from "../api/domain-error.ts";
-import { DECIDE_TRIES_MAX, EXPIRE_AT_ONCE_MAX, EXPIRE_SCAN_ROWS_MAX } from "../config/limits.ts";
+import { DECIDE_TRIES_MAX, EXPIRE_AT_ONCE_MAX, EXPIRE_SCAN_ROWS_MAX, HOUR_MS } from "../config/limits.ts";
 import { maskText } from "../receipts/masking.ts";
 import { noteOfDecision, type RejectionStore } from "./rejections.ts";
 import { type HashOf, requestDigest } from "../actions/dedupe.ts";
-import { requireMayChange } from "../accounts/scope.ts";
 import type { Operation } from "../actions/status.ts";
 import type { Bus } from "../events/bus.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -143,8 +142,6 @@ interface ExpireDeps {
 
 /** Cancels the held actions that have waited too long. Ends early if `stop` is aborted. */
 type Expire = (now: Date, stop: AbortSignal) => Promise<void>;
-
-const HOUR_MS = 3_600_000;
 
 /** Enforces `APPROVAL_TTL_HOURS`. Such a cancellation is a change like any other, with callbacks and events. */
 export function createExpire(deps: ExpireDeps, hoursMax: number): Expire {

@@ -1,5 +1,7 @@
 import { type Actor, SYSTEM, type Caller, authorize } from "../accounts/roles.ts";
-import { AUDIT_STEP_ROWS, LIST_LIMIT_DEFAULT } from "../config/limits.ts";
+import Type, { type Static } from "typebox";
+import { checkListQuery, dateTime, encodeCursor, nullable, plainText } from "../api/schema-helpers.ts";
+import { ACTOR_CHARS_MAX, AUDIT_STEP_ROWS, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
 
 /** The kinds of audit entries. Never change the meaning of a name: exports keep it for years. */
@@ -27,12 +29,6 @@ export const AUDIT_KINDS = [
 
 export type AuditKind = (typeof AUDIT_KINDS)[number];
 
-/** `anonymous`: somebody whose sign-in failed. */
-type AuditActor = Actor | "anonymous";
-
-/** How the request arrived. */
-type AuditWay = "api" | "page" | "mail" | "mcp" | "elicitation" | "system";
-
 /** Details of an entry, by its kind. Never secrets. */
 export type AuditDetail = Readonly<Record<string, string | number | boolean | null>>;
 
@@ -40,7 +36,8 @@ export type AuditDetail = Readonly<Record<string, string | number | boolean | nu
 export interface AuditEntry {
   readonly at: Date;
   readonly accountId: string;
-  readonly actor: AuditActor;
+  /** `anonymous`: somebody whose sign-in failed. */
+  readonly actor: Actor | "anonymous";
   readonly kind: AuditKind;
   /** The object: the id of an action, key or pause, an origin, or an address; empty: the account. */
   readonly subject: string;
@@ -67,7 +64,8 @@ export function auditOfSystem(accountId: string, { kind, subject, detail = {} }:
   return { at, accountId, actor: SYSTEM, kind, subject, client: "", detail: { via: "system", ...detail } };
 }
 
-function wayOf({ actor, via, isAgentCall }: Pick<Caller, "actor" | "via" | "isAgentCall">): AuditWay {
+/** How the request arrived. */
+function wayOf({ actor, via, isAgentCall }: Caller): "api" | "page" | "mail" | "mcp" | "elicitation" | "system" {
   if (via !== undefined) return via;
   if (isAgentCall === true) return "mcp";
   if (actor === SYSTEM) return "system";
@@ -81,7 +79,8 @@ export interface AuditRow extends AuditEntry {
   readonly seq: number;
 }
 
-export interface AuditQuery {
+/** What to find, newest first. */
+export interface AuditFilter {
   readonly accountId: string;
   /** Empty: any. */
   readonly kinds: readonly AuditKind[];
@@ -106,13 +105,13 @@ interface AuditPage {
 export interface AuditStore {
   /** Adds an entry that belongs to no other write. Durable when it resolves. */
   record(entry: AuditEntry): Promise<void>;
-  page(query: AuditQuery): Promise<AuditPage>;
+  page(filter: AuditFilter): Promise<AuditPage>;
   /** Deletes some entries of this time or earlier; true: there may be more. */
   prune(until: Date): Promise<boolean>;
 }
 
 /** `limit` null: the default of a page, or everything for an export. */
-type AuditRequest = Omit<AuditQuery, "accountId" | "limit"> & { readonly limit: number | null };
+type AuditRequest = Omit<AuditFilter, "accountId" | "limit"> & { readonly limit: number | null };
 
 /** Every use case of the audit log. */
 export type AuditService = ReturnType<typeof createAuditService>;
@@ -148,5 +147,110 @@ export function createAuditService(audit: AuditStore, clock: Pick<Clock, "now">)
         if (page.rows.length > 0) yield page.rows;
       } while (before !== null && left > 0);
     },
+  };
+}
+
+const CURSOR_EXAMPLE = "NDcxMQ";
+
+const kind = (description: string) =>
+  Type.Enum([...AUDIT_KINDS], { type: "string", description, examples: ["key_revoked"] });
+
+export const AuditQuery = Type.Object(
+  {
+    kind: Type.Optional(
+      Type.Array(Type.Enum([...AUDIT_KINDS], { type: "string" }), {
+        description: "Any of these; may repeat.",
+        examples: [["key_created", "key_revoked"]],
+      }),
+    ),
+    actor: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: ACTOR_CHARS_MAX,
+        description: "The `actor` of an entry.",
+        examples: ["user:ann@example.com"],
+      }),
+    ),
+    since: Type.Optional(dateTime("At this time or later.")),
+    until: Type.Optional(dateTime("Earlier than this.")),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIST_LIMIT_MAX,
+        description: `Most entries. Default: ${LIST_LIMIT_DEFAULT} for a page, all for an export.`,
+        examples: [100],
+      }),
+    ),
+    cursor: Type.Optional(plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
+  },
+  { additionalProperties: false },
+);
+
+export type AuditQuery = Static<typeof AuditQuery>;
+
+export const AuditEntryJson = Type.Object(
+  {
+    seq: Type.Integer({ minimum: 1, description: "Increasing number, with gaps.", examples: [4711] }),
+    at: dateTime("When it happened."),
+    account_id: plainText("The account.", "acc_01kjwa5v00e7v8c9x2m4n6p8qr"),
+    actor: plainText("Who did it; anonymous: somebody whose sign-in failed.", "user:ann@example.com"),
+    kind: kind("What was done."),
+    subject: plainText(
+      "What it was done to: the id of an action, key or pause, an origin, or an address; empty: the account, or every origin.",
+      "key_01kjwa5v00e7v8c9x2m4n6p8qr",
+    ),
+    client: nullable(
+      plainText("Network address of the client: IPv4, or the /64 of IPv6; null: the service itself.", "192.0.2.7"),
+    ),
+    detail: Type.Unsafe<Readonly<Record<string, string | number | boolean | null>>>({
+      type: "object",
+      additionalProperties: { type: ["string", "number", "boolean", "null"] },
+      description: "Details, depending on `kind`; `via` is how the request arrived. Never secrets.",
+      examples: [{ via: "page", unfinished: "pause" }],
+    }),
+  },
+  { title: "AuditEntry", description: "One entry of the audit log." },
+);
+
+export type AuditEntryJson = Static<typeof AuditEntryJson>;
+
+export const AuditLog = Type.Object(
+  {
+    data: Type.Array(AuditEntryJson, { description: "The entries, newest first." }),
+    next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
+  },
+  { title: "AuditLog", description: "One page of the audit log." },
+);
+
+export type AuditLog = Static<typeof AuditLog>;
+
+/** The filter that a query means. Throws `invalid_query` for dates that do not exist and invalid cursors. */
+export function checkAudit(query: AuditQuery) {
+  const dates = { since: query.since, until: query.until };
+  const { before, ...times } = checkListQuery(dates, query.cursor, /^[1-9]\d{0,14}$/);
+  return {
+    kinds: query.kind ?? [],
+    actor: query.actor ?? null,
+    limit: query.limit ?? null,
+    ...times,
+    before: before === null ? null : Number(before),
+  };
+}
+
+/** A page as the API shows it. */
+export function serializeAuditPage({ rows, before }: AuditPage): AuditLog {
+  return { data: rows.map(serializeAuditEntry), next_cursor: before === null ? null : encodeCursor(String(before)) };
+}
+
+export function serializeAuditEntry({ seq, at, accountId, client, ...row }: AuditRow): AuditEntryJson {
+  return {
+    seq,
+    at: at.toISOString(),
+    account_id: accountId,
+    actor: row.actor,
+    kind: row.kind,
+    subject: row.subject,
+    client: client === "" ? null : client,
+    detail: row.detail,
   };
 }

@@ -1,8 +1,15 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { AuditService, AuditRow } from "./audit.ts";
 import Type from "typebox";
-import { AuditLog, auditJson, auditLines, AuditQuery, checkAudit, auditCursor } from "./schemas.ts";
-import { compileQuery } from "../api/schema-helpers.ts";
+import {
+  AuditLog,
+  AuditQuery,
+  type AuditRow,
+  type AuditService,
+  checkAudit,
+  serializeAuditEntry,
+  serializeAuditPage,
+} from "./audit.ts";
+import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { namesNdjson, readQuery } from "../http/query.ts";
 import { json } from "../http/errors.ts";
 import { API_ERRORS, createApiRoutes, operation } from "../http/operation.ts";
@@ -29,8 +36,7 @@ export function auditRoutes({ auditService }: AuditRouteDeps) {
           headers: { "content-type": "application/x-ndjson", ...UNCACHED },
         });
       }
-      const { rows, before } = await auditService.list(caller, asked);
-      return json(auditJson(rows, before), 200, UNCACHED);
+      return json(JSON.stringify(serializeAuditPage(await auditService.list(caller, asked))), 200, UNCACHED);
     },
     operation({
       operationId: "listAudit",
@@ -64,12 +70,16 @@ function streamOf(steps: AsyncGenerator<readonly AuditRow[]>): ReadableStream<Ui
       await nextTurn();
       const step: IteratorResult<readonly AuditRow[], unknown> = await steps.next();
       if (step.done === true) controller.close();
-      else controller.enqueue(UTF_8.encode(auditLines(step.value)));
+      else controller.enqueue(UTF_8.encode(linesOf(step.value)));
     },
     async cancel() {
       await steps.return(undefined);
     },
   });
+}
+
+function linesOf(rows: readonly AuditRow[]): string {
+  return rows.map((row) => `${JSON.stringify(serializeAuditEntry(row))}\n`).join("");
 }
 
 export interface AuditPageDeps {
@@ -86,7 +96,7 @@ export function auditPages({ auditService, personOf }: AuditPageDeps) {
     const asked = checkAudit(readQuery(search, PAGE_QUERY));
     const { rows, before } = await auditService.list(person.caller, asked);
     const next = new URLSearchParams(search);
-    if (before !== null) next.set("cursor", auditCursor(before));
+    if (before !== null) next.set("cursor", encodeCursor(String(before)));
     const older = before === null ? null : `${AUDIT_PATH}?${next.toString()}`;
     return page("own", auditPage({ user: person, entries: rows, kind: asked.kinds[0] ?? null, older }));
   });

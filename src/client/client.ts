@@ -1,13 +1,13 @@
-import type { Account, AccountList, CreatedKey, CreateKey, KeyList } from "../accounts/schemas.ts";
+import type { AccountJson, AccountList, CreatedKey, CreateKey, KeyList } from "../accounts/schemas.ts";
 import type { Action, CreateAction, Decision, Retry } from "../actions/schemas.ts";
 import type { DecisionFacts } from "../approvals/facts-schema.ts";
 import type { Health } from "../http/system-routes.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
-import type { AuditLog, AuditQuery } from "../audit/schemas.ts";
-import type { CreatePause, Pause, PauseList } from "../pauses/schemas.ts";
+import type { AuditLog, AuditQuery } from "../audit/audit.ts";
+import type { CreatePause, PauseJson, PauseList } from "../pauses/pause.ts";
 import type { ActionPage, ListQuery, Timeline } from "../actions/list-schemas.ts";
 import type { ReceiptJson } from "../receipts/schema.ts";
-import type { Rotation, SigningSecret, SigningSecretQuery } from "../accounts/signing-schemas.ts";
+import type { RotationJson, SigningSecretJson, SigningSecretQuery } from "../accounts/signing-secrets.ts";
 import { follow, type FollowOptions, type OutgateEvent } from "./follow.ts";
 import { type Call, type ClientSettings, createTransport } from "./transport.ts";
 
@@ -127,7 +127,7 @@ function accountCalls(ask: Ask, get: Get) {
       }),
     /** Without `key_id` it pauses the whole account. Where a pause is in force, returns that one. */
     createPause: (pause: CreatePause, { signal }: CallOptions = {}) =>
-      ask<Pause>({ method: "POST", path: "/v1/pauses", body: pause, isRepeatable: true, signal }),
+      ask<PauseJson>({ method: "POST", path: "/v1/pauses", body: pause, isRepeatable: true, signal }),
     listPauses: (options?: CallOptions) => get<PauseList>("/v1/pauses", options),
     endPause: (id: string, { signal }: CallOptions = {}) =>
       ask<undefined>({ method: "DELETE", path: `/v1/pauses/${encodeURIComponent(id)}`, isRepeatable: true, signal }),
@@ -138,10 +138,10 @@ function accountCalls(ask: Ask, get: Get) {
     removeCallbackHost: (host: string, { signal }: CallOptions = {}) =>
       ask<undefined>({ method: "DELETE", path: "/v1/callback-hosts", query: { host }, isRepeatable: false, signal }),
     getSigningSecret: (origin: string, { for: use, signal }: SigningSecretOptions = {}) =>
-      get<SigningSecret>("/v1/signing-secret", { signal }, { query: { origin, for: use } }),
+      get<SigningSecretJson>("/v1/signing-secret", { signal }, { query: { origin, for: use } }),
     /** Never retried: a second rotation would end the previous secret at once. */
     rotateSigningSecret: ({ origin, for: use, signal }: RotateOptions = {}) =>
-      ask<Rotation>({
+      ask<RotationJson>({
         method: "POST",
         path: "/v1/signing-secret/rotate",
         query: { origin, for: use },
@@ -156,6 +156,6 @@ function accountCalls(ask: Ask, get: Get) {
         isRepeatable: true,
         signal,
       }),
-    getAccount: (options?: CallOptions) => get<Account>("/v1/account", options),
+    getAccount: (options?: CallOptions) => get<AccountJson>("/v1/account", options),
   };
 }

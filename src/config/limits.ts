@@ -7,9 +7,9 @@ const SECOND_MS = 1_000;
 
 const MINUTE_MS = 60 * SECOND_MS;
 
-const HOUR_MS = 60 * MINUTE_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
 
-const DAY_MS = 24 * HOUR_MS;
+export const DAY_MS = 24 * HOUR_MS;
 
 /** A request body. */
 export const REQUEST_BODY_BYTES_MAX = 1_048_576;
@@ -188,7 +188,7 @@ export const AUDIT_SCAN_ROWS_MAX = 10_000;
 export const ACTOR_CHARS_MAX = 300;
 
 /** Failed log-ins to one address in a window that have an audit entry each; the others have one entry with their count. */
-export const SIGN_INS_TOLD_MAX = { sign_in_failed: 10, sign_in_throttled: 1 } as const;
+export const SIGN_IN_ENTRIES_MAX = { sign_in_failed: 10, sign_in_throttled: 1 } as const;
 
 /** Addresses whose failed log-ins are counted at a time; others have no audit entries. */
 export const SIGN_INS_COUNTED_MAX = 10_000;

@@ -4,6 +4,8 @@ import {
   MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
   RETRY_BASE_MS_DEFAULT,
   RETRY_CAP_MS_DEFAULT,
+  HOUR_MS,
+  DAY_MS,
 } from "./limits.ts";
 import { LOG_LEVELS } from "../observability/log.ts";
 import { KEY_FORMS, readKey } from "../crypto/key.ts";
@@ -20,10 +22,6 @@ import {
   wordsOf,
 } from "./values.ts";
 import Value from "typebox/value";
-
-const HOUR_MS = 3_600_000;
-
-const DAY_MS = 24 * HOUR_MS;
 
 const VISIBLE = { pattern: /^[!-~]+$/, allowed: "visible ASCII characters" };
 

@@ -108,7 +108,8 @@ export function copyKeyFile(keyFile: string, to: string): string {
 /** Errors that may pass: a full disk or quota. */
 const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
-function writeDurably(path: string, text: string): void {
+/** Writes a new file of mode 0600, durably. Throws if there is one. */
+export function writeDurably(path: string, text: string): void {
   const file = openSync(path, "wx", 0o600);
   try {
     writeSync(file, text);

@@ -3,9 +3,8 @@ import { createEnqueue } from "../actions/create.ts";
 import { createRecipients } from "../approvals/recipients.ts";
 import { createActionService } from "../actions/service.ts";
 import { createContextOf } from "../approvals/held.ts";
-import { PausedSet } from "../pauses/pause.ts";
-import { createPauseService } from "../pauses/service.ts";
-import { createOpenSecret, createRootSecretOf, createSigningSecrets } from "../accounts/signing-secrets.ts";
+import { ActivePauses, createPauseService } from "../pauses/service.ts";
+import { createSigningSecrets } from "../accounts/signing-secrets.ts";
 import { type Config, VERSION } from "../config/config.ts";
 import type { Action } from "../actions/action.ts";
 import {
@@ -78,9 +77,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const { store, secrets } = parts;
   const bus = createBus();
   const { receiptPath, receiptUrl } = receiptsOf(settings, secrets);
-  const openSecret = createOpenSecret(parts);
-  const rootSecretOf = createRootSecretOf(store.accounts, openSecret);
-  const signingSecrets = createSigningSecrets({ ...store, rootSecretOf, openSecret, secrets });
+  const signingSecrets = createSigningSecrets({ ...store, secrets, log: parts.log });
   const enqueue = createEnqueue({ ids: parts.ids, receiptUrl });
   const signedHeaders = createSignedHeaders({ secrets, signingSecrets }, "calls");
   const hashOf = (text: string) => secrets.hash(text);
@@ -91,8 +88,8 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, rejections, bus, enqueue, kept };
   const historyOf = createContextOf(deps);
 
-  const paused = new PausedSet(pauses);
-  const loop = createActionLoop(settings, { ...deps, isPaused: paused.stops });
+  const paused = new ActivePauses(pauses);
+  const loop = createActionLoop(settings, { ...deps, isPaused: paused.isPaused });
   const isStopped = ({ accountId }: LaneName) => paused.isStopped(accountId);
   const queues = { ...deps, historyOf, signingSecrets, receiptPath, isPaused: isStopped };
   const { callbacks, mails } = createOutboxes(settings, queues);
@@ -111,8 +108,8 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   return {
     actionService,
     pauseService,
-    pauseOf: paused.of,
-    pausedSet: paused,
+    pauseOf: paused.pauseOf,
+    activePauses: paused,
     isStopped: paused.isStopped,
     feed: createFeed(deps),
     overview,
@@ -135,7 +132,7 @@ interface Running {
   readonly overview: ReturnType<typeof createOverview>;
   readonly loops: readonly Pick<ActionLoop, "start" | "drain">[];
   readonly kept: KeptResults;
-  readonly paused: PausedSet;
+  readonly paused: ActivePauses;
   readonly pauseService: ReturnType<typeof createPauseService>;
 }
 

@@ -10,7 +10,7 @@ import type { SignedHeaders } from "./signing.ts";
 import type { Action } from "../actions/action.ts";
 import { isHeldIn } from "../actions/changes.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
-import { APPROVAL_LINK_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX } from "../config/limits.ts";
+import { APPROVAL_LINK_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX, HOUR_MS } from "../config/limits.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import type { ApprovalMail, DecidedMail, Mailer } from "../mail/messages.ts";
 
@@ -102,8 +102,6 @@ export interface MailDeps {
   readonly attemptTimeoutMs: number;
   readonly recipients: Pick<Recipients, "mayMail">;
 }
-
-const HOUR_MS = 3_600_000;
 
 /**
  * Builds the mail when it is sent, so that no link is ever stored. It is sent only while it is still useful: a request

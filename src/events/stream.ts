@@ -1,6 +1,5 @@
 import { eventJson, positionText } from "../actions/list-schemas.ts";
-import { type Caller, type Viewer, viewerOf } from "../accounts/roles.ts";
-import { seesWhole } from "../accounts/scope.ts";
+import { type Caller, type Viewer, viewerOf, seesWhole } from "../accounts/roles.ts";
 import type { EventStream, Feed } from "./feed.ts";
 import type { Log } from "../observability/log.ts";
 import { StoreUnavailable, type ToldChange } from "../../db/store.ts";

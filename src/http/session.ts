@@ -1,4 +1,4 @@
-import type { RequestSource, Person, SessionRegistry, SessionWatch, Resume } from "../accounts/sessions.ts";
+import type { RequestSource, Person, SessionRegistry, SessionWatch } from "../accounts/sessions.ts";
 import type { PeopleService } from "../accounts/people.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
 import { accountStopped } from "../accounts/roles.ts";
@@ -33,12 +33,12 @@ export type WatchOf = (context: RequestContext) => Promise<SessionWatch | null>;
  * Reads the form of a page that changes something or shows a secret. Throws `forbidden` unless one of our pages sent it in
  * this session (its field `form_token` must be the session's), and where the account is stopped. On plain http the cookie,
  * and so that token, are known to any server on another port of the host: there it throws an `EarlyAnswer` that asks for
- * the password, unless the form has it or the session's secret (`accounts/session-secret.ts`). Call it outside of any `try`.
+ * the password, unless the form has it or the session's secret (`PeopleService.sessionSecret`). Call it outside of any `try`.
  */
 export type FormOf = (context: RequestContext, person: Person) => Promise<Form>;
 
 interface SessionDeps {
-  readonly resume: Resume;
+  readonly resume: SessionRegistry["resume"];
   readonly cookie: OwnCookie;
   readonly deviceCookie: OwnCookie;
   readonly ownOrigin: OwnOrigin;

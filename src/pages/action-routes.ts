@@ -25,8 +25,8 @@ import {
 import { page, seeOther } from "../http/page.ts";
 import { ActionParams, actionIdOf } from "../actions/caller-view.ts";
 import type { KeyService } from "../accounts/keys.ts";
-import { checkList, cursorOf, ListQuery } from "../actions/list-schemas.ts";
-import { compileQuery } from "../api/schema-helpers.ts";
+import { checkList, ListQuery } from "../actions/list-schemas.ts";
+import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { normalHost, normalTarget } from "../outbound/normal-target.ts";
 import { actionsPage } from "./actions.tsx";
@@ -221,7 +221,7 @@ function list({ actionService, keyService, clock, baseUrl, pauseOf }: ActionList
       actionService.list(person.caller, asked),
       actionService.countRetryable(person.caller, { ...asked, before: null }),
     ]);
-    const cursor = before === null ? null : cursorOf(before);
+    const cursor = before === null ? null : encodeCursor(before);
     return page("own", actionsPage({ ...shared, query, problems: [], actions, cursor, retryable }));
   };
 }
@@ -238,7 +238,7 @@ function retryNext({ actionService, formOf, flash }: ActionListRouteDeps): Answe
       held: numberIn(form, "held") + held,
       refused: numberIn(form, "refused") + refused.length,
     };
-    const cursor = before === null ? null : cursorOf(before);
+    const cursor = before === null ? null : encodeCursor(before);
     const step: Step = { query, reason: reason ?? "", progress, refused, left, cursor };
     try {
       return flash.redirect(person, STEP_PATH, step);

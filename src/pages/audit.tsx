@@ -1,6 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import type { NumberedEntry } from "../audit/schemas.ts";
-import { AUDIT_KINDS, type AuditKind } from "../audit/audit.ts";
+import { AUDIT_KINDS, type AuditKind, type AuditRow } from "../audit/audit.ts";
 import { UntrustedText } from "./code.tsx";
 import { Button } from "./form.tsx";
 import { Layout, render } from "./layout.tsx";
@@ -12,7 +11,7 @@ export const AUDIT_PATH = "/audit";
 export interface AuditPageProps {
   readonly user: PageUser;
   /** Newest first. */
-  readonly entries: readonly NumberedEntry[];
+  readonly entries: readonly AuditRow[];
   /** The kind to filter by; null: all. */
   readonly kind: AuditKind | null;
   /** Path of the next page; null when there is none. */
@@ -90,7 +89,7 @@ function auditWord(kind: AuditKind): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-function detailWords(detail: NumberedEntry["detail"]): string {
+function detailWords(detail: AuditRow["detail"]): string {
   return Object.entries(detail)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name.replaceAll("_", " ")}: ${String(value)}`)

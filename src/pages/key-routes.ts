@@ -1,7 +1,7 @@
 import type { KeyService } from "../accounts/keys.ts";
 import type { PauseService } from "../pauses/service.ts";
 import { KeyParams } from "../accounts/routes.ts";
-import { checkCreateKey, createKeyRequest, type ShownKey } from "../accounts/schemas.ts";
+import { checkCreateKey, type ShownKey } from "../accounts/schemas.ts";
 import { HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, type ErrorCode } from "../api/domain-error.ts";
 import type { Ids } from "../runtime/ids.ts";
@@ -104,7 +104,7 @@ function create({ keyService, formOf, flash, baseUrl, clock, ids }: KeyPageDeps)
     const form = await formOf(context, person);
     const formId = (form.get("form_id") ?? "").slice(0, FORM_ID_CHARS_MAX);
     try {
-      const request = createKeyRequest(checkCreateKey(requestIn(form)));
+      const request = checkCreateKey(requestIn(form));
       const make = () => keyService.create(person.caller, request);
       const { row, key, closesSignUps } =
         formId === "" ? await make() : await once(`${person.sessionHash} ${formId}`, make);

@@ -6,7 +6,7 @@ import { HOLD_CHOICES, ROLE_CHOICES, SCOPE_CHOICES, type PageUser, holdWord, rol
 import { Layout, render } from "./layout.tsx";
 import { Notice } from "./parts.tsx";
 import type { Role } from "../accounts/roles.ts";
-import { signUpsClosedWords } from "../accounts/sign-up-gate.ts";
+import { signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 import { ACCOUNTS_PAGE_PATH } from "./settings.tsx";
 import { KeyName } from "./keys.tsx";
 import { SnippetView } from "./snippets.tsx";
@@ -161,7 +161,7 @@ export function madeKeyPage({ user, made, key, closesSignUps, baseUrl }: MadeKey
       </div>
       {closesSignUps ? (
         <Notice tone="wait">
-          {signUpsClosedWords("hold")} Accounts that signed up before are stopped:{" "}
+          {signUpsClosedMessage("hold")} Accounts that signed up before are stopped:{" "}
           <a href={ACCOUNTS_PAGE_PATH}>Accounts</a>.
         </Notice>
       ) : null}

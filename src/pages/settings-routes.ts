@@ -1,8 +1,7 @@
 import { type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
 import type { SignUpGate } from "../accounts/sign-up-gate.ts";
-import type { SigningService } from "../accounts/signing-secrets.ts";
+import { type SigningService, checkOrigin } from "../accounts/signing-secrets.ts";
 import type { ListNotifications } from "../actions/read.ts";
-import { checkOrigin } from "../accounts/signing-schemas.ts";
 import type { Caller } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../config/limits.ts";
@@ -28,7 +27,7 @@ export interface SettingsPageDeps {
   readonly listNotifications: ListNotifications;
   /** The server's settings that this caller can see. */
   readonly rulesFor: (caller: Caller) => Promise<Rules>;
-  readonly signUpGate: Pick<SignUpGate, "isOperators">;
+  readonly signUpGate: Pick<SignUpGate, "isOperator">;
   readonly personOf: PersonOf;
   readonly formOf: FormOf;
   readonly flash: Flash;
@@ -42,7 +41,7 @@ export function settingsPages(deps: SettingsPageDeps) {
       rulesFor(person.caller),
       deps.callbackHosts.list(person.caller),
       listNotifications(person.caller, null, NOTIFICATIONS_NEWEST_MAX),
-      deps.signUpGate.isOperators(person.caller),
+      deps.signUpGate.isOperator(person.caller),
     ]);
     return page("own", settingsPage({ user: person, rules, callbackHosts, notifications, isOperator }));
   };

@@ -17,8 +17,8 @@ import {
 } from "../config/limits.ts";
 import { Facts, Day, Chip } from "./parts.tsx";
 import { Button, Field, FormToken } from "./form.tsx";
-import type { ShownAccount } from "../accounts/schemas.ts";
-import { type SignUpsClosedBy, signUpsClosedWords } from "../accounts/sign-up-gate.ts";
+import type { ListedAccount } from "../../db/account-store.ts";
+import { type SignUpsClosedBy, signUpsClosedMessage } from "../accounts/sign-up-gate.ts";
 
 export interface SettingsPageProps {
   readonly user: PageUser;
@@ -271,7 +271,7 @@ export const ACCOUNTS_PAGE_PATH = "/settings/accounts";
 export interface AccountsPageProps {
   readonly user: PageUser;
   /** Stopped accounts first. */
-  readonly accounts: readonly ShownAccount[];
+  readonly accounts: readonly ListedAccount[];
   /** Why sign-ups are closed; null if they are open. */
   readonly closedBy: SignUpsClosedBy | null;
 }
@@ -288,7 +288,7 @@ export function accountsPage({ user, accounts, closedBy }: AccountsPageProps): s
         <p>
           {closedBy === null
             ? "Sign-ups are open: anyone who can reach this service can create an account with an owner key."
-            : signUpsClosedWords(closedBy)}
+            : signUpsClosedMessage(closedBy)}
         </p>
         <p class="quiet">
           Accounts created before sign-ups closed are stopped: their keys are refused and nothing is sent until you
@@ -304,7 +304,7 @@ export function accountsPage({ user, accounts, closedBy }: AccountsPageProps): s
   );
 }
 
-function Row({ of: account, user }: { readonly of: ShownAccount; readonly user: PageUser }) {
+function Row({ of: account, user }: { readonly of: ListedAccount; readonly user: PageUser }) {
   const { id, email, createdAt, isFirst, isStopped, allowedAt } = account;
   return (
     <li class="row-split">

@@ -2,6 +2,9 @@ import type { Action } from "../actions/action.ts";
 import { type Actor, SYSTEM } from "../accounts/roles.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import type { AuditEntry } from "../audit/audit.ts";
+import { checked, KeyId } from "../accounts/schemas.ts";
+import { dateTime, nullable, plainText, reason } from "../api/schema-helpers.ts";
+import Type, { type Static } from "typebox";
 
 /** What a pause stops: an account, or the actions of one key; `sign_up`: an account that the operator has not allowed. */
 export const PAUSE_KINDS = ["account", "key", "sign_up"] as const;
@@ -30,57 +33,11 @@ export interface Pause {
   readonly endedBy: Actor | null;
 }
 
-type PauseScope = Pick<Action, "accountId" | "keyId">;
+/** The account and key of an action. */
+export type PauseScope = Pick<Action, "accountId" | "keyId">;
 
 /** The pause that stops an action of this account and key now; null: none does. */
 export type PauseOf = (scope: PauseScope) => Pause | null;
-
-/**
- * A timeline with entries where a pause began and stopped to hold up the action. `pauses` are all that ever covered it.
- * These entries are computed and not stored, since one pause affects any number of actions; each has the `seq` of the entry
- * before it.
- */
-export function withPauses(entries: readonly TimelineEntry[], pauses: readonly Pause[]): readonly TimelineEntry[] {
-  if (pauses.length === 0) return entries;
-  const lines = waits(entries).flatMap((wait) => pauses.flatMap((pause) => linesOf(wait, pause)));
-  const ordered = lines.toSorted((one, other) => one.at.getTime() - other.at.getTime());
-  return entries.flatMap((entry) => [entry, ...ordered.filter(({ seq }) => seq === entry.seq)]);
-}
-
-/** The action is pending from the first of these entries on; `until` null: it still is. */
-interface Wait {
-  readonly lines: readonly TimelineEntry[];
-  readonly until: Date | null;
-}
-
-/** The times when the action was pending. Entries of mails and callbacks may stand within one. */
-function waits(entries: readonly TimelineEntry[]): readonly Wait[] {
-  const found: Wait[] = [];
-  let lines: TimelineEntry[] = [];
-  for (const entry of entries) {
-    if (entry.status === "pending") lines.push(entry);
-    else if (lines.length > 0) {
-      found.push({ lines, until: entry.at });
-      lines = [];
-    }
-  }
-  return lines.length === 0 ? found : [...found, { lines, until: null }];
-}
-
-function linesOf({ lines, until }: Wait, pause: Pause): readonly TimelineEntry[] {
-  const [first] = lines;
-  const { createdAt, createdBy, endedAt, endedBy, reason } = pause;
-  if (first === undefined || (endedAt !== null && endedAt <= first.at)) return [];
-  if (until !== null && createdAt >= until) return [];
-  const lineAt = (at: Date, event: TimelineEvent): TimelineEntry => {
-    const before = lines.findLast((line) => line.at <= at) ?? first;
-    return { seq: before.seq, at, run: before.run, status: before.status, event };
-  };
-  const began = createdAt > first.at ? createdAt : first.at;
-  const paused = lineAt(began, { type: "paused", actor: createdBy, reason });
-  if (endedAt === null || (until !== null && endedAt > until)) return [paused];
-  return [paused, lineAt(endedAt, { type: "resumed", actor: endedBy ?? SYSTEM, reason: null })];
-}
 
 /** How a pause ends. */
 export interface PauseEnd {
@@ -94,14 +51,6 @@ type Paused =
   | { readonly kind: "paused" | "found"; readonly pause: Pause }
   | { readonly kind: "no_such_key" | "too_many" };
 
-/** The unfinished actions of a key. */
-interface Unfinished {
-  /** Pending and held actions. */
-  readonly ids: readonly string[];
-  /** Some are active and may become pending again. */
-  readonly isSending: boolean;
-}
-
 /** Stores pauses. From the commit of a pause on, no action that it covers is claimed. */
 export interface PauseStore {
   /** At most one pause of a subject is in force. A key must belong to the account. */
@@ -113,119 +62,149 @@ export interface PauseStore {
   inForce(accountId: string | null): Promise<readonly Pause[]>;
   /** Every pause that ever covered an action, oldest first; at most the newest `PAUSES_TOLD_MAX`. */
   ofAction(accountId: string, actionId: string): Promise<readonly Pause[]>;
-  /** At most `limit` unfinished actions of a key. */
-  unfinished(accountId: string, keyId: string, limit: number): Promise<Unfinished>;
+  /** At most `limit` pending and held actions of a key; `isSending`: some are active and may become pending again. */
+  unfinished(
+    accountId: string,
+    keyId: string,
+    limit: number,
+  ): Promise<{ readonly ids: readonly string[]; readonly isSending: boolean }>;
   /** Deletes some pauses that ended at this time or earlier; true: there may be more. */
   prune(endedUntil: Date): Promise<boolean>;
 }
 
-/** The pauses in force, cached for the delivery queues and for answers. A claim checks the store, which is authoritative. */
-export class PausedSet {
-  readonly #store: Pick<PauseStore, "inForce">;
-  /** By `nameOf`. */
-  readonly #pauses = new Map<string, Pause>();
-  /** Subjects whose pause is being written, with a count: nothing of theirs is started meanwhile. */
-  readonly #blocked = new Map<string, number>();
-  /** The number of the newest read in progress, by account; `#begun` counts the reads of all accounts. */
-  readonly #reads = new Map<string, number>();
-  #begun = 0;
-  #onChange: (accountId: string) => void = () => {};
-
-  constructor(store: Pick<PauseStore, "inForce">) {
-    this.#store = store;
-  }
-
-  /** Loads all pauses in force: before anything is claimed, and periodically. */
-  async load(): Promise<void> {
-    let began = this.#begun;
-    let inForce = await this.#readAll();
-    // An account was read meanwhile, and what that read returned may be newer: load again.
-    for (let tries = 1; began !== this.#begun; tries += 1) {
-      if (tries >= LOAD_TRIES_MAX) return;
-      began = this.#begun;
-      inForce = await this.#readAll();
-    }
-    const all = [...this.#pauses.values(), ...inForce.values()];
-    const changed = all.filter((pause) => this.#pauses.get(nameOf(pause))?.id !== inForce.get(nameOf(pause))?.id);
-    this.#pauses.clear();
-    for (const [name, pause] of inForce) this.#pauses.set(name, pause);
-    for (const accountId of new Set(changed.map((pause) => pause.accountId))) this.#onChange(accountId);
-  }
-
-  async #readAll(): Promise<ReadonlyMap<string, Pause>> {
-    return new Map((await this.#store.inForce(null)).map((pause) => [nameOf(pause), pause]));
-  }
-
-  /** Sets the one listener, called with each account whose pauses have changed. */
-  onChange(listener: (accountId: string) => void): void {
-    this.#onChange = listener;
-  }
-
-  /** The pause that stops actions of this key; of several the widest: of the service, of the account, of the key. */
-  readonly of = ({ accountId, keyId }: PauseScope): Pause | null => {
-    if (this.#pauses.size === 0) return null;
-    return (
-      this.#pauses.get(`${accountId} ${accountId}`) ??
-      this.#pauses.get(`${accountId} `) ??
-      this.#pauses.get(`${accountId} ${keyId}`) ??
-      null
-    );
-  };
-
-  /** Whether the account signed up by itself and the operator has not allowed it. */
-  readonly isStopped = (accountId: string): boolean => {
-    return this.#pauses.size > 0 && this.#pauses.get(`${accountId} ${accountId}`)?.kind === "sign_up";
-  };
-
-  /** Whether no attempt of this key may start. */
-  readonly stops = ({ accountId, keyId }: PauseScope): boolean => {
-    if (this.#blocked.size > 0 && [`${accountId} `, `${accountId} ${keyId}`].some((name) => this.#blocked.has(name))) {
-      return true;
-    }
-    return this.of({ accountId, keyId }) !== null;
-  };
-
-  /**
-   * Starts nothing of the subject while `write` runs, then reads the account's pauses again, also if the write failed.
-   */
-  async while<T>(subject: Pick<Pause, "accountId" | "subject">, write: () => Promise<T>): Promise<T> {
-    const name = nameOf(subject);
-    this.#blocked.set(name, (this.#blocked.get(name) ?? 0) + 1);
-    try {
-      return await write();
-    } finally {
-      await this.#read(subject.accountId).finally(() => {
-        const left = (this.#blocked.get(name) ?? 1) - 1;
-        if (left === 0) this.#blocked.delete(name);
-        else this.#blocked.set(name, left);
-        this.#onChange(subject.accountId);
-      });
-    }
-  }
-
-  /** Reads the pauses of an account again, after one has ended. */
-  async refresh(accountId: string): Promise<void> {
-    await this.#read(accountId);
-    this.#onChange(accountId);
-  }
-
-  async #read(accountId: string): Promise<void> {
-    this.#begun += 1;
-    const read = this.#begun;
-    this.#reads.set(accountId, read);
-    const inForce = await this.#store.inForce(accountId);
-    // Of concurrent reads, the one that began last has the newest rows.
-    if (this.#reads.get(accountId) !== read) return;
-    this.#reads.delete(accountId);
-    for (const [name, pause] of this.#pauses) if (pause.accountId === accountId) this.#pauses.delete(name);
-    for (const pause of inForce) this.#pauses.set(nameOf(pause), pause);
-  }
+/**
+ * A timeline with entries where a pause began and stopped to hold up the action. `pauses` are all that ever covered it.
+ * These entries are computed and not stored, since one pause affects any number of actions; each has the `seq` of the entry
+ * before it.
+ */
+export function withPauses(entries: readonly TimelineEntry[], pauses: readonly Pause[]): readonly TimelineEntry[] {
+  if (pauses.length === 0) return entries;
+  const added = waitsOf(entries).flatMap((wait) => pauses.flatMap((pause) => entriesOf(wait, pause)));
+  const ordered = added.toSorted((one, other) => one.at.getTime() - other.at.getTime());
+  return entries.flatMap((entry) => [entry, ...ordered.filter(({ seq }) => seq === entry.seq)]);
 }
 
-/** After so many tries `load` gives up; the next periodic load catches up. */
-const LOAD_TRIES_MAX = 10;
+/** The action is pending from the first of these entries on; `until` null: it still is. */
+interface Wait {
+  readonly entries: readonly TimelineEntry[];
+  readonly until: Date | null;
+}
 
-/** The map key of a pause. Ids have no space; the subject of an account pause is empty, of a `sign_up` pause the account id. */
-function nameOf({ accountId, subject }: Pick<Pause, "accountId" | "subject">): string {
-  return `${accountId} ${subject}`;
+/** The times when the action was pending. Entries of mails and callbacks may stand within one. */
+function waitsOf(entries: readonly TimelineEntry[]): readonly Wait[] {
+  const waits: Wait[] = [];
+  let pending: TimelineEntry[] = [];
+  for (const entry of entries) {
+    if (entry.status === "pending") pending.push(entry);
+    else if (pending.length > 0) {
+      waits.push({ entries: pending, until: entry.at });
+      pending = [];
+    }
+  }
+  return pending.length === 0 ? waits : [...waits, { entries: pending, until: null }];
+}
+
+function entriesOf({ entries, until }: Wait, pause: Pause): readonly TimelineEntry[] {
+  const [first] = entries;
+  const { createdAt, createdBy, endedAt, endedBy } = pause;
+  if (first === undefined || (endedAt !== null && endedAt <= first.at)) return [];
+  if (until !== null && createdAt >= until) return [];
+  const entryAt = (at: Date, event: TimelineEvent): TimelineEntry => {
+    const { seq, run, status } = entries.findLast((entry) => entry.at <= at) ?? first;
+    return { seq, at, run, status, event };
+  };
+  const beganAt = createdAt > first.at ? createdAt : first.at;
+  const paused = entryAt(beganAt, { type: "paused", actor: createdBy, reason: pause.reason });
+  if (endedAt === null || (until !== null && endedAt > until)) return [paused];
+  return [paused, entryAt(endedAt, { type: "resumed", actor: endedBy ?? SYSTEM, reason: null })];
+}
+
+export const PauseId = Type.String({
+  title: "PauseId",
+  pattern: "^pau_[A-Za-z0-9_-]{1,64}$",
+  description: "Id of a pause.",
+  examples: ["pau_01kjwa5v00e7v8c9x2m4n6p8qr"],
+});
+
+const kind = Type.Enum([...PAUSE_KINDS], {
+  type: "string",
+  description:
+    "account: the whole account; key: the actions of one key; sign_up: the whole account, until an owner of the first account of the service allows it.",
+  examples: ["key"],
+});
+
+const why = nullable(plainText("The reason that was given; null: none.", "It loops."));
+
+export const CreatePause = Type.Object(
+  {
+    key_id: Type.Optional(KeyId),
+    reason: Type.Optional(reason("Why; shown with every paused action.")),
+  },
+  {
+    title: "CreatePause",
+    additionalProperties: false,
+    description: "What to pause: the actions that this key created, or without `key_id` the whole account.",
+  },
+);
+
+export type CreatePause = Static<typeof CreatePause>;
+
+export const PauseJson = Type.Object(
+  {
+    id: PauseId,
+    kind,
+    key_id: nullable(plainText("Id of the key that is paused; null: the account.", "key_01kjwa5v00e7v8c9x2m4n6p8qr")),
+    reason: why,
+    cancels: Type.Boolean({
+      description:
+        "The key was revoked with `unfinished=cancel`: its unfinished actions are being cancelled, then this pause ends.",
+      examples: [false],
+    }),
+    created_at: dateTime("When it was paused."),
+    created_by: plainText("Who paused it.", "key:owner"),
+  },
+  { title: "Pause", description: "A pause in force: no action that it covers is sent." },
+);
+
+export type PauseJson = Static<typeof PauseJson>;
+
+export const PauseList = Type.Object(
+  { data: Type.Array(PauseJson, { description: "The pauses in force, oldest first." }) },
+  { title: "PauseList", description: "The pauses in force." },
+);
+
+export type PauseList = Static<typeof PauseList>;
+
+/** The pause of an action that waits for its end. */
+export const ActionPause = Type.Object(
+  { id: PauseId, kind, reason: why, created_at: dateTime("When it was paused.") },
+  { title: "ActionPause", description: "The pause that keeps it from being sent. Present if `paused` is." },
+);
+
+export const RevokeQuery = Type.Object(
+  {
+    unfinished: Type.Optional(
+      Type.Enum([...UNFINISHED_ON_REVOKE], {
+        type: "string",
+        default: "keep",
+        description:
+          "What happens to the unfinished actions of the key. keep: they are sent; pause: none is sent until the pause ends; cancel: they are cancelled in steps, and none is sent meanwhile.",
+        examples: ["pause"],
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** A pause as the API shows it. */
+export function serializePause({ id, kind: of, subject, reason: given, cancels, ...row }: Pause): PauseJson {
+  return {
+    id,
+    kind: of,
+    key_id: of === "key" ? subject : null,
+    reason: given,
+    cancels,
+    created_at: row.createdAt.toISOString(),
+    created_by: row.createdBy,
+  };
 }

@@ -1,6 +1,6 @@
 import Type from "typebox";
 import type { PauseService } from "./service.ts";
-import { CreatePause, Pause, PauseId, PauseList, pauseJson, pauseListJson } from "./schemas.ts";
+import { CreatePause, PauseId, PauseJson, PauseList, serializePause } from "./pause.ts";
 import { checkReasonField } from "../actions/schemas.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { KEY_ID } from "../runtime/ids.ts";
@@ -30,7 +30,7 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/pauses",
-      async ({ caller }) => json(pauseListJson(await pauseService.list(caller))),
+      async ({ caller }) => json(JSON.stringify({ data: (await pauseService.list(caller)).map(serializePause) })),
       operation({
         operationId: "listPauses",
         permission: "manage",
@@ -45,7 +45,7 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
       "/v1/pauses",
       async ({ caller, body: { key_id: keyId = null, reason = null } }) => {
         const { pause, isNew } = await pauseService.pause(caller, { keyId, reason });
-        return json(pauseJson(pause), isNew ? 201 : 200);
+        return json(JSON.stringify(serializePause(pause)), isNew ? 201 : 200);
       },
       bodyOperation({
         operationId: "createPause",
@@ -56,8 +56,8 @@ export function pauseRoutes({ pauseService }: PauseRouteDeps) {
           "No new attempt starts after the response; attempts under way end as usual. Actions can still be created, and wait. Returns 200 and the existing pause where one is in force.",
         body: jsonBody(CreatePause),
         answers: {
-          201: { description: "The pause. No attempt that it covers is started any more.", schema: Pause },
-          200: { description: "The pause that was in force already.", schema: Pause },
+          201: { description: "The pause. No attempt that it covers is started any more.", schema: PauseJson },
+          200: { description: "The pause that was in force already.", schema: PauseJson },
         },
         errors: [...API_ERRORS, ...BODY_ERRORS, "missing_body", "not_found"],
       }),

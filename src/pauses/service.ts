@@ -1,18 +1,19 @@
-import { auditOf, auditOfSystem } from "../audit/audit.ts";
+import { type Audited, type AuditDetail, auditOf, auditOfSystem } from "../audit/audit.ts";
 import { accountStopped, authorize, type Caller, SYSTEM } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { CANCEL_BATCH_MAX, PAUSES_MAX } from "../config/limits.ts";
 import { maskText } from "../receipts/masking.ts";
-import type { Pause, PauseStore, PausedSet } from "./pause.ts";
+import type { Pause, PauseScope, PauseStore } from "./pause.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Dispatcher } from "../delivery/slots.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Decide } from "../approvals/decide.ts";
+import type { Revocation } from "../../db/account-store.ts";
 
 interface PauseDeps {
   readonly pauses: PauseStore;
-  readonly paused: PausedSet;
+  readonly paused: ActivePauses;
   readonly cancel: Decide;
   readonly dispatcher: Pick<Dispatcher, "pauseChanged">;
   readonly clock: Pick<Clock, "now">;
@@ -26,31 +27,27 @@ interface PauseRequest {
   readonly reason: string | null;
 }
 
-interface PauseAnswer {
-  readonly pause: Pause;
-  readonly isNew: boolean;
-}
-
 /** Every use case of pauses, all of them for owners. */
 export type PauseService = ReturnType<typeof createPauseService>;
 
 export function createPauseService(deps: PauseDeps) {
   const { pauses, paused, dispatcher, clock, ids } = deps;
   paused.onChange((accountId) => dispatcher.pauseChanged(accountId));
-  const cancelRest = createCancelRest(deps);
+  const canceller = createCanceller(deps);
 
   return {
     /**
      * Pauses an account, or the actions of one key: none of them is claimed after this resolves; attempts in progress end
      * as usual. Idempotent. Throws `not_found` for an unknown key, `validation_error` if too many pauses are in force.
      */
-    async pause(caller: Caller, { keyId, reason }: PauseRequest): Promise<PauseAnswer> {
+    async pause(caller: Caller, request: PauseRequest): Promise<{ readonly pause: Pause; readonly isNew: boolean }> {
       authorize(caller, "manage");
-      const pause = newPause(ids.pause(), caller, { keyId, reason, cancels: false }, clock.now());
-      const made = await paused.while(pause, () => pauses.pause(pause, pausedEntry(pause, caller)));
-      if (!("pause" in made))
-        throw made.kind === "too_many" ? tooMany() : new DomainError("not_found", "There is no such key.");
-      return { pause: made.pause, isNew: made.kind === "paused" };
+      const { pause, audit } = newPause(ids.pause(), caller, { ...request, cancels: false }, clock.now());
+      const written = await paused.whilePausing(pause, () => pauses.pause(pause, audit));
+      if (!("pause" in written)) {
+        throw written.kind === "too_many" ? tooManyPauses() : new DomainError("not_found", "There is no such key.");
+      }
+      return { pause: written.pause, isNew: written.kind === "paused" };
     },
 
     /** The pauses in force, oldest first. */
@@ -67,131 +64,226 @@ export function createPauseService(deps: PauseDeps) {
       if (pause === null) throw new DomainError("not_found", "There is no such pause.");
       if (pause.kind === "sign_up") throw accountStopped(accountId);
       const at = clock.now();
-      const audit = auditOf(caller, { kind: "resumed", subject: id, detail: detailOf(pause) }, at);
-      await pauses.end(accountId, id, { at, by, audit });
+      await pauses.end(accountId, id, { at, by, audit: auditOf(caller, resumed(pause), at) });
       await paused.refresh(accountId);
     },
 
-    /** The pause to write with the revocation of a key; `cancels`: its unfinished actions will be cancelled. */
-    forRevoked(caller: Caller, keyId: string, cancels: boolean) {
-      const pause = newPause(ids.pause(), caller, { keyId, reason: "The key was revoked.", cancels }, clock.now());
-      return { pause, audit: pausedEntry(pause, caller) };
-    },
-
-    /** Starts no action of a key while `revoke` is running. */
-    whileRevoking<T>({ accountId }: Caller, keyId: string, revoke: () => Promise<T>): Promise<T> {
-      return paused.while({ accountId, subject: keyId }, revoke);
+    /**
+     * Revokes a key with `revoke`, which has to write the given pause of the key too, and starts no action of the key
+     * meanwhile. `cancels`: then cancels the key's unfinished actions, in the background.
+     */
+    async pauseRevoked<T>(
+      caller: Caller,
+      keyId: string,
+      cancels: boolean,
+      revoke: (pause: NonNullable<Revocation["pause"]>) => Promise<T>,
+    ): Promise<T> {
+      const request = { keyId, reason: "The key was revoked.", cancels };
+      const made = newPause(ids.pause(), caller, request, clock.now());
+      const result = await paused.whilePausing(made.pause, () => revoke(made));
+      if (cancels) void canceller.run();
+      return result;
     },
 
     /** Cancels the unfinished actions of revoked keys, as far as possible now; never rejects. */
-    cancelRest: () => cancelRest.run(),
+    cancelUnfinished: () => canceller.run(),
     /** The periodic job: loads the pauses again and goes on cancelling. */
-    async keepUp(): Promise<void> {
+    async reconcile(): Promise<void> {
       await paused.load();
-      await cancelRest.run();
+      await canceller.run();
     },
-    beginCancelRest: () => void cancelRest.run().catch(() => {}),
-    stop: () => cancelRest.stop(),
+    stop: () => canceller.stop(),
   };
 }
 
-type NewPause = PauseRequest & Pick<Pause, "cancels">;
-
-function newPause(id: string, { accountId, actor }: Caller, { keyId, reason, cancels }: NewPause, now: Date): Pause {
-  const subject =
-    keyId === null ? ({ kind: "account", subject: "" } as const) : ({ kind: "key", subject: keyId } as const);
-  return { id, accountId, ...subject, reason, cancels, createdAt: now, createdBy: actor, endedAt: null, endedBy: null };
-}
-
-function pausedEntry(pause: Pause, caller: Caller) {
-  const { id, reason, cancels, createdAt } = pause;
+function newPause(
+  id: string,
+  caller: Caller,
+  { keyId, reason, cancels }: PauseRequest & Pick<Pause, "cancels">,
+  createdAt: Date,
+): NonNullable<Revocation["pause"]> {
+  const { accountId, actor: createdBy } = caller;
+  const kind = keyId === null ? "account" : "key";
+  const subject = keyId ?? "";
+  const pause: Pause = {
+    id,
+    accountId,
+    kind,
+    subject,
+    reason,
+    cancels,
+    createdAt,
+    createdBy,
+    endedAt: null,
+    endedBy: null,
+  };
   const detail = {
-    ...detailOf(pause),
+    ...auditDetail(pause),
     reason: reason === null ? null : maskText(reason, "public"),
     ...(cancels ? { cancels } : {}),
   };
-  return auditOf(caller, { kind: "paused", subject: id, detail }, createdAt);
+  return { pause, audit: auditOf(caller, { kind: "paused", subject: id, detail }, createdAt) };
 }
 
-function detailOf({ kind, subject }: Pause) {
+function resumed(pause: Pause): Audited {
+  return { kind: "resumed", subject: pause.id, detail: auditDetail(pause) };
+}
+
+function auditDetail({ kind, subject }: Pause): AuditDetail {
   return kind === "key" ? { of: "key", key_id: subject } : { of: "account" };
 }
 
-function tooMany(): DomainError {
+function tooManyPauses(): DomainError {
   return new DomainError(
     "validation_error",
     `This account has ${PAUSES_MAX} pauses in force; end one of them first, or pause the whole account.`,
   );
 }
 
-interface CancelRest {
-  /** Cancels the unfinished actions of all revoked keys, as far as possible now. One run at a time; never rejects. */
-  run(): Promise<void>;
-  /** Starts nothing more; resolves when the present run has ended. */
-  stop(): Promise<void>;
-}
-
 /**
  * Cancels the unfinished actions of revoked keys in batches. The key stays paused until none is left, so that an action
  * whose attempt fails meanwhile is not sent again. It goes on after a restart.
  */
-function createCancelRest({ pauses, paused, cancel, clock, log }: PauseDeps): CancelRest {
+function createCanceller({ pauses, paused, cancel, clock, log }: PauseDeps) {
   const stopped = new AbortController();
-  let running: Promise<void> | null = null;
-  let isRequestedAgain = false;
-
-  const end = async (pause: Pause): Promise<void> => {
-    const { accountId, id } = pause;
-    const at = clock.now();
-    const audit = auditOfSystem(accountId, { kind: "resumed", subject: id, detail: detailOf(pause) }, at);
-    await pauses.end(accountId, id, { at, by: SYSTEM, audit });
-    await paused.refresh(accountId);
-  };
+  let last = Promise.resolve();
 
   /** True: there may be more to cancel. False also if nothing could be cancelled, since the next step would find the same. */
   const step = async (pause: Pause): Promise<boolean> => {
-    const { accountId, subject, createdBy: actor } = pause;
+    const { id: pauseId, accountId, subject, createdBy: actor } = pause;
     const { ids, isSending } = await pauses.unfinished(accountId, subject, CANCEL_BATCH_MAX);
-    if (ids.length === 0 && !isSending) await end(pause);
+    if (ids.length === 0 && !isSending) {
+      const at = clock.now();
+      await pauses.end(accountId, pauseId, { at, by: SYSTEM, audit: auditOfSystem(accountId, resumed(pause), at) });
+      await paused.refresh(accountId);
+    }
     const caller: Caller = { accountId, keyId: null, keyName: actor, role: "owner", hold: "none", actor };
     // Concurrently, so that they share commits.
     const cancelled = await Promise.all(
-      ids.map((id) => cancel(caller, id, "The key that created it was revoked.").then(() => true, unlessRefused)),
+      ids.map((id) => cancel(caller, id, "The key that created it was revoked.").then(() => true, falseIfRefused)),
     );
     return cancelled.includes(true);
   };
 
-  const runOnce = async (): Promise<void> => {
+  const cancelAll = async (): Promise<void> => {
     for (const pause of await pauses.inForce(null)) {
-      if (!pause.cancels) continue;
-      while (!stopped.signal.aborted && (await step(pause)));
+      while (pause.cancels && !stopped.signal.aborted && (await step(pause)));
     }
   };
 
-  const run = async (): Promise<void> => {
-    do {
-      isRequestedAgain = false;
-      await runOnce().catch((error: unknown) => {
+  return {
+    /** Cancels as far as possible now, after the runs that were begun before. Never rejects. */
+    run(): Promise<void> {
+      last = last.then(cancelAll).catch((error: unknown) => {
         log.error("pauses.cancel_failed", { error: error instanceof Error ? error.name : "unknown" });
       });
-    } while (isRequestedAgain && !stopped.signal.aborted);
-    running = null;
-  };
-
-  return {
-    run() {
-      isRequestedAgain = running !== null;
-      return (running ??= run());
+      return last;
     },
-    async stop() {
+    /** Starts nothing more; resolves when the present run has ended. */
+    async stop(): Promise<void> {
       stopped.abort();
-      await running;
+      await last;
     },
   };
 }
 
 /** Refused: the action has ended, or is being sent. */
-function unlessRefused(error: unknown): boolean {
+function falseIfRefused(error: unknown): false {
   if (error instanceof DomainError) return false;
   throw error;
+}
+
+/** The pauses in force, cached for the delivery queues and for answers. A claim checks the store, which is authoritative. */
+export class ActivePauses {
+  readonly #store: Pick<PauseStore, "inForce">;
+  /** By `nameOf`. */
+  readonly #pauses = new Map<string, Pause>();
+  /** Subjects whose pause is being written, with a count: nothing of theirs is started meanwhile. */
+  readonly #blocked = new Map<string, number>();
+  #lastRead: Promise<unknown> = Promise.resolve();
+  #onChange: (accountId: string) => void = () => {};
+
+  constructor(store: Pick<PauseStore, "inForce">) {
+    this.#store = store;
+  }
+
+  /** Sets the one listener, called with each account whose pauses have changed. */
+  onChange(listener: (accountId: string) => void): void {
+    this.#onChange = listener;
+  }
+
+  /** Loads all pauses in force: before anything is claimed, and periodically. */
+  async load(): Promise<void> {
+    for (const accountId of await this.#read(null)) this.#onChange(accountId);
+  }
+
+  /** Reads the pauses of an account again, after one has ended. */
+  async refresh(accountId: string): Promise<void> {
+    await this.#read(accountId);
+    this.#onChange(accountId);
+  }
+
+  /** The pause that stops actions of this key; of several the widest: of the service, of the account, of the key. */
+  readonly pauseOf = ({ accountId, keyId }: PauseScope): Pause | null => {
+    if (this.#pauses.size === 0) return null;
+    return (
+      this.#pauses.get(`${accountId} ${accountId}`) ??
+      this.#pauses.get(`${accountId} `) ??
+      this.#pauses.get(`${accountId} ${keyId}`) ??
+      null
+    );
+  };
+
+  /** Whether the account signed up by itself and the operator has not allowed it. */
+  readonly isStopped = (accountId: string): boolean => {
+    return this.#pauses.size > 0 && this.#pauses.get(`${accountId} ${accountId}`)?.kind === "sign_up";
+  };
+
+  /** Whether no attempt of this key may start. */
+  readonly isPaused = ({ accountId, keyId }: PauseScope): boolean => {
+    if (this.#blocked.size > 0 && [`${accountId} `, `${accountId} ${keyId}`].some((name) => this.#blocked.has(name))) {
+      return true;
+    }
+    return this.pauseOf({ accountId, keyId }) !== null;
+  };
+
+  /** Starts nothing of the subject while `write` runs, then reads the account's pauses again, also if the write failed. */
+  async whilePausing<T>(subject: Pick<Pause, "accountId" | "subject">, write: () => Promise<T>): Promise<T> {
+    const name = nameOf(subject);
+    this.#blocked.set(name, (this.#blocked.get(name) ?? 0) + 1);
+    try {
+      return await write();
+    } finally {
+      await this.#read(subject.accountId).finally(() => {
+        const left = (this.#blocked.get(name) ?? 1) - 1;
+        if (left === 0) this.#blocked.delete(name);
+        else this.#blocked.set(name, left);
+        this.#onChange(subject.accountId);
+      });
+    }
+  }
+
+  /**
+   * Reads the pauses of an account, or of all (null), one read after the other, so that none overwrites newer rows. Resolves
+   * with the accounts whose pauses have changed.
+   */
+  #read(accountId: string | null): Promise<ReadonlySet<string>> {
+    const read = this.#lastRead.then(async () => {
+      const inForce = new Map((await this.#store.inForce(accountId)).map((pause) => [nameOf(pause), pause]));
+      const before = [...this.#pauses.values()].filter((pause) => accountId === null || pause.accountId === accountId);
+      const changed = [...before, ...inForce.values()].filter((pause) => {
+        return this.#pauses.get(nameOf(pause))?.id !== inForce.get(nameOf(pause))?.id;
+      });
+      for (const pause of before) this.#pauses.delete(nameOf(pause));
+      for (const [name, pause] of inForce) this.#pauses.set(name, pause);
+      return new Set(changed.map((pause) => pause.accountId));
+    });
+    this.#lastRead = read.catch(() => {});
+    return read;
+  }
+}
+
+/** The map key of a pause. Ids have no space; the subject of an account pause is empty, of a `sign_up` pause the account id. */
+function nameOf({ accountId, subject }: Pick<Pause, "accountId" | "subject">): string {
+  return `${accountId} ${subject}`;
 }

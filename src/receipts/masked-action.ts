@@ -2,11 +2,10 @@ import type { Action, Result } from "../actions/action.ts";
 import { maskHeaders, maskJsonText, maskResponseText, maskText, maskUrl } from "./masking.ts";
 import type { Tally } from "./mask-value.ts";
 import type { Pause } from "../pauses/pause.ts";
-import { type Viewer, viewerOf } from "../accounts/roles.ts";
+import { type Viewer, viewerOf, type ScopedCaller, seesWhole } from "../accounts/roles.ts";
 import type { EarlierRejection } from "../approvals/rejections.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import { MASKED_INLINE_CHARS_MAX } from "../config/limits.ts";
-import { type Reader, seesWhole } from "../accounts/scope.ts";
 
 /**
  * The action masked for a viewer: every text that a caller or a target wrote. Returns the result of `maskAhead` if there is
@@ -176,7 +175,7 @@ export async function maskOneAhead(action: Action, viewer: Viewer): Promise<Acti
 }
 
 /** Calls `maskAhead` for those of the actions that the reader sees masked. */
-export async function allReadyFor(reader: Reader, actions: readonly Action[]): Promise<readonly Action[]> {
+export async function allReadyFor(reader: ScopedCaller, actions: readonly Action[]): Promise<readonly Action[]> {
   const masked = actions.filter((action) => !seesWhole(reader, action));
   if (masked.length === 0) return actions;
   const ready = (await maskAhead(masked, viewerOf(reader.role))).values();
@@ -184,7 +183,7 @@ export async function allReadyFor(reader: Reader, actions: readonly Action[]): P
 }
 
 /** `allReadyFor` for one action. */
-export async function readyFor(reader: Reader, action: Action): Promise<Action> {
+export async function readyFor(reader: ScopedCaller, action: Action): Promise<Action> {
   return seesWhole(reader, action) ? action : maskOneAhead(action, viewerOf(reader.role));
 }
 

@@ -6,7 +6,7 @@ import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { Store, UpkeepStore } from "../../db/store.ts";
 import { Cron } from "croner";
-import { PRUNE_REST_MS } from "../config/limits.ts";
+import { PRUNE_REST_MS, DAY_MS } from "../config/limits.ts";
 
 interface HousekeepingParts {
   readonly store: Store;
@@ -15,8 +15,6 @@ interface HousekeepingParts {
   readonly clock: Clock;
   readonly log: Log;
 }
-
-const DAY_MS = 86_400_000;
 
 /** The periodic jobs of the service. Jobs of settings that are off are left out. */
 export function housekeeping(
@@ -27,7 +25,7 @@ export function housekeeping(
   const deps = { ...parts, ...engine, actions, upkeep };
   const jobs = [
     inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
-    { name: "pauses", pattern: "* * * * *", run: () => engine.pauseService.keepUp() },
+    { name: "pauses", pattern: "* * * * *", run: () => engine.pauseService.reconcile() },
     inSteps("rejections whose 24 h are over", "27 * * * *", (now) => rejections.prune(now)),
     inSteps("sessions and links that ran out", "37 * * * *", (now) => people.prune(now)),
   ];

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { bootstrap, forgetFirstKeys } from "../../src/accounts/first-start.ts";
-import { createRootSecretOf } from "../../src/accounts/signing-secrets.ts";
+import { createSigningSecrets } from "../../src/accounts/signing-secrets.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import type { Store } from "../../db/store.ts";
 import { isWellFormedApiKey } from "../../src/crypto/tokens.ts";
@@ -79,11 +79,11 @@ describe("the first start", () => {
     await using db = await openFileStore();
     await start(db.store);
     const account = await db.store.accounts.first();
-    const rootSecretOf = createRootSecretOf(db.store.accounts, (_accountId, sealed, place) =>
-      testSecrets.open(sealed, place),
-    );
-    expect(await rootSecretOf(account?.id ?? "")).toHaveLength(32);
-    const error: unknown = await rootSecretOf("acc_none").catch((thrown: unknown) => thrown);
+    const { id = "", sealedRootSecret = "" } = account ?? {};
+    const place = { table: "accounts", row: id, column: "sealed_root_secret" };
+    expect(testSecrets.open(sealedRootSecret, place)).toHaveLength(32);
+    const { find } = createSigningSecrets({ ...db.store, secrets: testSecrets, log: { error: () => {} } });
+    const error: unknown = await find("acc_none", "https://a.example", NOON).catch((thrown: unknown) => thrown);
     expect(error).toEqual(new Error("Account acc_none has no row."));
   });
 

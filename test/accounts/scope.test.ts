@@ -1,6 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { type Actor, isWeakerHold, KEY_SCOPES, type KeyScope, type Role, ROLES } from "../../src/accounts/roles.ts";
-import { mayChange, requireMayChange, seesWhole, type Reader } from "../../src/accounts/scope.ts";
+import {
+  type Actor,
+  isWeakerHold,
+  KEY_SCOPES,
+  type KeyScope,
+  type Role,
+  ROLES,
+  mayChange,
+  requireMayChange,
+  seesWhole,
+  type ScopedCaller,
+} from "../../src/accounts/roles.ts";
 
 /** Whose action it is, seen from the viewer. */
 const WHOSE = ["own", "replaced", "other"] as const;
@@ -25,7 +35,7 @@ const RULES: readonly (readonly [Role, KeyScope, whole: readonly Whose[], change
   ["reader", "account", [], WHOSE],
 ];
 
-const viewer = (role: Role, scope: KeyScope): Reader => ({
+const viewer = (role: Role, scope: KeyScope): ScopedCaller => ({
   role,
   scope,
   keyId: "key_b",
@@ -59,7 +69,7 @@ describe("an agent", () => {
   });
 
   test("without a key acts on what its like created, and on nothing of a key or of a person", () => {
-    const local: Reader = { role: "agent", keyId: null, actor: "key:stdio" };
+    const local: ScopedCaller = { role: "agent", keyId: null, actor: "key:stdio" };
     expect(seesWhole(local, { keyId: "", createdBy: "key:stdio" })).toBe(true);
     expect(seesWhole(local, { keyId: "key_a", createdBy: "key:stdio" })).toBe(false);
     expect(mayChange(local, { keyId: "", createdBy: "user:ann@example.com" })).toBe(false);

@@ -148,7 +148,7 @@ describe("a rotation", () => {
     const now = await actionService.read(owner, ORIGIN);
     expect(now.previous).toEqual({ secret: early.secret, expiresAt: rotation.previousExpiresAt });
     expect([early.secret, now.secret]).toContain(late.secret);
-    expect((await engine.signingSecrets(owner.accountId, ORIGIN, engine.clock.now())).secret).toBe(now.secret);
+    expect((await engine.signingSecrets.find(owner.accountId, ORIGIN, engine.clock.now())).secret).toBe(now.secret);
   });
 
   test("by another process on the same store is heard of within a minute", async () => {
@@ -159,7 +159,7 @@ describe("a rotation", () => {
       signing: engine.store.signing,
       audit: engine.store.audit,
       // Its own memory is forgotten, ours is not.
-      signingSecrets: Object.assign(engine.signingSecrets.bind(null), { ...engine.signingSecrets, forget: () => {} }),
+      signingSecrets: { ...engine.signingSecrets, forget: () => {} },
       secrets: engine.secrets,
       clock,
       ids: systemIds,
@@ -188,7 +188,7 @@ describe("a rotation", () => {
     });
     const { owner, clock } = engine;
     const read = async () => {
-      for (let n = 0; n < 100; n += 1) await engine.signingSecrets(owner.accountId, ORIGIN, clock.now());
+      for (let n = 0; n < 100; n += 1) await engine.signingSecrets.find(owner.accountId, ORIGIN, clock.now());
     };
     await read();
     expect(reads).toBe(1);

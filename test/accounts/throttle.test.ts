@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createSignUpThrottle, createThrottle } from "../../src/accounts/throttle.ts";
+import { createSignUpThrottle, createLogInThrottle } from "../../src/accounts/throttle.ts";
 import { RetryLater } from "../../src/api/domain-error.ts";
 import { LOGINS_REMEMBERED_MAX, SIGN_UPS_PER_CLIENT_MAX } from "../../src/config/limits.ts";
 import { FakeClock } from "../support/clock.ts";
@@ -17,7 +17,7 @@ function secondsOf(attempt: () => unknown): number {
 
 function rig() {
   const clock = new FakeClock();
-  const throttle = createThrottle(clock);
+  const throttle = createLogInThrottle(clock);
   const waitFor = (email: string, client = "192.0.2.1", device: string | null = null) =>
     secondsOf(() => throttle({ email, client, device }));
   return { clock, throttle, waitFor, isLetIn: (...attempt: Parameters<typeof waitFor>) => waitFor(...attempt) === 0 };

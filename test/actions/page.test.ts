@@ -1,13 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { checkList, cursorOf, pageJson } from "../../src/actions/list-schemas.ts";
+import { encodeCursor } from "../../src/api/schema-helpers.ts";
+import { checkList, pageJson } from "../../src/actions/list-schemas.ts";
 import { refusalOf } from "./create-rig.ts";
 
 const ID = "act_01jf8a7q3v0000000000000000";
 
 describe("a cursor", () => {
   test("is opaque, and gives back where the page ended", () => {
-    expect(cursorOf(ID)).not.toContain("act_");
-    expect(checkList({ cursor: cursorOf(ID) }).before).toBe(ID);
+    expect(encodeCursor(ID)).not.toContain("act_");
+    expect(checkList({ cursor: encodeCursor(ID) }).before).toBe(ID);
   });
 
   test.each([
@@ -15,8 +16,8 @@ describe("a cursor", () => {
     "x",
     ID,
     "AAAA",
-    `${cursorOf(ID)}=`,
-    `${cursorOf(ID)}A`,
+    `${encodeCursor(ID)}=`,
+    `${encodeCursor(ID)}A`,
     Buffer.from("act_a b").toString("base64url"),
     Buffer.from(`act_${"a".repeat(65)}`).toString("base64url"),
   ])("that is garbage is refused: %s", (cursor) => {
@@ -55,5 +56,7 @@ describe("what a list is asked for", () => {
 
 test("a page is its actions as they are written and the next cursor or null", () => {
   expect(pageJson([], null)).toBe(`{"data":[],"next_cursor":null}`);
-  expect(pageJson([`{"a":1.0}`, `{"b":2}`], ID)).toBe(`{"data":[{"a":1.0},{"b":2}],"next_cursor":"${cursorOf(ID)}"}`);
+  expect(pageJson([`{"a":1.0}`, `{"b":2}`], ID)).toBe(
+    `{"data":[{"a":1.0},{"b":2}],"next_cursor":"${encodeCursor(ID)}"}`,
+  );
 });

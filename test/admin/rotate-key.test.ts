@@ -4,7 +4,7 @@ import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, st
 import { join } from "node:path";
 import { DatabaseInUse } from "../../db/libsql/inspect.ts";
 import { bootstrap } from "../../src/accounts/first-start.ts";
-import { changeKey, keysOf } from "../../src/admin/keys.ts";
+import { changeKey, keysOf } from "../../src/admin/rotate-key.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { RESEAL_ROWS_MAX } from "../../src/config/limits.ts";
@@ -204,7 +204,7 @@ describe("a change of the master key that is stopped", () => {
     const store = await openStoreAt(join(folder, "outgate.db"));
     try {
       const stopped = stoppedAfter(store, writes);
-      const next = { left: leftNextKey(keyFile), make: () => makeNextKey(keyFile, random) };
+      const next = { existing: leftNextKey(keyFile), make: () => makeNextKey(keyFile, random) };
       const keys = await keysOf(stopped, keyIn(keyFile), next);
       await changeKey(stopped, { ...keys, random }, false);
       return true;

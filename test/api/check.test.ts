@@ -3,7 +3,7 @@ import Type from "typebox";
 import { compile, withoutNulls, emailSchema, hostSchema, key } from "../../src/api/schema-helpers.ts";
 import { Decision, Retry } from "../../src/actions/schemas.ts";
 import { bodyCheck } from "../../src/api/schema-helpers.ts";
-import { checkOrigin } from "../../src/accounts/signing-schemas.ts";
+import { checkOrigin } from "../../src/accounts/signing-secrets.ts";
 import { refusalOf } from "../actions/create-rig.ts";
 
 describe("a check", () => {

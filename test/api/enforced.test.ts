@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { checkList, cursorOf, ListQuery } from "../../src/actions/list-schemas.ts";
-import { checkOrigin } from "../../src/accounts/signing-schemas.ts";
+import { encodeCursor } from "../../src/api/schema-helpers.ts";
+import { checkList, ListQuery } from "../../src/actions/list-schemas.ts";
+import { checkOrigin } from "../../src/accounts/signing-secrets.ts";
 import { headerIssues } from "../../src/api/headers.ts";
 import { HEADERS_MAX, HEADER_VALUE_BYTES_MAX, URL_CHARS_MAX } from "../../src/config/limits.ts";
 import { parsePolicy } from "../../src/outbound/policy.ts";
@@ -81,7 +82,7 @@ describe("what is enforced in sentences of its own stands in the schema too:", (
   });
 
   test.each([
-    [cursorOf("act_01kjwa5v00e7v8c9x2m4n6p8qr"), true],
+    [encodeCursor("act_01kjwa5v00e7v8c9x2m4n6p8qr"), true],
     ["a cursor", false],
     ["", false],
   ])("cursor %p: %p", (cursor, isFine) => {

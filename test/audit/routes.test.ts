@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { AuditItem } from "../../src/audit/schemas.ts";
+import type { AuditEntryJson } from "../../src/audit/audit.ts";
 import { AUDIT_STEP_ROWS } from "../../src/config/limits.ts";
 import { anAuditEntry } from "../support/factory.ts";
 import { until } from "../support/until.ts";
@@ -17,7 +17,7 @@ afterEach(() => app[Symbol.asyncDispose]());
 
 const log = async (query = "", headers = {}) => {
   const { json } = await app.call("GET", `/v1/audit${query}`, undefined, headers);
-  return json as unknown as { readonly data: readonly AuditItem[]; readonly next_cursor: string | null };
+  return json as unknown as { readonly data: readonly AuditEntryJson[]; readonly next_cursor: string | null };
 };
 
 const kinds = async (query = "") => (await log(query)).data.map(({ kind }) => kind);
@@ -163,7 +163,7 @@ describe("GET /v1/audit", () => {
       const response = await app.ask(`/v1/audit${query}`, { headers: { accept: "application/x-ndjson" } });
       expect(response.headers.get("content-type")).toBe("application/x-ndjson");
       const lines = (await response.text()).trimEnd().split("\n");
-      return lines.map((line) => (JSON.parse(line) as AuditItem).subject);
+      return lines.map((line) => (JSON.parse(line) as AuditEntryJson).subject);
     };
     const all = Array.from({ length: count }, (_, n) => String(count - 1 - n));
     expect(await exported()).toEqual([...all, ...before]);

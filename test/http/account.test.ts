@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { Account } from "../../src/accounts/schemas.ts";
+import { AccountJson } from "../../src/accounts/schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { ROLES } from "../../src/accounts/roles.ts";
 import { anAccount, anApiKey, aPerson } from "../support/factory.ts";
 import { openRealServer, STRANGER } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 
-const account = compile(Account);
+const account = compile(AccountJson);
 
 /** The limits of spec and decisions, as their pages give them. */
 const LIMITS = {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createOfferPassword } from "../../src/accounts/welcome-links.ts";
+import { createResetLink } from "../../src/admin/access.ts";
 import {
   EVENT_HEARTBEAT_MS,
   EVENT_STREAMS_PER_ACCOUNT_MAX,
@@ -129,7 +129,7 @@ describe("the stream of our own pages", () => {
 
     const again = await follow(server, newest);
     const { store, secrets, clock } = server.engine;
-    const token = await createOfferPassword({ ...store, secrets, clock })("ann@example.com");
+    const token = await createResetLink({ ...store, secrets, clock }, "ann@example.com");
     const { cookie: renewed } = await server.form(`/welcome/${token}`, credentials({ password: "another password" }));
     await again.over;
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createOfferPassword } from "../../src/accounts/welcome-links.ts";
+import { createResetLink } from "../../src/admin/access.ts";
 import { cookiesIn } from "./signed-in.ts";
 import { ann, openPeopleServer, PASSWORD, type PeopleAnswer, type PeopleServer } from "./people-server.ts";
 
@@ -62,7 +62,7 @@ describe("a person who changes their password", () => {
     const { cookie } = await server.signedUp();
     await change(server, cookie);
     const { store, secrets, clock } = server.engine;
-    const token = await createOfferPassword({ ...store, secrets, clock })("ann@example.com");
+    const token = await createResetLink({ ...store, secrets, clock }, "ann@example.com");
     await server.form(`/welcome/${token}`, ann({ password: "the newest of all" }));
     const told = server.lines.filter((line) => JSON.stringify(line).includes("password.changed"));
     expect(told).toHaveLength(2);
@@ -119,7 +119,7 @@ describe("a person who changes their password", () => {
   test("voids the link that was handed out for a lost one", async () => {
     const { cookie } = await app.signedUp("e@example.com");
     const { store, secrets, clock } = app.engine;
-    const token = await createOfferPassword({ ...store, secrets, clock })("e@example.com");
+    const token = await createResetLink({ ...store, secrets, clock }, "e@example.com");
     expect((await app.get(`/welcome/${token}`)).status).toBe(200);
     await change(app, cookie);
     expect((await app.get(`/welcome/${token}`)).status).toBe(404);

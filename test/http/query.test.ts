@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { cursorOf } from "../../src/actions/list-schemas.ts";
+import { encodeCursor } from "../../src/api/schema-helpers.ts";
 import { KNOWN_ID, openStubServer } from "./stub-server.ts";
 
 const app = openStubServer();
@@ -86,7 +86,7 @@ describe("a query that is accepted", () => {
     "method=GET&host=api.example.com&dedupe=a%20b",
     "host=%5B%3A%3A1%5D:8080",
     "created_after=2026-01-01T00:00:00Z&created_before=2026-01-01T00:00:00.5%2B02:00",
-    `cursor=${cursorOf(KNOWN_ID)}`,
+    `cursor=${encodeCursor(KNOWN_ID)}`,
     "limit=5#fragment?x=1",
   ])("of a list: %s", async (query) => {
     expect((await app.ask(`/v1/actions?${query}`)).status).toBe(200);

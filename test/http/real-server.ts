@@ -1,4 +1,4 @@
-import { createReadAccount, createPeopleService } from "../../src/accounts/people.ts";
+import { createPeopleService } from "../../src/accounts/people.ts";
 import { createAuditService } from "../../src/audit/audit.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import { createCallbackHostService } from "../../src/accounts/callback-hosts.ts";
@@ -76,11 +76,11 @@ export async function openRealServer(options: RealServerOptions = {}) {
     recipients: engine.recipients,
     historyOf: engine.historyOf,
   });
-  const { isStopped } = engine.pausedSet;
+  const { isStopped } = engine.activePauses;
   const authenticate = createAuthenticate({ accounts, isStopped, secrets, clock });
   const signUpGate = createSignUpGate({
     accounts,
-    paused: engine.pausedSet,
+    paused: engine.activePauses,
     signUps: options.signUps ?? "open",
     clock,
     log: { warn: () => {} },
@@ -116,7 +116,6 @@ export async function openRealServer(options: RealServerOptions = {}) {
     }),
     peopleService,
     secrets,
-    readAccount: createReadAccount(engine.store.people),
     signingService: createSigningService({
       signing: engine.store.signing,
       audit: engine.store.audit,

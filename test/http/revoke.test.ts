@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { bootstrap } from "../../src/accounts/first-start.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
-import { Account } from "../../src/accounts/schemas.ts";
+import { AccountJson } from "../../src/accounts/schemas.ts";
 import { compile } from "../../src/api/schema-helpers.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import { refusalOf } from "../actions/callers.ts";
@@ -9,7 +9,7 @@ import { openRealServer, type RealServer } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 
-const account = compile(Account);
+const account = compile(AccountJson);
 
 let app: RealServer;
 

@@ -119,7 +119,7 @@ describe("an agent whose calls are held", () => {
     await store.pauses.end(eve.id, pause.id, pauseEnd(app));
     for (let hours = 0; hours < 5; hours += 1) {
       clock.advance(3_600_000);
-      await app.engine.pauseService.keepUp();
+      await app.engine.pauseService.reconcile();
       await Bun.sleep(20);
     }
     expect(target.received.length).toBe(called);
@@ -146,7 +146,7 @@ describe("an agent whose calls are held", () => {
       await using app = await open({ closedBy });
       const { accounts } = app.engine.store;
       expect(await app.signUpGate.enforce()).toContain("1 account that was signed up before is stopped");
-      await app.engine.pausedSet.load();
+      await app.engine.activePauses.load();
       expect((await signUp(app, "eve@example.com")).status).toBe(403);
       expect(await accounts.list(9)).toMatchObject([{ id: app.strangerId, isStopped: true }, { isFirst: true }]);
     }
@@ -170,7 +170,7 @@ describe("sign-ups", () => {
     expect((await signUp(app, "bob@example.com")).status).toBe(201);
     expect((await send(app, eve.key)).status).toBe(201);
     await app.engine.store.accounts.stopOthers({ at: app.engine.clock.now(), reason: "x" });
-    await app.engine.pausedSet.load();
+    await app.engine.activePauses.load();
     expect((await send(app, eve.key)).status).toBe(201);
   });
 

@@ -1,4 +1,4 @@
-import { createOfferWelcome } from "../../src/accounts/welcome-links.ts";
+import { createWelcomeLink } from "../../src/accounts/first-start.ts";
 import type { BrowserContext, Page } from "playwright-core";
 import type { RealServer } from "./real-server.ts";
 
@@ -14,7 +14,7 @@ const FORM = { "content-type": "application/x-www-form-urlencoded" };
 /** The first person of the owner's account, in a browser: a cookie, what its storage holds, pages and forms. */
 export async function signedIn(app: RealServer) {
   const { store, secrets, clock } = app.engine;
-  const token = await createOfferWelcome({ ...store, secrets, clock })();
+  const token = await createWelcomeLink({ ...store, secrets, clock });
   const body = new URLSearchParams({ email: ANN, password: ANN_PASSWORD, session_secret: SESSION_SECRET }).toString();
   const welcome = { method: "POST", redirect: "manual", headers: { ...FORM, origin: app.origin }, body } as const;
   const entered = await fetch(`${app.url}/welcome/${token}`, welcome);

@@ -2,7 +2,7 @@ import { createAuditService, type AuditStore } from "../../src/audit/audit.ts";
 import { createAuthenticate } from "../../src/accounts/authenticate.ts";
 import type { CallbackHostService } from "../../src/accounts/callback-hosts.ts";
 import type { KeyService } from "../../src/accounts/keys.ts";
-import { type Entered, personWith } from "../../src/accounts/sessions.ts";
+import { type StartedSession, personOfSession } from "../../src/accounts/sessions.ts";
 import type { PeopleService } from "../../src/accounts/people.ts";
 import type { SigningService } from "../../src/accounts/signing-secrets.ts";
 import type { ActionService } from "../../src/actions/service.ts";
@@ -75,7 +75,6 @@ export function stubDeps(calls: string[] = []): HttpDeps {
     isStopped: () => false,
     auditService: createAuditService(emptyAudit(), systemClock),
     peopleService: cardboardPeopleDesk(calls),
-    readAccount: () => Promise.resolve({ id: ACCOUNT, email: null }),
     signingService: cardboardSigningDesk(calls),
     callbackHosts: cardboardCallbackHosts(calls),
     readReceipt: (token) =>
@@ -252,7 +251,7 @@ function emptyAudit(): AuditStore {
 function cardboardSignUpGate(calls: string[]): HttpDeps["signUpGate"] {
   return {
     closedBy: () => Promise.resolve(null),
-    isOperators: () => Promise.resolve(true),
+    isOperator: () => Promise.resolve(true),
     requireOperator: () => Promise.resolve(),
     list: () => Promise.resolve([]),
     allow(_caller, id) {
@@ -271,7 +270,7 @@ function cardboardKeyDesk(calls: string[]): KeyService {
     },
     create(_caller, request) {
       calls.push(`create key ${JSON.stringify(request)}`);
-      const { name, role, replaces } = request;
+      const { name, role, replaces = null } = request;
       const row = anApiKey({
         name,
         role,
@@ -292,8 +291,8 @@ function cardboardKeyDesk(calls: string[]): KeyService {
 /** The desk of one person, whom every password and every link lets in, and whom every session is. */
 export function cardboardPeopleDesk(calls: string[]): PeopleService {
   const who = { person: { id: "per_one", email: "ann@example.com" }, accountId: ACCOUNT, secretHash: null };
-  const entered: Entered = {
-    person: personWith("token", who, { hash: (text) => text }),
+  const entered: StartedSession = {
+    person: personOfSession("token", who, { hash: (text) => text }),
     sessionToken: "0".repeat(64),
     deviceToken: "device",
   };
@@ -301,17 +300,19 @@ export function cardboardPeopleDesk(calls: string[]): PeopleService {
     calls.push(verb);
     return Promise.resolve(result);
   };
-  const signUp = () => came("sign up", { ...entered, apiKey: "og_new" });
   return {
-    signUp: Object.assign(signUp, { isOpen: () => Promise.resolve(true), requireOpen: () => Promise.resolve() }),
+    readAccount: () => Promise.resolve({ id: ACCOUNT, email: null }),
+    isSignUpOpen: () => Promise.resolve(true),
+    requireSignUpOpen: () => Promise.resolve(),
+    signUp: () => came("sign up", { ...entered, apiKey: "og_new" }),
     logIn: () => came("log in", entered),
     logOut: () => came("log out", undefined),
     resume: () => Promise.resolve(entered.person),
     changePassword: () => came("change password", entered),
     watchSession: () => Promise.resolve({ caller: entered.person.caller, release: () => {} }),
     sessionSecret: { isRight: () => true, confirm: () => Promise.resolve() },
-    seeWelcome: () => came("see welcome", { email: null }),
-    takeWelcome: () => came("take welcome", entered),
+    findLink: () => came("see welcome", { email: null }),
+    redeemLink: () => came("take welcome", entered),
   };
 }
 

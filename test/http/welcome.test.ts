@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createOfferPassword, createOfferWelcome } from "../../src/accounts/welcome-links.ts";
+import { createResetLink } from "../../src/admin/access.ts";
+import { createWelcomeLink } from "../../src/accounts/first-start.ts";
 import { ann, openPeopleServer, PASSWORD, type PeopleServer } from "./people-server.ts";
 import { KEYS, OWN_ORIGIN } from "./stub-server.ts";
 
@@ -19,9 +20,9 @@ const depsOf = ({ engine: { store, secrets, clock } }: PeopleServer) => ({
   clock,
 });
 
-const offered = async (app: PeopleServer) => `/welcome/${await createOfferWelcome(depsOf(app))()}`;
+const offered = async (app: PeopleServer) => `/welcome/${await createWelcomeLink(depsOf(app))}`;
 
-const renewal = async (app: PeopleServer, email: string) => `/welcome/${await createOfferPassword(depsOf(app))(email)}`;
+const renewal = async (app: PeopleServer, email: string) => `/welcome/${await createResetLink(depsOf(app), email)}`;
 
 describe("the welcome of the first account", () => {
   let app: PeopleServer;
@@ -53,7 +54,7 @@ describe("the welcome of the first account", () => {
     const body = ({ text }: { text: string }) => text.replaceAll(/req_\w+/g, "");
     expect(body(used)).toBe(body(unknown));
     expect(used.text).toContain("outgate welcome-link");
-    expect(await createOfferWelcome(depsOf(app))()).toBeNull();
+    expect(await createWelcomeLink(depsOf(app))).toBeNull();
   });
 });
 
@@ -148,7 +149,7 @@ describe("a link for a lost password", () => {
   test("lasts a day, and is nobody's for an address that nobody has", async () => {
     await using app = await openPeopleServer();
     await app.signedUp();
-    expect(await createOfferPassword(depsOf(app))("nobody@example.com")).toBeNull();
+    expect(await createResetLink(depsOf(app), "nobody@example.com")).toBeNull();
     const path = await renewal(app, "ann@example.com");
     app.engine.clock.advance(DAY_MS - 1);
     expect((await app.get(path)).status).toBe(200);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createOfferWelcome } from "../../src/accounts/welcome-links.ts";
+import { createWelcomeLink } from "../../src/accounts/first-start.ts";
 import type { Browser } from "playwright-core";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { confirmPassword, signedIn } from "../http/signed-in.ts";
@@ -103,7 +103,7 @@ describe.skipIf(!HAS_BROWSER)("in a browser", () => {
 
   test("somebody logs in with a link, says no with a reason in the inbox, and logs out, without script and on a phone", async () => {
     const { store, secrets, clock } = app.engine;
-    const welcome = await createOfferWelcome({ ...store, secrets, clock })();
+    const welcome = await createWelcomeLink({ ...store, secrets, clock });
     const { id } = await asked("http://127.0.0.1:9/refunds");
     await using watched = await watchPage(chromium, {
       javaScriptEnabled: false,

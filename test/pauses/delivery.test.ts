@@ -166,17 +166,16 @@ describe("what a revoked key left, where it is to be cancelled,", () => {
     await target.saw(1);
     const held = await createBy(engine, agent, target.url, true);
     const others = await engine.create({ url: target.url, approve: true });
-    const more = pauseService.forRevoked(owner, agent.keyId, true);
-    await pauseService.whileRevoking(owner, agent.keyId, () =>
-      store.accounts.revokeKey(owner.accountId, agent.keyId, engine.clock.now(), { pause: more }),
+    await pauseService.pauseRevoked(owner, agent.keyId, true, (pause) =>
+      store.accounts.revokeKey(owner.accountId, agent.keyId, engine.clock.now(), { pause }),
     );
-    await pauseService.cancelRest();
+    await pauseService.cancelUnfinished();
     expect(await statusOf(engine, held.id)).toBe("cancelled");
     expect(await statusOf(engine, sending.id)).toBe("active");
     expect(await pauseService.list(owner)).toHaveLength(1);
     gate.resolve();
     await engine.saw(sending.id, { status: "pending" });
-    await pauseService.cancelRest();
+    await pauseService.cancelUnfinished();
     expect(await statusOf(engine, sending.id)).toBe("cancelled");
     expect(await statusOf(engine, others.id)).toBe("awaiting_approval");
     await until(async () => (await pauseService.list(owner)).length === 0);

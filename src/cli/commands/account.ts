@@ -4,8 +4,8 @@ import { age } from "../action-text.ts";
 import { readArguments, type Command, EXIT, UsageError, wholeNumber } from "../command.ts";
 import { type Session, withSession } from "../session.ts";
 import { type Cell, visible, table } from "../output.ts";
-import type { AuditLog, AuditQuery } from "../../audit/schemas.ts";
-import type { PauseList } from "../../pauses/schemas.ts";
+import type { AuditLog, AuditQuery } from "../../audit/audit.ts";
+import type { PauseList } from "../../pauses/pause.ts";
 
 const JSON_ONLY = { json: { type: "boolean" } } as const;
 

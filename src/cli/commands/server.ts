@@ -2,15 +2,13 @@ import { serve } from "../../app.ts";
 import { type Command, EXIT, UsageError, type Io } from "../command.ts";
 import { relayStreams, sendTo, type Send } from "../../../mcp/bridge/relay.ts";
 import { apiKeyOf } from "../../client/transport.ts";
-import { firstStartNotice, welcomeUrl } from "../../accounts/first-start.ts";
-import { createNewOwnerKey } from "../../accounts/keys.ts";
-import { withStore } from "../../admin/open.ts";
-import { createOfferPassword, createOfferWelcome } from "../../accounts/welcome-links.ts";
+import { createWelcomeLink, firstStartNotice, welcomeUrl } from "../../accounts/first-start.ts";
+import { createOwnerKey, createResetLink, withAdminStore } from "../../admin/access.ts";
 import { backUp } from "../../admin/backup.ts";
 import { readConfig, type Config } from "../../config/config.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { systemIds } from "../../runtime/ids.ts";
-import { rotateKey, type RotatedKey } from "../../admin/keys.ts";
+import { rotateKey, type RotatedKey } from "../../admin/rotate-key.ts";
 import { KEY_FORMS, readKey } from "../../crypto/key.ts";
 
 /** `outgate serve`: runs the service with the settings of the environment. */
@@ -65,7 +63,7 @@ export const newOwnerKeyCommand: Command = {
   async run(args, { env, out, err }) {
     const [email = null, ...rest] = args;
     if (rest.length > 0) throw new UsageError("new-owner-key takes at most one email address.");
-    const key = await withStore(env, (parts) => createNewOwnerKey(parts)(email));
+    const key = await withAdminStore(env, (parts) => createOwnerKey(parts, email));
     if (key === null) {
       throw new Error(
         email === null ? "There is no account yet: start the service once." : `No person has the address ${email}.`,
@@ -83,8 +81,8 @@ export const resetPasswordCommand: Command = {
   async run(args, { env, out, err }) {
     const [email, ...rest] = args;
     if (email === undefined || rest.length > 0) throw new UsageError("reset-password takes one email address.");
-    const url = await withStore(env, async (parts) => {
-      const token = await createOfferPassword(parts)(email);
+    const url = await withAdminStore(env, async (parts) => {
+      const token = await createResetLink(parts, email);
       return token === null ? null : welcomeUrl(parts.config, token);
     });
     if (url === null) throw new Error(`No person has the address ${email}.`);
@@ -101,8 +99,8 @@ export const welcomeLinkCommand: Command = {
   usage: "welcome-link",
   async run(args, { env, out, err }) {
     if (args.length > 0) throw new UsageError("welcome-link takes no arguments.");
-    const url = await withStore(env, async (parts) => {
-      const token = await createOfferWelcome(parts)();
+    const url = await withAdminStore(env, async (parts) => {
+      const token = await createWelcomeLink(parts);
       return token === null ? null : welcomeUrl(parts.config, token);
     });
     if (url === null) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { AuditQuery, AuditRow } from "../../../src/audit/audit.ts";
+import type { AuditFilter, AuditRow } from "../../../src/audit/audit.ts";
 import type { Store } from "../../../db/store.ts";
 import { cancel } from "../../../src/actions/changes.ts";
 import {
@@ -19,7 +19,7 @@ import {
 import type { OpenTestStore } from "../../support/store.ts";
 import { createdAction } from "./steps.ts";
 
-const aQuery = (overrides: Partial<AuditQuery> = {}): AuditQuery => ({
+const aQuery = (overrides: Partial<AuditFilter> = {}): AuditFilter => ({
   accountId: ACCOUNT,
   kinds: [],
   actor: null,

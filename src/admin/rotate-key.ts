@@ -57,8 +57,8 @@ export async function rotateKey(config: Config, options: RotateKeyOptions, deps:
 }
 
 function nextKeyOf(given: Uint8Array | null, keyFile: string | null, random: (count: number) => Uint8Array): NextKey {
-  if (given !== null) return { left: given, make: () => given };
-  if (keyFile !== null) return { left: leftNextKey(keyFile), make: () => makeNextKey(keyFile, random) };
+  if (given !== null) return { existing: given, make: () => given };
+  if (keyFile !== null) return { existing: leftNextKey(keyFile), make: () => makeNextKey(keyFile, random) };
   throw new Error(
     "The master key is the setting SECRET_KEY: set the new one as NEW_SECRET_KEY. Create one with: openssl rand -base64 32.",
   );
@@ -66,7 +66,7 @@ function nextKeyOf(given: Uint8Array | null, keyFile: string | null, random: (co
 
 interface NextKey {
   /** The key that was given or that an interrupted run has left; null: none yet. */
-  readonly left: Uint8Array | null;
+  readonly existing: Uint8Array | null;
   readonly make: () => Uint8Array;
 }
 
@@ -78,11 +78,11 @@ interface Keys {
 }
 
 /** Both keys, checked against the store. Creates a new key only if no rotation is in progress. */
-export async function keysOf({ facts }: Store, present: Uint8Array, { left, make }: NextKey): Promise<Keys> {
+export async function keysOf({ facts }: Store, present: Uint8Array, { existing, make }: NextKey): Promise<Keys> {
   const [mark, nextMark] = await Promise.all([facts.read(KEY_FACTS.present), facts.read(KEY_FACTS.next)]);
   const isUnderWay = nextMark !== null || mark !== fingerprint(present);
-  if (left === null && isUnderWay) throw new Error(nextMark === null ? ANOTHER_KEY : NEXT_KEY_MISSING);
-  const next = left ?? make();
+  if (existing === null && isUnderWay) throw new Error(nextMark === null ? ANOTHER_KEY : NEXT_KEY_MISSING);
+  const next = existing ?? make();
   if (mark !== fingerprint(present)) {
     if (mark !== fingerprint(next) || nextMark !== null) throw new Error(ANOTHER_KEY);
     return { present, next, isDone: true };
@@ -104,40 +104,25 @@ export async function changeKey(
   const [from, to] = [createSecrets(present, random), createSecrets(next, random)];
   await checkOpens(store, from, to);
   await store.facts.write(KEY_FACTS.next, fingerprint(next));
-  const resealed = await reseal(store.sealed, { from, to, newKeyId: keyIdOf(next) });
+  const result = await resealAll(store.sealed, { from, to }, keyIdOf(next));
   // Approval links are verified by stored hashes, so a new link key alone would not invalidate them.
   if (newLinks) await store.links.forgetAll();
   const linkKey = newLinks ? null : ((await keptLinkKey(store, from)) ?? linkKeyOf(present));
   const firstKeys = await store.facts.read(FIRST_KEYS_FACT);
   await store.facts.writeAll({
     [KEY_FACTS.links]: linkKey === null ? null : to.seal(linkKey, LINK_KEY_PLACE),
-    // Present if no start has shown the first keys yet.
-    [FIRST_KEYS_FACT]: firstKeys === null ? null : firstKeysUnder(to, firstKeys, from),
+    // Present if no start has shown the first keys yet. If their row was altered, `outgate new-owner-key` creates a key.
+    [FIRST_KEYS_FACT]:
+      firstKeys === null ? null : resealed({ place: FIRST_KEYS_PLACE, sealed: firstKeys }, { from, to }),
     [KEY_FACTS.present]: fingerprint(next),
     [KEY_FACTS.next]: null,
   });
-  return resealed;
-}
-
-/** Null: the row was altered. Then a start shows no keys, and `outgate new-owner-key` creates one. */
-function firstKeysUnder(to: Pick<Secrets, "seal">, sealed: string, from: Pick<Secrets, "open">): string | null {
-  try {
-    return to.seal(from.open(sealed, FIRST_KEYS_PLACE), FIRST_KEYS_PLACE);
-  } catch {
-    return null;
-  }
+  return result;
 }
 
 const NEXT_KEY_MISSING =
   "A rotation to another key was interrupted. Provide that key again: the same NEW_SECRET_KEY, or the key file that ends " +
   "in .next, in its old place.";
-
-interface ResealKeys {
-  readonly from: Pick<Secrets, "open">;
-  readonly to: Pick<Secrets, "seal">;
-  /** Prefix of texts that are under the new key already. */
-  readonly newKeyId: string;
-}
 
 /** The result of a rotation. */
 interface Resealed {
@@ -151,30 +136,36 @@ interface Resealed {
 
 const NOTHING_RESEALED: Resealed = { count: 0, unopened: 0, named: [] };
 
+interface FromTo {
+  readonly from: Pick<Secrets, "open">;
+  readonly to: Pick<Secrets, "seal">;
+}
+
 /**
  * Encrypts every text again, in batches. Skips texts that are under the new key already, so that it continues an interrupted
  * run.
  */
-async function reseal(store: SealedStore, keys: ResealKeys): Promise<Resealed> {
-  const unopened: SealedPlace[] = [];
+async function resealAll(store: SealedStore, keys: FromTo, newKeyId: string): Promise<Resealed> {
+  const named: SealedPlace[] = [];
   let count = 0;
-  let left = 0;
+  let unopened = 0;
   let after: SealedPlace | null = null;
   for (;;) {
-    const texts: readonly SealedText[] = await store.find(keys.newKeyId, after, RESEAL_ROWS_MAX);
-    if (texts.length === 0) return { count, unopened: left, named: unopened };
-    const opened = texts.map((text) => ({ ...text, by: resealedRow(text, keys) }));
-    const replacements = opened.flatMap(({ by, ...text }) => (by === null ? [] : [{ ...text, by }]));
+    const texts: readonly SealedText[] = await store.find(newKeyId, after, RESEAL_ROWS_MAX);
+    if (texts.length === 0) return { count, unopened, named };
+    const attempts = texts.map((text) => ({ ...text, by: resealed(text, keys) }));
+    const replacements = attempts.flatMap(({ by, ...text }) => (by === null ? [] : [{ ...text, by }]));
     await store.replace(replacements);
-    const closed = opened.filter(({ by }) => by === null).map(({ place }) => place);
-    unopened.push(...closed.slice(0, UNOPENED_NAMED_MAX - unopened.length));
+    const failed = attempts.filter(({ by }) => by === null).map(({ place }) => place);
+    named.push(...failed.slice(0, UNOPENED_NAMED_MAX - named.length));
     count += replacements.length;
-    left += closed.length;
+    unopened += failed.length;
     after = texts.at(-1)?.place ?? null;
   }
 }
 
-function resealedRow({ place, sealed }: SealedText, { from, to }: ResealKeys): string | null {
+/** The text under the new key; null: it was altered. */
+function resealed({ place, sealed }: SealedText, { from, to }: FromTo): string | null {
   try {
     return to.seal(from.open(sealed, place), place);
   } catch {

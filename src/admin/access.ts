@@ -1,0 +1,73 @@
+import { openAdminStore } from "../../db/admin.ts";
+import type { AccountStore, PeopleStore } from "../../db/account-store.ts";
+import { StoreUnavailable } from "../../db/store.ts";
+import { keyCreated, keyRow } from "../accounts/keys.ts";
+import { auditOfSystem } from "../audit/audit.ts";
+import { type Config, readConfig } from "../config/config.ts";
+import { PASSWORD_LINK_MS_MAX } from "../config/limits.ts";
+import { addressOf } from "../config/values.ts";
+import { createHandedOut, type HandedOut } from "../crypto/tokens.ts";
+import { systemClock, type Clock } from "../runtime/clock.ts";
+import { systemIds, type Ids } from "../runtime/ids.ts";
+
+/** What an admin command works with. Needs no master key. */
+interface AdminParts {
+  readonly accounts: AccountStore;
+  readonly people: PeopleStore;
+  readonly secrets: HandedOut;
+  readonly ids: Pick<Ids, "key">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/**
+ * Runs an admin command on the database of these settings, whether the service is running or not. Throws an error for the
+ * operator if settings or database can't be used.
+ */
+export async function withAdminStore<T>(
+  env: Readonly<Record<string, string | undefined>>,
+  work: (parts: AdminParts & { readonly config: Config }) => Promise<T>,
+): Promise<T> {
+  const config = readConfig(env);
+  const { url, authToken } = addressOf(config.database);
+  const store = await openAdminStore(url, authToken);
+  const secrets = createHandedOut((count) => systemIds.bytes(count));
+  try {
+    return await work({ config, ...store, secrets, ids: systemIds, clock: systemClock });
+  } catch (cause) {
+    if (!(cause instanceof StoreUnavailable)) throw cause;
+    throw new Error("The database can't be written now: it is busy or unreachable, or the disk is full. Try again.", {
+      cause,
+    });
+  } finally {
+    await store.close();
+  }
+}
+
+/**
+ * Creates an owner key for an operator who has lost theirs: in the account of the person with this address, or in the first
+ * account (null). Ignores `LIVE_KEYS_MAX`. Null: there is no such account.
+ */
+export async function createOwnerKey(parts: AdminParts, email: string | null): Promise<string | null> {
+  const { accounts, people, secrets, clock } = parts;
+  const accountId = email === null ? (await accounts.first())?.id : (await people.find(email))?.accountId;
+  if (accountId === undefined) return null;
+  const key = secrets.newApiKey();
+  const row = keyRow(parts, { accountId, key, name: "owner", role: "owner", now: clock.now() });
+  await accounts.addKey(row, auditOfSystem(accountId, keyCreated(row), row.createdAt));
+  return key;
+}
+
+/** Creates a link that resets a person's password and voids the one before it. Returns its token; null: unknown address. */
+export async function createResetLink(
+  { people, secrets, clock }: Pick<AdminParts, "people" | "clock"> & { readonly secrets: Omit<HandedOut, "newApiKey"> },
+  email: string,
+): Promise<string | null> {
+  const member = await people.find(email);
+  if (member === null) return null;
+  const { person, accountId } = member;
+  const token = secrets.newToken();
+  const now = clock.now();
+  const expiresAt = new Date(now.getTime() + PASSWORD_LINK_MS_MAX);
+  const link = { hash: secrets.hash(token), personId: person.id, accountId, createdAt: now, expiresAt };
+  return (await people.offer(link)) ? token : null;
+}
