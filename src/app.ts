@@ -6,8 +6,8 @@ import {
   type TextOutput,
   forgetFirstKeys,
 } from "./accounts/first-start.ts";
-import { systemClock, survivingClock, type Clock } from "./runtime/clock.ts";
-import { type Config, readConfig, VERSION, listeningOn } from "./config/config.ts";
+import { systemClock, catchTimerErrors, type Clock } from "./runtime/clock.ts";
+import { type Config, createEffectiveSettings, policyOf, readConfig, VERSION, listeningOn } from "./config/config.ts";
 import { DRAIN_MS_MAX, COUNTS_FRESH_MS } from "./config/limits.ts";
 import { systemIds, type Ids } from "./runtime/ids.ts";
 import { createLog, type LineLog, writerTo, type Log } from "./observability/log.ts";
@@ -19,13 +19,12 @@ import { createEngine, type Engine } from "./delivery/engine.ts";
 import { listenForMetrics, type MetricsPortDeps } from "./http/system-routes.ts";
 import { type Http, createHttp } from "./http/server.ts";
 import { mailerOf } from "./mail/mailer.ts";
-import { freshFor, LoopLag, residentBytes } from "./observability/runtime.ts";
-import { createMetrics, type MetricsBook } from "./observability/metrics.ts";
-import { describePolicy, type TargetPolicy } from "./outbound/policy.ts";
+import { cached, LoopLag, residentBytes } from "./observability/runtime.ts";
+import { Metrics } from "./observability/metrics.ts";
+import { checkTarget, describePolicy, type TargetPolicy } from "./outbound/policy.ts";
 import { createSender } from "./outbound/send.ts";
 import { housekeeping, startJobs } from "./runtime/jobs.ts";
 import { type Opened, openStoreWithRetry, type OpeningDeps, type EncryptedStore } from "./crypto/encrypted-store.ts";
-import { policyOf, createRulesFor } from "./config/effective-settings.ts";
 import { createPeopleService } from "./accounts/people.ts";
 import { createAuditService } from "./audit/audit.ts";
 import { createAuthenticate } from "./accounts/authenticate.ts";
@@ -39,7 +38,6 @@ import { isLoopbackUrl, trustedProxiesOf, isLoopbackAddress } from "./config/val
 import { createOwnHostPages, createOwnHostOnly } from "./http/own-origin.ts";
 import { mcpRoutes, type McpRouteDeps } from "./http/mcp-routes.ts";
 import { GUIDES } from "./pages/docs.tsx";
-import { createTargets } from "./outbound/target.ts";
 import type { Secrets } from "./crypto/types.ts";
 import { createPasswords } from "./crypto/passwords.ts";
 import { createAgentHandler, createAgentServer } from "../mcp/server.ts";
@@ -207,9 +205,9 @@ async function openHttp(
   given: AppDeps,
 ): Promise<App> {
   const { store, secrets } = encryptedStore;
-  const book = createMetrics();
-  const clock = survivingClock(given.clock, (error) => {
-    book.metrics.taskFailed("timer");
+  const metrics = new Metrics();
+  const clock = catchTimerErrors(given.clock, (error) => {
+    metrics.taskFailed("timer");
     given.log.error("timer.failed", { error: error instanceof Error ? error.name : "unknown" });
   });
   const deps: AppDeps = { ...given, clock };
@@ -217,29 +215,29 @@ async function openHttp(
   const draining = new AbortController();
   const mailer = await mailerOf(config, clock);
   const sender = createSender(policy);
-  const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics: book.metrics });
+  const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics });
   const { accounts } = store;
   const signUpGate = createSignUpGate({ ...deps, accounts, paused: engine.activePauses, signUps: config.signUps });
   const http = createHttpService(
-    { config, policy, encryptedStore, engine, book, signUpGate, draining: draining.signal },
+    { config, policy, encryptedStore, engine, metrics, signUpGate, draining: draining.signal },
     deps,
   );
 
-  showReadings(book, { store, engine, lag, clock });
+  addGauges(metrics, { store, engine, lag, clock });
   // Before anything is claimed, so that no action of a stopped account is sent.
   const signUpNotice = await signUpGate.enforce();
   // Before listening: it settles the attempts of a process that died.
   await engine.start();
   await listen(http, engine, { ...config, listening });
   const metricsServer = await openMetricsPort(config, http, engine, {
-    renderMetrics: () => book.render(),
+    renderMetrics: () => metrics.render(),
     isMetricsToken: metricsTokenCheck(config.metricsToken, secrets),
     ids: deps.ids,
   });
   lag.start();
-  const stopJobs = startJobs(housekeeping(config, { ...deps, store, engine, metrics: book.metrics }), {
+  const stopJobs = startJobs(housekeeping(config, { ...deps, store, engine, metrics }), {
     ...deps,
-    metrics: book.metrics,
+    metrics,
   });
 
   const agent = localAgent((await store.accounts.first())?.id ?? "");
@@ -269,9 +267,9 @@ interface ReadingDeps {
 }
 
 /** The values that metrics read on demand. Those that scan the database are cached for `COUNTS_FRESH_MS`. */
-function showReadings(book: MetricsBook, { store, engine, lag, clock }: ReadingDeps): void {
-  const fresh = <Value>(read: () => Promise<Value>) => freshFor(COUNTS_FRESH_MS, () => clock.monotonicMs(), read);
-  book.show({
+function addGauges(metrics: Metrics, { store, engine, lag, clock }: ReadingDeps): void {
+  const fresh = <Value>(read: () => Promise<Value>) => cached(COUNTS_FRESH_MS, () => clock.monotonicMs(), read);
+  metrics.addGauges({
     waiting: fresh(() => store.actions.waiting()),
     notifications: fresh(() => store.outbox.waiting()),
     oldestDueMs: fresh(async () => {
@@ -343,7 +341,7 @@ interface HttpServiceParts {
   readonly policy: TargetPolicy;
   readonly encryptedStore: EncryptedStore;
   readonly engine: Engine;
-  readonly book: MetricsBook;
+  readonly metrics: Metrics;
   readonly signUpGate: SignUpGate;
   /** Aborted when the service stops, so that waiting requests are answered. */
   readonly draining: AbortSignal;
@@ -364,7 +362,7 @@ function metricsTokenCheck(token: string | null, secrets: Pick<Secrets, "hash" |
 
 /** Builds the HTTP server with all its routes; it does not listen yet. */
 function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http {
-  const { config, policy, engine, book, signUpGate, draining } = parts;
+  const { config, policy, engine, metrics, signUpGate, draining } = parts;
   const { store, secrets } = parts.encryptedStore;
   const { accounts } = store;
   const { pauseService, isStopped } = engine;
@@ -383,14 +381,14 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     secrets,
     keyService: createKeyService({ ...deps, accounts, secrets, pauseService, signUpGate, forget: authenticate.forget }),
     peopleService: peopleServiceOf(parts, deps),
-    targets: createTargets(policy),
+    checkTarget: (url) => checkTarget(policy, url),
     guides: GUIDES,
-    rulesFor: createRulesFor({ config, policy, accounts }),
+    rulesFor: createEffectiveSettings(config, policy, accounts),
     listNotifications: createListNotifications(store.outbox),
     baseUrl: config.baseUrl,
     pagesGuard: createOwnHostPages({ ...config, isLoopback: isLoopbackUrl }),
     isTrustedProxy: trustedProxiesOf(config.trustedProxies),
-    metrics: book.metrics,
+    metrics,
     receiptUrl: engine.receiptUrl,
     receiptPath: engine.receiptPath,
     limits: {
@@ -404,7 +402,7 @@ function createHttpService(parts: HttpServiceParts, deps: HttpServiceDeps): Http
     followLink: createFollowLink({ ...deps, ...store, ...engine, secrets }),
     readReceipt: createReadReceipt({ actions: store.actions, secrets }),
     probe: () => store.probe(),
-    renderMetrics: () => book.render(),
+    renderMetrics: () => metrics.render(),
     isMetricsToken: metricsTokenCheck(config.metricsToken, secrets),
     hasMetrics: config.metricsPort === null,
     version: VERSION,
@@ -431,7 +429,7 @@ interface AgentParts {
   readonly policy: TargetPolicy;
   readonly encryptedStore: EncryptedStore;
   readonly engine: Engine;
-  readonly book: Pick<MetricsBook, "metrics">;
+  readonly metrics: Metrics;
   /** Aborted when the service stops: whoever waits is answered. */
   readonly draining: AbortSignal;
 }
@@ -444,16 +442,15 @@ interface AgentDeps {
 
 /** Builds the MCP routes, with the same services as REST. */
 function createAgents(
-  { config, policy, encryptedStore, engine, book, draining }: AgentParts,
+  { config, policy, encryptedStore, engine, metrics, draining }: AgentParts,
   deps: AgentDeps,
 ): McpRouteDeps {
-  const targets = createTargets(policy);
   const agentDeps = {
     ...deps,
     actionService: engine.actionService,
     bus: engine.bus,
     secrets: encryptedStore.secrets,
-    checkTarget: (url: string) => targets.checkTarget(url),
+    checkTarget: (url: string) => checkTarget(policy, url),
     show: createShow(deps.clock, engine.receiptUrl, engine.pauseOf),
     pauseOf: engine.pauseOf,
     agentApproval: config.agentApproval,
@@ -461,7 +458,7 @@ function createAgents(
     version: VERSION,
     draining,
     sessionsPerAccount: config.mcpSessionsPerAccount,
-    metrics: book.metrics,
+    metrics,
   };
   return {
     answerAgent: createAgentHandler((exchangeOf) => createAgentServer(agentDeps, exchangeOf), agentDeps),

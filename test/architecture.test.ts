@@ -46,6 +46,10 @@ const LIBRARIES: Readonly<Record<string, RegExp>> = {
   "@modelcontextprotocol/server": /^mcp\//,
   croner: /^src\/runtime\//,
   ky: /^src\/client\//,
+  commander: /^src\/cli\//,
+  "@bomb.sh/tab": /^src\/cli\//,
+  "prom-client": /^src\/observability\//,
+  "ipaddr.js": /^src\/outbound\//,
   "node:crypto": /^src\/(crypto|runtime)\//,
 };
 

@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { InvalidSettings, listeningOn, readConfig } from "../src/config/config.ts";
-import { wordsOf } from "../src/config/values.ts";
-import { settingNames, Settings } from "../src/config/settings.ts";
+import { settingNames, Settings, wordsOf } from "../src/config/settings.ts";
 
 type Env = Readonly<Record<string, string>>;
 

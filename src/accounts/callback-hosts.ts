@@ -3,7 +3,7 @@ import { authorize, type Caller } from "./roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { CALLBACK_HOSTS_MAX } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { normalHost, normalTarget } from "../outbound/normal-target.ts";
+import { normalHost, normalTarget } from "../outbound/target.ts";
 import Type, { type Static } from "typebox";
 import { dateTime, hostSchema } from "../api/schema-helpers.ts";
 

@@ -4,7 +4,7 @@ import { authorize, type Caller } from "./roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { dateTime, enforced, nullable, url } from "../api/schema-helpers.ts";
 import { SIGNING_USES, type SigningUse } from "../crypto/signature.ts";
-import { normalTarget } from "../outbound/normal-target.ts";
+import { normalTarget } from "../outbound/target.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import { type Secrets, UnreadableSecret, type SealedPlace } from "../crypto/types.ts";

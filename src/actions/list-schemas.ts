@@ -3,7 +3,7 @@ import { ACTION_STATUSES, HTTP_METHODS } from "./action.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../config/limits.ts";
-import { normalHost } from "../outbound/normal-target.ts";
+import { normalHost } from "../outbound/target.ts";
 import { Action, Status } from "./schemas.ts";
 import { keyId } from "../accounts/schemas.ts";
 import {

@@ -2,14 +2,13 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { copyDatabase, factsIn } from "../../db/backup.ts";
 import { databaseExists } from "../../db/open.ts";
-import { type Config, InvalidSettings, readConfig } from "../config/config.ts";
+import { type Config, InvalidSettings, policyOf, readConfig } from "../config/config.ts";
 import { ANOTHER_KEY, INTERRUPTED, KEY_FACTS } from "../crypto/master-key.ts";
 import { copyKeyFile, keyFileOf, loadMasterKey } from "../crypto/key-file.ts";
 import { fingerprint } from "../crypto/key.ts";
 import { textsOf, type SettingName } from "../config/settings.ts";
 import { maskText } from "../receipts/masking.ts";
 import { describePolicy } from "../outbound/policy.ts";
-import { policyOf } from "../config/effective-settings.ts";
 
 interface Backup {
   readonly database: string;

@@ -3,7 +3,7 @@ import Type, { type Static } from "typebox";
 import type { Action } from "../actions/action.ts";
 import { type DecisionHistory, type DecisionFacts as Facts, decisionFacts, FACTS, RISKS } from "./facts.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
-import { sentUrl } from "../outbound/normal-target.ts";
+import { sentUrl } from "../outbound/target.ts";
 import { hiddenWords, hiddenValues, maskedAction, maskedEarlier } from "../receipts/masked-action.ts";
 import { plainText } from "../api/schema-helpers.ts";
 

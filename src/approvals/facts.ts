@@ -9,7 +9,7 @@ import {
   USUAL_URL_CHARS_MAX,
 } from "../config/limits.ts";
 import type { EarlierRejection, RequestHistory } from "./rejections.ts";
-import { decodeUnreserved, normalTarget, sentUrl } from "../outbound/normal-target.ts";
+import { decodeUnreserved, normalTarget, sentUrl } from "../outbound/target.ts";
 import { hasUnseen } from "../receipts/visible-text.ts";
 
 /** The facts that an approver sees of a request, in this order, in mail, pages, MCP and CLI. */

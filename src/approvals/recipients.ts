@@ -1,7 +1,7 @@
 import { isListedHost, type CallbackHostStore } from "../accounts/callback-hosts.ts";
 import { type Creator, isNamedIn, needsKnownRecipient, needsListedCallback } from "./creator.ts";
 import type { Issue } from "../api/domain-error.ts";
-import { originOf } from "../outbound/normal-target.ts";
+import { originOf } from "../outbound/target.ts";
 import type { PeopleStore } from "../../db/account-store.ts";
 
 interface RecipientDeps {

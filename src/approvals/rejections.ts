@@ -2,7 +2,7 @@ import type { ActionRequest, Action } from "../actions/action.ts";
 import { type Actor, type Caller, mayDo } from "../accounts/roles.ts";
 import type { Refusal } from "../actions/changes.ts";
 import { ASKED_AGAIN_MAX, REJECTION_WINDOW_MS } from "../config/limits.ts";
-import { decodeUnreserved, normalTarget } from "../outbound/normal-target.ts";
+import { decodeUnreserved, normalTarget } from "../outbound/target.ts";
 import type { HashOf } from "../actions/dedupe.ts";
 import type { Operation } from "../actions/status.ts";
 

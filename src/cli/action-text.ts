@@ -3,7 +3,7 @@ import type { DecisionFacts } from "../approvals/facts-schema.ts";
 import type { Timeline } from "../actions/list-schemas.ts";
 import { hiddenWords } from "../receipts/masked-action.ts";
 import { hostEnd } from "../pages/words.ts";
-import { EXIT } from "./command.ts";
+import { EXIT } from "./io.ts";
 import type { Session } from "./session.ts";
 import { type Cell, type Color, jsonText, visible, table } from "./output.ts";
 

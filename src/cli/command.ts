@@ -1,151 +1,96 @@
-import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
-import { readFile } from "node:fs/promises";
+import { Command, type ErrorOptions, Option, type OptionValues } from "commander";
+import { EXIT, type Io, UsageError } from "./io.ts";
 
-/** The process, as commands may use it. */
-export interface Io {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Writes the result to standard output. */
-  readonly out: (text: string) => void;
-  /** Writes errors and progress to standard error. */
-  readonly err: (text: string) => void;
-  /** Whether standard output is a terminal. */
-  readonly isTty: boolean;
-  /** Width of the terminal; absent where it is unknown. */
-  readonly columns?: number;
-  /** Whether a person can answer questions: standard input is a terminal too. */
-  readonly canAnswer?: boolean;
-  /** Standard input, where there is one. */
-  readonly input?: AsyncIterable<Uint8Array>;
-  /** Listens for the first Ctrl-C; returns a function that stops listening. Absent where there are no signals. */
-  readonly onInterrupt?: (listener: () => void) => () => void;
+/** A command of `outgate`: it has an exit code, and tells in our words what is wrong with its arguments. */
+export class CliCommand extends Command {
+  readonly #io: Io;
+  /** Shared by all commands of a program. */
+  readonly result: { exitCode: number };
+  #expected: string | null = null;
+
+  constructor(name: string | undefined, io: Io, result: { exitCode: number } = { exitCode: EXIT.ok }) {
+    super(name);
+    this.#io = io;
+    this.result = result;
+  }
+
+  override createCommand(name?: string): CliCommand {
+    return new CliCommand(name, this.#io, this.result);
+  }
+
+  /** Every problem that commander finds in the arguments comes here. */
+  override error(message: string, { code }: ErrorOptions = {}): never {
+    throw new UsageError(this.#problem(message, code));
+  }
+
+  /** For a command without options: what it takes, as the end of the sentence that any wrong argument is answered with. */
+  takes(expected: string): this {
+    this.#expected = expected;
+    return this.usage(this.usage().replace("[options]", "").trim());
+  }
+
+  /** Sets what the command does, with its options and those of the commands above it. Resolves with the exit code. */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- commander doesn't type options: the handler does
+  runs<Options extends OptionValues>(work: (io: Io, options: Options, ...args: string[]) => Promise<number>): this {
+    return this.action(async () => {
+      this.result.exitCode = await work(this.#io, this.optsWithGlobals<Options>(), ...this.args);
+    });
+  }
+
+  /** An option whose words shells complete; `parse` decides what is accepted. */
+  choice<Value>(flags: string, description: string, words: readonly string[], parse: OptionParser<Value>): this {
+    return this.addOption(new Option(flags, description).choices(words).argParser(parse));
+  }
+
+  #problem(message: string, code: string | undefined): string {
+    if (this.#expected !== null) return `${this.name()} takes ${this.#expected}`;
+    const [extra] = this.args.slice(this.registeredArguments.length);
+    const quoted = /'([^']*)'/.exec(message)?.[1] ?? "";
+    if (this.parent === null) return `There is no command ${JSON.stringify(extra)}. \`outgate help\` lists them.`;
+    if (code === "commander.missingArgument") return `<${quoted}> is missing.`;
+    if (code === "commander.excessArguments")
+      return this.#unknownVerb(extra) ?? `${JSON.stringify(extra)} is one argument too many.`;
+    if (code === "commander.optionMissingArgument" && message.includes("--api-key-file"))
+      return "--api-key-file takes a file, or - for standard input.";
+    const sentence = message.replace(/^error: /, "");
+    return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1).replace(/\.$/, "")}.`;
+  }
+
+  /** For `keys frobnicate`, which commander takes for an argument of the default command `keys list`. */
+  #unknownVerb(extra: string | undefined): string | null {
+    if (this.parent === null || this.parent.args[0] !== extra) return null;
+    const verbs = this.parent.commands.map((command) => command.name());
+    const listed = `${verbs.slice(0, -1).join(", ")} or ${verbs.at(-1) ?? ""}`;
+    return `${this.parent.name()} takes ${listed}, not ${JSON.stringify(extra)}.`;
+  }
 }
 
-/** Exit codes; docs/cli.md describes them. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, timeout: 3, awaitingApproval: 4 } as const;
+/** Turns the text of an option into its value; `earlier` where it was given before. Throws `UsageError`. */
+type OptionParser<Value> = (text: string, earlier: Value | undefined) => Value;
 
-/** One command of `outgate`. */
-export interface Command {
-  /** Its syntax, without `outgate`. */
-  readonly usage: string;
-  /** Its options, one per line; shown by `--help`. */
-  readonly details?: string;
-  /** Resolves with the exit code. The message of an error is shown to the person. */
-  run(args: readonly string[], io: Io): Promise<number>;
-}
-
-/** A command in the help, before its file is loaded. */
-export interface Listed {
-  readonly summary: string;
-  load(): Promise<Command>;
-}
-
-/** Every command by its name, in the order of the help. */
-export type Commands = Readonly<Record<string, Listed>>;
-
-/** Wrong arguments: the command's usage is shown with the message. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
-}
-
-/** The `Io` of this process. The process ends when the reader of its output closes the pipe. */
-export function processIo(env: Io["env"]): Io {
-  process.stdout.on("error", () => process.exit(EXIT.ok));
-  return {
-    env,
-    out: (text) => process.stdout.write(text),
-    err: (text) => process.stderr.write(text),
-    isTty: process.stdout.isTTY,
-    canAnswer: process.stdout.isTTY && process.stdin.isTTY,
-    columns: process.stdout.columns,
-    input: process.stdin,
-    onInterrupt(listener) {
-      process.once("SIGINT", listener);
-      return () => void process.off("SIGINT", listener);
-    },
+/** Parses the whole number in an option, at least `min`. Throws `UsageError`. */
+export function wholeNumber(name: string, min = 1): (text: string) => number {
+  return (text) => {
+    if (/^\d{1,9}$/.test(text) && Number(text) >= min) return Number(text);
+    throw new UsageError(`--${name} takes a whole number of at least ${min}, not ${JSON.stringify(text)}.`);
   };
 }
 
-/** Parses the arguments of a command: options by name, and positionals in order. Throws `UsageError`. */
-export function readArguments<Options extends ParseArgsOptionsConfig>(
-  args: readonly string[],
-  options: Options,
-  /** The positionals as in the usage; one in brackets is optional. */
-  names: readonly string[] = [],
-) {
-  const { values, positionals } = parse(args, options);
-  const missing = names.find((name, at) => !name.startsWith("[") && positionals[at] === undefined);
-  if (missing !== undefined) throw new UsageError(`${missing} is missing.`);
-  const [extra] = positionals.slice(names.length);
-  if (extra !== undefined) throw new UsageError(`${JSON.stringify(extra)} is one argument too many.`);
-  return { values, positionals };
+/** Collects an option that may be given several times. */
+export function several(text: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, text];
 }
 
-function parse<Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options) {
-  try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
-  } catch (error) {
-    // Only the first sentence of Node's message: the others explain positionals.
-    const message = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`${message.split(". ")[0]?.replace(/\.$/, "") ?? message}.`);
-  }
+/** Accepts any text: the service checks it. */
+export function anyText(text: string): string {
+  return text;
 }
 
-/** The whole number in an option, at least `min`. Throws `UsageError`. */
-export function wholeNumber(text: string | undefined, name: string, min = 1): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\d{1,9}$/.test(text) && Number(text) >= min) return Number(text);
-  throw new UsageError(`--${name} takes a whole number of at least ${min}, not ${JSON.stringify(text)}.`);
-}
-
-/** One of the allowed values of an option. Throws `UsageError`. */
-export function oneOf<Word extends string>(
-  text: string | undefined,
-  name: string,
-  words: readonly Word[],
-): Word | undefined {
-  if (text === undefined) return undefined;
-  const word = words.find((one) => one === text);
-  if (word !== undefined) return word;
-  throw new UsageError(`--${name} takes ${words.join(", ")}, not ${JSON.stringify(text)}.`);
-}
-
-/** Twice the service's limit, so that it reports a too large body itself. */
-const INPUT_BYTES_MAX = 2 * 1_048_576;
-
-/** A value as in curl: the text itself, `@file`, or `-` for standard input. */
-export async function readValue(value: string, { input }: Io): Promise<string> {
-  if (value === "-") return readAll(input);
-  if (!value.startsWith("@")) return value;
-  const path = value.slice(1);
-  return readFile(path, "utf8").catch((cause: unknown) => {
-    throw new Error(`The file ${path} can't be read.`, { cause });
-  });
-}
-
-/** One line of standard input; null where it is closed or the line is too long. */
-export async function readLine({ input }: Io): Promise<string | null> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of input ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    const end = text.indexOf("\n");
-    if (end !== -1) return text.slice(0, end);
-    if (text.length > LINE_CHARS_MAX) return null;
-  }
-  return null;
-}
-
-/** The longest line of a terminal. */
-const LINE_CHARS_MAX = 4_096;
-
-async function readAll(input: Io["input"]): Promise<string> {
-  if (input === undefined) throw new UsageError("There is nothing on standard input.");
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of input) {
-    chunks.push(chunk);
-    bytes += chunk.byteLength;
-    if (bytes > INPUT_BYTES_MAX) throw new UsageError(`Standard input is longer than ${INPUT_BYTES_MAX} bytes.`);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+/** Accepts one of the words, in any case. */
+export function oneOf(name: string, words: readonly string[]): (text: string) => string {
+  return (text) => {
+    const word = words.find((one) => one.toLowerCase() === text.toLowerCase());
+    if (word !== undefined) return word;
+    throw new UsageError(`--${name} takes ${words.join(", ")}, not ${JSON.stringify(text)}.`);
+  };
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
-import { COMMANDS } from "./commands.ts";
-import { processIo } from "./command.ts";
-import { run } from "./run.ts";
+import { processIo } from "./io.ts";
+import { run } from "./program.ts";
+import { addServerCommands } from "./server-commands.ts";
 
-process.exitCode = await run(process.argv.slice(2), processIo(process.env), COMMANDS);
+process.exitCode = await run(process.argv.slice(2), processIo(process.env), addServerCommands);

@@ -1,5 +1,7 @@
 import { createClient, type OutgateClient } from "../client/client.ts";
-import { type Command, type Io, UsageError, readValue } from "./command.ts";
+import type { CommandOptions } from "commander";
+import type { CliCommand } from "./command.ts";
+import { type Io, UsageError, readValue } from "./io.ts";
 import { parseExact, explain, createPaint, jsonText, type Paint } from "./output.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { backoffMs, OutgateError, apiKeyIn, apiKeyOf } from "../client/transport.ts";
@@ -12,12 +14,41 @@ export interface Session {
   readonly url: string;
   readonly io: Io;
   readonly paint: Paint;
+  /** Whether `--json` was given. */
+  readonly asksForJson: boolean;
+  /** Whether results are printed as JSON: with `--json`, and where no terminal reads them. */
+  readonly isJson: boolean;
+  /** Prints a result: as JSON, or as the text for a person. */
+  readonly print: (value: unknown, textOf: () => string) => void;
   /** Prints JSON: indented on a terminal. */
   readonly json: (value: unknown) => void;
   /** Prints JSON on one line, for programs that read line by line. */
   readonly line: (value: unknown) => void;
   /** Prints lines for a person. */
   readonly say: (text: string) => void;
+}
+
+/** Options of every command with a session. */
+export interface SessionOptions {
+  readonly apiKeyFile?: string;
+  readonly json?: boolean;
+}
+
+/** The option of every command that prints a result. */
+export const JSON_OPTION = ["--json", "print JSON also on a terminal"] as const;
+
+/** Adds a command that talks to the service, or a group of them. */
+export function addServiceCommand(
+  parent: CliCommand,
+  usage: string,
+  summary: string,
+  options: CommandOptions = {},
+): CliCommand {
+  return parent
+    .command(usage, options)
+    .description(summary)
+    .helpCommand(false)
+    .option("--api-key-file <file>", "read the API key from this file; - reads standard input");
 }
 
 const URL_DEFAULT = "http://127.0.0.1:3000";
@@ -32,31 +63,40 @@ export function readUrl({ env }: Io): string {
   return url.href.replace(/(?<!\/)\/+$/, "");
 }
 
-export function openSession(io: Io, apiKey: string | null): Session {
+export function openSession(io: Io, apiKey: string | null, asksForJson = false): Session {
   const url = readUrl(io);
+  const isJson = asksForJson || !io.isTty;
+  const json = (value: unknown) => io.out(jsonText(value, io.isTty));
+  const say = (text: string) => io.out(text.endsWith("\n") ? text : `${text}\n`);
   return {
     client: createClient({ url, apiKey, parse: parseExact }),
     url,
     io,
     paint: createPaint(io),
-    json: (value) => io.out(jsonText(value, io.isTty)),
+    asksForJson,
+    isJson,
+    print: (value, textOf) => (isJson ? json(value) : say(textOf())),
+    json,
     line: (value) => io.out(jsonText(value, false)),
-    say: (text) => io.out(text.endsWith("\n") ? text : `${text}\n`),
+    say,
   };
 }
 
-/** Wraps a command that needs the service: reads the API key, and explains errors of the service. */
-export function withSession(work: (args: readonly string[], session: Session) => Promise<number>): Command["run"] {
-  return async (given, io) => {
-    const { key, args } = await takeApiKey(given, io);
+/** What a command does that needs the service: reads the API key, and explains errors of the service. */
+export function withSession<Options extends object>(
+  work: (session: Session, options: Options, ...args: string[]) => Promise<number>,
+) {
+  return async (io: Io, { apiKeyFile, json, ...options }: Options & SessionOptions, ...args: string[]) => {
+    const key = await readApiKey(apiKeyFile, io);
     if (key === null) {
       throw new UsageError(
         "Set OUTGATE_API_KEY to an API key, or OUTGATE_API_KEY_FILE to a file that holds one; the first start of Outgate prints one.",
       );
     }
-    const session = openSession(io, key);
+    const session = openSession(io, key, json);
     try {
-      return await work(args, session);
+      // Safe: commands declare their own options in `Options`, and the two of every session apart from them.
+      return await work(session, options as Options, ...args);
     } catch (error) {
       const explained = explain(error, session.url);
       if (explained === null) throw error;
@@ -142,37 +182,13 @@ export async function openStream(client: OutgateClient, options: FollowOptions) 
   return { events, first };
 }
 
-const OPTION = "--api-key-file";
-
-/** The API key, or null where there is none, and the arguments without `--api-key-file`. */
-interface KeyedArguments {
-  readonly key: string | null;
-  readonly args: readonly string[];
-}
-
 /**
- * Takes the API key from `--api-key-file`, or else from the environment. There is no option for the key itself, since other
- * users of a machine can read command lines. Throws where a file can't be read or holds no key.
+ * The API key in the file of `--api-key-file`, or else in the environment; null where there is none. There is no option for
+ * the key itself, since other users of a machine can read command lines. Throws where a file can't be read or holds no key.
  */
-export async function takeApiKey(given: readonly string[], io: Io): Promise<KeyedArguments> {
-  const { file, args } = withoutOption(given);
-  if (file === null) return { key: await apiKeyOf(io.env), args };
+export async function readApiKey(file: string | undefined, io: Io): Promise<string | null> {
+  if (file === undefined) return apiKeyOf(io.env);
+  if (file === "") throw new UsageError("--api-key-file takes a file, or - for standard input.");
   const text = await readValue(file === "-" ? "-" : `@${file}`, io);
-  return { key: apiKeyIn(text, file === "-" ? "Standard input" : `The file ${file}`), args };
-}
-
-function withoutOption(given: readonly string[]): { readonly file: string | null; readonly args: readonly string[] } {
-  // Arguments after `--` are not options.
-  const end = given.indexOf("--");
-  const at = given.findIndex((arg, index) => isOption(arg) && (end === -1 || index < end));
-  const option = given[at];
-  if (option === undefined) return { file: null, args: given };
-  const joined = option.slice(OPTION.length + 1);
-  const file = option === OPTION ? (given[at + 1] ?? "") : joined;
-  if (file === "") throw new UsageError(`${OPTION} takes a file, or - for standard input.`);
-  return { file, args: given.toSpliced(at, option === OPTION ? 2 : 1) };
-}
-
-function isOption(arg: string): boolean {
-  return arg === OPTION || arg.startsWith(`${OPTION}=`);
+  return apiKeyIn(text, file === "-" ? "Standard input" : `The file ${file}`);
 }

@@ -151,7 +151,11 @@ interface Message {
 /** More than any event: body, response and error of one action are 3 MB at most. */
 const BLOCK_CHARS_MAX = 16 * 1_048_576;
 
-/** Parses server-sent events (WHATWG HTML, "Server-sent events"). An incomplete last one is dropped. */
+/**
+ * Parses server-sent events (WHATWG HTML, "Server-sent events"). An incomplete last one is dropped. Not by the library
+ * eventsource-parser, which drops the id of a message without data: with it the service moves our position past what we
+ * may not see, and says where a stream begins.
+ */
 export async function* messagesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Message> {
   const decoder = new TextDecoder();
   let text = "";

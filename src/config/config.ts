@@ -1,5 +1,4 @@
 import {
-  type Database,
   isRemote,
   readDatabase,
   isLoopbackAddress,
@@ -8,65 +7,18 @@ import {
   localUrl,
   proxyWarnings,
 } from "./values.ts";
+import type { Caller } from "../accounts/roles.ts";
+import type { AccountStore } from "../../db/account-store.ts";
 import type { SignUps } from "../accounts/sign-up-gate.ts";
-import { originOf } from "../outbound/normal-target.ts";
+import { originOf } from "../outbound/target.ts";
+import { describePolicy, parsePolicy, type TargetPolicy } from "../outbound/policy.ts";
 import { readSettings, type Texts, textsOf, type Settings } from "./settings.ts";
-import type { LogLevel } from "../observability/log.ts";
 import { readKey } from "../crypto/key.ts";
 import manifest from "../../package.json" with { type: "json" };
 import { CALLBACKS_IN_FLIGHT_MAX, MAILS_IN_FLIGHT_MAX } from "./limits.ts";
 
 /** The validated settings. They contain secrets: never log them as a whole. */
-export interface Config {
-  /** 0: any free port, which `listeningOn` fills in. */
-  readonly port: number;
-  /** An address without brackets, or a name; never `localhost`. */
-  readonly host: string;
-  /** The public URL, without a trailing slash: BASE_URL, or an address that works on this machine. */
-  readonly baseUrl: string;
-  readonly isBaseUrlSet: boolean;
-  /** HOST is loopback and BASE_URL is unset or loopback. */
-  readonly isOnLoopback: boolean;
-  readonly database: Database;
-  /** 32 bytes; null: the key file beside the database. */
-  readonly secretKey: Uint8Array | null;
-  readonly bootstrapApiKey: string | null;
-  readonly signUps: SignUps;
-  /** Addresses and CIDRs of proxies whose `X-Forwarded-For` is trusted. */
-  readonly trustedProxies: readonly string[];
-  /** Per account; null: no limit. */
-  readonly rateLimitPerSecond: number | null;
-  /** Sessions of MCP clients of the 2025 protocol versions, per account. */
-  readonly mcpSessionsPerAccount: number;
-  readonly attemptTimeoutMs: number;
-  readonly retryBaseMs: number;
-  readonly retryCapMs: number;
-  /** Concurrent attempts, always fewer than the concurrent fetches of Bun. */
-  readonly dispatchConcurrency: number;
-  readonly dispatchPerHost: number;
-  /** Concurrent callbacks and mails; together with the attempts never more than the concurrent fetches of Bun. */
-  readonly callbackConcurrency: number;
-  readonly mailConcurrency: number;
-  /** null: finished actions are kept for ever. */
-  readonly retentionDays: number | null;
-  /** CIDRs and host names as written. */
-  readonly allowedPrivateTargets: readonly string[];
-  readonly approvalLinks: Settings["APPROVAL_LINKS"];
-  /** Addresses and `@domain`s in lower case; empty: anyone. */
-  readonly approvers: readonly string[];
-  /** null: held actions never expire. */
-  readonly approvalTtlHours: number | null;
-  readonly agentApproval: NonNullable<Settings["AGENT_APPROVAL"]>;
-  /** null: no mail is sent. */
-  readonly mail: MailSettings | null;
-  /** null: /metrics needs no token. */
-  readonly metricsToken: string | null;
-  /** null: /metrics is served at `port`. */
-  readonly metricsPort: number | null;
-  readonly logLevel: LogLevel;
-  /** Notices for the operator about settings that are valid but probably not intended. */
-  readonly warnings: readonly string[];
-}
+export type Config = Readonly<ReturnType<typeof configOf>>;
 
 /** Invalid settings. The message names each on a line of its own and never contains values. */
 export class InvalidSettings extends Error {
@@ -97,40 +49,54 @@ export function listeningOn(config: Config, port: number): Config {
   return { ...config, port, baseUrl: config.isBaseUrlSet ? config.baseUrl : localUrl(config.host, port) };
 }
 
-function configOf(settings: Settings, texts: Texts, fetchesMax: number): Config {
+function configOf(settings: Settings, texts: Texts, fetchesMax: number) {
   const host = listenAddress(settings.HOST);
   const baseUrl = settings.BASE_URL === undefined ? null : new URL(originOf(settings.BASE_URL));
   const isOnLoopback = isLoopbackAddress(host) && (baseUrl === null || isLoopbackUrl(baseUrl));
   const dispatchConcurrency = concurrencyOf(settings, texts, fetchesMax);
   return {
+    /** 0: any free port, which `listeningOn` fills in. */
     port: settings.PORT,
+    /** An address without brackets, or a name; never `localhost`. */
     host,
+    /** The public URL, without a trailing slash: BASE_URL, or an address that works on this machine. */
     baseUrl: baseUrl?.origin ?? localUrl(host, settings.PORT),
     isBaseUrlSet: baseUrl !== null,
+    /** HOST is loopback and BASE_URL is unset or loopback. */
     isOnLoopback,
     database: readDatabase(settings.DATABASE_URL, settings.DATABASE_AUTH_TOKEN ?? null),
+    /** 32 bytes; null: the key file beside the database. */
     secretKey: settings.SECRET_KEY === undefined ? null : readKey(settings.SECRET_KEY),
     bootstrapApiKey: settings.BOOTSTRAP_API_KEY ?? null,
     signUps: signUpsOf(settings, isOnLoopback),
     trustedProxies: settings.TRUSTED_PROXIES,
+    /** Per account; null: no limit. */
     rateLimitPerSecond: settings.RATE_LIMIT_PER_SECOND === 0 ? null : settings.RATE_LIMIT_PER_SECOND,
     mcpSessionsPerAccount: settings.MCP_SESSIONS_PER_ACCOUNT,
     attemptTimeoutMs: settings.ATTEMPT_TIMEOUT_MS,
     retryBaseMs: settings.RETRY_BASE_MS,
     retryCapMs: settings.RETRY_CAP_MS,
+    /** Concurrent attempts; with callbacks and mails never more than the concurrent fetches of Bun. */
     dispatchConcurrency,
     dispatchPerHost: settings.DISPATCH_PER_HOST,
     ...notificationsOf(dispatchConcurrency, fetchesMax),
+    /** null: finished actions are kept for ever. */
     retentionDays: settings.RETENTION_DAYS ?? null,
     allowedPrivateTargets: settings.ALLOWED_PRIVATE_TARGETS,
     approvalLinks: settings.APPROVAL_LINKS,
+    /** Addresses and `@domain`s in lower case; empty: anyone. */
     approvers: settings.APPROVERS.map((approver) => approver.toLowerCase()),
+    /** null: held actions never expire. */
     approvalTtlHours: settings.APPROVAL_TTL_HOURS ?? null,
     agentApproval: settings.AGENT_APPROVAL ?? (isOnLoopback ? "elicit" : "off"),
+    /** null: no mail is sent. */
     mail: mailOf(settings),
+    /** null: /metrics needs no token. */
     metricsToken: settings.METRICS_TOKEN ?? null,
+    /** null: /metrics is served at `port`. */
     metricsPort: settings.METRICS_PORT ?? null,
     logLevel: settings.LOG_LEVEL,
+    /** Notices for the operator about settings that are valid but probably not intended. */
     warnings: [
       ...addressWarnings(host, baseUrl),
       ...proxyWarnings(settings.TRUSTED_PROXIES, baseUrl),
@@ -255,4 +221,63 @@ function concurrencyWarnings(settings: Settings, concurrency: number, fetchesMax
     `Bun makes ${fetchesMax} calls at a time, so DISPATCH_CONCURRENCY is ${concurrency} instead of ` +
       `${settings.DISPATCH_CONCURRENCY}. Start with a higher BUN_CONFIG_MAX_HTTP_REQUESTS (npm start sets 1024).`,
   ];
+}
+
+/** The target policy of the settings. Throws an error for the operator that names invalid entries. */
+export function policyOf(config: Config): TargetPolicy {
+  const policy = parsePolicy({
+    allowedPrivateTargets: config.allowedPrivateTargets,
+    loopbackAllowed: config.isOnLoopback,
+    ownOrigins: [config.baseUrl, ...listeningOrigins(config)],
+  });
+  if ("problems" in policy) {
+    throw new Error(
+      ["The settings can't be used:", ...policy.problems.map((problem) => `ALLOWED_PRIVATE_TARGETS: ${problem}`)].join(
+        "\n- ",
+      ),
+    );
+  }
+  return policy;
+}
+
+/** The origins under which this machine reaches the service itself. */
+function listeningOrigins({ host, port }: Config): readonly string[] {
+  const hosts = ["127.0.0.1", "[::1]", "localhost", host.includes(":") ? `[${host}]` : host];
+  return hosts.map((name) => `http://${name}:${port}`);
+}
+
+/** The settings that the page of the settings shows. */
+export type EffectiveSettings = Awaited<ReturnType<ReturnType<typeof createEffectiveSettings>>>;
+
+/**
+ * Reads the settings in force, as a caller may see them. The first account is the operator's and sees everything; for
+ * others, who may be strangers, internal names and addresses are only counted.
+ */
+export function createEffectiveSettings(config: Config, policy: TargetPolicy, accounts: Pick<AccountStore, "first">) {
+  return async ({ accountId }: Pick<Caller, "accountId">) => {
+    const isOperator = (await accounts.first())?.id === accountId;
+    const { attemptTimeoutMs, retryBaseMs, retryCapMs, approvalTtlHours, approvalLinks, agentApproval } = config;
+    const { approvers, retentionDays } = config;
+    return {
+      attemptTimeoutMs,
+      retryBaseMs,
+      retryCapMs,
+      approvalTtlHours,
+      approvalLinks,
+      agentApproval,
+      retentionDays,
+      /** 0: any number. */
+      rateLimitPerSecond: config.rateLimitPerSecond ?? 0,
+      sendsMail: config.mail !== null,
+      /** A sentence: where calls may go. */
+      targets: describePolicy(isOperator ? policy : { ...policy, listed: countOnly(policy.listed) }),
+      /** Only their number for people who can't see them; empty: anyone. */
+      approvers:
+        isOperator || approvers.length === 0 ? approvers : [`Those that the server lists (${approvers.length}).`],
+    };
+  };
+}
+
+function countOnly({ length }: readonly string[]): readonly string[] {
+  return length === 0 ? [] : [`${length} private ${length === 1 ? "target" : "targets"} that the server lists`];
 }

@@ -1,21 +1,18 @@
 /**
- * Every bound of the service. Numbers that limit growth belong here and nowhere else, so that one file shows what the service
- * never exceeds.
+ * Every bound of the service, by subject. Numbers that limit growth belong here and nowhere else, so that one file shows
+ * what the service never exceeds.
  */
 
 const SECOND_MS = 1_000;
-
 const MINUTE_MS = 60 * SECOND_MS;
-
 export const HOUR_MS = 60 * MINUTE_MS;
-
 export const DAY_MS = 24 * HOUR_MS;
+const MEGABYTE = 1_048_576;
 
-/** A request body. */
-export const REQUEST_BODY_BYTES_MAX = 1_048_576;
+// Requests
 
+export const REQUEST_BODY_BYTES_MAX = MEGABYTE;
 export const JSON_DEPTH_MAX = 64;
-
 export const JSON_MEMBERS_MAX = 10_000;
 
 /** A longer JSON text is shown as it is: formatting would block the event loop (20 ms for a list of lists of one digit). */
@@ -26,504 +23,353 @@ export const PRETTY_JSON_GROWTH_MAX = 1.5;
 
 export const PRETTY_JSON_GROWN_CHARS_MAX = 65_536;
 
+export const REQUEST_ARRIVAL_MS_MAX = 30 * SECOND_MS;
 /** After refusing a body this much of the rest is read and dropped, so that the client sees the answer. */
-export const REFUSED_BODY_BYTES_DROPPED_MAX = 4 * 1_048_576;
-
+export const REFUSED_BODY_BYTES_DROPPED_MAX = 4 * MEGABYTE;
+export const REFUSED_BODY_MS_MAX = 2 * SECOND_MS;
 /** Then the connection stays open this long, unread: a reset could overtake the answer while the client is still sending. */
 export const REFUSED_BODY_LINGER_MS = 250;
+/** Addresses and characters of an `X-Forwarded-For` that are read, from its end. */
+export const FORWARDED_ADDRESSES_MAX = 16;
+export const FORWARDED_CHARS_MAX = 1_024;
+/** A form that one of our own pages sends. */
+export const FORM_BYTES_MAX = 65_536;
+export const FORM_FIELDS_MAX = 100;
+export const NEXT_CHARS_MAX = 2_048;
+/** How long the page after a form can be reloaded, and characters of its message in one cookie. */
+export const FLASH_MS_MAX = 5 * MINUTE_MS;
+export const FLASH_COOKIE_CHARS_MAX = 3_500;
+export const FLASH_COOKIES_MAX = 4;
+/** Keys just created on a page, remembered for `FLASH_MS_MAX`, so that a form that is sent twice creates one. */
+export const MADE_KEYS_REMEMBERED_MAX = 1_000;
 
-export const REFUSED_BODY_MS_MAX = 2 * SECOND_MS;
+// Rate limit, per account
 
-export const REQUEST_ARRIVAL_MS_MAX = 30 * SECOND_MS;
+export const RATE_WINDOW_MS = SECOND_MS;
+/** A key that is refused so often in a second is flooding: it ignores Retry-After. */
+export const RATE_FLOOD_REFUSALS = 2;
+/** An account may exceed its rate by this factor in the second in which other keys begin to send beside a flooding one. */
+export const RATE_OVERSHOOT_MAX = 2;
+/** How long refusals of a flooding key are delayed, and how many at a time; the others are sent at once. */
+export const REFUSAL_HELD_MS = SECOND_MS;
+export const REFUSALS_HELD_MAX = 4_096;
+
+// Fields of an action
 
 export const URL_CHARS_MAX = 8_192;
+export const HEADERS_MAX = 64;
+export const HEADER_NAME_CHARS_MAX = 128;
+export const HEADER_VALUE_BYTES_MAX = 8_192;
+export const HEADERS_BYTES_MAX = 16_384;
+/** A dedupe or idempotency key. */
+export const KEY_CHARS_MAX = 255;
+export const REASON_CHARS_MAX = 1_000;
+export const EMAIL_CHARS_MAX = 254;
+export const NAME_CHARS_MAX = 100;
+/** A host name has at most 253 characters; this includes scheme and port. */
+export const ORIGIN_CHARS_MAX = 300;
+export const RETRIES_DEFAULT = 3;
+export const RETRIES_MAX = 100;
+export const WAIT_SECONDS_DEFAULT = 30;
+export const WAIT_SECONDS_MAX = 120;
+/** Requests of one account that may wait (`sync` or `wait`) at a time; above it the oldest of the key with the most is answered at once. */
+export const WAITERS_PER_ACCOUNT_MAX = 1_000;
+/** The window of `dedupe` and `Idempotency-Key`. */
+export const DEDUPE_WINDOW_MS = DAY_MS;
+
+// Approvals
 
 /** The lifetime of the links of an approval mail. */
 export const APPROVAL_LINK_MS = 7 * DAY_MS;
-
-export const KEY_CHARS_MAX = 255;
-
-export const REASON_CHARS_MAX = 1_000;
-
-export const EMAIL_CHARS_MAX = 254;
-
-export const NAME_CHARS_MAX = 100;
-
-/** Headers of an action. */
-export const HEADERS_MAX = 64;
-
-export const HEADER_NAME_CHARS_MAX = 128;
-
-export const HEADER_VALUE_BYTES_MAX = 8_192;
-
-export const HEADERS_BYTES_MAX = 16_384;
-
-export const RETRIES_DEFAULT = 3;
-
-export const RETRIES_MAX = 100;
-
-export const WAIT_SECONDS_DEFAULT = 30;
-
-export const WAIT_SECONDS_MAX = 120;
-
-/** Requests of one account that may wait (`sync` or `wait`) at a time; above it the oldest of the key with the most is answered at once. */
-export const WAITERS_PER_ACCOUNT_MAX = 1_000;
-
-/** How long a rejection counts, and how often its request may be made again meanwhile by a caller who may not approve it. */
-export const REJECTION_WINDOW_MS = DAY_MS;
-
-export const ASKED_AGAIN_MAX = 2;
-
-/** Stored rejections and repeated requests of one key; a key that has as many may request no more approvals. */
-export const REJECTIONS_PER_KEY_MAX = 10_000;
-
-/** Earlier rejections and repetitions of a request that an approver sees, the newest. */
-export const EARLIER_REJECTIONS_SHOWN_MAX = 10;
-
-/** Requests on one page of the inbox. */
-export const HELD_LISTED_MAX = 20;
-
 /** Actions of one key that may await approval at a time; above it creates are refused. */
 export const HELD_PER_KEY_MAX = 10_000;
-
-/** Keys that the inbox lists with their held actions, those that have waited longest. */
-export const HELD_REQUESTERS_SHOWN_MAX = 20;
-
-/** Pages count up to this number, since the cost of a total would grow with the table. */
-export const COUNTED_MAX = 1_000;
-
-/** Approvers are warned of larger requests. */
-export const USUAL_URL_CHARS_MAX = 1_024;
-
-export const USUAL_HEADERS_BYTES_MAX = 4_096;
-
-export const USUAL_BODY_BYTES_MAX = 65_536;
-
-/** Characters of a body whose escapes are decoded to find hidden characters. */
-export const RISK_DECODED_CHARS_MAX = 65_536;
-
-/** Characters of a host in the subject of a mail, of which many clients show 40; its end is kept. */
-export const SUBJECT_HOST_CHARS_MAX = 32;
-
+/** How often a decision is tried if other writes change the action first. */
+export const DECIDE_TRIES_MAX = 3;
+/** How long a rejection counts, and how often its request may be made again meanwhile by a caller who may not approve it. */
+export const REJECTION_WINDOW_MS = DAY_MS;
+export const ASKED_AGAIN_MAX = 2;
+/** Stored rejections and repeated requests of one key; a key that has as many may request no more approvals. */
+export const REJECTIONS_PER_KEY_MAX = 10_000;
+/** Earlier rejections and repetitions of a request that an approver sees, the newest. */
+export const EARLIER_REJECTIONS_SHOWN_MAX = 10;
 /** Newest actions for a host that are searched for an approved and completed one of a key. */
 export const HOST_ACTIONS_LOOKED_AT_MAX = 1_000;
+/** Approvers are warned of larger requests. */
+export const USUAL_URL_CHARS_MAX = 1_024;
+export const USUAL_HEADERS_BYTES_MAX = 4_096;
+export const USUAL_BODY_BYTES_MAX = 65_536;
+/** Characters of a body whose escapes are decoded to find hidden characters. */
+export const RISK_DECODED_CHARS_MAX = 65_536;
+/** Held actions that one step of expiry scans, and how many are cancelled at a time: each is read whole. */
+export const EXPIRE_SCAN_ROWS_MAX = 500;
+export const EXPIRE_AT_ONCE_MAX = 16;
 
+// Lists and pages
+
+export const LIST_LIMIT_DEFAULT = 20;
+export const LIST_LIMIT_MAX = 100;
+/** Bytes of bodies and headers on one page; the rest is on the following pages, and one action always fits. */
+export const LIST_BYTES_MAX = 2 * MEGABYTE;
+/** Rows that one page may scan; rarer matches are on the following pages. */
+export const LIST_SCAN_ROWS_MAX = 10_000;
+/** Rows of a timeline in one answer: enough for many runs of 100 attempts; beyond it the oldest are left out. */
+export const TIMELINE_ROWS_MAX = 2_000;
+/** Pauses in the timeline of an action, the newest. */
+export const PAUSES_TOLD_MAX = 100;
+/** Pages count up to this number, since the cost of a total would grow with the table. */
+export const COUNTED_MAX = 1_000;
+/** Requests on one page of the inbox. */
+export const HELD_LISTED_MAX = 20;
+/** Keys that the inbox lists with their held actions, those that have waited longest. */
+export const HELD_REQUESTERS_SHOWN_MAX = 20;
+/** Runs that the page of an action draws, the newest. */
+export const RUNS_DRAWN_MAX = 10;
+/** Characters of a command that a page offers to copy. */
+export const SNIPPET_CHARS_MAX = 16_384;
+/** Characters that are masked on the event loop (4 ms at worst); longer texts are masked on another thread. */
+export const MASKED_INLINE_CHARS_MAX = 16_384;
+/** Callbacks and mails on the page of the settings, and on a page of their own. */
+export const NOTIFICATIONS_NEWEST_MAX = 5;
+export const NOTIFICATIONS_SHOWN_MAX = 25;
 /** Actions that one step of a bulk retry retries. */
 export const RETRY_BATCH_MAX = 50;
 
-/** Characters that are masked on the event loop (4 ms at worst); longer texts are masked on another thread. */
-export const MASKED_INLINE_CHARS_MAX = 16_384;
+// Overview
 
-/** Characters of a command that a page offers to copy. */
-export const SNIPPET_CHARS_MAX = 16_384;
+/** A day in half hours, for so many accounts, the most recently active (some 35 MB in all). */
+export const OVERVIEW_SLOT_MS = 30 * MINUTE_MS;
+export const OVERVIEW_SLOTS = DAY_MS / OVERVIEW_SLOT_MS;
+export const OVERVIEW_ACCOUNTS_MAX = 1_000;
+/** Recently failing hosts of an account: in memory, and shown. */
+export const FAILING_HOSTS_MAX = 20;
+export const FAILING_HOSTS_SHOWN_MAX = 10;
+/** Rows of the timeline that a start reads for the overview, and rows per step. */
+export const HISTORY_ROWS_MAX = 200_000;
+export const HISTORY_PAGE_ROWS = 500;
+/** Pending actions of an account that the overview scans, and hosts that it shows of them. */
+export const ASLEEP_SCAN_ROWS_MAX = 10_000;
+export const ASLEEP_HOSTS_MAX = 10;
 
-/** Runs that the page of an action draws, the newest. */
-export const RUNS_DRAWN_MAX = 10;
-
-export const LIST_LIMIT_DEFAULT = 20;
-
-export const LIST_LIMIT_MAX = 100;
-
-/** Bytes of bodies and headers on one page; the rest is on the following pages, and one action always fits. */
-export const LIST_BYTES_MAX = 2 * 1_048_576;
-
-/** Rows that one page may scan; rarer matches are on the following pages. */
-export const LIST_SCAN_ROWS_MAX = 10_000;
-
-/** Rows of a timeline in one answer: enough for many runs of 100 attempts; beyond it the oldest are left out. */
-export const TIMELINE_ROWS_MAX = 2_000;
+// Event streams
 
 /** Open event streams of one account; above it one of the key with the most is closed, or the new one is refused. */
 export const EVENT_STREAMS_PER_ACCOUNT_MAX = 100;
-
 /** Bytes that may wait for a slow reader of events; above it the stream is closed, and the client may resume. */
-export const EVENT_BACKLOG_BYTES_MAX = 1_048_576;
-
+export const EVENT_BACKLOG_BYTES_MAX = MEGABYTE;
 /** Proxies close streams that are silent for longer than this. */
 export const EVENT_HEARTBEAT_MS = 12 * SECOND_MS;
-
 /** A page's stream ends after so many heartbeats, a minute: the browser reconnects, and its session is checked again. */
 export const PAGE_STREAM_BEATS_MAX = 5;
-
 /** Events that are read at a time, and bytes of their bodies and headers; one always fits. */
 export const EVENT_PAGE_MAX = 100;
-
 export const EVENT_PAGE_BYTES_MAX = 262_144;
-
 /** Rows of the timeline that are scanned before other work gets its turn: about a millisecond. */
 export const EVENT_SCAN_ROWS_MAX = 10_000;
 
+// Accounts, keys and pauses
+
 /** Live keys of an account, and keys in one list, live ones first. */
 export const LIVE_KEYS_MAX = 500;
-
 export const KEYS_LISTED_MAX = 1_000;
-
 /** Keys on one page. */
 export const KEYS_SHOWN_MAX = 50;
-
 /** Length of a chain of keys that replaced each other, on whose actions the last one acts. */
 export const REPLACED_KEYS_MAX = 1_000;
-
 /** Accounts in one list, stopped ones first. */
 export const ACCOUNTS_LISTED_MAX = 500;
-
 /** Hosts of an account to which keys with a hold may send callbacks. */
 export const CALLBACK_HOSTS_MAX = 100;
-
 /** Pauses of an account in force at a time. */
 export const PAUSES_MAX = 1_000;
-
-/** Pauses in the timeline of an action, the newest. */
-export const PAUSES_TOLD_MAX = 100;
-
 /** Unfinished actions of a revoked key that one step cancels. */
 export const CANCEL_BATCH_MAX = 50;
+/** How long the previous secret still signs after a rotation. */
+export const SIGNING_OVERLAP_MS = DAY_MS;
+/** How long a process caches signing secrets. */
+export const SIGNING_SECRETS_FRESH_MS = MINUTE_MS;
 
-/** The audit log: entries of one step of an export, and rows that a page looks at. */
+// Audit log
+
+/** Entries of one step of an export, and rows that a page looks at. */
 export const AUDIT_STEP_ROWS = 500;
-
 export const AUDIT_SCAN_ROWS_MAX = 10_000;
-
-/** Characters of an actor in a query of the audit log: a kind and an address. */
+/** Characters of an actor in a query: a kind and an address. */
 export const ACTOR_CHARS_MAX = 300;
-
-/** Failed log-ins to one address in a window that have an audit entry each; the others have one entry with their count. */
+/** Failed log-ins to one address in a window that have an entry each; the others have one entry with their count. */
 export const SIGN_IN_ENTRIES_MAX = { sign_in_failed: 10, sign_in_throttled: 1 } as const;
-
-/** Addresses whose failed log-ins are counted at a time; others have no audit entries. */
+/** Addresses whose failed log-ins are counted at a time; others have no entries. */
 export const SIGN_INS_COUNTED_MAX = 10_000;
 
-/** The overview: a day in half hours, for so many accounts, the most recently active (some 35 MB in all). */
-export const OVERVIEW_SLOT_MS = 30 * MINUTE_MS;
+// People and their sessions
 
-export const OVERVIEW_SLOTS = DAY_MS / OVERVIEW_SLOT_MS;
-
-export const OVERVIEW_ACCOUNTS_MAX = 1_000;
-
-/** Recently failing hosts of an account: in memory, and shown. */
-export const FAILING_HOSTS_MAX = 20;
-
-export const FAILING_HOSTS_SHOWN_MAX = 10;
-
-/** Rows of the timeline that a start reads for the overview, and rows per step. */
-export const HISTORY_ROWS_MAX = 200_000;
-
-export const HISTORY_PAGE_ROWS = 500;
-
-/** Pending actions of an account that the overview scans, and hosts that it shows of them. */
-export const ASLEEP_SCAN_ROWS_MAX = 10_000;
-
-export const ASLEEP_HOSTS_MAX = 10;
-
-/** Callbacks and mails on the page of the settings, and on a page of their own. */
-export const NOTIFICATIONS_NEWEST_MAX = 5;
-
-export const NOTIFICATIONS_SHOWN_MAX = 25;
-
-/** A host name has at most 253 characters; this includes scheme and port. */
-export const ORIGIN_CHARS_MAX = 300;
-
-/** People and their sessions. */
 export const PASSWORD_CHARS_MIN = 8;
-
 export const PASSWORD_CHARS_MAX = 256;
-
 /** Concurrent password hashes: each takes 64 MiB and a core for 0.1 s. */
 export const PASSWORD_HASHES_MAX = 2;
-
 /**
  * Log-ins and sign-ups that may wait (some 8 s), for known devices and for others each, and in one lane; above it they are
  * refused (503).
  */
 export const PASSWORD_HASHES_WAITING_MAX = 128;
-
 export const PASSWORD_HASHES_WAITING_PER_LANE_MAX = 32;
-
 /** After so many turns of known devices one of the others follows, so that known people can't keep strangers waiting. */
 export const PASSWORD_HASHES_OF_KNOWN_IN_A_ROW_MAX = 2;
-
 export const SESSION_MS_MAX = 7 * DAY_MS;
-
 /** Sessions of one person; a further log-in ends the oldest. */
 export const SESSIONS_PER_PERSON_MAX = 100;
-
 export const WELCOME_LINK_MS_MAX = 7 * DAY_MS;
-
 export const PASSWORD_LINK_MS_MAX = DAY_MS;
-
 /** How long a browser counts as a known device; Chrome keeps no cookie for longer. */
 export const DEVICE_MS_MAX = 400 * DAY_MS;
-
 /** Wrong log-ins and sign-ups in a window, and how many names of each kind are remembered in it. */
 export const LOGIN_WINDOW_MS = MINUTE_MS;
-
 export const WRONG_LOGINS_PER_ACCOUNT_AND_CLIENT_MAX = 5;
-
 export const SIGN_UPS_PER_CLIENT_MAX = 20;
-
 export const WRONG_LOGINS_PER_CLIENT_MAX = 100;
-
 export const LOGINS_REMEMBERED_MAX = 10_000;
 
-/** Addresses and characters of an `X-Forwarded-For` that are read, from its end. */
-export const FORWARDED_ADDRESSES_MAX = 16;
-
-export const FORWARDED_CHARS_MAX = 1_024;
-
-/** How long the page after a form can be reloaded, and characters of its message in one cookie. */
-export const FLASH_MS_MAX = 5 * MINUTE_MS;
-
-export const FLASH_COOKIE_CHARS_MAX = 3_500;
-
-export const FLASH_COOKIES_MAX = 4;
-
-/** Bytes of a form that one of our own pages sends. */
-export const FORM_BYTES_MAX = 65_536;
-
-export const FORM_FIELDS_MAX = 100;
-
-/** Keys just created on a page, remembered for `FLASH_MS_MAX`, so that a form that is sent twice creates one. */
-export const MADE_KEYS_REMEMBERED_MAX = 1_000;
-
-export const NEXT_CHARS_MAX = 2_048;
-
-/** The window of `dedupe` and `Idempotency-Key`. */
-export const DEDUPE_WINDOW_MS = DAY_MS;
-
-/** How long the previous secret still signs after a rotation. */
-export const SIGNING_OVERLAP_MS = DAY_MS;
-
-/** How long a process caches signing secrets. */
-export const SIGNING_SECRETS_FRESH_MS = MINUTE_MS;
-
-/** Answers of targets. */
-export const RESPONSE_BODY_BYTES_MAX = 262_144;
-
-export const RETRY_AFTER_MS_MIN = SECOND_MS;
-
-export const RETRY_AFTER_MS_MAX = DAY_MS;
+// Calls to targets
 
 export const ATTEMPT_TIMEOUT_MS_DEFAULT = 30 * SECOND_MS;
-
 export const DNS_TIMEOUT_MS = 3 * SECOND_MS;
-
 export const ADDRESSES_TRIED_MAX = 16;
-
 /** How long one address may take to accept a connection, within the attempt's deadline, before the next one is tried. */
 export const CONNECT_TIMEOUT_MS = 3 * SECOND_MS;
-
 /** How long an address that accepted a connection is not probed again, and how many are remembered. */
 export const CONNECTABLE_FRESH_MS = 250;
-
 export const CONNECTABLE_REMEMBERED_MAX = 1_024;
-
 /** How long the addresses of this machine's interfaces are cached. */
 export const INTERFACES_FRESH_MS = SECOND_MS;
-
+export const RESPONSE_BODY_BYTES_MAX = 262_144;
 export const LOCATION_CHARS_MAX = 2_048;
-
+export const RETRY_AFTER_MS_MIN = SECOND_MS;
+export const RETRY_AFTER_MS_MAX = DAY_MS;
 export const RETRY_BASE_MS_DEFAULT = 2 * SECOND_MS;
-
 export const RETRY_CAP_MS_DEFAULT = HOUR_MS;
-
 export const RETRY_JITTER = 0.2;
 
-/** Delays between attempts of a callback or mail, ± `RETRY_JITTER`; after the last it is given up. */
-export const NOTIFY_DELAYS_MS = [5 * SECOND_MS, 30 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 2 * HOUR_MS] as const;
+// Queue and delivery
 
-/** Callbacks under way at a time: in all, and from one account to one host. */
-export const CALLBACKS_IN_FLIGHT_MAX = 64;
-
-export const CALLBACKS_PER_HOST_MAX = 16;
-
-/** Mails under way at a time: in all, and from one account to one recipient, who gets them in their order. */
-export const MAILS_IN_FLIGHT_MAX = 8;
-
-export const MAILS_AT_ONCE_MAX = 1;
-
-/** Mails within an hour: to one recipient, and of one account. */
-export const MAIL_WINDOW_MS = HOUR_MS;
-
-export const MAILS_PER_RECIPIENT_MAX = 100;
-
-export const MAILS_PER_ACCOUNT_MAX = 1_000;
-
-/** Bytes of each part of a request in a mail; the page behind its links shows the whole. */
-export const MAIL_PART_BYTES_MAX = 2_048;
-
-/** Bytes of attempt results that could not be written yet; above it nothing is claimed. */
-export const KEPT_RESULTS_BYTES_MAX = 64 * 1_048_576;
-
-/** Bytes of such a result besides its texts. */
-export const KEPT_RESULT_BYTES = 2_048;
-
-/** Delay before writing such a result again, doubled each time up to the maximum. */
-export const WRITE_AGAIN_MS = 250;
-
-export const WRITE_AGAIN_MS_MAX = 2 * SECOND_MS;
-
+/** Lanes (account, host and key) in memory; the sweep finds the others when there is room again. */
+export const LANES_MAX = 50_000;
+/** Lanes that metrics scan for the action that has been due longest: a few milliseconds. */
+export const DUE_LANES_LOOKED_AT_MAX = 1_000;
+/** Due actions of one lane in memory, by id; the rest is read from the store later. */
+export const LANE_READY_MAX = 256;
+/** Share of the slots of a host, rounded down, that is reserved for keys of the account without a slot there: two of 64. */
+export const HOST_RESERVE_SHARE = 1 / 32;
+/** Ids in one claim. */
+export const CLAIM_ROWS_MAX = 256;
+/** Delay before a claim is tried again if too many writes are waiting. */
+export const CLAIM_AGAIN_MS = 250;
 /** Claims for which the store reported neither success nor failure; beyond it the oldest are left until their lease ends. */
 export const CLAIMS_IN_DOUBT_MAX = 4_096;
-
-/** Altered rows that are failed at a time: each is read whole. */
-export const BROKEN_ROWS_MAX = 16;
-
-/** Altered rows that are remembered until they are failed. */
-export const REFUSED_ROWS_MAX = 1_000;
-
+/** Rows of more bytes are large: they are claimed in steps of so many bytes, and two further limits apply. */
+export const SMALL_ROW_BYTES_MAX = 16_384;
+export const LARGE_CLAIM_BYTES_MAX = 524_288;
+/** Bytes of large actions, and of large callbacks, in flight; one always fits. */
+export const ACTION_BYTES_IN_FLIGHT_MAX = 12 * MEGABYTE;
+export const CALLBACK_BYTES_IN_FLIGHT_MAX = 6 * MEGABYTE;
+/** After so many bytes of large rows the garbage collector runs; a heap up to the second size is collected at once (30 ms). */
+export const LARGE_GARBAGE_BYTES_MAX = 16 * MEGABYTE;
+export const COLLECTED_HEAP_BYTES_MAX = 48 * MEGABYTE;
 /** A lease lasts for the attempt's timeout and this much more, to write the result. */
 export const LEASE_GRACE_MS = 15 * SECOND_MS;
-
 /** The part of a lease reserved for writing the result, and the least time besides it for an attempt to begin. */
 export const LEASE_WRITE_MS = 5 * SECOND_MS;
-
 export const ATTEMPT_MS_MIN = SECOND_MS;
-
+/** Bytes of attempt results that could not be written yet; above it nothing is claimed. */
+export const KEPT_RESULTS_BYTES_MAX = 64 * MEGABYTE;
+/** Bytes of such a result besides its texts. */
+export const KEPT_RESULT_BYTES = 2_048;
+/** Delay before writing such a result again, doubled each time up to the maximum. */
+export const WRITE_AGAIN_MS = 250;
+export const WRITE_AGAIN_MS_MAX = 2 * SECOND_MS;
+/** Altered rows that are failed at a time: each is read whole. */
+export const BROKEN_ROWS_MAX = 16;
+/** Altered rows that are remembered until they are failed. */
+export const REFUSED_ROWS_MAX = 1_000;
+/** How often expired leases are recovered, and rows and bytes of one step; one row always fits. */
 export const RESCUE_EVERY_MS = 5 * SECOND_MS;
-
-/** Rows and bytes of one step of recovery of expired leases; one row always fits. */
 export const RESCUE_ROWS_MAX = 500;
-
-export const RESCUE_BYTES_MAX = 2 * 1_048_576;
-
+export const RESCUE_BYTES_MAX = 2 * MEGABYTE;
 /** The longest timer, so that a suspended machine or a jump of the clock delays work by at most this. */
 export const SLEEP_MS_MAX = 30 * SECOND_MS;
-
-/** Timeout of a database call; its caller is answered 503. */
-export const STORE_CALL_MS_MAX = 4 * SECOND_MS;
-
-/** Shorter than that, so that a database is known to be away before those who wait for a commit are told: they come again. */
-export const REMOTE_CALL_MS_MAX = STORE_CALL_MS_MAX - 200;
-
-/** Timeout of a readiness check, and how long its result is cached. */
-export const READY_MS_MAX = 1_500;
-
-export const READY_FRESH_MS = SECOND_MS;
-
-/** How long counts of the store are cached for metrics. */
-export const COUNTS_FRESH_MS = 10 * SECOND_MS;
-
-/** The lock of a service on a remote database lasts this long, and is renewed this often. */
-export const SERVICE_LOCK_MS = 15 * SECOND_MS;
-
-export const SERVICE_LOCK_BEAT_MS = 3 * SECOND_MS;
-
-/** How often a start tries again to open an unavailable store. */
-export const OPEN_AGAIN_MS = SECOND_MS;
-
 /** The wall clock may be set back by this much before waiting actions are rescheduled; small corrections are normal. */
 export const CLOCK_TOLERANCE_MS = 5 * SECOND_MS;
-
 /** Rows that one step of rescheduling updates, so that it never blocks the writer for long. */
 export const RESCHEDULE_ROWS_MAX = 5_000;
-
 export const DRAIN_MS_MAX = 30 * SECOND_MS;
-
 /** Time after the drain for writing interrupted attempts and results that could not be written yet. */
 export const DRAIN_WRITE_MS = SECOND_MS / 2;
 
-/** How often a decision is tried if other writes change the action first. */
-export const DECIDE_TRIES_MAX = 3;
+// Callbacks and mails
 
-/** Queue lanes (account, host and key) in memory; the sweep finds the others when there is room again. */
-export const LANES_MAX = 50_000;
+/** Delays between attempts, ± `RETRY_JITTER`; after the last it is given up. */
+export const NOTIFY_DELAYS_MS = [5 * SECOND_MS, 30 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 2 * HOUR_MS] as const;
+/** Callbacks under way at a time: in all, and from one account to one host. */
+export const CALLBACKS_IN_FLIGHT_MAX = 64;
+export const CALLBACKS_PER_HOST_MAX = 16;
+/** Mails under way at a time: in all, and from one account to one recipient, who gets them in their order. */
+export const MAILS_IN_FLIGHT_MAX = 8;
+export const MAILS_AT_ONCE_MAX = 1;
+/** Mails within an hour: to one recipient, and of one account. */
+export const MAIL_WINDOW_MS = HOUR_MS;
+export const MAILS_PER_RECIPIENT_MAX = 100;
+export const MAILS_PER_ACCOUNT_MAX = 1_000;
+/** Bytes of each part of a request in a mail; the page behind its links shows the whole. */
+export const MAIL_PART_BYTES_MAX = 2_048;
+/** Characters of a host in the subject of a mail, of which many clients show 40; its end is kept. */
+export const SUBJECT_HOST_CHARS_MAX = 32;
 
-/** Lanes that metrics scan for the action that has been due longest: a few milliseconds. */
-export const DUE_LANES_LOOKED_AT_MAX = 1_000;
+// Store
 
-/** Due actions of one lane in memory, by id; the rest is read from the store later. */
-export const LANE_READY_MAX = 256;
-
-/** Share of the slots of a host, rounded down, that is reserved for keys of the account without a slot there: two of 64. */
-export const HOST_RESERVE_SHARE = 1 / 32;
-
-/** Ids in one claim. */
-export const CLAIM_ROWS_MAX = 256;
-
-/** Delay before a claim is tried again if too many writes are waiting. */
-export const CLAIM_AGAIN_MS = 250;
-
-/** Rows of more bytes are large: they are claimed in steps of so many bytes, and two further limits apply. */
-export const SMALL_ROW_BYTES_MAX = 16_384;
-
-export const LARGE_CLAIM_BYTES_MAX = 524_288;
-
-/** Bytes of large actions, and of large callbacks, in flight; one always fits. */
-export const ACTION_BYTES_IN_FLIGHT_MAX = 12 * 1_048_576;
-
-export const CALLBACK_BYTES_IN_FLIGHT_MAX = 6 * 1_048_576;
-
-/** After so many bytes of large rows the garbage collector runs; a heap up to the second size is collected at once (30 ms). */
-export const LARGE_GARBAGE_BYTES_MAX = 16 * 1_048_576;
-
-export const COLLECTED_HEAP_BYTES_MAX = 48 * 1_048_576;
-
+/** Timeout of a database call; its caller is answered 503. */
+export const STORE_CALL_MS_MAX = 4 * SECOND_MS;
+/** Shorter than that, so that a database is known to be away before those who wait for a commit are told: they come again. */
+export const REMOTE_CALL_MS_MAX = STORE_CALL_MS_MAX - 200;
+/** Timeout of a readiness check, and how long its result is cached. */
+export const READY_MS_MAX = 1_500;
+export const READY_FRESH_MS = SECOND_MS;
+/** How long counts of the store are cached for metrics. */
+export const COUNTS_FRESH_MS = 10 * SECOND_MS;
+/** The lock of a service on a remote database lasts this long, and is renewed this often. */
+export const SERVICE_LOCK_MS = 15 * SECOND_MS;
+export const SERVICE_LOCK_BEAT_MS = 3 * SECOND_MS;
+/** How often a start tries again to open an unavailable store. */
+export const OPEN_AGAIN_MS = SECOND_MS;
 /** Writes that may wait for one commit, and their bytes; above it callers are answered 503. */
 export const WRITES_WAITING_MAX = 20_000;
-
-export const WRITES_WAITING_BYTES_MAX = 32 * 1_048_576;
-
+export const WRITES_WAITING_BYTES_MAX = 32 * MEGABYTE;
 export const FLUSH_ROWS_MAX = 1_000;
-
 /** Bytes of payload in one commit, so that large bodies do not block the event loop. */
-export const FLUSH_BYTES_MAX = 8 * 1_048_576;
-
-/** Held actions that one step of expiry scans, and how many are cancelled at a time: each is read whole. */
-export const EXPIRE_SCAN_ROWS_MAX = 500;
-
-export const EXPIRE_AT_ONCE_MAX = 16;
-
+export const FLUSH_BYTES_MAX = 8 * MEGABYTE;
 /** Actions that one step of retention scans, and rows and bytes that it deletes in one commit. */
 export const PRUNE_SCAN_ROWS_MAX = 200;
-
 export const PRUNE_ROWS_MAX = 500;
-
-export const PRUNE_BYTES_MAX = 4 * 1_048_576;
-
+export const PRUNE_BYTES_MAX = 4 * MEGABYTE;
 /** Pause between two steps, for other writes. */
 export const PRUNE_REST_MS = 20;
-
 /** Encrypted texts in one commit of a rotation of the master key: at most 5 MB. */
 export const RESEAL_ROWS_MAX = 200;
-
 /** Texts that could not be decrypted and are listed; the rest is counted. */
 export const UNOPENED_NAMED_MAX = 10;
 
-/** Bytes of a request or response body in the result of an MCP tool; REST shows the whole. */
-export const TOOL_BODY_BYTES_MAX = 16_384;
+// MCP
 
+/** Bytes of a request or response body in the result of a tool; REST shows the whole. */
+export const TOOL_BODY_BYTES_MAX = 16_384;
 /** Bytes of bodies that are read for a page of actions in a tool result; one action always fits. */
 export const TOOL_LIST_BYTES_MAX = 262_144;
-
-/** How long an MCP question may be answered, and how many open questions of one key may block a call. */
+/** How long a question may be answered, and how many open questions of one key may block a call. */
 export const QUESTION_MS = 10 * MINUTE_MS;
-
 export const QUESTIONS_OPEN_MAX = 20;
-
 /** A tool call without progress notifications ends after this: most clients give up after a minute. */
 export const SILENT_WAIT_SECONDS_MAX = 50;
-
 export const PROGRESS_EVERY_MS = 5 * SECOND_MS;
-
-/** Sessions of 2025-era MCP clients: default per account, and idle time after which one is closed. */
+/** Sessions of 2025-era clients: default per account, and idle time after which one is closed. */
 export const MCP_SESSIONS_PER_ACCOUNT_DEFAULT = 20;
-
 export const SESSION_IDLE_MS = 10 * MINUTE_MS;
-
 export const SESSION_SWEEP_MS = MINUTE_MS;
-
 /** Interval of keep-alives on a stream, so that no proxy closes it. */
 export const KEEP_ALIVE_MS = 10 * SECOND_MS;
-
-export const RATE_WINDOW_MS = SECOND_MS;
-
-/** A key that is refused so often in a second is flooding: it ignores Retry-After. */
-export const RATE_FLOOD_REFUSALS = 2;
-
-/** An account may exceed its rate by this factor in the second in which other keys begin to send beside a flooding one. */
-export const RATE_OVERSHOOT_MAX = 2;
-
-/** How long refusals of a flooding key are delayed, and how many at a time; the others are sent at once. */
-export const REFUSAL_HELD_MS = SECOND_MS;
-
-export const REFUSALS_HELD_MAX = 4_096;

@@ -1,4 +1,4 @@
-import Type, { type Static } from "typebox";
+import Type, { type Static, type TSchema } from "typebox";
 import {
   ATTEMPT_TIMEOUT_MS_DEFAULT,
   MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
@@ -9,18 +9,7 @@ import {
 } from "./limits.ts";
 import { LOG_LEVELS } from "../observability/log.ts";
 import { KEY_FORMS, readKey } from "../crypto/key.ts";
-import {
-  databaseFault,
-  list,
-  matching,
-  textSetting,
-  whole,
-  word,
-  hostFault,
-  originFault,
-  proxyFault,
-  wordsOf,
-} from "./values.ts";
+import { databaseFault, type FaultOf, hostFault, originFault, proxyFault } from "./values.ts";
 import Value from "typebox/value";
 
 const VISIBLE = { pattern: /^[!-~]+$/, allowed: "visible ASCII characters" };
@@ -211,3 +200,49 @@ const FAULTS: Readonly<Record<string, string>> = {
   maximum: "is too large",
   enum: "is none of the words that it may be",
 };
+
+/** The texts about a setting, for errors and `.env.example`. */
+interface Words {
+  /** One sentence: what it is, and what it means to leave it unset. */
+  readonly description: string;
+  /** The allowed values; follows "Allowed:". */
+  readonly allowed: string;
+}
+
+export function wordsOf(schema: TSchema): Words {
+  const words: Readonly<Record<string, unknown>> = { ...schema };
+  return { description: String(words["description"]), allowed: String(words["allowed"]) };
+}
+
+/** A whole number in plain decimal digits. */
+function whole(minimum: number, maximum: number, rest: { description: string; default?: number }) {
+  return Type.Integer({ minimum, maximum, allowed: `a whole number from ${minimum} to ${maximum}`, ...rest });
+}
+
+/** One of a fixed list of words. */
+function word<Values extends string[]>(
+  values: readonly [...Values],
+  rest: { description: string; default?: Values[number] },
+) {
+  return Type.Enum(values, { allowed: values.join(", "), ...rest });
+}
+
+/** A text that `faultOf` checks. */
+function textSetting(faultOf: FaultOf, rest: Words & { default?: string }) {
+  return Type.Refine(
+    Type.String({ ...rest }),
+    (value) => faultOf(value) === null,
+    (value) => faultOf(value) ?? "",
+  );
+}
+
+/** A list of texts, separated by commas; default: empty. */
+function list(form: RegExp | FaultOf, rest: Words) {
+  const faultOf = form instanceof RegExp ? matching(form, "has an entry that is none") : form;
+  return Type.Array(textSetting(faultOf, rest), { default: [], ...rest });
+}
+
+/** A check by a pattern. */
+function matching(pattern: RegExp, fault = "has the wrong form"): FaultOf {
+  return (value) => (pattern.test(value) ? null : fault);
+}

@@ -1,55 +1,8 @@
-import Type, { type TSchema } from "typebox";
 import { isIP } from "node:net";
 import { contains, parseAddress, parseRange } from "../outbound/addresses.ts";
 
-/** The texts about a setting, for errors and `.env.example`. */
-interface Words {
-  /** One sentence: what it is, and what it means to leave it unset. */
-  readonly description: string;
-  /** The allowed values; follows "Allowed:". */
-  readonly allowed: string;
-}
-
-export function wordsOf(schema: TSchema): Words {
-  const words: Readonly<Record<string, unknown>> = { ...schema };
-  return { description: String(words["description"]), allowed: String(words["allowed"]) };
-}
-
 /** The fault of a text, to follow the setting's name ("is no address"); null: valid. */
-type FaultOf = (value: string) => string | null;
-
-/** A whole number in plain decimal digits. */
-export function whole(minimum: number, maximum: number, rest: { description: string; default?: number }) {
-  return Type.Integer({ minimum, maximum, allowed: `a whole number from ${minimum} to ${maximum}`, ...rest });
-}
-
-/** One of a fixed list of words. */
-export function word<Values extends string[]>(
-  values: readonly [...Values],
-  rest: { description: string; default?: Values[number] },
-) {
-  return Type.Enum(values, { allowed: values.join(", "), ...rest });
-}
-
-/** A text that `faultOf` checks. */
-export function textSetting(faultOf: FaultOf, rest: Words & { default?: string }) {
-  return Type.Refine(
-    Type.String({ ...rest }),
-    (value) => faultOf(value) === null,
-    (value) => faultOf(value) ?? "",
-  );
-}
-
-/** A list of texts, separated by commas; default: empty. */
-export function list(form: RegExp | FaultOf, rest: Words) {
-  const faultOf = form instanceof RegExp ? matching(form, "has an entry that is none") : form;
-  return Type.Array(textSetting(faultOf, rest), { default: [], ...rest });
-}
-
-/** A check by a pattern. */
-export function matching(pattern: RegExp, fault = "has the wrong form"): FaultOf {
-  return (value) => (pattern.test(value) ? null : fault);
-}
+export type FaultOf = (value: string) => string | null;
 
 /** Checks HOST. */
 export const hostFault: FaultOf = (value) => {

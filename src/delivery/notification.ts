@@ -2,7 +2,7 @@ import { describeNotStarted, type NotStarted } from "../actions/settle.ts";
 import { RETRY_JITTER, NOTIFY_DELAYS_MS } from "../config/limits.ts";
 import type { TimelineEvent } from "../actions/timeline.ts";
 import type { Action, ActionStatus } from "../actions/action.ts";
-import { normalTarget } from "../outbound/normal-target.ts";
+import { normalTarget } from "../outbound/target.ts";
 
 /** `dropped`: it was no longer needed; the timeline does not mention it. */
 export type NotificationStatus = "pending" | "active" | "delivered" | "given_up" | "dropped";

@@ -1,4 +1,4 @@
-import { originOf } from "../outbound/normal-target.ts";
+import { originOf } from "../outbound/target.ts";
 import type { SigningUse } from "../crypto/signature.ts";
 import type { Secrets } from "../crypto/types.ts";
 

@@ -1,5 +1,5 @@
 import { DomainError } from "../api/domain-error.ts";
-import { normalTarget } from "../outbound/normal-target.ts";
+import { normalTarget } from "../outbound/target.ts";
 import type { Guard } from "./handler.ts";
 import { isIP } from "node:net";
 import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../config/limits.ts";

@@ -10,7 +10,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { Targets } from "../outbound/target.ts";
+import type { CreateRules } from "../actions/create-schema.ts";
 import { type IsTrustedProxy, createOwnOrigin, type OwnAddress } from "./own-origin.ts";
 import {
   createDeviceCookie,
@@ -61,7 +61,7 @@ export interface HttpDeps
   readonly authenticate: Authenticate;
   /** Whether an account is stopped until an owner of the first account allows it. */
   readonly isStopped: (accountId: string) => boolean;
-  readonly targets: Targets;
+  readonly checkTarget: CreateRules["checkTarget"];
   readonly clock: Clock;
   readonly ids: Pick<Ids, "request">;
   readonly log: Log;
@@ -103,10 +103,9 @@ export function createHttp(deps: HttpDeps): Http {
   const show = createShow(deps.clock, deps.receiptUrl, deps.pauseOf);
   // An event describes the past: it doesn't show a pause that is in force now.
   const showEvent = createShow(deps.clock, deps.receiptUrl, () => null);
-  const checkTarget = (url: string) => deps.targets.checkTarget(url);
-  const people = { ...deps, ...sessionsOf(deps), checkTarget };
+  const people = { ...deps, ...sessionsOf(deps) };
   const modules: readonly AnyElysia[] = [
-    actionRoutes({ ...deps, show, showEvent, checkTarget }),
+    actionRoutes({ ...deps, show, showEvent }),
     ...accountRoutes(deps),
     pauseRoutes(deps),
     auditRoutes(deps),

@@ -2,7 +2,7 @@
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { DecisionFacts, Fact } from "../approvals/facts.ts";
-import { normalTarget } from "../outbound/normal-target.ts";
+import { normalTarget } from "../outbound/target.ts";
 import { UntrustedText } from "../pages/code.tsx";
 import { render } from "../pages/layout.tsx";
 import { type Action, type HttpMethod, sizeWords } from "../actions/action.ts";

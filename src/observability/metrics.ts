@@ -1,166 +1,11 @@
-import { createCounter, createHistogram, type Readings, readingsText } from "./gauges.ts";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { OutcomeKind } from "../actions/outcome.ts";
 import type { NotificationKind } from "../delivery/notification.ts";
-
-export interface MetricsBook {
-  readonly metrics: Metrics;
-  /** Adds readings, replacing those of the same name. */
-  readonly show: (readings: Readings) => void;
-  /** All metrics in the Prometheus text format 0.0.4. */
-  readonly render: () => Promise<string>;
-}
-
-/** Upper bounds in seconds: from a create to a `wait` of two minutes. */
-const DURATIONS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
-
-/** Clients can send any method: those that HTTP does not define share one series. */
-const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
-
-/** The metrics of the service since its start, kept in memory. */
-export function createMetrics(): MetricsBook {
-  const families = createFamilies();
-  let readings: Readings = {};
-  return {
-    metrics: {
-      created: (kind) => families.creates.add([kind]),
-      attempted(outcome, next, durationMs) {
-        families.attempts.add([outcome, next]);
-        if (durationMs !== null) families.attemptSeconds.observe([outcome], durationMs / 1_000);
-      },
-      notified(kind, next, durationMs) {
-        families.notifications.add([kind, next]);
-        if (durationMs !== null) families.notificationSeconds.observe([kind], durationMs / 1_000);
-      },
-      decided: (operation) => families.decisions.add([operation]),
-      rescued: (count) => families.rescued.add([], count),
-      fenced: () => families.fenced.add([]),
-      unclaimed: (of) => families.unclaimed.add([of]),
-      setAside: (of) => families.setAside.add([of]),
-      taskFailed: (task) => families.taskFailures.add([task]),
-      requested({ method, route, status, kind }, durationMs) {
-        const name = METHODS.has(method) ? method : "other";
-        families.requests.add([name, String(status)]);
-        const labels = [route ?? "none", name, `${Math.floor(status / 100)}xx`, kind];
-        families.requestSeconds.observe(labels, durationMs / 1_000);
-      },
-      toolCalled: (tool, outcome) => families.toolCalls.add([tool, outcome]),
-    },
-    show(more) {
-      readings = { ...readings, ...more };
-    },
-    async render() {
-      const counted = Object.values(families).map((family) => family.text());
-      return counted.join("") + (await readingsText(readings));
-    },
-  };
-}
-
-function createFamilies() {
-  const outcomes = ["answered", "not_sent", "unknown"];
-  const ends = outcomes.flatMap((outcome) => ["completed", "retry", "failed"].map((next) => [outcome, next]));
-  return {
-    ...createNotificationFamilies(),
-    ...createUpkeepFamilies(),
-    creates: createCounter(
-      { name: "outgate_creates_total", help: "Creates answered, by what they found.", labels: ["kind"] },
-      [["created"], ["matched"]],
-    ),
-    attempts: createCounter(
-      { name: "outgate_attempts_total", help: "Attempts, by outcome and what came next.", labels: ["outcome", "next"] },
-      ends,
-    ),
-    attemptSeconds: createHistogram(
-      { name: "outgate_attempt_duration_seconds", help: "Duration of attempts, by outcome.", labels: ["outcome"] },
-      DURATIONS,
-    ),
-    decisions: createCounter(
-      { name: "outgate_decisions_total", help: "Approvals, cancels and manual retries.", labels: ["operation"] },
-      [["approve"], ["cancel"], ["retry"]],
-    ),
-    rescued: createCounter(
-      { name: "outgate_rescued_total", help: "Actions taken over from a process that died.", labels: [] },
-      [[]],
-    ),
-    fenced: createCounter(
-      { name: "outgate_fenced_total", help: "Results dropped because another change came first.", labels: [] },
-      [[]],
-    ),
-    requests: createCounter({
-      name: "outgate_http_requests_total",
-      help: "Requests answered, by method and status.",
-      labels: ["method", "status"],
-    }),
-    requestSeconds: createHistogram(
-      {
-        name: "outgate_http_request_duration_seconds",
-        help: "Time to the answer, by route, method, class of status and kind (work, wait or stream).",
-        labels: ["route", "method", "status", "kind"],
-      },
-      DURATIONS,
-    ),
-    toolCalls: createCounter({
-      name: "outgate_mcp_calls_total",
-      help: "Calls of MCP tools, by tool and outcome (ok, asked, refused or failed).",
-      labels: ["tool", "outcome"],
-    }),
-  };
-}
-
-function createNotificationFamilies() {
-  const kinds = ["callback", "mail"];
-  return {
-    notifications: createCounter(
-      {
-        name: "outgate_notifications_total",
-        help: "Attempts of callbacks and mails, by what came next.",
-        labels: ["kind", "next"],
-      },
-      kinds.flatMap((kind) => ["delivered", "retry", "given_up"].map((next) => [kind, next])),
-    ),
-    notificationSeconds: createHistogram(
-      {
-        name: "outgate_notification_duration_seconds",
-        help: "Duration of attempts of callbacks and mails.",
-        labels: ["kind"],
-      },
-      DURATIONS,
-    ),
-  };
-}
-
-const KINDS = [["action"], ["callback"], ["mail"]];
-
-function createUpkeepFamilies() {
-  return {
-    unclaimed: createCounter(
-      {
-        name: "outgate_claims_returned_total",
-        help: "Attempts that were claimed and never began; nothing was sent and none was counted.",
-        labels: ["of"],
-      },
-      KINDS,
-    ),
-    setAside: createCounter(
-      {
-        name: "outgate_rows_set_aside_total",
-        help: "Rows that were altered by hand, and ended for it.",
-        labels: ["of"],
-      },
-      KINDS,
-    ),
-    taskFailures: createCounter({
-      name: "outgate_task_failures_total",
-      help: "Unexpected errors in background tasks; each task runs again.",
-      labels: ["task"],
-    }),
-  };
-}
 
 /** What a request spent its time on: work, a requested wait, or opening a stream. */
 export type RequestKind = "work" | "wait" | "stream";
 
-/** An answered request. */
-interface RequestSeen {
+interface AnsweredRequest {
   readonly method: string;
   /** The route's pattern, never the path; null: no route matched. */
   readonly route: string | null;
@@ -171,27 +16,266 @@ interface RequestSeen {
 /** How a tool call ended: done, with a question to a person, refused with one of our codes, or by a bug. */
 export type ToolOutcome = "ok" | "asked" | "refused" | "failed";
 
+/** Upper bounds in seconds: from a create to a `wait` of two minutes. */
+const DURATIONS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+
+/** Clients can send any method: those that HTTP does not define share one series. */
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+
 /**
- * Records metrics; names and labels are fixed here, so that they stay few. A null duration was not measured: the
- * attempt is counted, without a time.
+ * The metrics of the service since its start, kept in memory. Names and labels are fixed here, so that they stay few. A
+ * null duration was not measured: the attempt is counted, without a time.
  */
-export interface Metrics {
-  created(kind: "created" | "matched"): void;
-  attempted(outcome: OutcomeKind, next: "completed" | "retry" | "failed", durationMs: number | null): void;
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #counters = createCounters(this.#registry);
+  readonly #durations = createDurations(this.#registry);
+
+  created(kind: "created" | "matched"): void {
+    this.#counters.creates.inc({ kind });
+  }
+
+  attempted(outcome: OutcomeKind, next: "completed" | "retry" | "failed", durationMs: number | null): void {
+    this.#counters.attempts.inc({ outcome, next });
+    if (durationMs !== null) this.#durations.attempts.observe({ outcome }, durationMs / 1_000);
+  }
+
   notified(
     kind: NotificationKind,
     next: "delivered" | "retry" | "given_up" | "dropped",
     durationMs: number | null,
-  ): void;
-  decided(operation: "approve" | "cancel" | "retry"): void;
-  rescued(count: number): void;
-  fenced(): void;
+  ): void {
+    this.#counters.notifications.inc({ kind, next });
+    if (durationMs !== null) this.#durations.notifications.observe({ kind }, durationMs / 1_000);
+  }
+
+  decided(operation: "approve" | "cancel" | "retry"): void {
+    this.#counters.decisions.inc({ operation });
+  }
+
+  rescued(count: number): void {
+    this.#counters.rescued.inc(count);
+  }
+
+  fenced(): void {
+    this.#counters.fenced.inc();
+  }
+
   /** A claim was returned because its attempt never began. */
-  unclaimed(of: "action" | NotificationKind): void;
+  unclaimed(of: "action" | NotificationKind): void {
+    this.#counters.unclaimed.inc({ of });
+  }
+
   /** A row that was altered in the database was ended. */
-  setAside(of: "action" | NotificationKind): void;
+  setAside(of: "action" | NotificationKind): void {
+    this.#counters.setAside.inc({ of });
+  }
+
   /** A background task failed unexpectedly; it runs again. */
-  taskFailed(task: string): void;
-  requested(request: RequestSeen, durationMs: number): void;
-  toolCalled(tool: string, outcome: ToolOutcome): void;
+  taskFailed(task: string): void {
+    this.#counters.taskFailures.inc({ task });
+  }
+
+  requested({ method, route, status, kind }: AnsweredRequest, durationMs: number): void {
+    const name = METHODS.has(method) ? method : "other";
+    this.#counters.requests.inc({ method: name, status: String(status) });
+    const labels = { route: route ?? "none", method: name, status: `${Math.floor(status / 100)}xx`, kind };
+    this.#durations.requests.observe(labels, durationMs / 1_000);
+  }
+
+  toolCalled(tool: string, outcome: ToolOutcome): void {
+    this.#counters.toolCalls.inc({ tool, outcome });
+  }
+
+  /** Adds values that are read whenever the metrics are. */
+  addGauges(readings: Readings): void {
+    addGauges(this.#registry, readings);
+  }
+
+  /** All metrics in the Prometheus text format 0.0.4. A gauge that can't be read is left out: the others are needed most just then. */
+  async render(): Promise<string> {
+    const names = this.#registry.getMetricsAsArray().map(({ name }) => name);
+    const texts = names.map((name) => this.#registry.getSingleMetricAsString(name).catch(() => null));
+    return (await Promise.all(texts)).map((text) => (text === null ? "" : `${text}\n`)).join("");
+  }
+}
+
+/** Creates counters. The series in `known` exist from the start, so that a rate sees their first increment. */
+function counterIn(registry: Registry) {
+  return (name: string, help: string, labelNames: string[], known: readonly Record<string, string>[] = []) => {
+    const counter = new Counter({ name, help, labelNames, registers: [registry] });
+    for (const labels of known) counter.inc(labels, 0);
+    return counter;
+  };
+}
+
+function createCounters(registry: Registry) {
+  const counter = counterIn(registry);
+  return {
+    ...createDeliveryCounters(counter),
+    creates: counter(
+      "outgate_creates_total",
+      "Creates answered, by what they found.",
+      ["kind"],
+      [{ kind: "created" }, { kind: "matched" }],
+    ),
+    decisions: counter(
+      "outgate_decisions_total",
+      "Approvals, cancels and manual retries.",
+      ["operation"],
+      [{ operation: "approve" }, { operation: "cancel" }, { operation: "retry" }],
+    ),
+    taskFailures: counter(
+      "outgate_task_failures_total",
+      "Unexpected errors in background tasks; each task runs again.",
+      ["task"],
+    ),
+    requests: counter("outgate_http_requests_total", "Requests answered, by method and status.", ["method", "status"]),
+    toolCalls: counter(
+      "outgate_mcp_calls_total",
+      "Calls of MCP tools, by tool and outcome (ok, asked, refused or failed).",
+      ["tool", "outcome"],
+    ),
+  };
+}
+
+function createDeliveryCounters(counter: ReturnType<typeof counterIn>) {
+  const pairs = (one: string, ones: readonly string[], other: string, others: readonly string[]) =>
+    ones.flatMap((value) => others.map((next) => ({ [one]: value, [other]: next })));
+  const outcomes = pairs("outcome", ["answered", "not_sent", "unknown"], "next", ["completed", "retry", "failed"]);
+  const notified = pairs("kind", ["callback", "mail"], "next", ["delivered", "retry", "given_up"]);
+  const rows = [{ of: "action" }, { of: "callback" }, { of: "mail" }];
+  return {
+    attempts: counter(
+      "outgate_attempts_total",
+      "Attempts, by outcome and what came next.",
+      ["outcome", "next"],
+      outcomes,
+    ),
+    notifications: counter(
+      "outgate_notifications_total",
+      "Attempts of callbacks and mails, by what came next.",
+      ["kind", "next"],
+      notified,
+    ),
+    rescued: counter("outgate_rescued_total", "Actions taken over from a process that died.", []),
+    fenced: counter("outgate_fenced_total", "Results dropped because another change came first.", []),
+    unclaimed: counter(
+      "outgate_claims_returned_total",
+      "Attempts that were claimed and never began; nothing was sent and none was counted.",
+      ["of"],
+      rows,
+    ),
+    setAside: counter(
+      "outgate_rows_set_aside_total",
+      "Rows that were altered by hand, and ended for it.",
+      ["of"],
+      rows,
+    ),
+  };
+}
+
+function createDurations(registry: Registry) {
+  const histogram = (name: string, help: string, labelNames: string[]) =>
+    new Histogram({ name, help, labelNames, buckets: DURATIONS, registers: [registry] });
+  return {
+    attempts: histogram("outgate_attempt_duration_seconds", "Duration of attempts, by outcome.", ["outcome"]),
+    notifications: histogram("outgate_notification_duration_seconds", "Duration of attempts of callbacks and mails.", [
+      "kind",
+    ]),
+    requests: histogram(
+      "outgate_http_request_duration_seconds",
+      "Time to the answer, by route, method, class of status and kind (work, wait or stream).",
+      ["route", "method", "status", "kind"],
+    ),
+  };
+}
+
+type Counts = Readonly<Record<string, number>>;
+
+/** Values that are read for each scrape, by functions that other modules provide. Absent ones are not shown. */
+interface Readings {
+  /** Actions that are not final, by status. */
+  readonly waiting?: () => Promise<Counts>;
+  /** Callbacks and mails that are neither delivered nor given up, by kind. */
+  readonly notifications?: () => Promise<Counts>;
+  /** Age of the oldest due action in milliseconds; 0: none is due. */
+  readonly oldestDueMs?: () => Promise<number>;
+  /** Whether the store can't be written. */
+  readonly storePaused?: () => boolean;
+  /** Whether nothing is claimed, by kind of row. */
+  readonly deliveryPaused?: () => Readonly<Record<string, boolean>>;
+  /** Event streams that are open now. */
+  readonly eventStreams?: () => number;
+  /** Versions of the service and its runtime. */
+  readonly build?: { readonly version: string; readonly bun: string };
+  /** Attempts in flight. */
+  readonly inFlight?: () => number;
+  /** Results that are known and not written yet. */
+  readonly kept?: () => { readonly count: number; readonly bytes: number };
+  /** Longest delay of the event loop since the last scrape, in milliseconds. */
+  readonly loopLagMaxMs?: () => number;
+  /** Resident memory of the process in bytes. */
+  readonly residentBytes?: () => number;
+}
+
+function addGauges(registry: Registry, readings: Readings): void {
+  const { waiting, notifications, oldestDueMs, storePaused, deliveryPaused, eventStreams } = readings;
+  const { build, inFlight, kept, loopLagMaxMs, residentBytes } = readings;
+  const single = (name: string, help: string, read: (() => number | Promise<number>) | undefined) => {
+    if (read === undefined) return;
+    const gauge = new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect: async (): Promise<void> => gauge.set(await read()),
+    });
+  };
+  const byLabel = (name: string, help: string, label: string, read: (() => Counts | Promise<Counts>) | undefined) => {
+    if (read === undefined) return;
+    const collect = async (): Promise<void> => {
+      const counts = Object.entries(await read());
+      gauge.reset();
+      for (const [value, count] of counts) gauge.set({ [label]: value }, count);
+    };
+    const gauge = new Gauge({ name, help, labelNames: [label], registers: [registry], collect });
+  };
+  if (build !== undefined) {
+    const labelNames = ["version", "bun"];
+    const gauge = new Gauge({
+      name: "outgate_build_info",
+      help: "What runs; always 1.",
+      labelNames,
+      registers: [registry],
+    });
+    gauge.set({ ...build }, 1);
+  }
+  byLabel("outgate_actions", "Actions that are not final, by status.", "status", waiting);
+  byLabel("outgate_outbox", "Callbacks and mails that are neither delivered nor given up.", "kind", notifications);
+  byLabel(
+    "outgate_delivery_paused",
+    "1 while nothing of this kind is claimed.",
+    "kind",
+    deliveryPaused && (() => Object.fromEntries(Object.entries(deliveryPaused()).map(([of, is]) => [of, Number(is)]))),
+  );
+  single("outgate_store_paused", "1 while the store can't be written.", storePaused && (() => Number(storePaused())));
+  single(
+    "outgate_oldest_due_action_age_seconds",
+    "Seconds since the action that has been due longest was due, paused ones aside; 0: none is due.",
+    oldestDueMs && (async () => (await oldestDueMs()) / 1_000),
+  );
+  single("outgate_event_streams", "Event streams that are open now.", eventStreams);
+  single("outgate_attempts_in_flight", "Attempts that are on their way now.", inFlight);
+  single("outgate_results_kept", "Results that are known and not written yet.", kept && (() => kept().count));
+  single(
+    "outgate_results_kept_bytes",
+    "Memory that they hold; nothing is claimed above 64 MB.",
+    kept && (() => kept().bytes),
+  );
+  single(
+    "outgate_event_loop_lag_max_seconds",
+    "Longest delay of the event loop since the last reading.",
+    loopLagMaxMs && (() => loopLagMaxMs() / 1_000),
+  );
+  single("outgate_resident_memory_bytes", "Memory that the process holds.", residentBytes);
 }

@@ -62,7 +62,7 @@ export function residentBytes(): number {
  * Caches a read for `freshMs`, and shares one in progress. Failures are cached too, so that a source that fails slowly
  * is not read more often.
  */
-export function freshFor<Value>(
+export function cached<Value>(
   freshMs: number,
   monotonicMs: () => number,
   read: () => Promise<Value>,

@@ -1,5 +1,6 @@
 import {
   type Address,
+  addressOfHost,
   type AddressRange,
   classOf,
   contains,
@@ -9,7 +10,15 @@ import {
   parseRange,
   hostOf,
 } from "./addresses.ts";
-import { normalHost, classOfName, isHostName, type NormalTarget, normalTarget } from "./normal-target.ts";
+import {
+  classOfName,
+  isHostName,
+  normalHost,
+  type NormalTarget,
+  normalTarget,
+  parseTarget,
+  type RefusedTarget,
+} from "./target.ts";
 import { networkInterfaces } from "node:os";
 import { INTERFACES_FRESH_MS } from "../config/limits.ts";
 
@@ -90,10 +99,42 @@ export function loopbackAddresses(policy: TargetPolicy, name: string): readonly 
   return LOOPBACK.filter((address) => checkAddress(policy, address, name) === "allowed");
 }
 
-const LOOPBACK: readonly Address[] = [
-  [127, 0, 0, 1],
-  [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
-];
+const LOOPBACK = ["127.0.0.1", "::1"].flatMap((text) => parseAddress(text) ?? []);
+
+/** What a caller needs of a checked URL. */
+interface CheckedTarget {
+  /** ASCII, lower case, no trailing dot, IPv6 in brackets: as `Action.hostname`. */
+  readonly hostname: string;
+  /** Host name, with the port unless it is the scheme's default. */
+  readonly host: string;
+}
+
+/**
+ * Checks a URL when an action is created, from the text alone; its addresses are checked at each attempt. The sentence of
+ * a refusal has no subject: the field's name precedes it.
+ */
+export function checkTarget(policy: TargetPolicy, url: string): CheckedTarget | RefusedTarget {
+  const target = parseTarget(url);
+  if ("refused" in target) return target;
+  const { hostname, host, literal } = target;
+  if (isOwnTarget(policy.own, target, literal)) {
+    return { refused: "Leads back to this service: no call may go to its own /v1, /auth, /mcp or /a." };
+  }
+  const verdict = literal === null ? checkName(policy, hostname) : checkAddress(policy, literal, null);
+  if (verdict === "allowed") return { hostname, host };
+  return { refused: (literal === null ? NAME_REFUSED : ADDRESS_REFUSED)[verdict] };
+}
+
+const ADDRESS_REFUSED = {
+  never:
+    "Points to an address that is never allowed (link-local, metadata, multicast or reserved); no setting opens it.",
+  private: "Points to a private address; only those listed in ALLOWED_PRIVATE_TARGETS are allowed.",
+} as const;
+
+const NAME_REFUSED = {
+  never: "Has a host name that is never allowed (metadata or .onion); no setting opens it.",
+  private: "Has a private host name; only those listed in ALLOWED_PRIVATE_TARGETS are allowed.",
+} as const;
 
 type Entry = { readonly range: AddressRange } | { readonly name: string } | { readonly problem: string };
 
@@ -137,7 +178,7 @@ function parseOwnOrigins(
 ): OwnOrigins | null {
   const targets = origins.map(normalTarget);
   if (!targets.every((target) => target !== null)) return null;
-  const literals = targets.map(literalOf).filter((address) => address !== null);
+  const literals = targets.map(({ hostname }) => addressOfHost(hostname)).filter((address) => address !== null);
   return {
     hostnames: new Set(targets.map(({ hostname }) => hostname)),
     addresses: new Set(literals.map(hostOf)),
@@ -154,27 +195,23 @@ export function isOwnTarget(own: OwnOrigins, target: NormalTarget, address: Addr
 }
 
 function isOurAddress(own: OwnOrigins, address: Address): boolean {
-  if (isThisMachine(address) || own.addresses.has(hostOf(address))) return true;
-  return own.machineAddresses().some((text) => isSame(parseAddress(text), address));
+  const host = hostOf(address);
+  if (isThisMachine(address) || own.addresses.has(host)) return true;
+  return own.machineAddresses().some((text) => {
+    const other = parseAddress(text);
+    return other !== null && hostOf(other) === host;
+  });
 }
 
 function isThisMachine(address: Address): boolean {
-  return isLoopback(address) || address.every((byte) => byte === 0);
-}
-
-function isSame(one: Address | null, other: Address): boolean {
-  return one !== null && hostOf(one) === hostOf(other);
+  return isLoopback(address) || address.toByteArray().every((byte) => byte === 0);
 }
 
 /** Without a port both default ports count: http usually redirects to https. */
 function portsOf(target: NormalTarget): readonly number[] {
-  const address = literalOf(target);
+  const address = addressOfHost(target.hostname);
   const isLocal = address === null ? classOfName(target.hostname) === "loopback" : isThisMachine(address);
   return isLocal || target.host !== target.hostname ? [target.port] : [80, 443];
-}
-
-function literalOf({ hostname }: NormalTarget): Address | null {
-  return parseAddress(hostname.replace(/^\[(.*)\]$/, "$1"));
 }
 
 /** The operating system's list, read at most once in `INTERFACES_FRESH_MS`. */

@@ -7,9 +7,8 @@ import {
 import type { NotSent } from "../actions/outcome.ts";
 import type { Stopped, Deadline } from "./deadline.ts";
 import { type Address, parseAddress, hostOf } from "./addresses.ts";
-import { classOfName } from "./normal-target.ts";
 import { isOwnTarget, checkAddress, checkName, loopbackAddresses, type TargetPolicy, type Verdict } from "./policy.ts";
-import type { ParsedTarget } from "./target.ts";
+import { classOfName, type ParsedTarget } from "./target.ts";
 import { connect } from "node:net";
 
 /** The addresses to try for a target, in order, all of them checked; or why there are none. */
@@ -135,7 +134,7 @@ export function createConnectable({ nowMs, probe }: ConnectableDeps = SYSTEM): C
  */
 function isSilent(address: Address, port: number, { limitMs, signal }: ProbeLimits): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  const socket = connect({ host: hostOf(address).replace(/^\[(.*)\]$/, "$1"), port });
+  const socket = connect({ host: address.toString(), port });
   const giveUp = () => resolve(true);
   const onAnswer = () => resolve(false);
   // After a blocked event loop the timer runs before the socket's events: one more turn lets those in.

@@ -1,7 +1,71 @@
 import { URL_CHARS_MAX } from "../config/limits.ts";
-import { type NormalTarget, normalTarget, isHostName } from "./normal-target.ts";
-import { type Address, parseAddress } from "./addresses.ts";
-import { isOwnTarget, checkAddress, checkName, type TargetPolicy } from "./policy.ts";
+import { type Address, addressOfHost } from "./addresses.ts";
+
+/** A URL in its normal form, which is used to check, call, sign, list and show it. */
+export interface NormalTarget {
+  readonly isHttps: boolean;
+  /** ASCII, lower case, no trailing dot; an IPv6 address in brackets and in its shortest spelling. */
+  readonly hostname: string;
+  /** The scheme's default where none was written. */
+  readonly port: number;
+  /** Host name, with the port unless it is the scheme's default. */
+  readonly host: string;
+  /** Scheme and host: what a signing secret belongs to. */
+  readonly origin: string;
+  readonly pathname: string;
+  /** Path and query exactly as they are sent. The fragment is not sent (RFC 9110, 7.1). */
+  readonly rest: string;
+}
+
+/** The normal form of a URL; null if it is not an http or https URL. It does not check where the URL leads. */
+export function normalTarget(text: string): NormalTarget | null {
+  const url = URL.parse(text);
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) return null;
+  const hostname = withoutTrailingDot(url.hostname);
+  const host = url.port === "" ? hostname : `${hostname}:${url.port}`;
+  return {
+    isHttps: url.protocol === "https:",
+    hostname,
+    port: url.port === "" ? SCHEME_PORTS[url.protocol] : Number(url.port),
+    host,
+    origin: `${url.protocol}//${host}`,
+    pathname: url.pathname,
+    rest: restOf(url),
+  };
+}
+
+/** The origin of a stored URL, which was checked before it was stored. Throws a TypeError when the row was altered. */
+export function originOf(url: string): string {
+  const target = normalTarget(url);
+  if (target === null) throw new TypeError("The stored target is no http or https URL.");
+  return target.origin;
+}
+
+/**
+ * The normal form of a host to search for, with or without a port; null if it is not one. Without a scheme no port is a
+ * default one, so a port always stays.
+ */
+export function normalHost(text: string): string | null {
+  const [, name = "", port] = HOST_AND_PORT.exec(text) ?? [];
+  const hostname = normalTarget(`http://${IPV6.test(text) ? `[${text}]` : name}/`)?.hostname ?? "";
+  if (hostname === "") return null;
+  if (port === undefined || IPV6.test(text)) return hostname;
+  return Number(port) > PORT_MAX ? null : `${hostname}:${Number(port)}`;
+}
+
+/** Path and query with the characters that need no code written plainly, and other codes in capitals (RFC 3986, 6.2.2). */
+export function decodeUnreserved(rest: string): string {
+  return rest.replaceAll(/%[0-9a-f]{2}/gi, (code) => {
+    const letter = String.fromCharCode(Number.parseInt(code.slice(1), 16));
+    return UNRESERVED.test(letter) ? letter : code.toUpperCase();
+  });
+}
+
+/** The URL as it is sent: in normal form, so that no look-alike letter or dot remains, and without the fragment. */
+export function sentUrl(url: string): string {
+  const target = normalTarget(url);
+  return target === null ? url : target.origin + target.rest;
+}
 
 /** A parsed URL: its text is not used again. */
 export interface ParsedTarget extends NormalTarget {
@@ -9,19 +73,9 @@ export interface ParsedTarget extends NormalTarget {
   readonly literal: Address | null;
 }
 
-/**
- * Checks URLs when an action is created, from the text alone. The sentences have no subject: the field's name precedes
- * them.
- */
-export function createTargets(policy: TargetPolicy): Targets {
-  return {
-    checkTarget(url) {
-      const target = parseTarget(url);
-      if ("refused" in target) return target;
-      const refused = refusal(policy, target);
-      return refused === null ? { hostname: target.hostname, host: target.host } : { refused };
-    },
-  };
+/** Why no call may go there: a sentence that says what is wrong and which setting, if any, allows it. */
+export interface RefusedTarget {
+  readonly refused: string;
 }
 
 /** Checks how a URL is written, not where it leads. */
@@ -30,7 +84,7 @@ export function parseTarget(raw: string): ParsedTarget | RefusedTarget {
   if (refused !== null) return { refused };
   const target = normalTarget(raw);
   if (target === null) return { refused: "Is not a URL: its host or port can't be read." };
-  const literal = parseAddress(target.hostname.replace(/^\[(.*)\]$/, "$1"));
+  const literal = addressOfHost(target.hostname);
   const problem = partsProblem(target, literal);
   return problem === null ? { ...target, literal } : { refused: problem };
 }
@@ -59,26 +113,29 @@ function partsProblem({ hostname, port, pathname }: NormalTarget, literal: Addre
   return null;
 }
 
-function refusal(policy: TargetPolicy, target: ParsedTarget): string | null {
-  const { hostname, literal } = target;
-  if (isOwnTarget(policy.own, target, literal)) {
-    return "Leads back to this service: no call may go to its own /v1, /auth, /mcp or /a.";
-  }
-  const verdict = literal === null ? checkName(policy, hostname) : checkAddress(policy, literal, null);
-  if (verdict === "allowed") return null;
-  return (literal === null ? NAME_REFUSED : ADDRESS_REFUSED)[verdict];
+/** A trailing dot marks a complete name; `Host` and certificates omit it. */
+function withoutTrailingDot(name: string): string {
+  return name.endsWith(".") ? name.slice(0, -1) : name;
 }
 
-const ADDRESS_REFUSED = {
-  never:
-    "Points to an address that is never allowed (link-local, metadata, multicast or reserved); no setting opens it.",
-  private: "Points to a private address; only those listed in ALLOWED_PRIVATE_TARGETS are allowed.",
-} as const;
+/** Cut from the whole href, because `search` does not tell `/a?` from `/a`. */
+function restOf({ href, protocol, hash }: URL): string {
+  const rest = href.slice(href.indexOf("/", protocol.length + 2));
+  if (hash !== "") return rest.slice(0, -hash.length);
+  return rest.endsWith("#") ? rest.slice(0, -1) : rest;
+}
 
-const NAME_REFUSED = {
-  never: "Has a host name that is never allowed (metadata or .onion); no setting opens it.",
-  private: "Has a private host name; only those listed in ALLOWED_PRIVATE_TARGETS are allowed.",
-} as const;
+const SCHEME_PORTS = { "http:": 80, "https:": 443 } as const;
+
+const PORT_MAX = 65_535;
+
+/** A host and a port: no character that would start another part of a URL. */
+const HOST_AND_PORT = /^(\[[^\]/?#@\\\s]*\]|[^:/?#@\\\s]*)(?::(\d{1,5}))?$/;
+
+/** An IPv6 address without its brackets; with a port it needs them. */
+const IPV6 = /^[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*$/i;
+
+const UNRESERVED = /[A-Za-z0-9._~-]/;
 
 const SCHEME = /^https?:\/\//i;
 
@@ -89,20 +146,28 @@ const BLANK = /[\s\p{Cc}]/u;
 /** Remote shells, mail, databases and caches could read a request as commands. */
 const CLOSED_PORTS = new Set([22, 23, 25, 110, 143, 465, 587, 993, 995, 3306, 5432, 6379, 11211, 27017]);
 
-/** What a caller needs of a checked URL. */
-export interface Target {
-  /** ASCII, lower case, no trailing dot, IPv6 in brackets: as `Action.hostname`. */
-  readonly hostname: string;
-  /** Host name, with the port unless it is the scheme's default. */
-  readonly host: string;
+const LABEL_CHARS_MAX = 63;
+
+const NAME_CHARS_MAX = 253;
+
+const LABEL = new RegExp(`^[a-z0-9_-]{1,${LABEL_CHARS_MAX}}$`);
+
+/** What a name alone tells, before it is resolved. See docs/security.md. */
+type NameClass = "never" | "loopback" | "private" | "public";
+
+/** Loopback names are answered here and never sent to DNS (RFC 6761, 6.3). */
+export function classOfName(name: string): NameClass {
+  if (NEVER.has(name) || name.endsWith(".onion")) return "never";
+  if (name === "localhost" || name.endsWith(".localhost")) return "loopback";
+  const isPrivate = !name.includes(".") || PRIVATE_ENDINGS.some((ending) => name.endsWith(ending));
+  return isPrivate ? "private" : "public";
 }
 
-/** Why no call may go there: a sentence that says what is wrong and which setting, if any, allows it. */
-interface RefusedTarget {
-  readonly refused: string;
+/** Whether a name, in ASCII and without a trailing dot, is a valid host name (RFC 1035, 2.3.4). */
+export function isHostName(name: string): boolean {
+  return name.length <= NAME_CHARS_MAX && name.split(".").every((label) => LABEL.test(label));
 }
 
-/** Checks where calls may go from the text alone; addresses are checked at each attempt. */
-export interface Targets {
-  checkTarget(url: string): Target | RefusedTarget;
-}
+const NEVER = new Set(["metadata.google.internal"]);
+
+const PRIVATE_ENDINGS = [".internal", ".local", ".home.arpa"];

@@ -28,7 +28,7 @@ import type { KeyService } from "../accounts/keys.ts";
 import { checkList, ListQuery } from "../actions/list-schemas.ts";
 import { compileQuery, encodeCursor } from "../api/schema-helpers.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
-import { normalHost, normalTarget } from "../outbound/normal-target.ts";
+import { normalHost, normalTarget } from "../outbound/target.ts";
 import { actionsPage } from "./actions.tsx";
 import { readQuery } from "../http/query.ts";
 import type { Form } from "../http/form.ts";

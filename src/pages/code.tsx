@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { type Action, type ActionStatus, isTerminal } from "../actions/action.ts";
-import { normalTarget } from "../outbound/normal-target.ts";
+import { normalTarget } from "../outbound/target.ts";
 import { keyHeader, counted } from "./words.ts";
 import { createSnippets } from "./snippets.tsx";
 import { raw } from "hono/html";

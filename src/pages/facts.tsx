@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { factsOf } from "../approvals/facts-schema.ts";
 import type { Action } from "../actions/action.ts";
 import type { DecisionHistory, DecisionFacts, Fact } from "../approvals/facts.ts";
-import { normalTarget } from "../outbound/normal-target.ts";
+import { normalTarget } from "../outbound/target.ts";
 import { UntrustedText } from "./code.tsx";
 import { Facts } from "./parts.tsx";
 import { Address } from "./request.tsx";

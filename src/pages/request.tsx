@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import type { Action } from "../actions/action.ts";
-import { normalTarget, sentUrl } from "../outbound/normal-target.ts";
+import { normalTarget, sentUrl } from "../outbound/target.ts";
 import type { CutText } from "./words.ts";
 import { UntrustedText, UntrustedBlock } from "./code.tsx";
 import { prettyPrint } from "../json/json.ts";

@@ -1,4 +1,5 @@
 /** @jsxImportSource hono/jsx */
+import type { EffectiveSettings } from "../config/config.ts";
 import type { ListedHost } from "../accounts/callback-hosts.ts";
 import { UntrustedText } from "./code.tsx";
 import { Layout, render } from "./layout.tsx";
@@ -82,24 +83,7 @@ export function settingsPage({ user, rules, notifications, callbackHosts, isOper
 }
 
 /** The server's settings that this person can see. */
-export interface Rules {
-  /** A sentence: where calls may go. */
-  readonly targets: string;
-  /** 0: any number. */
-  readonly rateLimitPerSecond: number;
-  readonly attemptTimeoutMs: number;
-  readonly retryBaseMs: number;
-  readonly retryCapMs: number;
-  /** null: held actions never expire. */
-  readonly approvalTtlHours: number | null;
-  readonly approvalLinks: "confirm" | "one_click";
-  /** Addresses and domains, or only their number for people who can't see them; empty: anyone. */
-  readonly approvers: readonly string[];
-  readonly agentApproval: "elicit" | "off";
-  readonly sendsMail: boolean;
-  /** null: finished actions are kept forever. */
-  readonly retentionDays: number | null;
-}
+export type Rules = EffectiveSettings;
 
 export function RulesView({ rules }: { readonly rules: Rules }) {
   return (

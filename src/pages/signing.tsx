@@ -6,7 +6,7 @@ import type { SigningUse } from "../crypto/signature.ts";
 import { Notice, Time } from "./parts.tsx";
 import type { PageUser } from "./words.ts";
 import type { Action } from "../actions/action.ts";
-import { sentUrl } from "../outbound/normal-target.ts";
+import { sentUrl } from "../outbound/target.ts";
 import { Answer, RequestView } from "./request.tsx";
 import { DecisionForm } from "./decide.tsx";
 

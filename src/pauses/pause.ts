@@ -2,7 +2,7 @@ import type { Action } from "../actions/action.ts";
 import { type Actor, SYSTEM } from "../accounts/roles.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
 import type { AuditEntry } from "../audit/audit.ts";
-import { checked, KeyId } from "../accounts/schemas.ts";
+import { KeyId } from "../accounts/schemas.ts";
 import { dateTime, nullable, plainText, reason } from "../api/schema-helpers.ts";
 import Type, { type Static } from "typebox";
 

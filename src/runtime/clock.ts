@@ -9,7 +9,7 @@ export const systemClock: Clock = {
 };
 
 /** The same clock, but errors thrown by timers go to `onError`: uncaught, they would end the process. */
-export function survivingClock(clock: Clock, onError: (error: unknown) => void): Clock {
+export function catchTimerErrors(clock: Clock, onError: (error: unknown) => void): Clock {
   return {
     now: () => clock.now(),
     monotonicMs: () => clock.monotonicMs(),

@@ -1,8 +1,7 @@
 import { createCheckCreate, type CheckedCreate, type CreateInput } from "../../src/actions/create-schema.ts";
 import { memberText, scanJson } from "../../src/json/json.ts";
 import { DomainError } from "../../src/api/domain-error.ts";
-import { parsePolicy } from "../../src/outbound/policy.ts";
-import { createTargets } from "../../src/outbound/target.ts";
+import { checkTarget, parsePolicy } from "../../src/outbound/policy.ts";
 
 export interface Settings {
   readonly allowedPrivateTargets?: readonly string[];
@@ -13,8 +12,7 @@ export interface Settings {
 export function rigCreate({ allowedPrivateTargets = [], loopbackAllowed = false }: Settings = {}) {
   const policy = parsePolicy({ allowedPrivateTargets, loopbackAllowed, ownOrigins: ["http://127.0.0.1:3000"] });
   if ("problems" in policy) throw new Error(policy.problems.join("\n"));
-  const targets = createTargets(policy);
-  const check = createCheckCreate({ checkTarget: (url) => targets.checkTarget(url) });
+  const check = createCheckCreate({ checkTarget: (url) => checkTarget(policy, url) });
   return (text: string, rest: Partial<Pick<CreateInput, "idempotencyKey" | "hold">> = {}): CheckedCreate => {
     const scan = scanJson(new TextEncoder().encode(text));
     if (scan !== "plain" && scan !== "exact") throw new Error(scan);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createExpire } from "../../src/approvals/decide.ts";
 import { EXPIRE_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
-import { createMetrics } from "../../src/observability/metrics.ts";
+import { Metrics } from "../../src/observability/metrics.ts";
 import type { LogFields } from "../../src/observability/log.ts";
 import type { Store } from "../../db/store.ts";
 import { openEngine } from "../support/engine.ts";
@@ -20,7 +20,7 @@ function expireOf({ store, bus, enqueue }: Engine, hoursMax = 2) {
   const write = (_event: string, fields?: LogFields) => void logged.push(fields);
   const log = { info: write, error: write };
   const { actions, upkeep } = store;
-  const expire = createExpire({ actions, upkeep, bus, enqueue, log, metrics: createMetrics().metrics }, hoursMax);
+  const expire = createExpire({ actions, upkeep, bus, enqueue, log, metrics: new Metrics() }, hoursMax);
   return { expire, logged };
 }
 

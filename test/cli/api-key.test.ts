@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { takeApiKey } from "../../src/cli/session.ts";
-import type { Io } from "../../src/cli/command.ts";
+import { readApiKey } from "../../src/cli/session.ts";
+import type { Io } from "../../src/cli/io.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { outgate } from "./outgate.ts";
@@ -35,36 +35,44 @@ describe("the API key of a command", () => {
   ])("comes from a file that holds it: %j", async (text) => {
     const path = file("key", text);
     const io = anIo({ OUTGATE_API_KEY: "og_other" });
-    expect(await takeApiKey(["get", "--api-key-file", path, "act_1"], io)).toEqual({
-      key: "og_1",
-      args: ["get", "act_1"],
-    });
-    expect(await takeApiKey([`--api-key-file=${path}`], io)).toEqual({ key: "og_1", args: [] });
-    expect(await takeApiKey([], anIo({ OUTGATE_API_KEY_FILE: path }))).toEqual({ key: "og_1", args: [] });
+    expect(await readApiKey(path, io)).toBe("og_1");
+    expect(await readApiKey(undefined, anIo({ OUTGATE_API_KEY_FILE: path }))).toBe("og_1");
   });
 
   test("comes from standard input, or the environment, and else from nowhere", async () => {
-    expect((await takeApiKey(["--api-key-file", "-"], anIo({}, "og_1\n"))).key).toBe("og_1");
-    expect((await takeApiKey([], anIo({ OUTGATE_API_KEY: "og_2", OUTGATE_API_KEY_FILE: "/nowhere" }))).key).toBe(
+    expect(await readApiKey("-", anIo({}, "og_1\n"))).toBe("og_1");
+    expect(await readApiKey(undefined, anIo({ OUTGATE_API_KEY: "og_2", OUTGATE_API_KEY_FILE: "/nowhere" }))).toBe(
       "og_2",
     );
-    expect((await takeApiKey([], anIo({}))).key).toBeNull();
-    expect(await takeApiKey(["--", "--api-key-file"], anIo({}))).toEqual({ key: null, args: ["--", "--api-key-file"] });
+    expect(await readApiKey(undefined, anIo({}))).toBeNull();
   });
 
   test.each([
-    [["--api-key-file"], {}, "--api-key-file takes a file, or - for standard input."],
-    [["--api-key-file="], {}, "--api-key-file takes a file, or - for standard input."],
-    [["--api-key-file", "/nowhere/key"], {}, "The file /nowhere/key can't be read."],
-    [[], { OUTGATE_API_KEY_FILE: "/nowhere/key" }, "The file /nowhere/key in OUTGATE_API_KEY_FILE can't be read."],
-  ])("is told of where it can't be had: %j", async (args, env, complaint) => {
-    expect(await takeApiKey(args, anIo(env)).catch(messageOf)).toBe(complaint);
+    [["list", "--api-key-file"], {}, 2, "--api-key-file takes a file, or - for standard input."],
+    [["list", "--api-key-file="], {}, 2, "--api-key-file takes a file, or - for standard input."],
+    [["keys", "--api-key-file", "/nowhere/key"], {}, 1, "The file /nowhere/key can't be read."],
+    [
+      ["keys", "create", "x", "--role=agent", "--api-key-file=/nowhere/key"],
+      {},
+      1,
+      "The file /nowhere/key can't be read.",
+    ],
+    [
+      ["list"],
+      { OUTGATE_API_KEY_FILE: "/nowhere/key" },
+      1,
+      "The file /nowhere/key in OUTGATE_API_KEY_FILE can't be read.",
+    ],
+    [["get", "--", "--api-key-file"], {}, 2, "Set OUTGATE_API_KEY to an API key"],
+  ])("is told of where it can't be had: %j", async (args, env, code, complaint) => {
+    const said = await outgate(args, { env });
+    expect({ code: said.code, err: said.err }).toEqual({ code, err: expect.stringContaining(complaint) });
   });
 
   test("is never quoted where a file holds something else", async () => {
     for (const text of ["", "og_1 og_2", "og_1\nog_2", "x".repeat(513)]) {
       const path = file("odd", text);
-      const said = await takeApiKey(["--api-key-file", path], anIo({})).catch(messageOf);
+      const said = await readApiKey(path, anIo({})).catch(messageOf);
       expect(said).toBe(`The file ${path} must hold one API key and nothing else.`);
     }
   });

@@ -1,14 +1,21 @@
 import { describe, expect, test } from "bun:test";
-import { COMMANDS } from "../../src/cli/commands.ts";
-import { run } from "../../src/cli/run.ts";
+import { createProgram, run } from "../../src/cli/program.ts";
+import { addServerCommands } from "../../src/cli/server-commands.ts";
 import { VERSION } from "../../src/config/config.ts";
+import { outgate } from "./outgate.ts";
+
+const NOWHERE = { env: {}, out: () => {}, err: () => {}, isTty: false };
+
+const COMMANDS = createProgram(NOWHERE, addServerCommands).commands.filter(
+  (command) => !["version", "complete"].includes(command.name()),
+);
 
 /** Runs a command line and keeps what it says. */
 async function say(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   let out = "";
   let err = "";
   const io = { env: {}, out: (text: string) => (out += text), err: (text: string) => (err += text), isTty: false };
-  const code = await run(args, io, COMMANDS);
+  const code = await run(args, io, addServerCommands);
   return { code, out, err };
 }
 
@@ -16,9 +23,9 @@ describe("the command line", () => {
   test.each([[[]], [["help"]], [["--help"]], [["-h"]]])("lists its commands on %p", async (args) => {
     const { code, out, err } = await say(...args);
     expect({ code, err }).toEqual({ code: 0, err: "" });
-    for (const [name, { summary }] of Object.entries(COMMANDS)) {
-      expect(out).toContain(name);
-      expect(out).toContain(summary);
+    for (const command of COMMANDS) {
+      expect(out).toContain(`  ${command.name()} `);
+      expect(out).toContain(command.description());
     }
   });
 
@@ -40,9 +47,43 @@ describe("the command line", () => {
     expect(err).toContain("Usage: outgate serve");
   });
 
-  test.each(Object.keys(COMMANDS))("%s tells how it is called", async (name) => {
+  test.each(COMMANDS.map((command) => command.name()))("%s tells how it is called", async (name) => {
     const { code, out } = await say(name, "--help");
     expect(code).toBe(0);
     expect(out).toContain(`outgate ${name}`);
   });
+});
+
+test.each(["bash", "zsh", "fish"])("%s gets a script that completes outgate", async (shell) => {
+  const script = await outgate(["completion", shell]);
+  expect({ code: script.code, err: script.err }).toEqual({ code: 0, err: "" });
+  expect(script.out).toContain(`${shell} completion for outgate`);
+  expect(script.out).toContain("outgate complete --");
+});
+
+test.each([
+  [["ke"], ["keys"]],
+  [
+    ["keys", ""],
+    ["list", "create", "revoke"],
+  ],
+  [
+    ["keys", "create", "--r"],
+    ["--role", "--replaces"],
+  ],
+  [
+    ["keys", "create", "--role", "a"],
+    ["approver", "agent"],
+  ],
+  [["list", "--status", "act"], ["active"]],
+])("%j is completed", async (words, completions) => {
+  const { out } = await outgate(["complete", "--", ...words]);
+  const proposed = out.split("\n").filter((line) => line.includes("\t"));
+  expect(proposed.map((line) => line.split("\t")[0] ?? "").toSorted()).toEqual(completions.toSorted());
+});
+
+test("a shell that is not supported is refused", async () => {
+  const { code, err } = await outgate(["completion", "tcsh"]);
+  expect(code).toBe(2);
+  expect(err).toContain("Allowed choices are zsh, bash, fish, powershell.");
 });

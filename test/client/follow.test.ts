@@ -9,8 +9,6 @@ import { until } from "../support/until.ts";
 let app: RealServer;
 
 // One each: a reader of the test before leaves a moment later than the test does.
-
-// One each: a reader of the test before leaves a moment later than the test does.
 beforeEach(async () => {
   app = await openRealServer({ starts: false });
 });
@@ -111,6 +109,21 @@ describe("streamEvents", () => {
     expect(new Set(between.seen.slice(1))).toEqual(new Set([seen[0]?.id ?? null]));
     expect(breaks.length).toBeGreaterThan(0);
     release.abort();
+    await events.return(undefined);
+  });
+
+  test("comes back behind the beginning of the stream after a break before the first event", async () => {
+    using between = await proxy();
+    const open = Promise.withResolvers<void>();
+    const events = createClient({ url: between.url, apiKey: KEYS.owner }).streamEvents({ onOpen: open.resolve });
+    const first = events.next();
+    await open.promise;
+    between.refusals.push("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
+    const begin = Buffer.from(String(await app.engine.store.actions.position())).toString("base64url");
+    between.cut();
+    const id = await held();
+    expect((await first).value).toMatchObject({ action: { id } });
+    expect(between.seen.slice(0, 2)).toEqual([null, begin]);
     await events.return(undefined);
   });
 

@@ -13,8 +13,7 @@ import type { Role } from "../../src/accounts/roles.ts";
 import type { AnyElysia } from "elysia";
 import type { Guard } from "../../src/http/handler.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
-import { parsePolicy } from "../../src/outbound/policy.ts";
-import { createTargets } from "../../src/outbound/target.ts";
+import { checkTarget, parsePolicy } from "../../src/outbound/policy.ts";
 import { createPasswords } from "../../src/crypto/passwords.ts";
 import { type EngineOptions, openEngine } from "../support/engine.ts";
 import { anAccount, anApiKey } from "../support/factory.ts";
@@ -133,7 +132,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     followLink,
     readReceipt: createReadReceipt({ actions: engine.store.actions, secrets }),
     listNotifications: createListNotifications(engine.store.outbox),
-    targets: createTargets(policy),
+    checkTarget: (url: string) => checkTarget(policy, url),
     receiptUrl: engine.receiptUrl,
     receiptPath: engine.receiptPath,
     clock,

@@ -85,9 +85,7 @@ export function stubDeps(calls: string[] = []): HttpDeps {
     rulesFor: () => Promise.resolve(SOME_RULES),
     followLink: { open: () => Promise.resolve(null), decide: () => Promise.resolve(null) },
     approvalLinks: "confirm",
-    targets: {
-      checkTarget: (url) => (url.startsWith("http") ? { hostname: "h", host: "h" } : { refused: "Is no URL." }),
-    },
+    checkTarget: (url) => (url.startsWith("http") ? { hostname: "h", host: "h" } : { refused: "Is no URL." }),
     clock: systemClock,
     ids: systemIds,
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { createMetrics } from "../../src/observability/metrics.ts";
+import { Metrics } from "../../src/observability/metrics.ts";
 import { residentBytes } from "../../src/observability/runtime.ts";
 
 /** One line of the Prometheus text format 0.0.4. */
 const LINE = /^(# (HELP|TYPE) outgate_[a-z_]+ .+|outgate_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+)$/;
 
 test("what happens is counted under its name and labels", async () => {
-  const { metrics, render } = createMetrics();
+  const metrics = new Metrics();
   metrics.created("created");
   metrics.created("matched");
   metrics.created("matched");
@@ -18,14 +18,14 @@ test("what happens is counted under its name and labels", async () => {
   metrics.rescued(3);
   metrics.fenced();
   metrics.requested({ method: "POST", route: "/v1/actions", status: 201, kind: "work" }, 2);
-  const lines = (await render()).split("\n");
+  const lines = (await metrics.render()).split("\n");
   expect(lines).toContain('outgate_creates_total{kind="created"} 1');
   expect(lines).toContain('outgate_creates_total{kind="matched"} 2');
   expect(lines).toContain('outgate_attempts_total{outcome="answered",next="completed"} 1');
   expect(lines).toContain('outgate_attempts_total{outcome="unknown",next="retry"} 1');
   expect(lines).toContain('outgate_attempts_total{outcome="not_sent",next="failed"} 0');
   expect(lines).toContain('outgate_attempt_duration_seconds_sum{outcome="answered"} 0.041');
-  expect(lines).toContain('outgate_attempt_duration_seconds_bucket{outcome="unknown",le="30"} 1');
+  expect(lines).toContain('outgate_attempt_duration_seconds_bucket{le="30",outcome="unknown"} 1');
   expect(lines).toContain('outgate_notifications_total{kind="callback",next="delivered"} 1');
   expect(lines).toContain('outgate_notifications_total{kind="callback",next="retry"} 0');
   expect(lines).toContain('outgate_notifications_total{kind="mail",next="given_up"} 1');
@@ -40,13 +40,13 @@ test("what happens is counted under its name and labels", async () => {
 });
 
 test("readings are taken when somebody looks", async () => {
-  const { show, render } = createMetrics();
+  const metrics = new Metrics();
   let inFlight = 1;
-  show({ inFlight: () => inFlight, loopLagMaxMs: () => 250 });
-  show({ waiting: async () => ({ pending: 12, awaiting_approval: 2 }), residentBytes });
-  show({ notifications: async () => ({ callback: 7, mail: 0 }) });
+  metrics.addGauges({ inFlight: () => inFlight, loopLagMaxMs: () => 250 });
+  metrics.addGauges({ waiting: async () => ({ pending: 12, awaiting_approval: 2 }), residentBytes });
+  metrics.addGauges({ notifications: async () => ({ callback: 7, mail: 0 }) });
   inFlight = 5;
-  const text = await render();
+  const text = await metrics.render();
   const lines = text.split("\n");
   expect(lines).toContain("outgate_attempts_in_flight 5");
   expect(lines).toContain("outgate_event_loop_lag_max_seconds 0.25");
@@ -57,13 +57,17 @@ test("readings are taken when somebody looks", async () => {
 });
 
 test("what rests, what is due and what runs is told when somebody looks", async () => {
-  const { metrics, show, render } = createMetrics();
+  const metrics = new Metrics();
   let isAway = true;
-  show({ storePaused: () => isAway, deliveryPaused: () => ({ actions: isAway, mails: false }) });
-  show({ oldestDueMs: async () => 12_500, eventStreams: () => 3, build: { version: "1.2.3", bun: "1.4.5" } });
+  metrics.addGauges({ storePaused: () => isAway, deliveryPaused: () => ({ actions: isAway, mails: false }) });
+  metrics.addGauges({
+    oldestDueMs: async () => 12_500,
+    eventStreams: () => 3,
+    build: { version: "1.2.3", bun: "1.4.5" },
+  });
   metrics.toolCalled("create", "ok");
   metrics.toolCalled("create", "refused");
-  const lines = (await render()).split("\n");
+  const lines = (await metrics.render()).split("\n");
   expect(lines).toContain("outgate_store_paused 1");
   expect(lines).toContain('outgate_delivery_paused{kind="actions"} 1');
   expect(lines).toContain('outgate_delivery_paused{kind="mails"} 0');
@@ -72,17 +76,17 @@ test("what rests, what is due and what runs is told when somebody looks", async 
   expect(lines).toContain('outgate_build_info{version="1.2.3",bun="1.4.5"} 1');
   expect(lines).toContain('outgate_mcp_calls_total{tool="create",outcome="refused"} 1');
   isAway = false;
-  expect(await render()).toContain("\noutgate_store_paused 0\n");
+  expect(await metrics.render()).toContain("\noutgate_store_paused 0\n");
 });
 
 test("times to an answer tell routes apart, and waits from work", async () => {
-  const { metrics, render } = createMetrics();
+  const metrics = new Metrics();
   const route = "/v1/actions/{id}";
   metrics.requested({ method: "GET", route, status: 200, kind: "work" }, 4);
   metrics.requested({ method: "GET", route, status: 200, kind: "wait" }, 30_000);
   metrics.requested({ method: "GET", route, status: 404, kind: "work" }, 1);
   metrics.requested({ method: "GET", route: null, status: 404, kind: "work" }, 1);
-  const text = await render();
+  const text = await metrics.render();
   const counts = text.split("\n").filter((line) => line.startsWith("outgate_http_request_duration_seconds_count"));
   expect(counts).toEqual([
     'outgate_http_request_duration_seconds_count{route="/v1/actions/{id}",method="GET",status="2xx",kind="work"} 1',
@@ -93,20 +97,25 @@ test("times to an answer tell routes apart, and waits from work", async () => {
 });
 
 test("while the store is away the other numbers are shown", async () => {
-  const { show, render } = createMetrics();
+  const metrics = new Metrics();
   const away = () => Promise.reject(new Error("away"));
-  show({ waiting: away, notifications: away, oldestDueMs: away, inFlight: () => 1 });
-  const text = await render();
+  metrics.addGauges({ waiting: away, notifications: away, oldestDueMs: away, inFlight: () => 1 });
+  const text = await metrics.render();
   expect(text).toContain("outgate_attempts_in_flight 1\n");
   expect(text).not.toMatch(/outgate_(actions|outbox|oldest)/);
 });
 
 test("every line is of the format, every family is named once, and the text ends its last line", async () => {
-  const { metrics, show, render } = createMetrics();
+  const metrics = new Metrics();
   metrics.attempted("answered", "failed", 0.4);
   metrics.requested({ method: "GET", route: null, status: 200, kind: "stream" }, 1e6);
-  show({ waiting: async () => ({ pending: 1 }), inFlight: () => 0, loopLagMaxMs: () => 0.25, residentBytes });
-  const text = await render();
+  metrics.addGauges({
+    waiting: async () => ({ pending: 1 }),
+    inFlight: () => 0,
+    loopLagMaxMs: () => 0.25,
+    residentBytes,
+  });
+  const text = await metrics.render();
   expect(text).toEndWith("\n");
   const lines = text.trimEnd().split("\n");
   expect(lines.filter((line) => !LINE.test(line))).toEqual([]);
@@ -115,21 +124,21 @@ test("every line is of the format, every family is named once, and the text ends
 });
 
 test("an attempt that nobody measured is counted, and no duration is made up for it", async () => {
-  const { metrics, render } = createMetrics();
+  const metrics = new Metrics();
   metrics.attempted("unknown", "retry", null);
   metrics.notified("callback", "retry", null);
-  const text = await render();
+  const text = await metrics.render();
   expect(text).toContain('outgate_attempts_total{outcome="unknown",next="retry"} 1\n');
   expect(text).toContain('outgate_notifications_total{kind="callback",next="retry"} 1\n');
   expect(text).not.toMatch(/duration_seconds_(bucket|count|sum)/);
 });
 
 test("methods that a client makes up share one series", async () => {
-  const { metrics, render } = createMetrics();
+  const metrics = new Metrics();
   for (let count = 0; count < 1_000; count += 1) {
     metrics.requested({ method: `MADE-UP-${count}`, route: null, status: 405, kind: "work" }, 1);
   }
-  const text = await render();
+  const text = await metrics.render();
   expect(text).not.toContain("MADE-UP");
   expect(text).toContain('outgate_http_requests_total{method="other",status="405"} 1000\n');
 });

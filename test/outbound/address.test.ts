@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { BlockList, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 import { type Address, classOf, contains, hostOf, parseAddress, parseRange } from "../../src/outbound/addresses.ts";
 
@@ -133,24 +134,14 @@ describe("the class of an address", () => {
   });
 
   test("200,000 random addresses: what we call public, ipaddr.js does too", () => {
-    const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-    const random = generator(seed);
-    const wrong = [];
+    const wrong: string[] = [];
     let isPublic = 0;
-    for (let round = 0; round < 100_000; round += 1) {
-      const v4 = Array.from({ length: 4 }, () => random() & 0xff);
-      const v6 = Array.from({ length: 16 }, () => random() & 0xff);
-      // Seven in eight random IPv6 addresses are outside 2000::/3, which would test one line only.
-      if (round % 2 === 0) v6[0] = 0x20 | (random() & 0x1f);
-      if (round % 8 === 0) v6[0] = 0x20;
-      if (round % 16 === 0) v6[1] = random() & 0x0f;
-      for (const bytes of [v4, v6]) {
-        if (classOf(bytes) !== "public") continue;
-        isPublic += 1;
-        if (!isUnicast(bytes)) wrong.push(hostOf(bytes));
-      }
-    }
-    console.log(`address classes: seed ${seed}, 200,000 addresses, ${isPublic} public, ${wrong.length} disagreements`);
+    forRandomAddresses((bytes) => {
+      const address = ipaddr.fromByteArray(bytes);
+      if (classOf(address) !== "public") return;
+      isPublic += 1;
+      if (!REACHABLE.has(address.range())) wrong.push(hostOf(address));
+    });
     expect(wrong).toEqual([]);
     expect(isPublic).toBeGreaterThan(100_000);
   });
@@ -158,9 +149,29 @@ describe("the class of an address", () => {
   test("one address of every /16 of IPv4: the two agree both ways", () => {
     const differ = [];
     for (let high = 0; high < 65_536; high += 1) {
-      const bytes = [high >> 8, high & 0xff, 4, 4];
-      if ((classOf(bytes) === "public") !== isUnicast(bytes)) differ.push(hostOf(bytes));
+      const address = ipaddr.fromByteArray([high >> 8, high & 0xff, 4, 4]);
+      if ((classOf(address) === "public") !== REACHABLE.has(address.range())) differ.push(hostOf(address));
     }
+    expect(differ).toEqual([]);
+  });
+
+  test("200,000 random addresses: Node's own list knows the same ones as refused", () => {
+    const refused = new BlockList();
+    const reachable = new BlockList();
+    reachable.addSubnet("2000::", 3, "ipv6");
+    for (const range of REFUSED) {
+      const [network = "", prefix] = range.split("/");
+      refused.addSubnet(network, Number(prefix), isIPv6(network) ? "ipv6" : "ipv4");
+    }
+    const differ: string[] = [];
+    forRandomAddresses((bytes) => {
+      const text = textOf(bytes);
+      const address = read(text);
+      const family = bytes.length === 4 ? "ipv4" : "ipv6";
+      const isPublic = !refused.check(text, family) && (family === "ipv4" || reachable.check(text, family));
+      if ((classOf(address) === "public") !== isPublic || address.toByteArray().join() !== bytes.join())
+        differ.push(text);
+    });
     expect(differ).toEqual([]);
   });
 });
@@ -168,8 +179,35 @@ describe("the class of an address", () => {
 /** Ranges that ipaddr.js has a name for, and IANA calls globally reachable (RFC 7534, RFC 7450). */
 const REACHABLE = new Set(["unicast", "as112", "as112v6", "amt", "droneRemoteIdProtocolEntityTags"]);
 
-function isUnicast(bytes: Address): boolean {
-  return REACHABLE.has(ipaddr.fromByteArray([...bytes]).range());
+/** Every range that is not public, of IPv4 and in 2000::/3, written a second time. */
+const REFUSED = `0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16 172.16.0.0/12
+  192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3
+  2001::/23 2001:db8::/32 2002::/16 3fff::/20`.split(/\s+/);
+
+/** The address as a URL parser, which is not the one under test, writes it. */
+function textOf(bytes: readonly number[]): string {
+  if (bytes.length === 4) return bytes.join(".");
+  const groups = Array.from({ length: 8 }, (_, at) =>
+    (((bytes[2 * at] ?? 0) << 8) | (bytes[2 * at + 1] ?? 0)).toString(16),
+  );
+  return new URL(`http://[${groups.join(":")}]/`).hostname.slice(1, -1);
+}
+
+/** Half of them IPv4; of the others many near the ranges that matter. */
+function forRandomAddresses(look: (bytes: number[]) => void): void {
+  const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+  console.log(`random addresses: seed ${seed}`);
+  const random = generator(seed);
+  for (let round = 0; round < 100_000; round += 1) {
+    const v4 = Array.from({ length: 4 }, () => random() & 0xff);
+    const v6 = Array.from({ length: 16 }, () => random() & 0xff);
+    // Seven in eight random IPv6 addresses are outside 2000::/3, which would test one line only.
+    if (round % 2 === 0) v6[0] = 0x20 | (random() & 0x1f);
+    if (round % 8 === 0) v6[0] = 0x20;
+    if (round % 16 === 0) v6[1] = random() & 0x0f;
+    look(v4);
+    look(v6);
+  }
 }
 
 /** Marsaglia's xorshift: the seed is printed, so that a failure can be had again. */

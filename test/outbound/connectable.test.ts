@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
+import ipaddr from "ipaddr.js";
 import { CONNECTABLE_FRESH_MS, CONNECTABLE_REMEMBERED_MAX } from "../../src/config/limits.ts";
 import { createConnectable } from "../../src/outbound/resolve.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";
 import { sender } from "./attempt.ts";
 import { requestTo } from "./policies.ts";
 
-const HERE = [127, 0, 0, 1];
+const HERE = ipaddr.parse("127.0.0.1");
 
 const LIMITS = { limitMs: 5_000, signal: new AbortController().signal };
 
@@ -37,7 +38,9 @@ test("an address that answered is not probed for a moment, and again once a call
 
   // Of many addresses the one that answered longest ago is forgotten.
   connectable.learn(HERE, 80, true);
-  const others = Array.from({ length: CONNECTABLE_REMEMBERED_MAX }, (_, other) => [10, 0, other >> 8, other & 255]);
+  const others = Array.from({ length: CONNECTABLE_REMEMBERED_MAX }, (_, other) =>
+    ipaddr.fromByteArray([10, 0, other >> 8, other & 255]),
+  );
   for (const other of others) connectable.learn(other, 80, true);
   expect(await probes()).toBe(1);
 });

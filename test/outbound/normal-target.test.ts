@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { normalHost, normalTarget, originOf } from "../../src/outbound/normal-target.ts";
+import { normalHost, normalTarget, originOf } from "../../src/outbound/target.ts";
 
 const API = "https://api.example.com";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Job, startJobs } from "../../src/runtime/jobs.ts";
-import { createMetrics } from "../../src/observability/metrics.ts";
+import { Metrics } from "../../src/observability/metrics.ts";
 import { FakeClock } from "../support/clock.ts";
 
 const NEVER = "0 0 1 1 *";
@@ -13,8 +13,13 @@ function hang(...jobs: readonly Partial<Job>[]) {
   const failed: unknown[] = [];
   const named = jobs.map((job, n): Job => ({ name: `bell ${n}`, pattern: NEVER, run: async () => {}, ...job }));
   const error = (_event: string, fields?: object) => void failed.push(fields);
-  const { metrics, render } = createMetrics();
-  return { clock, failed, render, takeDown: startJobs(named, { clock, log: { error }, metrics }) };
+  const metrics = new Metrics();
+  return {
+    clock,
+    failed,
+    render: () => metrics.render(),
+    takeDown: startJobs(named, { clock, log: { error }, metrics }),
+  };
 }
 
 describe("a bell", () => {

@@ -9,7 +9,7 @@ import { DRAIN_WRITE_MS } from "../../src/config/limits.ts";
 import { createEngine } from "../../src/delivery/engine.ts";
 import { systemIds, type Ids } from "../../src/runtime/ids.ts";
 import { mailerOf } from "../../src/mail/mailer.ts";
-import { createMetrics } from "../../src/observability/metrics.ts";
+import { Metrics } from "../../src/observability/metrics.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { parsePolicy } from "../../src/outbound/policy.ts";
 import type { Log, LogFields } from "../../src/observability/log.ts";
@@ -48,7 +48,7 @@ export async function openEngine(options: EngineOptions = {}) {
   await forgetFirstKeys(facts);
   const account = await accounts.first();
   const sender = options.sender ?? createSender(policyOf());
-  const { metrics, render, show } = createMetrics();
+  const metrics = new Metrics();
   const engine = createEngine(config, {
     store,
     secrets: encryptedStore.secrets,
@@ -59,7 +59,7 @@ export async function openEngine(options: EngineOptions = {}) {
     log: collect(lines),
     metrics,
   });
-  show({ kept: () => engine.kept });
+  metrics.addGauges({ kept: () => engine.kept });
   if (options.starts !== false) await engine.start();
   const accountId = account?.id ?? "";
   const owner: Caller = {
@@ -80,7 +80,7 @@ export async function openEngine(options: EngineOptions = {}) {
     owner,
     secrets: encryptedStore.secrets,
     /** The text of /metrics, but for what only a running process tells. */
-    renderMetrics: render,
+    renderMetrics: () => metrics.render(),
     create: async (request: Partial<ActionRequest>): Promise<Action> =>
       (await engine.actionService.create(owner, requestFor(request))).action,
     /** Resolves with the action as soon as it looks like this; what it is now counts. */

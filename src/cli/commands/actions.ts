@@ -1,111 +1,118 @@
+import { Option } from "commander";
+import type { ActionPage, ListQuery } from "../../actions/list-schemas.ts";
+import type { OutgateClient } from "../../client/client.ts";
+import type { OutgateEvent } from "../../client/follow.ts";
 import {
+  age,
   describe,
   describeDecision,
   describeTimeline,
   exitCodeOf,
-  age,
   STATUS_COLOR,
   withHost,
 } from "../action-text.ts";
-import { readArguments, wholeNumber, type Command, EXIT, UsageError, readLine } from "../command.ts";
-import { withSession, waitForEnd, type Session, hasEnded, openStream } from "../session.ts";
-import type { Action } from "../../actions/schemas.ts";
-import type { ListQuery } from "../../actions/list-schemas.ts";
-import { type Cell, visible, table } from "../output.ts";
-import type { OutgateEvent } from "../../client/follow.ts";
-import type { OutgateClient } from "../../client/client.ts";
+import { anyText, type CliCommand, several, wholeNumber } from "../command.ts";
+import { EXIT, readLine, UsageError } from "../io.ts";
+import { type Cell, headedTable, table, visible } from "../output.ts";
+import {
+  addServiceCommand,
+  hasEnded,
+  JSON_OPTION,
+  openStream,
+  type Session,
+  waitForEnd,
+  withSession,
+} from "../session.ts";
+import { METHODS } from "./send.ts";
 
-const GET_OPTIONS = {
-  wait: { type: "string" },
-  timeline: { type: "boolean" },
-  json: { type: "boolean" },
-} as const;
+/** The commands that read actions, follow them and decide on them. */
+export function addActionCommands(program: CliCommand): void {
+  addGet(program);
+  addList(program);
+  addWatch(program);
+  for (const verb of ["approve", "reject", "cancel", "retry"] as const) addDecision(program, verb);
+}
 
-/** `outgate get`: one action, or its timeline. */
-export const getCommand: Command = {
-  usage: "get <id> [--wait <seconds>] [--timeline] [--json]",
-  details: `  --wait <seconds>  wait up to this long for its end
-  --timeline        show what happened to it, oldest first
-  --json            print JSON also on a terminal
+interface GetOptions {
+  readonly wait?: number;
+  readonly timeline?: boolean;
+}
 
-  Exit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.`,
-  run: withSession(async (args, session) => {
-    const { values, positionals } = readArguments(args, GET_OPTIONS, ["<id>"]);
-    const { client, io, json, say } = session;
-    const waitSeconds = wholeNumber(values.wait, "wait", 0) ?? 0;
-    const action = await waitForEnd(client, await client.getAction(positionals[0] ?? ""), waitSeconds);
-    const isJson = values.json === true || !io.isTty;
-    if (values.timeline === true) {
-      const timeline = await client.getTimeline(action.id);
-      if (isJson) json(timeline);
-      else say(describeTimeline(timeline, session));
-      return EXIT.ok;
-    }
-    if (isJson) json(action);
-    else if (action.status === "awaiting_approval") {
-      say(describeDecision(action, await client.getDecisionFacts(action.id), session));
-      say(describe(action, session));
-    } else say(describe(action, session));
-    return exitCodeOf(action.status, waitSeconds > 0);
-  }),
-};
+function addGet(program: CliCommand): void {
+  addServiceCommand(program, "get <id>", "show an action, its timeline, or wait for its end")
+    .option("--wait <seconds>", "wait up to this long for its end", wholeNumber("wait", 0))
+    .option("--timeline", "show what happened to it, oldest first")
+    .option(...JSON_OPTION)
+    .addHelpText(
+      "after",
+      "\nExit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.",
+    )
+    .runs(withSession(showAction));
+}
 
-const LIST_OPTIONS = {
-  status: { type: "string", multiple: true },
-  method: { type: "string" },
-  host: { type: "string" },
-  dedupe: { type: "string" },
-  "created-by": { type: "string" },
-  after: { type: "string" },
-  before: { type: "string" },
-  limit: { type: "string" },
-  cursor: { type: "string" },
-  json: { type: "boolean" },
-} as const;
-
-/** `outgate list`: the account's actions, newest first. */
-export const listCommand: Command = {
-  usage: "list [options]",
-  details: `  --status <status>  may be given several times
-  --method <method>  GET, POST, PUT, PATCH or DELETE
-  --host <host>      host name, with a port or for any port
-  --dedupe <key>     the dedupe key of the create
-  --created-by <id>  id of the key that created them
-  --after <time>     created later than this, such as 2026-03-04T12:00:00Z
-  --before <time>    created earlier than this
-  --limit <n>        1 to 100; default 20
-  --cursor <cursor>  the next page, by the cursor that the last page printed
-  --json             print JSON also on a terminal`,
-  run: withSession(async (args, session) => {
-    const { values } = readArguments(args, LIST_OPTIONS);
-    const { client, io, json, say, paint } = session;
-    const query = {
-      status: values.status,
-      method: values.method?.toUpperCase(),
-      host: values.host,
-      dedupe: values.dedupe,
-      created_by: values["created-by"],
-      created_after: values.after,
-      created_before: values.before,
-      limit: wholeNumber(values.limit, "limit"),
-      cursor: values.cursor,
-    };
-    // Safe: the service validates status and method.
-    const page = await client.listActions(query as ListQuery);
-    if (values.json === true || !io.isTty) {
-      json(page);
-      return EXIT.ok;
-    }
-    say(page.data.length === 0 ? "No actions found." : table(rowsOf(page.data), paint, io.columns));
-    if (page.next_cursor !== null) say(paint(`more: outgate list --cursor ${page.next_cursor} …`, "grey"));
+async function showAction(session: Session, { wait = 0, timeline }: GetOptions, id: string): Promise<number> {
+  const { client, print } = session;
+  const action = await waitForEnd(client, await client.getAction(id), wait);
+  if (timeline === true) {
+    const told = await client.getTimeline(action.id);
+    print(told, () => describeTimeline(told, session));
     return EXIT.ok;
-  }),
+  }
+  if (!session.isJson && action.status === "awaiting_approval") {
+    session.say(describeDecision(action, await client.getDecisionFacts(action.id), session));
+  }
+  print(action, () => describe(action, session));
+  return exitCodeOf(action.status, wait > 0);
+}
+
+type ListOptions = Pick<ListQuery, "status" | "host" | "dedupe" | "limit" | "cursor"> & {
+  readonly method?: string;
+  readonly createdBy?: string;
+  readonly after?: string;
+  readonly before?: string;
 };
 
-function rowsOf(actions: readonly Action[]): readonly (readonly Cell[])[] {
-  const head = ["ID", "STATUS", "TRIES", "AGE", "BY", "METHOD", "URL"].map((text): Cell => ({ text, color: "grey" }));
+const STATUSES = Object.keys(STATUS_COLOR);
+
+function addList(program: CliCommand): void {
+  addServiceCommand(program, "list", "list actions, newest first")
+    .choice("--status <status>", "may be given several times", STATUSES, several)
+    .choice("--method <method>", "of the call", METHODS, anyText)
+    .option("--host <host>", "host name, with a port or for any port")
+    .option("--dedupe <key>", "the dedupe key of the create")
+    .option("--created-by <id>", "id of the key that created them")
+    .option("--after <time>", "created later than this, such as 2026-03-04T12:00:00Z")
+    .option("--before <time>", "created earlier than this")
+    .option("--limit <n>", "1 to 100; default 20", wholeNumber("limit"))
+    .option("--cursor <cursor>", "the next page, by the cursor that the last page printed")
+    .option(...JSON_OPTION)
+    .runs(withSession(listActions));
+}
+
+async function listActions(session: Session, options: ListOptions): Promise<number> {
+  const { method, createdBy, after, before, ...query } = options;
+  const renamed = {
+    method: method?.toUpperCase(),
+    created_by: createdBy,
+    created_after: after,
+    created_before: before,
+  };
+  // Safe: the service validates the method; what is undefined isn't sent.
+  const page = await session.client.listActions({ ...query, ...renamed } as ListQuery);
+  session.print(page, () =>
+    page.data.length === 0
+      ? "No actions found."
+      : headedTable(["ID", "STATUS", "TRIES", "AGE", "BY", "METHOD", "URL"], actionRows(page), session),
+  );
+  if (!session.isJson && page.next_cursor !== null) {
+    session.say(session.paint(`more: outgate list --cursor ${page.next_cursor} …`, "grey"));
+  }
+  return EXIT.ok;
+}
+
+function actionRows({ data }: ActionPage): readonly (readonly Cell[])[] {
   const now = new Date();
-  const rows = actions.map((action): readonly Cell[] => [
+  return data.map((action) => [
     action.id,
     { text: action.status, color: STATUS_COLOR[action.status] },
     `${action.attempts}/${action.retries}`,
@@ -114,45 +121,39 @@ function rowsOf(actions: readonly Action[]): readonly (readonly Cell[])[] {
     action.method,
     withHost(visible(action.url)),
   ]);
-  return [head, ...rows];
 }
-
-const WATCH_OPTIONS = {
-  after: { type: "string" },
-  status: { type: "string", multiple: true },
-  json: { type: "boolean" },
-} as const;
-
-/** `outgate watch`: every change of status as it happens, or of one action until its end. */
-export const watchCommand: Command = {
-  usage: "watch [<id>] [options]",
-  details: `  <id>               only this action, until it has ended; the exit code says how
-  --status <status>  only changes to this; may be given several times
-  --after <event>    continue after the event with this id, which --json prints
-  --json             print one line of JSON per event, also on a terminal`,
-  run: withSession(async (args, session) => {
-    const { values, positionals } = readArguments(args, WATCH_OPTIONS, ["[<id>]"]);
-    const release = new AbortController();
-    const stopListening = session.io.onInterrupt?.(() => release.abort());
-    try {
-      return await follow(session, { ...values, id: positionals[0] }, release.signal);
-    } finally {
-      stopListening?.();
-      release.abort();
-    }
-  }),
-};
 
 interface WatchOptions {
-  readonly id: string | undefined;
-  readonly after?: string | undefined;
-  readonly status?: readonly string[] | undefined;
-  readonly json?: boolean | undefined;
+  readonly after?: string;
+  readonly status?: readonly string[];
 }
 
-async function follow(session: Session, options: WatchOptions, signal: AbortSignal): Promise<number> {
+function addWatch(program: CliCommand): void {
+  addServiceCommand(program, "watch", "show every change as it happens, or follow one action to its end")
+    .argument("[id]", "only this action, until it has ended; the exit code says how")
+    .choice("--status <status>", "only changes to this; may be given several times", STATUSES, several)
+    .option("--after <event>", "continue after the event with this id, which --json prints")
+    .option("--json", "print one line of JSON per event, also on a terminal")
+    .runs(
+      withSession(async (session, options: WatchOptions, id?: string) => {
+        const release = new AbortController();
+        const stopListening = session.io.onInterrupt?.(() => release.abort());
+        try {
+          return await watch(session, options, { id, signal: release.signal });
+        } finally {
+          stopListening?.();
+          release.abort();
+        }
+      }),
+    );
+}
+
+async function watch(
+  session: Session,
+  { after, status = [] }: WatchOptions,
+  { id, signal }: { readonly id: string | undefined; readonly signal: AbortSignal },
+): Promise<number> {
   const { client, io, url } = session;
-  const { id, after, status = [] } = options;
   const onBreak = () => io.err(`Lost the event stream of ${url}; reconnecting.\n`);
   const { events, first } = await openStream(client, { after, signal, onBreak });
   // Open the stream before reading the action, so that its end can't be missed in between.
@@ -161,15 +162,14 @@ async function follow(session: Session, options: WatchOptions, signal: AbortSign
   for (let next = await first; next.done !== true; next = await events.next()) {
     const { action } = next.value;
     if (id !== undefined && action.id !== id) continue;
-    if (status.length === 0 || status.includes(action.status)) print(next.value, session, options.json === true);
+    if (status.length === 0 || status.includes(action.status)) printEvent(next.value, session);
     if (id !== undefined && hasEnded(action)) return exitCodeOf(action.status, false);
   }
   return EXIT.ok;
 }
 
-function print({ id, type, timestamp, action }: OutgateEvent, session: Session, isJson: boolean): void {
-  const { io, line, say, paint } = session;
-  if (isJson || !io.isTty) {
+function printEvent({ id, type, timestamp, action }: OutgateEvent, { io, line, say, paint, isJson }: Session): void {
+  if (isJson) {
     line({ id, type, timestamp, data: action });
     return;
   }
@@ -181,70 +181,79 @@ function print({ id, type, timestamp, action }: OutgateEvent, session: Session, 
   say(table([[time, status, action.id, visible(summary)]], paint, io.columns));
 }
 
-/** To reject is to cancel an action that is awaiting approval. */
-const CALLS = {
-  approve: (client: OutgateClient) => client.approveAction,
-  reject: (client: OutgateClient) => client.cancelAction,
-  cancel: (client: OutgateClient) => client.cancelAction,
-  retry: (client: OutgateClient) => client.retryAction,
-} as const;
+interface Decision {
+  readonly summary: string;
+  readonly call: (client: OutgateClient) => OutgateClient["approveAction"];
+  /** Asked on a terminal, after showing the request. */
+  readonly question?: string;
+}
 
-/** Asked on a terminal, after showing the request. */
-const QUESTIONS = { approve: "Approve this request?", reject: "Reject this request?" } as const;
+const DECISIONS = {
+  approve: {
+    summary: "approve an action that is awaiting approval",
+    call: (client) => client.approveAction,
+    question: "Approve this request?",
+  },
+  // To reject is to cancel an action that is awaiting approval.
+  reject: {
+    summary: "reject an action that is awaiting approval",
+    call: (client) => client.cancelAction,
+    question: "Reject this request?",
+  },
+  cancel: { summary: "cancel an action that has not been sent", call: (client) => client.cancelAction },
+  retry: { summary: "send a failed or cancelled action again", call: (client) => client.retryAction },
+} as const satisfies Record<string, Decision>;
 
-const DECIDE_OPTIONS = {
-  reason: { type: "string" },
-  run: { type: "string" },
-  wait: { type: "string" },
-  json: { type: "boolean" },
-} as const;
+interface DecideOptions {
+  readonly reason?: string;
+  readonly run?: number;
+  readonly wait?: number;
+  readonly yes?: boolean;
+}
 
-const REASON = {
-  decision: "why; shown in the timeline",
-  retry: `why; shown to whoever decides. Required for an agent's key within
-                    24 hours of a rejection, when it may retry twice`,
-} as const;
-
-const RUN = `
-  --run <n>         only in this run; a retry begins the next one`;
-
-/** `outgate approve`, `reject`, `cancel`, `retry`: a decision on one action. */
-export function decideCommand(verb: keyof typeof CALLS): Command {
-  const question = verb === "approve" || verb === "reject" ? QUESTIONS[verb] : null;
-  return {
-    usage: `${verb} <id> [--reason <text>]${verb === "retry" ? "" : " [--run <n>]"} [--wait <seconds>]${question === null ? "" : " [--yes]"} [--json]`,
-    details: `  --reason <text>   ${REASON[verb === "retry" ? "retry" : "decision"]}${verb === "retry" ? "" : RUN}
-  --wait <seconds>  then wait up to this long for its end
-${question === null ? "" : "  --yes             decide without showing the request and asking first\n"}  --json            print JSON also on a terminal`,
-    run: withSession(async (args, session) => {
-      const options = question === null ? DECIDE_OPTIONS : { ...DECIDE_OPTIONS, yes: { type: "boolean" } as const };
-      const { values, positionals } = readArguments(args, options, ["<id>"]);
-      const givenRun = wholeNumber(values.run, "run");
-      if (givenRun !== undefined && verb === "retry") {
+function addDecision(program: CliCommand, verb: keyof typeof DECISIONS): void {
+  const decision: Decision = DECISIONS[verb];
+  const isRetry = verb === "retry";
+  const why = isRetry
+    ? "why; shown to whoever decides. Required for an agent's key within 24 hours of a rejection, when it may retry twice"
+    : "why; shown in the timeline";
+  const run = new Option("--run <n>", "only in this run; a retry begins the next one").argParser(wholeNumber("run"));
+  const command = addServiceCommand(program, `${verb} <id>`, decision.summary)
+    .option("--reason <text>", why)
+    .addOption(isRetry ? run.hideHelp() : run)
+    .option("--wait <seconds>", "then wait up to this long for its end", wholeNumber("wait"));
+  if (decision.question !== undefined) command.option("--yes", "decide without showing the request and asking first");
+  command.option(...JSON_OPTION).runs(
+    withSession(async (session, options: DecideOptions, id) => {
+      if (isRetry && options.run !== undefined) {
         throw new UsageError("retry takes no --run: it begins a new run.");
       }
-      const { client, io, json, say } = session;
-      const id = positionals[0] ?? "";
-      const waitSeconds = wholeNumber(values.wait, "wait");
-      const mustAsk = question !== null && io.canAnswer === true && !("yes" in values && values.yes === true);
-      const confirmation = mustAsk ? await confirm(id, question, session) : null;
-      if (confirmation?.isConfirmed === false) {
-        io.err("Nothing was decided.\n");
-        return EXIT.failed;
-      }
-      const run = givenRun ?? confirmation?.run;
-      const decision = {
-        ...(values.reason === undefined ? {} : { reason: values.reason }),
-        ...(run === undefined ? {} : { run }),
-      };
-      const decided = await CALLS[verb](client)(id, decision);
-      const action = await waitForEnd(client, decided, waitSeconds ?? 0);
-      if (values.json === true || !io.isTty) json(action);
-      else say(describe(action, session));
-      // Without --wait the exit code only says that the decision was made.
-      return waitSeconds === undefined ? EXIT.ok : exitCodeOf(action.status, true);
+      return decide(session, { ...options, id }, decision);
     }),
-  };
+  );
+}
+
+async function decide(
+  session: Session,
+  { id, reason, run, wait, yes }: DecideOptions & { readonly id: string },
+  { call, question }: Decision,
+): Promise<number> {
+  const { client, io } = session;
+  const mustAsk = question !== undefined && io.canAnswer === true && yes !== true;
+  const confirmation = mustAsk ? await confirm(id, question, session) : null;
+  if (confirmation?.isConfirmed === false) {
+    io.err("Nothing was decided.\n");
+    return EXIT.failed;
+  }
+  const decidedRun = run ?? confirmation?.run;
+  const decided = await call(client)(id, {
+    ...(reason === undefined ? {} : { reason }),
+    ...(decidedRun === undefined ? {} : { run: decidedRun }),
+  });
+  const action = await waitForEnd(client, decided, wait ?? 0);
+  session.print(action, () => describe(action, session));
+  // Without --wait the exit code only says that the decision was made.
+  return wait === undefined ? EXIT.ok : exitCodeOf(action.status, true);
 }
 
 /** Shows the request and asks; the decision is bound to the run that was shown. An action that isn't held is left to the service to refuse. */

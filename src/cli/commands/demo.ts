@@ -3,31 +3,36 @@ import { createServer, type Server } from "node:http";
 import type { OutgateEvent } from "../../client/follow.ts";
 import type { Action, CreateAction } from "../../actions/schemas.ts";
 import { describe, describeTimeline, exitCodeOf, STATUS_COLOR } from "../action-text.ts";
-import { readArguments, type Command } from "../command.ts";
-import { type Session, withSession, hasEnded, openStream } from "../session.ts";
+import type { CliCommand } from "../command.ts";
+import { addServiceCommand, hasEnded, openStream, type Session, withSession } from "../session.ts";
 
 /** How many calls the demo's target refuses before it succeeds. */
 const FAILURES = 2;
 
 /** `outgate demo`: sends an action that fails at first, and one that needs approval, and explains each step. */
-export const demoCommand: Command = {
-  usage: "demo",
-  details: `  Starts a target on this machine that fails twice, sends it an action through the running service, and then an
-  action that is held until it is approved. Takes about ten seconds.`,
-  run: withSession(async (args, session) => {
-    readArguments(args, {});
-    const target = await startTarget();
-    try {
-      const delivered = await flakyDelivery(session, target.url);
-      const held = await heldDelivery(session, target.url);
-      session.say(`\nThe API of this service: ${session.url}/openapi.json`);
-      return Math.max(exitCodeOf(delivered.status, true), exitCodeOf(held.status, true));
-    } finally {
-      target.server.close();
-      target.server.closeAllConnections();
-    }
-  }),
-};
+export function addDemo(program: CliCommand): void {
+  addServiceCommand(program, "demo", "see it work: a delivery that fails twice, and one that needs approval")
+    .addHelpText(
+      "after",
+      `
+Starts a target on this machine that fails twice, sends it an action through the running service, and then an
+action that is held until it is approved. Takes about ten seconds.`,
+    )
+    .runs(withSession(demonstrate));
+}
+
+async function demonstrate(session: Session): Promise<number> {
+  const target = await startTarget();
+  try {
+    const delivered = await flakyDelivery(session, target.url);
+    const held = await heldDelivery(session, target.url);
+    session.say(`\nThe API of this service: ${session.url}/openapi.json`);
+    return Math.max(exitCodeOf(delivered.status, true), exitCodeOf(held.status, true));
+  } finally {
+    target.server.close();
+    target.server.closeAllConnections();
+  }
+}
 
 async function flakyDelivery(session: Session, target: string): Promise<Action> {
   const { say, paint } = session;

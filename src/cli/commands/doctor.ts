@@ -1,15 +1,9 @@
+import { reportSettings } from "../../admin/backup.ts";
 import { OutgateError } from "../../client/transport.ts";
-import { takeApiKey, openSession, readUrl, type Session } from "../session.ts";
-import { readArguments, type Command, EXIT, type Io } from "../command.ts";
-import { explain, type Cell, visible, table } from "../output.ts";
 import { VERSION } from "../../config/config.ts";
-
-/** The settings on this machine, as a service started here would read them. */
-export interface LocalSettings {
-  readonly given: Readonly<Record<string, string>>;
-  readonly notes: readonly string[];
-  readonly problems: readonly string[];
-}
+import { EXIT, type Io } from "../io.ts";
+import { type Cell, explain, table, visible } from "../output.ts";
+import { openSession, readApiKey, readUrl, type Session, type SessionOptions } from "../session.ts";
 
 /** The result of one check. */
 interface Finding {
@@ -18,24 +12,16 @@ interface Finding {
   readonly found: string;
 }
 
-const OPTIONS = { json: { type: "boolean" } } as const;
-
 /** `outgate doctor`: checks settings and service, and says how to fix problems. */
-export function doctorCommand(readLocal: (env: Io["env"]) => LocalSettings): Command {
-  return {
-    usage: "doctor [--json]",
-    details: "  --json  print JSON also on a terminal\n\n  Exit code: 0 no problems, 1 problems found.",
-    async run(given, io) {
-      const { key, args } = await takeApiKey(given, io);
-      const { values } = readArguments(args, OPTIONS);
-      const session = openSession(io, key);
-      const findings = [...client(io, key), ...(await service(session, key)), ...local(readLocal(io.env))];
-      const isWrong = findings.some(({ state }) => state === "wrong");
-      if (values.json === true) session.json({ ok: !isWrong, findings });
-      else session.say(table(findings.map(rowOf), session.paint, io.columns));
-      return isWrong ? EXIT.failed : EXIT.ok;
-    },
-  };
+export async function diagnose(io: Io, { apiKeyFile, json }: SessionOptions): Promise<number> {
+  const key = await readApiKey(apiKeyFile, io);
+  const session = openSession(io, key);
+  const findings = [...client(io, key), ...(await service(session, key)), ...local(reportSettings(io.env))];
+  const isWrong = findings.some(({ state }) => state === "wrong");
+  // In a pipe too, people read it.
+  if (json === true) session.json({ ok: !isWrong, findings });
+  else session.say(table(findings.map(rowOf), session.paint, io.columns));
+  return isWrong ? EXIT.failed : EXIT.ok;
 }
 
 const MARKS = {
@@ -108,7 +94,7 @@ function wrong(what: string, error: unknown, { url }: Session): Finding {
 }
 
 /** The settings of a service that starts on this machine; the checks above don't use them. */
-function local({ given, notes, problems }: LocalSettings): readonly Finding[] {
+function local({ given, notes, problems }: ReturnType<typeof reportSettings>): readonly Finding[] {
   const settings = Object.entries(given).map(([name, text]): Finding => ({ what: name, state: "ok", found: text }));
   const rest = settings.length === 0 ? "a service started here uses the defaults" : "the others have their defaults";
   return [

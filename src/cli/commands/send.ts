@@ -1,98 +1,98 @@
+import { Option } from "commander";
 import type { CreateAction } from "../../actions/schemas.ts";
 import { describe, exitCodeOf } from "../action-text.ts";
-import { oneOf, readArguments, wholeNumber, type Command, UsageError, readValue } from "../command.ts";
+import { type CliCommand, oneOf, several, wholeNumber } from "../command.ts";
+import { type Io, readValue, UsageError } from "../io.ts";
 import { parseObject } from "../output.ts";
-import { type Session, withSession, waitForEnd } from "../session.ts";
+import { addServiceCommand, JSON_OPTION, type Session, waitForEnd, withSession } from "../session.ts";
 
-const OPTIONS = {
-  request: { type: "string", short: "X" },
-  method: { type: "string" },
-  data: { type: "string", short: "d" },
-  header: { type: "string", short: "H", multiple: true },
-  dedupe: { type: "string" },
-  retries: { type: "string" },
-  "on-unknown": { type: "string" },
-  approve: { type: "boolean" },
-  notify: { type: "string" },
-  callback: { type: "string" },
-  reason: { type: "string" },
-  sync: { type: "boolean" },
-  wait: { type: "string" },
-  "idempotency-key": { type: "string" },
-  json: { type: "boolean" },
-} as const;
+export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-
-type Values = ReturnType<typeof readArguments<typeof OPTIONS>>["values"];
+const WHEN_UNKNOWN = ["retry", "stop"] as const;
 
 /** `outgate send`: creates one action, under an Idempotency-Key, so that the create can be retried. */
-export const sendCommand: Command = {
-  usage: "send <url>|- [options]",
-  details: `  -                      read the whole action as JSON from standard input, instead of a URL
-  -X, --method <method>  GET, POST, PUT, PATCH or DELETE; default POST
-  -d, --data <json>      the JSON body; @file reads a file, - reads standard input
-  -H, --header <header>  'Name: value'; may be given several times. @file reads one header per line, - reads them
-                         from standard input. Do not put secrets on the command line
-  --approve              hold it until a person approves it
-  --notify <e-mail>      ask this person for approval by mail
-  --dedupe <key>         the same key within 24 hours means the same action
-  --idempotency-key <k>  creates with the same key are one action; default: a new one for each run of the command
-  --retries <n>          most attempts, 1 to 100; default 3
-  --on-unknown <what>    retry or stop, where it is unknown whether the target received the call
-  --callback <url>       URL to notify of the outcome
-  --reason <text>        why; shown to whoever decides. Required for an agent's key within 24 hours of a rejection
-  --sync                 let the create wait for the end, 30 seconds or as --wait says
-  --wait <seconds>       wait up to this long for the end, also for a person's decision
-  --json                 print JSON also on a terminal
+export function addSend(program: CliCommand): void {
+  addServiceCommand(program, "send", "send a call through Outgate")
+    .usage("<url>|- [options]")
+    .argument("<url>", "the URL; - reads the whole action as JSON from standard input instead")
+    .choice("-X, --method <method>", "default POST", METHODS, oneOf("method", METHODS))
+    .addOption(new Option("--request <method>").argParser(oneOf("method", METHODS)).hideHelp())
+    .option("-d, --data <json>", "the JSON body; @file reads a file, - reads standard input")
+    .option(
+      "-H, --header <header>",
+      "'Name: value'; may be given several times. @file reads one header per line, - reads them from standard input. Do not put secrets on the command line",
+      several,
+    )
+    .option("--approve", "hold it until a person approves it")
+    .option("--notify <e-mail>", "ask this person for approval by mail")
+    .option("--dedupe <key>", "the same key within 24 hours means the same action")
+    .option(
+      "--idempotency-key <k>",
+      "creates with the same key are one action; default: a new one for each run of the command",
+    )
+    .option("--retries <n>", "most attempts, 1 to 100; default 3", wholeNumber("retries"))
+    .choice(
+      "--on-unknown <what>",
+      "where it is unknown whether the target received the call",
+      WHEN_UNKNOWN,
+      oneOf("on-unknown", WHEN_UNKNOWN),
+    )
+    .option("--callback <url>", "URL to notify of the outcome")
+    .option(
+      "--reason <text>",
+      "why; shown to whoever decides. Required for an agent's key within 24 hours of a rejection",
+    )
+    .option("--sync", "let the create wait for the end, 30 seconds or as --wait says")
+    .option("--wait <seconds>", "wait up to this long for the end, also for a person's decision", wholeNumber("wait"))
+    .option(...JSON_OPTION)
+    .addHelpText(
+      "after",
+      "\nExit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.",
+    )
+    .runs(withSession(send));
+}
 
-  Exit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.`,
-  run: withSession(async (args, session) => {
-    const { values, positionals } = readArguments(args, OPTIONS, ["<url>"]);
-    const { client, json, say } = session;
-    const waitSeconds = wholeNumber(values.wait, "wait");
-    const action = await actionOf(positionals[0] ?? "", values, session);
-    const created = await client.createAction(action, {
-      idempotencyKey: values["idempotency-key"] ?? crypto.randomUUID(),
-      ...(action.sync === true ? { waitSeconds } : {}),
-    });
-    const isOver = action.sync === true || waitSeconds === undefined;
-    const latest = isOver ? created : await waitForEnd(client, created, waitSeconds);
-    if (values.json === true || !session.io.isTty) json(latest);
-    else say(describe(latest, session));
-    return exitCodeOf(latest.status, action.sync === true || waitSeconds !== undefined);
-  }),
+type SendOptions = Pick<CreateAction, "method" | "dedupe" | "retries" | "approve" | "callback" | "reason" | "sync"> & {
+  readonly request?: CreateAction["method"];
+  readonly data?: string;
+  readonly header?: readonly string[];
+  readonly notify?: string;
+  readonly idempotencyKey?: string;
+  readonly onUnknown?: CreateAction["on_unknown"];
+  readonly wait?: number;
 };
 
-async function actionOf(url: string, values: Values, { io }: Session): Promise<CreateAction> {
-  const given = url === "-" ? parseObject(await readValue("-", io), "Standard input") : { url };
-  const readers = [url, values.data, ...(values.header ?? [])].filter((value) => value === "-");
-  if (readers.length > 1)
+async function send(session: Session, options: SendOptions, url: string): Promise<number> {
+  const { client } = session;
+  const { wait: waitSeconds, idempotencyKey = crypto.randomUUID() } = options;
+  const action = await actionOf(url, options, session.io);
+  const isSync = action.sync === true;
+  const created = await client.createAction(action, { idempotencyKey, ...(isSync ? { waitSeconds } : {}) });
+  const latest = isSync || waitSeconds === undefined ? created : await waitForEnd(client, created, waitSeconds);
+  session.print(latest, () => describe(latest, session));
+  return exitCodeOf(latest.status, isSync || waitSeconds !== undefined);
+}
+
+async function actionOf(url: string, options: SendOptions, io: Io): Promise<CreateAction> {
+  const { data, header = [], notify, onUnknown, method = options.request } = options;
+  if ([url, data, ...header].filter((value) => value === "-").length > 1)
     throw new UsageError("Only one of the action, its body and its headers can come from standard input.");
-  const lines = await Promise.all((values.header ?? []).map((value) => headerLines(value, io)));
-  const headers = headersOf(lines.flat());
-  const flags = {
-    method: oneOf((values.method ?? values.request)?.toUpperCase(), "method", METHODS),
-    body: values.data === undefined ? undefined : parseObject(await readValue(values.data, io), "The body"),
-    headers: values.header === undefined ? undefined : headers,
-    dedupe: values.dedupe,
-    retries: wholeNumber(values.retries, "retries"),
-    on_unknown: oneOf(values["on-unknown"], "on-unknown", ["retry", "stop"]),
-    approve: values.approve,
-    notify: values.notify === undefined ? undefined : { email: values.notify },
-    callback: values.callback,
-    reason: values.reason,
-    sync: values.sync,
+  const given = url === "-" ? parseObject(await readValue("-", io), "Standard input") : { url };
+  const lines = await Promise.all(header.map((value) => headerLines(value, io)));
+  const { dedupe, retries, approve, callback, reason, sync } = options;
+  const flags = { method, dedupe, retries, on_unknown: onUnknown, approve, callback, reason, sync };
+  const read = {
+    headers: header.length === 0 ? undefined : headersOf(lines.flat()),
+    body: data === undefined ? undefined : parseObject(await readValue(data, io), "The body"),
+    notify: notify === undefined ? undefined : { email: notify },
   };
+  const set = Object.fromEntries(Object.entries({ ...flags, ...read }).filter(([, value]) => value !== undefined));
   // Safe: the service validates every field.
-  return {
-    ...given,
-    ...Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined)),
-  } as CreateAction;
+  return { ...given, ...set } as CreateAction;
 }
 
 /** One header, or as in curl the lines of a file or of standard input. */
-async function headerLines(value: string, io: Session["io"]): Promise<readonly string[]> {
+async function headerLines(value: string, io: Io): Promise<readonly string[]> {
   const isRead = value === "-" || value.startsWith("@");
   if (!isRead) return [value];
   const text = await readValue(value, io);

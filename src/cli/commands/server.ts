@@ -1,5 +1,6 @@
 import { serve } from "../../app.ts";
-import { type Command, EXIT, UsageError, type Io } from "../command.ts";
+import { EXIT, type Io, UsageError } from "../io.ts";
+import type { RotateOptions } from "../server-commands.ts";
 import { relayStreams, sendTo, type Send } from "../../../mcp/bridge/relay.ts";
 import { apiKeyOf } from "../../client/transport.ts";
 import { createWelcomeLink, firstStartNotice, welcomeUrl } from "../../accounts/first-start.ts";
@@ -12,31 +13,23 @@ import { rotateKey, type RotatedKey } from "../../admin/rotate-key.ts";
 import { KEY_FORMS, readKey } from "../../crypto/key.ts";
 
 /** `outgate serve`: runs the service with the settings of the environment. */
-export const serveCommand: Command = {
-  usage: "serve",
-  async run(args, { env }) {
-    if (args.length > 0) throw new UsageError("serve takes no arguments; its settings come from the environment.");
-    await serve(env);
-    return EXIT.ok;
-  },
-};
+export async function runService({ env }: Io): Promise<number> {
+  await serve(env);
+  return EXIT.ok;
+}
 
 const ADVICE = " To use a running Outgate, set OUTGATE_URL and OUTGATE_API_KEY.";
 
 /** `outgate mcp`: MCP over standard streams, as a bridge to OUTGATE_URL or with the whole service in this process. */
-export const mcpCommand: Command = {
-  usage: "mcp",
-  async run(args, io) {
-    if (args.length > 0) throw new UsageError("mcp takes no arguments; set OUTGATE_URL and OUTGATE_API_KEY.");
-    const { OUTGATE_URL: url = "" } = io.env;
-    const key = (await apiKeyOf(io.env)) ?? "";
-    if (url === "") return serveInProcess(io, key);
-    if (key === "")
-      throw new Error("Set OUTGATE_API_KEY or OUTGATE_API_KEY_FILE: the service at OUTGATE_URL needs an agent's key.");
-    await relayStreams(streamsOf(io), sendTo(url, key));
-    return EXIT.ok;
-  },
-};
+export async function speakMcp(io: Io): Promise<number> {
+  const { OUTGATE_URL: url = "" } = io.env;
+  const key = (await apiKeyOf(io.env)) ?? "";
+  if (url === "") return serveInProcess(io, key);
+  if (key === "")
+    throw new Error("Set OUTGATE_API_KEY or OUTGATE_API_KEY_FILE: the service at OUTGATE_URL needs an agent's key.");
+  await relayStreams(streamsOf(io), sendTo(url, key));
+  return EXIT.ok;
+}
 
 /** Runs the whole service, pages included, until the agent closes standard input. */
 async function serveInProcess(io: Io, key: string): Promise<number> {
@@ -57,112 +50,77 @@ function streamsOf({ out, err }: Io) {
   return { input: process.stdin, write: out, warn: err };
 }
 
-/** `outgate new-owner-key`: on the server's machine, for an owner who has lost the key. */
-export const newOwnerKeyCommand: Command = {
-  usage: "new-owner-key [e-mail]",
-  async run(args, { env, out, err }) {
-    const [email = null, ...rest] = args;
-    if (rest.length > 0) throw new UsageError("new-owner-key takes at most one email address.");
-    const key = await withAdminStore(env, (parts) => createOwnerKey(parts, email));
-    if (key === null) {
-      throw new Error(
-        email === null ? "There is no account yet: start the service once." : `No person has the address ${email}.`,
-      );
-    }
-    out(`${key}\n`);
-    err("It is shown only this once. Other keys keep working: revoke a lost one with `outgate keys revoke <id>`.\n");
-    return EXIT.ok;
-  },
-};
+/** `outgate new-owner-key`: for an owner who has lost the key. */
+export async function addOwnerKey({ env, out, err }: Io, email: string | null = null): Promise<number> {
+  const key = await withAdminStore(env, (parts) => createOwnerKey(parts, email));
+  if (key === null) {
+    throw new Error(
+      email === null ? "There is no account yet: start the service once." : `No person has the address ${email}.`,
+    );
+  }
+  out(`${key}\n`);
+  err("It is shown only this once. Other keys keep working: revoke a lost one with `outgate keys revoke <id>`.\n");
+  return EXIT.ok;
+}
 
 /** `outgate reset-password`: prints a link for a person who can't log in. */
-export const resetPasswordCommand: Command = {
-  usage: "reset-password <e-mail>",
-  async run(args, { env, out, err }) {
-    const [email, ...rest] = args;
-    if (email === undefined || rest.length > 0) throw new UsageError("reset-password takes one email address.");
-    const url = await withAdminStore(env, async (parts) => {
-      const token = await createResetLink(parts, email);
-      return token === null ? null : welcomeUrl(parts.config, token);
-    });
-    if (url === null) throw new Error(`No person has the address ${email}.`);
-    out(`${url}\n`);
-    err(
-      "Whoever opens the link chooses a new password. It works once, for a day; until then the old password works.\n",
-    );
-    return EXIT.ok;
-  },
-};
+export async function resetPassword({ env, out, err }: Io, email: string): Promise<number> {
+  const url = await withAdminStore(env, async (parts) => {
+    const token = await createResetLink(parts, email);
+    return token === null ? null : welcomeUrl(parts.config, token);
+  });
+  if (url === null) throw new Error(`No person has the address ${email}.`);
+  out(`${url}\n`);
+  err("Whoever opens the link chooses a new password. It works once, for a day; until then the old password works.\n");
+  return EXIT.ok;
+}
 
 /** `outgate welcome-link`: a new link in place of the one that the first start printed. */
-export const welcomeLinkCommand: Command = {
-  usage: "welcome-link",
-  async run(args, { env, out, err }) {
-    if (args.length > 0) throw new UsageError("welcome-link takes no arguments.");
-    const url = await withAdminStore(env, async (parts) => {
-      const token = await createWelcomeLink(parts);
-      return token === null ? null : welcomeUrl(parts.config, token);
-    });
-    if (url === null) {
-      throw new Error(
-        "The first account has an owner who can log in already. For a new password run `outgate reset-password <e-mail>`.",
-      );
-    }
-    out(`${url}\n`);
-    err(
-      "Whoever opens the link becomes the first account's owner. It works once, for 7 days; the previous link no longer works.\n",
+export async function renewWelcomeLink({ env, out, err }: Io): Promise<number> {
+  const url = await withAdminStore(env, async (parts) => {
+    const token = await createWelcomeLink(parts);
+    return token === null ? null : welcomeUrl(parts.config, token);
+  });
+  if (url === null) {
+    throw new Error(
+      "The first account has an owner who can log in already. For a new password run `outgate reset-password <e-mail>`.",
     );
-    return EXIT.ok;
-  },
-};
+  }
+  out(`${url}\n`);
+  err(
+    "Whoever opens the link becomes the first account's owner. It works once, for 7 days; the previous link no longer works.\n",
+  );
+  return EXIT.ok;
+}
 
 /** `outgate backup`: a consistent copy of database and key, also while the service runs. */
-export const backupCommand: Command = {
-  usage: `backup <folder>
-
-  Copies the database and its key into the folder, which it creates. It works while the service runs.`,
-  run(args, { env, out }) {
-    const [folder, ...more] = args;
-    if (folder === undefined || folder.startsWith("-") || more.length > 0)
-      throw new UsageError("backup takes a folder.");
-    // Readable by this user alone: the folder holds the key.
-    process.umask(0o077);
-    const { database, keyFile } = backUp(readConfig(env), folder);
-    const key =
-      keyFile ?? "The key is the setting SECRET_KEY: keep a copy elsewhere. Without it the backup can't be decrypted.";
-    out(`${database}\n${key}\n`);
-    return Promise.resolve(EXIT.ok);
-  },
-};
-
-const FLAGS: ReadonlySet<string> = new Set(["--new-links", "--server-is-stopped"]);
+export async function copyDatabase({ env, out }: Io, folder: string): Promise<number> {
+  // Readable by this user alone: the folder holds the key.
+  process.umask(0o077);
+  const { database, keyFile } = backUp(readConfig(env), folder);
+  const key =
+    keyFile ?? "The key is the setting SECRET_KEY: keep a copy elsewhere. Without it the backup can't be decrypted.";
+  out(`${database}\n${key}\n`);
+  return EXIT.ok;
+}
 
 /** `outgate rotate-secret-key`: encrypts everything with a new master key. Runs with the service's own settings. */
-export const rotateSecretKeyCommand: Command = {
-  usage: `rotate-secret-key [--new-links] [--server-is-stopped]
-
-  --new-links          make all existing receipt and approval links invalid, for example after a leak of the key;
-                       without it they keep working
-  --server-is-stopped  required for a remote database, where the command can't check it
-
-  Without SECRET_KEY it creates a new key file. With SECRET_KEY, give the new key as NEW_SECRET_KEY.
-  If it is interrupted, run it again with the same options: it continues where it stopped.`,
-  async run(args, { env, out, err }) {
-    const unknown = args.find((arg) => !FLAGS.has(arg));
-    if (unknown !== undefined) throw new UsageError(`rotate-secret-key has no option ${JSON.stringify(unknown)}.`);
-    // New key files are readable by this user alone.
-    process.umask(0o077);
-    const config = readConfig(env);
-    if (config.database.kind === "remote" && !args.includes("--server-is-stopped")) {
-      throw new UsageError("Stop every service on this database, then add --server-is-stopped.");
-    }
-    const options = { newKey: newKeyOf(env["NEW_SECRET_KEY"]), newLinks: args.includes("--new-links") };
-    const rotated = await rotateKey(config, options, { clock: systemClock, ids: systemIds, onFatal: endAtOnce });
-    out(summaryOf(rotated, config));
-    if (rotated.unopened > 0) err(failuresOf(rotated));
-    return EXIT.ok;
-  },
-};
+export async function rotateSecretKey({ env, out, err }: Io, options: RotateOptions): Promise<number> {
+  // New key files are readable by this user alone.
+  process.umask(0o077);
+  const config = readConfig(env);
+  if (config.database.kind === "remote" && options.serverIsStopped !== true) {
+    throw new UsageError("Stop every service on this database, then add --server-is-stopped.");
+  }
+  const rotated = await rotateKey(
+    config,
+    { newKey: newKeyOf(env["NEW_SECRET_KEY"]), newLinks: options.newLinks === true },
+    { clock: systemClock, ids: systemIds, onFatal: endAtOnce },
+  );
+  out(summaryOf(rotated, config));
+  if (rotated.unopened > 0) err(failuresOf(rotated));
+  return EXIT.ok;
+}
 
 function newKeyOf(text: string | undefined): Uint8Array | null {
   if (text === undefined || text.trim() === "") return null;

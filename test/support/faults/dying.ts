@@ -8,7 +8,7 @@ import { systemClock } from "../../../src/runtime/clock.ts";
 import { readConfig } from "../../../src/config/config.ts";
 import { createEngine } from "../../../src/delivery/engine.ts";
 import { systemIds } from "../../../src/runtime/ids.ts";
-import { createMetrics } from "../../../src/observability/metrics.ts";
+import { Metrics } from "../../../src/observability/metrics.ts";
 import { createSender } from "../../../src/outbound/send.ts";
 import { parsePolicy } from "../../../src/outbound/policy.ts";
 import type { Log } from "../../../src/observability/log.ts";
@@ -118,7 +118,7 @@ const engine = createEngine(config, {
   clock: systemClock,
   ids,
   log: quiet,
-  metrics: createMetrics().metrics,
+  metrics: new Metrics(),
 });
 
 await engine.start();

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import { freshFor } from "../../src/observability/runtime.ts";
+import { cached } from "../../src/observability/runtime.ts";
 
 test("reads once for all who ask while it reads, and for so long behind it, also where it fails", async () => {
   let nowMs = 0;
   let reads = 0;
   let gate = Promise.withResolvers<number>();
-  const read = freshFor(
+  const read = cached(
     10,
     () => nowMs,
     () => {

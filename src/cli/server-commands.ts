@@ -1,0 +1,69 @@
+import type { CliCommand } from "./command.ts";
+import { addServiceCommand, JSON_OPTION, type SessionOptions } from "./session.ts";
+
+/** The commands that run or look after a service on this machine. Their code is loaded only when one of them runs. */
+export function addServerCommands(program: CliCommand): void {
+  program.commandsGroup("Commands on the server's machine:");
+  program
+    .command("serve")
+    .description("run the service")
+    .takes("no arguments; its settings come from the environment.")
+    .runs(async (io) => (await server()).runService(io));
+  addServiceCommand(program, "doctor", "check settings and connection, and say how to fix problems")
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExit code: 0 no problems, 1 problems found.")
+    .runs(async (io, options: SessionOptions) => (await import("./commands/doctor.ts")).diagnose(io, options));
+  program
+    .command("mcp")
+    .description("speak MCP on standard input: to the service at OUTGATE_URL, or as the service itself")
+    .takes("no arguments; set OUTGATE_URL and OUTGATE_API_KEY.")
+    .runs(async (io) => (await server()).speakMcp(io));
+  addAccessCommands(program);
+  program
+    .command("backup")
+    .description("copy database and key into a folder, also while the service runs")
+    .argument("<folder>", "it is created")
+    .takes("a folder.")
+    .runs(async (io, _options, folder) => (await server()).copyDatabase(io, folder));
+  program
+    .command("rotate-secret-key")
+    .description("encrypt everything with a new master key; the service must be stopped")
+    .option(
+      "--new-links",
+      "make all existing receipt and approval links invalid, for example after a leak of the key; without it they keep working",
+    )
+    .option("--server-is-stopped", "required for a remote database, where the command can't check it")
+    .addHelpText(
+      "after",
+      `
+Without SECRET_KEY it creates a new key file. With SECRET_KEY, give the new key as NEW_SECRET_KEY.
+If it is interrupted, run it again with the same options: it continues where it stopped.`,
+    )
+    .runs(async (io, options: RotateOptions) => (await server()).rotateSecretKey(io, options));
+}
+
+export interface RotateOptions {
+  readonly newLinks?: boolean;
+  readonly serverIsStopped?: boolean;
+}
+
+/** For people who lost their link, password or key. */
+function addAccessCommands(program: CliCommand): void {
+  program
+    .command("welcome-link")
+    .description("a new link by which the first person signs in")
+    .takes("no arguments.")
+    .runs(async (io) => (await server()).renewWelcomeLink(io));
+  program
+    .command("reset-password <e-mail>")
+    .description("a link by which a person chooses a new password")
+    .takes("one email address.")
+    .runs(async (io, _options, email) => (await server()).resetPassword(io, email));
+  program
+    .command("new-owner-key [e-mail]")
+    .description("another owner key, in place of a lost one")
+    .takes("at most one email address.")
+    .runs(async (io, _options, email?: string) => (await server()).addOwnerKey(io, email));
+}
+
+const server = () => import("./commands/server.ts");
