@@ -1,141 +1,204 @@
 import {
-  type ElicitRequestFormParams,
+  type AuthInfo,
   CLIENT_CAPABILITIES_META_KEY,
-  isInitializeRequest,
+  type ElicitRequestFormParams,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { type ParsedJson, memberText } from "../src/json/json.ts";
 import type { Caller } from "../src/accounts/roles.ts";
-import { QUESTION_MS } from "../src/config/limits.ts";
+import type { CreateRules } from "../src/actions/create-schema.ts";
+import type { ActionService } from "../src/actions/service.ts";
+import { DomainError } from "../src/api/domain-error.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
-import type { Verbatim } from "./verbatim.ts";
+import { QUESTION_MS, QUESTIONS_OPEN_MAX } from "../src/config/limits.ts";
+import type { Secrets } from "../src/crypto/types.ts";
+import type { Bus } from "../src/events/bus.ts";
+import type { McpRequest } from "../src/http/mcp-routes.ts";
+import { memberText } from "../src/json/json.ts";
+import type { Log } from "../src/observability/log.ts";
+import type { Metrics } from "../src/observability/metrics.ts";
+import type { PauseOf } from "../src/pauses/pause.ts";
+import type { Clock } from "../src/runtime/clock.ts";
+import type { Ids } from "../src/runtime/ids.ts";
+
+/** What tools, resources and prompts use. */
+export interface AgentDeps extends CreateRules {
+  readonly actionService: ActionService;
+  readonly bus: Pick<Bus, "watch">;
+  readonly clock: Clock;
+  readonly ids: Pick<Ids, "request" | "bytes">;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "toolCalled">;
+  readonly secrets: Pick<Secrets, "questionToken" | "isQuestionToken">;
+  readonly pauseOf: PauseOf;
+  readonly receiptUrl: (actionId: string) => string;
+  /** Of the service, without a trailing slash. */
+  readonly baseUrl: string;
+  /** The setting AGENT_APPROVAL: whether an agent's key may ask the person at its client for approval. */
+  readonly agentApproval: "elicit" | "off";
+  readonly version: string;
+  /** Aborted when the service stops: waiting calls are answered at once, idle streams closed. */
+  readonly draining: AbortSignal;
+  /** `MCP_SESSIONS_PER_ACCOUNT` */
+  readonly sessionsPerAccount: number;
+}
+
+/** What a session of a 2025 client adds to each of its requests. */
+interface SessionState {
+  /** The caller by the session's newest request: its role may have changed while an older request waits. */
+  readonly caller: Caller;
+  /** The client's capabilities, from its `initialize`. */
+  readonly capabilities: unknown;
+}
+
+/** An HTTP request with its session. The SDK hands it to its handlers in `authInfo`. */
+export class Exchange {
+  readonly request: McpRequest;
+  readonly session: SessionState | null;
+
+  constructor(request: McpRequest, session: SessionState | null) {
+    this.request = request;
+    this.session = session;
+  }
+
+  get caller(): Caller {
+    return this.session?.caller ?? this.request.caller;
+  }
+
+  get authInfo(): AuthInfo {
+    return { token: "", clientId: this.caller.keyId ?? "", scopes: [], extra: { exchange: this } };
+  }
+}
+
+/** The exchange of a message. Throws where there is none, since such a message is not authenticated. */
+export function exchangeOf({ http }: ServerContext): Exchange {
+  const exchange = http?.authInfo?.extra?.["exchange"];
+  if (exchange instanceof Exchange) return exchange;
+  throw new Error("A message came without a request.");
+}
+
+/** One call of a tool. */
+export class ToolCall {
+  readonly exchange: Exchange;
+  readonly #context: ServerContext;
+  readonly #draining: AbortSignal;
+  readonly #openQuestions: Map<string, number>;
+
+  /** `draining` is aborted when the service stops; `openQuestions` counts the questions that block calls, by key. */
+  constructor(context: ServerContext, draining: AbortSignal, openQuestions: Map<string, number>) {
+    this.exchange = exchangeOf(context);
+    this.#context = context;
+    this.#draining = draining;
+    this.#openQuestions = openQuestions;
+  }
+
+  get caller(): Caller {
+    return this.exchange.caller;
+  }
+
+  /** The arguments as they were sent: the SDK's copy loses a member `__proto__`. */
+  get arguments(): Readonly<Record<string, unknown>> {
+    const body = this.exchange.request.body?.value;
+    const message: unknown = Array.isArray(body) ? body[this.#indexIn(body)] : body;
+    const params = isJsonObject(message) ? message["params"] : null;
+    const given = isJsonObject(params) ? params["arguments"] : null;
+    return isJsonObject(given) ? given : {};
+  }
+
+  /** The JSON text of an argument, with numbers as they were written. */
+  textOf(argument: string): string {
+    const { body } = this.exchange.request;
+    if (body === null) return "null";
+    const path = ["params", "arguments", argument];
+    return memberText(body, ...(Array.isArray(body.value) ? [this.#indexIn(body.value), ...path] : path));
+  }
+
+  /** The place of this call's message in a batch. */
+  #indexIn(batch: readonly unknown[]): number {
+    return batch.findIndex((message) => isJsonObject(message) && message["id"] === this.#context.mcpReq.id);
+  }
+
+  /** Marks the call as waiting. The signal is aborted when the client has left, its key was revoked or the service stops. */
+  beginWait(): AbortSignal {
+    const { ended } = this.exchange.request;
+    return AbortSignal.any([this.#context.mcpReq.signal, ended, this.#beginQuestion()]);
+  }
+
+  /** The same without the call's own signal: clients time out after a minute, while the person may still be deciding. */
+  #beginQuestion(): AbortSignal {
+    this.exchange.request.onWait();
+    return AbortSignal.any([this.#draining, this.caller.revoked ?? this.#draining]);
+  }
+
+  /** Sends a progress notification; null where the client didn't ask for them. */
+  get notifyProgress(): ((progress: Progress) => void) | null {
+    const { mcpReq } = this.#context;
+    const progressToken = mcpReq._meta?.progressToken;
+    if (progressToken === undefined) return null;
+    return (progress) => {
+      // Fails where the client has left; the wait ends by itself then.
+      mcpReq.notify({ method: "notifications/progress", params: { progressToken, ...progress } }).catch(() => {});
+    };
+  }
+
+  /** How the client can ask its person; null where it can't. */
+  get elicitation(): Elicitation | null {
+    const { mcpReq } = this.#context;
+    if (mcpReq.envelope !== undefined) {
+      const envelope: unknown = mcpReq.envelope;
+      if (!canAsk(isJsonObject(envelope) ? envelope[CLIENT_CAPABILITIES_META_KEY] : null)) return null;
+      return { era: "modern", answers: mcpReq.inputResponses ?? null, state: mcpReq.requestState() };
+    }
+    if (!canAsk(this.exchange.session?.capabilities)) return null;
+    return { era: "legacy", ask: (form) => this.#askAndWait(form) };
+  }
+
+  async #askAndWait({ message, requestedSchema }: QuestionForm): Promise<unknown> {
+    const { accountId, keyId, actor } = this.caller;
+    const open = this.#openQuestions;
+    const key = `${accountId} ${keyId ?? actor}`;
+    const others = open.get(key) ?? 0;
+    if (others >= QUESTIONS_OPEN_MAX) {
+      throw new DomainError("rate_limited", `This key has ${QUESTIONS_OPEN_MAX} questions open already.`);
+    }
+    open.set(key, others + 1);
+    const question = { method: "elicitation/create", params: { message, requestedSchema } } as const;
+    try {
+      return await this.#context.mcpReq.send(question, { timeout: QUESTION_MS, signal: this.#beginQuestion() });
+    } catch {
+      return null;
+    } finally {
+      const remaining = (open.get(key) ?? 1) - 1;
+      if (remaining === 0) open.delete(key);
+      else open.set(key, remaining);
+    }
+  }
+}
 
 /** How a client can ask the person who uses it (elicitation). */
-export type Questions =
+export type Elicitation =
   /** Revision 2026-07-28: the call returns the question, and the client repeats it with the answer and our state. */
   | { readonly era: "modern"; readonly answers: Readonly<Record<string, unknown>> | null; readonly state: unknown }
-  /** Earlier revisions: we send a request while the call waits. `put` resolves with the answer; rejects without one. */
-  | { readonly era: "legacy"; readonly put: (form: Form) => Promise<unknown> };
+  /**
+   * Earlier revisions: we send a request while the call waits. `ask` resolves with the answer, or with null: the client
+   * failed or left, its key was revoked, the service stops, or `QUESTION_MS` have passed. Throws `rate_limited`.
+   */
+  | { readonly era: "legacy"; readonly ask: (form: QuestionForm) => Promise<unknown> };
 
 /** A question to a person, and the schema of the answer. */
-export interface Form {
+export interface QuestionForm {
   readonly message: string;
   readonly requestedSchema: ElicitRequestFormParams["requestedSchema"];
 }
 
 /** A progress notification. `progress` must increase from one to the next. */
-export interface Progress {
+interface Progress {
   readonly progress: number;
   readonly total: number;
   readonly message: string;
 }
 
-/** One call of a tool. */
-export interface ToolCall {
-  /** The caller by the session's newest request: its role may have changed while a person was deciding. */
-  readonly caller: () => Caller;
-  readonly arguments: Readonly<Record<string, unknown>>;
-  /** The JSON text of an argument, with numbers as they were written. */
-  readonly textOf: (argument: string) => string;
-  /** Aborted when the client has left, its key was revoked, or the service stops. */
-  readonly stop: AbortSignal;
-  /** Null where the client didn't ask for progress. */
-  readonly notifyProgress: ((progress: Progress) => void) | null;
-  /** Null where the client can't ask a person. */
-  readonly questions: Questions | null;
-}
-
-/** The capabilities in a 2025 client's `initialize`; null for any other message. */
-export function capabilitiesIn(body: unknown): unknown {
-  return isInitializeRequest(body) ? body.params.capabilities : null;
-}
-
 /** Whether a client with these capabilities shows forms. An elicitation capability without a mode means forms. */
 function canAsk(capabilities: unknown): boolean {
-  const elicitation = memberOf(capabilities, "elicitation");
-  if (typeof elicitation !== "object" || elicitation === null) return false;
-  return "form" in elicitation || !("url" in elicitation);
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? Object.getOwnPropertyDescriptor(value, name)?.value : undefined;
-}
-
-/**
- * How this call can ask a person; `capabilities` are those of its session, if it has one. A question to a 2025 client ends
- * with the signal of `stopOf`, with its session, or after `QUESTION_MS`.
- */
-export function questionsOf(
-  { mcpReq }: ServerContext,
-  capabilities: unknown,
-  stopOf: () => AbortSignal,
-): Questions | null {
-  const { envelope } = mcpReq;
-  if (envelope !== undefined) {
-    if (!canAsk(memberOf(envelope, CLIENT_CAPABILITIES_META_KEY))) return null;
-    return { era: "modern", answers: mcpReq.inputResponses ?? null, state: mcpReq.requestState() };
-  }
-  if (!canAsk(capabilities)) return null;
-  return {
-    era: "legacy",
-    put: ({ message, requestedSchema }) =>
-      mcpReq.send(
-        { method: "elicitation/create", params: { message, requestedSchema } },
-        { timeout: QUESTION_MS, signal: stopOf() },
-      ),
-  };
-}
-
-/** Sends progress notifications of this call; null where its client didn't ask for them. */
-export function notifyProgressOf({ mcpReq }: ServerContext): ((progress: Progress) => void) | null {
-  const progressToken = mcpReq._meta?.progressToken;
-  if (progressToken === undefined) return null;
-  return (progress) => {
-    // Fails where the client has left; the wait ends by itself then.
-    mcpReq.notify({ method: "notifications/progress", params: { progressToken, ...progress } }).catch(() => {});
-  };
-}
-
-/** The HTTP request behind a message, with what the SDK doesn't pass on to its handlers. */
-export interface Exchange {
-  /** The caller, with the actor `mcp:<key name>` for the timeline. */
-  readonly caller: () => Caller;
-  /** The capabilities of a 2025 client; null without a session. */
-  readonly capabilities: unknown;
-  readonly body: ParsedJson | null;
-  /** Aborted when the response has ended or the client has left. */
-  readonly ended: AbortSignal;
-  /** Called when the call waits for an action or a person. */
-  readonly onWait: () => void;
-  readonly verbatim: Verbatim;
-}
-
-/** The exchange of a message. Throws where there is none, since such a message is not authenticated. */
-export type ExchangeOf = (ctx: ServerContext) => Exchange;
-
-/** The caller as the actor of tools. */
-export function asAgent(caller: Caller): Caller {
-  return { ...caller, actor: `mcp:${caller.keyName}` };
-}
-
-/** The arguments of a tool call as they were sent: the SDK's copy loses a member `__proto__`. */
-export function argumentsOf({ body }: Exchange, ctx: ServerContext): Readonly<Record<string, unknown>> {
-  const value = body === null ? null : pathOf(body, ctx).reduce(memberOfArguments, body.value);
-  return isJsonObject(value) ? value : {};
-}
-
-/** The JSON text of one of them, with numbers as they were written. */
-export function argumentText({ body }: Exchange, ctx: ServerContext, name: string): string {
-  return body === null ? "null" : memberText(body, ...pathOf(body, ctx), name);
-}
-
-function pathOf({ value }: ParsedJson, { mcpReq }: ServerContext): readonly (string | number)[] {
-  const path = ["params", "arguments"];
-  if (!Array.isArray(value)) return path;
-  const messages: readonly { readonly id?: unknown }[] = value;
-  return [messages.findIndex((message) => message.id === mcpReq.id), ...path];
-}
-
-function memberOfArguments(value: unknown, step: string | number): unknown {
-  return typeof value === "object" && value !== null ? Object.getOwnPropertyDescriptor(value, step)?.value : null;
+  const elicitation = isJsonObject(capabilities) ? capabilities["elicitation"] : null;
+  return isJsonObject(elicitation) && ("form" in elicitation || !("url" in elicitation));
 }

@@ -1,35 +1,27 @@
 import {
+  type GetPromptResult,
   type ListResourcesResult,
+  type Prompt,
   ProtocolError,
   ProtocolErrorCode,
   type ReadResourceResult,
   type Resource,
   ResourceNotFoundError,
   type ResourceTemplateType,
-  type GetPromptResult,
-  type Prompt,
 } from "@modelcontextprotocol/server";
-import type { ActionService } from "../src/actions/service.ts";
-import { checkList, pageJson } from "../src/actions/list-schemas.ts";
-import type { Action } from "../src/actions/action.ts";
 import type { Caller } from "../src/accounts/roles.ts";
-import {
-  asDomainError,
-  type ErrorDeps,
-  createDescribe,
-  type DescribeDeps,
-  actionIn,
-  ACTIONS_URI,
-  uriOf,
-  type Places,
-} from "./results.ts";
+import type { Action } from "../src/actions/action.ts";
+import { checkList } from "../src/actions/list-schemas.ts";
 import { ACTION_ID } from "../src/runtime/ids.ts";
-
-interface ResourceDeps extends ErrorDeps, DescribeDeps {
-  readonly actionService: Pick<ActionService, "get" | "list" | "timeline">;
-}
+import type { AgentDeps } from "./call.ts";
+import { asDomainError, describeAction, describePage } from "./results.ts";
 
 const mimeType = "application/json";
+
+/** The newest actions of the account. */
+const ACTIONS_URI = "outgate://actions";
+
+const ACTION_URI = /^outgate:\/\/actions\/(act_[A-Za-z0-9_-]{1,64})$/;
 
 export const TEMPLATES: readonly ResourceTemplateType[] = [
   {
@@ -41,52 +33,44 @@ export const TEMPLATES: readonly ResourceTemplateType[] = [
   },
 ];
 
-/** Actions as resources, as the tools get and list show them. */
-export function createResources(deps: ResourceDeps) {
-  const { actionService, show } = deps;
-  const describe = createDescribe(deps);
-  const newest = (caller: Caller) => actionService.list(caller, checkList({}));
-
-  const textOf = async (caller: Caller, uri: string): Promise<string | null> => {
-    if (uri === ACTIONS_URI) {
-      const { actions, before } = await newest(caller);
-      const listed = actions.map((action) => show.listed(caller, action));
-      return pageJson(listed, before);
-    }
-    const id = actionIn(uri);
-    return id === null
-      ? null
-      : describe({ caller: () => caller, questions: null }, await actionService.get(caller, id));
-  };
-
-  return {
-    /** The list of the newest actions, and each of them. */
-    async list(caller: Caller): Promise<ListResourcesResult> {
-      const { actions } = await newest(caller).catch(rethrow(deps, ACTIONS_URI));
-      const page = { uri: ACTIONS_URI, name: "actions", title: "Newest actions", mimeType };
-      return { resources: [page, ...actions.map(resourceOf)] };
-    },
-
-    /** Throws the protocol's not-found error, also for actions of other accounts. */
-    async read(caller: Caller, uri: string): Promise<ReadResourceResult> {
-      const text = await textOf(caller, uri).catch(rethrow(deps, uri));
-      if (text === null) throw new ResourceNotFoundError(uri);
-      return { contents: [{ uri, mimeType, text }] };
-    },
-  };
+/** The list of the newest actions, and each of them. */
+export async function listResources(deps: AgentDeps, caller: Caller): Promise<ListResourcesResult> {
+  try {
+    const { actions } = await deps.actionService.list(caller, checkList({}));
+    const page = { uri: ACTIONS_URI, name: "actions", title: "Newest actions", mimeType };
+    return { resources: [page, ...actions.map(resourceOf)] };
+  } catch (error) {
+    throw protocolError(error, ACTIONS_URI, deps);
+  }
 }
 
 function resourceOf({ id, method, host, status }: Action): Resource {
-  return { uri: uriOf(id), name: id, title: `${method} ${host}: ${status}`, mimeType };
+  return { uri: `${ACTIONS_URI}/${id}`, name: id, title: `${method} ${host}: ${status}`, mimeType };
 }
 
-/** Rethrows any error as one of the protocol, with our code in its data. */
-function rethrow(deps: ErrorDeps, uri: string): (error: unknown) => never {
-  return (error) => {
-    const { code, message } = asDomainError(error, "resources", deps);
-    if (code === "not_found") throw new ResourceNotFoundError(uri);
-    throw new ProtocolError(ProtocolErrorCode.InternalError, message, { code });
-  };
+/** Actions as the tools get and list show them. Throws the protocol's not-found error, also for those of other accounts. */
+export async function readResource(deps: AgentDeps, caller: Caller, uri: string): Promise<ReadResourceResult> {
+  try {
+    return { contents: [{ uri, mimeType, text: await textOf(deps, caller, uri) }] };
+  } catch (error) {
+    throw protocolError(error, uri, deps);
+  }
+}
+
+async function textOf(deps: AgentDeps, caller: Caller, uri: string): Promise<string> {
+  const { actionService } = deps;
+  if (uri === ACTIONS_URI) return describePage(deps, caller, await actionService.list(caller, checkList({})));
+  const id = ACTION_URI.exec(uri)?.[1];
+  if (id === undefined) throw new ResourceNotFoundError(uri);
+  return describeAction(deps, { caller, elicitation: null }, await actionService.get(caller, id));
+}
+
+/** Any error as one of the protocol, with our code in its data. */
+function protocolError(error: unknown, uri: string, deps: AgentDeps): ProtocolError {
+  if (error instanceof ProtocolError) return error;
+  const { code, message } = asDomainError(error, "resources", deps);
+  if (code === "not_found") return new ResourceNotFoundError(uri);
+  return new ProtocolError(ProtocolErrorCode.InternalError, message, { code });
 }
 
 /** Prompts in the menu of a client. They hold no data of actions: that comes through the tools. */
@@ -104,7 +88,7 @@ export const PROMPTS: readonly Prompt[] = [
   },
 ];
 
-const review = ({ agentApproval, baseUrl }: Places) => `Review with me what waits for approval in Outgate.
+const review = ({ agentApproval, baseUrl }: AgentDeps) => `Review with me what waits for approval in Outgate.
 1. Call list with status ["awaiting_approval"]; take the oldest first, and go on while there is a next_cursor.
 2. For each action tell me in one line the method, the host, the path and what the body would change, and whether you see a risk.
 3. ${
@@ -122,8 +106,8 @@ const explain = (id: string) => `Explain why action ${id} of Outgate failed.
 4. Do not retry and do not create anything before I agree.`;
 
 /** A prompt with its arguments filled in. Throws invalid params for an unknown name or a malformed id. */
-export function promptOf(name: string, given: Readonly<Record<string, unknown>>, places: Places): GetPromptResult {
-  if (name === "review_pending_approvals") return promptResult(review(places));
+export function promptOf(name: string, given: Readonly<Record<string, unknown>>, deps: AgentDeps): GetPromptResult {
+  if (name === "review_pending_approvals") return promptResult(review(deps));
   if (name !== "explain_failure") throw invalid(`There is no prompt ${JSON.stringify(name)}.`);
   const id = given["id"];
   if (typeof id !== "string" || !ACTION_ID.test(id))

@@ -1,47 +1,3 @@
-import type { ActionService } from "../src/actions/service.ts";
-import { type CreateRules, createCheckCreate } from "../src/actions/create-schema.ts";
-import { checkList, ListQuery, pageJson } from "../src/actions/list-schemas.ts";
-import {
-  compileArguments,
-  DecideInput,
-  GetInput,
-  RetryInput,
-  WaitInput,
-  type ToolName,
-  TOOLS,
-  CreateOptions,
-} from "./schemas.ts";
-import { isTerminal, type Action } from "../src/actions/action.ts";
-import { authorize } from "../src/accounts/roles.ts";
-import {
-  TOOL_LIST_BYTES_MAX,
-  WAIT_SECONDS_DEFAULT,
-  PROGRESS_EVERY_MS,
-  SILENT_WAIT_SECONDS_MAX,
-} from "../src/config/limits.ts";
-import { type ApproveDeps, type Question, createApprove, QUESTION } from "./approve.ts";
-import {
-  type ToolCall,
-  questionsOf,
-  notifyProgressOf,
-  argumentsOf,
-  argumentText,
-  type Exchange,
-  type ExchangeOf,
-  type Progress,
-} from "./call.ts";
-import {
-  createDescribe,
-  type Describe,
-  type DescribeDeps,
-  errorOf,
-  type ToolAnswer,
-  asDomainError,
-  errorResult,
-  resultOf,
-  type ErrorDeps,
-  foundStep,
-} from "./results.ts";
 import {
   type CallToolRequest,
   type CallToolResult,
@@ -50,113 +6,189 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   type ServerContext,
+  type Tool as ListedTool,
 } from "@modelcontextprotocol/server";
+import type { Static, TObject } from "typebox";
+import { authorize, type Permission } from "../src/accounts/roles.ts";
+import { type Action, isTerminal } from "../src/actions/action.ts";
+import { createCheckCreate } from "../src/actions/create-schema.ts";
+import { checkList, ListQuery } from "../src/actions/list-schemas.ts";
 import { DomainError, type Issue } from "../src/api/domain-error.ts";
-import type { Clock } from "../src/runtime/clock.ts";
-import type { Metrics, ToolOutcome } from "../src/observability/metrics.ts";
 import { compile, onePerField, withoutNulls } from "../src/api/schema-helpers.ts";
-import type { Bus } from "../src/events/bus.ts";
+import {
+  PROGRESS_EVERY_MS,
+  SILENT_WAIT_SECONDS_MAX,
+  TOOL_LIST_BYTES_MAX,
+  WAIT_SECONDS_DEFAULT,
+} from "../src/config/limits.ts";
+import type { ToolOutcome } from "../src/observability/metrics.ts";
+import { askForApproval, type Question, QUESTION } from "./approve.ts";
+import { type AgentDeps, type Exchange, ToolCall } from "./call.ts";
+import { asDomainError, describeAction, describePage, errorResult, resultOf, type ToolAnswer } from "./results.ts";
+import {
+  compileArguments,
+  CreateArguments,
+  CreateToolOptions,
+  DecideArguments,
+  GetArguments,
+  inputSchemaJson,
+  RetryArguments,
+  WaitArguments,
+} from "./schemas.ts";
 
-interface ToolDeps extends WaitDeps, ApproveDeps, CreateRules, DescribeDeps {
-  readonly actionService: ActionService;
-}
-
-/** Runs one call. Throws `DomainError` or `ProtocolError`. */
-export type Tool = (call: ToolCall) => Promise<ToolAnswer | Question>;
-
-const readGet = compileArguments(GetInput);
-
-const readWait = compileArguments(WaitInput);
-
-const readDecide = compileArguments(DecideInput);
-
-const readRetry = compileArguments(RetryInput);
-
-const readList = compileArguments(ListQuery, "invalid_query");
-
-/** The tools. Each calls the service as the route of REST does, after checking the caller's role. */
-function createTools(deps: ToolDeps): Readonly<Record<ToolName, Tool>> {
-  const { actionService, show } = deps;
-  const approve = createApprove(deps);
-  const describe = createDescribe(deps);
-  return {
-    create: createCreate(deps, describe),
-    async get(call) {
-      authorize(call.caller(), "read");
-      const action = await actionService.get(call.caller(), readGet(call.arguments).id);
-      return { json: await describe(call, action) };
-    },
-    async list(call) {
-      const caller = call.caller();
-      authorize(caller, "read");
-      const { actions, before } = await actionService.list(caller, {
-        ...checkList(readList(call.arguments)),
-        bytesMax: TOOL_LIST_BYTES_MAX,
-      });
-      const listed = actions.map((action) => show.listed(caller, action));
-      return { json: pageJson(listed, before) };
-    },
-    async wait(call) {
-      authorize(call.caller(), "read");
-      const { id, wait = WAIT_SECONDS_DEFAULT } = readWait(call.arguments);
-      const found = await actionService.get(call.caller(), id);
-      const action = isTerminal(found.status) ? found : await waitForEnd(deps, call, id, wait);
-      return { json: await describe(call, action) };
-    },
-    async approve(call) {
-      const answer = await approve(call);
-      if ("form" in answer) return answer;
-      if ("undecided" in answer) return { json: await describe(call, answer.action, { undecided: answer.undecided }) };
-      const { action, refusal } = answer;
-      const outcome = { undecided: "unavailable", error: errorOf(refusal) } as const;
-      return { json: await describe(call, action, outcome), refused: refusal.code };
-    },
-    cancel: cancelWith(deps, describe),
-    async retry(call) {
-      authorize(call.caller(), "retry");
-      const { id, reason = null } = readRetry(call.arguments);
-      const action = await actionService.retry(call.caller(), id, reason);
-      return { json: await describe(call, action) };
-    },
+/** A tool, and what a model reads about it. */
+interface Tool {
+  readonly title: string;
+  readonly description: string;
+  /** Replaces `description` where AGENT_APPROVAL is off. */
+  readonly descriptionWhenOff?: string;
+  /** All four are set, because the defaults assume the worst. */
+  readonly annotations: {
+    readonly readOnlyHint: boolean;
+    readonly destructiveHint: boolean;
+    readonly idempotentHint: boolean;
+    readonly openWorldHint: boolean;
   };
+  /** The permission that REST asks for the same; null: the tool checks the role itself. */
+  readonly permission: Permission | null;
+  readonly input: TObject;
+  /** Throws `DomainError` or `ProtocolError`. */
+  readonly run: (deps: AgentDeps, call: ToolCall) => Promise<ToolAnswer | Question>;
 }
 
-function cancelWith({ actionService }: Pick<ToolDeps, "actionService">, describe: Describe): Tool {
-  return async (call) => {
-    authorize(call.caller(), "cancel");
-    const { id, reason = null, run } = readDecide(call.arguments);
-    const ofRun = run === undefined ? undefined : { run, isHeld: false };
-    return { json: await describe(call, await actionService.cancel(call.caller(), id, reason, ofRun)) };
-  };
-}
+const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false } as const;
 
-export interface CallToolDeps extends ToolDeps, ErrorDeps {
-  readonly clock: Clock;
-  /** Aborted when the service stops: waiting calls are answered at once. */
-  readonly draining: AbortSignal;
-  readonly metrics: Pick<Metrics, "toolCalled">;
+const SENDS = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true } as const;
+
+/** Every tool, in the order of the list. Each calls the service as the route of REST does. */
+export const TOOLS = {
+  create: {
+    title: "Send an HTTP call",
+    description:
+      "Sends one HTTP call as an action: stored, held for approval if required, then signed and sent, and retried when " +
+      "it fails. Use it for every call with an effect. Returns the action at once, with sync: true when it " +
+      "has ended. Same intent, same idempotency_key: choose one for each intent and reuse it when you repeat this call " +
+      "after an error or a lost answer; then nothing is sent twice. To send a failed action again use retry; to learn how " +
+      "one ended use wait.",
+    annotations: SENDS,
+    permission: "create",
+    input: CreateArguments,
+    run: create,
+  },
+  get: {
+    title: "Look at an action",
+    description:
+      "Shows the current state of one action: status, attempts, the target's response, the error, and what can be done. " +
+      "decision, decided_by and decision_reason say who decided on it, and why. To wait for the end use wait; to find an " +
+      "action without its id use list.",
+    annotations: READS,
+    permission: "read",
+    input: GetArguments,
+    run: withAction(GetArguments, ({ actionService }, { caller }, { id }) => actionService.get(caller, id)),
+  },
+  list: {
+    title: "List actions",
+    description:
+      "Lists actions, newest first, by status, method, host, dedupe and time. Use it to find an action, or those that need " +
+      'approval: status ["awaiting_approval"]. Returns data, without bodies (use get), and next_cursor when there are more.',
+    annotations: READS,
+    permission: "read",
+    input: ListQuery,
+    run: list,
+  },
+  wait: {
+    title: "Wait for an action to end",
+    description:
+      "Waits until an action is completed, failed or cancelled, or until wait seconds have passed, and returns it as get " +
+      "does. Without progress notifications it returns after 50 seconds: call it again. Ending the call doesn't end the " +
+      "action. An approval may take hours: tell the person instead of waiting.",
+    annotations: READS,
+    permission: "read",
+    input: WaitArguments,
+    run: withAction(WaitArguments, async (deps, call, { id, wait }) =>
+      waitForEnd(deps, call, await deps.actionService.get(call.caller, id), wait),
+    ),
+  },
+  approve: {
+    title: "Ask for approval of an action",
+    description:
+      "Asks the person who uses this client to decide on a held action; call it only after you have told them what it " +
+      "does. Returns the action with decision: approved (it is sent), rejected (cancelled; see decision_reason), declined " +
+      "or unanswered (still held), or unavailable with an error that says who can decide. An answer after this call has " +
+      "ended still counts: use get.",
+    descriptionWhenOff:
+      "Only for keys of an owner or approver: asks the person who uses this client to decide on a held action. " +
+      "AGENT_APPROVAL is off here, so an agent's key is always refused: tell your person to decide in the inbox at " +
+      "/approvals or by the link in the approval mail, and use get to learn what they decided.",
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
+    permission: null,
+    input: DecideArguments,
+    run: askForApproval,
+  },
+  cancel: {
+    title: "Cancel an action",
+    description:
+      "Cancels an action that is pending or awaiting_approval, so that it is not sent. An action that is active or has " +
+      "ended can't be cancelled. Returns the action.",
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    permission: "cancel",
+    input: DecideArguments,
+    run: withAction(DecideArguments, ({ actionService }, { caller }, { id, reason = null, run }) =>
+      actionService.cancel(caller, id, reason, run === undefined ? undefined : { run, isHeld: false }),
+    ),
+  },
+  retry: {
+    title: "Send an action again",
+    description:
+      "Sends a failed or cancelled action again as a new run, with the same request and Idempotency-Key. If it needed " +
+      "approval, it needs it again. After a person's rejection call it only when they ask for it, with a reason, and at " +
+      "most twice in 24 hours. Use it instead of another create; create a new action only for a new intent. Returns the " +
+      "action, pending or awaiting_approval.",
+    annotations: SENDS,
+    permission: "retry",
+    input: RetryArguments,
+    run: withAction(RetryArguments, ({ actionService }, { caller }, { id, reason = null }) =>
+      actionService.retry(caller, id, reason),
+    ),
+  },
+} as const satisfies Readonly<Record<string, Tool>>;
+
+export type ToolName = keyof typeof TOOLS;
+
+/** The tools as clients see them, without output schemas: every character costs tokens in every conversation. */
+export function listedTools(agentApproval: AgentDeps["agentApproval"]): ListedTool[] {
+  return Object.entries<Tool>(TOOLS).map(([name, tool]) => ({
+    name,
+    title: tool.title,
+    description: agentApproval === "off" ? (tool.descriptionWhenOff ?? tool.description) : tool.description,
+    annotations: tool.annotations,
+    inputSchema: inputSchemaJson(tool.input),
+  }));
 }
 
 /** Handles tools/call. Errors of the tool become results, which models can read; errors of the protocol are thrown. */
-export function createCallTool(deps: CallToolDeps, exchangeOf: ExchangeOf) {
-  const tools = createTools(deps);
+export function createCallTool(deps: AgentDeps) {
+  const { clock, draining, log, metrics } = deps;
+  const openQuestions = new Map<string, number>();
   return async ({ params }: CallToolRequest, ctx: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
     const { name } = params;
     if (!isTool(name))
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${JSON.stringify(name)}.`);
-    const exchange = exchangeOf(ctx);
-    const startedMs = deps.clock.monotonicMs();
+    const { permission, run } = TOOLS[name];
+    const call = new ToolCall(ctx, draining, openQuestions);
+    const startedMs = clock.monotonicMs();
     const record = (outcome: ToolOutcome, code?: string) => {
-      deps.metrics.toolCalled(name, outcome);
-      const { accountId, keyId } = exchange.caller();
-      const durationMs = Math.round((deps.clock.monotonicMs() - startedMs) * 10) / 10;
-      deps.log.info("mcp.called", { tool: name, code, duration_ms: durationMs, account_id: accountId, key_id: keyId });
+      metrics.toolCalled(name, outcome);
+      const { accountId, keyId } = call.caller;
+      const durationMs = Math.round((clock.monotonicMs() - startedMs) * 10) / 10;
+      log.info("mcp.called", { tool: name, code, duration_ms: durationMs, account_id: accountId, key_id: keyId });
     };
     try {
-      const answer = await tools[name](callOf(ctx, exchange, deps.draining));
+      if (permission !== null) authorize(call.caller, permission);
+      const answer = await run(deps, call);
       if ("json" in answer) {
         record(answer.refused === undefined ? "ok" : "refused", answer.refused);
-        return resultOf(answer, exchange.verbatim);
+        return resultOf(answer);
       }
       record("asked");
       const { message, requestedSchema } = answer.form;
@@ -167,7 +199,7 @@ export function createCallTool(deps: CallToolDeps, exchangeOf: ExchangeOf) {
         record("refused", "invalid_state");
         throw error;
       }
-      if (isClientGone(exchange, error)) {
+      if (isClientGone(call.exchange, error)) {
         record("refused", "client_gone");
         return errorResult(new DomainError("unavailable", "The client has ended this call."));
       }
@@ -179,75 +211,55 @@ export function createCallTool(deps: CallToolDeps, exchangeOf: ExchangeOf) {
 }
 
 /** Waiting ends with an AbortError when the client leaves, which is not a failure. */
-function isClientGone({ ended }: Exchange, error: unknown): boolean {
-  return ended.aborted && error instanceof Error && error.name === "AbortError";
+function isClientGone({ request }: Exchange, error: unknown): boolean {
+  return request.ended.aborted && error instanceof Error && error.name === "AbortError";
 }
 
 function isTool(name: string): name is ToolName {
   return Object.hasOwn(TOOLS, name);
 }
 
-/** `stop` and `questions` are getters, so that the many calls which only read don't create signals. */
-function callOf(ctx: ServerContext, exchange: Exchange, draining: AbortSignal): ToolCall {
-  let stop: AbortSignal | null = null;
-  const revokedOf = () => exchange.caller().revoked ?? draining;
-  const stopOf = () => {
-    exchange.onWait();
-    return (stop ??= AbortSignal.any([ctx.mcpReq.signal, exchange.ended, draining, revokedOf()]));
-  };
-  // Without the call's own signal: clients time out after a minute, while the person may still be deciding.
-  const stopAskingOf = () => {
-    exchange.onWait();
-    return AbortSignal.any([draining, revokedOf()]);
-  };
-  return {
-    caller: exchange.caller,
-    arguments: argumentsOf(exchange, ctx),
-    textOf: (argument) => argumentText(exchange, ctx, argument),
-    notifyProgress: notifyProgressOf(ctx),
-    get stop() {
-      return stopOf();
-    },
-    get questions() {
-      return questionsOf(ctx, exchange.capabilities, stopAskingOf);
-    },
-  };
+/** A tool that reads its arguments and returns one action. */
+function withAction<S extends TObject>(
+  input: S,
+  run: (deps: AgentDeps, call: ToolCall, given: Static<S>) => Promise<Action>,
+): Tool["run"] {
+  const read = compileArguments(input);
+  return async (deps, call) => ({
+    json: await describeAction(deps, call, await run(deps, call, read(call.arguments))),
+  });
 }
 
-interface CreateToolDeps extends CreateRules, WaitDeps {
-  readonly actionService: Pick<ActionService, "create" | "wait">;
+const readList = compileArguments(ListQuery, "invalid_query");
+
+async function list(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
+  const query = { ...checkList(readList(call.arguments)), bytesMax: TOOL_LIST_BYTES_MAX };
+  return { json: describePage(deps, call.caller, await deps.actionService.list(call.caller, query)) };
 }
 
-const OPTIONS = compile(CreateOptions);
+const OPTIONS = compile(CreateToolOptions);
 
 /** The create of REST; its header and its query parameter are arguments here. */
-function createCreate(deps: CreateToolDeps, describe: Describe) {
-  const { actionService } = deps;
-  const check = createCheckCreate(deps);
-
-  return async (call: ToolCall): Promise<ToolAnswer> => {
-    const caller = call.caller();
-    authorize(caller, "create");
-    const { idempotency_key: key, wait, ...request } = call.arguments;
-    const options = withoutNulls({ idempotency_key: key, wait }, CreateOptions.properties);
-    const input = {
-      value: request,
-      bodyText: () => call.textOf("body"),
-      idempotencyKey: typeof key === "string" ? key : null,
-      hold: caller.hold,
-    };
-    const checked = allIssues(OPTIONS.issues(options), () => check(input));
-    const { action, differs } = await actionService.create(caller, checked.request, { reason: checked.reason });
-    const mustWait = checked.sync && !isTerminal(action.status);
-    const seconds = typeof wait === "number" ? wait : WAIT_SECONDS_DEFAULT;
-    const latest = mustWait ? await waitForEnd(deps, call, action.id, seconds) : action;
-    const found = differs === undefined ? {} : { differs, before: foundStep(differs) };
-    return { json: await describe(call, latest, found) };
+async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
+  const { caller } = call;
+  const { idempotency_key: key, wait, ...request } = call.arguments;
+  const options = withoutNulls({ idempotency_key: key, wait }, CreateToolOptions.properties);
+  const input = {
+    value: request,
+    bodyText: () => call.textOf("body"),
+    idempotencyKey: typeof key === "string" ? key : null,
+    hold: caller.hold,
   };
+  const checked = withIssues(OPTIONS.issues(options), () => createCheckCreate(deps)(input));
+  const { action, differs } = await deps.actionService.create(caller, checked.request, { reason: checked.reason });
+  const latest = checked.sync
+    ? await waitForEnd(deps, call, action, typeof wait === "number" ? wait : undefined)
+    : action;
+  return { json: await describeAction(deps, call, latest, differs === undefined ? {} : { differs }) };
 }
 
 /** Reports issues of the options and of the request together. */
-function allIssues<T>(issues: readonly Issue[], check: () => T): T {
+function withIssues<T>(issues: readonly Issue[], check: () => T): T {
   try {
     const checked = check();
     if (issues.length === 0) return checked;
@@ -262,68 +274,45 @@ function allIssues<T>(issues: readonly Issue[], check: () => T): T {
 /** Arguments by the header that REST has for them. */
 const NAMES: ReadonlyMap<string, string> = new Map([["Idempotency-Key", "idempotency_key"]]);
 
-interface WaitDeps {
-  readonly actionService: Pick<ActionService, "wait">;
-  readonly bus: Pick<Bus, "watch">;
-  readonly clock: Clock;
-}
-
 /**
  * Waits for the end of an action, and returns its current state after `seconds`. A client that asked for progress is
  * notified of every change and every `PROGRESS_EVERY_MS`, so that it doesn't time out; any other is answered after
  * `SILENT_WAIT_SECONDS_MAX`.
  */
-async function waitForEnd(deps: WaitDeps, call: ToolCall, id: string, seconds: number): Promise<Action> {
-  const { actionService, bus, clock } = deps;
-  const { notifyProgress, stop } = call;
+async function waitForEnd(
+  { actionService, bus, clock }: Pick<AgentDeps, "actionService" | "bus" | "clock">,
+  call: ToolCall,
+  action: Action,
+  seconds = WAIT_SECONDS_DEFAULT,
+): Promise<Action> {
+  if (isTerminal(action.status)) return action;
+  const { caller, notifyProgress } = call;
+  const { id } = action;
+  const stop = call.beginWait();
   if (notifyProgress === null) {
-    const waitMs = Math.min(seconds, SILENT_WAIT_SECONDS_MAX) * 1_000;
-    return actionService.wait(call.caller(), id, { waitMs, stop });
+    return actionService.wait(caller, id, { waitMs: Math.min(seconds, SILENT_WAIT_SECONDS_MAX) * 1_000, stop });
   }
-  const progress = new ProgressReporter(clock, notifyProgress, seconds);
-  const unwatch = bus.watch(id, (action) => progress.onChange(action));
-  progress.start();
+  const startedMs = clock.monotonicMs();
+  let progress = -1;
+  const report = (message: string) => {
+    const elapsed = Math.round(clock.monotonicMs() - startedMs) / 1_000;
+    // The protocol requires that the number increases, and two changes may come in the same millisecond.
+    progress = Math.max(elapsed, progress + 0.001);
+    notifyProgress({ progress, total: Math.max(seconds, progress), message });
+  };
+  let cancelTimer = () => {};
+  const reportWaiting = () => {
+    report("waiting");
+    cancelTimer = clock.after(PROGRESS_EVERY_MS, reportWaiting);
+  };
+  const unwatch = bus.watch(id, ({ status, attempts, retries }) =>
+    report(attempts === 0 ? status : `${status}, attempt ${attempts} of ${retries}`),
+  );
+  reportWaiting();
   try {
-    return await actionService.wait(call.caller(), id, { waitMs: seconds * 1_000, stop });
+    return await actionService.wait(caller, id, { waitMs: seconds * 1_000, stop });
   } finally {
     unwatch();
-    progress.stop();
-  }
-}
-
-/** Reports how long a wait has lasted. The number always increases, as the protocol requires. */
-class ProgressReporter {
-  readonly #clock: Clock;
-  readonly #notify: (progress: Progress) => void;
-  readonly #total: number;
-  readonly #startedMs: number;
-  #last = -1;
-  #cancelTimer = () => {};
-
-  constructor(clock: Clock, notify: (progress: Progress) => void, total: number) {
-    this.#clock = clock;
-    this.#notify = notify;
-    this.#total = total;
-    this.#startedMs = clock.monotonicMs();
-  }
-
-  start(): void {
-    this.#report("waiting");
-    this.#cancelTimer = this.#clock.after(PROGRESS_EVERY_MS, () => this.start());
-  }
-
-  onChange({ status, attempts, retries }: Action): void {
-    this.#report(attempts === 0 ? status : `${status}, attempt ${attempts} of ${retries}`);
-  }
-
-  stop(): void {
-    this.#cancelTimer();
-  }
-
-  #report(message: string): void {
-    const seconds = Math.round(this.#clock.monotonicMs() - this.#startedMs) / 1_000;
-    // Two changes may come in the same millisecond.
-    this.#last = Math.max(seconds, this.#last + 0.001);
-    this.#notify({ progress: this.#last, total: Math.max(this.#total, this.#last), message });
+    cancelTimer();
   }
 }

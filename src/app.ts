@@ -40,8 +40,8 @@ import { mcpRoutes, type McpRouteDeps } from "./http/mcp-routes.ts";
 import { GUIDES } from "./pages/docs.tsx";
 import type { Secrets } from "./crypto/types.ts";
 import { createPasswords } from "./crypto/passwords.ts";
-import { createAgentHandler, createAgentServer } from "../mcp/server.ts";
-import { createShow } from "../mcp/results.ts";
+import { createAgentHandler } from "../mcp/http.ts";
+import { createAgentServer } from "../mcp/server.ts";
 import type { Guard } from "./http/handler.ts";
 
 /** A stop may take the drain time and this much more; then the process exits anyway. */
@@ -451,7 +451,7 @@ function createAgents(
     bus: engine.bus,
     secrets: encryptedStore.secrets,
     checkTarget: (url: string) => checkTarget(policy, url),
-    show: createShow(deps.clock, engine.receiptUrl, engine.pauseOf),
+    receiptUrl: engine.receiptUrl,
     pauseOf: engine.pauseOf,
     agentApproval: config.agentApproval,
     baseUrl: config.baseUrl,
@@ -461,7 +461,7 @@ function createAgents(
     metrics,
   };
   return {
-    answerAgent: createAgentHandler((exchangeOf) => createAgentServer(agentDeps, exchangeOf), agentDeps),
+    answerAgent: createAgentHandler(createAgentServer(agentDeps), agentDeps),
   };
 }
 

@@ -36,6 +36,7 @@ const KNOWN_ON_PLAIN_NODE = /^(src\/client\/|mcp\/bridge\/|src\/outbound\/tls\.t
 /** Each library has one place, so that it can be replaced there. */
 const LIBRARIES: Readonly<Record<string, RegExp>> = {
   typebox: /^(src|mcp)\//,
+  "eventsource-parser": /^(src\/client|mcp\/bridge)\//,
   elysia: /^src\/http\//,
   "hono/": /^src\/(pages|mail)\//,
   marked: /^src\/pages\//,

@@ -1,7 +1,8 @@
+import { EventSourceParserStream } from "eventsource-parser/stream";
 import { describeTlsFailure, tlsFailureOf } from "../../src/outbound/tls.ts";
 
 /** A JSON-RPC message, as far as the relay needs it. */
-export interface Message {
+export interface BridgeMessage {
   /** Null in a notification. */
   readonly id: string | number | null;
   /** Null in a response. */
@@ -14,7 +15,7 @@ export interface Message {
 const REVISION = "io.modelcontextprotocol/protocolVersion";
 
 /** The message in a parsed line; null for a batch, or for anything else. */
-export function messageOf(value: unknown): Message | null {
+export function messageOf(value: unknown): BridgeMessage | null {
   if (!isObject(value)) return null;
   const { id = null, method, params } = value;
   const given = isObject(params) ? params : {};
@@ -28,12 +29,15 @@ export function messageOf(value: unknown): Message | null {
   };
 }
 
-/** The HTTP headers that repeat parts of a message of revision 2026-07-28 (Streamable HTTP, "Request headers"). */
-export function headersOf({ method, params, revision }: Message): Readonly<Record<string, string>> {
-  if (method === null || revision === null) return {};
+/**
+ * The HTTP headers that repeat parts of a message of revision 2026-07-28 (Streamable HTTP, "Request headers"); null for any
+ * other message.
+ */
+export function mcpHeadersOf({ method, params, revision }: BridgeMessage): Readonly<Record<string, string>> | null {
+  if (method === null || revision === null) return null;
+  const headers = { "mcp-protocol-version": revision, "mcp-method": method };
   const name = params[NAMED_BY.get(method) ?? ""];
-  const named: Readonly<Record<string, string>> = typeof name === "string" ? { "mcp-name": headerValue(name) } : {};
-  return { "mcp-protocol-version": revision, "mcp-method": method, ...named };
+  return typeof name === "string" ? { ...headers, "mcp-name": headerValue(name) } : headers;
 }
 
 /** The parameter that goes into `Mcp-Name`, by method. */
@@ -50,6 +54,15 @@ function headerValue(text: string): string {
   const isMarked = text.startsWith("=?base64?") && text.endsWith("?=");
   if (PLAIN.test(text) && text === text.trim() && !isMarked) return text;
   return `=?base64?${Buffer.from(text).toString("base64")}?=`;
+}
+
+/** Undefined where the text is no JSON. */
+export function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -69,6 +82,11 @@ export async function* linesOf(
 ): AsyncGenerator<string | typeof TOO_LONG> {
   let parts: Uint8Array[] = [];
   let bytes = 0;
+  const add = (part: Uint8Array) => {
+    bytes += part.length;
+    if (bytes <= bytesMax) parts.push(part);
+    else parts = [];
+  };
   const take = () => {
     const line = bytes > bytesMax ? TOO_LONG : Buffer.concat(parts).toString("utf8").replace(/\r$/, "");
     [parts, bytes] = [[], 0];
@@ -77,30 +95,21 @@ export async function* linesOf(
   for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      bytes += end - start;
-      if (bytes <= bytesMax) parts.push(chunk.subarray(start, end));
+      add(chunk.subarray(start, end));
       start = end + 1;
       yield take();
     }
-    bytes += chunk.length - start;
-    if (bytes <= bytesMax) parts.push(chunk.slice(start));
-    else parts = [];
+    add(chunk.slice(start));
   }
   if (bytes > 0) yield take();
 }
 
 const NEWLINE = 0x0a;
 
-/** The data of each server-sent event (HTML, "Server-sent events"), as one line. */
-export async function* eventsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  let data: string[] = [];
-  for await (const line of linesOf(chunks, Number.POSITIVE_INFINITY)) {
-    if (line === TOO_LONG) continue;
-    if (line.startsWith("data:")) data.push(line.slice(5).trimStart());
-    if (line !== "" || data.length === 0) continue;
-    yield data.join(" ");
-    data = [];
-  }
+/** The data of each server-sent event, as one line. */
+export async function* eventsOf(stream: NonNullable<Response["body"]>): AsyncGenerator<string> {
+  const events = stream.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  for await (const { data } of events) yield data.replaceAll("\n", " ");
 }
 
 /** A JSON-RPC error as a line. */

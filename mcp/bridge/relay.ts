@@ -1,15 +1,63 @@
+import { setTimeout as pause } from "node:timers/promises";
 import {
-  eventsOf,
-  headersOf,
-  isObject,
-  type Message,
-  messageOf,
-  errorLine,
-  refusalMessage,
   connectionMessage,
+  errorLine,
+  eventsOf,
+  mcpHeadersOf,
+  isObject,
   linesOf,
+  type BridgeMessage,
+  messageOf,
+  parse,
+  refusalMessage,
   TOO_LONG,
 } from "./messages.ts";
+
+/** One HTTP request to /mcp. */
+export interface BridgeRequest {
+  readonly method: "POST" | "DELETE";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
+
+/** Sends a request. Rejects where there was no response. */
+export type Send = (sent: BridgeRequest) => Promise<Response>;
+
+/** Returns a function that sends to the service at `url`. Throws where that is no valid address. */
+export function sendTo(url: string, key: string): Send {
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
+    throw new Error("OUTGATE_URL must be the address of the service, such as https://outgate.example.com.");
+  }
+  const { origin, pathname } = new URL(url);
+  const path = pathname.replace(/(?<!\/)\/+$/, "");
+  const endpoint = `${origin}${path.endsWith("/mcp") ? path : `${path}/mcp`}`;
+  const authorization = `Bearer ${key}`;
+  return ({ headers, ...init }) =>
+    // A redirect could send the key to another host.
+    fetch(endpoint, { ...init, headers: { ...headers, authorization }, redirect: "error" });
+}
+
+/** The standard streams of a process. */
+interface Streams {
+  readonly input: AsyncIterable<Uint8Array>;
+  readonly write: (text: string) => void;
+  readonly warn: (text: string) => void;
+}
+
+/** Relays until the client closes its end. */
+export async function relayStreams({ input, write, warn }: Streams, send: Send): Promise<void> {
+  const relay = new Relay({
+    send,
+    write: (line) => write(`${line}\n`),
+    warn: (sentence) => warn(`outgate mcp: ${sentence}\n`),
+  });
+  for await (const line of linesOf(input)) {
+    if (line === TOO_LONG) write(`${errorLine(null, -32_600, "This message is too large.")}\n`);
+    else relay.take(line);
+  }
+  await relay.close();
+}
 
 interface RelayDeps {
   readonly send: Send;
@@ -23,13 +71,16 @@ interface RelayDeps {
 const ANSWER_MS_MAX = 1_000;
 
 /**
- * Relays messages between a client on standard input and /mcp as text, so that numbers stay as they were written. It has
- * no tools of its own: only the server may ask a person for approval.
+ * Relays messages between a client on standard input and /mcp. It has no tools of its own: only the server may ask a person
+ * for approval. Not on the SDK's transports (tried with 2.4.0): they parse and print each message, which on Node 20 turns
+ * 12345678901234567890 into 12345678901234567000 and 1e999 into null; they don't begin a lost session again; and the file
+ * for Node would have 727 KB instead of 13.
  */
 export class Relay {
   readonly #deps: RelayDeps;
   readonly #session: LegacySession;
-  readonly #underWay = new Map<string | number, AbortController>();
+  /** Calls of 2026 clients, which are cancelled by ending their HTTP request. */
+  readonly #cancellable = new Map<string | number, AbortController>();
   readonly #pending = new Set<Promise<void>>();
   readonly #closed = new AbortController();
 
@@ -54,78 +105,68 @@ export class Relay {
 
   /** Waits up to `graceMs` for open requests, then aborts the rest and ends the session. Never rejects. */
   async close(graceMs = ANSWER_MS_MAX): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    // Node 20 has no `Promise.withResolvers`.
-    const isOver = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, graceMs);
-    });
-    // One line can add more: the messages that begin a new session.
-    while (this.#pending.size > 0 && (await this.#oneEnds(isOver)));
-    clearTimeout(timer);
+    const timer = new AbortController();
+    const grace = pause(graceMs, undefined, { signal: timer.signal }).catch(() => {});
+    await Promise.race([Promise.allSettled(this.#pending), grace]);
+    timer.abort();
     await this.#session.end();
     this.#closed.abort();
     await Promise.allSettled(this.#pending);
   }
 
-  /** Resolves with false when the time is over. */
-  #oneEnds(isOver: Promise<void>): Promise<boolean> {
-    return Promise.race([isOver.then(() => false), ...[...this.#pending].map((work) => work.then(() => true))]);
-  }
-
   /** Aborts the HTTP request of a cancelled 2026 call. False for a 2025 call, whose notification goes to the server. */
-  #cancel({ method, params }: Message): boolean {
+  #cancel({ method, params }: BridgeMessage): boolean {
     if (method !== "notifications/cancelled") return false;
     const id = params["requestId"];
-    const call = typeof id === "string" || typeof id === "number" ? this.#underWay.get(id) : undefined;
+    const call = typeof id === "string" || typeof id === "number" ? this.#cancellable.get(id) : undefined;
     call?.abort();
     return call !== undefined;
   }
 
-  async #handle(line: string, message: Message | null): Promise<void> {
-    const release = new AbortController();
-    const signal = AbortSignal.any([release.signal, this.#closed.signal]);
-    const isModernCall = message !== null && message.id !== null && message.revision !== null;
-    if (isModernCall && message.id !== null) this.#underWay.set(message.id, release);
+  async #handle(line: string, message: BridgeMessage | null): Promise<void> {
+    const cancelled = new AbortController();
+    const signal = AbortSignal.any([cancelled.signal, this.#closed.signal]);
+    const id = message === null || message.revision === null ? null : message.id;
+    if (id !== null) this.#cancellable.set(id, cancelled);
     try {
       await this.#exchange(line, message, signal);
     } catch (error) {
       if (!signal.aborted) this.#refuse(message, connectionMessage(error));
     } finally {
-      if (isModernCall && message.id !== null) this.#underWay.delete(message.id);
+      if (id !== null) this.#cancellable.delete(id);
     }
   }
 
-  async #exchange(line: string, message: Message | null, signal: AbortSignal): Promise<void> {
-    const modern = message === null ? {} : headersOf(message);
-    const isModern = "mcp-method" in modern;
-    const response = isModern
-      ? await this.#deps.send({ method: "POST", headers: { ...JSON_HEADERS, ...modern }, body: line, signal })
-      : await this.#session.send(line, message, signal);
+  async #exchange(line: string, message: BridgeMessage | null, signal: AbortSignal): Promise<void> {
+    const modern = message === null ? null : mcpHeadersOf(message);
+    const response =
+      modern === null
+        ? await this.#session.send(line, message, signal)
+        : await this.#deps.send({ method: "POST", headers: { ...JSON_HEADERS, ...modern }, body: line, signal });
     const isAnswered = await this.#answer(response, message);
     const isAsked = message === null || (message.method !== null && message.id !== null);
     if (!isAnswered && isAsked) this.#refuse(message, "The connection to Outgate was lost before the response came.");
   }
 
   /** Passes a response to the client; whether it answered the request. */
-  async #answer(response: Response, message: Message | null): Promise<boolean> {
-    const id = message?.id ?? null;
+  async #answer(response: Response, message: BridgeMessage | null): Promise<boolean> {
     const type = response.headers.get("content-type") ?? "";
     if (response.body !== null && type.startsWith("text/event-stream")) {
       let isAnswered = false;
-      for await (const data of eventsOf(response.body)) {
-        isAnswered = this.#pass(data, message) || isAnswered;
-      }
+      for await (const data of eventsOf(response.body)) isAnswered = this.#pass(data, message) || isAnswered;
       return isAnswered;
     }
     const text = await response.text();
     const value = parse(text);
-    const isMessage = isObject(value) && value["jsonrpc"] === "2.0" && (response.ok || value["id"] === id);
-    if (isMessage || (response.ok && Array.isArray(value))) return this.#pass(text, message);
-    if (!response.ok) this.#refuse(message, refusalMessage(response.status, value));
-    return !response.ok || text === "";
+    const isMessage = isObject(value) && value["jsonrpc"] === "2.0";
+    if (response.ok) return isMessage || Array.isArray(value) ? this.#pass(text, message) : text === "";
+    if (isMessage && value["id"] === (message?.id ?? null)) return this.#pass(text, message);
+    this.#refuse(message, refusalMessage(response.status, value));
+    return true;
   }
 
-  #pass(text: string, message: Message | null): boolean {
+  /** Passes on one message, or a batch; whether it answers the request. */
+  #pass(text: string, message: BridgeMessage | null): boolean {
     const value = parse(text);
     if (value === undefined) return false;
     this.#session.onMessage(value, message);
@@ -134,59 +175,18 @@ export class Relay {
   }
 
   /** A request gets an error; for anything else the person gets a warning. */
-  #refuse(message: Message | null, sentence: string): void {
+  #refuse(message: BridgeMessage | null, sentence: string): void {
     if (message !== null && message.id !== null && message.method !== null) {
       this.#deps.write(errorLine(message.id, -32_000, sentence));
     } else this.#deps.warn(sentence);
   }
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The standard streams of a process. */
-interface Streams {
-  readonly input: AsyncIterable<Uint8Array>;
-  readonly write: (text: string) => void;
-  readonly warn: (text: string) => void;
-}
-
-/** Relays until the client closes its end. */
-export async function relayStreams({ input, write, warn }: Streams, send: Send): Promise<void> {
-  const relay = new Relay({
-    send,
-    write: (line) => write(`${line}\n`),
-    warn: (sentence) => warn(`outgate mcp: ${sentence}\n`),
-  });
-  for await (const line of linesOf(input)) {
-    if (line === TOO_LONG) write(`${errorLine(null, -32_600, "This message is too large.")}\n`);
-    else relay.take(line);
-  }
-  await relay.close();
-}
-
-/** Returns a function that sends to the service at `url`. Throws where that is no valid address. */
-export function sendTo(url: string, key: string): Send {
-  const endpoint = endpointOf(url);
-  const authorization = `Bearer ${key}`;
-  return ({ headers, ...init }) =>
-    // A redirect could send the key to another host.
-    fetch(endpoint, { ...init, headers: { ...headers, authorization }, redirect: "error" });
-}
-
-function endpointOf(url: string): string {
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
-    throw new Error("OUTGATE_URL must be the address of the service, such as https://outgate.example.com.");
-  }
-  const parsed = new URL(url);
-  const path = parsed.pathname.replace(/(?<!\/)\/+$/, "");
-  return `${parsed.origin}${path.endsWith("/mcp") ? path : `${path}/mcp`}`;
-}
+/** Headers of every message. */
+const JSON_HEADERS = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+} as const;
 
 const NOT_FOUND = 404;
 
@@ -211,7 +211,7 @@ class LegacySession {
   }
 
   /** Sends a line of the client in its session, once more in a new one where that is gone. */
-  async send(line: string, message: Message | null, signal: AbortSignal): Promise<Response> {
+  async send(line: string, message: BridgeMessage | null, signal: AbortSignal): Promise<Response> {
     const isInitialize = message?.method === "initialize";
     const before = this.#id;
     const response = await this.#post(line, signal, isInitialize ? null : before);
@@ -221,11 +221,13 @@ class LegacySession {
     }
     if (isInitialize || before === null || response.status !== NOT_FOUND) return response;
     await response.body?.cancel();
-    return (await this.#beginAgain(before)) ? this.#post(line, signal, this.#id) : gone();
+    if (await this.#beginAgain(before)) return this.#post(line, signal, this.#id);
+    const error = { message: "The MCP session has ended, and a new one could not be started." };
+    return Response.json({ error }, { status: NOT_FOUND });
   }
 
   /** Remembers the revision in the response to `initialize`. */
-  onMessage(value: unknown, message: Message | null): void {
+  onMessage(value: unknown, message: BridgeMessage | null): void {
     if (message?.method !== "initialize" || !isObject(value) || !isObject(value["result"])) return;
     const revision = value["result"]["protocolVersion"];
     if (typeof revision === "string") this.#revision = revision;
@@ -239,10 +241,10 @@ class LegacySession {
   }
 
   #post(body: string, signal: AbortSignal, session: string | null): Promise<Response> {
-    const named: Readonly<Record<string, string>> = session === null ? {} : { "mcp-session-id": session };
-    const versioned: Readonly<Record<string, string>> =
-      session === null || this.#revision === null ? {} : { "mcp-protocol-version": this.#revision };
-    return this.#send({ method: "POST", headers: { ...JSON_HEADERS, ...named, ...versioned }, body, signal });
+    const headers: Record<string, string> = { ...JSON_HEADERS };
+    if (session !== null) headers["mcp-session-id"] = session;
+    if (session !== null && this.#revision !== null) headers["mcp-protocol-version"] = this.#revision;
+    return this.#send({ method: "POST", headers, body, signal });
   }
 
   /** Begins a new session, once where several requests find theirs gone. */
@@ -264,25 +266,3 @@ class LegacySession {
     return true;
   }
 }
-
-function gone(): Response {
-  const error = { message: "The MCP session has ended, and a new one could not be started." };
-  return Response.json({ error }, { status: NOT_FOUND });
-}
-
-/** One HTTP request to /mcp. */
-export interface BridgeRequest {
-  readonly method: "POST" | "DELETE";
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-  readonly signal: AbortSignal;
-}
-
-/** Sends a request. Rejects where there was no response. */
-export type Send = (sent: BridgeRequest) => Promise<Response>;
-
-/** Headers of every message. */
-const JSON_HEADERS = {
-  "content-type": "application/json",
-  accept: "application/json, text/event-stream",
-} as const;

@@ -65,6 +65,19 @@ function isFractional(byte: number | undefined): boolean {
   return byte === 0x2e || byte === 0x65 || byte === 0x45;
 }
 
+/** Parses so that `JSON.stringify` prints every number as it was written. */
+export function parseExactly(text: string): unknown {
+  return JSON.parse(text, (_name: string, value: unknown, context?: { source?: string }) => {
+    const source = context?.source;
+    return typeof value === "number" && source !== undefined && String(value) !== source
+      ? JSON_RAW.rawJSON(source)
+      : value;
+  });
+}
+
+/** Supported by all our runtimes, but not yet in the types. */
+const JSON_RAW = JSON as typeof JSON & { rawJSON(text: string): object };
+
 /** Whether text can be stored and shown: no NUL and no lone surrogate (libSQL breaks on both). */
 export function isStorableText(text: string): boolean {
   return text.isWellFormed() && !text.includes("\0");

@@ -192,7 +192,7 @@ const PLACES: readonly Place[] = [
     await mailgun.saw(2);
     return mailgun.received[1]?.body ?? "";
   }),
-  place("log", "over", [], async ({ app }) => JSON.stringify([app.lines, app.told, app.engine.lines])),
+  place("log", "over", [], async ({ app }) => JSON.stringify([app.lines, app.logged, app.engine.lines])),
   {
     name: "database file",
     when: "over",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { compactJson, withoutLists } from "../../src/json/json.ts";
-import { parseExactly } from "../support/exact-json.ts";
+import { parseExactly } from "../../src/json/json.ts";
 
 const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 

@@ -26,7 +26,7 @@ const clientOf = (capabilities: { elicitation?: Record<string, unknown> } = {}) 
 
 const HOW = { toolCallId: "1", messages: [], context: {} };
 
-test("the Vercel AI SDK makes its tools of ours, and a model reads what the target answered", async () => {
+test("the Vercel AI SDK lists the tools, and a model reads the target's response", async () => {
   const client = await clientOf();
   const tools = await client.tools();
   expect(Object.keys(tools)).toEqual(["create", "get", "list", "wait", "approve", "cancel", "retry"]);
@@ -38,7 +38,7 @@ test("the Vercel AI SDK makes its tools of ours, and a model reads what the targ
   await client.close();
 });
 
-test("the Vercel AI SDK puts a question to its person", async () => {
+test("the Vercel AI SDK asks its person", async () => {
   const client = await clientOf({ elicitation: {} });
   const asked: string[] = [];
   client.onElicitationRequest(ElicitationRequestSchema, ({ params }) => {
@@ -55,7 +55,7 @@ test("the Vercel AI SDK puts a question to its person", async () => {
   await client.close();
 });
 
-test("the Vercel AI SDK shows what is wrong with a key in our words", async () => {
+test("the Vercel AI SDK shows our message about a wrong key", async () => {
   const refused = createMCPClient({ transport: { type: "http", url: server.mcpUrl } });
   expect(await refused.then(() => "let in", String)).toMatch(/401|Authorization: Bearer/);
 });

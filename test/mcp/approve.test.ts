@@ -4,7 +4,7 @@ import { requestFor } from "../support/engine.ts";
 import { STRANGER } from "../http/real-server.ts";
 import { type Answer, actionIn, CLIENTS, codeOf, connect, errorIn } from "./clients.ts";
 import { BASE_URL, type TestServer, openServer } from "./test-server.ts";
-import { callModern, type Said } from "./wire.ts";
+import { callModern, type McpResponse } from "./wire.ts";
 
 let server: TestServer;
 
@@ -26,7 +26,7 @@ const stateOf = async (id: string) => {
 const HELD = { status: "awaiting_approval", run: 1, approvedBy: null } as const;
 
 describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
-  test("puts the question to its person, whose yes releases the action", async () => {
+  test("asks its person, and their approval releases the action", async () => {
     const id = await hold();
     await using agent = await connect(kind, server.mcpUrl, { answer: YES });
     expect(actionIn(await agent.call("approve", { id }))).toMatchObject({ id, status: "pending" });
@@ -40,7 +40,7 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     });
   });
 
-  test("is not asked by an agent's key about what a key's hold holds, whichever agent asks; owners are", async () => {
+  test("does not ask about an action held by a key's hold when an agent calls, and does when an owner calls", async () => {
     const { engine } = server;
     const held = async () => {
       const request = requestFor({ url: "https://api.example.com/pay", approve: true });
@@ -61,7 +61,7 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     }
   });
 
-  test("is asked with any role: the key of an owner is no yes", async () => {
+  test("asks its person whatever the role of the key, an owner's too", async () => {
     for (const key of [KEYS.owner, KEYS.approver, KEYS.agent]) {
       const id = await hold();
       await using client = await connect(kind, server.mcpUrl, { key, answer: () => ({ action: "decline" }) });
@@ -71,7 +71,7 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     }
   });
 
-  test("brings back a no with its reason, and the action is cancelled", async () => {
+  test("returns a rejection with its reason, and the action is cancelled", async () => {
     const id = await hold();
     const answer = () => ({ action: "accept", content: { decision: "reject", reason: "too much" } });
     await using agent = await connect(kind, server.mcpUrl, { answer });
@@ -111,7 +111,7 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     expect(actionIn(result)).toMatchObject({ id, status: "awaiting_approval", decision });
   });
 
-  test("asks nobody about what is not held, or is nobody's", async () => {
+  test("asks nobody about an action that is not held or doesn't exist", async () => {
     const { id } = await server.engine.create({ url: "https://api.example.com/" });
     const theirs = await server.engine.actionService.create(
       { ...server.engine.owner, accountId: server.strangerId },
@@ -127,7 +127,7 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     expect(agent.questions).toEqual([]);
   });
 
-  test("whose person thinks while somebody else decides, is told that it was too late", async () => {
+  test("gets too late where somebody else decides while its person thinks", async () => {
     for (const verb of ["approve", "cancel"] as const) {
       for (const decision of ["approve", "reject"]) {
         const id = await hold();
@@ -147,7 +147,7 @@ describe.each(CLIENTS)("a client of the kind %s that can ask", (kind) => {
     }
   });
 
-  test("whose person thinks while the action begins another run, releases nothing", async () => {
+  test("releases nothing where the action begins another run while its person thinks", async () => {
     const id = await hold();
     const answer = async () => {
       await server.engine.actionService.cancel(server.engine.owner, id, null);
@@ -173,7 +173,7 @@ describe.each(CLIENTS)("a client of the kind %s that can't ask", (kind) => {
     }
   });
 
-  test("and has an agent's key is told who can decide, whatever it says", async () => {
+  test("with an agent's key gets who can decide, whatever its arguments", async () => {
     const id = await hold();
     await using agent = await connect(kind, server.mcpUrl);
     for (const args of [{ id }, { id, confirmed: true }, { id, reason: "the person agreed" }, { id: "act_nobody" }]) {
@@ -186,7 +186,7 @@ describe.each(CLIENTS)("a client of the kind %s that can't ask", (kind) => {
     expect(await stateOf(id)).toEqual(HELD);
   });
 
-  test("and has a reader's key may only read", async () => {
+  test("with a reader's key may only read", async () => {
     const id = await hold();
     await using reader = await connect(kind, server.mcpUrl, { key: KEYS.reader, answer: YES });
     for (const [name, args] of [
@@ -206,7 +206,7 @@ describe.each(CLIENTS)("a client of the kind %s that can't ask", (kind) => {
 });
 
 describe.each(CLIENTS)("between question and answer, with a client of the kind %s,", (kind) => {
-  test("a key that is revoked decides nothing any more", async () => {
+  test("a key revoked while a question is open decides nothing", async () => {
     await using own = await openServer({ starts: false });
     const { id } = await own.engine.create({ approve: true });
     const hash = own.engine.secrets.hash(KEYS.agent);
@@ -227,7 +227,7 @@ describe.each(CLIENTS)("between question and answer, with a client of the kind %
     await agent.client.close().catch(() => {});
   });
 
-  test("a key that has got another role is judged by that", async () => {
+  test("a key whose role changed while a question is open is checked by the new role", async () => {
     let role: "agent" | "reader" = "agent";
     await using own = await openServer({ starts: false, asCaller: (caller) => ({ ...caller, role }) });
     const { id } = await own.engine.create({ approve: true });
@@ -265,18 +265,18 @@ describe("the state of a question", () => {
     expect(json.result).toMatchObject({ resultType: "input_required" });
     return String(json.result?.["requestState"]);
   };
-  const answer = (id: string, requestState: unknown, key: string = KEYS.agent): Promise<Said> =>
+  const answer = (id: string, requestState: unknown, key: string = KEYS.agent): Promise<McpResponse> =>
     callModern(server.mcpUrl, "approve", `{"id":"${id}"}`, {
       ...asked,
       key,
       more: { inputResponses: ANSWERS, ...(requestState === undefined ? {} : { requestState }) },
     });
-  const refused = async (said: Promise<Said>, id: string) => {
+  const refused = async (said: Promise<McpResponse>, id: string) => {
     expect((await said).json.error?.code).toBe(-32_602);
     expect(await stateOf(id)).toMatchObject({ status: "awaiting_approval", approvedBy: null });
   };
 
-  test("brings the answer home, once", async () => {
+  test("lets one answer count, once", async () => {
     const id = await hold();
     const state = await ask(id);
     expect((await answer(id, state)).json.result).toMatchObject({ structuredContent: { status: "pending" } });
@@ -284,7 +284,7 @@ describe("the state of a question", () => {
     expect(again).toContain("not_approvable");
   });
 
-  test("that is missing, altered, or of the wrong kind is refused, and the action is still held", async () => {
+  test("is refused where it is missing, altered or no string, and the action is still held", async () => {
     const id = await hold();
     const state = await ask(id);
     const [ends = "", token = ""] = state.split(".");
@@ -309,7 +309,7 @@ describe("the state of a question", () => {
     expect(await stateOf(id)).toEqual(HELD);
   });
 
-  test("is worth nothing after ten minutes", async () => {
+  test("expires after ten minutes", async () => {
     const id = await hold();
     const state = await ask(id);
     server.engine.clock.jump(599_999);
@@ -319,7 +319,7 @@ describe("the state of a question", () => {
     expect((await answer(id, await ask(id))).json.result).toMatchObject({ structuredContent: { status: "pending" } });
   });
 
-  test("is for this action, this key, this account and this run only", async () => {
+  test("is valid for this action, key, account and run only", async () => {
     const [id, other] = [await hold(), await hold()];
     const state = await ask(id);
     await refused(answer(other, state), other);
@@ -332,7 +332,7 @@ describe("the state of a question", () => {
     expect((await answer(id, await ask(id))).json.result).toMatchObject({ structuredContent: { status: "pending" } });
   });
 
-  test("with no answer beside it leaves the action held, and nobody is asked again", async () => {
+  test("without an answer leaves the action held, and nobody is asked again", async () => {
     const id = await hold();
     const requestState = await ask(id);
     for (const inputResponses of [{}, { other: ANSWERS.approval }, { approval: { method: "elicitation/create" } }]) {
@@ -342,7 +342,7 @@ describe("the state of a question", () => {
     }
   });
 
-  test("does not help a client that does not say that it can ask", async () => {
+  test("is refused from a client that doesn't declare elicitation", async () => {
     const id = await hold();
     const requestState = await ask(id);
     const more = { inputResponses: ANSWERS, requestState };
@@ -351,7 +351,7 @@ describe("the state of a question", () => {
     expect(await stateOf(id)).toEqual(HELD);
   });
 
-  test("holds no secret, and no address at which somebody could approve", async () => {
+  test("holds no secret and no approval link", async () => {
     const id = await hold();
     const { text } = await callModern(server.mcpUrl, "approve", `{"id":"${id}"}`, asked);
     expect(text).not.toContain("/a/");

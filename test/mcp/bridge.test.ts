@@ -5,7 +5,7 @@ import { until } from "../support/until.ts";
 
 type Upstream = (sent: BridgeRequest) => Response | Promise<Response>;
 
-/** A relay before a service that answers as the test says. */
+/** A relay to a service that answers as the test says. */
 function relayTo(upstream: Upstream) {
   const sent: BridgeRequest[] = [];
   const written: string[] = [];
@@ -36,7 +36,7 @@ const INITIALIZE = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"pro
 const errorOf = (line: string | undefined) => JSON.parse(line ?? "null").error;
 
 describe("a relay", () => {
-  test("passes a message on as it was written, with the head that its revision wants", async () => {
+  test("sends a message as it was written, with the headers of its revision", async () => {
     const { relay, sent, written } = relayTo(() => Response.json({ jsonrpc: "2.0", id: 7, result: {} }));
     const line = modernCall(7, `,"arguments":{"body":{"n":1.0,"big":12345678901234567890}}`);
     relay.take(line);
@@ -50,7 +50,7 @@ describe("a relay", () => {
     });
   });
 
-  test("passes an answer on as it was written, in one line", async () => {
+  test("writes a response as it was sent, in one line", async () => {
     const answer = `{"jsonrpc":"2.0","id":7,\n"result":{"n":1.0,"big":12345678901234567890}}`;
     const { relay, written } = relayTo(() => new Response(answer, { headers: { "content-type": "application/json" } }));
     relay.take(modernCall(7));
@@ -58,7 +58,7 @@ describe("a relay", () => {
     expect(written).toEqual([answer.replace("\n", " ")]);
   });
 
-  test("passes on every message of a stream, and errors that are answers", async () => {
+  test("writes every message of a stream, error responses too", async () => {
     const progress = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1.0}}`;
     const question = `{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{}}`;
     const end = `{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"no"}}`;
@@ -70,7 +70,7 @@ describe("a relay", () => {
     expect(written).toEqual([progress, question, end]);
   });
 
-  test("answers in the place of a service that is away, broke off, or refused", async () => {
+  test("answers with an error where the service is down, breaks off or refuses", async () => {
     const failed = (code: string) => Object.assign(new Error("Unable to connect to 10.0.0.7"), { code });
     const gone = failed("ECONNREFUSED");
     const cases: readonly (readonly [Upstream, string])[] = [
@@ -110,7 +110,7 @@ describe("a relay", () => {
     }
   });
 
-  test("passes on an error of the protocol that the service answered with", async () => {
+  test("writes a protocol error of the service unchanged", async () => {
     const error = { jsonrpc: "2.0", id: 7, error: { code: -32_022, message: "unsupported", data: { supported: [] } } };
     const { relay, written } = relayTo(() => Response.json(error, { status: 400 }));
     relay.take(modernCall(7));
@@ -118,7 +118,7 @@ describe("a relay", () => {
     expect(JSON.parse(written[0] ?? "")).toEqual(error);
   });
 
-  test("tells the person, and not the client, what happened to a message that has no answer", async () => {
+  test("warns on standard error about a failed message that expects no response", async () => {
     const { relay, written, warned } = relayTo(() => new Response(null, { status: 500 }));
     relay.take(`{"jsonrpc":"2.0","method":"notifications/initialized"}`);
     relay.take(`{"jsonrpc":"2.0","id":3,"result":{"action":"decline"}}`);
@@ -126,14 +126,14 @@ describe("a relay", () => {
     expect(written).toEqual([]);
   });
 
-  test("says what is no message", async () => {
+  test("answers a line that is not JSON with a parse error", async () => {
     const { relay, sent, written } = relayTo(() => new Response(null, { status: 202 }));
     for (const line of ["{", "", "   ", "not json"]) relay.take(line);
     expect(written.map((line) => errorOf(line).code)).toEqual([-32_700, -32_700]);
     expect(sent).toEqual([]);
   });
 
-  test("gives a call of 2026 up by leaving it, and tells the service of one of 2025", async () => {
+  test("cancels a 2026 call by ending its request, and forwards the notification for a 2025 call", async () => {
     const left: boolean[] = [];
     const hang: Upstream = ({ signal }) =>
       new Promise((_resolve, reject) => {
@@ -158,7 +158,7 @@ describe("a relay", () => {
     await Promise.all([modern.relay.close(0), legacy.relay.close(0)]);
   });
 
-  test("answers what was asked when the client closes its end at once, as a pipe does", async () => {
+  test("answers open requests after the client has closed its end", async () => {
     const answered = Promise.withResolvers<Response>();
     const { relay, sent, written } = relayTo(() => answered.promise);
     relay.take(legacyCall(7));
@@ -169,7 +169,7 @@ describe("a relay", () => {
     expect(written.map((line) => JSON.parse(line).id)).toEqual([7]);
   });
 
-  test("names what is asked for as a header can hold it", async () => {
+  test("encodes names that a header can't hold", async () => {
     const { relay, sent } = relayTo(() => new Response(null, { status: 202 }));
     const read = (uri: string) =>
       `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"uri":${JSON.stringify(uri)}}}`;
@@ -189,7 +189,7 @@ describe("the session of a client of 2025", () => {
       headers: { "content-type": "text/event-stream", "mcp-session-id": id },
     });
 
-  test("is kept by the relay, and ended when the client goes", async () => {
+  test("is kept by the relay, and ended when the client leaves", async () => {
     const { relay, sent, written } = relayTo(({ body }) =>
       body === INITIALIZE ? began("one") : Response.json({ jsonrpc: "2.0", id: 1, result: {} }),
     );
@@ -202,7 +202,7 @@ describe("the session of a client of 2025", () => {
     expect(sent[2]).toMatchObject({ method: "DELETE", headers: { "mcp-session-id": "one" } });
   });
 
-  test("that the service has lost is begun again, once for all calls, and the client does not learn of it", async () => {
+  test("is begun again once for all calls after the service has lost it, unnoticed by the client", async () => {
     let alive = "one";
     const lost = () => Response.json({ error: { code: "not_found", message: "gone" } }, { status: 404 });
     const { relay, sent, written } = relayTo(({ body = "", headers }) => {
@@ -222,7 +222,7 @@ describe("the session of a client of 2025", () => {
     await relay.close();
   });
 
-  test("that can't be begun again is told", async () => {
+  test("that can't be begun again becomes an error", async () => {
     let isUp = true;
     const { relay, written } = relayTo(({ body }) => {
       if (body === INITIALIZE && isUp) return began("one");
@@ -247,7 +247,7 @@ describe("lines", () => {
     return lines;
   };
 
-  test("are cut out of chunks wherever those end", async () => {
+  test("are read from chunks that end anywhere", async () => {
     expect(await read(["a\nb", "c\r\n", "\n", "dé".slice(0, 1), "é\n", "end"])).toEqual(["a", "bc", "", "dé", "end"]);
     const bytes = [...new TextEncoder().encode("é\n")].map((byte) => new Uint8Array([byte]));
     const lines: unknown[] = [];
@@ -260,13 +260,13 @@ describe("lines", () => {
     expect(lines).toEqual(["é"]);
   });
 
-  test("that are too long are told, and what follows them is read", async () => {
+  test("that are too long are reported, and the next ones are read", async () => {
     expect(await read(["x".repeat(60), "x".repeat(60), "x\nnext\n"])).toEqual([TOO_LONG, "next"]);
     expect(await read([`${"x".repeat(101)}\nnext`])).toEqual([TOO_LONG, "next"]);
     expect(await read([`${"x".repeat(100)}\n`])).toEqual(["x".repeat(100)]);
   });
 
-  test("of events are joined, and comments are none", async () => {
+  test("of one event are joined, and comments are skipped", async () => {
     const events: string[] = [];
     const text = ': hi\n\nevent: message\ndata: {"a":\ndata: 1}\n\nid: 7\ndata:{}\n\n';
     const body = new Response(text).body;
@@ -276,7 +276,7 @@ describe("lines", () => {
 });
 
 describe("the address", () => {
-  test("is the service's, with or without a slash, a path or /mcp behind it", async () => {
+  test("may end in a slash, a path or /mcp", async () => {
     const paths: string[] = [];
     const server = Bun.serve({
       port: 0,
@@ -299,7 +299,7 @@ describe("the address", () => {
     expect(() => sendTo(url, "og_key")).toThrow("OUTGATE_URL must be the address of the service");
   });
 
-  test("never gets the key to another place by a redirect", async () => {
+  test("never leads the key to another place by a redirect", async () => {
     let asked = 0;
     const server = Bun.serve({
       port: 0,

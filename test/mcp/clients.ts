@@ -16,7 +16,7 @@ export type Answer = (message: string) => object | Promise<object>;
 
 export interface ConnectOptions {
   readonly key?: string;
-  /** Null: the client does not say that it can ask. */
+  /** Null: the client doesn't declare elicitation. */
   readonly answer?: Answer | null;
 }
 

@@ -88,7 +88,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(decisionIn(await agent.call("retry", { id })).decision).toBeUndefined();
   });
 
-  test("reads who rejected it and why, is sent to its person, and is not told to retry", async () => {
+  test("reads who rejected and why, and is sent to its person and not to retry", async () => {
     const create = { url: `https://api.example.com/${kind}`, approve: true, idempotency_key: `rejected ${kind}` };
     await using agent = await connect(kind, server.mcpUrl);
     const { id } = actionIn(await agent.call("create", create));
@@ -105,7 +105,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     }
   });
 
-  test("reads of an elicitation what was pressed and typed, and that it came that way", async () => {
+  test("reads the decision and reason of an elicitation, and that it was one", async () => {
     for (const [decision, told] of [
       ["approve", "approved"],
       ["reject", "rejected"],
@@ -142,7 +142,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(actionIn(result)["next_step"]).toContain(`${BASE_URL}/approvals`);
   });
 
-  test("that declines what another has approved meanwhile reads the approval", async () => {
+  test("reads the approval where it declines what another person has approved meanwhile", async () => {
     const id = await hold();
     const answer = async () => {
       await server.engine.actionService.approve(ann(), id, null);
@@ -155,7 +155,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     });
   });
 
-  test("that can't ask, or may not, gets the action with the refusal, and who can decide", async () => {
+  test("gets the action, the refusal and who can decide where it can't or may not ask", async () => {
     for (const [where, answer] of [
       [server, null],
       [strict, () => ({ action: "accept", content: { decision: "approve" } })],
@@ -192,7 +192,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
 });
 
 test.each(["legacy", "first"] as const)(
-  "an approval after the time-out of a client of the kind %s counts, and the next get tells of it",
+  "an approval after the time-out of a client of the kind %s counts, and the next get shows it",
   async (kind) => {
     const id = await hold();
     const person = Promise.withResolvers<object>();
@@ -228,7 +228,7 @@ test("a reader and an approver see no secret in a reason", async () => {
   }
 });
 
-test("only a client that can ask is told to ask", async () => {
+test("only a client that can ask gets the next step to ask", async () => {
   const id = await hold();
   for (const [key, canAsk, isTold] of [
     [KEYS.agent, true, true],
@@ -245,7 +245,7 @@ test("only a client that can ask is told to ask", async () => {
 });
 
 describe("where AGENT_APPROVAL is off", () => {
-  test("no text of ours sends an agent to the approve tool", async () => {
+  test("no text sends an agent to the approve tool", async () => {
     const texts = async (where: TestServer) => {
       await using agent = await connect("first", where.mcpUrl, { answer: () => ({ action: "cancel" }) });
       const { tools } = await agent.client.listTools();

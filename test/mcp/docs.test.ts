@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "../../scripts/build.ts";
 import { readConfig, VERSION } from "../../src/config/config.ts";
-import { TOOLS } from "../../mcp/schemas.ts";
+import { TOOLS } from "../../mcp/tools.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 import { connect } from "./clients.ts";
 
@@ -49,7 +49,7 @@ interface Remote {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Connects to what a file of settings says, with the key where the file has a name for it. */
+/** Connects as a file of settings says, with the key in place of its variable. */
 async function toolsAt({ url: address, headers }: Remote): Promise<readonly string[]> {
   const field = headers?.["Authorization"] ?? "";
   expect(field).toMatch(/^Bearer \$\{[\w:-]+\}$/);
@@ -58,7 +58,7 @@ async function toolsAt({ url: address, headers }: Remote): Promise<readonly stri
   return (await client.client.listTools()).tools.map(({ name }) => name);
 }
 
-describe("the settings of programs that are not run here", () => {
+describe("the settings of programs that are not run in tests", () => {
   test.each([
     ["Claude Code", "mcpServers"],
     ["Cursor", "mcpServers"],
@@ -68,7 +68,7 @@ describe("the settings of programs that are not run here", () => {
     expect(await toolsAt(settings[member].outgate)).toEqual(NAMES);
   });
 
-  test("lead Codex to the tools", async () => {
+  test("connect Codex to the tools", async () => {
     const { mcp_servers: servers } = Bun.TOML.parse(blocks("Codex", "toml")[0] ?? "") as {
       mcp_servers: { outgate: { url: string; bearer_token_env_var: string } };
     };
@@ -76,7 +76,7 @@ describe("the settings of programs that are not run here", () => {
     expect(await toolsAt({ url: address, headers: { Authorization: `Bearer \${${variable}}` } })).toEqual(NAMES);
   });
 
-  test("say the same to Claude Code in both READMEs and at the first start", async () => {
+  test("are the same for Claude Code in both READMEs and at the first start", async () => {
     const root = await Bun.file(join(ROOT, "README.md")).text();
     const line =
       "claude mcp add --transport http outgate http://127.0.0.1:3000/mcp --scope project " +
@@ -86,7 +86,7 @@ describe("the settings of programs that are not run here", () => {
   });
 });
 
-describe("what runs here runs as it stands", () => {
+describe("examples that are run in tests work as written", () => {
   test.each([["Vercel AI SDK"], ["MCP TypeScript SDK"]])("%s", async (heading) => {
     const code = (blocks(heading, "ts")[0] ?? "").replace("http://127.0.0.1:3000", url);
     const shown = heading.startsWith("Vercel") ? "Object.keys(tools)" : "tools.map(({ name }) => name)";
@@ -123,13 +123,13 @@ describe("what runs here runs as it stands", () => {
   });
 });
 
-test("what does not run here is marked", () => {
+test("examples that are not run in tests are marked", () => {
   for (const heading of ["OpenAI Agents SDK", "LangChain"]) {
     expect(README).toMatch(new RegExp(`### ${heading}\\n\\nNot run\\.`));
   }
 });
 
-test("server.json leads to the tools once its variables are filled in", async () => {
+test("server.json connects to the tools once its variables are filled in", async () => {
   const server = await Bun.file(join(ROOT, "server.json")).json();
   expect(server.version).toBe(VERSION);
   expect(server.description.length).toBeLessThanOrEqual(100);

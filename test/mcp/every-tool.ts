@@ -9,7 +9,7 @@ export interface Walk {
   readonly actor: string;
 }
 
-/** Uses every tool once, as an agent does whose person says yes. */
+/** Uses every tool once, as an agent whose person approves. */
 export async function useEveryTool({ agent, target, actor }: Walk): Promise<void> {
   const heard: unknown[] = [];
   const args = { url: target, body: { n: 1 }, sync: true, idempotency_key: `an intent of ${actor}` };

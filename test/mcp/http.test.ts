@@ -37,12 +37,12 @@ describe("the key", () => {
     }
   });
 
-  test("is not looked for in a query or a cookie", async () => {
+  test("is not read from a query or a cookie", async () => {
     const headers = { cookie: `__Host-session=${KEYS.owner}` };
     expect((await post(`${server.mcpUrl}?key=${KEYS.owner}`, LIST, { key: null, headers })).status).toBe(401);
   });
 
-  test("is asked for by every method, and on no other path than this one", async () => {
+  test("is required by every method", async () => {
     for (const method of ["GET", "HEAD", "DELETE", "PUT", "OPTIONS"]) {
       expect((await fetch(server.mcpUrl, { method })).status).toBe(401);
       expect((await fetch(`${server.mcpUrl}/`, { method })).status).toBe(401);
@@ -55,7 +55,7 @@ describe("the key", () => {
     });
   });
 
-  test("has no discovery of OAuth beside it", async () => {
+  test("has no OAuth discovery", async () => {
     for (const path of [
       "/.well-known/oauth-protected-resource",
       "/.well-known/oauth-protected-resource/mcp",
@@ -115,7 +115,7 @@ describe("where a request comes from", () => {
   });
 });
 
-describe("what is wrong with the HTTP", () => {
+describe("an HTTP error", () => {
   test.each([
     ["no body", "", {}, "400 missing_body"],
     ["no JSON", "{", {}, "400 invalid_request"],
@@ -129,7 +129,7 @@ describe("what is wrong with the HTTP", () => {
     expect(answer.headers.get("x-request-id")).toStartWith("req_");
   });
 
-  test("of a GET or DELETE is a body", async () => {
+  test("answers a GET or DELETE with a body", async () => {
     for (const method of ["GET", "DELETE"]) {
       const head = [`Authorization: Bearer ${KEYS.agent}`, "Content-Length: 2", "Connection: close"];
       const { text } = await exchange(server.port, [request(`${method} /mcp`, head, "{}")]);
@@ -137,7 +137,7 @@ describe("what is wrong with the HTTP", () => {
     }
   });
 
-  test("HEAD opens nothing", async () => {
+  test("HEAD opens no stream", async () => {
     const answer = await server.ask("/mcp", { method: "HEAD" });
     expect({ status: answer.status, type: answer.headers.get("content-type") }).toEqual({
       status: 200,
@@ -146,8 +146,8 @@ describe("what is wrong with the HTTP", () => {
   });
 });
 
-describe("what is wrong with the MCP", () => {
-  test("has the words of the protocol", async () => {
+describe("an MCP error", () => {
+  test("has the code of the protocol", async () => {
     expect(codeOf(await post(server.mcpUrl, `{"jsonrpc":"2.0"}`))).toBe(-32_600);
     expect(codeOf(await post(server.mcpUrl, "[]"))).toBe(-32_600);
     expect(codeOf(await modern(server.mcpUrl, "tools/nothing", "{}"))).toBe(-32_601);
@@ -160,7 +160,7 @@ describe("what is wrong with the MCP", () => {
 describe("the rate", () => {
   const call = (id: number) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "list", arguments: {} } });
 
-  test("counts each call of a batch, and one batch too many is executed in no part", async () => {
+  test("counts each call of a batch, and runs no part of a batch over the limit", async () => {
     await using strict = await openServer({ starts: false, rateLimitPerSecond: 50 });
     const batchOf = (size: number) => JSON.stringify(Array.from({ length: size }, (_, id) => call(id)));
     expect((await post(strict.mcpUrl, batchOf(40))).status).toBe(200);
@@ -170,7 +170,7 @@ describe("the rate", () => {
       code: "rate_limited",
       after: "1",
     });
-    expect(strict.told.filter(({ event }) => event === "mcp.called")).toHaveLength(40);
+    expect(strict.logged.filter(({ event }) => event === "mcp.called")).toHaveLength(40);
     strict.engine.clock.advance(1_000);
     expect((await post(strict.mcpUrl, batchOf(1_000))).status).toBe(429);
     strict.engine.clock.advance(1_000);
@@ -178,23 +178,23 @@ describe("the rate", () => {
     expect((await post(strict.mcpUrl, LIST)).status).toBe(429);
   });
 
-  test("off, a batch of a thousand is refused whole", async () => {
-    const before = server.told.length;
+  test("refuses a batch of a thousand also without a limit", async () => {
+    const before = server.logged.length;
     const batch = JSON.stringify(Array.from({ length: 1_000 }, (_, id) => call(id)));
     expect((await post(server.mcpUrl, batch)).status).toBe(400);
-    expect(server.told).toHaveLength(before);
+    expect(server.logged).toHaveLength(before);
   });
 });
 
-test("a call is one line of the log, with its tool, code and key, and nothing that was said", async () => {
+test("a call is one line of the log with its tool, code and key, and without its content", async () => {
   await using agent = await connect("modern", server.mcpUrl);
   await agent.call("get", { id: "act_nobody" });
-  const line = server.told.findLast(({ event }) => event === "mcp.called");
+  const line = server.logged.findLast(({ event }) => event === "mcp.called");
   expect(line?.fields).toMatchObject({ tool: "get", code: "not_found", account_id: server.engine.owner.accountId });
   expect(Object.keys(line?.fields ?? {}).toSorted()).toEqual(["account_id", "code", "duration_ms", "key_id", "tool"]);
 });
 
-test("a client of 2025 that begins no session is answered, too", async () => {
+test("a 2025 client without a session is answered", async () => {
   const answer = await post(server.mcpUrl, LIST, { headers: { "mcp-protocol-version": "2025-06-18" } });
   expect(answer.status).toBe(200);
   expect(answer.text).toContain(`"name":"create"`);

@@ -37,7 +37,7 @@ async function revoke() {
   authenticate.forget(hash);
 }
 
-test("a client that goes away ends its wait, in a session and without one", async () => {
+test("a client that leaves ends its wait, with and without a session", async () => {
   server = await openServer({ starts: false });
   const id = await hold();
   const session = (await begin(server.mcpUrl)).id;
@@ -54,7 +54,7 @@ test("a client that goes away ends its wait, in a session and without one", asyn
   }
 });
 
-test("a stream on which nothing happens says every few seconds that it lives", async () => {
+test("an idle stream sends a keep-alive every few seconds", async () => {
   const beats: (() => void)[] = [];
   const realInterval = globalThis.setInterval;
   const spy = spyOn(globalThis, "setInterval");
@@ -83,7 +83,7 @@ test("a stream on which nothing happens says every few seconds that it lives", a
   }
 });
 
-test("no more than twenty questions of one key wait at a time, and one that is answered makes room", async () => {
+test("at most twenty questions of one key are open, and an answered one frees its place", async () => {
   server = await openServer({ starts: false });
   const answers: ((answer: object) => void)[] = [];
   await using agent = await connect("legacy", server.mcpUrl, {
@@ -101,7 +101,7 @@ test("no more than twenty questions of one key wait at a time, and one that is a
   for (const result of await Promise.all(asked)) expect(actionIn(result).status).toBe("awaiting_approval");
 });
 
-test("a call that waits hears at once that its key is revoked", async () => {
+test("a waiting call ends at once when its key is revoked", async () => {
   server = await openServer({ starts: false });
   const id = await hold();
   const base = server.engine.clock.timers;
@@ -111,7 +111,7 @@ test("a call that waits hears at once that its key is revoked", async () => {
   expect((await waiting).text).toContain("unauthorized");
 });
 
-test("a question ends as soon as the key of its call is revoked", async () => {
+test("a question ends at once when its key is revoked", async () => {
   server = await openServer({ starts: false });
   await using agent = await connect("legacy", server.mcpUrl, { answer: () => new Promise(() => {}) });
   const asked = agent.call("approve", { id: await hold() });

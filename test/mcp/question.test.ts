@@ -17,7 +17,7 @@ const lines = (url: string, method: "DELETE" | "POST" = "POST") => {
 const urlIn = (url: string) => lines(url).find((line) => line.startsWith("URL: "));
 
 describe("a question", () => {
-  test("says every fact and risk as plain text, and nothing of headers and body", () => {
+  test("has every fact and risk as plain text, and nothing of headers and body", () => {
     const action = anAction({
       url: "https://api.example.com:8443/users/7?page=2&token=Zq8Xw2Lr5Tn9Vb4K#part",
       host: "api.example.com:8443",
@@ -45,7 +45,7 @@ describe("a question", () => {
     ]);
   });
 
-  test("says where the callback goes, as plain as the rest", () => {
+  test("has the callback as plain text", () => {
     const message = messageOf(anAction({ callback: "https://evil.example:81/[x](y)?token=Zq8Xw2Lr5Tn9Vb4K" }));
     expect(message).toContain("! Its callback goes to another host: evil.example:81.");
     expect(message).toContain("Callback: https://evil.example:81/%5Bx%5D(y)?token=••••(token,16-chars,…Vb4K)\n");
@@ -68,20 +68,20 @@ describe("a question", () => {
     expect(urlIn("https://[2606:4700::1]:8443/")).toBe("URL: https://[2606:4700::1]:8443/");
   });
 
-  test("cuts nothing, and says what is long", () => {
+  test("cuts nothing, and names what is long", () => {
     const url = `https://${"a.".repeat(121)}example.com/${"x".repeat(7_900)}`;
     expect(urlIn(url)).toBe(`URL: ${url}`);
     expect(lines(url)[1]).toStartWith("! Unusually large: a URL of 8,");
   });
 
-  test("counts what is hidden first", () => {
+  test("begins with the number of hidden values", () => {
     const token = "ghp_a1b2C3d4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
     const message = messageOf(anAction({ url: `https://a.example/${token}`, body: JSON.stringify({ token }) }));
     expect(message.split("\n")[1]).toBe("Hidden: 2 values hidden");
     expect(message).toContain("/••••(GitHub-token,40-chars,…q7R8)\n");
   });
 
-  test("has a line for each fact, and no markup, whatever others have written", () => {
+  test("has one line per fact and no markup, whatever others have written", () => {
     const count = lines("https://a.example/").length;
     holds(
       property(webUrl({ withFragments: true, withQueryParameters: true }), string({ unit: "binary" }), (url, words) => {

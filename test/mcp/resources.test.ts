@@ -37,7 +37,7 @@ describe.each(CLIENTS)("for a client of the kind %s", (kind) => {
     expect(page).toMatchObject({ data: [{ id, status: "awaiting_approval" }], next_cursor: null });
   });
 
-  test("what is not the account's is not there", async () => {
+  test("actions of other accounts don't exist", async () => {
     await using stranger = await connect(kind, server.mcpUrl, { key: STRANGER });
     expect((await stranger.client.listResources()).resources).toHaveLength(1);
     for (const uri of [
@@ -50,7 +50,7 @@ describe.each(CLIENTS)("for a client of the kind %s", (kind) => {
     }
   });
 
-  test("a reader sees it masked", async () => {
+  test("a reader sees actions masked", async () => {
     await using reader = await connect(kind, server.mcpUrl, { key: KEYS.reader });
     expect(JSON.stringify(await reader.client.readResource({ uri: `outgate://actions/${id}` }))).not.toContain(
       "canary",
@@ -60,7 +60,7 @@ describe.each(CLIENTS)("for a client of the kind %s", (kind) => {
     expect(JSON.stringify(await agent.call("get", { id }))).toContain("canary");
   });
 
-  test("two prompts begin what people ask for, in words of ours alone", async () => {
+  test("there are two prompts, and their arguments are checked", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     const { prompts } = await agent.client.listPrompts();
     expect(prompts.map(({ name }) => name)).toEqual(["review_pending_approvals", "explain_failure"]);

@@ -20,7 +20,7 @@ const openStream = (id: string, key: string = KEYS.agent) =>
   });
 
 describe("a session of a client of 2025", () => {
-  test("is for the key that began it; to any other it does not exist", async () => {
+  test("belongs to the key that began it, and doesn't exist for others", async () => {
     server = await openServer({ starts: false });
     const { id } = await begin(server.mcpUrl);
     expect(await ping(id)).toBe(200);
@@ -43,7 +43,7 @@ describe("a session of a client of 2025", () => {
     expect(await ping(id)).toBe(200);
   });
 
-  test("ends when its client says so", async () => {
+  test("ends with DELETE", async () => {
     server = await openServer({ starts: false });
     const { id } = await begin(server.mcpUrl);
     const headers = { authorization: `Bearer ${KEYS.agent}`, "mcp-session-id": id };
@@ -51,7 +51,7 @@ describe("a session of a client of 2025", () => {
     expect(await ping(id)).toBe(404);
   });
 
-  test("ends with its key, at once, its open stream too, and makes room for another", async () => {
+  test("ends at once with its key, its open stream too, and frees its place", async () => {
     server = await openServer({ starts: false });
     const lent = (await server.call("POST", "/v1/keys", '{"name":"lent","role":"agent"}')).json;
     const timers = server.engine.clock.timers;
@@ -72,7 +72,7 @@ describe("a session of a client of 2025", () => {
     expect(server.engine.clock.timers).toBe(timers);
   });
 
-  test("that nobody has used for ten minutes is swept", async () => {
+  test("is closed after ten idle minutes", async () => {
     server = await openServer({ starts: false });
     const [used, unused] = [await begin(server.mcpUrl), await begin(server.mcpUrl)];
     server.engine.clock.advance(5 * 60_000);
@@ -84,7 +84,7 @@ describe("a session of a client of 2025", () => {
     expect(await ping(used.id)).toBe(404);
   });
 
-  test("whose client listens is used, however long it says nothing", async () => {
+  test("with an open stream is not idle", async () => {
     server = await openServer({ starts: false });
     const { id } = await begin(server.mcpUrl);
     const stream = await openStream(id);
@@ -98,7 +98,7 @@ describe("a session of a client of 2025", () => {
     });
   });
 
-  test("is one of twenty of its account: the one idle for longest makes room, one in use never", async () => {
+  test("is one of twenty per account: the longest idle is closed for a new one, one in use never", async () => {
     server = await openServer({ starts: false });
     const streams: Response[] = [];
     const ids: string[] = [];
@@ -124,7 +124,7 @@ describe("a session of a client of 2025", () => {
     for (const stream of streams) await stream.body?.cancel();
   });
 
-  test("of a key that has them all makes room for another key's: what is idle, then what only listens", async () => {
+  test("of a key with all places is closed for another key's: idle ones first, then those with only a stream", async () => {
     server = await openServer({ starts: false, sessionsPerAccount: 4 });
     const [first, second, third, fourth] = [
       (await begin(server.mcpUrl)).id,
@@ -150,7 +150,7 @@ describe("a session of a client of 2025", () => {
     for (const stream of streams.slice(1)) await stream.body?.cancel();
   });
 
-  test("of a thousand that are begun leaves twenty", async () => {
+  test("stays bounded: a thousand begun leave twenty", async () => {
     server = await openServer({ starts: false });
     const ids: string[] = [];
     for (let count = 0; count < 1_000; count += 1) ids.push((await begin(server.mcpUrl)).id);
@@ -158,7 +158,7 @@ describe("a session of a client of 2025", () => {
     expect(alive.filter(Boolean)).toHaveLength(20);
   });
 
-  test("is not begun by what is no initialize", async () => {
+  test("is not begun by a malformed initialize", async () => {
     server = await openServer({ starts: false });
     for (const body of [
       `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`,

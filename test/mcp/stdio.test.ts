@@ -47,7 +47,7 @@ const bridge = (command: string, args: readonly string[], key: string): Launch =
 });
 
 describe.each(CLIENTS)("a client of the kind %s", (kind) => {
-  test("uses every tool of a service elsewhere through the one file that Node runs", async () => {
+  test("uses every tool of a remote service through the bridge file on Node", async () => {
     const node = Bun.which("node");
     if (node === null) throw new Error("This test needs Node beside Bun.");
     const key = agentKeys[CLIENTS.indexOf(kind)] ?? "";
@@ -55,7 +55,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     await useEveryTool({ agent, target: `${target.url}${kind}`, actor: `mcp:${kind}` });
   });
 
-  test("uses every tool of a service that it has started, and its pages are there", async () => {
+  test("uses every tool of a service that it has started, pages included", async () => {
     const cwd = newFolder();
     const port = await freePort();
     const launch = { command: process.execPath, args: OUTGATE, env: { PATH, HOME, PORT: String(port) }, cwd };
@@ -66,7 +66,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   });
 });
 
-test("numbers keep their spelling on the way through the bridge", async () => {
+test("the bridge keeps numbers as they were written", async () => {
   const line = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create","arguments":{"url":"${target.url}numbers","sync":true,"body":{"n":1.0,"big":12345678901234567890}}}}`;
   for (const [command, ...args] of [
     ["node", bundle],
@@ -94,7 +94,7 @@ describe("outgate mcp", () => {
   const start = (env: Record<string, string>, cwd = folder, command = [process.execPath, ...OUTGATE]) =>
     Bun.spawn(command, { env: { PATH, HOME, ...env }, cwd, stdin: "pipe", stdout: "pipe", stderr: "pipe" });
 
-  test("says what is missing when it shall relay and can't", async () => {
+  test("names the missing setting where it can't relay", async () => {
     const child = start({ OUTGATE_URL: url });
     expect(await child.exited).toBe(1);
     expect(await new Response(child.stderr).text()).toContain("Set OUTGATE_API_KEY or OUTGATE_API_KEY_FILE");
@@ -106,7 +106,7 @@ describe("outgate mcp", () => {
     expect(await new Response(node.stderr).text()).toContain("set OUTGATE_URL and OUTGATE_API_KEY");
   });
 
-  test("shows no key and no link to the agent that has started the service, and writes nothing else to it", async () => {
+  test("writes only protocol messages to standard output, no key and no link", async () => {
     const cwd = newFolder();
     const child = start({ PORT: "0" }, cwd);
     await child.stdin.write(`{"jsonrpc":"2.0","id":1,"method":"ping"}\n`);
@@ -126,7 +126,7 @@ describe("outgate mcp", () => {
     rmSync(cwd, { recursive: true, force: true });
   });
 
-  test("does not begin a second service on one file, and says how to join the first", async () => {
+  test("starts no second service on one file, and explains how to use the first", async () => {
     const startedMs = performance.now();
     await start({ OUTGATE_URL: url }).exited;
     const endedMs = performance.now();
@@ -140,7 +140,7 @@ describe("outgate mcp", () => {
     expect(tookMs).toBeLessThan(1_000 + 4 * (endedMs - startedMs));
   });
 
-  test("lets a key speak in place of the agent without one", async () => {
+  test("uses OUTGATE_API_KEY in place of the agent stdio", async () => {
     const cwd = newFolder();
     const env = { PATH, HOME, PORT: "0", BOOTSTRAP_API_KEY: OWNER_KEY, OUTGATE_API_KEY: OWNER_KEY };
     await using owner = await connect("modern", { command: process.execPath, args: OUTGATE, env, cwd });

@@ -1,5 +1,5 @@
-import { createAgentHandler, createAgentServer } from "../../mcp/server.ts";
-import { createShow } from "../../mcp/results.ts";
+import { createAgentHandler } from "../../mcp/http.ts";
+import { createAgentServer } from "../../mcp/server.ts";
 import { isLoopbackUrl } from "../../src/config/values.ts";
 import type { Caller } from "../../src/accounts/roles.ts";
 import { createOwnHostOnly } from "../../src/http/own-origin.ts";
@@ -10,16 +10,16 @@ import { openRealServer, type RealServerOptions } from "../http/real-server.ts";
 export interface TestServerOptions extends RealServerOptions {
   readonly agentApproval?: "elicit" | "off";
   readonly sessionsPerAccount?: number;
-  /** Stands between the door and its tools, to show a caller as somebody else. */
+  /** Replaces the caller before the tools see it. */
   readonly asCaller?: (caller: Caller) => Caller;
 }
 
 export type TestServer = Awaited<ReturnType<typeof openServer>>;
 
-/** Where the sentences of this house send people. */
+/** The base URL in texts for models. */
 export const BASE_URL = "https://outgate.example.com";
 
-/** The real door with /mcp in it, before the real desk and store, with a clock that the test moves. */
+/** The real HTTP server, services and store with /mcp, and a clock that the test moves. */
 export async function openServer(options: TestServerOptions = {}) {
   const stop = new AbortController();
   const called: string[] = [];
@@ -44,7 +44,7 @@ export async function openServer(options: TestServerOptions = {}) {
           const { hostname = "", host = "" } = URL.parse(url) ?? {};
           return host === "" ? { refused: "Is no URL." } : { hostname, host };
         },
-        show: createShow(engine.clock, engine.receiptUrl, engine.pauseOf),
+        receiptUrl: engine.receiptUrl,
         pauseOf: engine.pauseOf,
         agentApproval: options.agentApproval ?? "elicit",
         baseUrl: BASE_URL,
@@ -53,7 +53,7 @@ export async function openServer(options: TestServerOptions = {}) {
         sessionsPerAccount: options.sessionsPerAccount ?? 20,
         metrics: { toolCalled: (tool: string, outcome: string) => void called.push(`${tool} ${outcome}`) },
       } as const;
-      const answer = createAgentHandler((exchangeOf) => createAgentServer(deps, exchangeOf), deps);
+      const answer = createAgentHandler(createAgentServer(deps), deps);
       const asCaller = options.asCaller ?? ((caller: Caller) => caller);
       return [mcpRoutes({ answerAgent: (call) => answer({ ...call, caller: asCaller(call.caller) }) })];
     },
@@ -62,8 +62,8 @@ export async function openServer(options: TestServerOptions = {}) {
     ...app,
     /** The calls of tools as the metrics count them: tool and outcome. */
     called,
-    /** What the tools have logged. */
-    told: lines,
+    /** Lines of the log. */
+    logged: lines,
     /** Stops the service as far as agents are concerned. */
     stop: () => stop.abort(),
     mcpUrl: `${app.url}/mcp`,

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { TOOL_LIST_BYTES_MAX } from "../../src/config/limits.ts";
-import { OPERATIONS } from "../support/operations.ts";
-import { TOOLS, type ToolName } from "../../mcp/schemas.ts";
+import { TOOLS, type ToolName } from "../../mcp/tools.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { Target } from "../support/target.ts";
 import { actionIn, CLIENTS, codeOf, connect, errorIn } from "./clients.ts";
@@ -41,7 +40,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(agent.client.instructions()?.split("\n")).toHaveLength(8);
   });
 
-  test("uses every tool, and each shows the action as REST does", async () => {
+  test("uses every tool, and each returns the action as REST does", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     await using owner = await connect(kind, server.mcpUrl, { key: KEYS.owner });
     const created = actionIn(await agent.call("create", { url: target.url, body: { n: 1 }, sync: true }));
@@ -72,7 +71,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(actionIn(await agent.call("wait", { id: held.id }))).toMatchObject({ status: "completed" });
   });
 
-  test("gets one object in both forms, structured and as the only text, whatever it calls", async () => {
+  test("gets one object as structured content and as the only text from every tool", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     await using owner = await connect(kind, server.mcpUrl, { key: KEYS.owner });
     const { id } = actionIn(await agent.call("create", { url: target.url, approve: true }));
@@ -114,7 +113,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(page.content[0]?.text).not.toMatch(/the (request|answer)|"(response_)?body"/);
   });
 
-  test("is told a broken rule as an error of the tool, with our code and the next step", async () => {
+  test("gets a domain error as a tool error with code and next step", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     const codes = async (name: string, args: Record<string, unknown>) => errorIn(await agent.call(name, args));
     expect(await codes("create", {})).toMatchObject({ code: "missing_field" });
@@ -145,7 +144,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     expect(page?.["next_cursor"]).toBeString();
   });
 
-  test("is told of an unknown tool in the words of the protocol", async () => {
+  test("gets a protocol error for an unknown tool", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     for (const name of ["confirm", "toString", "__proto__"]) {
       const refused = agent.call(name);
@@ -154,7 +153,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
     }
   });
 
-  test("sends nothing twice under one idempotency_key, and hears how its repeat differs", async () => {
+  test("sends nothing twice under one idempotency_key, and gets how its repeat differs", async () => {
     await using agent = await connect(kind, server.mcpUrl);
     const intent = { url: target.url, idempotency_key: `order ${kind}`, approve: true };
     const first = actionIn(await agent.call("create", intent));
@@ -165,7 +164,7 @@ describe.each(CLIENTS)("a client of the kind %s", (kind) => {
   });
 });
 
-test("a create by a key whose hold says so is put before a person, whatever the call says", async () => {
+test("a create by a key with a hold awaits approval, whatever its arguments", async () => {
   await using strict = await openServer({ starts: false, asCaller: (caller) => ({ ...caller, hold: "writes" }) });
   const create = (method: string) =>
     callModern(strict.mcpUrl, "create", `{"url":"${target.url}","method":"${method}","approve":false}`);
@@ -181,7 +180,7 @@ test("a create by a key whose hold says so is put before a person, whatever the 
 const TOOLS_LIST_CHARS_MAX = 12_000;
 
 describe("the table of tools", () => {
-  test("costs at most 12,000 characters, and each input says of every member what it is", async () => {
+  test("has at most 12,000 characters, and a type and description for every argument", async () => {
     await using strict = await openServer({ starts: false, agentApproval: "off" });
     for (const { mcpUrl } of [server, strict]) {
       for (const kind of CLIENTS) {
@@ -196,11 +195,9 @@ describe("the table of tools", () => {
     expect(JSON.stringify(json.result).length).toBeLessThanOrEqual(TOOLS_LIST_CHARS_MAX);
   });
 
-  test("is held against the operations of REST", () => {
-    const permissions = Object.values(TOOLS).map(
-      ({ operation }) => OPERATIONS.find(({ id }) => id === operation)?.permission,
-    );
-    expect(permissions).toEqual(["create", "read", "read", "read", "approve", "cancel", "retry"]);
+  test("has the permissions and hints of the operations", () => {
+    const permissions = Object.values(TOOLS).map(({ permission }) => permission);
+    expect(permissions).toEqual(["create", "read", "read", "read", null, "cancel", "retry"]);
     const hints = (name: ToolName) => Object.values(TOOLS[name].annotations);
     const [yes, no] = [true, false];
     for (const name of ["get", "list", "wait"] as const) expect(hints(name)).toEqual([yes, no, yes, no]);
@@ -209,7 +206,7 @@ describe("the table of tools", () => {
     expect(hints("cancel")).toEqual([no, yes, yes, no]);
   });
 
-  test("takes for a create what REST takes, and what REST says elsewhere", async () => {
+  test("takes for create the body of REST, its header and its query parameter", async () => {
     await using agent = await connect("modern", server.mcpUrl);
     const { tools } = await agent.client.listTools();
     const document = JSON.parse(await (await fetch(`${server.url}/openapi.json`)).text());
@@ -219,7 +216,7 @@ describe("the table of tools", () => {
     expect(tools[0]?.description).toContain("Same intent, same idempotency_key");
   });
 
-  test("prints no format but dates: some providers of models refuse a tool that has another", async () => {
+  test("has no format but date-time, since some model providers refuse others", async () => {
     await using agent = await connect("modern", server.mcpUrl);
     const { tools } = await agent.client.listTools();
     const formats = JSON.stringify(tools).match(/"format":"[^"]+"/g) ?? [];
@@ -228,7 +225,7 @@ describe("the table of tools", () => {
 });
 
 describe("arguments", () => {
-  test("are all judged at once, and what is unknown is refused by name", async () => {
+  test("are validated all at once, and unknown ones are refused by name", async () => {
     await using agent = await connect("modern", server.mcpUrl);
     const wrong = { url: target.url, retries: 0, idempotency_key: "", wait: 0, confirmed: true };
     const { code, details } = errorIn(await agent.call("create", wrong));
@@ -244,13 +241,13 @@ describe("arguments", () => {
     expect(actionIn(await agent.call("get", { id })).status).toBe("awaiting_approval");
   });
 
-  test("are judged as they were sent, __proto__ too", async () => {
+  test("are validated as they were sent, __proto__ too", async () => {
     const { json } = await callModern(server.mcpUrl, "create", `{"url":"${target.url}","__proto__":{}}`);
     expect(JSON.stringify(json)).toContain("__proto__");
     expect(json.result).toMatchObject({ isError: true });
   });
 
-  test("may hold a URL that validators of clients do not take", async () => {
+  test("may hold a URL that clients' validators refuse", async () => {
     await using agent = await connect("first", server.mcpUrl);
     const url = "https://exämple.com/ü?q=ä";
     expect(actionIn(await agent.call("create", { url, approve: true }))).toMatchObject({ url });
@@ -262,7 +259,7 @@ describe("arguments", () => {
     expect(actionIn(await agent.call("create", args))).toMatchObject({ body: null, idempotency_key: null });
   });
 
-  test("keep the spelling of numbers on their way to the target and back", async () => {
+  test("keep numbers as they were written, to the target and back", async () => {
     const body = `{"a":12345678901234567890,"b":[1.0,-0,1e5],"__proto__":2.50,"text":"1.0 \\"é"}`;
     const args = `{"sync":true,"body": ${body.replaceAll(":", " : ")} ,"url":"${target.url}numbers","retries":1e2}`;
     const said = await callModern(server.mcpUrl, "create", args);
@@ -272,7 +269,7 @@ describe("arguments", () => {
     expect(said.json.result).toMatchObject({ structuredContent: { retries: 100 } });
   });
 
-  test("keep it in a batch of 2025 too, where each call has its own", async () => {
+  test("keep numbers as they were written in a 2025 batch", async () => {
     const call = (id: number, body: string) =>
       `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"create","arguments":{"url":"${target.url}","approve":true,"body":${body}}}}`;
     const batch = `[${call(7, `{"n":1.0}`)},${call(8, `{"n":2.00}`)}]`;

@@ -13,7 +13,7 @@ afterEach(() => server[Symbol.asyncDispose]());
 const hold = async () => (await server.engine.create({ approve: true })).id;
 
 describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
-  test("that wants to hear of progress hears of it every few seconds and at each change, in growing numbers", async () => {
+  test("with a progress token is notified every few seconds and at each change, with growing numbers", async () => {
     server = await openServer({ starts: false });
     const id = await hold();
     await using agent = await connect(kind, server.mcpUrl);
@@ -35,7 +35,7 @@ describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
     expect(server.engine.clock.timers).toBe(base);
   });
 
-  test("that wants to hear of none is answered after 50 seconds, with the action as it is", async () => {
+  test("without a progress token returns the current action after 50 seconds", async () => {
     server = await openServer({ starts: false });
     const id = await hold();
     await using agent = await connect(kind, server.mcpUrl);
@@ -50,7 +50,7 @@ describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
     expect(actionIn(await waiting)).toMatchObject({ status: "awaiting_approval" });
   });
 
-  test("ends when the call is cancelled, and the action does not", async () => {
+  test("ends when the call is cancelled, and the action goes on", async () => {
     server = await openServer({ starts: false });
     const id = await hold();
     await using agent = await connect(kind, server.mcpUrl);
@@ -66,7 +66,7 @@ describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
     });
   });
 
-  test("ends when the service stops, with what there is", async () => {
+  test("ends when the service stops, with the current action", async () => {
     server = await openServer({ starts: false });
     const id = await hold();
     const { id: pending } = await server.engine.create({});
@@ -84,7 +84,7 @@ describe.each(CLIENTS)("a wait by a client of the kind %s", (kind) => {
 });
 
 describe("a create with sync", () => {
-  test("waits as long as it was told, with progress", async () => {
+  test("waits as long as its argument says, with progress", async () => {
     server = await openServer({ starts: false });
     await using agent = await connect("modern", server.mcpUrl);
     const base = server.engine.clock.timers;
@@ -127,7 +127,7 @@ describe("the time limit of a stream", () => {
     return { response: new Response(body, { headers: { "content-type": type } }), sent: sent.promise };
   };
 
-  test("is lifted until the stream has ended, and its end is told", async () => {
+  test("is lifted until the stream has ended, and its end is reported", async () => {
     server = await openServer({ starts: false });
     for (const end of ["close", "error", "cancel"] as const) {
       const limits: number[] = [];
@@ -151,7 +151,7 @@ describe("the time limit of a stream", () => {
     }
   });
 
-  test("is back at once where there is no stream, and when the work fails", async () => {
+  test("is restored at once where there is no stream, and when the work fails", async () => {
     server = await openServer({ starts: false });
     const limits: number[] = [];
     await whileStreaming(contextOf(limits), () => Promise.resolve(Response.json({})));

@@ -5,12 +5,12 @@ export const MODERN = "2026-07-28";
 export interface RawOptions {
   readonly key?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
-  /** What the client says that it can do. */
+  /** The client's capabilities. */
   readonly capabilities?: object;
   readonly id?: number;
 }
 
-export interface Said {
+export interface McpResponse {
   readonly status: number;
   readonly text: string;
   readonly headers: Headers;
@@ -21,12 +21,12 @@ export interface Said {
   };
 }
 
-/** Posts text to /mcp as no library would, and reads the answer. */
+/** Posts any text to /mcp, and reads the response. */
 export async function post(
   url: string,
   body: string,
   { key = KEYS.agent, headers = {} }: RawOptions = {},
-): Promise<Said> {
+): Promise<McpResponse> {
   const response = await fetch(url, {
     method: "POST",
     body,
@@ -44,7 +44,7 @@ export async function post(
 }
 
 /** One request of revision 2026-07-28. `params` is JSON text, so that its spelling reaches the server. */
-export function modern(url: string, method: string, params: string, options: RawOptions = {}): Promise<Said> {
+export function modern(url: string, method: string, params: string, options: RawOptions = {}): Promise<McpResponse> {
   const { capabilities = {}, id = 1 } = options;
   const meta = JSON.stringify({
     "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -80,8 +80,8 @@ const INITIALIZE = (capabilities: object) =>
     params: { protocolVersion: "2025-11-25", capabilities, clientInfo: { name: "test", version: "1" } },
   });
 
-/** Begins a session as a client of 2025 does, and tells its id. */
-export async function begin(url: string, options: RawOptions = {}): Promise<{ id: string; said: Said }> {
+/** Begins a session as a 2025 client does. */
+export async function begin(url: string, options: RawOptions = {}): Promise<{ id: string; said: McpResponse }> {
   const said = await post(url, INITIALIZE(options.capabilities ?? {}), options);
   return { id: said.headers.get("mcp-session-id") ?? "", said };
 }

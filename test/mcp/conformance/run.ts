@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { createAgentHandler } from "../../../mcp/server.ts";
+import { createAgentHandler } from "../../../mcp/http.ts";
 import { isLoopbackUrl } from "../../../src/config/values.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
 import { createOwnHostOnly } from "../../../src/http/own-origin.ts";
@@ -10,13 +10,13 @@ import { fixtureServer } from "./fixture.ts";
 
 const SUITE = join(import.meta.dir, "../../../node_modules/@modelcontextprotocol/conformance/dist/index.js");
 
-/** The product's own mount, door and guard, with the suite's server behind them. */
+/** The product's own mount and guard in front of the suite's server. */
 export function openConformance() {
   const draining = new AbortController();
   const deps = { clock: systemClock, ids: systemIds, draining: draining.signal, sessionsPerAccount: 20 };
   const app = openStubServer({
     mcpGuard: createOwnHostOnly({ ownHostname: null, takesAnyHost: false, isLoopback: isLoopbackUrl }),
-    routes: [mcpRoutes({ answerAgent: createAgentHandler(() => fixtureServer, deps) })],
+    routes: [mcpRoutes({ answerAgent: createAgentHandler(fixtureServer, deps) })],
   });
   // The suite has no key: this adds one, and passes everything else on as it is, the host above all.
   const proxy = Bun.serve({

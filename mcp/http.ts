@@ -1,0 +1,203 @@
+import {
+  createMcpHandler,
+  isInitializeRequest,
+  isLegacyRequest,
+  type McpServer,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
+import { type Caller, holderOf } from "../src/accounts/roles.ts";
+import { DomainError } from "../src/api/domain-error.ts";
+import { isJsonObject } from "../src/api/schema-helpers.ts";
+import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS } from "../src/config/limits.ts";
+import { countByHolder, whoMakesRoom } from "../src/delivery/slots.ts";
+import type { McpRequest } from "../src/http/mcp-routes.ts";
+import { type AgentDeps, Exchange } from "./call.ts";
+
+type HandlerDeps = Pick<AgentDeps, "clock" | "ids" | "draining" | "sessionsPerAccount">;
+
+/**
+ * MCP over Streamable HTTP: revision 2026-07-28 without state, and sessions for clients of 2025, which can be asked
+ * questions only within one. A 2025 client without a session is answered, but never asked. See mcp/README.md.
+ * A longer call is answered as a stream. Throws `rate_limited` where the account has too many sessions.
+ */
+export function createAgentHandler(newServer: () => McpServer, deps: HandlerDeps) {
+  const stateless = createMcpHandler(newServer, { legacy: "stateless", keepAliveMs: KEEP_ALIVE_MS });
+  const sessions = new Sessions(newServer, deps);
+  return async (received: McpRequest): Promise<Response> => {
+    // The actor of tools, for the timeline.
+    const call = { ...received, caller: { ...received.caller, actor: `mcp:${received.caller.keyName}` as const } };
+    const session = await sessions.sessionOf(call);
+    if (session === "unknown") return unknownSession();
+    const { authInfo } = new Exchange(call, session);
+    const options = call.body === null ? { authInfo } : { authInfo, parsedBody: call.body.value };
+    if (session === null) return stateless.fetch(call.request, options);
+    sessions.use(session, call);
+    const response = await session.transport.handleRequest(call.request, options);
+    // Never initialized: the message was no valid `initialize`.
+    if (session.transport.sessionId === undefined) sessions.close(session);
+    return response;
+  };
+}
+
+/** The official server's code, by which clients know that they must initialize again. */
+const SESSION_NOT_FOUND = -32_001;
+
+/** The same response whether the session is unknown, another key's, closed, or from before a restart. */
+function unknownSession(): Response {
+  const message = "Session not found. Begin a new one with initialize.";
+  return Response.json(
+    { jsonrpc: "2.0", error: { code: SESSION_NOT_FOUND, message }, id: null },
+    { status: 404, headers: { "content-type": "application/json" } },
+  );
+}
+
+/** A session of a client of the 2025 revisions. */
+interface Session {
+  readonly id: string;
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  /** The client's capabilities, from its `initialize`. */
+  readonly capabilities: unknown;
+  /** The key whose share of the account's sessions it takes. */
+  readonly holder: string;
+  /** The caller by its newest request. */
+  caller: Caller;
+  /** Ends it when its key is revoked. */
+  readonly onRevoked: () => void;
+  /** Open responses and streams, and the calls among them. */
+  open: number;
+  calls: number;
+  usedMs: number;
+}
+
+/** Sessions live in memory. After a restart clients get 404 and initialize again. */
+class Sessions {
+  readonly #newServer: () => McpServer;
+  readonly #deps: HandlerDeps;
+  readonly #sessions = new Map<string, Session>();
+  #cancelTimer: (() => void) | null = null;
+
+  constructor(newServer: () => McpServer, deps: HandlerDeps) {
+    this.#newServer = newServer;
+    this.#deps = deps;
+    deps.draining.addEventListener("abort", () => this.#drain());
+  }
+
+  /** The session of a request, which `initialize` begins; null: the request needs none. */
+  async sessionOf({ request, caller, body }: McpRequest): Promise<Session | "unknown" | null> {
+    const message = body?.value;
+    const id = request.headers.get("mcp-session-id");
+    // The method first, which is cheap, since this runs for every request.
+    const isInitialize = isJsonObject(message) && message["method"] === "initialize" && isInitializeRequest(message);
+    if ((id === null && !isInitialize) || !(await isLegacyRequest(request, message))) return null;
+    if (isInitialize) return this.#begin(caller, message.params.capabilities);
+    return this.#find(id ?? "", caller) ?? "unknown";
+  }
+
+  /** Counts a request as using its session until the response has ended. */
+  use(session: Session, { body, ended }: McpRequest): void {
+    const calls = body === null ? 0 : 1;
+    session.open += 1;
+    session.calls += calls;
+    ended.addEventListener("abort", () => {
+      session.open -= 1;
+      session.calls -= calls;
+      session.usedMs = this.#deps.clock.monotonicMs();
+    });
+  }
+
+  close(session: Session): void {
+    this.#forget(session);
+    // Never rejects: it only releases memory.
+    session.transport.close().catch(() => {});
+  }
+
+  /**
+   * Begins a session. Where the account has reached its limit, another one is closed: a key below its share takes one,
+   * even in use, of the key with the most; any other key takes the longest idle one of its own, or of a key with more.
+   * Throws `rate_limited` where there is none to take.
+   */
+  async #begin(caller: Caller, capabilities: unknown): Promise<Session> {
+    const { ids, clock } = this.#deps;
+    const holder = holderOf(caller);
+    this.#makeRoom(caller.accountId, holder);
+    const id = Buffer.from(ids.bytes(16)).toString("hex");
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => id,
+      onsessionclosed: () => this.#forget(session),
+      keepAliveMs: KEEP_ALIVE_MS,
+    });
+    // Calls under way end by their own `revoked` signal; an idle stream would stay open.
+    const onRevoked = () => {
+      this.#forget(session);
+      transport.closeStandaloneSSEStream();
+    };
+    const usedMs = clock.monotonicMs();
+    const session: Session = { id, transport, capabilities, holder, caller, onRevoked, open: 0, calls: 0, usedMs };
+    this.#sessions.set(id, session);
+    caller.revoked?.addEventListener("abort", onRevoked);
+    this.#cancelTimer ??= clock.after(SESSION_SWEEP_MS, () => this.#sweep());
+    await this.#newServer().connect(transport);
+    return session;
+  }
+
+  /** The session with this id; null where another key began it, or it is unknown. */
+  #find(id: string, caller: Caller): Session | null {
+    const session = this.#sessions.get(id);
+    const isSameKey = session?.caller.accountId === caller.accountId && session.caller.keyId === caller.keyId;
+    if (session === undefined || !isSameKey) return null;
+    // Each authentication of the key has a `revoked` signal of its own; listen to the newest.
+    session.caller.revoked?.removeEventListener("abort", session.onRevoked);
+    session.caller = caller;
+    caller.revoked?.addEventListener("abort", session.onRevoked);
+    return session;
+  }
+
+  #makeRoom(accountId: string, holder: string): void {
+    const { sessionsPerAccount } = this.#deps;
+    const all = [...this.#sessions.values()].filter(({ caller }) => caller.accountId === accountId);
+    if (all.length < sessionsPerAccount) return;
+    const held = countByHolder(all);
+    const most = whoMakesRoom(held, holder);
+    const own = held.get(holder) ?? 0;
+    const candidates = all.filter((session) =>
+      most === null
+        ? session.open === 0 && (session.holder === holder || (held.get(session.holder) ?? 0) > own)
+        : session.holder === most,
+    );
+    const [victim] = candidates.toSorted(byUse);
+    if (victim === undefined) {
+      throw new DomainError(
+        "rate_limited",
+        `This account has reached its limit of ${sessionsPerAccount} MCP sessions, and those that this key could replace are in use. Close one of them, or raise MCP_SESSIONS_PER_ACCOUNT.`,
+      );
+    }
+    this.close(victim);
+  }
+
+  #sweep(): void {
+    const { clock } = this.#deps;
+    try {
+      for (const session of this.#sessions.values()) {
+        if (session.open === 0 && clock.monotonicMs() - session.usedMs >= SESSION_IDLE_MS) this.close(session);
+      }
+    } finally {
+      this.#cancelTimer = this.#sessions.size === 0 ? null : clock.after(SESSION_SWEEP_MS, () => this.#sweep());
+    }
+  }
+
+  #drain(): void {
+    this.#cancelTimer?.();
+    // Calls under way end by themselves; an idle stream would not.
+    for (const { transport } of this.#sessions.values()) transport.closeStandaloneSSEStream();
+  }
+
+  #forget(session: Session): void {
+    this.#sessions.delete(session.id);
+    session.caller.revoked?.removeEventListener("abort", session.onRevoked);
+  }
+}
+
+/** Sorts what to close first: idle sessions, longest idle first; then those with only a stream; those with calls last. */
+function byUse(a: Session, b: Session): number {
+  return a.calls - b.calls || Math.min(a.open, 1) - Math.min(b.open, 1) || a.usedMs - b.usedMs;
+}
