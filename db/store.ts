@@ -1,7 +1,7 @@
-import type { Action, ActionStatus, HttpMethod } from "../src/actions/action.ts";
+import type { Actor } from "../src/accounts/roles.ts";
+import type { Action, ActionStatus, Creator, HttpMethod } from "../src/actions/action.ts";
 import type { AuditEntry, AuditStore } from "../src/audit/audit.ts";
-import type { Change, Refusal } from "../src/actions/changes.ts";
-import type { Creator, Requester } from "../src/approvals/creator.ts";
+import type { Change } from "../src/actions/changes.ts";
 import type { Claimed } from "../src/actions/settle.ts";
 import type { KeyKind } from "../src/actions/dedupe.ts";
 import type {
@@ -11,9 +11,8 @@ import type {
   NewNotification,
   NotificationKind,
 } from "../src/delivery/notification.ts";
-import type { ScheduledRetry, Happened } from "../src/events/tally.ts";
 import type { HostOfKey } from "../src/approvals/facts.ts";
-import type { RejectionNote, RejectionStore } from "../src/approvals/rejections.ts";
+import type { RejectionCount, RejectionEntry, RejectionStore } from "../src/approvals/rejections.ts";
 import type { TimelineEvent, TimelineEntry } from "../src/actions/timeline.ts";
 import type { AccountStore, PeopleStore, SealedStore, SigningStore } from "./account-store.ts";
 import type { CallbackHostStore } from "../src/accounts/callback-hosts.ts";
@@ -72,8 +71,8 @@ export interface Creation {
    * unclaimed.
    */
   readonly claim: Claimed | null;
-  /** For a held action whose creator is subject to the limit on rejected requests. */
-  readonly note?: RejectionNote | null;
+  /** If its creator is subject to the limit on rejected requests. */
+  readonly rejection?: RejectionEntry | null;
 }
 
 /** Result of a create: a new row, claimed or not, or the older action that its key names. */
@@ -83,7 +82,7 @@ export type Created =
   /** `HELD_PER_KEY_MAX` actions of its key await approval. */
   | { readonly kind: "too_many_held" }
   /** A person rejected the same request, and it may not be requested again now. */
-  | { readonly kind: "rejected_before"; readonly refusal: Refusal };
+  | { readonly kind: "rejected_before"; readonly rejections: RejectionCount };
 
 /** A change with its notifications. `at` is the time of its timeline rows. */
 export interface ChangeWrite {
@@ -96,7 +95,7 @@ export interface ChangeWrite {
    * Its effect on the count of rejections. If it requests something that may not be requested again, nothing is
    * written.
    */
-  readonly note?: RejectionNote | null;
+  readonly rejection?: RejectionEntry | null;
 }
 
 /** A due row's id and fencing token: all that memory keeps of it. */
@@ -197,7 +196,7 @@ export interface Counted {
 }
 
 /** One change of an action's status. */
-export interface ToldChange {
+export interface ActionChange {
   /** Its position among all changes of the store. */
   readonly seq: number;
   readonly at: Date;
@@ -207,19 +206,62 @@ export interface ToldChange {
 
 export interface ChangePage {
   /** In commit order. */
-  readonly changes: readonly ToldChange[];
+  readonly changes: readonly ActionChange[];
   /** Where the next page begins. */
   readonly position: number;
   /** Whether the page reaches the newest change. A page may be empty and not be the last. */
   readonly isLast: boolean;
 }
 
-/** A page of what the overview counts. */
-export interface HistoryPage {
-  /** Newest first. A page may be empty and not be the last. */
-  readonly counted: readonly Happened[];
-  /** Where the next page begins; null when nothing is older. */
-  readonly until: number | null;
+/** Which part of the timeline of all accounts to count. */
+export interface ActivityRange {
+  /** Nothing earlier is counted. */
+  readonly since: Date;
+  /** The newest position. */
+  readonly until: number;
+  /** Rows to read. */
+  readonly limit: number;
+}
+
+/** Creations of actions, or attempts that ended alike and took about as long, in one slot of the overview. */
+export interface ActivityCount {
+  /** When the slot begins. */
+  readonly at: Date;
+  /** `retry`: the attempt failed and another one follows. */
+  readonly kind: "created" | "completed" | "failed" | "retry";
+  /** Null for creations, and where it is unknown. */
+  readonly durationMs: number | null;
+  readonly count: number;
+}
+
+/** The attempts of an account at one host. The last two say nothing if none of them failed. */
+export interface HostActivity {
+  readonly host: string;
+  readonly attempts: number;
+  readonly failed: number;
+  /** One of our fixed sentences. */
+  readonly lastError: string;
+  readonly lastFailedAt: Date;
+}
+
+export interface ActivityPage {
+  readonly counts: readonly ActivityCount[];
+  readonly hosts: readonly HostActivity[];
+  /** The time of the oldest row that was read. */
+  readonly oldestAt: Date;
+  /** `until` of the next page; null when nothing is older. */
+  readonly next: number | null;
+}
+
+/** The retries of an account that wait for their time. */
+export interface ScheduledRetries {
+  readonly count: number;
+  /** Due already: they wait for a free slot. */
+  readonly due: number;
+  /** There may be more: only a bounded number was read. */
+  readonly isCut: boolean;
+  /** The hosts whose next retry comes first. */
+  readonly hosts: readonly { readonly host: string; readonly count: number; readonly nextAt: Date }[];
 }
 
 export interface HeldPage {
@@ -277,10 +319,9 @@ export interface ActionStore extends Queue<Action> {
   position(): Promise<number>;
   /** Whether the position exists and was not pruned. */
   knowsPosition(position: number): Promise<boolean>;
-  /** Creations and attempts of all accounts up to a position, from at most `limit` rows of the timeline. */
-  history(until: number, limit: number): Promise<HistoryPage>;
-  /** The scheduled retries of an account. */
-  scheduledRetries(accountId: string, now: Date): Promise<ScheduledRetry>;
+  /** What an account did, from a bounded number of rows of the timeline, for the overview. */
+  activity(accountId: string, range: ActivityRange): Promise<ActivityPage>;
+  scheduledRetries(accountId: string, now: Date): Promise<ScheduledRetries>;
   /** Deletes keys whose window is over; true when there are more. */
   pruneKeys(now: Date): Promise<boolean>;
   /**
@@ -357,6 +398,16 @@ export interface Store {
   probe(): Promise<void>;
   /** Finishes waiting writes and closes the database. */
   close(): Promise<void>;
+}
+
+/** A key with actions that await approval. */
+export interface Requester {
+  /** Empty: a person, or no key was stored. */
+  readonly keyId: string;
+  /** As its oldest held action names it. */
+  readonly createdBy: Actor;
+  /** Up to `COUNTED_MAX`. */
+  readonly count: number;
 }
 
 /** An action that awaits approval. */

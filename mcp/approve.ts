@@ -2,11 +2,11 @@ import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import { authorize, type Caller, mayApproveWhenAsked, mayDo } from "../src/accounts/roles.ts";
 import { requireMayChange } from "../src/accounts/roles.ts";
 import type { Action } from "../src/actions/action.ts";
-import { approve, isHeldIn, isRefusal, tooLate } from "../src/actions/changes.ts";
+import { approve, isHeldIn, staleDecision } from "../src/actions/changes.ts";
 import { DomainError } from "../src/api/domain-error.ts";
 import { compile, isJsonObject, withoutNulls } from "../src/api/schema-helpers.ts";
-import { mayApproveIt } from "../src/approvals/creator.ts";
-import { factsOf } from "../src/approvals/facts-schema.ts";
+import { mayApproveIt } from "../src/approvals/policy.ts";
+import { maskedFacts } from "../src/approvals/facts.ts";
 import type { DecisionFacts, FactName } from "../src/approvals/facts.ts";
 import { QUESTION_MS } from "../src/config/limits.ts";
 import { maskOneAhead } from "../src/receipts/masked-action.ts";
@@ -55,7 +55,7 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
   }
   requireHeld(action);
   const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, "decider")]);
-  const form = formOf(factsOf(ready, history, deps.baseUrl));
+  const form = formOf(maskedFacts(ready, history, deps.baseUrl));
   if (elicitation.era === "modern") return { form, state: stateOf(deps, caller, action) };
   return settle(deps, call, action, await elicitation.ask(form));
 }
@@ -93,13 +93,13 @@ async function refuse(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
 /** Throws `not_approvable` where the action isn't held, so that nobody is asked in vain. */
 function requireHeld(action: Action): void {
   const change = approve(action, { actor: action.createdBy, reason: null, now: action.createdAt, digest: "" });
-  if (isRefusal(change)) throw new DomainError(change.refused, change.message);
+  if (change instanceof DomainError) throw change;
 }
 
 /** Throws `not_approvable` where the action is in another run than the given one. */
 function requireRun(action: Action, run: number | undefined): void {
-  const late = run === undefined ? null : tooLate("approve", action, { run, isHeld: false });
-  if (late !== null) throw new DomainError(late.refused, late.message);
+  const late = run === undefined ? null : staleDecision("approve", action, { run, isHeld: false });
+  if (late !== null) throw late;
 }
 
 /** Decides as the person answered about the action that they were asked about. */

@@ -8,7 +8,7 @@ import type { ActionService } from "../src/actions/service.ts";
 import { isDecided, type LatestDecision, latestDecision } from "../src/actions/timeline.ts";
 import { DomainError, type ErrorCode } from "../src/api/domain-error.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
-import { mayApproveIt } from "../src/approvals/creator.ts";
+import { mayApproveIt } from "../src/approvals/policy.ts";
 import { TOOL_BODY_BYTES_MAX } from "../src/config/limits.ts";
 import { parseExactly, scanJson } from "../src/json/json.ts";
 import { hiddenValues, maskedAction, maskedActor, maskedPause, readyFor } from "../src/receipts/masked-action.ts";

@@ -32,7 +32,7 @@ import { createCallbackHostService } from "./accounts/callback-hosts.ts";
 import { createKeyService } from "./accounts/keys.ts";
 import { createSigningService } from "./accounts/signing-secrets.ts";
 import { createFollowLink } from "./approvals/links.ts";
-import { createListNotifications } from "./actions/read.ts";
+import { createListNotifications } from "./actions/service.ts";
 import { createReadReceipt } from "./receipts/receipt.ts";
 import { isLoopbackUrl, trustedProxiesOf, isLoopbackAddress } from "./config/values.ts";
 import { createOwnHostPages, createOwnHostOnly } from "./http/own-origin.ts";

@@ -21,7 +21,7 @@ const PURE = new Set([
     (name) => `src/actions/${name}.ts`,
   ),
   "src/accounts/roles.ts",
-  "src/approvals/creator.ts",
+
   "src/api/domain-error.ts",
   "src/config/limits.ts",
   "src/outbound/tls.ts",

@@ -6,7 +6,7 @@ import { isConstraint } from "./errors.ts";
 import { allOf, eitherOf, type Guard, type Statement, textOnce } from "./sql.ts";
 import type { StoreContext } from "./context.ts";
 import { free, heldBy, type KeyOf, take } from "./find.ts";
-import { mayAsk, noteRows } from "./rejections.ts";
+import { mayAsk, rejectionRows } from "./rejections.ts";
 import { RESULT_COLUMNS, resultValues, STATE_COLUMNS, stateValues } from "./rows.ts";
 import { sideRows } from "./create.ts";
 import { CLOCK_TOLERANCE_MS } from "../../src/config/limits.ts";
@@ -83,10 +83,14 @@ async function isWritten(
   }
 }
 
-function statements({ change, at, outbox, audit, note }: ChangeWrite): readonly Statement[] {
+function statements({ change, at, outbox, audit, rejection }: ChangeWrite): readonly Statement[] {
   const { before, after, events } = change;
-  const side = [...sideRows({ after, at, events, outbox }), ...auditChange(audit), ...noteRows(after, note, at)];
-  const isAllowed = mayAsk(after, note, at);
+  const side = [
+    ...sideRows({ after, at, events, outbox }),
+    ...auditChange(audit),
+    ...rejectionRows(after, rejection, at),
+  ];
+  const isAllowed = mayAsk(after, rejection, at);
   const key = retakenKey(before, after);
   if (key === null) return [update(change, at, isAllowed), ...side];
   const isOurs = allOf([isAllowed, eitherOf(free(key, at), heldBy(key, before.id))]);

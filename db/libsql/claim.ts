@@ -1,5 +1,5 @@
 import type { Action, ActionStatus } from "../../src/actions/action.ts";
-import { type Claimed, dispatched } from "../../src/actions/settle.ts";
+import { type Claimed, startAttempt } from "../../src/actions/settle.ts";
 import type { DueRow } from "../store.ts";
 import { isConstraint } from "./errors.ts";
 import { CHANGED, type Done, type Statement, type Sql } from "./sql.ts";
@@ -7,7 +7,7 @@ import type { StoreContext } from "./context.ts";
 import { pausedWhere } from "./pauses.ts";
 import { actionOf, REQUEST_COLUMNS, STATE_COLUMNS } from "./rows.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { DUE_LANES_LOOKED_AT_MAX } from "../../src/config/limits.ts";
+import { DUE_LANES_SCANNED_MAX } from "../../src/config/limits.ts";
 import type { NotificationKind } from "../../src/delivery/notification.ts";
 
 const CLAIM = `UPDATE actions SET status = 'active', revision = revision + 1, attempts = attempts + 1,
@@ -61,7 +61,7 @@ async function claimAll(
   const won = (claim: Done | undefined, action: Action | null | undefined): readonly Action[] => {
     if (claim === undefined || claim.changes === 0) return [];
     // Reading rows back through the driver would be the most expensive part of a claim.
-    return action ? [dispatched(action, at)] : claim.rows.map((row) => actionOf(row, seal));
+    return action ? [startAttempt(action, at)] : claim.rows.map((row) => actionOf(row, seal));
   };
   return due.flatMap((_, n) => won(done[2 * n], known[n]));
 }
@@ -104,7 +104,7 @@ const FIRST_DUE = `WITH RECURSIVE head (id, n) AS (
 
 /** Due time of the earliest pending action; null: none is pending, except paused ones. */
 export async function findFirstDue(sql: Sql): Promise<Date | null> {
-  const [row] = await sql.read({ sql: FIRST_DUE, args: [DUE_LANES_LOOKED_AT_MAX] });
+  const [row] = await sql.read({ sql: FIRST_DUE, args: [DUE_LANES_SCANNED_MAX] });
   return typeof row?.["due_at"] === "number" ? new Date(row["due_at"]) : null;
 }
 

@@ -1,13 +1,13 @@
 import type { Action } from "../../src/actions/action.ts";
-import { dispatched } from "../../src/actions/settle.ts";
+import { startAttempt } from "../../src/actions/settle.ts";
 import { DECIDE_TRIES_MAX } from "../../src/config/limits.ts";
-import { refusalOfAsking } from "../../src/approvals/rejections.ts";
+import { mayRepeat } from "../../src/approvals/rejections.ts";
 import { type Created, type Creation, StoreUnavailable, type OutboxRow } from "../store.ts";
 import { holderOf, bind, free, keysOf, take } from "./find.ts";
 import { allOf, type Statement, textOnce, CHANGED, type SqlValue } from "./sql.ts";
 import type { StoreContext } from "./context.ts";
 import { unpaused } from "./pauses.ts";
-import { createRejectionStore, mayAsk, noteRows } from "./rejections.ts";
+import { createRejectionStore, mayAsk, rejectionRows } from "./rejections.ts";
 import { type HeaderSeal, REQUEST_COLUMNS, requestValues, STATE_COLUMNS, stateValues } from "./rows.ts";
 import type { TimelineEvent } from "../../src/actions/timeline.ts";
 
@@ -24,7 +24,7 @@ const INSERT = textOnce(
  * finds the same action even after that has failed.
  */
 export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {
-  const { action, claim, note } = creation;
+  const { action, claim, rejection } = creation;
   const { sql, writer, seal, recent, heldCounts } = db;
   const bound = bind(action, action.createdAt);
   const bindings = bound === null ? [] : [bound];
@@ -36,7 +36,7 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
   };
   for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
     // If nothing was inserted although the keys are free, the action is paused now.
-    const claimed = claim === null || tries > 0 ? null : dispatched(action, claim);
+    const claimed = claim === null || tries > 0 ? null : startAttempt(action, claim);
     const insert = () => write(statements(creation, claimed, seal));
     const isInserted = action.status === "awaiting_approval" ? await heldCounts.insert(action, insert) : await insert();
     if (isInserted === true) {
@@ -50,10 +50,10 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
       if (holder !== null) return { kind: "matched", by: isBound ? "dedupe" : kind, action: holder };
     }
     if (isInserted === null) return { kind: "too_many_held" };
-    if (note !== null && note !== undefined) {
-      const counted = await createRejectionStore(db).count({ ...action, digest: note.digest }, action.createdAt);
-      const refusal = refusalOfAsking(counted, note.reason, "forbidden");
-      if (refusal !== null) return { kind: "rejected_before", refusal };
+    if (rejection !== null && rejection !== undefined) {
+      const { digest, reason } = rejection;
+      const rejections = await createRejectionStore(db).count({ ...action, digest }, action.createdAt);
+      if (!mayRepeat(rejections, reason)) return { kind: "rejected_before", rejections };
     }
     // It is paused, or the matching action failed between the two reads and its key is free again.
   }
@@ -62,10 +62,10 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
 
 /** An action that is claimed at create is inserted in its claimed state; its timeline has both events. */
 function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal): readonly Statement[] {
-  const { action, events, outbox, note } = creation;
+  const { action, events, outbox, rejection } = creation;
   const keys = keysOf(action);
   const isFree = keys.map((key) => free(key, action.createdAt));
-  const isAllowed = mayAsk(action, note, action.createdAt);
+  const isAllowed = mayAsk(action, rejection, action.createdAt);
   const guard = allOf([isAllowed, ...isFree, ...(claimed === null ? [] : [unpaused(action)])]);
   const insert = {
     sql: INSERT(guard.sql),
@@ -78,7 +78,12 @@ function statements(creation: Creation, claimed: Action | null, seal: HeaderSeal
   };
   const created = { after: action, at: action.createdAt, events, outbox };
   const side = claimed === null ? sideRows(created) : claimedSideRows(created, claimed);
-  return [insert, ...keys.map((key) => take(key, action)), ...side, ...noteRows(action, note, action.createdAt)];
+  return [
+    insert,
+    ...keys.map((key) => take(key, action)),
+    ...side,
+    ...rejectionRows(action, rejection, action.createdAt),
+  ];
 }
 
 /** The timeline and outbox rows of a change. */

@@ -5,9 +5,8 @@ import {
   EVENT_SCAN_ROWS_MAX,
   TIMELINE_ROWS_MAX,
 } from "../../src/config/limits.ts";
-import { pastOf } from "../../src/actions/settle.ts";
-import type { TimelineEntry } from "../../src/actions/timeline.ts";
-import type { ChangePage, ToldChange } from "../store.ts";
+import { actionAsOf, type TimelineEntry } from "../../src/actions/timeline.ts";
+import type { ChangePage, ActionChange } from "../store.ts";
 import { BYTES, findAction } from "./find.ts";
 import type { StoreContext } from "./context.ts";
 import { timelineEntryOf } from "./rows.ts";
@@ -68,10 +67,10 @@ function pageOf(found: readonly Row[]): readonly Row[] {
   return found.slice(0, count === -1 ? found.length : Math.max(1, count));
 }
 
-async function changesOf(reader: Reader, accountId: string, rows: readonly Row[]): Promise<readonly ToldChange[]> {
+async function changesOf(reader: Reader, accountId: string, rows: readonly Row[]): Promise<readonly ActionChange[]> {
   const actions = new Map<string, Action | null>();
   const runs = new Map<string, readonly TimelineEntry[]>();
-  const changes: ToldChange[] = [];
+  const changes: ActionChange[] = [];
   for (const row of rows) {
     const id = String(row["action_id"]);
     const action = actions.get(id) ?? (await findAction(reader, accountId, id));
@@ -88,7 +87,7 @@ interface ChangeRow {
   readonly runs: Map<string, readonly TimelineEntry[]>;
 }
 
-async function changeOf(sql: Sql, action: Action, { row, runs }: ChangeRow): Promise<ToldChange> {
+async function changeOf(sql: Sql, action: Action, { row, runs }: ChangeRow): Promise<ActionChange> {
   const entry = timelineEntryOf(row);
   // An altered row says nothing about the state at that time.
   if (entry === null) return { seq: Number(row["seq"]), at: action.createdAt, action };
@@ -99,7 +98,7 @@ async function changeOf(sql: Sql, action: Action, { row, runs }: ChangeRow): Pro
   const before = isFirst ? [] : (runs.get(key) ?? (await runBefore(sql, action.id, entry)));
   const entries = [...before, entry];
   runs.set(key, entries);
-  return { seq, at, action: pastOf(action, entries) };
+  return { seq, at, action: actionAsOf(action, entries) };
 }
 
 /** The run's timeline before the change. */

@@ -5,7 +5,7 @@ import {
   RESCUE_BYTES_MAX,
   SMALL_ROW_BYTES_MAX,
   TIMELINE_ROWS_MAX,
-  HOST_ACTIONS_LOOKED_AT_MAX,
+  HOST_ACTIONS_SCANNED_MAX,
 } from "../../src/config/limits.ts";
 import { CHANGED, type Guard, type Statement, type Row, type Sql } from "./sql.ts";
 import type { Claimed } from "../../src/actions/settle.ts";
@@ -235,6 +235,6 @@ export async function findApprovedHosts(
 ): Promise<ReadonlySet<string>> {
   if (asked.length === 0) return new Set();
   const pairs = JSON.stringify([...new Set(asked.map(hostOfKey))].map((pair): unknown => JSON.parse(pair)));
-  const rows = await sql.read({ sql: APPROVED, args: [pairs, accountId, HOST_ACTIONS_LOOKED_AT_MAX] });
+  const rows = await sql.read({ sql: APPROVED, args: [pairs, accountId, HOST_ACTIONS_SCANNED_MAX] });
   return new Set(rows.map((row) => String(row["pair"])));
 }

@@ -1,7 +1,6 @@
 import { COUNTED_MAX, HELD_PER_KEY_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../../src/config/limits.ts";
 import type { Actor } from "../../src/accounts/roles.ts";
-import type { Requester } from "../../src/approvals/creator.ts";
-import type { HeldPage } from "../store.ts";
+import type { HeldPage, Requester } from "../store.ts";
 import { BYTES } from "./find.ts";
 import type { StoreContext } from "./context.ts";
 import { actionsOf, fittingIds } from "./list.ts";

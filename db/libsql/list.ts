@@ -1,12 +1,11 @@
 import type { Action } from "../../src/actions/action.ts";
 import { firstActionId } from "../../src/runtime/ids.ts";
-import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX, ASLEEP_HOSTS_MAX, ASLEEP_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
-import type { ActionPage, ActionQuery, Counted, HistoryPage } from "../store.ts";
+import { LIST_BYTES_MAX, LIST_SCAN_ROWS_MAX } from "../../src/config/limits.ts";
+import type { ActionPage, ActionQuery, Counted } from "../store.ts";
 import type { StoreContext } from "./context.ts";
 import { ACTION_COLUMNS, BYTES, idsWithin } from "./find.ts";
 import { allOf, ALWAYS, type Guard, type Row, type Sql, type SqlValue } from "./sql.ts";
 import { shownActionOf } from "./rows.ts";
-import type { ScheduledRetry, Happened } from "../../src/events/tally.ts";
 
 /**
  * One page, newest first. The cursor is the last id (keyset), so that inserts neither shift nor repeat anything. One
@@ -152,73 +151,3 @@ const SCHEME_OF_PORT: ReadonlyMap<string, "http" | "https"> = new Map([
   ["80", "http"],
   ["443", "https"],
 ]);
-
-/**
- * The limit applies before the filter, so that every page costs the same. A detail that was altered to invalid JSON is
- * skipped: it would fail the whole page.
- */
-const HISTORY = `SELECT s.seq, s.at, s.account_id, s.type, s.status, a.host,
-    CASE WHEN json_valid(s.detail) THEN json_extract(s.detail, '$.duration_ms') END AS duration_ms,
-    CASE WHEN json_valid(s.detail) THEN json_extract(s.detail, '$.error') END AS error
-  FROM (SELECT * FROM timeline WHERE seq <= ? ORDER BY seq DESC LIMIT ?) s
-  LEFT JOIN actions a ON s.type = 'attempt' AND a.id = s.action_id`;
-
-/** What the overview counts, newest first. */
-export async function readHistory(sql: Sql, until: number, limit: number): Promise<HistoryPage> {
-  const found = await sql.read({ sql: HISTORY, args: [until, limit] });
-  const rows = found.toSorted((a, b) => Number(b["seq"]) - Number(a["seq"]));
-  const last = rows.at(-1);
-  const isMore = last !== undefined && rows.length === limit;
-  return {
-    counted: rows.map(countedOf).filter((counted) => counted !== null),
-    until: isMore ? Number(last["seq"]) - 1 : null,
-  };
-}
-
-const NEXT: Readonly<Record<string, Extract<Happened, { readonly kind: "attempted" }>["next"]>> = {
-  completed: "completed",
-  failed: "failed",
-};
-
-function countedOf(row: Row): Happened | null {
-  const [accountId, at] = [String(row["account_id"]), new Date(Number(row["at"]))];
-  if (row["type"] === "created") return { kind: "created", accountId, at };
-  // The action of an attempt may be pruned between two pages.
-  if (row["type"] !== "attempt" || typeof row["host"] !== "string") return null;
-  return {
-    kind: "attempted",
-    accountId,
-    at,
-    host: row["host"],
-    next: NEXT[String(row["status"])] ?? "retry",
-    durationMs: typeof row["duration_ms"] === "number" ? row["duration_ms"] : null,
-    error: typeof row["error"] === "string" ? row["error"] : null,
-  };
-}
-
-/**
- * Covered by the index of the queues: otherwise bodies of a megabyte would be read to reach later columns. First
- * attempts are due at once; what is due later is a retry.
- */
-const ASLEEP = `SELECT host, count(*) AS n, sum(due_at > ?1) AS asleep, min(CASE WHEN due_at > ?1 THEN due_at END) AS next_at
-  FROM (SELECT host, due_at FROM actions WHERE status = 'pending' AND account_id = ?2 ORDER BY host LIMIT ?3)
-  GROUP BY host ORDER BY next_at`;
-
-/** The scheduled retries of an account, among a bounded number of pending actions. */
-export async function findScheduledRetries(sql: Sql, accountId: string, now: Date): Promise<ScheduledRetry> {
-  const rows = await sql.read({ sql: ASLEEP, args: [now.getTime(), accountId, ASLEEP_SCAN_ROWS_MAX] });
-  const total = (column: string) => rows.reduce((all, row) => all + Number(row[column]), 0);
-  const [count, pending] = [total("asleep"), total("n")];
-  const isScheduled = (row: Row) => Number(row["asleep"]) > 0 && typeof row["next_at"] === "number";
-  const scheduledRetries = rows.filter(isScheduled).slice(0, ASLEEP_HOSTS_MAX);
-  return {
-    count,
-    due: pending - count,
-    isCut: pending === ASLEEP_SCAN_ROWS_MAX,
-    hosts: scheduledRetries.map((row) => ({
-      host: String(row["host"]),
-      count: Number(row["asleep"]),
-      nextAt: new Date(Number(row["next_at"])),
-    })),
-  };
-}

@@ -1,23 +1,35 @@
-import start from "./migrations/0001-start.sql" with { type: "text" };
-import keyOfAction from "./migrations/0002-key-of-action.sql" with { type: "text" };
-import brokenRows from "./migrations/0003-broken-rows.sql" with { type: "text" };
-import callbackHosts from "./migrations/0005-callback-hosts.sql" with { type: "text" };
-import pausesAndAudit from "./migrations/0006-pauses-and-audit.sql" with { type: "text" };
-import sessionSecrets from "./migrations/0007-session-secrets.sql" with { type: "text" };
-import keyScope from "./migrations/0008-key-scope.sql" with { type: "text" };
-import rejections from "./migrations/0009-rejections.sql" with { type: "text" };
-import type { Sql, SqlValue } from "./sql.ts";
+import { getTableConfig } from "drizzle-orm/sqlite-core";
+import start from "./migrations/0000_start.sql" with { type: "text" };
+import {
+  actionKeys,
+  apiKeys,
+  approvalLinks,
+  callbackHosts,
+  callbackOverlaps,
+  facts,
+  members,
+  people,
+  sessions,
+  signingSeeds,
+  welcomeLinks,
+} from "./schema.ts";
+import type { Sql, SqlValue, Statement } from "./sql.ts";
 
-/** In the order in which they run. Never edit a released migration: add another one. */
-const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [
-  { name: "0001-start", sql: start },
-  { name: "0002-key-of-action", sql: keyOfAction },
-  { name: "0003-broken-rows", sql: brokenRows },
-  { name: "0005-callback-hosts", sql: callbackHosts },
-  { name: "0006-pauses-and-audit", sql: pausesAndAudit },
-  { name: "0007-session-secrets", sql: sessionSecrets },
-  { name: "0008-key-scope", sql: keyScope },
-  { name: "0009-rejections", sql: rejections },
+const START = "0000_start";
+
+/** In the order in which they run; `drizzle-kit` generates them from `schema.ts`. Never edit one: generate another. */
+const MIGRATIONS: readonly { readonly name: string; readonly sql: string }[] = [{ name: START, sql: start }];
+
+/** The migrations of version 0.1, which were written by hand. */
+const VERSION_0_1: readonly string[] = [
+  "0001-start",
+  "0002-key-of-action",
+  "0003-broken-rows",
+  "0005-callback-hosts",
+  "0006-pauses-and-audit",
+  "0007-session-secrets",
+  "0008-key-scope",
+  "0009-rejections",
 ];
 
 /** The database was written by a newer version; this one must not touch it. */
@@ -32,37 +44,72 @@ class OlderDatabase extends Error {
 
 /** Migrates the tables to this version; each migration is one transaction. */
 export async function migrate(sql: Sql, now: Date): Promise<void> {
-  const created = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, ran_at INTEGER NOT NULL)";
-  await sql.batch([{ sql: created, args: [] }]);
+  await sql.batch([plain("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, ran_at INTEGER NOT NULL)")]);
   const ran = await readRan(sql);
   for (const { name, sql: text } of MIGRATIONS) {
     if (ran.includes(name)) continue;
+    const statements = name === START && ran.length > 0 ? fromVersion01(ran) : statementsOf(text);
     const mark = { sql: "INSERT INTO migrations (name, ran_at) VALUES (?, ?)", args: [name, now.getTime()] };
-    await sql.batch([...statementsOf(text).map((statement) => ({ sql: statement, args: [] })), mark]);
+    await sql.batch([...statements.map(plain), mark]);
   }
 }
 
 /** Throws `NewerDatabase` or `OlderDatabase` unless the tables are of this version; changes nothing. */
 export async function checkMigrated(sql: Sql): Promise<void> {
-  const [table] = await sql.read({ sql: "SELECT 1 FROM sqlite_schema WHERE name = 'migrations'", args: [] });
+  const [table] = await sql.read(plain("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'"));
   const ran = table === undefined ? [] : await readRan(sql);
   if (MIGRATIONS.every(({ name }) => ran.includes(name))) return;
   throw new OlderDatabase("The database is not of this version of Outgate yet. Start this version once.");
 }
 
 async function readRan(sql: Sql): Promise<readonly SqlValue[]> {
-  const rows = await sql.read({ sql: "SELECT name FROM migrations ORDER BY name", args: [] });
+  const rows = await sql.read(plain("SELECT name FROM migrations ORDER BY name"));
   const ran = rows.map(({ name = null }) => name);
-  const unknown = ran.find((name) => !MIGRATIONS.some((migration) => migration.name === name));
+  const known = new Set<SqlValue>([...VERSION_0_1, ...MIGRATIONS.map(({ name }) => name)]);
+  const unknown = ran.find((name) => !known.has(name));
   if (unknown === undefined) return ran;
   throw new NewerDatabase(`The database was written by a newer version of Outgate (${unknown}). Start that version.`);
 }
 
-/** Splits by semicolons, which our migrations have only between statements; drivers run one at a time. */
+/** Tables that version 0.1 made as `drizzle-kit` can't: WITHOUT ROWID, or with UNIQUE inside. */
+const REBUILT = [
+  actionKeys,
+  apiKeys,
+  approvalLinks,
+  callbackHosts,
+  callbackOverlaps,
+  facts,
+  members,
+  people,
+  sessions,
+  signingSeeds,
+  welcomeLinks,
+];
+
+/** Turns a database of version 0.1 into what the first generated migration makes. Its other tables are the same. */
+function fromVersion01(ran: readonly SqlValue[]): readonly string[] {
+  if (!VERSION_0_1.every((name) => ran.includes(name))) {
+    throw new OlderDatabase("The database is older than version 0.1 of Outgate. Start version 0.1 once.");
+  }
+  const statements = statementsOf(start);
+  return REBUILT.flatMap((table) => {
+    const { name, columns } = getTableConfig(table);
+    const names = columns.map((column) => column.name).join(", ");
+    return [
+      `ALTER TABLE ${name} RENAME TO old_${name}`,
+      ...statements.filter((statement) => statement.startsWith(`CREATE TABLE \`${name}\` `)),
+      `INSERT INTO ${name} (${names}) SELECT ${names} FROM old_${name}`,
+      `DROP TABLE old_${name}`,
+      ...statements.filter((statement) => statement.includes(` ON \`${name}\` (`)),
+    ];
+  });
+}
+
+/** Drivers run one statement at a time. */
 function statementsOf(text: string): readonly string[] {
-  const withoutComments = text.replaceAll(/^[ \t]*--.*$/gm, "");
-  return withoutComments
-    .split(";")
-    .map((statement) => statement.trim())
-    .filter((statement) => statement !== "");
+  return text.split("--> statement-breakpoint").map((statement) => statement.trim().replace(/;$/, ""));
+}
+
+function plain(sql: string): Statement {
+  return { sql, args: [] };
 }

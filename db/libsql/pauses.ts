@@ -1,6 +1,6 @@
 import type { Action } from "../../src/actions/action.ts";
 import type { Actor } from "../../src/accounts/roles.ts";
-import { PAUSES_MAX, PAUSES_TOLD_MAX } from "../../src/config/limits.ts";
+import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/config/limits.ts";
 import type { Pause, PauseKind, PauseStore } from "../../src/pauses/pause.ts";
 import { auditRow } from "./audit.ts";
 import { Columns } from "./rows.ts";
@@ -117,12 +117,12 @@ const OF_ACTION = [
 ].join(" UNION ALL ");
 
 async function findOfAction(sql: Sql, accountId: string, actionId: string): Promise<readonly Pause[]> {
-  const ofAccount = [accountId, PAUSES_TOLD_MAX];
-  const ofKey = [accountId, actionId, accountId, PAUSES_TOLD_MAX];
-  const ofSignUp = [accountId, accountId, PAUSES_TOLD_MAX];
+  const ofAccount = [accountId, TIMELINE_PAUSES_MAX];
+  const ofKey = [accountId, actionId, accountId, TIMELINE_PAUSES_MAX];
+  const ofSignUp = [accountId, accountId, TIMELINE_PAUSES_MAX];
   const rows = await sql.read({ sql: OF_ACTION, args: [...ofAccount, ...ofKey, ...ofSignUp] });
   const oldestFirst = rows.map(pauseOf).toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime());
-  return oldestFirst.slice(-PAUSES_TOLD_MAX);
+  return oldestFirst.slice(-TIMELINE_PAUSES_MAX);
 }
 
 const HELD = "SELECT id FROM actions WHERE status = 'awaiting_approval' AND account_id = ? AND key_id = ? LIMIT ?";

@@ -1,9 +1,13 @@
 import type { Action } from "../../src/actions/action.ts";
 import type { Actor } from "../../src/accounts/roles.ts";
-import { ASKED_AGAIN_MAX, EARLIER_REJECTIONS_SHOWN_MAX, REJECTIONS_PER_KEY_MAX } from "../../src/config/limits.ts";
+import {
+  REPEATS_PER_REJECTION_MAX,
+  EARLIER_REJECTIONS_SHOWN_MAX,
+  REJECTIONS_PER_KEY_MAX,
+} from "../../src/config/limits.ts";
 import {
   type EarlierRejection,
-  type RejectionNote,
+  type RejectionEntry,
   rejectionWindowStart,
   saysWhy,
   type RejectedRequest,
@@ -18,7 +22,7 @@ const OF_REQUEST = "FROM rejections WHERE account_id = ? AND key_id = ? AND dige
 
 const REJECTED = `SELECT at ${OF_REQUEST} AND kind = 'rejected' ORDER BY at DESC LIMIT 1`;
 
-const REPEATED = `SELECT at ${OF_REQUEST} AND kind = 'asked' ORDER BY at DESC LIMIT ${ASKED_AGAIN_MAX}`;
+const REPEATED = `SELECT at ${OF_REQUEST} AND kind = 'asked' ORDER BY at DESC LIMIT ${REPEATS_PER_REJECTION_MAX}`;
 
 const OF_KEY = "FROM rejections WHERE account_id = ? AND key_id = ? AND at > ?";
 
@@ -52,7 +56,7 @@ export function createRejectionStore({ sql, writer }: Pick<StoreContext, "sql" |
       const [key] = ofKey;
       return {
         rejectedAt: newest === undefined ? null : timeOf(newest, "at"),
-        askedAt: asked.map((row) => timeOf(row, "at")),
+        repeatedAt: asked.map((row) => timeOf(row, "at")),
         fullSince: key !== undefined && Number(key["count"]) >= REJECTIONS_PER_KEY_MAX ? timeOf(key, "since") : null,
       };
     },
@@ -73,14 +77,17 @@ export function createRejectionStore({ sql, writer }: Pick<StoreContext, "sql" |
 }
 
 /** Holds while the request may be made: the limit is part of the statement that writes it. */
-export function mayAsk(action: Action, note: RejectionNote | null | undefined, at: Date): Guard {
-  if (note?.kind !== "asked") return ALWAYS;
-  const request = { ...action, digest: note.digest };
+export function mayAsk(action: Action, entry: RejectionEntry | null | undefined, at: Date): Guard {
+  if (entry?.kind !== "asked") return ALWAYS;
+  const request = { ...action, digest: entry.digest };
   const args = argsOf(request, at);
   const isRoom = { sql: IS_ROOM, args: keyArgsOf(request, at) };
   const isNew = { sql: `NOT EXISTS (${REJECTED})`, args };
-  if (!saysWhy(note.reason)) return allOf([isRoom, isNew]);
-  return allOf([isRoom, eitherOf(isNew, { sql: `(SELECT count(*) FROM (${REPEATED})) < ${ASKED_AGAIN_MAX}`, args })]);
+  if (!saysWhy(entry.reason)) return allOf([isRoom, isNew]);
+  return allOf([
+    isRoom,
+    eitherOf(isNew, { sql: `(SELECT count(*) FROM (${REPEATED})) < ${REPEATS_PER_REJECTION_MAX}`, args }),
+  ]);
 }
 
 const INSERT = `INSERT INTO rejections (account_id, key_id, digest, kind, at, action_id, run, actor, reason)
@@ -89,12 +96,12 @@ const INSERT = `INSERT INTO rejections (account_id, key_id, digest, kind, at, ac
 const FORGET = `DELETE FROM rejections WHERE account_id = ? AND key_id = ? AND digest = ? AND ${CHANGED.sql}`;
 
 /**
- * The rows of a note, written where the statement before wrote a row. They may write none, so they must end a chain.
+ * The rows of an entry, written where the statement before wrote a row. They may write none, so they must end a chain.
  */
-export function noteRows(after: Action, note: RejectionNote | null | undefined, at: Date): readonly Statement[] {
-  if (note === null || note === undefined) return [];
+export function rejectionRows(after: Action, entry: RejectionEntry | null | undefined, at: Date): readonly Statement[] {
+  if (entry === null || entry === undefined) return [];
   const { id, run, accountId, keyId } = after;
-  const { kind, digest, by, reason } = note;
+  const { kind, digest, by, reason } = entry;
   const request = { accountId, keyId, digest };
   if (kind === "approved") return [{ sql: FORGET, args: [accountId, keyId, digest] }];
   const row = [accountId, keyId, digest, kind, at.getTime(), id, run, by, reason];

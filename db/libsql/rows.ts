@@ -1,14 +1,14 @@
 import {
   type Action,
   ACTION_STATUSES,
+  type Creator,
   type ErrorSource,
   HTTP_METHODS,
   type OnUnknown,
   type Result,
 } from "../../src/actions/action.ts";
 import { type Actor, HOLDS, ROLES } from "../../src/accounts/roles.ts";
-import type { Creator } from "../../src/approvals/creator.ts";
-import type { TimelineEvent, TimelineEventType, TimelineEntry } from "../../src/actions/timeline.ts";
+import { TIMELINE_EVENT_TYPES, type TimelineEvent, type TimelineEntry } from "../../src/actions/timeline.ts";
 import type { Secrets } from "../../src/crypto/types.ts";
 import type { Row, SqlValue } from "./sql.ts";
 
@@ -199,7 +199,7 @@ export function timelineEntryOf(row: Row): TimelineEntry | null {
   const columns = new Columns(row);
   const [seq, at, run] = [columns.count("seq", 0), columns.time("at"), columns.count("run", 1)];
   const status = columns.oneOf("status", ACTION_STATUSES, "failed");
-  const type = columns.oneOf("type", EVENT_TYPES, "failed");
+  const type = columns.oneOf("type", TIMELINE_EVENT_TYPES, "failed");
   const detail = detailOf(columns.text("detail"));
   if (columns.isBroken || detail === null) return null;
   // Safe: `create.ts` writes a type with its own fields.
@@ -218,27 +218,6 @@ function detailOf(text: string): object | null {
 const ON_UNKNOWN = ["retry", "stop"] as const satisfies readonly OnUnknown[];
 
 const SOURCES = ["target", "dispatch"] as const satisfies readonly ErrorSource[];
-
-const IS_EVENT_TYPE: Readonly<Record<TimelineEventType, true>> = {
-  created: true,
-  held: true,
-  started: true,
-  not_started: true,
-  approved: true,
-  rejected: true,
-  cancelled: true,
-  retried: true,
-  paused: true,
-  resumed: true,
-  attempt: true,
-  completed: true,
-  failed: true,
-  mail: true,
-  callback: true,
-};
-
-// Safe: the object has exactly these keys.
-const EVENT_TYPES = Object.keys(IS_EVENT_TYPE) as TimelineEventType[];
 
 export function millis(at: Date | null): number | null {
   return at === null ? null : at.getTime();

@@ -1,11 +1,32 @@
-import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { type SQL, sql } from "drizzle-orm";
+import {
+  type AnySQLiteColumn,
+  check,
+  index,
+  integer,
+  primaryKey,
+  sqliteTable,
+  text,
+  uniqueIndex,
+} from "drizzle-orm/sqlite-core";
 
-/** The tables for drizzle. A test compares them with the migrations, which are authoritative. */
+/**
+ * The tables: the only description of them. `drizzle-kit` generates the migrations from it (docs/development.md), and
+ * the statements of the store are built from it. Times are integers in milliseconds, booleans 0 and 1.
+ */
+
+const time = (name: string) => integer(name, { mode: "timestamp_ms" });
+const flag = (name: string) => integer(name, { mode: "boolean" });
+
 export const accounts = sqliteTable("accounts", {
   id: text().primaryKey(),
   sealedRootSecret: text("sealed_root_secret").notNull(),
-  createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
-  allowedAt: integer("allowed_at", { mode: "timestamp_ms" }),
+  createdAt: time("created_at").notNull(),
+  /**
+   * When an owner of the first account, or the setting SIGNUPS, allowed a signed-up account. Null: once sign-ups close,
+   * a pause of the kind 'sign_up' stops it.
+   */
+  allowedAt: time("allowed_at"),
   allowedBy: text("allowed_by"),
 });
 
@@ -17,65 +38,74 @@ export const apiKeys = sqliteTable(
     name: text().notNull(),
     role: text({ enum: ["owner", "approver", "agent", "reader"] }).notNull(),
     hold: text({ enum: ["none", "writes", "all"] }).notNull(),
+    /** SHA-256 of the key. */
     hash: text().notNull().unique(),
     last4: text().notNull(),
-    createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
-    lastUsedAt: integer("last_used_at", { mode: "timestamp_ms" }),
-    revokedAt: integer("revoked_at", { mode: "timestamp_ms" }),
+    createdAt: time("created_at").notNull(),
+    lastUsedAt: time("last_used_at"),
+    revokedAt: time("revoked_at"),
+    /** Which actions of the account an agent's key may use. */
     scope: text({ enum: ["own", "account"] })
       .notNull()
       .default("own"),
+    /** The key whose actions it took over. */
     replaces: text(),
   },
+  // For lists: active keys first, since NULL sorts before every time.
   (table) => [index("api_keys_by_account").on(table.accountId, table.revokedAt, table.createdAt, table.id)],
 );
 
 export const people = sqliteTable("people", {
   id: text().primaryKey(),
   email: text().notNull(),
+  /** The address without case. */
   emailKey: text("email_key").notNull().unique(),
   passwordHash: text("password_hash").notNull(),
-  createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
+  createdAt: time("created_at").notNull(),
 });
 
+/** The people of an account. */
 export const members = sqliteTable(
   "members",
   {
     accountId: text("account_id").notNull(),
     personId: text("person_id").notNull(),
-    joinedAt: integer("joined_at", { mode: "timestamp_ms" }).notNull(),
+    joinedAt: time("joined_at").notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.accountId, table.personId] }),
     index("members_by_account").on(table.accountId, table.joinedAt, table.personId),
-    index("members_by_person").on(table.personId, table.joinedAt),
+    index("members_by_person").on(table.personId, table.joinedAt, table.accountId),
   ],
 );
 
 export const sessions = sqliteTable(
   "sessions",
   {
+    /** SHA-256 of the token. */
     hash: text().primaryKey(),
     personId: text("person_id").notNull(),
     accountId: text("account_id").notNull(),
-    createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
-    expiresAt: integer("expires_at", { mode: "timestamp_ms" }).notNull(),
+    createdAt: time("created_at").notNull(),
+    expiresAt: time("expires_at").notNull(),
+    /** SHA-256 of the secret in the browser's storage. Null: the session needs the password for each change. */
     secretHash: text("secret_hash"),
   },
   (table) => [
-    index("sessions_by_person").on(table.personId, table.createdAt),
+    index("sessions_by_person").on(table.personId, table.createdAt, table.hash),
     index("sessions_by_end").on(table.expiresAt),
   ],
 );
 
+/** Links that the operator issues. Without a person: invites the account's first one. With one: resets their password. */
 export const welcomeLinks = sqliteTable(
   "welcome_links",
   {
     hash: text().primaryKey(),
     personId: text("person_id"),
     accountId: text("account_id").notNull(),
-    createdAt: integer("created_at", { mode: "timestamp_ms" }).notNull(),
-    expiresAt: integer("expires_at", { mode: "timestamp_ms" }).notNull(),
+    createdAt: time("created_at").notNull(),
+    expiresAt: time("expires_at").notNull(),
   },
   (table) => [
     index("welcome_links_by_account").on(table.accountId, table.personId),
@@ -83,6 +113,10 @@ export const welcomeLinks = sqliteTable(
   ],
 );
 
+/**
+ * Signing secrets are derived from the newest seed that applies: of one origin, or (empty) of all. Ordered by `seq`,
+ * since the wall clock may be set back between two rotations.
+ */
 export const signingSeeds = sqliteTable(
   "signing_seeds",
   {
@@ -91,75 +125,117 @@ export const signingSeeds = sqliteTable(
     accountId: text("account_id").notNull(),
     origin: text().notNull(),
     sealedSeed: text("sealed_seed").notNull(),
-    rotatedAt: integer("rotated_at").notNull(),
+    rotatedAt: time("rotated_at").notNull(),
   },
   (table) => [index("signing_seeds_by_origin").on(table.accountId, table.origin, table.seq)],
 );
 
-export const actions = sqliteTable(
-  "actions",
-  {
-    id: text().primaryKey(),
-    accountId: text("account_id").notNull(),
-    revision: integer().notNull(),
-    status: text().notNull(),
-    run: integer().notNull(),
-    attempts: integer().notNull(),
-    retries: integer().notNull(),
-    url: text().notNull(),
-    hostname: text().notNull(),
-    host: text().notNull(),
-    method: text().notNull(),
-    dedupe: text(),
-    idempotencyKey: text("idempotency_key"),
-    onUnknown: text("on_unknown").notNull(),
-    approve: integer().notNull(),
-    callback: text(),
-    notifyEmail: text("notify_email"),
-    createdAt: integer("created_at").notNull(),
-    createdBy: text("created_by").notNull(),
-    dueAt: integer("due_at"),
-    scheduledAt: integer("scheduled_at").notNull(),
-    leaseUntil: integer("lease_until"),
-    startedAt: integer("started_at"),
-    finishedAt: integer("finished_at"),
-    approvedAt: integer("approved_at"),
-    approvedBy: text("approved_by"),
-    approvedDigest: text("approved_digest"),
-    lastError: text("last_error"),
-    errorSource: text("error_source"),
-    responseCode: integer("response_code"),
-    responseTruncated: integer("response_truncated"),
-    durationMs: integer("duration_ms"),
-    sealedHeaders: text("sealed_headers"),
-    body: text(),
-    responseBody: text("response_body"),
-    keyId: text("key_id").notNull().default(""),
-    keyRole: text("key_role").notNull().default("owner"),
-    keyHold: text("key_hold").notNull().default("none"),
-  },
-  (table) => [
+const actionColumns = {
+  id: text().primaryKey(),
+  accountId: text("account_id").notNull(),
+  revision: integer().notNull(),
+  status: text().notNull(),
+  run: integer().notNull(),
+  attempts: integer().notNull(),
+  retries: integer().notNull(),
+  url: text().notNull(),
+  hostname: text().notNull(),
+  host: text().notNull(),
+  method: text().notNull(),
+  dedupe: text(),
+  idempotencyKey: text("idempotency_key"),
+  onUnknown: text("on_unknown").notNull(),
+  approve: flag("approve").notNull(),
+  callback: text(),
+  notifyEmail: text("notify_email"),
+  createdAt: time("created_at").notNull(),
+  createdBy: text("created_by").notNull(),
+  dueAt: time("due_at"),
+  /** When `dueAt` was written: a time in the future means that the clock was set back since. */
+  scheduledAt: time("scheduled_at").notNull(),
+  leaseUntil: time("lease_until"),
+  startedAt: time("started_at"),
+  finishedAt: time("finished_at"),
+  approvedAt: time("approved_at"),
+  approvedBy: text("approved_by"),
+  approvedDigest: text("approved_digest"),
+  lastError: text("last_error"),
+  errorSource: text("error_source"),
+  responseCode: integer("response_code"),
+  responseTruncated: flag("response_truncated"),
+  durationMs: integer("duration_ms"),
+  // Long values last: columns after one are slow to read.
+  sealedHeaders: text("sealed_headers"),
+  body: text(),
+  responseBody: text("response_body"),
+  /** The key that created it: each key of an account has its own queue. Empty: no key did, or it is not known. */
+  keyId: text("key_id").notNull().default(""),
+  /** Role and hold of the key at the create. */
+  keyRole: text("key_role").notNull().default("owner"),
+  keyHold: text("key_hold").notNull().default("none"),
+};
+
+export const actions = sqliteTable("actions", actionColumns, (table) => {
+  const isPending = sql`${table.status} = 'pending'`;
+  const isHeld = sql`${table.status} = 'awaiting_approval'`;
+  return [
+    // For lists: all, by host, and by status except the two statuses of nearly all actions. Each index entry costs an
+    // insert and a delete.
     index("actions_by_account").on(table.accountId, table.id),
     index("actions_by_hostname").on(table.accountId, table.hostname, table.id),
-    index("actions_by_status").on(table.accountId, table.status, table.id),
-    index("actions_by_dedupe").on(table.accountId, table.dedupe, table.id),
-    index("actions_pending").on(table.accountId, table.host, table.keyId, table.dueAt),
-    index("actions_active").on(table.accountId, table.id, table.leaseUntil),
-    index("actions_held").on(table.id),
-    index("actions_held_by_key").on(table.accountId, table.keyId, table.id),
-    index("actions_broken").on(table.id),
-    index("actions_by_key").on(table.accountId, table.keyId, table.id),
-  ],
-);
+    index("actions_by_status")
+      .on(table.accountId, table.status, table.id)
+      .where(sql`${table.status} <> 'completed' and ${table.status} <> 'active'`),
+    index("actions_by_dedupe")
+      .on(table.accountId, table.dedupe, table.id)
+      .where(sql`${table.dedupe} is not null`),
+    // Lists repeat the condition. Without it the planner prefers this index where one by status and key finds fewer.
+    index("actions_by_key")
+      .on(table.accountId, table.keyId, table.id)
+      .where(sql`${table.keyId} <> ''`),
+    // For delivery: the queue of each lane (host before key, since the overview groups by host), and actions in
+    // flight, for lists and expired leases.
+    index("actions_pending").on(table.accountId, table.host, table.keyId, table.dueAt).where(isPending),
+    index("actions_active")
+      .on(table.accountId, table.id, table.leaseUntil)
+      .where(sql`${table.status} = 'active'`),
+    // Held actions: to count them, to cancel them when they expire, and by key.
+    index("actions_held").on(table.id).where(isHeld),
+    index("actions_held_by_key").on(table.accountId, table.keyId, table.id).where(isHeld),
+    index("actions_broken").on(table.id).where(isBrokenAction(table)),
+    // No crash and no manual change may leave a row that would be sent without approval, too often, or never.
+    check(
+      "actions_status",
+      sql`${table.status} in ('pending', 'active', 'awaiting_approval', 'completed', 'failed', 'cancelled')`,
+    ),
+    check(
+      "actions_counts",
+      sql`${table.attempts} between 0 and ${table.retries} and ${table.revision} > 0 and ${table.run} > 0`,
+    ),
+    check(
+      "actions_approved",
+      sql`${table.status} not in ('pending', 'active') or ${table.approve} = 0 or ${table.approvedAt} is not null`,
+    ),
+    check(
+      "actions_due",
+      sql`${table.status} <> 'pending' or (${table.dueAt} is not null and ${table.attempts} < ${table.retries})`,
+    ),
+    check(
+      "actions_leased",
+      sql`${table.status} <> 'active' or (${table.leaseUntil} is not null and ${table.attempts} > 0)`,
+    ),
+  ];
+});
 
+/** The action that a dedupe or idempotency key names. A unique index on actions can't express a window of 24 h. */
 export const actionKeys = sqliteTable(
   "action_keys",
   {
     accountId: text("account_id").notNull(),
-    kind: text().notNull(),
+    kind: text({ enum: ["idempotency", "dedupe"] }).notNull(),
     key: text().notNull(),
     actionId: text("action_id").notNull(),
-    createdAt: integer("created_at").notNull(),
+    createdAt: time("created_at").notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.accountId, table.kind, table.key] }),
@@ -167,16 +243,18 @@ export const actionKeys = sqliteTable(
   ],
 );
 
+/** `seq` is the position in the event stream. Pruning keeps the newest row, so that no number is used twice. */
 export const timeline = sqliteTable(
   "timeline",
   {
     seq: integer().primaryKey(),
     actionId: text("action_id").notNull(),
     accountId: text("account_id").notNull(),
-    at: integer().notNull(),
+    at: time("at").notNull(),
     run: integer().notNull(),
     revision: integer().notNull(),
     type: text().notNull(),
+    /** Of a notification's event: the outbox row and its attempt. Empty for changes of state. */
     subject: text().notNull().default(""),
     status: text().notNull(),
     detail: text().notNull(),
@@ -184,60 +262,81 @@ export const timeline = sqliteTable(
   (table) => [uniqueIndex("timeline_once").on(table.actionId, table.revision, table.type, table.subject)],
 );
 
-export const outbox = sqliteTable(
-  "outbox",
-  {
-    id: text().primaryKey(),
-    actionId: text("action_id").notNull(),
-    accountId: text("account_id").notNull(),
-    run: integer().notNull(),
-    revision: integer().notNull(),
-    kind: text().notNull(),
-    event: text().notNull(),
-    target: text().notNull(),
-    host: text().notNull(),
-    payload: text(),
-    status: text().notNull(),
-    attempts: integer().notNull(),
-    dueAt: integer("due_at"),
-    scheduledAt: integer("scheduled_at").notNull(),
-    leaseUntil: integer("lease_until"),
-    createdAt: integer("created_at").notNull(),
-    sentAt: integer("sent_at"),
-    lastError: text("last_error"),
-    keyId: text("key_id").notNull().default(""),
-  },
-  (table) => [
+const outboxColumns = {
+  id: text().primaryKey(),
+  actionId: text("action_id").notNull(),
+  accountId: text("account_id").notNull(),
+  run: integer().notNull(),
+  revision: integer().notNull(),
+  kind: text().notNull(),
+  event: text().notNull(),
+  target: text().notNull(),
+  host: text().notNull(),
+  payload: text(),
+  status: text().notNull(),
+  attempts: integer().notNull(),
+  dueAt: time("due_at"),
+  scheduledAt: time("scheduled_at").notNull(),
+  leaseUntil: time("lease_until"),
+  createdAt: time("created_at").notNull(),
+  /** When a mail was last sent to the provider, for the hourly limits. */
+  sentAt: time("sent_at"),
+  lastError: text("last_error"),
+  keyId: text("key_id").notNull().default(""),
+};
+
+/** Callbacks and mails. */
+export const outbox = sqliteTable("outbox", outboxColumns, (table) => {
+  const isSentMail = sql`${table.kind} = 'mail' and ${table.sentAt} is not null`;
+  return [
     uniqueIndex("outbox_once").on(table.actionId, table.revision, table.kind, table.event),
     index("outbox_by_account").on(table.accountId, table.id),
-    index("outbox_pending").on(table.kind, table.accountId, table.host, table.keyId, table.dueAt),
-    index("outbox_active").on(table.kind, table.leaseUntil),
-    index("outbox_mailed_to").on(table.host, table.sentAt),
-    index("outbox_mailed_by").on(table.accountId, table.sentAt),
-    index("outbox_broken").on(table.id),
-  ],
-);
+    // For delivery: the queue of each lane, and expired leases.
+    index("outbox_pending")
+      .on(table.kind, table.accountId, table.host, table.keyId, table.dueAt)
+      .where(sql`${table.status} = 'pending'`),
+    index("outbox_active")
+      .on(table.kind, table.leaseUntil)
+      .where(sql`${table.status} = 'active'`),
+    // The mails of the last hour, by recipient and by account.
+    index("outbox_mailed_to").on(table.host, table.sentAt).where(isSentMail),
+    index("outbox_mailed_by").on(table.accountId, table.sentAt).where(isSentMail),
+    index("outbox_broken").on(table.id).where(isBrokenNotification(table)),
+    check(
+      "outbox_status",
+      sql`${table.status} in ('pending', 'active', 'delivered', 'given_up', 'dropped') and ${table.attempts} >= 0`,
+    ),
+    check("outbox_due", sql`${table.status} <> 'pending' or ${table.dueAt} is not null`),
+    check(
+      "outbox_leased",
+      sql`${table.status} <> 'active' or (${table.leaseUntil} is not null and ${table.attempts} > 0)`,
+    ),
+  ];
+});
 
+/** Hosts that callbacks of keys with a hold may go to, as listed by an owner. */
 export const callbackHosts = sqliteTable(
   "callback_hosts",
   {
     accountId: text("account_id").notNull(),
     host: text().notNull(),
-    createdAt: integer("created_at").notNull(),
+    createdAt: time("created_at").notNull(),
   },
   (table) => [primaryKey({ columns: [table.accountId, table.host] })],
 );
 
+/** Origins that received callbacks signed with the secret of calls: it signs them too until this time. */
 export const callbackOverlaps = sqliteTable(
   "callback_overlaps",
   {
     accountId: text("account_id").notNull(),
     origin: text().notNull(),
-    until: integer().notNull(),
+    until: time("until").notNull(),
   },
   (table) => [primaryKey({ columns: [table.accountId, table.origin] })],
 );
 
+/** Links of approval mails, by their hashes. They are deleted with their action, since old ones lead to its receipt. */
 export const approvalLinks = sqliteTable(
   "approval_links",
   {
@@ -245,32 +344,47 @@ export const approvalLinks = sqliteTable(
     run: integer().notNull(),
     decision: text({ enum: ["approve", "reject"] }).notNull(),
     hash: text().notNull(),
-    expiresAt: integer("expires_at", { mode: "timestamp_ms" }).notNull(),
+    expiresAt: time("expires_at").notNull(),
   },
   (table) => [primaryKey({ columns: [table.actionId, table.run, table.decision] })],
 );
 
+/**
+ * What an owner has paused: `subject` is the id of a key, or empty for the whole account. A row stays after its pause
+ * has ended, since timelines show it.
+ */
 export const pauses = sqliteTable(
   "pauses",
   {
     id: text().primaryKey(),
     accountId: text("account_id").notNull(),
-    kind: text().notNull(),
+    kind: text({ enum: ["account", "key", "sign_up"] }).notNull(),
     subject: text().notNull(),
     reason: text(),
-    cancels: integer().notNull(),
-    createdAt: integer("created_at").notNull(),
+    /** The actions it covers are cancelled step by step; it ends by itself when none is left. */
+    cancels: flag("cancels").notNull(),
+    createdAt: time("created_at").notNull(),
     createdBy: text("created_by").notNull(),
-    endedAt: integer("ended_at"),
+    endedAt: time("ended_at"),
     endedBy: text("ended_by"),
   },
   (table) => [
-    uniqueIndex("pauses_in_force").on(table.accountId, table.kind, table.subject),
+    // Pauses in force: every claim reads this index, and nothing is paused twice.
+    uniqueIndex("pauses_in_force")
+      .on(table.accountId, table.kind, table.subject)
+      .where(sql`${table.endedAt} is null`),
     index("pauses_by_subject").on(table.accountId, table.kind, table.subject, table.createdAt),
-    index("pauses_by_end").on(table.endedAt),
+    index("pauses_by_end")
+      .on(table.endedAt)
+      .where(sql`${table.endedAt} is not null`),
+    check("pauses_subject", sql`${table.kind} <> '' and (${table.kind} = 'account') = (${table.subject} = '')`),
   ],
 );
 
+/**
+ * Rejected requests and their repetitions ('asked'), kept for 24 hours, so that a request is repeated twice at most.
+ * `digest` identifies the request.
+ */
 export const rejections = sqliteTable(
   "rejections",
   {
@@ -278,8 +392,8 @@ export const rejections = sqliteTable(
     accountId: text("account_id").notNull(),
     keyId: text("key_id").notNull(),
     digest: text().notNull(),
-    kind: text().notNull(),
-    at: integer().notNull(),
+    kind: text({ enum: ["rejected", "asked"] }).notNull(),
+    at: time("at").notNull(),
     actionId: text("action_id").notNull(),
     run: integer().notNull(),
     actor: text().notNull(),
@@ -292,11 +406,15 @@ export const rejections = sqliteTable(
   ],
 );
 
+/**
+ * Who did what to the account. Rows are never changed; only retention deletes them. Pruning keeps the newest row, so
+ * that no number is used twice.
+ */
 export const audit = sqliteTable(
   "audit",
   {
     seq: integer().primaryKey(),
-    at: integer().notNull(),
+    at: time("at").notNull(),
     accountId: text("account_id").notNull(),
     actor: text().notNull(),
     kind: text().notNull(),
@@ -307,4 +425,77 @@ export const audit = sqliteTable(
   (table) => [index("audit_by_account").on(table.accountId, table.seq)],
 );
 
+/** Facts about the store, such as the check value of the master key. */
 export const facts = sqliteTable("facts", { name: text().primaryKey(), value: text().notNull() });
+
+/** The columns of a table, or of an alias of it. */
+type Columns<Builders> = Readonly<Record<keyof Builders, AnySQLiteColumn>>;
+
+/**
+ * Rows that are not final, have a value that the service never writes, and that nothing else would find: after a manual
+ * change, or a partial restore. These are rows that can't be named, claimed or rescued, and held rows with any bad
+ * value; other bad values show when a row is claimed, by `Columns`. The indexes with these conditions are empty and cost
+ * a microsecond per write: that is why they check no more, and why there is no IN, which costs three times all the rest.
+ * The planner uses them only for conditions of the same structure.
+ */
+export function isBrokenAction(table: Columns<typeof actionColumns>): SQL {
+  const { status, method, onUnknown, approve } = table;
+  const isSoundWhenHeld = all(
+    ...[table.url, table.hostname, table.createdBy].map(isText),
+    sql`(${method} = 'GET' or ${method} = 'POST' or ${method} = 'PUT' or ${method} = 'PATCH' or ${method} = 'DELETE')`,
+    sql`(${onUnknown} = 'retry' or ${onUnknown} = 'stop') and (${approve} = 0 or ${approve} = 1)`,
+    ...[table.dedupe, table.idempotencyKey, table.callback, table.notifyEmail, table.approvedBy].map(isTextOrNull),
+    ...[table.approvedDigest, table.sealedHeaders, table.body].map(isTextOrNull),
+    isInteger(table.run, sql`> 0`),
+    isInteger(table.attempts, sql`> -1`),
+    isInteger(table.retries, sql`> 0`),
+    isTime(table.createdAt),
+    ...[table.startedAt, table.finishedAt, table.approvedAt].map(isTimeOrNull),
+  );
+  const isSound = all(
+    ...[table.id, table.accountId, table.host, table.keyId].map(isText),
+    isInteger(table.revision),
+    ...[table.dueAt, table.leaseUntil].map(isTimeOrNull),
+    sql`(${status} <> 'awaiting_approval' or (${isSoundWhenHeld}))`,
+  );
+  return sql`${status} <> 'completed' and ${status} <> 'failed' and ${status} <> 'cancelled' and not (${isSound})`;
+}
+
+/** The same for rows of the outbox. */
+export function isBrokenNotification(table: Columns<typeof outboxColumns>): SQL {
+  const { status, kind } = table;
+  const isSound = all(
+    ...[table.id, table.accountId, table.host, table.keyId].map(isText),
+    sql`(${kind} = 'callback' or ${kind} = 'mail')`,
+    isInteger(table.attempts),
+    ...[table.dueAt, table.leaseUntil].map(isTimeOrNull),
+  );
+  return sql`${status} <> 'delivered' and ${status} <> 'given_up' and ${status} <> 'dropped' and not (${isSound})`;
+}
+
+function all(...conditions: readonly SQL[]): SQL {
+  return sql.join([...conditions], sql` and `);
+}
+
+function isText(column: AnySQLiteColumn): SQL {
+  return sql`typeof(${column}) = 'text'`;
+}
+
+function isTextOrNull(column: AnySQLiteColumn): SQL {
+  return sql`typeof(ifnull(${column}, '')) = 'text'`;
+}
+
+/** A safe integer; `bound` is a comparison that it must hold too. */
+function isInteger(column: AnySQLiteColumn, bound?: SQL): SQL {
+  const isBounded = bound === undefined ? sql`` : sql` and ${column} ${bound}`;
+  return sql`typeof(${column}) = 'integer'${isBounded} and ${column} < 9007199254740991`;
+}
+
+/** A time that `Date` knows. */
+function isTime(value: AnySQLiteColumn | SQL): SQL {
+  return sql`typeof(${value}) = 'integer' and ${value} < 8640000000000001 and ${value} > -8640000000000001`;
+}
+
+function isTimeOrNull(column: AnySQLiteColumn): SQL {
+  return isTime(sql`ifnull(${column}, 0)`);
+}

@@ -20,8 +20,9 @@ import {
 } from "./find.ts";
 import { type StoreContext, HeldCounts, WrittenActions, Refused } from "./context.ts";
 import { countHeld, findHeld, findRequesters } from "./held.ts";
-import { findScheduledRetries, readHistory, countMatching, listActions } from "./list.ts";
+import { countMatching, listActions } from "./list.ts";
 import { createOutboxStore } from "./outbox.ts";
+import { readActivity, readScheduledRetries } from "./overview.ts";
 import { createPauseStore } from "./pauses.ts";
 import { createPeopleStore } from "./people.ts";
 import { createRejectionStore } from "./rejections.ts";
@@ -106,8 +107,8 @@ function createActionStore(db: StoreContext): ActionStore {
     claimed: (due, at) => findClaimed(db, due, at),
     broken: (limit, after) => findBroken(db, limit, after),
     reschedule: (setBack, limit) => rescheduleActions(writer, setBack, limit),
-    history: (until, limit) => readHistory(sql, until, limit),
-    scheduledRetries: (accountId, now) => findScheduledRetries(sql, accountId, now),
+    activity: (accountId, range) => readActivity(sql, accountId, range),
+    scheduledRetries: (accountId, now) => readScheduledRetries(sql, accountId, now),
     pruneKeys: (now) => pruneKeys(writer, now),
     firstDueAt: () => findFirstDue(sql),
     waiting: () => countActions(sql),

@@ -1,5 +1,4 @@
-import type { Actor } from "../accounts/roles.ts";
-import type { Creator } from "../approvals/creator.ts";
+import type { Actor, Hold, Role } from "../accounts/roles.ts";
 import { SMALL_ROW_BYTES_MAX } from "../config/limits.ts";
 
 export const ACTION_STATUSES = ["pending", "active", "awaiting_approval", "completed", "failed", "cancelled"] as const;
@@ -68,6 +67,12 @@ export interface ActionState {
   /** `requestDigest` of the request that was approved. */
   readonly approvedDigest: string | null;
   readonly result: Result | null;
+}
+
+/** Role and hold of an action's creator at the time of creation. A person has the hold `none`. */
+export interface Creator {
+  readonly role: Role;
+  readonly hold: Hold;
 }
 
 /** One HTTP call: the request, its state and its result. */

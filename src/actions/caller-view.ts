@@ -12,9 +12,13 @@ import { pathParams } from "../http/operation.ts";
 import type { RequestContext } from "../http/context.ts";
 
 /** Serializes an action to JSON text, masked as far as the caller requires. `differs`: a create found this older action. */
-export type Show = (caller: Caller, action: Action, differs?: readonly string[]) => string;
+export type ActionSerializer = (caller: Caller, action: Action, differs?: readonly string[]) => string;
 
-export function createShow(clock: Clock, receiptUrl: (actionId: string) => string, pauseOf: PauseOf): Show {
+export function createActionSerializer(
+  clock: Clock,
+  receiptUrl: (actionId: string) => string,
+  pauseOf: PauseOf,
+): ActionSerializer {
   return (caller, action, differs) => {
     const isWhole = seesWhole(caller, action);
     const viewer = viewerOf(caller.role);
@@ -26,7 +30,7 @@ export function createShow(clock: Clock, receiptUrl: (actionId: string) => strin
 }
 
 /** Serializes the timeline of an action to JSON text, masked as far as the caller requires. */
-export function showTimeline(caller: Caller, action: Action, entries: readonly TimelineEntry[]): string {
+export function serializeTimeline(caller: Caller, action: Action, entries: readonly TimelineEntry[]): string {
   const viewer = viewerOf(caller.role);
   return timelineJson(seesWhole(caller, action) ? entries : entries.map((entry) => maskedEntry(entry, viewer)));
 }

@@ -1,7 +1,7 @@
 import { HOUR_MS } from "../config/limits.ts";
 import { type Action, type ActionState, firstState } from "./action.ts";
 import { type Actor, SYSTEM } from "../accounts/roles.ts";
-import type { ErrorCode, Issue } from "../api/domain-error.ts";
+import { DomainError, type ErrorCode } from "../api/domain-error.ts";
 import type { TimelineEvent } from "./timeline.ts";
 import { nextStatus, type Operation, sources } from "./status.ts";
 
@@ -21,13 +21,6 @@ export function step(before: Action, moved: Partial<ActionState>, events: readon
   return { before, after: { ...before, ...moved, revision: before.revision + 1 }, events };
 }
 
-/** Why a step is not allowed in the present state of the action. */
-export interface Refusal {
-  readonly refused: ErrorCode;
-  readonly message: string;
-  readonly issues?: readonly Issue[];
-}
-
 export interface DecisionInput {
   readonly actor: Actor;
   readonly reason: string | null;
@@ -42,10 +35,10 @@ export interface ApprovalInput extends DecisionInput {
 }
 
 /** Releases a held action: it is due at once. */
-export function approve(action: Action, input: ApprovalInput): Change | Refusal {
+export function approve(action: Action, input: ApprovalInput): Change | DomainError {
   const { actor, now, digest } = input;
   const status = nextStatus(action.status, "approve");
-  if (status === null) return refuse("approve", action);
+  if (status === null) return notAllowed("approve", action);
   return step(action, { status, dueAt: now, approvedAt: now, approvedBy: actor, approvedDigest: digest }, [
     { type: "approved", ...eventOf(input) },
   ]);
@@ -60,38 +53,36 @@ export function isHeldIn(action: Action, run: number): boolean {
 }
 
 /** The run that a decision is meant for. */
-export interface OfRun {
+export interface ExpectedRun {
   readonly run: number;
   /** The decision applies only while that run awaits approval. */
   readonly isHeld: boolean;
 }
 
-/** The refusal of a decision that was meant for another run, or for one that is no longer held; null: it applies. */
-export function tooLate(operation: Operation, action: Action, { run, isHeld }: OfRun): Refusal | null {
+/** The error for a decision that was meant for another run, or for one that is no longer held; null: it applies. */
+export function staleDecision(operation: Operation, action: Action, { run, isHeld }: ExpectedRun): DomainError | null {
   if (isHeld ? isHeldIn(action, run) : action.run === run) return null;
   const { id, status } = action;
   const now =
     action.run === run
       ? `it is ${status} by now`
       : `that was run ${run}, and the action is in run ${action.run} and ${status} by now`;
-  return {
-    refused: REFUSED[operation],
-    message: `Action ${id} no longer awaits the decision that was asked for; ${now}.`,
-  };
+  const message = `Action ${id} no longer awaits the decision that was asked for; ${now}.`;
+  return new DomainError(NOT_ALLOWED[operation], message);
 }
 
 /** Rejects a held action, or cancels one that waits to be sent. */
-export function cancel(action: Action, input: DecisionInput): Change | Refusal {
+export function cancel(action: Action, input: DecisionInput): Change | DomainError {
   const status = nextStatus(action.status, "cancel");
-  if (status === null) return refuse("cancel", action);
+  if (status === null) return notAllowed("cancel", action);
   const type = action.status === "awaiting_approval" ? "rejected" : "cancelled";
   return step(action, { status, dueAt: null, finishedAt: input.now }, [{ type, ...eventOf(input) }]);
 }
 
 /** Starts a new run of the same action. An approval releases one run only, so an action that needed one is held again. */
-export function retry(action: Action, { actor, reason, now }: DecisionInput): Change | Refusal {
+export function retry(action: Action, { actor, reason, now }: DecisionInput): Change | DomainError {
   const status = nextStatus(action.status, action.approve ? "hold" : "retry");
-  if (status === null) return refuse("retry", action);
+  if (status === null) return notAllowed("retry", action);
   const retried: TimelineEvent = { type: "retried", actor, reason };
   const moved = { ...firstState(action.approve, now), status, run: action.run + 1 };
   return step(action, moved, action.approve ? [retried, { type: "held" }] : [retried]);
@@ -101,11 +92,7 @@ function eventOf({ actor, reason, via }: DecisionInput) {
   return via === undefined ? { actor, reason } : { actor, reason, via };
 }
 
-export function isRefusal(value: Change | Refusal): value is Refusal {
-  return "refused" in value;
-}
-
-const REFUSED = {
+const NOT_ALLOWED = {
   approve: "not_approvable",
   cancel: "not_cancellable",
   retry: "not_retryable",
@@ -116,12 +103,12 @@ const VERBS = { approve: "approved", cancel: "cancelled", retry: "retried" } as 
   string
 >;
 
-function refuse(operation: Operation, action: Action): Refusal {
+function notAllowed(operation: Operation, { id, status }: Action): DomainError {
   const allowed = sources(operation).join(" or ");
-  return {
-    refused: REFUSED[operation],
-    message: `Action ${action.id} is ${action.status} and cannot be ${VERBS[operation]}; only an action that is ${allowed} can.`,
-  };
+  return new DomainError(
+    NOT_ALLOWED[operation],
+    `Action ${id} is ${status} and cannot be ${VERBS[operation]}; only an action that is ${allowed} can.`,
+  );
 }
 
 /** A held run and how long it may wait. */

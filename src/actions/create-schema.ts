@@ -1,17 +1,20 @@
-import type { ActionRequest, HttpMethod, Action } from "./action.ts";
+import type { ActionRequest, Action } from "./action.ts";
 import { DomainError, type ErrorCode, type Issue } from "../api/domain-error.ts";
 import { headerIssues } from "../api/headers.ts";
 import { RETRIES_DEFAULT, KEY_CHARS_MAX } from "../config/limits.ts";
-import { type Hold, isHeld } from "../accounts/roles.ts";
+import type { Hold } from "../accounts/roles.ts";
+import { holdReason } from "../approvals/policy.ts";
 import { CreateAction } from "./schemas.ts";
 import { compile, isJsonObject, onePerField, withoutNulls } from "../api/schema-helpers.ts";
 
+type AllowedTarget = Pick<ActionRequest, "hostname" | "host">;
+
 /** An allowed target, or the sentence that says why calls may not go there. */
-type CheckedRequest = { readonly hostname: string; readonly host: string } | { readonly refused: string };
+type CheckedTarget = AllowedTarget | { readonly refused: string };
 
 export interface CreateRules {
   /** Checks a URL against the target policy, without resolving its name. */
-  readonly checkTarget: (url: string) => CheckedRequest;
+  readonly checkTarget: (url: string) => CheckedTarget;
 }
 
 /** A create before validation. */
@@ -39,22 +42,27 @@ const CREATE = compile(CreateAction);
  * `invalid_url`, `invalid_sync`, `validation_error`.
  */
 export function createCheckCreate({ checkTarget }: CreateRules) {
-  return (input: CreateInput): CheckedCreate => {
-    const given = withoutNulls(input.value, CreateAction.properties);
-    const key = input.idempotencyKey === null ? null : readIdempotencyKey(input.idempotencyKey);
-    const target = isJsonObject(given) && typeof given["url"] === "string" ? checkTarget(given["url"]) : null;
-    const callback =
-      isJsonObject(given) && typeof given["callback"] === "string" ? checkTarget(given["callback"]) : null;
-    const rules = isJsonObject(given) ? rulesBroken(given, { target, callback, hold: input.hold }) : [];
-    const keyIssues = key !== null && "issue" in key ? [key.issue] : [];
-
-    if (rules.length + keyIssues.length === 0 && CREATE.accepts(given) && target !== null && "host" in target) {
-      const idempotencyKey = key !== null && "key" in key ? key.key : null;
-      const request = requestOf(given, { ...input, target, idempotencyKey });
+  return ({ value, bodyText, idempotencyKey, hold }: CreateInput): CheckedCreate => {
+    const given = withoutNulls(value, CreateAction.properties);
+    const fields = isJsonObject(given) ? given : {};
+    const checkUrl = (url: unknown) => (typeof url === "string" ? checkTarget(url) : null);
+    const target = checkUrl(fields["url"]);
+    const key = idempotencyKey === null ? { key: null } : readIdempotencyKey(idempotencyKey);
+    // What a schema can't express. Each rule checks only fields of the right type; the schema reports the others.
+    const broken = [
+      ...refusedBy("url", target),
+      ...refusedBy("callback", checkUrl(fields["callback"])),
+      ...syncIssues(fields, hold),
+      ...bodyIssues(fields),
+      ...headersIssues(fields),
+      ...("issue" in key ? [key.issue] : []),
+    ];
+    if (broken.length === 0 && CREATE.accepts(given) && target !== null && "host" in target && "key" in key) {
+      const request = requestOf(given, target, { body: given.body === undefined ? null : bodyText(), key: key.key });
       return { request, sync: given.sync ?? false, reason: given.reason ?? null };
     }
-    const issues = onePerField([...CREATE.issues(withoutHeaders(given)), ...rules, ...keyIssues]);
-    const code = codeOf(given, rules, issues);
+    const issues = onePerField([...CREATE.issues(withoutHeaders(given)), ...broken]);
+    const code = codeOf(given, broken, issues);
     throw new DomainError(code, MESSAGES[code], issues);
   };
 }
@@ -66,34 +74,21 @@ function withoutHeaders(given: unknown): unknown {
   return isJsonObject(given) && isJsonObject(given["headers"]) ? { ...given, headers: {} } : given;
 }
 
-interface RuleContext {
-  readonly target: CheckedRequest | null;
-  readonly callback: CheckedRequest | null;
-  readonly hold: Hold;
-}
-
-/** The rules that a schema cannot express. Each checks only fields of the right type; the schema reports the others. */
-function rulesBroken(given: Fields, { target, callback, hold }: RuleContext): readonly Issue[] {
-  return [
-    ...refusedBy("url", target),
-    ...refusedBy("callback", callback),
-    ...syncIssues(given, hold),
-    ...bodyIssues(given),
-    ...headersIssues(given),
-  ];
-}
-
-function refusedBy(field: string, checked: CheckedRequest | null): readonly Issue[] {
+function refusedBy(field: string, checked: CheckedTarget | null): readonly Issue[] {
   return checked !== null && "refused" in checked ? [{ field, message: checked.refused }] : [];
 }
 
 function syncIssues(given: Fields, hold: Hold): readonly Issue[] {
   if (given["sync"] !== true) return [];
-  if (given["approve"] === true) return [{ field: "sync", message: "Can't be true together with approve: true." }];
-  const method: HttpMethod = given["method"] === "GET" ? "GET" : "POST";
-  if (!isHeld(hold, method)) return [];
-  return [{ field: "sync", message: "Can't be true: what this key creates is held for approval." }];
+  const method = given["method"] === "GET" ? "GET" : "POST";
+  const because = holdReason({ approve: given["approve"] === true, method }, hold);
+  if (because === null) return [];
+  return [{ field: "sync", message: because === "request" ? SYNC_WITH_APPROVE : SYNC_WITH_HOLD }];
 }
+
+const SYNC_WITH_APPROVE = "Can't be true together with approve: true.";
+
+const SYNC_WITH_HOLD = "Can't be true: what this key creates is held for approval.";
 
 function bodyIssues(given: Fields): readonly Issue[] {
   if (given["method"] !== "GET" || given["body"] === undefined) return [];
@@ -128,27 +123,23 @@ function codeOf(given: unknown, rules: readonly Issue[], issues: readonly Issue[
   return rules.some(({ field }) => field === "sync") ? "invalid_sync" : "validation_error";
 }
 
-interface RequestParts {
-  readonly target: { readonly hostname: string; readonly host: string };
-  readonly idempotencyKey: string | null;
-  readonly bodyText: () => string;
-  readonly hold: Hold;
-}
-
-function requestOf(given: CreateAction, { target, idempotencyKey, bodyText, hold }: RequestParts): ActionRequest {
-  const method = given.method ?? "POST";
+function requestOf(
+  given: CreateAction,
+  { hostname, host }: AllowedTarget,
+  { body, key }: { readonly body: string | null; readonly key: string | null },
+): ActionRequest {
   return {
     url: given.url,
-    hostname: target.hostname,
-    host: target.host,
-    method,
-    body: given.body === undefined ? null : bodyText(),
+    hostname,
+    host,
+    method: given.method ?? "POST",
+    body,
     headers: given.headers ?? null,
     dedupe: given.dedupe ?? null,
-    idempotencyKey,
+    idempotencyKey: key,
     retries: given.retries ?? RETRIES_DEFAULT,
     onUnknown: given.on_unknown ?? "retry",
-    approve: (given.approve ?? false) || isHeld(hold, method),
+    approve: given.approve ?? false,
     callback: given.callback ?? null,
     notifyEmail: given.notify?.email ?? null,
   };

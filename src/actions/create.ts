@@ -1,31 +1,30 @@
 import { maskedAction, maskAhead } from "../receipts/masked-action.ts";
-import { type Action, type ActionRequest, firstState, largeBytesOf } from "./action.ts";
+import { type Action, type ActionRequest, type Creator, firstState, largeBytesOf } from "./action.ts";
 import { authorize, type Caller, seesWhole } from "../accounts/roles.ts";
-import type { Creator } from "../approvals/creator.ts";
 import { differs, type HashOf } from "./dedupe.ts";
-import { DomainError, type Issue } from "../api/domain-error.ts";
 import { HELD_PER_KEY_MAX } from "../config/limits.ts";
-import { noteOfCreate } from "../approvals/rejections.ts";
+import { decide, NO_FACTS } from "../approvals/policy.ts";
+import type { Recipients } from "../approvals/recipients.ts";
+import { entryOfRequest } from "../approvals/rejections.ts";
 import type { TimelineEvent } from "./timeline.ts";
 import type { Bus } from "../events/bus.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Dispatcher } from "../delivery/slots.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { ActionStore, Created, OutboxRow } from "../../db/store.ts";
-import type { RecipientCheck } from "../approvals/recipients.ts";
+import type { ActionStore, OutboxRow } from "../../db/store.ts";
 import { callbackJson } from "./serialize.ts";
 import { hostOf, notificationsFor } from "../delivery/notification.ts";
 
 export interface CreateDeps {
-  readonly actions: ActionStore;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly bus: Bus;
-  readonly metrics: Metrics;
+  readonly actions: Pick<ActionStore, "create">;
+  readonly clock: Pick<Clock, "now">;
+  readonly ids: Pick<Ids, "action">;
+  readonly bus: Pick<Bus, "publish">;
+  readonly metrics: Pick<Metrics, "created">;
   readonly enqueue: Enqueue;
-  readonly dispatcher: Dispatcher;
-  readonly recipients: Pick<RecipientCheck, "issues">;
+  readonly dispatcher: Pick<Dispatcher, "reserve">;
+  readonly recipients: Pick<Recipients, "factsFor">;
   readonly hashOf: HashOf;
 }
 
@@ -43,9 +42,9 @@ interface CreateAnswer {
 }
 
 /**
- * Stores a validated action, or finds the one with the same `dedupe` or idempotency key. The action is durable when this
- * resolves. If a delivery slot is free, the same commit claims the action, which saves a commit before sending; the answer
- * still shows it as it was created. Throws
+ * Stores a validated request as an action that is due or awaits approval, or finds the action with the same `dedupe` or
+ * idempotency key. The action is durable when this resolves. If a delivery slot is free, the same commit claims the action,
+ * which saves a commit before sending; the answer still shows it as it was created. Throws
  * - `invalid_url` or `validation_error`: the creator may not name this callback or address,
  * - `invalid_request` or `forbidden`: a person rejected the same request within 24 hours, and the reason is missing or it
  *   was requested again too often,
@@ -53,14 +52,23 @@ interface CreateAnswer {
  */
 export function createCreate(deps: CreateDeps) {
   const { actions, clock, ids, bus, metrics, enqueue, dispatcher, recipients, hashOf } = deps;
-  return async (caller: Caller, request: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
+  return async (caller: Caller, requested: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
     const { creator = caller, reason = null } = options;
-    throwAny(await recipients.issues(caller.accountId, creator, request));
+    const { callback, notifyEmail } = requested;
+    // Most requests name nobody, and need not wait.
+    const isPlain = callback === null && notifyEmail === null;
+    const account = isPlain ? NO_FACTS : await recipients.factsFor(caller.accountId, creator, requested);
+    const facts = { operation: "create", request: requested, caller, creator, account, reason } as const;
+    const decision = decide({ ...facts, heldCount: null, rejections: null });
+    if (decision.kind === "refuse") throw decision.error;
+
     const now = clock.now();
+    const approve = decision.kind === "hold";
     const action: Action = {
-      ...request,
-      ...firstState(request.approve, now),
+      ...requested,
+      ...firstState(approve, now),
+      approve,
       id: ids.action(now),
       accountId: caller.accountId,
       revision: 1,
@@ -69,14 +77,14 @@ export function createCreate(deps: CreateDeps) {
       keyId: caller.keyId ?? "",
       creator: { role: creator.role, hold: creator.hold },
     };
-    const reservation = action.approve ? null : dispatcher.reserve(action, largeBytesOf(action));
+    const reservation = approve ? null : dispatcher.reserve(action, largeBytesOf(action));
     const events = firstEvents(action, reason);
     const creation = {
       action,
       events,
       outbox: enqueue(action, now, events),
       claim: reservation?.claim ?? null,
-      note: noteOfCreate(request, { caller, reason }, hashOf),
+      rejection: entryOfRequest(action, { caller, reason }, hashOf),
     };
     const created = await actions.create(creation).catch((error: unknown) => {
       reservation?.fail(action);
@@ -84,7 +92,12 @@ export function createCreate(deps: CreateDeps) {
     });
     if (created.kind === "too_many_held" || created.kind === "rejected_before") {
       reservation?.release();
-      throw refusalOf(created);
+      const refused = decide({
+        ...facts,
+        heldCount: created.kind === "too_many_held" ? HELD_PER_KEY_MAX : null,
+        rejections: created.kind === "rejected_before" ? created.rejections : null,
+      });
+      throw refused.kind === "refuse" ? refused.error : new Error(`The store refused a create: ${created.kind}.`);
     }
     metrics.created(created.kind);
     if (created.kind === "matched") {
@@ -109,27 +122,6 @@ async function differencesFor(caller: Caller, stored: Action, requested: Action)
   if (seesWhole(caller, stored)) return differs(stored, requested);
   const [older = stored, newer = requested] = await maskAhead([stored, requested], "public");
   return differs(maskedAction(older, "public"), maskedAction(newer, "public"));
-}
-
-type NotCreated = Extract<Created, { readonly kind: "too_many_held" | "rejected_before" }>;
-
-function refusalOf(created: NotCreated): DomainError {
-  if (created.kind === "rejected_before") {
-    const { refused, message, issues } = created.refusal;
-    return new DomainError(refused, message, issues);
-  }
-  return new DomainError(
-    "too_many_held",
-    `This key has ${HELD_PER_KEY_MAX} actions that await approval. Wait until some are approved or rejected, or cancel those that are not needed any more.`,
-  );
-}
-
-function throwAny(issues: readonly Issue[]): void {
-  if (issues.length === 0) return;
-  if (issues.some(({ field }) => field === "callback")) {
-    throw new DomainError("invalid_url", "No callback may go to this URL.", issues);
-  }
-  throw new DomainError("validation_error", "The request has fields that are not valid.", issues);
 }
 
 function firstEvents(action: Action, reason: string | null): readonly TimelineEvent[] {

@@ -1,6 +1,5 @@
 import Type, { type Static } from "typebox";
 import { ACTION_STATUSES, HTTP_METHODS } from "./action.ts";
-import { DomainError } from "../api/domain-error.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../config/limits.ts";
 import { normalHost } from "../outbound/target.ts";
@@ -16,7 +15,7 @@ import {
   nullable,
   plainText,
 } from "../api/schema-helpers.ts";
-import type { TimelineEventType, TimelineEntry } from "./timeline.ts";
+import { TIMELINE_EVENT_TYPES, type TimelineEntry } from "./timeline.ts";
 
 const CURSOR_EXAMPLE = "YWN0XzAxa2p3YTV2MDBlN3Y4Yzl4Mm00bjZwOHFy";
 
@@ -91,24 +90,6 @@ export function pageJson(actions: readonly string[], before: string | null): str
   return `{"data":[${actions.join(",")}],"next_cursor":${before === null ? "null" : `"${encodeCursor(before)}"`}}`;
 }
 
-const TYPES = [
-  "created",
-  "held",
-  "started",
-  "not_started",
-  "approved",
-  "rejected",
-  "cancelled",
-  "retried",
-  "attempt",
-  "completed",
-  "failed",
-  "mail",
-  "callback",
-  "paused",
-  "resumed",
-] as const satisfies readonly TimelineEventType[];
-
 const count = (minimum: number, description: string, example: number) =>
   Type.Integer({ minimum, description, examples: [example] });
 
@@ -122,7 +103,11 @@ export const TimelineItem = Type.Object(
     ),
     at: dateTime("When it happened."),
     run: count(1, "A manual retry begins the next run.", 1),
-    type: Type.Enum([...TYPES], { type: "string", description: "What happened.", examples: ["attempt"] }),
+    type: Type.Enum([...TIMELINE_EVENT_TYPES], {
+      type: "string",
+      description: "What happened.",
+      examples: ["attempt"],
+    }),
     status: Status,
     actor: Type.Optional(plainText("Who decided.", "key:ann")),
     reason: Type.Optional(nullable(plainText("The reason that was given; null: none.", "Agreed with Ann."))),
@@ -194,31 +179,3 @@ export const EventText = Type.String({
       'data: {"type":"action.completed","timestamp":"2026-03-04T12:00:00.000Z","data":{"id":"act_01kjwa5v00e7v8c9x2m4n6p8qr"}}\n\n',
   ],
 });
-
-/** The JSON text of an event, for callbacks and the event stream. `data` is an action as JSON text. */
-export function eventJson(type: string, at: Date, data: string): string {
-  return `{"type":"${type}","timestamp":"${at.toISOString()}","data":${data}}`;
-}
-
-/** A position in the event stream as an opaque text, so that callers don't depend on a number. */
-export function positionText(position: number): string {
-  return Buffer.from(String(position)).toString("base64url");
-}
-
-const POSITION = /^\d{1,15}$/;
-
-/** The position in a `Last-Event-ID`. Throws `invalid_query` if it is no id of this stream. */
-export function readPosition(text: string): number {
-  const digits = Buffer.from(text, "base64url").toString("latin1");
-  const position = Number(digits);
-  // Decoding is lenient, so accept only what encodes to the same text again.
-  if (POSITION.test(digits) && positionText(position) === text) return position;
-  throw unknownPosition("Is not the id of an event of this stream.");
-}
-
-/** The stream can't continue after this `Last-Event-ID` without a gap. */
-export function unknownPosition(message: string): DomainError {
-  return new DomainError("invalid_query", "The stream can't go on from this Last-Event-ID; open it without one.", [
-    { field: "Last-Event-ID", message },
-  ]);
-}

@@ -3,25 +3,7 @@ import { CERTIFICATE_REASONS } from "../outbound/tls.ts";
 import { ATTEMPT_MS_MIN, LEASE_WRITE_MS } from "../config/limits.ts";
 
 /** Why no answer arrived. Each has a fixed sentence; messages of libraries are never shown. */
-export type Fault =
-  | "timed_out"
-  | "name_not_resolved"
-  | "refused"
-  | "unreachable"
-  | "certificate"
-  | "certificate_untrusted"
-  | "certificate_expired"
-  | "certificate_not_yet_valid"
-  | "certificate_misnamed"
-  | "tls_handshake"
-  | "closed"
-  | "not_http"
-  | "headers_too_large"
-  | "address_never"
-  | "address_private"
-  | "altered"
-  | "unsignable"
-  | "interrupted";
+export type Fault = "timed_out" | keyof typeof SENTENCES;
 
 /** The target answered with a status. `brokenBy`: its body did not arrive whole. */
 export interface Answered {
@@ -95,7 +77,7 @@ function sentenceOf(fault: Fault, timeoutMs: number): string {
   return SENTENCES[fault];
 }
 
-const SENTENCES: Readonly<Record<Exclude<Fault, "timed_out">, string>> = {
+const SENTENCES = {
   name_not_resolved: "The target's name could not be resolved.",
   refused: "The target refused the connection.",
   unreachable: "The target could not be reached.",
@@ -113,7 +95,7 @@ const SENTENCES: Readonly<Record<Exclude<Fault, "timed_out">, string>> = {
   altered: "The request was altered after it was created or approved, so it was not sent.",
   unsignable: "The call could not be signed, so it was not sent; the log of the service says why.",
   interrupted: "The attempt was interrupted; the target may have received it.",
-};
+} as const;
 
 function certificateSentence(failure: keyof typeof CERTIFICATE_REASONS): string {
   return `The target's TLS certificate was not accepted${CERTIFICATE_REASONS[failure]}.`;

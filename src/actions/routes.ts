@@ -1,6 +1,6 @@
 import { type Caller, seesWhole, viewerOf } from "../accounts/roles.ts";
 import { WAIT_SECONDS_DEFAULT } from "../config/limits.ts";
-import { factsOf, DecisionFacts } from "../approvals/facts-schema.ts";
+import { DecisionFacts, maskedFacts } from "../approvals/facts.ts";
 import { createStreamEvents, type EventsDeps } from "../events/stream.ts";
 import type { RequestContext } from "../http/context.ts";
 import { json } from "../http/errors.ts";
@@ -17,7 +17,7 @@ import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText } from "../json/json.ts";
 import { allReadyFor, maskOneAhead, readyFor } from "../receipts/masked-action.ts";
 import { isTerminal } from "./action.ts";
-import { ActionParams, actionIdOf, type Show, showTimeline } from "./caller-view.ts";
+import { ActionParams, actionIdOf, type ActionSerializer, serializeTimeline } from "./caller-view.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";
 import { ActionPage, checkList, EventText, ListQuery, pageJson, Timeline } from "./list-schemas.ts";
 import { Action, CreateAction, Decision, FoundAction, ReadQuery, Retry, WaitQuery } from "./schemas.ts";
@@ -31,7 +31,7 @@ export interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
   /** The public URL of the service, without a trailing slash. */
   readonly baseUrl: string;
   /** Shows an action in an event: as it was, without a pause that is in force now. */
-  readonly showEvent: Show;
+  readonly showEvent: ActionSerializer;
 }
 
 /** /v1/actions and /v1/events. */
@@ -135,7 +135,7 @@ export function actionRoutes(deps: ActionRouteDeps) {
         const action = await actionService.get(caller, actionIdOf(context, params));
         const viewer = seesWhole(caller, action) ? "decider" : viewerOf(caller.role);
         const [history, ready] = await Promise.all([actionService.historyOf(action), maskOneAhead(action, viewer)]);
-        return json(JSON.stringify(factsOf(ready, history, baseUrl, viewer)));
+        return json(JSON.stringify(maskedFacts(ready, history, baseUrl, viewer)));
       },
       operation({
         operationId: "getDecisionFacts",
@@ -157,7 +157,7 @@ export function actionRoutes(deps: ActionRouteDeps) {
           actionService.get(caller, id),
           actionService.timeline(caller, id),
         ]);
-        return json(showTimeline(caller, action, entries));
+        return json(serializeTimeline(caller, action, entries));
       },
       operation({
         operationId: "getTimeline",

@@ -3,7 +3,6 @@ import { MASK } from "../receipts/mask-value.ts";
 import type { Pause } from "../pauses/pause.ts";
 import { operationsIn } from "./status.ts";
 import type { CallbackEvent } from "../delivery/notification.ts";
-import { eventJson } from "./list-schemas.ts";
 
 export interface ViewOptions {
   readonly now: Date;
@@ -107,4 +106,9 @@ function errorMember({ status, result }: Action, { bodies }: ViewOptions): strin
 /** The body of a callback: the whole action with header values masked. */
 export function callbackJson(event: CallbackEvent, action: Action, at: Date, receiptUrl: string): string {
   return eventJson(event, at, actionJson(action, { now: at, receiptUrl, hidesHeaderValues: true }));
+}
+
+/** The JSON text of an event, for callbacks and the event stream. `data` is an action as JSON text. */
+export function eventJson(type: string, at: Date, data: string): string {
+  return `{"type":"${type}","timestamp":"${at.toISOString()}","data":${data}}`;
 }

@@ -1,83 +1,72 @@
-import { createApprove, createCancel, type DecideDeps, createDecide, type Decide } from "../approvals/decide.ts";
+import { createDecisions, type Decide, type DecideDeps } from "../approvals/decide.ts";
 import { type CreateDeps, createCreate } from "./create.ts";
-import { createGet, createList, createTimeline, type TimelineDeps, createWait, type ListQuery } from "./read.ts";
-import { type ContextDeps, createContextOf, createHeld } from "../approvals/held.ts";
+import { createWait, type WaitDeps } from "./wait.ts";
+import { type HistoryDeps, createHistoryOf, createHeld } from "../approvals/held.ts";
 import type { Action, ActionStatus } from "./action.ts";
-import { isRefusal, type Refusal, retry, isHeldIn } from "./changes.ts";
-import { HELD_PER_KEY_MAX, COUNTED_MAX, RETRY_BATCH_MAX } from "../config/limits.ts";
-import { noteOfCreate, refusalOfAsking } from "../approvals/rejections.ts";
-import { isHeld, authorize, type Caller } from "../accounts/roles.ts";
+import { isHeldIn } from "./changes.ts";
+import { COUNTED_MAX, RETRY_BATCH_MAX } from "../config/limits.ts";
+import { authorize, type Caller } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
+import { type PauseStore, withPauses } from "../pauses/pause.ts";
 import { sources } from "./status.ts";
-import type { ActionStore, Counted } from "../../db/store.ts";
+import type { TimelineEntry } from "./timeline.ts";
+import type { ActionPage, ActionQuery, ActionStore, Counted, OutboxEntry, OutboxStore } from "../../db/store.ts";
+
+interface ActionServiceDeps extends CreateDeps, DecideDeps, HistoryDeps, WaitDeps {
+  readonly actions: ActionStore;
+  readonly clock: HistoryDeps["clock"];
+  readonly bus: CreateDeps["bus"] & WaitDeps["bus"];
+  readonly metrics: CreateDeps["metrics"] & DecideDeps["metrics"];
+  readonly rejections: HistoryDeps["rejections"] & DecideDeps["rejections"];
+  readonly pauses: Pick<PauseStore, "ofAction">;
+}
 
 /** All use cases of actions, for REST, pages and MCP tools. */
 export type ActionService = ReturnType<typeof createActionService>;
 
-export function createActionService(deps: CreateDeps & DecideDeps & ContextDeps & TimelineDeps) {
-  const retryAction = createRetry(deps);
+export type ListQuery = Omit<ActionQuery, "accountId">;
+
+export function createActionService(deps: ActionServiceDeps) {
+  const { actions, pauses } = deps;
+  const decisions = createDecisions(deps);
+
+  /** Throws `not_found`, also for actions of other accounts. */
+  const get = async (caller: Caller, id: string): Promise<Action> => {
+    authorize(caller, "read");
+    const action = await actions.find(caller.accountId, id);
+    if (action === null) throw new DomainError("not_found", "There is no such action.");
+    return action;
+  };
+
+  /** One page of the account's actions, newest first. */
+  const list = async (caller: Caller, query: ListQuery): Promise<ActionPage> => {
+    authorize(caller, "read");
+    return actions.list({ ...query, accountId: caller.accountId });
+  };
+
+  /** The timeline of one action, oldest first, with the pauses that kept it from being sent. Throws `not_found`. */
+  const timeline = async (caller: Caller, id: string): Promise<readonly TimelineEntry[]> => {
+    authorize(caller, "read");
+    const [entries, covering] = await Promise.all([
+      actions.timeline(caller.accountId, id),
+      pauses.ofAction(caller.accountId, id),
+    ]);
+    // Every action has the row of its creation.
+    if (entries.length === 0) throw new DomainError("not_found", "There is no such action.");
+    return withPauses(entries, covering);
+  };
+
   return {
     create: createCreate(deps),
-    get: createGet(deps.actions),
-    held: createHeld(deps),
-    historyOf: createContextOf(deps),
-    list: createList(deps.actions),
-    timeline: createTimeline(deps),
+    get,
+    list,
+    timeline,
     wait: createWait(deps),
-    approve: createApprove(deps),
-    cancel: createCancel(deps),
-    retry: retryAction,
-    retryMany: createRetryMany(deps.actions, retryAction),
-    countRetryable: createCountRetryable(deps.actions),
-  };
-}
-
-/**
- * Starts a new run of a failed or cancelled action. Throws
- * - `not_retryable`: another status, another action has taken its `dedupe` key, too many actions of its key await approval,
- *   or it was requested again too often after a rejection,
- * - `invalid_request`: a person rejected it and the reason is missing,
- * - `forbidden`: the hold of the caller's key covers it and the action needs no approval. Otherwise a key could bypass its
- *   hold by retrying actions of other keys.
- */
-function createRetry(deps: DecideDeps): Decide {
-  return createDecide(deps, "retry", async (action, input, caller) => {
-    const change = retry(action, input);
-    if (isRefusal(change)) return change;
-    if (!action.approve && isHeld(caller.hold, action.method)) return beyondHold(action);
-    if (action.approve && (await deps.actions.heldCount(action.accountId, action.keyId)) >= HELD_PER_KEY_MAX) {
-      return tooManyHeld(action);
-    }
-    const note = noteOfCreate(action, { caller, reason: input.reason }, deps.hashOf);
-    if (note !== null) {
-      const counted = await deps.rejections.count({ ...action, digest: note.digest }, input.now);
-      const refusal = refusalOfAsking(counted, note.reason, "not_retryable");
-      if (refusal !== null) return refusal;
-    }
-    if (action.dedupe === null) return change;
-    const holder = await deps.actions.holderOf(action.accountId, "dedupe", action.dedupe, input.now);
-    return holder === null || holder.id === action.id ? change : dedupeTaken(action, holder);
-  });
-}
-
-function beyondHold({ id, method }: Action): Refusal {
-  return {
-    refused: "forbidden",
-    message: `${method} calls of this key need approval, and action ${id} was created without it. Create it again, which holds it for approval, or retry it with a key without this hold.`,
-  };
-}
-
-function tooManyHeld({ id }: Action): Refusal {
-  return {
-    refused: "not_retryable",
-    message: `Action ${id} cannot be retried now: ${HELD_PER_KEY_MAX} actions of the key that created it await approval. Decide on some of them first.`,
-  };
-}
-
-function dedupeTaken(action: Action, holder: Action): Refusal {
-  return {
-    refused: "not_retryable",
-    message: `Action ${action.id} cannot be retried: action ${holder.id} now has its dedupe key and is ${holder.status}.`,
+    ...decisions,
+    held: createHeld(deps),
+    historyOf: createHistoryOf(deps),
+    retryMany: createRetryMany(actions, decisions.retry),
+    countRetryable: createCountRetryable(actions),
   };
 }
 
@@ -146,4 +135,23 @@ const REFUSALS: ReadonlySet<string> = new Set(["not_retryable", "not_found", "in
 
 function retryableIn(statuses: readonly ActionStatus[]): readonly ActionStatus[] {
   return sources("retry").filter((status) => statuses.includes(status));
+}
+
+interface NotificationPage {
+  /** Newest first. */
+  readonly entries: readonly OutboxEntry[];
+  /** Where the next page begins; null when there is none. */
+  readonly before: string | null;
+}
+
+/** The callbacks and mails of the caller's account, newest first, with the state of each; for owners. */
+export type ListNotifications = (caller: Caller, before: string | null, limit: number) => Promise<NotificationPage>;
+
+export function createListNotifications(outbox: Pick<OutboxStore, "list">): ListNotifications {
+  return async (caller, before, limit) => {
+    authorize(caller, "manage");
+    const found = await outbox.list(caller.accountId, before, limit + 1);
+    const entries = found.slice(0, limit);
+    return { entries, before: found.length > limit ? (entries.at(-1)?.id ?? null) : null };
+  };
 }

@@ -1,9 +1,9 @@
-import { type Action, type Result, type ActionState, isTerminal } from "./action.ts";
+import type { Action, Result } from "./action.ts";
 import { type Backoff, backoffMs, retryAfterMs } from "./backoff.ts";
 import { type Change, step } from "./changes.ts";
 import { describe, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
-import type { TimelineEvent, TimelineEntry } from "./timeline.ts";
-import { nextStatus as statusAfter, nextStatus } from "./status.ts";
+import type { TimelineEvent } from "./timeline.ts";
+import { nextStatus } from "./status.ts";
 
 /** The end of an attempt. Time and randomness are arguments, so that `settle` is pure. */
 export interface AttemptEnd {
@@ -42,7 +42,7 @@ export function settle(action: Action, end: AttemptEnd): Change {
  */
 export function setAside(action: Action, now: Date): Change {
   const isActive = action.status === "active";
-  const status = statusAfter(action.status, "set_aside");
+  const status = nextStatus(action.status, "set_aside");
   if (status === null) throw new Error(`Action ${action.id} is ${action.status} and can't be set aside.`);
   const counted = { ...action, attempts: Math.max(1, Math.min(action.attempts + (isActive ? 0 : 1), action.retries)) };
   const outcome: Outcome = isActive
@@ -104,74 +104,15 @@ function attemptMade(
   };
 }
 
-/** The state that can be rebuilt from the entries of a timeline; status, run and end come from the last entry alone. */
-type PastState = Omit<ActionState, "status" | "run" | "finishedAt" | "leaseUntil" | "approvedDigest">;
-
-const INITIAL: PastState = {
-  attempts: 0,
-  dueAt: null,
-  startedAt: null,
-  approvedAt: null,
-  approvedBy: null,
-  result: null,
-};
-
-/**
- * An action as it was after an earlier change, for the event stream. `entries` are the timeline of that run up to the
- * change, oldest first. The response body is null: the store keeps only that of the newest attempt.
- */
-export function pastOf(action: Action, entries: readonly TimelineEntry[]): Action {
-  const last = entries.at(-1);
-  if (last === undefined) return action;
-  const { status, run, at } = last;
-  const state = entries.reduce(applyEvent, INITIAL);
-  return { ...action, ...state, status, run, leaseUntil: null, finishedAt: isTerminal(status) ? at : null };
-}
-
-function applyEvent(before: PastState, { at, event }: TimelineEntry): PastState {
-  const { type } = event;
-  if (type === "created" || type === "retried") return { ...INITIAL, dueAt: at };
-  if (type === "approved") return { ...before, dueAt: at, approvedAt: at, approvedBy: event.actor };
-  if (type === "started") return { ...before, attempts: before.attempts + 1, startedAt: before.startedAt ?? at };
-  if (type === "not_started") return stateBeforeClaim(before, at);
-  if (type === "attempt") return { ...before, dueAt: dateOf(event.next_retry_at), result: resultBefore(event) };
-  // The other events change only the status, or are about notifications.
-  return before;
-}
-
-function stateBeforeClaim(before: PastState, at: Date): PastState {
-  const attempts = Math.max(0, before.attempts - 1);
-  return { ...before, attempts, dueAt: at, startedAt: attempts === 0 ? null : before.startedAt };
-}
-
-function resultBefore(made: Extract<TimelineEvent, { readonly type: "attempt" }>): Result {
-  const { error, outcome, response_code: code, duration_ms: durationMs } = made;
-  const isRefusal = outcome === "answered" && code !== null && (code < 200 || code > 299);
-  const errorSource = isRefusal ? "target" : "dispatch";
-  return {
-    lastError: error,
-    errorSource: error === null ? null : errorSource,
-    // As in `resultOf`: a broken answer counts as none.
-    responseCode: error === null || isRefusal ? code : null,
-    responseBody: null,
-    responseTruncated: false,
-    durationMs,
-  };
-}
-
-function dateOf(text: string | null): Date | null {
-  return text === null ? null : new Date(text);
-}
-
 export interface Claimed {
   readonly now: Date;
   readonly leaseUntil: Date;
 }
 
 /** A claimed action: active, with the attempt counted before anything is sent. */
-export function dispatched(action: Action, { now, leaseUntil }: Claimed): Action {
+export function startAttempt(action: Action, { now, leaseUntil }: Claimed): Action {
   const status = nextStatus(action.status, "dispatch");
-  if (status === null) throw new Error(`Action ${action.id} is ${action.status} and can't be dispatched.`);
+  if (status === null) throw new Error(`Action ${action.id} is ${action.status} and can't be startAttempt.`);
   return {
     ...action,
     status,
@@ -185,29 +126,23 @@ export function dispatched(action: Action, { now, leaseUntil }: Claimed): Action
 }
 
 /** Why a claimed attempt did not begin. No byte of it was sent. */
-export type NotStarted =
-  /** The service stopped before anything was sent. */
-  | "stopping"
-  /** Too little of the lease was left, after a slow commit or a jump of the wall clock. */
-  | "late"
-  /** The database could not be read. */
-  | "store_away"
-  /** The store reported neither success nor failure of the claim, and it was written. */
-  | "in_doubt";
+export type NotStartedReason = keyof typeof NOT_STARTED;
 
-const NOT_STARTED: Readonly<Record<NotStarted, string>> = {
+const NOT_STARTED = {
   stopping: "Nothing was sent: the service stopped before the attempt began.",
+  /** Too little of the lease was left, after a slow commit or a jump of the wall clock. */
   late: "Nothing was sent: the claim was too old when the attempt could begin.",
   store_away: "Nothing was sent: the service could not use its database.",
+  /** The store reported neither success nor failure of the claim, and it was written. */
   in_doubt: "Nothing was sent: the service could not tell whether its claim was recorded.",
-};
+} as const;
 
-export function describeNotStarted(why: NotStarted): string {
+export function describeNotStarted(why: NotStartedReason): string {
   return NOT_STARTED[why];
 }
 
 /** Returns a claim whose attempt never began: due at once, and the attempt does not count. */
-export function unclaimed(action: Action, why: NotStarted, now: Date): Change {
+export function unclaimed(action: Action, why: NotStartedReason, now: Date): Change {
   const status = nextStatus(action.status, "unclaim");
   if (status === null) throw new Error(`Action ${action.id} is ${action.status} and has no claim to give back.`);
   const attempts = Math.max(0, action.attempts - 1);

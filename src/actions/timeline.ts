@@ -1,4 +1,4 @@
-import type { ActionStatus, Action } from "./action.ts";
+import { type Action, type ActionState, type ActionStatus, isTerminal, type Result } from "./action.ts";
 import { type Actor, SYSTEM } from "../accounts/roles.ts";
 import type { OutcomeKind } from "./outcome.ts";
 
@@ -41,6 +41,28 @@ export type TimelineEvent =
   | ({ readonly type: "mail" | "callback" } & Notified);
 
 export type TimelineEventType = TimelineEvent["type"];
+
+/** A record, so that the compiler misses none. */
+const IS_EVENT_TYPE: Readonly<Record<TimelineEventType, true>> = {
+  created: true,
+  held: true,
+  started: true,
+  not_started: true,
+  approved: true,
+  rejected: true,
+  cancelled: true,
+  retried: true,
+  attempt: true,
+  completed: true,
+  failed: true,
+  mail: true,
+  callback: true,
+  paused: true,
+  resumed: true,
+};
+
+// Safe: the object has exactly these keys.
+export const TIMELINE_EVENT_TYPES = Object.keys(IS_EVENT_TYPE) as TimelineEventType[];
 
 /** A row of the timeline as the store gives it back. */
 export interface TimelineEntry {
@@ -98,4 +120,63 @@ function isApproval(event: TimelineEvent): event is Decided {
 
 function isEnding(event: TimelineEvent): event is Decided {
   return event.type === "rejected" || event.type === "cancelled";
+}
+
+/** The state that can be rebuilt from the entries of a timeline; status, run and end come from the last entry alone. */
+type ReplayedState = Omit<ActionState, "status" | "run" | "finishedAt" | "leaseUntil" | "approvedDigest">;
+
+const INITIAL: ReplayedState = {
+  attempts: 0,
+  dueAt: null,
+  startedAt: null,
+  approvedAt: null,
+  approvedBy: null,
+  result: null,
+};
+
+/**
+ * An action as it was after an earlier change, for the event stream. `entries` are the timeline of that run up to the
+ * change, oldest first. The response body is null: the store keeps only that of the newest attempt.
+ */
+export function actionAsOf(action: Action, entries: readonly TimelineEntry[]): Action {
+  const last = entries.at(-1);
+  if (last === undefined) return action;
+  const { status, run, at } = last;
+  const state = entries.reduce(applyEvent, INITIAL);
+  return { ...action, ...state, status, run, leaseUntil: null, finishedAt: isTerminal(status) ? at : null };
+}
+
+function applyEvent(before: ReplayedState, { at, event }: TimelineEntry): ReplayedState {
+  const { type } = event;
+  if (type === "created" || type === "retried") return { ...INITIAL, dueAt: at };
+  if (type === "approved") return { ...before, dueAt: at, approvedAt: at, approvedBy: event.actor };
+  if (type === "started") return { ...before, attempts: before.attempts + 1, startedAt: before.startedAt ?? at };
+  if (type === "not_started") return stateBeforeClaim(before, at);
+  if (type === "attempt") return { ...before, dueAt: dateOf(event.next_retry_at), result: resultOf(event) };
+  // The other events change only the status, or are about notifications.
+  return before;
+}
+
+function stateBeforeClaim(before: ReplayedState, at: Date): ReplayedState {
+  const attempts = Math.max(0, before.attempts - 1);
+  return { ...before, attempts, dueAt: at, startedAt: attempts === 0 ? null : before.startedAt };
+}
+
+function resultOf(made: Extract<TimelineEvent, { readonly type: "attempt" }>): Result {
+  const { error, outcome, response_code: code, duration_ms: durationMs } = made;
+  const isRefusal = outcome === "answered" && code !== null && (code < 200 || code > 299);
+  const errorSource = isRefusal ? "target" : "dispatch";
+  return {
+    lastError: error,
+    errorSource: error === null ? null : errorSource,
+    // As in `settle`: a broken answer counts as none.
+    responseCode: error === null || isRefusal ? code : null,
+    responseBody: null,
+    responseTruncated: false,
+    durationMs,
+  };
+}
+
+function dateOf(text: string | null): Date | null {
+  return text === null ? null : new Date(text);
 }

@@ -2,20 +2,19 @@ import type { Action } from "../actions/action.ts";
 import { type Audited, auditOf, auditOfSystem } from "../audit/audit.ts";
 import { authorize, type Caller, requireMayChange } from "../accounts/roles.ts";
 import {
-  type Change,
-  type DecisionInput,
-  isRefusal,
-  type OfRun,
-  type Refusal,
-  tooLate,
   approve,
   cancel,
+  type Change,
+  type DecisionInput,
+  type ExpectedRun,
   expire,
+  retry,
+  staleDecision,
 } from "../actions/changes.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { DECIDE_TRIES_MAX, EXPIRE_AT_ONCE_MAX, EXPIRE_SCAN_ROWS_MAX, HOUR_MS } from "../config/limits.ts";
 import { maskText } from "../receipts/masking.ts";
-import { noteOfDecision, type RejectionStore } from "./rejections.ts";
+import { entryOfDecision, entryOfRequest, type RejectionStore } from "./rejections.ts";
 import { type HashOf, requestDigest } from "../actions/dedupe.ts";
 import type { Operation } from "../actions/status.ts";
 import type { Bus } from "../events/bus.ts";
@@ -30,56 +29,75 @@ import {
   type UpkeepStore,
 } from "../../db/store.ts";
 import type { Enqueue } from "../actions/create.ts";
-import { mayApproveIt } from "./creator.ts";
+import { decide, mayApproveIt } from "./policy.ts";
 import type { Log } from "../observability/log.ts";
 
 export interface DecideDeps {
-  readonly actions: ActionStore;
+  readonly actions: Pick<ActionStore, "find" | "apply" | "heldCount" | "holderOf">;
   readonly clock: Clock;
-  readonly bus: Bus;
-  readonly metrics: Metrics;
+  readonly bus: Pick<Bus, "publish">;
+  readonly metrics: Pick<Metrics, "decided">;
   readonly enqueue: Enqueue;
   readonly rejections: Pick<RejectionStore, "count">;
   readonly hashOf: HashOf;
 }
 
-/** Applies a decision to an action: the change, or why it is refused. It may query the store. */
-type Transition = (
+/** Decides on an action. `expected`: only while the action is in this run, the one that the decider saw. */
+export type Decide = (caller: Caller, id: string, reason: string | null, expected?: ExpectedRun) => Promise<Action>;
+
+/** The change of a decision, or why it is not allowed. It may query the store. */
+type Decision = (
   action: Action,
   input: DecisionInput,
   caller: Caller,
-) => Change | Refusal | Promise<Change | Refusal>;
-
-/** Decides on an action. `ofRun`: only while the action is in this run, the one that the decider saw. */
-export type Decide = (caller: Caller, id: string, reason: string | null, ofRun?: OfRun) => Promise<Action>;
+) => Change | DomainError | Promise<Change | DomainError>;
 
 /**
- * Approve, cancel and retry share this: read the action, compute the change, write it if the revision is still the same,
- * else start again. So the loser of a race is refused by what is true by then.
+ * Approve, cancel and retry: read the action, compute the change, write it if the revision is still the same, else start
+ * again. So the loser of a race is refused by what is true by then. All throw `not_found`;
+ * - approve throws `not_approvable` unless the action awaits approval, and `forbidden` if an agent's key passes on its
+ *   client's answer for an action that a hold holds,
+ * - cancel throws `not_cancellable` once the action is active or final,
+ * - retry throws `not_retryable` (another status, another action has taken its `dedupe` key) and what the policy refuses.
  */
-export function createDecide(deps: DecideDeps, operation: Operation, transition: Transition): Decide {
-  const { actions, clock, bus, metrics, enqueue, hashOf } = deps;
-  return async (caller, id, reason, ofRun) => {
-    authorize(caller, operation);
-    for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
-      const action = await actions.find(caller.accountId, id);
-      if (action === null) throw new DomainError("not_found", "There is no such action.");
-      requireMayChange(caller, action);
-      const now = clock.now();
-      const late = ofRun === undefined ? null : tooLate(operation, action, ofRun);
-      const change = late ?? (await transition(action, inputOf(caller, reason, now), caller));
-      if (isRefusal(change)) throw new DomainError(change.refused, change.message, change.issues);
-      const { after } = change;
-      const audit = auditOf(caller, auditedOf(operation, action, after, reason), now);
-      const note = noteOfDecision(operation, action, { caller, reason }, hashOf);
-      if (await isWritten(actions, { change, at: now, outbox: enqueue(after, now, change.events), audit, note })) {
-        metrics.decided(operation);
-        bus.publish(after);
-        return after;
-      }
-    }
-    throw new DomainError("unavailable", `Action ${id} is changing too fast to decide on it; try again.`);
+export function createDecisions(deps: DecideDeps): Readonly<Record<Operation, Decide>> {
+  const decisions: Readonly<Record<Operation, Decision>> = {
+    approve(action, input, { role }) {
+      if (!mayApproveIt(role, action)) return beyondElicitation(action);
+      return approve(action, { ...input, digest: requestDigest(action, deps.hashOf) });
+    },
+    cancel,
+    retry: (action, input, caller) => retryAllowed(deps, action, input, caller),
   };
+  const decideOn = (operation: Operation): Decide => {
+    return async (caller, id, reason, expected) => {
+      authorize(caller, operation);
+      for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
+        const action = await deps.actions.find(caller.accountId, id);
+        if (action === null) throw new DomainError("not_found", "There is no such action.");
+        requireMayChange(caller, action);
+        const now = deps.clock.now();
+        const stale = expected === undefined ? null : staleDecision(operation, action, expected);
+        const change = stale ?? (await decisions[operation](action, inputOf(caller, reason, now), caller));
+        if (change instanceof DomainError) throw change;
+        const { after } = change;
+        const outbox = deps.enqueue(after, now, change.events);
+        const audit = auditOf(caller, auditedOf(operation, action, after, reason), now);
+        const rejection = entryOfDecision(operation, action, { caller, reason }, deps.hashOf);
+        if (await isWritten(deps.actions, { change, at: now, outbox, audit, rejection })) {
+          deps.metrics.decided(operation);
+          deps.bus.publish(after);
+          return after;
+        }
+      }
+      throw new DomainError("unavailable", `Action ${id} is changing too fast to decide on it; try again.`);
+    };
+  };
+  return { approve: decideOn("approve"), cancel: decideOn("cancel"), retry: decideOn("retry") };
+}
+
+function inputOf({ actor, via }: Caller, reason: string | null, now: Date): DecisionInput {
+  return via === undefined ? { actor, reason, now } : { actor, reason, now, via };
 }
 
 function auditedOf(operation: Operation, before: Action, after: Action, reason: string | null): Audited {
@@ -103,32 +121,41 @@ async function isWritten(actions: Pick<ActionStore, "apply">, write: ChangeWrite
   }
 }
 
-function inputOf({ actor, via }: Caller, reason: string | null, now: Date): DecisionInput {
-  return via === undefined ? { actor, reason, now } : { actor, reason, now, via };
-}
-
-/**
- * Releases a held action. Throws `not_approvable` unless it awaits approval, and `forbidden` if an agent's key passes on its
- * client's answer for an action that a hold holds.
- */
-export function createApprove(deps: DecideDeps): Decide {
-  return createDecide(deps, "approve", (action, input, caller) =>
-    mayApproveIt(caller.role, action)
-      ? approve(action, { ...input, digest: requestDigest(action, deps.hashOf) })
-      : beyondElicitation(action),
+function beyondElicitation({ id }: Action): DomainError {
+  return new DomainError(
+    "forbidden",
+    `Action ${id} is held because its key has a hold. A key with the role agent can't approve it, even if its client asked a person; approve it with an owner or approver key, on the pages or by mail.`,
   );
 }
 
-function beyondElicitation({ id }: Action): Refusal {
-  return {
-    refused: "forbidden",
-    message: `Action ${id} is held because its key has a hold. A key with the role agent can't approve it, even if its client asked a person; approve it with an owner or approver key, on the pages or by mail.`,
-  };
-}
-
-/** Ends an action that has not been sent. Throws `not_cancellable` once it is active or final. */
-export function createCancel(deps: DecideDeps): Decide {
-  return createDecide(deps, "cancel", cancel);
+/** A retry starts a new run of a failed or cancelled action, if the policy and its `dedupe` key allow it. */
+async function retryAllowed(
+  { actions, rejections, hashOf }: DecideDeps,
+  action: Action,
+  input: DecisionInput,
+  caller: Caller,
+): Promise<Change | DomainError> {
+  const change = retry(action, input);
+  if (change instanceof DomainError) return change;
+  const { reason, now } = input;
+  const entry = entryOfRequest(action, { caller, reason }, hashOf);
+  const decision = decide({
+    operation: "retry",
+    request: action,
+    actionId: action.id,
+    caller,
+    reason,
+    heldCount: action.approve ? await actions.heldCount(action.accountId, action.keyId) : null,
+    rejections: entry === null ? null : await rejections.count({ ...action, digest: entry.digest }, now),
+  });
+  if (decision.kind === "refuse") return decision.error;
+  if (action.dedupe === null) return change;
+  const holder = await actions.holderOf(action.accountId, "dedupe", action.dedupe, now);
+  if (holder === null || holder.id === action.id) return change;
+  return new DomainError(
+    "not_retryable",
+    `Action ${action.id} cannot be retried: action ${holder.id} now has its dedupe key and is ${holder.status}.`,
+  );
 }
 
 interface ExpireDeps {

@@ -1,16 +1,13 @@
-import { plainHeaderName } from "../api/headers.ts";
+import Type, { type Static } from "typebox";
 import { type Action, sizeWords } from "../actions/action.ts";
-import { type Actor, actorWords } from "../accounts/roles.ts";
-import {
-  EARLIER_REJECTIONS_SHOWN_MAX,
-  RISK_DECODED_CHARS_MAX,
-  USUAL_BODY_BYTES_MAX,
-  USUAL_HEADERS_BYTES_MAX,
-  USUAL_URL_CHARS_MAX,
-} from "../config/limits.ts";
+import { type Actor, actorWords, type Viewer } from "../accounts/roles.ts";
+import { plainText } from "../api/schema-helpers.ts";
+import { EARLIER_REJECTIONS_SHOWN_MAX } from "../config/limits.ts";
+import { sentUrl } from "../outbound/target.ts";
+import { hiddenValues, hiddenWords, maskedAction, maskedEarlier } from "../receipts/masked-action.ts";
+import { maskText, maskUrl } from "../receipts/masking.ts";
 import type { EarlierRejection, RequestHistory } from "./rejections.ts";
-import { decodeUnreserved, normalTarget, sentUrl } from "../outbound/target.ts";
-import { hasUnseen } from "../receipts/visible-text.ts";
+import { RISKS, risksOf } from "./risks.ts";
 
 /** The facts that an approver sees of a request, in this order, in mail, pages, MCP and CLI. */
 export const FACTS = [
@@ -32,17 +29,37 @@ export const FACTS = [
 
 export type FactName = (typeof FACTS)[number];
 
-/** A label of ours and a value that may contain untrusted text. */
-export interface Fact {
-  readonly name: FactName;
-  readonly label: string;
-  readonly value: string;
-}
+const Fact = Type.Object(
+  {
+    name: Type.Enum([...FACTS], { type: "string", description: "Which fact it is.", examples: ["url"] }),
+    label: plainText("Its label for people.", "URL"),
+    value: plainText("Its value, masked. Treat it as untrusted plain text.", "https://api.example.com/orders"),
+  },
+  { title: "DecisionFact", description: "One fact that an approver sees." },
+);
 
-export interface DecisionFacts {
-  readonly facts: readonly Fact[];
-  readonly risks: readonly Risk[];
-}
+const Risk = Type.Object(
+  {
+    name: Type.Enum([...RISKS], { type: "string", description: "Which risk it is.", examples: ["deletes"] }),
+    text: plainText("The risk in a sentence.", "It deletes: the method is DELETE."),
+  },
+  { title: "DecisionRisk", description: "A reason to check the request carefully." },
+);
+
+export type Fact = Static<typeof Fact>;
+
+export const DecisionFacts = Type.Object(
+  {
+    facts: Type.Array(Fact, { description: "In the order in which they are shown." }),
+    risks: Type.Array(Risk, { description: "Empty: nothing about it is unusual." }),
+  },
+  {
+    title: "DecisionFacts",
+    description: "What an approver sees of an action in mail, pages, the MCP question and the command line.",
+  },
+);
+
+export type DecisionFacts = Static<typeof DecisionFacts>;
 
 /** What the store knows about a request besides the action itself. */
 export interface DecisionHistory extends RequestHistory {
@@ -53,45 +70,47 @@ export interface DecisionHistory extends RequestHistory {
 /** For actions that no longer await a decision. */
 export const NO_HISTORY: DecisionHistory = { isNewHost: false, reason: null, rejections: [] };
 
-interface FactsInput {
-  /** As stored: risks are computed from the unmasked values. */
-  readonly action: Action;
-  readonly history: DecisionHistory;
-  /** The same values, masked for the approver. */
-  readonly seen: DecisionHistory & Pick<Action, "url" | "callback" | "createdBy">;
-  /** How many values are hidden, in words; null: none. */
-  readonly hidden: string | null;
-  /** Link to the page of the action. */
-  readonly actionUrl: string;
-}
-
-/** The facts and risks of a request. Every place of decision shows the same texts. */
-export function decisionFacts({ action, history, seen, hidden, actionUrl }: FactsInput): DecisionFacts {
-  const bytes = action.body === null ? 0 : Buffer.byteLength(action.body);
+/**
+ * The masked facts and risks of an action for an approver; every place of decision shows the same texts. Risks are computed
+ * from the unmasked values. Call `maskOneAhead` first, so that long actions are masked off the event loop. `baseUrl` begins
+ * the link to the page of the action; empty: a path.
+ */
+export function maskedFacts(
+  action: Action,
+  history: DecisionHistory,
+  baseUrl: string,
+  viewer: Viewer = "decider",
+): DecisionFacts {
+  const masked = maskedAction(action, viewer);
+  const hidden = hiddenWords(hiddenValues(masked));
+  const url = maskUrl(sentUrl(action.url), viewer);
+  const callback = action.callback === null ? "None" : maskUrl(action.callback, viewer);
+  const reason = history.reason === null ? "Not given" : maskText(history.reason, viewer);
+  const body = action.body === null ? "None" : `JSON, ${sizeWords(Buffer.byteLength(action.body))}`;
   const facts = [
     ...(hidden === null ? [] : [fact("hidden", "Hidden", hidden)]),
     fact("method", "Method", action.method),
-    fact("url", "URL", seen.url),
-    fact("requester", "Requested by", who(seen.createdBy)),
-    fact("requested_at", "Requested at", moment(action.createdAt)),
-    fact("reason", "Reason", seen.reason ?? "Not given"),
+    fact("url", "URL", url),
+    fact("requester", "Requested by", actorText(masked.createdBy)),
+    fact("requested_at", "Requested at", utcMinute(action.createdAt)),
+    fact("reason", "Reason", reason),
     fact("run", "Run", String(action.run)),
-    ...rejectionFacts(action.run, seen.rejections),
-    fact("callback", "Callback", seen.callback ?? "None"),
-    fact("body", "Body", action.body === null ? "None" : `JSON, ${sizeWords(bytes)}`),
+    ...rejectionFacts(action.run, maskedEarlier(history.rejections, viewer)),
+    fact("callback", "Callback", callback),
+    fact("body", "Body", body),
     fact("attempts", "Attempts", action.retries === 1 ? "1" : `Up to ${action.retries}, until one succeeds`),
-    fact("action", "Action", actionUrl),
+    fact("action", "Action", `${baseUrl}/actions/${action.id}`),
   ];
-  return { facts, risks: risksOf({ ...action, ...history, seenUrl: seen.url }) };
+  return { facts, risks: risksOf({ ...action, ...history, seenUrl: url }) };
 }
 
 /** The value of a fact; empty: absent. */
-export function factOf({ facts }: DecisionFacts, wanted: FactName): string {
+export function factValue({ facts }: DecisionFacts, wanted: FactName): string {
   return facts.find(({ name }) => name === wanted)?.value ?? "";
 }
 
 /** "Ann, over the API": the name of an actor and how they connected. */
-export function who(actor: Actor): string {
+export function actorText(actor: Actor): string {
   const { name, way } = actorWords(actor);
   return `${name}, ${way}`;
 }
@@ -101,20 +120,20 @@ function fact(name: FactName, label: string, value: string): Fact {
 }
 
 /** The count, then one fact for each, so that an untrusted reason can't look like a line of ours. */
-function rejectionFacts(run: number, entries: readonly EarlierRejection[]): readonly Fact[] {
+function rejectionFacts(run: number, entries: readonly EarlierRejection[]): Fact[] {
   const count = entries.filter(({ kind }) => kind === "rejected").length;
   const none = run === 1 && entries.length === 0 ? "None" : "None that count";
   const some = entries.length < EARLIER_REJECTIONS_SHOWN_MAX ? String(count) : `At least ${count}`;
   return [
     fact("rejections", "Earlier rejections", count === 0 ? none : some),
     ...entries.map(({ kind, at, by, reason }) => {
-      const said = `${who(by)}, ${moment(at)}${reason === null ? "" : `: ${reason}`}`;
+      const said = `${actorText(by)}, ${utcMinute(at)}${reason === null ? "" : `: ${reason}`}`;
       return kind === "rejected" ? fact("rejected", "Rejected", said) : fact("asked_again", "Asked again", said);
     }),
   ];
 }
 
-const MOMENT = new Intl.DateTimeFormat("en-GB", {
+const UTC_MINUTE = new Intl.DateTimeFormat("en-GB", {
   timeZone: "UTC",
   day: "numeric",
   month: "short",
@@ -124,160 +143,8 @@ const MOMENT = new Intl.DateTimeFormat("en-GB", {
 });
 
 /** A time to the minute, in UTC, since the reader's time zone is unknown. */
-export function moment(at: Date): string {
-  return `${MOMENT.format(at)} UTC`;
-}
-
-/** The risks that an approver is warned of, in the order in which they are shown. */
-export const RISKS = [
-  "new_host",
-  "deletes",
-  "hidden_characters",
-  "mixed_scripts",
-  "coded_letters",
-  "size",
-  "callback_host",
-] as const;
-
-interface Risk {
-  readonly name: (typeof RISKS)[number];
-  /** A sentence; the only untrusted texts in it are host and header names, and the masked path of the URL. */
-  readonly text: string;
-}
-
-/** A request as it is stored, for `risksOf`. */
-export interface Asked extends Pick<Action, "method" | "url" | "host" | "hostname" | "headers" | "body" | "callback"> {
-  /** Its URL as whoever decides may see it. */
-  readonly seenUrl: string;
-  readonly createdBy: Actor;
-  readonly reason: string | null;
-  /** No held call of its key to its host was approved and has completed. */
-  readonly isNewHost: boolean;
-}
-
-/** The risks of a request. Pure; linear in the length of its texts. */
-export function risksOf(asked: Asked): readonly Risk[] {
-  const texts = textsOf(asked);
-  const hidden = texts.filter(([, text]) => hasUnseen(text)).map(([part]) => part);
-  const mixed = [
-    ...(asked.hostname.split(".").some((label) => label.startsWith("xn--")) ? ["the host"] : []),
-    ...texts.filter(([, text]) => MIXED.test(text)).map(([part]) => part),
-  ];
-  const says: Readonly<Record<Risk["name"], string | null>> = {
-    new_host: asked.isNewHost ? `New host: no approved call of this key to ${asked.host} has completed so far.` : null,
-    deletes: deletionOf(asked),
-    hidden_characters: hidden.length === 0 ? null : `Characters that cannot be seen are in ${listed(hidden)}.`,
-    mixed_scripts: mixed.length === 0 ? null : `Letters that can pass for others are in ${listed(mixed)}.`,
-    coded_letters: CODED_LETTER.test(asked.seenUrl)
-      ? `Plain letters of the URL are percent-encoded. Decoded, its path is ${decodeUnreserved(pathIn(asked.seenUrl))}`
-      : null,
-    size: sizeOf(asked),
-    callback_host: callbackOf(asked),
-  };
-  return RISKS.flatMap((name) => {
-    const text = says[name];
-    return text === null ? [] : [{ name, text }];
-  });
-}
-
-/** What stands behind the host. */
-function pathIn(url: string): string {
-  return url.slice(url.indexOf("/", url.indexOf("//") + 2));
-}
-
-/** A letter or digit that needs no code in a URL. */
-const CODED_LETTER = /%(?:3[0-9]|[46][1-9a-f]|[57][0-9a])/i;
-
-function deletionOf({ method, url, headers }: Asked): string | null {
-  if (method === "DELETE") return "It deletes: the method is DELETE.";
-  const names = Object.keys(headers ?? {}).filter((name) => NAMES_AN_OPERATION.has(plainHeaderName(name)));
-  const name = names.find((one) => DELETION.test(headers?.[one] ?? ""));
-  if (name !== undefined) return `It may delete: the header ${name} names such an operation.`;
-  const isOverridden = URL.parse(url)?.searchParams.get("_method")?.toUpperCase() === "DELETE";
-  return isOverridden ? "It may delete: the URL has the parameter _method=delete." : null;
-}
-
-/** Headers that make a target perform another operation than the method says. */
-const NAMES_AN_OPERATION = new Set(["soapaction", "x-amz-target"]);
-
-const DELETION = /delete|remove|destroy|drop|purge|terminate|truncate|erase|wipe/i;
-
-function sizeOf({ url, headers, body }: Asked): string | null {
-  const headerBytes = Object.entries(headers ?? {}).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
-  const bodyBytes = body === null ? 0 : Buffer.byteLength(body);
-  const parts = [
-    ...(url.length > USUAL_URL_CHARS_MAX ? [`a URL of ${url.length.toLocaleString("en")} characters`] : []),
-    ...(headerBytes > USUAL_HEADERS_BYTES_MAX ? [`headers of ${sizeWords(headerBytes)}`] : []),
-    ...(bodyBytes > USUAL_BODY_BYTES_MAX ? [`a body of ${sizeWords(bodyBytes)}`] : []),
-  ];
-  return parts.length === 0 ? null : `Unusually large: ${listed(parts)}.`;
-}
-
-function callbackOf({ callback, hostname }: Asked): string | null {
-  const target = callback === null ? null : normalTarget(callback);
-  return target === null || target.hostname === hostname ? null : `Its callback goes to another host: ${target.host}.`;
-}
-
-/** The texts that may contain hidden characters, decoded as the target reads them, each with the name of its part. */
-function textsOf({ url, headers, body, createdBy, reason }: Asked): readonly (readonly [part: string, text: string])[] {
-  return [
-    // An escaped line break or tab is invisible in a URL too: count it as a hidden character.
-    ["the URL", unescapedUrl(sentUrl(url)).replaceAll(/[\n\t]/g, "\0")],
-    [
-      "the headers",
-      Object.entries(headers ?? {})
-        .flat()
-        .join("\n"),
-    ],
-    // What is longer is named as unusually large; twenty whole megabytes on one page would hold up everybody.
-    ["the body", body === null ? "" : unescapedJson(body.slice(0, RISK_DECODED_CHARS_MAX))],
-    ["the name of the key", createdBy],
-    ["the reason", reason ?? ""],
-  ];
-}
-
-function unescapedUrl(url: string): string {
-  const bytes = url.replaceAll(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
-  return Buffer.from(bytes, "latin1").toString("utf8");
-}
-
-/** The text with its JSON escapes decoded, in the first `RISK_DECODED_CHARS_MAX` characters only; CR LF becomes LF. */
-function unescapedJson(json: string): string {
-  const lines = json.includes("\r") ? json.replaceAll("\r", "") : json;
-  if (!lines.includes("\\")) return lines;
-  const begin = lines.slice(0, RISK_DECODED_CHARS_MAX);
-  const read = begin.replaceAll(/\\(?:u([0-9a-f]{4})|.)/gi, (escape, code?: string) =>
-    code === undefined ? (ESCAPED[escape] ?? escape) : String.fromCharCode(Number.parseInt(code, 16)),
-  );
-  // In the rest, decode line breaks and tabs: the `n` of an escape must not count as a neighbour of the next letter.
-  return (
-    read +
-    lines
-      .slice(RISK_DECODED_CHARS_MAX)
-      .replaceAll(String.raw`\n`, "\n")
-      .replaceAll(String.raw`\t`, "\t")
-  );
-}
-
-/** The usual escapes; others stay as they are. */
-const ESCAPED: Readonly<Record<string, string>> = {
-  [String.raw`\n`]: "\n",
-  [String.raw`\t`]: "\t",
-  [String.raw`\r`]: "\n",
-  [String.raw`\b`]: " ",
-  [String.raw`\f`]: " ",
-};
-
-/** Scripts with letters that look like Latin ones, and mathematical letters, without the Greek letters of formulas and units. */
-const LIKE_LATIN = String.raw`[[\p{sc=Cyrillic}\p{sc=Greek}\p{sc=Armenian}\p{sc=Cherokee}\p{sc=Coptic}\p{sc=Lisu}\u{1d400}-\u{1d7ff}]--[ΔΩΣβλμπσ]]`;
-
-/** A Latin letter next to one that looks like Latin. */
-const MIXED = new RegExp(String.raw`\p{sc=Latin}\p{M}{0,4}${LIKE_LATIN}|${LIKE_LATIN}\p{M}{0,4}\p{sc=Latin}`, "v");
-
-/** "a, b and c" */
-function listed(parts: readonly string[]): string {
-  const [last = "", ...rest] = parts.toReversed();
-  return rest.length === 0 ? last : `${rest.toReversed().join(", ")} and ${last}`;
+export function utcMinute(at: Date): string {
+  return `${UTC_MINUTE.format(at)} UTC`;
 }
 
 export type HostOfKey = Pick<Action, "keyId" | "hostname">;

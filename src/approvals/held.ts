@@ -4,16 +4,15 @@ import { type DecisionHistory, NO_HISTORY, hostOfKey } from "./facts.ts";
 import { HELD_LISTED_MAX } from "../config/limits.ts";
 import { rejectionDigest, type RejectionStore } from "./rejections.ts";
 import type { HashOf } from "../actions/dedupe.ts";
-import type { Requester } from "./creator.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { ActionStore, HeldPage } from "../../db/store.ts";
+import type { ActionStore, HeldPage, Requester } from "../../db/store.ts";
 
 /** Histories by action id. */
-type Contexts = ReadonlyMap<string, DecisionHistory>;
+type Histories = ReadonlyMap<string, DecisionHistory>;
 
 /** A page of the inbox. */
 interface Inbox extends HeldPage {
-  readonly contexts: Contexts;
+  readonly histories: Histories;
   /** The keys with held actions. */
   readonly requesters: readonly Requester[];
 }
@@ -22,7 +21,7 @@ interface Inbox extends HeldPage {
  * One page of held actions, oldest first, so that new ones never move those that the reader is looking at. Several keys
  * take turns on a page; with `keyId` it lists the actions of that key alone.
  */
-export function createHeld(deps: ContextDeps & { readonly actions: Pick<ActionStore, "held" | "requesters"> }) {
+export function createHeld(deps: HistoryDeps & { readonly actions: Pick<ActionStore, "held" | "requesters"> }) {
   const { actions } = deps;
   const historiesOf = createHistoriesOf(deps);
   return async (caller: Caller, after: string | null, keyId?: string): Promise<Inbox> => {
@@ -31,11 +30,11 @@ export function createHeld(deps: ContextDeps & { readonly actions: Pick<ActionSt
       actions.held(caller.accountId, after, HELD_LISTED_MAX, keyId),
       actions.requesters(caller.accountId),
     ]);
-    return { ...page, requesters, contexts: await historiesOf(caller.accountId, page.actions) };
+    return { ...page, requesters, histories: await historiesOf(caller.accountId, page.actions) };
   };
 }
 
-export interface ContextDeps {
+export interface HistoryDeps {
   readonly actions: Pick<ActionStore, "approvedHosts">;
   readonly rejections: Pick<RejectionStore, "earlier">;
   readonly clock: Clock;
@@ -43,23 +42,23 @@ export interface ContextDeps {
 }
 
 /** Reads the history of one action. It does not authorize: the caller has to. */
-export type ContextOf = (action: Action) => Promise<DecisionHistory>;
+export type HistoryOf = (action: Action) => Promise<DecisionHistory>;
 
-export function createContextOf(deps: ContextDeps): ContextOf {
+export function createHistoryOf(deps: HistoryDeps): HistoryOf {
   const historiesOf = createHistoriesOf(deps);
   return async (action) => (await historiesOf(action.accountId, [action])).get(action.id) ?? NO_HISTORY;
 }
 
-function createHistoriesOf({ actions, rejections, clock, hashOf }: ContextDeps) {
-  return async (accountId: string, some: readonly Action[]): Promise<Contexts> => {
+function createHistoriesOf({ actions, rejections, clock, hashOf }: HistoryDeps) {
+  return async (accountId: string, some: readonly Action[]): Promise<Histories> => {
     const now = clock.now();
-    const [approved, histories] = await Promise.all([
+    const [approved, requests] = await Promise.all([
       actions.approvedHosts(accountId, some),
       Promise.all(some.map((action) => rejections.earlier(action, rejectionDigest(action, hashOf), now))),
     ]);
-    const contexts = some.map((action, at) => {
-      return [action.id, { ...NO_HISTORY, ...histories[at], isNewHost: !approved.has(hostOfKey(action)) }] as const;
+    const histories = some.map((action, at) => {
+      return [action.id, { ...NO_HISTORY, ...requests[at], isNewHost: !approved.has(hostOfKey(action)) }] as const;
     });
-    return new Map(contexts);
+    return new Map(histories);
   };
 }

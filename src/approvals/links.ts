@@ -9,8 +9,8 @@ import { DomainError } from "../api/domain-error.ts";
 import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Decide } from "./decide.ts";
-import type { ContextOf } from "./held.ts";
-import type { RecipientCheck } from "./recipients.ts";
+import type { HistoryOf } from "./held.ts";
+import type { Recipients } from "./recipients.ts";
 
 /** The two links of an approval mail, as whole URLs, and when they expire. */
 interface ApprovalLinks {
@@ -47,8 +47,8 @@ interface FollowLinkDeps {
   readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash">;
   readonly clock: Clock;
   readonly actionService: { readonly approve: Decide; readonly cancel: Decide };
-  readonly recipients: Pick<RecipientCheck, "mayMail">;
-  readonly historyOf: ContextOf;
+  readonly recipients: Pick<Recipients, "mayMail">;
+  readonly historyOf: HistoryOf;
 }
 
 /** An opened link. */

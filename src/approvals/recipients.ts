@@ -1,8 +1,7 @@
-import { isListedHost, type CallbackHostStore } from "../accounts/callback-hosts.ts";
-import { type Creator, isNamedIn, needsKnownRecipient, needsListedCallback } from "./creator.ts";
-import type { Issue } from "../api/domain-error.ts";
-import { originOf } from "../outbound/target.ts";
+import type { ActionRequest, Creator } from "../actions/action.ts";
+import type { CallbackHostStore } from "../accounts/callback-hosts.ts";
 import type { PeopleStore } from "../../db/account-store.ts";
+import { type AccountFacts, mayCallBack, mayMail, needsListedCallback, needsMember } from "./policy.ts";
 
 interface RecipientDeps {
   readonly callbackHosts: Pick<CallbackHostStore, "list">;
@@ -11,59 +10,36 @@ interface RecipientDeps {
   readonly approvers: readonly string[];
 }
 
-/** Where callbacks and mails of an action may go. Checked at its creation, and again before each is sent. */
-export type RecipientCheck = ReturnType<typeof createRecipients>;
+/**
+ * Where callbacks and mails of an action may go, by the role and hold of its creator and by the present lists. The policy
+ * checks it at the creation, and whoever sends checks it again.
+ */
+export type Recipients = ReturnType<typeof createRecipients>;
 
 export function createRecipients({ callbackHosts, people, approvers }: RecipientDeps) {
-  const mayCallBack = async (accountId: string, creator: Creator, url: string): Promise<boolean> => {
-    if (!needsListedCallback(creator)) return true;
-    const listed = await callbackHosts.list(accountId);
-    return isListedHost(
-      url,
-      listed.map(({ host }) => host),
-    );
-  };
-  /** All people of an account are owners, so each may approve. */
-  const mayMail = async (accountId: string, creator: Creator, email: string): Promise<boolean> => {
-    if (!needsKnownRecipient(creator, approvers) || isNamedIn(approvers, email)) return true;
-    return people.isIn(accountId, email);
+  /** Reads only what the rules need for this request: mostly nothing. */
+  const factsFor = async (
+    accountId: string,
+    creator: Creator,
+    { callback, notifyEmail }: Pick<ActionRequest, "callback" | "notifyEmail">,
+  ): Promise<AccountFacts> => {
+    const [listed, isMember] = await Promise.all([
+      callback !== null && needsListedCallback(creator) ? callbackHosts.list(accountId) : [],
+      // All people of an account are owners, so each may approve.
+      notifyEmail !== null && needsMember(creator, notifyEmail, approvers)
+        ? people.isIn(accountId, notifyEmail)
+        : false,
+    ]);
+    return { callbackHosts: listed.map(({ host }) => host), approvers, isMember };
   };
   return {
-    mayCallBack,
-    mayMail,
-    /** The issues of the recipients that a create names. */
-    async issues(accountId: string, creator: Creator, { callback, notifyEmail }: Named): Promise<readonly Issue[]> {
-      const [callsBack, mails] = await Promise.all([
-        callback === null || mayCallBack(accountId, creator, callback),
-        notifyEmail === null || mayMail(accountId, creator, notifyEmail),
-      ]);
-      return [
-        ...(callsBack ? [] : [{ field: "callback", message: notListed(callback ?? "") }]),
-        ...(mails ? [] : [{ field: "notify.email", message: NOT_AN_APPROVER }]),
-      ];
+    factsFor,
+    async mayCallBack(accountId: string, creator: Creator, url: string): Promise<boolean> {
+      const facts = await factsFor(accountId, creator, { callback: url, notifyEmail: null });
+      return mayCallBack(creator, url, facts.callbackHosts);
+    },
+    async mayMail(accountId: string, creator: Creator, email: string): Promise<boolean> {
+      return mayMail(creator, email, await factsFor(accountId, creator, { callback: null, notifyEmail: email }));
     },
   };
-}
-
-interface Named {
-  readonly callback: string | null;
-  readonly notifyEmail: string | null;
-}
-
-function notListed(callback: string): string {
-  const host = originOf(callback).replace(/^https?:\/\//, "");
-  return (
-    `Callbacks of a key with a hold go only to hosts that an owner has listed, and ${host} is not listed. ` +
-    "List it on the page Settings, by `outgate callback-hosts add`, or by POST /v1/callback-hosts with an owner key."
-  );
-}
-
-const NOT_AN_APPROVER =
-  "May name only people of this account and the APPROVERS of this service. To allow an address, add it to APPROVERS " +
-  "in the settings of the service; or leave notify out and approve in the inbox.";
-
-/** Checks recipients by the role and hold at creation and by the present lists. */
-export interface Recipients {
-  mayCallBack(accountId: string, creator: Creator, url: string): Promise<boolean>;
-  mayMail(accountId: string, creator: Creator, email: string): Promise<boolean>;
 }

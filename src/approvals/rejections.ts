@@ -1,7 +1,6 @@
 import type { ActionRequest, Action } from "../actions/action.ts";
 import { type Actor, type Caller, mayDo } from "../accounts/roles.ts";
-import type { Refusal } from "../actions/changes.ts";
-import { ASKED_AGAIN_MAX, REJECTION_WINDOW_MS } from "../config/limits.ts";
+import { REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "../config/limits.ts";
 import { decodeUnreserved, normalTarget } from "../outbound/target.ts";
 import type { HashOf } from "../actions/dedupe.ts";
 import type { Operation } from "../actions/status.ts";
@@ -37,8 +36,8 @@ export function saysWhy(reason: string | null): boolean {
   return reason !== null && /(?![\u115f\u1160\u2800\u3164\uffa0])[\p{L}\p{N}\p{S}]/u.test(reason);
 }
 
-/** The row that a create, or a decision on a held action, adds to the count of rejections. */
-export interface RejectionNote {
+/** What a request, or a decision on a held action, adds to the count of rejections. */
+export interface RejectionEntry {
   readonly kind: "asked" | "rejected" | "approved";
   /** `rejectionDigest` of the request. */
   readonly digest: string;
@@ -46,33 +45,43 @@ export interface RejectionNote {
   readonly reason: string | null;
 }
 
-type Asker = Pick<Caller, "role" | "hold" | "actor" | "via">;
+type CountedRequest = Pick<ActionRequest, "approve" | "method" | "url" | "body">;
 
-type Asked = Pick<ActionRequest, "approve" | "method" | "url" | "body">;
+interface RequestedBy {
+  readonly caller: Pick<Caller, "role" | "hold" | "actor" | "via">;
+  readonly reason: string | null;
+}
 
-/** The note of a create or retry; null: neither held nor of a key with a hold, or the caller may approve and so repeat it freely. */
-export function noteOfCreate(
-  request: Asked,
-  { caller, reason }: { readonly caller: Asker; readonly reason: string | null },
+/**
+ * Whether requests of this caller count: not if they may approve and so repeat it freely. What a key with a hold may send
+ * unheld counts too, or a rejected call could be sent again without asking.
+ */
+export function isCounted({ approve }: Pick<ActionRequest, "approve">, { role, hold }: Pick<Caller, "role" | "hold">) {
+  return (approve || hold !== "none") && !mayDo(role, "approve");
+}
+
+/** The entry of a create or retry; null: it does not count. */
+export function entryOfRequest(
+  request: CountedRequest,
+  { caller, reason }: RequestedBy,
   hashOf: HashOf,
-): RejectionNote | null {
-  // What such a key may send unheld counts too, or a rejected call could be sent again without asking.
-  if ((!request.approve && caller.hold === "none") || mayDo(caller.role, "approve")) return null;
+): RejectionEntry | null {
+  if (!isCounted(request, caller)) return null;
   return { kind: "asked", digest: rejectionDigest(request, hashOf), by: caller.actor, reason };
 }
 
 /**
- * The note of a decision; null: it does not count. A rejection counts if a person gave it (with a key, page or link that may
- * approve, or by answering a client's question), and not if an agent cancels its own request. An approval by somebody who
- * may approve ends the count.
+ * The entry of a decision; null: it does not count. A rejection counts if a person gave it (with a key, page or link that
+ * may approve, or by answering a client's question), and not if an agent cancels its own request. An approval by somebody
+ * who may approve ends the count.
  */
-export function noteOfDecision(
+export function entryOfDecision(
   operation: Operation,
-  action: Asked & { readonly status: string },
-  { caller, reason }: { readonly caller: Asker; readonly reason: string | null },
+  action: CountedRequest & { readonly status: string },
+  { caller, reason }: RequestedBy,
   hashOf: HashOf,
-): RejectionNote | null {
-  if (operation === "retry") return noteOfCreate(action, { caller, reason }, hashOf);
+): RejectionEntry | null {
+  if (operation === "retry") return entryOfRequest(action, { caller, reason }, hashOf);
   if (!action.approve) return null;
   const mayApprove = mayDo(caller.role, "approve");
   // Also of what was approved and has not been sent: a person has changed their mind.
@@ -89,46 +98,19 @@ export function rejectionWindowStart(now: Date): Date {
 }
 
 /** The present count of a request. */
-interface RejectionCount {
+export interface RejectionCount {
   /** The newest rejection in the window; null: none. */
   readonly rejectedAt: Date | null;
-  /** When it was requested again within the window, newest first, at most `ASKED_AGAIN_MAX`. */
-  readonly askedAt: readonly Date[];
+  /** When it was requested again within the window, newest first, at most `REPEATS_PER_REJECTION_MAX`. */
+  readonly repeatedAt: readonly Date[];
   /** The oldest entry of its key if the key has `REJECTIONS_PER_KEY_MAX` of them; else null. */
   readonly fullSince: Date | null;
 }
 
-/** Why a request may not be made again now; null: it may. */
-export function refusalOfAsking(
-  { rejectedAt, askedAt, fullSince }: RejectionCount,
-  reason: string | null,
-  refused: "forbidden" | "not_retryable",
-): Refusal | null {
-  if (fullSince !== null) {
-    const what = "Too many requests of this key were rejected within 24 hours. It may request approval again";
-    return { refused, message: `${what} from ${endOf(fullSince).toISOString()}; ${BY_OWNER}` };
-  }
-  if (rejectedAt === null) return null;
-  const last = askedAt[ASKED_AGAIN_MAX - 1];
-  if (last !== undefined) {
-    const again = new Date(Math.min(endOf(last).getTime(), endOf(rejectedAt).getTime()));
-    const what = `A person rejected this request, and it was requested again ${ASKED_AGAIN_MAX} times within 24 hours.`;
-    return { refused, message: `${what} It may be requested again from ${again.toISOString()}; ${BY_OWNER}` };
-  }
-  if (saysWhy(reason)) return null;
-  const why = `Required: a person rejected this request at ${rejectedAt.toISOString()}, so say why you request it again.`;
-  return {
-    refused: "invalid_request",
-    message:
-      "A person rejected this request within the last 24 hours. To request it again, say why in the field reason.",
-    issues: [{ field: "reason", message: why }],
-  };
-}
-
-const BY_OWNER = "an owner key, or an owner on the pages, can send it earlier.";
-
-function endOf(at: Date): Date {
-  return new Date(at.getTime() + REJECTION_WINDOW_MS);
+/** Whether a request may be made now. The store has the same rule as a condition of the statement that writes it. */
+export function mayRepeat({ rejectedAt, repeatedAt, fullSince }: RejectionCount, reason: string | null): boolean {
+  if (fullSince !== null) return false;
+  return rejectedAt === null || (repeatedAt.length < REPEATS_PER_REJECTION_MAX && saysWhy(reason));
 }
 
 /** An earlier rejection of a request, or an earlier repetition of it after one. */
@@ -158,7 +140,7 @@ export interface RejectedRequest {
 }
 
 /**
- * Rejections of the last 24 hours and requests for the same again. Rows (`RejectionNote`) are written in the transaction of
+ * Rejections of the last 24 hours and requests for the same again. Rows (`RejectionEntry`) are written in the transaction of
  * their change, and the limit is a condition of that write.
  */
 export interface RejectionStore {

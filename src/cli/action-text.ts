@@ -1,5 +1,5 @@
 import type { Action } from "../actions/schemas.ts";
-import type { DecisionFacts } from "../approvals/facts-schema.ts";
+import type { DecisionFacts } from "../approvals/facts.ts";
 import type { Timeline } from "../actions/list-schemas.ts";
 import { hiddenWords } from "../receipts/masked-action.ts";
 import { hostEnd } from "../pages/words.ts";

@@ -1,6 +1,6 @@
 import type { AccountJson, AccountList, CreatedKey, CreateKey, KeyList } from "../accounts/schemas.ts";
 import type { Action, CreateAction, Decision, Retry } from "../actions/schemas.ts";
-import type { DecisionFacts } from "../approvals/facts-schema.ts";
+import type { DecisionFacts } from "../approvals/facts.ts";
 import type { Health } from "../http/system-routes.ts";
 import type { CallbackHost, CallbackHostList } from "../accounts/callback-hosts.ts";
 import type { AuditLog, AuditQuery } from "../audit/audit.ts";

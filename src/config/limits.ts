@@ -87,13 +87,13 @@ export const HELD_PER_KEY_MAX = 10_000;
 export const DECIDE_TRIES_MAX = 3;
 /** How long a rejection counts, and how often its request may be made again meanwhile by a caller who may not approve it. */
 export const REJECTION_WINDOW_MS = DAY_MS;
-export const ASKED_AGAIN_MAX = 2;
+export const REPEATS_PER_REJECTION_MAX = 2;
 /** Stored rejections and repeated requests of one key; a key that has as many may request no more approvals. */
 export const REJECTIONS_PER_KEY_MAX = 10_000;
 /** Earlier rejections and repetitions of a request that an approver sees, the newest. */
 export const EARLIER_REJECTIONS_SHOWN_MAX = 10;
 /** Newest actions for a host that are searched for an approved and completed one of a key. */
-export const HOST_ACTIONS_LOOKED_AT_MAX = 1_000;
+export const HOST_ACTIONS_SCANNED_MAX = 1_000;
 /** Approvers are warned of larger requests. */
 export const USUAL_URL_CHARS_MAX = 1_024;
 export const USUAL_HEADERS_BYTES_MAX = 4_096;
@@ -115,7 +115,7 @@ export const LIST_SCAN_ROWS_MAX = 10_000;
 /** Rows of a timeline in one answer: enough for many runs of 100 attempts; beyond it the oldest are left out. */
 export const TIMELINE_ROWS_MAX = 2_000;
 /** Pauses in the timeline of an action, the newest. */
-export const PAUSES_TOLD_MAX = 100;
+export const TIMELINE_PAUSES_MAX = 100;
 /** Pages count up to this number, since the cost of a total would grow with the table. */
 export const COUNTED_MAX = 1_000;
 /** Requests on one page of the inbox. */
@@ -136,19 +136,22 @@ export const RETRY_BATCH_MAX = 50;
 
 // Overview
 
-/** A day in half hours, for so many accounts, the most recently active (some 35 MB in all). */
+/** A day in half hours. */
 export const OVERVIEW_SLOT_MS = 30 * MINUTE_MS;
 export const OVERVIEW_SLOTS = DAY_MS / OVERVIEW_SLOT_MS;
+/** Rows of the timeline of all accounts that an overview reads (1.5 s at most), and rows per step (20 ms). */
+export const OVERVIEW_SCAN_ROWS_MAX = 1_000_000;
+export const OVERVIEW_STEP_ROWS = 10_000;
+/** An overview is kept for so many times as long as reading it took, up to a maximum; for so many accounts. */
+export const OVERVIEW_FRESH_FACTOR = 10;
+export const OVERVIEW_FRESH_MS_MAX = 5 * SECOND_MS;
 export const OVERVIEW_ACCOUNTS_MAX = 1_000;
-/** Recently failing hosts of an account: in memory, and shown. */
-export const FAILING_HOSTS_MAX = 20;
+/** Hosts whose attempts are counted, the most recently called ones; failing hosts that are shown. */
+export const OVERVIEW_HOSTS_MAX = 10_000;
 export const FAILING_HOSTS_SHOWN_MAX = 10;
-/** Rows of the timeline that a start reads for the overview, and rows per step. */
-export const HISTORY_ROWS_MAX = 200_000;
-export const HISTORY_PAGE_ROWS = 500;
-/** Pending actions of an account that the overview scans, and hosts that it shows of them. */
-export const ASLEEP_SCAN_ROWS_MAX = 10_000;
-export const ASLEEP_HOSTS_MAX = 10;
+/** Pending actions of an account that the overview scans, and hosts that it shows of their retries. */
+export const PENDING_SCAN_ROWS_MAX = 10_000;
+export const RETRY_HOSTS_SHOWN_MAX = 10;
 
 // Event streams
 
@@ -253,7 +256,7 @@ export const RETRY_JITTER = 0.2;
 /** Lanes (account, host and key) in memory; the sweep finds the others when there is room again. */
 export const LANES_MAX = 50_000;
 /** Lanes that metrics scan for the action that has been due longest: a few milliseconds. */
-export const DUE_LANES_LOOKED_AT_MAX = 1_000;
+export const DUE_LANES_SCANNED_MAX = 1_000;
 /** Due actions of one lane in memory, by id; the rest is read from the store later. */
 export const LANE_READY_MAX = 256;
 /** Share of the slots of a host, rounded down, that is reserved for keys of the account without a slot there: two of 64. */

@@ -3,9 +3,9 @@ import type { Bus } from "../events/bus.ts";
 import type { Dispatcher, Reservation } from "./slots.ts";
 import { type LaneName, type Store, StoreUnavailable } from "../../db/store.ts";
 import { Loop, type LoopDeps } from "./scheduler.ts";
-import type { NotStarted } from "../actions/settle.ts";
+import type { NotStartedReason } from "../actions/settle.ts";
 import { attemptMs, type Fault } from "../actions/outcome.ts";
-import { type HashOf, isAsApproved } from "../actions/dedupe.ts";
+import { type HashOf, matchesApproval } from "../actions/dedupe.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import { UnreadableSecret } from "../crypto/types.ts";
@@ -127,11 +127,11 @@ export function createAttempt(deps: AttemptDeps): Attempt<Action> {
       releaseSlot();
       return settlement.settle(action, { outcome: { kind: "not_sent", fault }, durationMs: 0, cause });
     };
-    const giveBack = (why: NotStarted) => {
+    const giveBack = (why: NotStartedReason) => {
       releaseSlot();
       return settlement.unclaim(action, why);
     };
-    if (!isAsApproved(action, hashOf)) return refuse("altered");
+    if (!matchesApproval(action, hashOf)) return refuse("altered");
     const request = await requestOf(action, clock.now()).catch(async (error: unknown) => {
       if (error instanceof StoreUnavailable) {
         await giveBack("store_away");

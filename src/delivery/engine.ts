@@ -2,7 +2,7 @@ import { createLinksOf } from "../approvals/links.ts";
 import { createEnqueue } from "../actions/create.ts";
 import { createRecipients } from "../approvals/recipients.ts";
 import { createActionService } from "../actions/service.ts";
-import { createContextOf } from "../approvals/held.ts";
+import { createHistoryOf } from "../approvals/held.ts";
 import { ActivePauses, createPauseService } from "../pauses/service.ts";
 import { createSigningSecrets } from "../accounts/signing-secrets.ts";
 import { type Config, VERSION } from "../config/config.ts";
@@ -86,14 +86,13 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
   const kept = new KeptResults(parts.clock);
   const recipients = createRecipients({ ...store, approvers: settings.approvers });
   const deps = { ...parts, ...sending, recipients, hashOf, actions, outbox, rejections, bus, enqueue, kept };
-  const historyOf = createContextOf(deps);
+  const historyOf = createHistoryOf(deps);
 
   const paused = new ActivePauses(pauses);
   const loop = createActionLoop(settings, { ...deps, isPaused: paused.isPaused });
   const isStopped = ({ accountId }: LaneName) => paused.isStopped(accountId);
   const queues = { ...deps, historyOf, signingSecrets, receiptPath, isPaused: isStopped };
   const { callbacks, mails } = createOutboxes(settings, queues);
-  const overview = createOverview(deps);
   const actionService = createActionService({ ...deps, pauses, dispatcher: loop });
   const pauseChanged = (accountId: string) => {
     for (const queue of [loop, callbacks, mails]) queue.pauseChanged(accountId);
@@ -112,7 +111,7 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     activePauses: paused,
     isStopped: paused.isStopped,
     feed: createFeed(deps),
-    overview,
+    overview: createOverview(deps),
     loop,
     kept,
     bus,
@@ -124,30 +123,27 @@ export function createEngine(settings: EngineSettings, parts: EngineParts) {
     receiptPath,
     /** Which loops claim nothing because the store is away. */
     paused: () => ({ actions: loop.isPaused, callbacks: callbacks.isPaused, mails: mails.isPaused }),
-    ...lifecycleOf({ overview, loops: [loop, callbacks, mails], kept, paused, pauseService }),
+    ...lifecycleOf({ loops: [loop, callbacks, mails], kept, paused, pauseService }),
   };
 }
 
 interface Running {
-  readonly overview: ReturnType<typeof createOverview>;
   readonly loops: readonly Pick<ActionLoop, "start" | "drain">[];
   readonly kept: KeptResults;
   readonly paused: ActivePauses;
   readonly pauseService: ReturnType<typeof createPauseService>;
 }
 
-function lifecycleOf({ overview, loops, kept, paused, pauseService }: Running) {
+function lifecycleOf({ loops, kept, paused, pauseService }: Running) {
   return {
     /** Ends what a dead process left active, then begins to deliver. */
     async start(): Promise<void> {
-      // First, so that it counts everything that follows.
-      await overview.start();
       await paused.load().catch(unlessUnavailable);
       for (const loop of loops) await loop.start();
     },
     /** Stops claiming and waits for what is in flight, for `limitMs` at most. */
     async drain(limitMs: number): Promise<void> {
-      await Promise.all([...loops.map((loop) => loop.drain(limitMs)), overview.stop(), pauseService.stop()]);
+      await Promise.all([...loops.map((loop) => loop.drain(limitMs)), pauseService.stop()]);
       kept.close();
     },
   };

@@ -1,4 +1,4 @@
-import { describeNotStarted, type NotStarted } from "../actions/settle.ts";
+import { describeNotStarted, type NotStartedReason } from "../actions/settle.ts";
 import { RETRY_JITTER, NOTIFY_DELAYS_MS } from "../config/limits.ts";
 import type { TimelineEvent } from "../actions/timeline.ts";
 import type { Action, ActionStatus } from "../actions/action.ts";
@@ -40,7 +40,7 @@ export type Delivery =
   /** Nobody needs it any more. */
   | { readonly kind: "needless" }
   /** No byte has left: the claim is returned and the attempt does not count. */
-  | { readonly kind: "not_started"; readonly why: NotStarted }
+  | { readonly kind: "not_started"; readonly why: NotStartedReason }
   /** We stopped the attempt ourselves, so the next one is due at once. */
   | { readonly kind: "interrupted"; readonly error: string };
 

@@ -1,7 +1,7 @@
 import type { Action } from "../actions/action.ts";
 import type { Backoff } from "../actions/backoff.ts";
 import type { Change } from "../actions/changes.ts";
-import { describeNotStarted, type NotStarted, unclaimed, nextStep, setAside, settle } from "../actions/settle.ts";
+import { describeNotStarted, type NotStartedReason, unclaimed, nextStep, setAside, settle } from "../actions/settle.ts";
 import type { Outcome } from "../actions/outcome.ts";
 import type { TimelineEvent } from "../actions/timeline.ts";
 import type { Bus } from "../events/bus.ts";
@@ -57,7 +57,7 @@ export class Settlement {
   }
 
   /** For a claim whose attempt never began; the same. */
-  async unclaim(action: Action, why: NotStarted): Promise<void> {
+  async unclaim(action: Action, why: NotStartedReason): Promise<void> {
     const { clock, metrics, log, bus } = this.#deps;
     const now = clock.now();
     const write = this.#writeOf(unclaimed(action, why, now), now);

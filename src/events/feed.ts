@@ -1,10 +1,10 @@
-import { positionText, readPosition, unknownPosition } from "../actions/list-schemas.ts";
+import { decodeCursor, encodeCursor } from "../api/schema-helpers.ts";
 import { authorize, type Caller, holderOf } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../config/limits.ts";
 import { countByHolder, whoMakesRoom } from "../delivery/slots.ts";
 import type { Bus } from "./bus.ts";
-import type { ActionStore, ChangePage, ToldChange } from "../../db/store.ts";
+import type { ActionStore, ChangePage, ActionChange } from "../../db/store.ts";
 
 interface FeedDeps {
   readonly actions: Pick<ActionStore, "changes" | "position" | "knowsPosition">;
@@ -14,42 +14,22 @@ interface FeedDeps {
 /** The next changes of a stream. */
 interface FeedPage {
   /** In commit order; may be empty. Streams that get the same changes share the array. */
-  readonly changes: readonly ToldChange[];
+  readonly changes: readonly ActionChange[];
   /** Where to continue after this page. */
   readonly position: string;
   /** Whether the stream had caught up before these changes. */
   readonly isLive: boolean;
 }
 
-/** One reader's position in the changes of its account: each is delivered once, in commit order. */
-export interface EventStream {
-  /** Where it begins. */
-  readonly position: string;
-  /** Resolves when there are changes; null when the stream has ended. Rejects when the store can't be read. */
-  next(): Promise<FeedPage | null>;
-  /** Reads the store even if nothing was announced. */
-  look(): void;
-  end(): void;
-}
-
 /** Streams of changes, for callers that may read them. See docs/events.md. */
-export interface Feed {
-  /**
-   * Continues after the event with this id, or begins now. The stream ends when the caller's key is revoked. Throws
-   * `invalid_query` for an unknown id and `rate_limited` when the account has too many streams. To make room for a key
-   * with few streams, the newest stream of the key with the most ends.
-   */
-  open(caller: Caller, lastEventId: string | null): Promise<EventStream>;
-  /** Number of open streams of all accounts. */
-  count(): number;
-}
+export type Feed = ReturnType<typeof createFeed>;
 
 /**
  * The bus only says that something changed; the store says what, and in which order. So an announcement that is late,
  * repeated or missing changes nothing in the stream.
  */
-export function createFeed({ actions, bus }: FeedDeps): Feed {
-  const accounts = new Map<string, Listeners>();
+export function createFeed({ actions, bus }: FeedDeps) {
+  const accounts = new Map<string, AccountStreams>();
   bus.subscribe(({ accountId }) => accounts.get(accountId)?.onChange());
 
   const startPosition = async (lastEventId: string | null): Promise<number> => {
@@ -60,26 +40,32 @@ export function createFeed({ actions, bus }: FeedDeps): Feed {
   };
 
   return {
-    async open(caller, lastEventId) {
+    /**
+     * Continues after the event with this id, or begins now. The stream ends when the caller's key is revoked. Throws
+     * `invalid_query` for an unknown id and `rate_limited` when the account has too many streams. To make room for a key
+     * with few streams, the newest stream of the key with the most ends.
+     */
+    async open(caller: Caller, lastEventId: string | null): Promise<EventStream> {
       authorize(caller, "read");
       const { accountId, revoked } = caller;
       const from = await startPosition(lastEventId);
       // Checked again: the key may have been revoked meanwhile.
       authorize(caller, "read");
-      const listeners = accounts.get(accountId) ?? new Listeners((after) => actions.changes(accountId, after));
-      accounts.set(accountId, listeners);
+      const account = accounts.get(accountId) ?? new AccountStreams((after) => actions.changes(accountId, after));
+      accounts.set(accountId, account);
       const holder = holderOf(caller);
-      if (listeners.streams.size >= EVENT_STREAMS_PER_ACCOUNT_MAX) makeRoom(listeners.streams, holder);
+      if (account.streams.size >= EVENT_STREAMS_PER_ACCOUNT_MAX) makeRoom(account.streams, holder);
       const end = () => stream.end();
-      const stream = new Stream({ listeners, holder, from }, () => {
-        listeners.streams.delete(stream);
+      const stream = new Stream({ account, holder, from }, () => {
+        account.streams.delete(stream);
         revoked?.removeEventListener("abort", end);
-        if (listeners.streams.size === 0 && accounts.get(accountId) === listeners) accounts.delete(accountId);
+        if (account.streams.size === 0 && accounts.get(accountId) === account) accounts.delete(accountId);
       });
-      listeners.streams.add(stream);
+      account.streams.add(stream);
       revoked?.addEventListener("abort", end);
       return stream;
     },
+    /** Number of open streams of all accounts. */
     count: () => accounts.values().reduce((sum, { streams }) => sum + streams.size, 0),
   };
 }
@@ -99,15 +85,34 @@ function tooMany(): DomainError {
   );
 }
 
+/** A position in the event stream as its readers get it: the id of an event. */
+export function positionText(position: number): string {
+  return encodeCursor(String(position));
+}
+
+/** The position in a `Last-Event-ID`. Throws `invalid_query` if it is no id of this stream. */
+function readPosition(text: string): number {
+  const digits = decodeCursor(text, /^\d{1,15}$/);
+  if (digits === null) throw unknownPosition("Is not the id of an event of this stream.");
+  return Number(digits);
+}
+
+/** The stream can't continue after this `Last-Event-ID` without a gap. */
+function unknownPosition(message: string): DomainError {
+  return new DomainError("invalid_query", "The stream can't go on from this Last-Event-ID; open it without one.", [
+    { field: "Last-Event-ID", message },
+  ]);
+}
+
 /** The streams of one account. They wake together and want the same page, which is read once. */
-class Listeners {
+class AccountStreams {
   readonly streams = new Set<Stream>();
-  readonly #ask: (after: number) => Promise<ChangePage>;
+  readonly #readPage: (after: number) => Promise<ChangePage>;
   readonly #reading = new Map<number, Promise<ChangePage>>();
   #isWaking = false;
 
-  constructor(ask: (after: number) => Promise<ChangePage>) {
-    this.#ask = ask;
+  constructor(readPage: (after: number) => Promise<ChangePage>) {
+    this.#readPage = readPage;
   }
 
   /** One commit can change many actions: they are read together in the next turn of the event loop. */
@@ -118,14 +123,14 @@ class Listeners {
       this.#isWaking = false;
       // Reads in progress began before this change.
       this.#reading.clear();
-      for (const stream of this.streams) stream.look();
+      for (const stream of this.streams) stream.poll();
     });
   }
 
   read(after: number): Promise<ChangePage> {
     const same = this.#reading.get(after);
     if (same !== undefined) return same;
-    const page = this.#ask(after).finally(() => {
+    const page = this.#readPage(after).finally(() => {
       if (this.#reading.get(after) === page) this.#reading.delete(after);
     });
     this.#reading.set(after, page);
@@ -133,46 +138,50 @@ class Listeners {
   }
 }
 
+export type EventStream = Pick<Stream, "position" | "next" | "poll" | "end">;
+
 interface StreamStart {
-  readonly listeners: Listeners;
+  readonly account: AccountStreams;
   readonly holder: string;
   readonly from: number;
 }
 
-/** open -> `end`. */
-class Stream implements EventStream {
+/** One reader's position in the changes of its account: each is delivered once, in commit order, until `end`. */
+class Stream {
+  /** Where it begins. */
   readonly position: string;
   readonly holder: string;
-  readonly #listeners: Listeners;
+  readonly #account: AccountStreams;
   readonly #ended: () => void;
   #at: number;
-  #hasNews = true;
+  #isBehind = true;
   #isLive = false;
   #isOver = false;
   #wake: () => void = () => {};
 
-  constructor({ listeners, holder, from }: StreamStart, ended: () => void) {
+  constructor({ account, holder, from }: StreamStart, ended: () => void) {
     this.position = positionText(from);
     this.holder = holder;
-    this.#listeners = listeners;
+    this.#account = account;
     this.#ended = ended;
     this.#at = from;
   }
 
+  /** Resolves when there are changes; null when the stream has ended. Rejects when the store can't be read. */
   async next(): Promise<FeedPage | null> {
     while (!this.#isOver) {
-      if (!this.#hasNews) {
+      if (!this.#isBehind) {
         await new Promise<void>((resolve) => (this.#wake = resolve));
         continue;
       }
       // Reset before reading, so that a change in between is not missed.
-      this.#hasNews = false;
-      const { changes, position, isLast } = await this.#listeners.read(this.#at);
+      this.#isBehind = false;
+      const { changes, position, isLast } = await this.#account.read(this.#at);
       if (this.#isOver) break;
       const [isLive, hasMoved] = [this.#isLive, position !== this.#at];
       this.#at = position;
       this.#isLive ||= isLast;
-      this.#hasNews ||= !isLast;
+      this.#isBehind ||= !isLast;
       if (changes.length > 0 || (isLast && hasMoved)) return { changes, position: positionText(position), isLive };
       // A long stretch of other accounts' changes is read in steps.
       await new Promise((resolve) => setImmediate(resolve));
@@ -180,8 +189,9 @@ class Stream implements EventStream {
     return null;
   }
 
-  look(): void {
-    this.#hasNews = true;
+  /** Reads the store even if nothing was announced. */
+  poll(): void {
+    this.#isBehind = true;
     this.#wake();
   }
 

@@ -1,189 +1,210 @@
 import { authorize, type Caller } from "../accounts/roles.ts";
 import {
-  HISTORY_PAGE_ROWS,
-  HISTORY_ROWS_MAX,
+  FAILING_HOSTS_SHOWN_MAX,
   OVERVIEW_ACCOUNTS_MAX,
+  OVERVIEW_FRESH_FACTOR,
+  OVERVIEW_FRESH_MS_MAX,
+  OVERVIEW_HOSTS_MAX,
+  OVERVIEW_SCAN_ROWS_MAX,
   OVERVIEW_SLOT_MS,
   OVERVIEW_SLOTS,
+  OVERVIEW_STEP_ROWS,
 } from "../config/limits.ts";
-import { type ScheduledRetry, type Happened, countedOf, type Overview, AccountTally, slotOf } from "./tally.ts";
-import type { Bus } from "./bus.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Log } from "../observability/log.ts";
-import type { ActionStore } from "../../db/store.ts";
+import type { ActionStore, ActivityPage, ScheduledRetries } from "../../db/store.ts";
 
-export interface OverviewDeps {
-  readonly actions: Pick<ActionStore, "history" | "position" | "scheduledRetries">;
-  readonly bus: Pick<Bus, "subscribe">;
-  readonly clock: Pick<Clock, "now">;
-  readonly log: Pick<Log, "warn">;
+/** What an account did in the last day. */
+export interface Overview {
+  /** Nothing before this is counted. */
+  readonly since: Date;
+  /** Oldest first, without gaps; the last one is not over yet. */
+  readonly slots: readonly OverviewSlot[];
+  /** Duration of all attempts; null: there was none. */
+  readonly latency: { readonly p50Ms: number; readonly p95Ms: number; readonly p99Ms: number } | null;
+  /** Most failures first. */
+  readonly hosts: readonly FailingHost[];
 }
 
-/** What an account did in the last day, and its scheduled retries. */
-interface OverviewAnswer {
-  readonly overview: Overview;
-  readonly scheduledRetries: ScheduledRetry;
+/** The numbers of half an hour. */
+export interface OverviewSlot {
+  readonly at: Date;
+  readonly created: number;
+  /** Actions that completed in it. */
+  readonly completed: number;
+  readonly failed: number;
+  readonly attempts: number;
+  /** Duration of attempts in milliseconds; null: there was none. */
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+}
+
+/** A host where attempts failed. */
+export interface FailingHost {
+  readonly host: string;
+  readonly failed: number;
+  readonly attempts: number;
+  readonly lastError: string;
+  readonly lastFailedAt: Date;
+}
+
+interface OverviewDeps {
+  readonly actions: Pick<ActionStore, "activity" | "position" | "scheduledRetries">;
+  readonly clock: Pick<Clock, "now" | "monotonicMs">;
 }
 
 export interface OverviewService {
-  /** Begins to count, and to read older changes in the background. Call it before anything is delivered. */
-  start(): Promise<void>;
-  /** Stops counting and resolves when nothing is being read any more. */
-  stop(): Promise<void>;
-  /** Resolves when the changes before the start are read. */
-  ready(): Promise<void>;
-  read(caller: Caller): Promise<OverviewAnswer>;
+  read(caller: Caller): Promise<{ readonly overview: Overview; readonly retries: ScheduledRetries }>;
 }
 
 /**
- * Counts in memory what the bus announces: nothing is written for it, and reading it scans nothing, however many
- * actions there are. At the start it reads the newest rows of the timeline, a bounded number. Where these do not cover
- * a day, and for accounts that were evicted, `since` says from when on it has counted. It counts only what this process
- * delivers.
+ * Counts the timeline of the last day. For an account with 100,000 actions that takes half a second, in steps that let
+ * other requests go first, for one account at a time. So an overview is kept for a multiple of the time that it took; most
+ * take a few milliseconds.
  */
-export function createOverview({ actions, bus, clock, log }: OverviewDeps): OverviewService {
-  const tallies = new Tallies(clock);
-  let reading = Promise.resolve();
-  let isOver = false;
-  let unsubscribe = () => {};
+export function createOverview({ actions, clock }: OverviewDeps): OverviewService {
+  const counting = new Map<string, Promise<Overview>>();
+  /** In the order in which they were counted. */
+  const kept = new Map<string, KeptOverview>();
+  let last: Promise<unknown> = Promise.resolve();
 
-  const readBack = async (position: number): Promise<void> => {
-    let until: number | null = position;
-    for (let rows = 0; rows < HISTORY_ROWS_MAX && until !== null && !isOver; rows += HISTORY_PAGE_ROWS) {
-      const page = await actions.history(until, HISTORY_PAGE_ROWS);
-      if (!tallies.addPast(page.counted) || page.until === null) return tallies.hasReadAll();
-      until = page.until;
-      // Reads block this thread: let requests go first.
-      await new Promise((resolve) => setImmediate(resolve));
+  const count = async (accountId: string): Promise<Overview> => {
+    const beganMs = clock.monotonicMs();
+    const overview = await countDay(actions, accountId, clock.now());
+    const endedMs = clock.monotonicMs();
+    kept.delete(accountId);
+    for (const oldest of kept.keys()) {
+      if (kept.size < OVERVIEW_ACCOUNTS_MAX) break;
+      kept.delete(oldest);
     }
+    const freshMs = Math.min(OVERVIEW_FRESH_MS_MAX, OVERVIEW_FRESH_FACTOR * (endedMs - beganMs));
+    kept.set(accountId, { overview, freshUntilMs: endedMs + freshMs });
+    return overview;
+  };
+
+  const read = async (accountId: string): Promise<Overview> => {
+    const known = kept.get(accountId);
+    if (known !== undefined && clock.monotonicMs() < known.freshUntilMs) return known.overview;
+    const same = counting.get(accountId);
+    if (same !== undefined) return same;
+    const overview = last.then(() => count(accountId)).finally(() => counting.delete(accountId));
+    counting.set(accountId, overview);
+    last = overview.catch(() => {});
+    return overview;
   };
 
   return {
-    async start() {
-      tallies.begin();
-      unsubscribe = bus.subscribe((action) => {
-        const counted = countedOf(action, clock.now());
-        if (counted !== null) tallies.add(counted);
-      });
-      const position = actions.position();
-      reading = position
-        .then(readBack)
-        .catch(() => log.warn("overview.unread", { message: "What was before the start could not be read back." }))
-        .finally(() => tallies.endReading());
-      // Everything delivered from now on comes after this position. If the store is away nothing older is read, and the
-      // start does not fail.
-      await Promise.allSettled([position]);
-    },
-    async stop() {
-      isOver = true;
-      unsubscribe();
-      await reading;
-    },
-    ready: () => reading,
     async read(caller) {
       authorize(caller, "read");
-      const now = clock.now();
-      return {
-        overview: tallies.view(caller.accountId, now),
-        scheduledRetries: await actions.scheduledRetries(caller.accountId, now),
-      };
+      const [overview, retries] = await Promise.all([
+        read(caller.accountId),
+        actions.scheduledRetries(caller.accountId, clock.now()),
+      ]);
+      return { overview, retries };
     },
   };
 }
 
-interface Entry {
-  readonly tally: AccountTally;
-  /** Not counted before this, since the account may have been evicted. */
-  readonly sinceMs: number;
-  changedMs: number;
+interface KeptOverview {
+  readonly overview: Overview;
+  readonly freshUntilMs: number;
 }
 
-/** The tallies of all accounts, and since when they are complete. */
-class Tallies {
-  readonly #clock: Pick<Clock, "now">;
-  /** In the order of their latest change. */
-  readonly #tallies = new Map<string, Entry>();
-  /** Everything since then has been counted. */
-  #completeSinceMs: number;
-  /** The last time that an account was evicted. */
-  #evictedMs = Number.NEGATIVE_INFINITY;
-  #isReading = false;
+/** Reads back from the newest row of the timeline, for a day or a bounded number of rows. */
+async function countDay(actions: OverviewDeps["actions"], accountId: string, now: Date): Promise<Overview> {
+  const counts = new DayCounts(now);
+  let since = now;
+  let until: number | null = await actions.position();
+  for (let rows = 0; rows < OVERVIEW_SCAN_ROWS_MAX; rows += OVERVIEW_STEP_ROWS) {
+    const page: ActivityPage = await actions.activity(accountId, {
+      since: counts.since,
+      until,
+      limit: OVERVIEW_STEP_ROWS,
+    });
+    counts.add(page);
+    if (page.next === null || page.oldestAt <= counts.since) return counts.result(counts.since);
+    since = page.oldestAt;
+    until = page.next;
+    // Reads block this thread: let requests go first.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return counts.result(since);
+}
 
-  constructor(clock: Pick<Clock, "now">) {
-    this.#clock = clock;
-    this.#completeSinceMs = clock.now().getTime();
+interface SlotCounts {
+  created: number;
+  completed: number;
+  failed: number;
+  attempts: number;
+  readonly durations: Duration[];
+}
+
+/** Attempts that took about as long. */
+interface Duration {
+  readonly ms: number;
+  readonly count: number;
+}
+
+/** Adds up the pages of a day. */
+class DayCounts {
+  /** The start of the first slot. */
+  readonly since: Date;
+  readonly #slots: readonly SlotCounts[];
+  readonly #hosts = new Map<string, FailingHost>();
+
+  constructor(now: Date) {
+    const newest = Math.floor(now.getTime() / OVERVIEW_SLOT_MS);
+    this.since = new Date((newest + 1 - OVERVIEW_SLOTS) * OVERVIEW_SLOT_MS);
+    this.#slots = Array.from({ length: OVERVIEW_SLOTS }, () => {
+      return { created: 0, completed: 0, failed: 0, attempts: 0, durations: [] };
+    });
   }
 
-  begin(): void {
-    this.#completeSinceMs = this.#clock.now().getTime();
-    this.#isReading = true;
-  }
-
-  add(counted: Happened): void {
-    const { accountId } = counted;
-    const found = this.#tallies.get(accountId);
-    this.#tallies.delete(accountId);
-    if (found === undefined) this.#makeRoom();
-    const changedMs = counted.at.getTime();
-    const entry = found ?? { tally: new AccountTally(counted.at), sinceMs: this.#evictedMs, changedMs };
-    this.#tallies.set(accountId, entry);
-    entry.changedMs = changedMs;
-    entry.tally.advance(counted.at);
-    entry.tally.add(counted);
-  }
-
-  /** Newest first. False: it has reached changes that are too old to show. */
-  addPast(past: readonly Happened[]): boolean {
-    const now = this.#clock.now();
-    for (const counted of past) {
-      if (slotOf(counted.at) <= slotOf(now) - OVERVIEW_SLOTS) return false;
-      this.#addPast(counted, now);
-      this.#completeSinceMs = Math.min(this.#completeSinceMs, counted.at.getTime());
+  add({ counts, hosts }: ActivityPage): void {
+    for (const { at, kind, durationMs, count } of counts) {
+      const slot = this.#slots[(at.getTime() - this.since.getTime()) / OVERVIEW_SLOT_MS];
+      // Later than now: the clock was set back.
+      if (slot === undefined) continue;
+      if (kind !== "retry") slot[kind] += count;
+      if (kind !== "created") slot.attempts += count;
+      if (durationMs !== null) slot.durations.push({ ms: durationMs, count });
     }
-    return true;
-  }
-
-  hasReadAll(): void {
-    this.#completeSinceMs = Number.NEGATIVE_INFINITY;
-  }
-
-  endReading(): void {
-    this.#isReading = false;
-    const inOrder = [...this.#tallies].toSorted(([, a], [, b]) => a.changedMs - b.changedMs);
-    this.#tallies.clear();
-    for (const [accountId, entry] of inOrder) this.#tallies.set(accountId, entry);
-  }
-
-  view(accountId: string, now: Date): Overview {
-    const { tally, sinceMs } = this.#tallies.get(accountId) ?? {
-      tally: new AccountTally(now),
-      sinceMs: this.#evictedMs,
-    };
-    const view = tally.view(now);
-    const first = view.slots[0]?.at.getTime() ?? now.getTime();
-    const since = new Date(Math.max(first, sinceMs, this.#completeSinceMs));
-    return { ...view, since, isReading: this.#isReading, slotMs: OVERVIEW_SLOT_MS };
-  }
-
-  /** Older changes evict no account: without room they are left out. */
-  #addPast(counted: Happened, now: Date): void {
-    const { accountId } = counted;
-    let entry = this.#tallies.get(accountId);
-    if (entry === undefined) {
-      if (this.#tallies.size >= OVERVIEW_ACCOUNTS_MAX) {
-        this.#evictedMs = Math.max(this.#evictedMs, counted.at.getTime());
-        return;
-      }
-      entry = { tally: new AccountTally(now), sinceMs: this.#evictedMs, changedMs: counted.at.getTime() };
-      this.#tallies.set(accountId, entry);
+    for (const found of hosts) {
+      const known = this.#hosts.get(found.host);
+      if (known === undefined && this.#hosts.size >= OVERVIEW_HOSTS_MAX) continue;
+      this.#hosts.set(found.host, known === undefined ? found : sumOf(known, found));
     }
-    entry.tally.add(counted);
   }
 
-  #makeRoom(): void {
-    if (this.#tallies.size < OVERVIEW_ACCOUNTS_MAX) return;
-    const [leastRecent] = this.#tallies.keys();
-    if (leastRecent !== undefined) this.#tallies.delete(leastRecent);
-    this.#evictedMs = this.#clock.now().getTime();
+  result(since: Date): Overview {
+    const slots = this.#slots.map(({ durations, ...counts }, index) => {
+      const at = new Date(this.since.getTime() + index * OVERVIEW_SLOT_MS);
+      const [p50Ms = null, p95Ms = null] = percentiles(durations, [0.5, 0.95]);
+      return { at, ...counts, p50Ms, p95Ms };
+    });
+    const all = this.#slots.flatMap(({ durations }) => durations);
+    const [p50Ms, p95Ms, p99Ms] = percentiles(all, [0.5, 0.95, 0.99]);
+    const isMeasured = p50Ms !== undefined && p95Ms !== undefined && p99Ms !== undefined;
+    const hosts = [...this.#hosts.values()]
+      .filter(({ failed }) => failed > 0)
+      .toSorted((a, b) => b.failed - a.failed || b.lastFailedAt.getTime() - a.lastFailedAt.getTime())
+      .slice(0, FAILING_HOSTS_SHOWN_MAX);
+    return { since, slots, latency: isMeasured ? { p50Ms, p95Ms, p99Ms } : null, hosts };
   }
+}
+
+function sumOf(one: FailingHost, other: FailingHost): FailingHost {
+  const { lastError, lastFailedAt } = one.lastFailedAt < other.lastFailedAt ? other : one;
+  const { host } = one;
+  return { host, failed: one.failed + other.failed, attempts: one.attempts + other.attempts, lastError, lastFailedAt };
+}
+
+/** The durations that these shares of all attempts do not exceed, in milliseconds; empty: there was no attempt. */
+function percentiles(durations: readonly Duration[], shares: readonly number[]): readonly number[] {
+  const all = durations.reduce((sum, { count }) => sum + count, 0);
+  if (all === 0) return [];
+  const ordered = durations.toSorted((a, b) => a.ms - b.ms);
+  return shares.map((share) => {
+    let seen = 0;
+    return ordered.find(({ count }) => (seen += count) >= all * share)?.ms ?? 0;
+  });
 }

@@ -1,12 +1,12 @@
-import { eventJson, positionText } from "../actions/list-schemas.ts";
+import { eventJson } from "../actions/serialize.ts";
 import { type Caller, type Viewer, viewerOf, seesWhole } from "../accounts/roles.ts";
-import type { EventStream, Feed } from "./feed.ts";
+import { type EventStream, type Feed, positionText } from "./feed.ts";
 import type { Log } from "../observability/log.ts";
-import { StoreUnavailable, type ToldChange } from "../../db/store.ts";
+import { StoreUnavailable, type ActionChange } from "../../db/store.ts";
 import { traceOf } from "../http/errors.ts";
 import { allReadyFor } from "../receipts/masked-action.ts";
 import { drainBody } from "../http/body.ts";
-import type { Show } from "../actions/caller-view.ts";
+import type { ActionSerializer } from "../actions/caller-view.ts";
 import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "../http/sse.ts";
 import type { RequestContext } from "../http/context.ts";
 import { compileQuery } from "../api/schema-helpers.ts";
@@ -19,7 +19,7 @@ import type { WatchOf } from "../http/session.ts";
 
 export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
   readonly feed: Feed;
-  readonly show: Show;
+  readonly show: ActionSerializer;
   readonly log: Log;
   /** A stream ends after so many heartbeats; left out: it goes on. */
   readonly beatsMax?: number;
@@ -77,14 +77,14 @@ const RETRY_MS = 1_000;
 
 function sourceOf(
   stream: EventStream,
-  textOf: (changes: readonly ToldChange[]) => Promise<string>,
+  textOf: (changes: readonly ActionChange[]) => Promise<string>,
   beatsMax = Number.POSITIVE_INFINITY,
 ): SseSource {
   let beats = 0;
   // The last id that the reader has, so that it continues after what it has seen.
   let sentTo = stream.position;
   let readTo = stream.position;
-  let greeting = `: Outgate tells of every change here\nretry: ${RETRY_MS}\nid: ${sentTo}\n\n`;
+  let greeting = `: Changes of actions follow\nretry: ${RETRY_MS}\nid: ${sentTo}\n\n`;
   return {
     async next() {
       if (greeting !== "") {
@@ -102,7 +102,7 @@ function sourceOf(
     beat() {
       beats += 1;
       if (beats >= beatsMax) stream.end();
-      else stream.look();
+      else stream.poll();
       if (readTo === sentTo) return ":\n\n";
       // The reader need not skip other accounts' changes again when it reconnects.
       sentTo = readTo;
@@ -115,46 +115,30 @@ function sourceOf(
 /** How much of an action a caller may see. */
 type View = "whole" | Viewer;
 
-type Texts = Map<ToldChange, Promise<string>>;
-
 /** The text of a change is built once for all readers with the same view of it. */
-function createTexts(show: Show) {
-  const made = new WeakMap<readonly ToldChange[], Record<View, Texts>>();
-  const make = (caller: Caller, changes: readonly ToldChange[], texts: Texts) => {
-    const missing = changes.filter((change) => !texts.has(change));
+function createTexts(show: ActionSerializer) {
+  const made: Readonly<Record<View, WeakMap<ActionChange, Promise<string>>>> = {
+    whole: new WeakMap(),
+    public: new WeakMap(),
+    decider: new WeakMap(),
+  };
+  return async (caller: Caller, changes: readonly ActionChange[]): Promise<string> => {
+    const textsFor = ({ action }: ActionChange) => made[seesWhole(caller, action) ? "whole" : viewerOf(caller.role)];
+    const missing = changes.filter((change) => !textsFor(change).has(change));
     const ready = allReadyFor(
       caller,
       missing.map(({ action }) => action),
     );
     for (const [at, change] of missing.entries()) {
-      texts.set(
-        change,
-        ready.then((actions) => eventText(change, show(caller, actions[at] ?? change.action))),
-      );
+      const text = ready.then((actions) => eventText(change, show(caller, actions[at] ?? change.action)));
+      textsFor(change).set(change, text);
     }
-  };
-  return async (caller: Caller, changes: readonly ToldChange[]): Promise<string> => {
-    const texts: Record<View, Texts> = made.get(changes) ?? {
-      whole: new Map(),
-      public: new Map(),
-      decider: new Map(),
-    };
-    made.set(changes, texts);
-    const whole = new Set(changes.filter(({ action }) => seesWhole(caller, action)));
-    const masked = texts[viewerOf(caller.role)];
-    make(caller, [...whole], texts.whole);
-    make(
-      caller,
-      changes.filter((change) => !whole.has(change)),
-      masked,
-    );
-    const all = changes.flatMap((change) => (whole.has(change) ? texts.whole : masked).get(change) ?? []);
-    return (await Promise.all(all)).join("");
+    return (await Promise.all(changes.flatMap((change) => textsFor(change).get(change) ?? []))).join("");
   };
 }
 
 /** Line breaks in a target's response are white space of its JSON, but would end the field of the event. */
-function eventText({ seq, at, action }: ToldChange, data: string): string {
+function eventText({ seq, at, action }: ActionChange, data: string): string {
   const type = `action.${action.status}`;
   return `id: ${positionText(seq)}\nevent: ${type}\ndata: ${eventJson(type, at, data).replaceAll(/[\r\n]+/g, " ")}\n\n`;
 }

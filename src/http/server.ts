@@ -34,7 +34,7 @@ import { approvalLinkRoutes, type ApprovalLinkRouteDeps } from "../pages/inbox-r
 import { authRoutes } from "../accounts/auth-routes.ts";
 import { receiptRoutes, type ReceiptRouteDeps } from "../receipts/receipt.ts";
 import { type PageDeps, webPages } from "../pages/routes.ts";
-import { createShow } from "../actions/caller-view.ts";
+import { createActionSerializer } from "../actions/caller-view.ts";
 import { systemRoutes, type SystemRouteDeps } from "./system-routes.ts";
 import { errorJson, HTTP_STATUS } from "../api/errors.ts";
 import { problemPage } from "../pages/receipt.tsx";
@@ -100,9 +100,9 @@ export interface Http {
 
 /** The HTTP server: every route of the API, of /mcp and of the pages. */
 export function createHttp(deps: HttpDeps): Http {
-  const show = createShow(deps.clock, deps.receiptUrl, deps.pauseOf);
+  const show = createActionSerializer(deps.clock, deps.receiptUrl, deps.pauseOf);
   // An event describes the past: it doesn't show a pause that is in force now.
-  const showEvent = createShow(deps.clock, deps.receiptUrl, () => null);
+  const showEvent = createActionSerializer(deps.clock, deps.receiptUrl, () => null);
   const people = { ...deps, ...sessionsOf(deps) };
   const modules: readonly AnyElysia[] = [
     actionRoutes({ ...deps, show, showEvent }),

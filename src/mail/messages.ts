@@ -1,6 +1,5 @@
-import { factsOf } from "../approvals/facts-schema.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
-import { moment, who, type DecisionHistory } from "../approvals/facts.ts";
+import { actorText, type DecisionHistory, maskedFacts, utcMinute } from "../approvals/facts.ts";
 import { maskText } from "../receipts/masking.ts";
 import { visibleText } from "../receipts/visible-text.ts";
 import { approvalMailHtml, decidedMailHtml, type MailPart, type MailRequest, mailRequest } from "./templates.tsx";
@@ -27,10 +26,10 @@ export type LinkKind = "confirm" | "one_click";
 export function approvalLetter(mail: ApprovalMail, manner: LinkKind): EmailTemplate {
   const { action, links, receiptUrl, history, baseUrl } = mail;
   const request = mailRequest(action);
-  const { facts, risks } = factsOf(action, history, baseUrl);
+  const { facts, risks } = maskedFacts(action, history, baseUrl);
   const subject = approvalSubject(request);
   const waiting = waitingWords(action);
-  const terms = `${TERMS[manner]} They work until ${moment(links.expiresAt)}, for one decision.`;
+  const terms = `${TERMS[manner]} They work until ${utcMinute(links.expiresAt)}, for one decision.`;
   const text = [
     `Send this request? ${waiting}`,
     ...(risks.length === 0 ? [] : [risks.map((risk) => `! ${visibleText(risk.text)}`).join("\n")]),
@@ -53,10 +52,10 @@ export function decidedLetter(mail: DecidedMail): EmailTemplate {
   const { action, decision, actor, reason, at, receiptUrl } = mail;
   const request = mailRequest(action);
   const subject = `Re: ${approvalSubject(request)}`;
-  const actorName = visibleText(who(maskedActor(actor, "decider")));
+  const actorName = visibleText(actorText(maskedActor(actor, "decider")));
   const sentence = `${decision === "approved" ? "Approved" : "Rejected"} by ${actorName}`;
   const facts = [
-    ["At", moment(at)],
+    ["At", utcMinute(at)],
     ...(reason === null ? [] : [["Reason", visibleText(maskText(reason, "decider"))] as const]),
     ["Action", action.id],
   ] as const;

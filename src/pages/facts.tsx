@@ -1,8 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { factsOf } from "../approvals/facts-schema.ts";
 import type { Action } from "../actions/action.ts";
-import type { DecisionHistory, DecisionFacts, Fact } from "../approvals/facts.ts";
+import { type DecisionHistory, type DecisionFacts, type Fact, maskedFacts } from "../approvals/facts.ts";
 import { normalTarget } from "../outbound/target.ts";
 import { UntrustedText } from "./code.tsx";
 import { Facts } from "./parts.tsx";
@@ -46,7 +45,7 @@ export interface WhatIsAskedProps extends Pick<DecisionFactListProps, "rows"> {
 
 /** Risks and facts of one request, at the top of a page with a decision. */
 export function WhatIsAsked({ action, history, rows = [] }: WhatIsAskedProps) {
-  const { facts, risks } = factsOf(action, history, "");
+  const { facts, risks } = maskedFacts(action, history, "");
   return (
     <>
       <Risks risks={risks} />

@@ -1,11 +1,10 @@
 /** @jsxImportSource hono/jsx */
 import { maskedEntry } from "../receipts/masked-action.ts";
-import { factsOf } from "../approvals/facts-schema.ts";
 import type { Action } from "../actions/action.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
 import { COUNTED_MAX } from "../config/limits.ts";
-import { type DecisionHistory, NO_HISTORY } from "../approvals/facts.ts";
-import type { Requester } from "../approvals/creator.ts";
+import { type DecisionHistory, maskedFacts, NO_HISTORY } from "../approvals/facts.ts";
+import type { Requester } from "../../db/store.ts";
 import { type Decided, lastDecision, cutText, waitingWords, type PageUser } from "./words.ts";
 import { DecisionForm } from "./decide.tsx";
 import { DecisionFactList, Risks, HiddenValues } from "./facts.tsx";
@@ -28,7 +27,7 @@ export interface InboxProps {
   /** Oldest first. */
   readonly actions: readonly Action[];
   /** The history of each, by its ID. */
-  readonly contexts: ReadonlyMap<string, DecisionHistory>;
+  readonly histories: ReadonlyMap<string, DecisionHistory>;
   /** The cursor of the next page; null if there is none. */
   readonly after: string | null;
   readonly requesters: readonly Requester[];
@@ -39,7 +38,7 @@ export interface InboxProps {
 }
 
 /** The inbox: held requests, each with a form to decide. */
-export function inboxPage({ user, actions, contexts, after, requesters, by, outcome, now }: InboxProps): string {
+export function inboxPage({ user, actions, histories, after, requesters, by, outcome, now }: InboxProps): string {
   const count = actions.length;
   const title = count === 0 ? "Approvals" : `(${count}${after === null ? "" : "+"}) Approvals`;
   return render(
@@ -56,7 +55,7 @@ export function inboxPage({ user, actions, contexts, after, requesters, by, outc
       </div>
       <ol id="waiting" class="cards" data-live="items">
         {actions.map((action) => (
-          <Held action={action} history={contexts.get(action.id) ?? NO_HISTORY} user={user} now={now} />
+          <Held action={action} history={histories.get(action.id) ?? NO_HISTORY} user={user} now={now} />
         ))}
       </ol>
       <div id="empty" data-live="">
@@ -126,7 +125,7 @@ const BODY_SHOWN = { lines: 12, chars: 800 };
 
 function Held({ history, user, now, ...props }: HeldProps) {
   const action = shown(props.action, "decider");
-  const { facts, risks } = factsOf(props.action, history, "");
+  const { facts, risks } = maskedFacts(props.action, history, "");
   const path = `/approvals/${action.id}`;
   const cut = action.body === null ? null : cutText(prettyPrint(action.body), BODY_SHOWN);
   return (

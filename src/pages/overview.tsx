@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
-import type { ScheduledRetry, FailingHost, Overview, OverviewSlot } from "../events/tally.ts";
+import type { FailingHost, Overview, OverviewSlot } from "../events/overview.ts";
+import type { ScheduledRetries } from "../../db/store.ts";
 import { UntrustedText } from "./code.tsx";
 import { Layout, render } from "./layout.tsx";
 import { Time, Table } from "./parts.tsx";
@@ -10,12 +11,12 @@ import { Chart } from "./chart.tsx";
 export interface OverviewPageProps {
   readonly user: PageUser;
   readonly overview: Overview;
-  readonly scheduledRetries: ScheduledRetry;
+  readonly retries: ScheduledRetries;
   readonly now: Date;
 }
 
 /** The last 24 hours of an account, and its scheduled retries. */
-export function overviewPage({ user, overview, scheduledRetries, now }: OverviewPageProps): string {
+export function overviewPage({ user, overview, retries, now }: OverviewPageProps): string {
   return render(
     <Layout title="Overview" place="Overview" user={user} width="wide">
       <div class="head">
@@ -30,20 +31,19 @@ export function overviewPage({ user, overview, scheduledRetries, now }: Overview
       <HalfHours overview={overview} />
       <div class="pair">
         <FailingHosts hosts={overview.hosts} now={now} />
-        <ScheduledRetries scheduledRetries={scheduledRetries} now={now} />
+        <Retries retries={retries} now={now} />
       </div>
     </Layout>,
   );
 }
 
 /** Says which time the numbers cover. */
-function Window({ overview: { since, isReading, slots } }: Pick<OverviewPageProps, "overview">) {
+function Window({ overview: { since, slots } }: Pick<OverviewPageProps, "overview">) {
   const isWhole = since.getTime() <= (slots[0]?.at.getTime() ?? 0);
   if (isWhole) return <p class="quiet">The last 24 hours, in half-hour steps. Times are in UTC.</p>;
   return (
     <p class="quiet">
-      Counted since <Time at={since} />, less than 24 hours:{" "}
-      {isReading ? "earlier data is still loading. Reload this page in a moment." : "earlier data is not included."}
+      Counted since <Time at={since} />, less than 24 hours: earlier data is not included.
     </p>
   );
 }
@@ -111,13 +111,8 @@ function FailingHosts({ hosts, now }: { readonly hosts: readonly FailingHost[]; 
   );
 }
 
-function ScheduledRetries({
-  scheduledRetries: { count, due, isCut, hosts },
-  now,
-}: {
-  readonly scheduledRetries: ScheduledRetry;
-  readonly now: Date;
-}) {
+function Retries({ retries, now }: Pick<OverviewPageProps, "retries" | "now">) {
+  const { count, due, isCut, hosts } = retries;
   const least = isCut ? "At least " : "";
   return (
     <section class="card" aria-labelledby="sleeping">

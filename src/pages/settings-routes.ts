@@ -1,7 +1,7 @@
 import { type CallbackHostService, checkCallbackHost } from "../accounts/callback-hosts.ts";
 import type { SignUpGate } from "../accounts/sign-up-gate.ts";
 import { type SigningService, checkOrigin } from "../accounts/signing-secrets.ts";
-import type { ListNotifications } from "../actions/read.ts";
+import type { ListNotifications } from "../actions/service.ts";
 import type { Caller } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../config/limits.ts";

@@ -60,7 +60,7 @@ export interface PauseStore {
   find(accountId: string, id: string): Promise<Pause | null>;
   /** Those in force, of one account or of all, oldest first. */
   inForce(accountId: string | null): Promise<readonly Pause[]>;
-  /** Every pause that ever covered an action, oldest first; at most the newest `PAUSES_TOLD_MAX`. */
+  /** Every pause that ever covered an action, oldest first; at most the newest `TIMELINE_PAUSES_MAX`. */
   ofAction(accountId: string, actionId: string): Promise<readonly Pause[]>;
   /** At most `limit` pending and held actions of a key; `isSending`: some are active and may become pending again. */
   unfinished(

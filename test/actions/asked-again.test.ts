@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ActionRequest } from "../../src/actions/action.ts";
 import type { Caller } from "../../src/accounts/roles.ts";
-import { ASKED_AGAIN_MAX, REJECTION_WINDOW_MS } from "../../src/config/limits.ts";
+import { REPEATS_PER_REJECTION_MAX, REJECTION_WINDOW_MS } from "../../src/config/limits.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { Mailbox } from "../support/mailbox.ts";
@@ -63,7 +63,7 @@ test("30 rejections and 30 retries are 2 further questions and mails in a day, a
   }
   await mailed();
   const questions = mailbox.mails.filter(({ fields }) => fields["subject"]?.startsWith("Approve?"));
-  expect(questions).toHaveLength(1 + ASKED_AGAIN_MAX);
+  expect(questions).toHaveLength(1 + REPEATS_PER_REJECTION_MAX);
   expect(refusals).toEqual(new Set(["not_retryable", "forbidden"]));
   // The mail of the last question shows what was said before.
   const lines = (questions.at(-1)?.fields["text"] ?? "").split("\n");
@@ -149,7 +149,7 @@ describe("a request that a person rejected", () => {
       refusalOf(n % 4 === 0 ? before.actionService.retry(agentOf(before), id, "Race.") : ask(before, "Race.")),
     );
     const codes = (await Promise.all(race)).map((refusal) => refusal?.code ?? "asked");
-    expect(codes.filter((code) => code === "asked")).toHaveLength(ASKED_AGAIN_MAX);
+    expect(codes.filter((code) => code === "asked")).toHaveLength(REPEATS_PER_REJECTION_MAX);
     expect(codes.filter((code) => !["asked", "forbidden", "not_retryable"].includes(code))).toEqual([]);
     await before.abandon();
     await using engine = await openEngine({ folder, starts: false });
@@ -202,7 +202,7 @@ describe("a request that a person rejected", () => {
     const all = { ...query, createdAfter: null, createdBefore: null, createdBy: null, before: null, limit: 20 };
     expect(await actionService.retryMany(agentOf(engine), all, null)).toMatchObject({ retried: 0, held: 0 });
     const batch = await actionService.retryMany(agentOf(engine), all, "All of them.");
-    expect(batch).toMatchObject({ retried: ASKED_AGAIN_MAX, held: ASKED_AGAIN_MAX });
+    expect(batch).toMatchObject({ retried: REPEATS_PER_REJECTION_MAX, held: REPEATS_PER_REJECTION_MAX });
     expect(batch.refused).toHaveLength(3);
   });
 });

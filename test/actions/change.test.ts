@@ -1,3 +1,4 @@
+import { DomainError } from "../../src/api/domain-error.ts";
 import { describe, expect, test } from "bun:test";
 import { type Action, ACTION_STATUSES, type ActionStatus, firstState, nextRetryAt } from "../../src/actions/action.ts";
 import {
@@ -6,8 +7,6 @@ import {
   cancel,
   type Change,
   type DecisionInput,
-  isRefusal,
-  type Refusal,
   retry,
 } from "../../src/actions/changes.ts";
 import type { Operation } from "../../src/actions/status.ts";
@@ -45,8 +44,8 @@ function worn(status: ActionStatus, overrides: Partial<Action> = {}): Action {
 
 const LAWS = { approve, cancel, retry } as const satisfies Record<Operation, unknown>;
 
-function allowed(step: Change | Refusal): Change {
-  if (isRefusal(step)) throw new Error(step.message);
+function allowed(step: Change | DomainError): Change {
+  if (step instanceof DomainError) throw new Error(step.message);
   return step;
 }
 
@@ -173,14 +172,15 @@ describe("what is not allowed", () => {
         cancel: ["not_cancellable", "cancelled; only an action that is pending or awaiting_approval can."],
         retry: ["not_retryable", "retried; only an action that is failed or cancelled can."],
       } as const;
-      const [refused, end] = told[operation];
-      expect(refusal).toEqual({ refused, message: `Action ${action.id} is ${status} and cannot be ${end}` });
+      const [code, end] = told[operation];
+      expect(refusal).toEqual(new DomainError(code, `Action ${action.id} is ${status} and cannot be ${end}`));
+      expect(refusal).toMatchObject({ code });
     },
   );
 
   test("is refused alike when the action needs a yes", () => {
     const action = worn("completed", { approve: true });
-    expect(retry(action, aDecision())).toMatchObject({ refused: "not_retryable" });
+    expect(retry(action, aDecision())).toMatchObject({ code: "not_retryable" });
   });
 });
 

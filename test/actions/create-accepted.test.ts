@@ -123,12 +123,8 @@ describe("a create that is accepted", () => {
     expect(check(`{${URL}}`, { idempotencyKey: header }).request.idempotencyKey).toBe(key);
   });
 
-  test("may be held by its key, and then can't be answered in sync", () => {
-    // Decisions 3: hold; its requirements belong to the issue that makes keys.
+  test("can't be answered in sync if its key has it held", () => {
     const text = (members: string) => `{${URL},${members}}`;
-    expect(check(text(`"approve":false`), { hold: "all" }).request.approve).toBe(true);
-    expect(check(text(`"method":"GET"`), { hold: "writes" }).request.approve).toBe(false);
-    expect(check(text(`"method":"DELETE"`), { hold: "writes" }).request.approve).toBe(true);
     expect(refusalOf(() => check(text(`"sync":true`), { hold: "writes" }))).toEqual({
       code: "invalid_sync",
       fields: ["sync"],

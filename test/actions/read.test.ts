@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ListQuery } from "../../src/actions/read.ts";
+import type { ListQuery } from "../../src/actions/service.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 import { anotherOwner, refusalOf } from "./callers.ts";

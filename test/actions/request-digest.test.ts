@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isAsApproved, requestDigest } from "../../src/actions/dedupe.ts";
+import { matchesApproval, requestDigest } from "../../src/actions/dedupe.ts";
 import { anAction } from "../support/factory.ts";
 import { testSecrets } from "../support/store.ts";
 
@@ -10,8 +10,8 @@ const request = anAction({ approve: true, headers: { "X-Plan": "a" }, body: '{"n
 const approved = { ...request, approvedDigest: requestDigest(request, hashOf) };
 
 test("what was approved may be sent, in every attempt of its run", () => {
-  expect(isAsApproved(approved, hashOf)).toBe(true);
-  expect(isAsApproved({ ...approved, attempts: 3, status: "active", revision: 9 }, hashOf)).toBe(true);
+  expect(matchesApproval(approved, hashOf)).toBe(true);
+  expect(matchesApproval({ ...approved, attempts: 3, status: "active", revision: 9 }, hashOf)).toBe(true);
 });
 
 test.each([
@@ -26,21 +26,21 @@ test.each([
   ["another callback", { callback: "https://evil.example/" }],
   ["no approval at all", { approvedDigest: null }],
 ])("%s may not", (_what, altered) => {
-  expect(isAsApproved({ ...approved, ...altered }, hashOf)).toBe(false);
+  expect(matchesApproval({ ...approved, ...altered }, hashOf)).toBe(false);
 });
 
 test("what was approved before digests covered the callback is still sent, and nothing else is", () => {
   const { method, url, headers, body } = request;
   const approvedDigest = hashOf(JSON.stringify([method, url, Object.entries(headers ?? {}), body]));
-  expect(isAsApproved({ ...request, approvedDigest }, hashOf)).toBe(true);
-  expect(isAsApproved({ ...request, approvedDigest, callback: "https://h.example/" }, hashOf)).toBe(true);
-  expect(isAsApproved({ ...request, approvedDigest, body: "7" }, hashOf)).toBe(false);
-  expect(isAsApproved({ ...request, approvedDigest: `2:${approvedDigest}` }, hashOf)).toBe(false);
+  expect(matchesApproval({ ...request, approvedDigest }, hashOf)).toBe(true);
+  expect(matchesApproval({ ...request, approvedDigest, callback: "https://h.example/" }, hashOf)).toBe(true);
+  expect(matchesApproval({ ...request, approvedDigest, body: "7" }, hashOf)).toBe(false);
+  expect(matchesApproval({ ...request, approvedDigest: `2:${approvedDigest}` }, hashOf)).toBe(false);
 });
 
 test("what needs no approval is not looked at", () => {
   const unused = () => {
     throw new Error("Nothing is to be hashed.");
   };
-  expect(isAsApproved(anAction(), unused)).toBe(true);
+  expect(matchesApproval(anAction(), unused)).toBe(true);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ListQuery } from "../../src/actions/read.ts";
+import type { ListQuery } from "../../src/actions/service.ts";
 import { RETRY_BATCH_MAX } from "../../src/config/limits.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered, aQuery } from "../support/factory.ts";

@@ -1,6 +1,7 @@
+import { DomainError } from "../../src/api/domain-error.ts";
 import { describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { cancel, isRefusal } from "../../src/actions/changes.ts";
+import { cancel } from "../../src/actions/changes.ts";
 import { WAITERS_PER_ACCOUNT_MAX } from "../../src/config/limits.ts";
 import type { Store } from "../../db/store.ts";
 import { openEngine } from "../support/engine.ts";
@@ -129,7 +130,7 @@ describe("a wait", () => {
     const action = await engine.create({});
     const waiting = engine.actionService.wait(engine.owner, action.id, WAIT);
     const step = cancel(action, { actor: "system", reason: null, now: engine.clock.now() });
-    if (isRefusal(step)) throw new Error(step.message);
+    if (step instanceof DomainError) throw new Error(step.message);
     expect(await engine.store.actions.apply(writeOf(step, engine.clock.now()))).toBe(true);
     await turn();
     expect(isPending(waiting)).toBe(true);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { factsOf } from "../../src/approvals/facts-schema.ts";
-import { factOf, NO_HISTORY } from "../../src/approvals/facts.ts";
+import { factValue, maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX } from "../../src/config/limits.ts";
 import type { EarlierRejection } from "../../src/approvals/rejections.ts";
 import { anAction, NOON } from "../support/factory.ts";
@@ -8,7 +7,7 @@ import { anAction, NOON } from "../support/factory.ts";
 const entry = (kind: EarlierRejection["kind"]): EarlierRejection => ({ kind, at: NOON, by: "key:ann", reason: null });
 
 const countIn = (run: number, rejections: readonly EarlierRejection[]) =>
-  factOf(factsOf(anAction({ run }), { ...NO_HISTORY, rejections }, ""), "rejections");
+  factValue(maskedFacts(anAction({ run }), { ...NO_HISTORY, rejections }, ""), "rejections");
 
 describe("the number of earlier rejections", () => {
   test("leaves out what was asked since, and says where some may have been forgotten", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { type Asked, risksOf } from "../../src/approvals/facts.ts";
+import { type RiskInput, risksOf } from "../../src/approvals/risks.ts";
 
-const asked = (members: Partial<Asked> = {}): Asked => {
+const asked = (members: Partial<RiskInput> = {}): RiskInput => {
   const url = members.url ?? "https://api.example.com/orders";
   const { hostname, host } = new URL(url);
   const usual = { method: "POST", headers: null, body: null, callback: null, createdBy: "key:agent" } as const;
@@ -17,7 +17,7 @@ const asked = (members: Partial<Asked> = {}): Asked => {
   };
 };
 
-const textsOf = (members: Partial<Asked>) => risksOf(asked(members)).map(({ text }) => text);
+const textsOf = (members: Partial<RiskInput>) => risksOf(asked(members)).map(({ text }) => text);
 
 test("plain letters that the URL percent-encodes are said, decoded", () => {
   expect(textsOf({ url: "https://api.example.com/%64elete?%74o=eve%20x" })).toEqual([

@@ -20,18 +20,18 @@ test("a key with as many rejections as are kept may ask for nothing more, until 
     },
   ]);
   const { actions, rejections } = storeOver(sql);
-  const note = { kind: "asked", digest: "d", by: "key:ci", reason: "why" } as const;
-  const ask = (at: Date) => actions.create({ ...creationOf(anAction({ approve: true, createdAt: at })), note });
+  const rejection = { kind: "asked", digest: "d", by: "key:ci", reason: "why" } as const;
+  const ask = (at: Date) => actions.create({ ...creationOf(anAction({ approve: true, createdAt: at })), rejection });
   const now = later(REJECTION_WINDOW_MS - 1);
-  expect(await ask(now)).toMatchObject({ kind: "rejected_before", refusal: { refused: "forbidden" } });
+  expect(await ask(now)).toMatchObject({ kind: "rejected_before", rejections: { fullSince: NOON } });
   const count = await rejections.count({ accountId: ACCOUNT, keyId: KEY, digest: "d" }, now);
-  expect(count).toEqual({ rejectedAt: null, askedAt: [], fullSince: NOON });
+  expect(count).toEqual({ rejectedAt: null, repeatedAt: [], fullSince: NOON });
 
   // Neither is one more kept: an owner's own request is rejected all the same.
   const held = anAction({ approve: true });
-  await actions.create({ ...creationOf(held), note: null });
+  await actions.create({ ...creationOf(held), rejection: null });
   const change = writeOf(cancel(held, aDecision(now)), now);
-  expect(await actions.apply({ ...change, note: { ...note, kind: "rejected" } })).toBe(true);
+  expect(await actions.apply({ ...change, rejection: { ...rejection, kind: "rejected" } })).toBe(true);
   expect(await sql.read({ sql: "SELECT count(*) AS n FROM rejections", args: [] })).toEqual([
     { n: REJECTIONS_PER_KEY_MAX },
   ]);

@@ -1,3 +1,4 @@
+import { createOverview } from "../../src/events/overview.ts";
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -80,8 +81,7 @@ async function readsAll({ store, actionService, owner, clock }: Engine): Promise
     if (page.isLast) break;
   }
   await store.actions.held(owner.accountId, null, 100);
-  await store.actions.scheduledRetries(owner.accountId, clock.now());
-  await store.actions.history(Number.MAX_SAFE_INTEGER, 500);
+  await createOverview({ actions: store.actions, clock }).read(owner);
   for (const { createdAt, dueAt } of await store.outbox.list(owner.accountId, null, 500)) {
     createdAt.toISOString();
     dueAt?.toISOString();

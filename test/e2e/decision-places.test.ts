@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { FACTS, RISKS } from "../../src/approvals/facts.ts";
+import { FACTS } from "../../src/approvals/facts.ts";
+import { RISKS } from "../../src/approvals/risks.ts";
 import { URL_CHARS_MAX } from "../../src/config/limits.ts";
 import { outgate, start } from "../cli/outgate.ts";
 import { signedIn } from "../http/signed-in.ts";

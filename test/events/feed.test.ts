@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { positionText } from "../../src/actions/list-schemas.ts";
 import type { Caller } from "../../src/accounts/roles.ts";
 import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../../src/config/limits.ts";
 import { createBus } from "../../src/events/bus.ts";
-import { createFeed, type EventStream } from "../../src/events/feed.ts";
-import type { ActionStore, ChangePage, ToldChange } from "../../db/store.ts";
+import { createFeed, type EventStream, positionText } from "../../src/events/feed.ts";
+import type { ActionStore, ChangePage, ActionChange } from "../../db/store.ts";
 import { as, refusalOf } from "../actions/callers.ts";
 import { openEngine } from "../support/engine.ts";
 import { anAction, answered, NOON } from "../support/factory.ts";
@@ -21,11 +20,11 @@ beforeAll(async () => {
 
 afterAll(() => engine[Symbol.asyncDispose]());
 
-const lineOf = ({ seq, action }: ToldChange) => `${seq} ${action.id} ${action.status} ${action.attempts}`;
+const lineOf = ({ seq, action }: ActionChange) => `${seq} ${action.id} ${action.status} ${action.attempts}`;
 
 /** Everything of the account behind a position, asked of the store itself. */
-async function truth(after: number): Promise<readonly ToldChange[]> {
-  const told: ToldChange[] = [];
+async function truth(after: number): Promise<readonly ActionChange[]> {
+  const told: ActionChange[] = [];
   for (let position = after; ;) {
     const page = await engine.store.actions.changes(engine.owner.accountId, position);
     told.push(...page.changes);
@@ -35,8 +34,8 @@ async function truth(after: number): Promise<readonly ToldChange[]> {
 }
 
 /** Takes what the stream tells until it has told of this position. */
-async function readUntil(stream: EventStream, position: number): Promise<readonly ToldChange[]> {
-  const told: ToldChange[] = [];
+async function readUntil(stream: EventStream, position: number): Promise<readonly ActionChange[]> {
+  const told: ActionChange[] = [];
   while ((told.at(-1)?.seq ?? 0) < position) {
     const page = await stream.next();
     if (page === null) break;
@@ -63,7 +62,7 @@ describe("a stream of events", () => {
     const writing = lives(200);
     // These come in the middle of it, each from behind the last event that the one before it has seen, and leave again.
     const relay = (async () => {
-      const told: ToldChange[] = [];
+      const told: ActionChange[] = [];
       for (let turn = 0; turn < 25; turn += 1) {
         const stream = await engine.feed.open(engine.owner, positionText(told.at(-1)?.seq ?? from));
         const page = await stream.next();

@@ -1,43 +1,60 @@
 import { describe, expect, test } from "bun:test";
-import { HISTORY_PAGE_ROWS, HISTORY_ROWS_MAX, OVERVIEW_ACCOUNTS_MAX } from "../../src/config/limits.ts";
-import type { Happened } from "../../src/events/tally.ts";
-import { createBus } from "../../src/events/bus.ts";
-import { createOverview, type OverviewDeps } from "../../src/events/overview.ts";
+import {
+  FAILING_HOSTS_SHOWN_MAX,
+  OVERVIEW_FRESH_FACTOR,
+  OVERVIEW_SCAN_ROWS_MAX,
+  OVERVIEW_SLOT_MS,
+  OVERVIEW_SLOTS,
+  OVERVIEW_STEP_ROWS,
+} from "../../src/config/limits.ts";
+import { createOverview } from "../../src/events/overview.ts";
+import type { ActivityCount, ActivityPage, HostActivity } from "../../db/store.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine } from "../support/engine.ts";
-import { anAction, answered, later, NOON } from "../support/factory.ts";
+import { answered, later, NOON } from "../support/factory.ts";
 import { ownerOf } from "../support/owner.ts";
 
 const MINUTE_MS = 60_000;
 
 const HOUR_MS = 3_600_000;
 
-const NOTHING_ASLEEP = { count: 0, due: 0, isCut: false, hosts: [] };
+const NO_RETRIES = { count: 0, due: 0, isCut: false, hosts: [] };
 
-/** An overview over a history that a test makes up. */
-function madeUp(history: OverviewDeps["actions"]["history"], clock = new FakeClock(NOON)) {
-  const bus = createBus();
-  const warned: string[] = [];
-  const overview = createOverview({
-    actions: { history, position: async () => 1, scheduledRetries: async () => NOTHING_ASLEEP },
-    bus,
-    clock,
-    log: { warn: (event) => void warned.push(event) },
-  });
-  const read = async (accountId: string) => (await overview.read(ownerOf(accountId))).overview;
-  return { overview, bus, clock, warned, read };
+const aPage = (page: Partial<ActivityPage>): ActivityPage => {
+  return { counts: [], hosts: [], oldestAt: NOON, next: null, ...page };
+};
+
+const aCount = (count: Partial<ActivityCount>): ActivityCount => {
+  return { at: NOON, kind: "completed", durationMs: 100, count: 1, ...count };
+};
+
+const aHost = (host: string, failed: number, lastFailedAt = NOON, attempts = failed): HostActivity => {
+  return { host, attempts, failed, lastError: `No. ${failed}`, lastFailedAt };
+};
+
+/** An overview over pages that a test makes up, newest first. */
+function overviewOf(pageAt: (index: number) => ActivityPage | Promise<ActivityPage>, clock = new FakeClock(NOON)) {
+  let reads = 0;
+  const actions = {
+    activity: async () => pageAt((reads += 1) - 1),
+    position: async () => 1_000,
+    scheduledRetries: async () => NO_RETRIES,
+  };
+  const service = createOverview({ actions, clock });
+  const read = async () => (await service.read(ownerOf("acc_a"))).overview;
+  return { read, service, clock, reads: () => reads };
 }
 
-const createdOf = async ({ slots }: { slots: readonly { created: number }[] }) =>
-  slots.reduce((all, { created }) => all + created, 0);
+const sumOf = (slots: readonly { readonly created: number; readonly attempts: number }[]) =>
+  slots.reduce((all, { created, attempts }) => all + created + attempts, 0);
 
 describe("the overview", () => {
-  test("counts what happens, and after a start it has read back the very same", async () => {
+  test("counts what happens to the account's actions, live", async () => {
     let sent = 0;
     const send = async () => answered((sent += 1) % 3 === 0 ? 200 : 500);
     await using engine = await openEngine({ sender: { send } });
-    const { owner, clock, store } = engine;
+    const { owner, clock, overview } = engine;
     const ended = async (id: string, retries: number) => {
       for (let attempts = 1; attempts <= retries; attempts += 1) {
         const ends = [{ status: "completed" }, { status: "failed" }, { status: "pending", attempts }] as const;
@@ -51,96 +68,109 @@ describe("the overview", () => {
       await ended(id, retries);
       const { status } = await engine.actionService.get(owner, id);
       if (status === "failed") await engine.actionService.retry(owner, id, null).then(() => ended(id, retries));
+      const total = sumOf((await overview.read(owner)).overview.slots);
+      expect(total).toBe(count + 1 + sent);
     }
     const held = await engine.create({ approve: true, retries: 1 });
     await engine.actionService.approve(owner, held.id, null);
     await ended(held.id, 1);
-    await engine.loop.drain(0);
-    const live = await engine.overview.read(owner);
-
-    const again = createOverview({ actions: store.actions, bus: createBus(), clock, log: { warn: () => {} } });
-    await again.start();
-    await again.ready();
-    const read = await again.read(owner);
-    expect(read.overview.slots).toEqual(live.overview.slots);
-    expect(read.overview.hosts.map(({ host, failed }) => ({ host, failed }))).toEqual(
-      live.overview.hosts.map(({ host, failed }) => ({ host, failed })),
-    );
-    expect(read.overview.latency).toEqual(live.overview.latency);
-    expect(await createdOf(live.overview)).toBe(7);
-    expect(live.overview.slots.reduce((all, { attempts }) => all + attempts, 0)).toBe(sent);
-    // All of it: the store has nothing that is older.
-    expect(read.overview.since).toEqual(read.overview.slots[0]?.at ?? NOON);
-    await again.stop();
-  });
-
-  test("is each account's own, for whoever may read", async () => {
-    const { overview, bus, read } = madeUp(async () => ({ counted: [], until: null }));
-    await overview.start();
-    await overview.ready();
-    bus.publish(anAction({ accountId: "acc_a" }));
-    expect(await createdOf(await read("acc_a"))).toBe(1);
-    expect(await createdOf(await read("acc_b"))).toBe(0);
-    const revoked = { ...ownerOf("acc_a"), revoked: AbortSignal.abort() };
+    const { slots, hosts, since } = (await overview.read(owner)).overview;
+    const completed = slots.reduce((all, slot) => all + slot.completed, 0);
+    expect([sumOf(slots), completed]).toEqual([7 + sent, Math.floor(sent / 3)]);
+    expect(hosts.reduce((all, { failed }) => all + failed, 0)).toBe(sent - completed);
+    expect(hosts.reduce((all, { attempts }) => all + attempts, 0)).toBe(sent);
+    expect(since).toEqual(slots[0]?.at ?? NOON);
+    // Every account has its own.
+    const others = await overview.read(ownerOf("acc_other"));
+    expect([sumOf(others.overview.slots), others.overview.latency]).toEqual([0, null]);
+    const revoked = { ...owner, revoked: AbortSignal.abort() };
     expect(await refusalOf(overview.read(revoked))).toMatchObject({ code: "unauthorized" });
   });
 
-  test("says since when it counts where its history is longer than what it reads", async () => {
-    let asked = 0;
-    const oldest = later(-HOUR_MS);
-    const endless = async () => {
-      asked += 1;
-      const counted: readonly Happened[] = [{ kind: "created", accountId: "acc_a", at: oldest }];
-      return { counted, until: 7 };
-    };
-    const { overview, read } = madeUp(endless);
-    await overview.start();
-    expect((await read("acc_a")).isReading).toBe(true);
-    await overview.ready();
-    expect(asked).toBe(HISTORY_ROWS_MAX / HISTORY_PAGE_ROWS);
-    expect(await read("acc_a")).toMatchObject({ since: oldest, isReading: false });
-    expect(await read("acc_nobody")).toMatchObject({ since: oldest });
+  test("shows a day in half hours, with the percentiles of each and of all", async () => {
+    const { read } = overviewOf(() =>
+      aPage({
+        counts: [
+          aCount({ kind: "created", durationMs: null, count: 9 }),
+          aCount({ count: 90 }),
+          aCount({ kind: "failed", durationMs: 300, count: 9 }),
+          aCount({ kind: "retry", durationMs: 5_000 }),
+          aCount({ at: later(-OVERVIEW_SLOT_MS), durationMs: 20, count: 50 }),
+          aCount({ at: later(OVERVIEW_SLOT_MS) }),
+          aCount({ at: later(-OVERVIEW_SLOTS * OVERVIEW_SLOT_MS) }),
+        ],
+      }),
+    );
+    const { slots, latency } = await read();
+    expect(slots).toHaveLength(OVERVIEW_SLOTS);
+    expect(slots.at(-1)).toEqual({
+      at: NOON,
+      created: 9,
+      completed: 90,
+      failed: 9,
+      attempts: 100,
+      p50Ms: 100,
+      p95Ms: 300,
+    });
+    expect(slots.at(-2)).toMatchObject({ at: later(-OVERVIEW_SLOT_MS), completed: 50, p50Ms: 20, p95Ms: 20 });
+    expect(slots[0]).toMatchObject({ attempts: 0, p50Ms: null, p95Ms: null });
+    expect(latency).toEqual({ p50Ms: 100, p95Ms: 300, p99Ms: 300 });
+  });
+
+  test("lists the hosts that fail, the worst first, with the newest error", async () => {
+    const pages = [
+      aPage({
+        hosts: [aHost("good.example", 0, NOON, 5), aHost("bad.example", 1), aHost("worse.example", 2)],
+        next: 7,
+      }),
+      aPage({ hosts: [aHost("bad.example", 2, later(-9), 4), aHost("worse.example", 3, later(-5))] }),
+    ];
+    const { hosts } = await overviewOf((index) => pages[index] ?? aPage({})).read();
+    expect(hosts).toEqual([
+      { host: "worse.example", failed: 5, attempts: 5, lastError: "No. 2", lastFailedAt: NOON },
+      { host: "bad.example", failed: 3, attempts: 5, lastError: "No. 1", lastFailedAt: NOON },
+    ]);
+    const many = Array.from({ length: 3 * FAILING_HOSTS_SHOWN_MAX }, (_, at) => aHost(`h${at}.example`, 1, later(at)));
+    const newest = (await overviewOf(() => aPage({ hosts: many })).read()).hosts;
+    expect(newest.map(({ host }) => host)).toEqual(
+      many
+        .toReversed()
+        .slice(0, FAILING_HOSTS_SHOWN_MAX)
+        .map(({ host }) => host),
+    );
   });
 
   test("reads no further than a day", async () => {
-    let asked = 0;
-    const aging = async () => {
-      asked += 1;
-      const counted: readonly Happened[] = [{ kind: "created", accountId: "acc_a", at: later(-asked * 5 * HOUR_MS) }];
-      return { counted, until: 7 };
-    };
-    const { overview, read } = madeUp(aging);
-    await overview.start();
-    await overview.ready();
-    const { since, slots } = await read("acc_a");
-    expect(asked).toBe(5);
-    expect(await createdOf({ slots })).toBe(4);
-    expect(since).toEqual(slots[0]?.at ?? NOON);
+    const { read, reads } = overviewOf((index) => aPage({ oldestAt: later(-5 * HOUR_MS * (index + 1)), next: 7 }));
+    const { since, slots } = await read();
+    expect([reads(), since]).toEqual([5, slots[0]?.at ?? NOON]);
   });
 
-  test("goes on without what it can't read, and says so", async () => {
-    const { overview, warned, read } = madeUp(() => Promise.reject(new Error("away")));
-    await overview.start();
-    await overview.ready();
-    expect(warned).toEqual(["overview.unread"]);
-    expect(await read("acc_a")).toMatchObject({ since: NOON, isReading: false });
+  test("says since when it counts if the day has more rows than it reads", async () => {
+    const oldest = later(-HOUR_MS);
+    const { read, reads } = overviewOf(() => aPage({ oldestAt: oldest, next: 7 }));
+    expect((await read()).since).toEqual(oldest);
+    expect(reads()).toBe(OVERVIEW_SCAN_ROWS_MAX / OVERVIEW_STEP_ROWS);
   });
 
-  test("remembers so many accounts: whoever was quiet longest is forgotten, and told since when", async () => {
-    const { overview, bus, clock, read } = madeUp(async () => ({ counted: [], until: null }));
-    await overview.start();
-    await overview.ready();
-    for (let at = 0; at < OVERVIEW_ACCOUNTS_MAX; at += 1) bus.publish(anAction({ accountId: `acc_${at}` }));
-    bus.publish(anAction({ accountId: "acc_0" }));
-    clock.advance(31 * MINUTE_MS);
-    bus.publish(anAction({ accountId: "acc_new" }));
-    expect(await createdOf(await read("acc_0"))).toBe(2);
-    const whole = (await read("acc_0")).slots[0]?.at;
-    expect((await read("acc_0")).since).toEqual(whole ?? NOON);
-    // It made room for the new one.
-    expect(await createdOf(await read("acc_1"))).toBe(0);
-    expect((await read("acc_1")).since).toEqual(clock.now());
-    bus.publish(anAction({ accountId: "acc_1" }));
-    expect((await read("acc_1")).since).toEqual(later(31 * MINUTE_MS));
+  test("is kept for a multiple of the time that it took, and not if it could not be read", async () => {
+    const clock = new FakeClock(NOON);
+    let isAway = true;
+    const { read, reads } = overviewOf(() => {
+      clock.advance(20);
+      if (isAway) throw new Error("away");
+      return aPage({});
+    }, clock);
+    const failures = await Promise.allSettled([read(), read()]);
+    expect(failures.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    isAway = false;
+    await Promise.all([read(), read()]);
+    expect(reads()).toBe(2);
+    clock.advance(20 * OVERVIEW_FRESH_FACTOR - 1);
+    await read();
+    expect(reads()).toBe(2);
+    clock.advance(1);
+    await read();
+    expect(reads()).toBe(3);
   });
 });

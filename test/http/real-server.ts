@@ -6,7 +6,7 @@ import { createKeyService } from "../../src/accounts/keys.ts";
 import { createSignUpGate, type SignUps } from "../../src/accounts/sign-up-gate.ts";
 import { createSigningService } from "../../src/accounts/signing-secrets.ts";
 import { createLinksOf, createFollowLink } from "../../src/approvals/links.ts";
-import { createListNotifications } from "../../src/actions/read.ts";
+import { createListNotifications } from "../../src/actions/service.ts";
 import { createReadReceipt } from "../../src/receipts/receipt.ts";
 import { trustedProxiesOf } from "../../src/config/values.ts";
 import type { Role } from "../../src/accounts/roles.ts";

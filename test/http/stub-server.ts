@@ -196,7 +196,7 @@ export function cardboardDesk(calls: string[]): ActionService {
         actions: [anAction({ id: KNOWN_ID, approve: true })],
         after: null,
         requesters: [],
-        contexts: new Map(),
+        histories: new Map(),
       });
     },
     historyOf: () => Promise.resolve(NO_HISTORY),
@@ -229,7 +229,7 @@ function cardboardFeed(calls: string[]): Feed {
       return Promise.resolve({
         position: "MA",
         next: () => over.promise,
-        look: () => {},
+        poll: () => {},
         end: () => over.resolve(null),
       });
     },

@@ -1,13 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { assert as holds, property, string, webUrl } from "fast-check";
 import { formOf } from "../../mcp/approve.ts";
-import { factsOf } from "../../src/approvals/facts-schema.ts";
 import type { Action } from "../../src/actions/action.ts";
-import { NO_HISTORY } from "../../src/approvals/facts.ts";
+import { maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
 import { anAction } from "../support/factory.ts";
 
 const messageOf = (action: Action, history = NO_HISTORY) =>
-  formOf(factsOf(action, history, "https://gate.example.com")).message;
+  formOf(maskedFacts(action, history, "https://gate.example.com")).message;
 
 const lines = (url: string, method: "DELETE" | "POST" = "POST") => {
   const { host, hostname } = new URL(url);

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { FAILING_HOSTS_SHOWN_MAX, OVERVIEW_SLOT_MS, OVERVIEW_SLOTS } from "../../src/config/limits.ts";
-import type { Overview } from "../../src/events/tally.ts";
+import type { Overview } from "../../src/events/overview.ts";
 import { ASSETS } from "../../src/pages/assets.ts";
 import { overviewPage } from "../../src/pages/overview.tsx";
 import { later, NOON } from "../support/factory.ts";
 
 const VISITOR = { email: "ann@example.com", formToken: "f".repeat(64) };
 
-const NOTHING_ASLEEP = { count: 0, due: 0, isCut: false, hosts: [] };
+const NO_RETRIES = { count: 0, due: 0, isCut: false, hosts: [] };
 
 /** A page and everything that it loads. */
 const BYTES_MAX = 60_000;
@@ -26,16 +26,14 @@ function fullDay(overrides: Partial<Overview> = {}): Overview {
   return {
     slots,
     since: slots[0]?.at ?? NOON,
-    isReading: false,
-    slotMs: OVERVIEW_SLOT_MS,
     latency: { p50Ms: 120, p95Ms: 1_500, p99Ms: 20_000 },
     hosts: [],
     ...overrides,
   };
 }
 
-const pageOf = (overview: Overview, scheduledRetries = NOTHING_ASLEEP) =>
-  overviewPage({ user: VISITOR, overview, scheduledRetries, now: NOON });
+const pageOf = (overview: Overview, retries = NO_RETRIES) =>
+  overviewPage({ user: VISITOR, overview, retries, now: NOON });
 
 const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
 
@@ -57,8 +55,7 @@ test("it says how far back it knows", () => {
   const young = textOf(pageOf(fullDay({ since: later(-60_000) })));
   expect(young).toContain("Counted since 4 Mar 2026, 11:59:00 UTC , less than 24 hours");
   expect(young).toContain("earlier data is not included");
-  expect(textOf(pageOf(fullDay({ since: later(-60_000), isReading: true })))).toContain("is still loading");
-  expect(textOf(pageOf(fullDay(), { ...NOTHING_ASLEEP, count: 9_999, due: 1, isCut: true }))).toContain(
+  expect(textOf(pageOf(fullDay(), { ...NO_RETRIES, count: 9_999, due: 1, isCut: true }))).toContain(
     "At least 9999 actions will be retried. 1 more is due now.",
   );
 });

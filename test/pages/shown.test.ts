@@ -19,7 +19,7 @@ test("every page shows the host in its ASCII form, and no fragment", () => {
     confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
     heldPage({ history: NO_HISTORY, action, user }),
     inboxPage({
-      contexts: new Map(),
+      histories: new Map(),
       user,
       actions: [action],
       after: null,
@@ -75,7 +75,7 @@ test("whoever decides on a run that was begun again is not told that nothing was
   }
   const again = anAction({ status: "awaiting_approval", approve: true, run: 2 });
   const inbox = inboxPage({
-    contexts: new Map(),
+    histories: new Map(),
     user,
     actions: [again],
     after: null,
@@ -102,7 +102,7 @@ test("whoever decides on a request with a callback reads where news of it goes, 
     baseUrl: "",
   } as const;
   const email = approvalLetter(mail, "confirm");
-  const none = { contexts: new Map(), requesters: [], by: null, after: null, outcome: null };
+  const none = { histories: new Map(), requesters: [], by: null, after: null, outcome: null };
   const inbox = inboxPage({ ...none, user, actions: [action], now: NOON });
   const pages = [
     confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),

@@ -1,7 +1,8 @@
+import { DomainError } from "../../src/api/domain-error.ts";
 import { createEnqueue } from "../../src/actions/create.ts";
 import { type Action, type ActionRequest, firstState } from "../../src/actions/action.ts";
 import type { AuditEntry } from "../../src/audit/audit.ts";
-import { type Change, isRefusal, type Refusal } from "../../src/actions/changes.ts";
+import { type Change } from "../../src/actions/changes.ts";
 import type { Outcome } from "../../src/actions/outcome.ts";
 import type { Pause } from "../../src/pauses/pause.ts";
 import { type AttemptEnd, settle } from "../../src/actions/settle.ts";
@@ -89,8 +90,8 @@ export function aDecision(now: Date = NOON, reason: string | null = null) {
 }
 
 /** What a desk would write for a step that the law allowed; a refusal fails the test. */
-export function writeOf(step: Change | Refusal, at: Date = NOON): ChangeWrite {
-  if (isRefusal(step)) throw new Error(`The law refused: ${step.message}`);
+export function writeOf(step: Change | DomainError, at: Date = NOON): ChangeWrite {
+  if (step instanceof DomainError) throw new Error(`The law refused: ${step.message}`);
   return { change: step, at, outbox: enqueue({ ...step.before, ...step.after }, at, step.events) };
 }
 

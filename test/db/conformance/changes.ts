@@ -4,7 +4,7 @@ import { actionJson } from "../../../src/actions/serialize.ts";
 import type { Action } from "../../../src/actions/action.ts";
 import { approve, cancel, retry } from "../../../src/actions/changes.ts";
 import { EVENT_PAGE_BYTES_MAX, EVENT_PAGE_MAX, EVENT_SCAN_ROWS_MAX } from "../../../src/config/limits.ts";
-import type { ActionStore, ToldChange } from "../../../db/store.ts";
+import type { ActionStore, ActionChange } from "../../../db/store.ts";
 import {
   ACCOUNT,
   aCreation,
@@ -120,7 +120,7 @@ export function testChanges(open: OpenTestStore): void {
       const small = Array.from({ length: EVENT_PAGE_MAX + 1 }, () => aCreation());
       for (const creation of [...large, ...small]) await db.actions.create(creation);
       const sizes: number[] = [];
-      const told: ToldChange[] = [];
+      const told: ActionChange[] = [];
       for await (const page of pages(db.actions, 0)) {
         sizes.push(page.length);
         told.push(...page);
@@ -147,7 +147,7 @@ export function testChanges(open: OpenTestStore): void {
     test("are read without gap and without repeat while others write", async () => {
       await using db = await open();
       let isWriting = true;
-      const read: ToldChange[] = [];
+      const read: ActionChange[] = [];
       const reader = (async () => {
         for (let position = 0; ;) {
           // Asked before the look: what is written from here on may be for another look.
@@ -209,13 +209,17 @@ async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await nextTurn();
 }
 
-async function everyChange(actions: ActionStore, after = 0, accountId = ACCOUNT): Promise<readonly ToldChange[]> {
-  const told: ToldChange[] = [];
+async function everyChange(actions: ActionStore, after = 0, accountId = ACCOUNT): Promise<readonly ActionChange[]> {
+  const told: ActionChange[] = [];
   for await (const page of pages(actions, after, accountId)) told.push(...page);
   return told;
 }
 
-async function* pages(actions: ActionStore, after: number, accountId = ACCOUNT): AsyncGenerator<readonly ToldChange[]> {
+async function* pages(
+  actions: ActionStore,
+  after: number,
+  accountId = ACCOUNT,
+): AsyncGenerator<readonly ActionChange[]> {
   for (let position = after; ;) {
     const page = await actions.changes(accountId, position);
     yield page.changes;

@@ -1,5 +1,6 @@
+import { DomainError } from "../../../src/api/domain-error.ts";
 import { describe, expect, test } from "bun:test";
-import { approve, cancel, isRefusal, retry } from "../../../src/actions/changes.ts";
+import { approve, cancel, retry } from "../../../src/actions/changes.ts";
 import { ACCOUNT, aCreation, aDecision, anAction, answered, later, settled, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import {
@@ -94,8 +95,11 @@ export function testGuards(open: OpenTestStore): void {
     await using db = await open();
     for (const status of ["completed", "failed", "cancelled"] as const) {
       const final = await actionInStatus(db.actions, status);
-      expect([approve, cancel].map((decide) => isRefusal(decide(final, aDecision())))).toEqual([true, true]);
-      expect(isRefusal(retry(final, aDecision()))).toBe(status === "completed");
+      expect([approve, cancel].map((decide) => decide(final, aDecision()) instanceof DomainError)).toEqual([
+        true,
+        true,
+      ]);
+      expect(retry(final, aDecision()) instanceof DomainError).toBe(status === "completed");
       for (let revision = 1; revision < final.revision; revision += 1) {
         const pending = { ...final, status: "pending", revision } as const;
         const active = { ...final, status: "active", attempts: 1, revision } as const;

@@ -1,59 +1,75 @@
 import { describe, expect, test } from "bun:test";
 import { cancel } from "../../../src/actions/changes.ts";
-import { ASLEEP_HOSTS_MAX } from "../../../src/config/limits.ts";
+import { OVERVIEW_SLOT_MS, RETRY_HOSTS_SHOWN_MAX } from "../../../src/config/limits.ts";
 import { ACCOUNT, answered, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+import type { ActivityPage } from "../../../db/store.ts";
 import type { OpenTestStore } from "../../support/store.ts";
 import { attempted, createdAction, decided, failedAction } from "./steps.ts";
 
-/** What the overview reads: what happened lately, and what sleeps. */
+/** What the overview counts. */
 export function testHistory(open: OpenTestStore): void {
-  describe("the history", () => {
-    test("tells creations and attempts of every account, newest first, and nothing else", async () => {
+  describe("the activity of an account", () => {
+    const DAY = { since: later(-86_400_000), until: Number.MAX_SAFE_INTEGER, limit: 100 };
+
+    test("is its creations and attempts by slot, end and duration, and its attempts by host", async () => {
       await using db = await open();
-      await failedAction(db.actions);
-      const other = await createdAction(db.actions, { accountId: OTHER_ACCOUNT, url: "http://b.example:81/" });
+      const other = await createdAction(db.actions, { accountId: OTHER_ACCOUNT });
       await attempted(db.actions, other, answered(200));
-      await attempted(db.actions, await createdAction(db.actions), answered(500));
-      await decided(db.actions, cancel, await createdAction(db.actions, { approve: true }));
-      const error = "The target answered with status 500.";
-      const attempt = {
-        kind: "attempted",
-        accountId: ACCOUNT,
-        at: NOON,
-        host: "api.example.com",
-        durationMs: 10,
-      } as const;
-      const created = { kind: "created", accountId: ACCOUNT, at: NOON } as const;
-      expect(await db.actions.history(await db.actions.position(), 100)).toEqual({
-        counted: [
-          created,
-          { ...attempt, next: "retry", error },
-          created,
-          { ...attempt, accountId: OTHER_ACCOUNT, host: "b.example:81", next: "completed", error: null },
-          { ...created, accountId: OTHER_ACCOUNT },
-          { ...attempt, next: "failed", error },
-          created,
-        ],
-        until: null,
+      await failedAction(db.actions);
+      await attempted(db.actions, await createdAction(db.actions), answered(503), { now: later(10) });
+      await attempted(db.actions, await createdAction(db.actions, { url: "http://b.example:81/" }), answered(200), {
+        now: later(OVERVIEW_SLOT_MS),
+        durationMs: 1_234,
       });
+      await decided(db.actions, cancel, await createdAction(db.actions, { approve: true }));
+      const { counts, hosts, next } = await db.actions.activity(ACCOUNT, DAY);
+      expect(counts.toSorted((a, b) => a.kind.localeCompare(b.kind))).toEqual([
+        { at: later(OVERVIEW_SLOT_MS), kind: "completed", durationMs: 1_234, count: 1 },
+        { at: NOON, kind: "created", durationMs: null, count: 4 },
+        { at: NOON, kind: "failed", durationMs: 10, count: 1 },
+        { at: NOON, kind: "retry", durationMs: 10, count: 1 },
+      ]);
+      expect(hosts.toSorted((a, b) => a.host.localeCompare(b.host))).toMatchObject([
+        {
+          host: "api.example.com",
+          attempts: 2,
+          failed: 2,
+          lastError: "The target answered with status 503.",
+          lastFailedAt: later(10),
+        },
+        { host: "b.example:81", attempts: 1, failed: 0 },
+      ]);
+      expect(next).toBeNull();
+      const { counts: younger } = await db.actions.activity(ACCOUNT, { ...DAY, since: later(1) });
+      expect(younger.map(({ kind }) => kind).toSorted()).toEqual(["completed", "retry"]);
     });
 
-    test("comes in pages, each thing once, however little a page tells", async () => {
+    test("comes in pages that count each row once, and puts similar durations together", async () => {
       await using db = await open();
-      for (let count = 0; count < 3; count += 1) await failedAction(db.actions);
-      const told = [];
-      for (let until: number | null = await db.actions.position(); until !== null;) {
-        const page = await db.actions.history(until, 2);
-        told.push(...page.counted.map(({ kind }) => kind));
-        until = page.until;
+      for (let count = 0; count < 3; count += 1) {
+        await attempted(db.actions, await createdAction(db.actions), answered(200), { durationMs: 510 + count });
       }
-      expect(told).toEqual(["attempted", "created", "attempted", "created", "attempted", "created"]);
-      expect(await db.actions.history(0, 2)).toEqual({ counted: [], until: null });
+      const whole = await db.actions.activity(ACCOUNT, DAY);
+      expect(whole.counts.filter(({ kind }) => kind === "completed")).toEqual([
+        { at: NOON, kind: "completed", durationMs: 511, count: 3 },
+      ]);
+      const kinds: string[] = [];
+      let pages = 0;
+      for (let until: number | null = await db.actions.position(); until !== null; pages += 1) {
+        const page: ActivityPage = await db.actions.activity(ACCOUNT, { ...DAY, until, limit: 2 });
+        kinds.push(...page.counts.map(({ kind }) => kind));
+        expect(page.oldestAt).toEqual(page.next === null ? new Date(0) : NOON);
+        until = page.next;
+      }
+      expect([kinds.toSorted(), pages]).toEqual([
+        ["completed", "completed", "completed", "created", "created", "created"],
+        7,
+      ]);
     });
   });
 
-  describe("what sleeps", () => {
-    test("are the account's retries that are not due, by host, the next one first", async () => {
+  describe("scheduled retries", () => {
+    test("are counted by host if they are not due, the next one first", async () => {
       await using db = await open();
       const hosts = ["b.example", "a.example", "a.example"];
       for (const [at, host] of hosts.entries()) {
@@ -82,16 +98,16 @@ export function testHistory(open: OpenTestStore): void {
       });
     });
 
-    test("of many hosts those are told that come next", async () => {
+    test("list the hosts that come next", async () => {
       await using db = await open();
-      for (let at = 0; at < ASLEEP_HOSTS_MAX + 2; at += 1) {
+      for (let at = 0; at < RETRY_HOSTS_SHOWN_MAX + 2; at += 1) {
         const action = await createdAction(db.actions, { url: `https://h${at}.example/`, createdAt: later(at) });
         await attempted(db.actions, action, answered(500), { now: later(at * 1_000) });
       }
       const { count, hosts } = await db.actions.scheduledRetries(ACCOUNT, NOON);
-      expect(count).toBe(ASLEEP_HOSTS_MAX + 2);
+      expect(count).toBe(RETRY_HOSTS_SHOWN_MAX + 2);
       expect(hosts.map(({ host }) => host)).toEqual(
-        Array.from({ length: ASLEEP_HOSTS_MAX }, (_, at) => `h${at}.example`),
+        Array.from({ length: RETRY_HOSTS_SHOWN_MAX }, (_, at) => `h${at}.example`),
       );
     });
   });

@@ -1,3 +1,4 @@
+import { DomainError } from "../../../src/api/domain-error.ts";
 import { describe, expect, test } from "bun:test";
 import { cancel, retry } from "../../../src/actions/changes.ts";
 import type { Action } from "../../../src/actions/action.ts";
@@ -152,7 +153,7 @@ export function testOutbox(open: OpenTestStore): void {
     const notification = await claimOne(db.notifications.callbacks);
     await decided(db.actions, cancel, action);
     const change = retry(await stored(db.actions, action), aDecision());
-    if ("refused" in change) throw new Error(change.message);
+    if (change instanceof DomainError) throw change;
     await db.actions.apply({ change, at: NOON, outbox: creationOf(change.after).outbox });
     await settle(db, notification, { kind: "delivered" });
     expect(await told(db, action)).toMatchObject([{ run: 1, status: "awaiting_approval" }]);

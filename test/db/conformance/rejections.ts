@@ -1,8 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { Action } from "../../../src/actions/action.ts";
 import { approve, cancel, retry } from "../../../src/actions/changes.ts";
-import { ASKED_AGAIN_MAX, EARLIER_REJECTIONS_SHOWN_MAX, REJECTION_WINDOW_MS } from "../../../src/config/limits.ts";
-import type { RejectionNote } from "../../../src/approvals/rejections.ts";
+import {
+  REPEATS_PER_REJECTION_MAX,
+  EARLIER_REJECTIONS_SHOWN_MAX,
+  REJECTION_WINDOW_MS,
+} from "../../../src/config/limits.ts";
+import type { RejectionEntry } from "../../../src/approvals/rejections.ts";
 import type { Store } from "../../../db/store.ts";
 import { ACCOUNT, aDecision, anAction, creationOf, KEY, later, NOON, writeOf } from "../../support/factory.ts";
 import type { OpenTestStore } from "../../support/store.ts";
@@ -10,7 +14,7 @@ import { stored } from "./steps.ts";
 
 const REQUEST = { accountId: ACCOUNT, keyId: KEY, digest: "d" };
 
-const aNote = (overrides: Partial<RejectionNote> = {}): RejectionNote => ({
+const anEntry = (overrides: Partial<RejectionEntry> = {}): RejectionEntry => ({
   kind: "asked",
   digest: "d",
   by: "key:ci",
@@ -22,21 +26,24 @@ const aNote = (overrides: Partial<RejectionNote> = {}): RejectionNote => ({
 async function ask(
   { actions }: Store,
   at: Date,
-  note: Partial<RejectionNote> | null = {},
+  rejection: Partial<RejectionEntry> | null = {},
   action: Partial<Action> = {},
 ) {
   const asked = anAction({ approve: true, createdAt: at, ...action });
-  return { asked, created: await actions.create({ ...creationOf(asked), note: note === null ? null : aNote(note) }) };
+  return {
+    asked,
+    created: await actions.create({ ...creationOf(asked), rejection: rejection === null ? null : anEntry(rejection) }),
+  };
 }
 
 async function reject({ actions }: Store, action: Action, at: Date, reason: string | null = "no"): Promise<boolean> {
   const change = cancel(await stored(actions, action), aDecision(at, reason));
-  return actions.apply({ ...writeOf(change, at), note: aNote({ kind: "rejected", by: "key:boss", reason }) });
+  return actions.apply({ ...writeOf(change, at), rejection: anEntry({ kind: "rejected", by: "key:boss", reason }) });
 }
 
-async function again({ actions }: Store, action: Action, at: Date, note: Partial<RejectionNote> = {}) {
+async function again({ actions }: Store, action: Action, at: Date, rejection: Partial<RejectionEntry> = {}) {
   const change = retry(await stored(actions, action), aDecision(at, "why"));
-  return actions.apply({ ...writeOf(change, at), note: aNote(note) });
+  return actions.apply({ ...writeOf(change, at), rejection: anEntry(rejection) });
 }
 
 /** A request that was asked for at noon and rejected a second later. */
@@ -57,15 +64,18 @@ export function testRejections(open: OpenTestStore): void {
           ? ask(db.store, later(2_000)).then(({ created }) => created.kind === "created")
           : again(db.store, first, later(2_000)),
       );
-      expect((await Promise.all(race)).filter(Boolean)).toHaveLength(ASKED_AGAIN_MAX);
+      expect((await Promise.all(race)).filter(Boolean)).toHaveLength(REPEATS_PER_REJECTION_MAX);
       await db.restart();
       expect(await db.store.rejections.count(REQUEST, later(3_000))).toEqual({
         rejectedAt: later(1_000),
-        askedAt: [later(2_000), later(2_000)],
+        repeatedAt: [later(2_000), later(2_000)],
         fullSince: null,
       });
       const { created } = await ask(db.store, later(4_000));
-      expect(created).toMatchObject({ kind: "rejected_before", refusal: { refused: "forbidden" } });
+      expect(created).toMatchObject({
+        kind: "rejected_before",
+        rejections: { rejectedAt: later(1_000), repeatedAt: [later(2_000), later(2_000)] },
+      });
     });
 
     test("is not asked for again without a reason, and then nothing of it is written", async () => {
@@ -73,12 +83,15 @@ export function testRejections(open: OpenTestStore): void {
       const first = await rejected(db.store);
       for (const reason of [null, "", " \n"]) {
         const { asked, created } = await ask(db.store, later(2_000), { reason });
-        expect(created).toMatchObject({ kind: "rejected_before", refusal: { refused: "invalid_request" } });
+        expect(created).toMatchObject({
+          kind: "rejected_before",
+          rejections: { rejectedAt: later(1_000), repeatedAt: [] },
+        });
         expect(await db.actions.find(ACCOUNT, asked.id)).toBeNull();
         expect(await again(db.store, first, later(2_000), { reason })).toBe(false);
       }
       expect((await stored(db.actions, first)).run).toBe(1);
-      expect((await db.store.rejections.count(REQUEST, later(3_000))).askedAt).toEqual([]);
+      expect((await db.store.rejections.count(REQUEST, later(3_000))).repeatedAt).toEqual([]);
     });
 
     test("counts until 24 hours are over, to the millisecond, and is forgotten then", async () => {
@@ -101,7 +114,7 @@ export function testRejections(open: OpenTestStore): void {
       expect((await ask(db.store, at, { reason: null }, { keyId: "key_two" })).created.kind).toBe("created");
       expect((await ask(db.store, at, { reason: null }, { accountId: "acc_two" })).created.kind).toBe("created");
       expect((await ask(db.store, at, null)).created.kind).toBe("created");
-      expect((await db.store.rejections.count(REQUEST, at)).askedAt).toEqual([]);
+      expect((await db.store.rejections.count(REQUEST, at)).repeatedAt).toEqual([]);
     });
 
     test("counts no more once it was approved", async () => {
@@ -109,9 +122,9 @@ export function testRejections(open: OpenTestStore): void {
       await rejected(db.store);
       const { asked } = await ask(db.store, later(2_000));
       const change = approve(await stored(db.actions, asked), aDecision(later(3_000)));
-      expect(await db.actions.apply({ ...writeOf(change, later(3_000)), note: aNote({ kind: "approved" }) })).toBe(
-        true,
-      );
+      expect(
+        await db.actions.apply({ ...writeOf(change, later(3_000)), rejection: anEntry({ kind: "approved" }) }),
+      ).toBe(true);
       expect(await db.count("rejections")).toBe(0);
       expect((await ask(db.store, later(4_000), { reason: null })).created.kind).toBe("created");
     });
@@ -132,7 +145,7 @@ export function testRejections(open: OpenTestStore): void {
         const { created } = await ask(db.store, later(2_000), { reason: null }, keys);
         expect(created).toMatchObject({ kind: "matched", action: { id: asked.id } });
       }
-      expect((await db.store.rejections.count(REQUEST, later(3_000))).askedAt).toEqual([]);
+      expect((await db.store.rejections.count(REQUEST, later(3_000))).repeatedAt).toEqual([]);
     });
 
     test("tells what was said before, oldest first, and why it is asked for now", async () => {
@@ -145,7 +158,7 @@ export function testRejections(open: OpenTestStore): void {
       const [created, ...rest] = creation.events;
       const told =
         created === undefined ? [] : [{ type: "created", actor: "key:ci", reason: "second" } as const, ...rest];
-      await db.actions.create({ ...creation, events: told, note: aNote({ reason: "second" }) });
+      await db.actions.create({ ...creation, events: told, rejection: anEntry({ reason: "second" }) });
       expect(await db.store.rejections.earlier(held, "d", later(5_000))).toEqual({
         reason: "second",
         rejections: [

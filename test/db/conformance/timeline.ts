@@ -1,6 +1,7 @@
+import { DomainError } from "../../../src/api/domain-error.ts";
 import { describe, expect, test } from "bun:test";
 import type { Action } from "../../../src/actions/action.ts";
-import { cancel, isRefusal, retry } from "../../../src/actions/changes.ts";
+import { cancel, retry } from "../../../src/actions/changes.ts";
 import { DEDUPE_WINDOW_MS, TIMELINE_ROWS_MAX } from "../../../src/config/limits.ts";
 import { notificationsFor } from "../../../src/delivery/notification.ts";
 import type { ChangeWrite } from "../../../db/store.ts";
@@ -133,7 +134,7 @@ function backAndForth(action: Action, count: number): readonly ChangeWrite[] {
   let before = action;
   for (let step = 0; step < count; step += 1) {
     const change = (step % 2 === 0 ? cancel : retry)(before, aDecision());
-    if (isRefusal(change)) throw new Error(change.message);
+    if (change instanceof DomainError) throw new Error(change.message);
     writes.push(writeOf(change));
     before = change.after;
   }

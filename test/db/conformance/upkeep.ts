@@ -1,6 +1,7 @@
+import { DomainError } from "../../../src/api/domain-error.ts";
 import { describe, expect, test } from "bun:test";
 import type { Action, ActionStatus } from "../../../src/actions/action.ts";
-import { approve, cancel, isRefusal, retry } from "../../../src/actions/changes.ts";
+import { approve, cancel, retry } from "../../../src/actions/changes.ts";
 import { PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../../src/config/limits.ts";
 import { settleNotification } from "../../../src/delivery/notification.ts";
 import { systemIds } from "../../../src/runtime/ids.ts";
@@ -215,7 +216,7 @@ export function testUpkeep(open: OpenTestStore): void {
       const retried = Promise.all(
         failed.map((action) => {
           const change = retry(action, aDecision());
-          if (isRefusal(change)) throw new Error("It can be retried.");
+          if (change instanceof DomainError) throw new Error("It can be retried.");
           return db.actions.apply(writeOf(change));
         }),
       );

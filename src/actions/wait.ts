@@ -1,57 +1,16 @@
 import { type Action, isTerminal } from "./action.ts";
 import { authorize, type Caller, holderOf } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
-import type { ActionStore, ActionPage, ActionQuery, OutboxEntry, OutboxStore } from "../../db/store.ts";
-import { withPauses, type PauseStore } from "../pauses/pause.ts";
-import type { TimelineEntry } from "./timeline.ts";
 import { WAITERS_PER_ACCOUNT_MAX } from "../config/limits.ts";
 import { countByHolder, whoMakesRoom } from "../delivery/slots.ts";
 import type { Bus } from "../events/bus.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { ActionStore } from "../../db/store.ts";
 
-/** Reads one action of the caller's account. Throws `not_found`, also for actions of other accounts. */
-export function createGet(actions: ActionStore) {
-  return async (caller: Caller, id: string): Promise<Action> => {
-    authorize(caller, "read");
-    const action = await actions.find(caller.accountId, id);
-    if (action === null) throw new DomainError("not_found", "There is no such action.");
-    return action;
-  };
-}
-
-export type ListQuery = Omit<ActionQuery, "accountId">;
-
-/** One page of the account's actions, newest first. */
-export function createList(actions: ActionStore) {
-  return async (caller: Caller, query: ListQuery): Promise<ActionPage> => {
-    authorize(caller, "read");
-    return actions.list({ ...query, accountId: caller.accountId });
-  };
-}
-
-export interface TimelineDeps {
-  readonly actions: Pick<ActionStore, "timeline">;
-  readonly pauses: Pick<PauseStore, "ofAction">;
-}
-
-/** The timeline of one action, oldest first, with the pauses that kept it from being sent. Throws `not_found`. */
-export function createTimeline({ actions, pauses }: TimelineDeps) {
-  return async (caller: Caller, id: string): Promise<readonly TimelineEntry[]> => {
-    authorize(caller, "read");
-    const [entries, covering] = await Promise.all([
-      actions.timeline(caller.accountId, id),
-      pauses.ofAction(caller.accountId, id),
-    ]);
-    // Every action has the row of its creation.
-    if (entries.length === 0) throw new DomainError("not_found", "There is no such action.");
-    return withPauses(entries, covering);
-  };
-}
-
-interface WaitDeps {
-  readonly actions: ActionStore;
-  readonly clock: Clock;
-  readonly bus: Bus;
+export interface WaitDeps {
+  readonly actions: Pick<ActionStore, "find">;
+  readonly clock: Pick<Clock, "after">;
+  readonly bus: Pick<Bus, "watch">;
 }
 
 interface WaitOptions {
@@ -119,23 +78,4 @@ function makeRoom(waiters: Set<Waiter>, holder: string): boolean {
   waiters.delete(oldest);
   oldest.end();
   return true;
-}
-
-interface NotificationPage {
-  /** Newest first. */
-  readonly entries: readonly OutboxEntry[];
-  /** Where the next page begins; null when there is none. */
-  readonly before: string | null;
-}
-
-/** The callbacks and mails of the caller's account, newest first, with the state of each; for owners. */
-export type ListNotifications = (caller: Caller, before: string | null, limit: number) => Promise<NotificationPage>;
-
-export function createListNotifications(outbox: Pick<OutboxStore, "list">): ListNotifications {
-  return async (caller, before, limit) => {
-    authorize(caller, "manage");
-    const found = await outbox.list(caller.accountId, before, limit + 1);
-    const entries = found.slice(0, limit);
-    return { entries, before: found.length > limit ? (entries.at(-1)?.id ?? null) : null };
-  };
 }

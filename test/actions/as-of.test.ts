@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import type { ActionStatus } from "../../src/actions/action.ts";
-import { pastOf } from "../../src/actions/settle.ts";
-import type { TimelineEvent, TimelineEntry } from "../../src/actions/timeline.ts";
+import { actionAsOf, type TimelineEvent, type TimelineEntry } from "../../src/actions/timeline.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 let seq = 0;
@@ -16,38 +15,46 @@ const decided = (type: "retried" | "approved" | "rejected") => ({ type, actor: "
 const now = anAction({ status: "completed", run: 3, attempts: 2, startedAt: NOON, finishedAt: NOON });
 
 test("a run begins with nothing of the runs before it", () => {
-  const past = pastOf(now, [entry("awaiting_approval", decided("retried"), 7)]);
-  expect(past).toMatchObject({ status: "awaiting_approval", run: 2, attempts: 0, startedAt: null, finishedAt: null });
+  const earlier = actionAsOf(now, [entry("awaiting_approval", decided("retried"), 7)]);
+  expect(earlier).toMatchObject({
+    status: "awaiting_approval",
+    run: 2,
+    attempts: 0,
+    startedAt: null,
+    finishedAt: null,
+  });
 });
 
 test("a decision is told with whoever made it, and a no ends the run", () => {
   const held = entry("awaiting_approval", decided("retried"), 7);
-  const released = pastOf(now, [held, entry("pending", decided("approved"), 8)]);
+  const released = actionAsOf(now, [held, entry("pending", decided("approved"), 8)]);
   expect(released).toMatchObject({ status: "pending", approvedAt: later(8), approvedBy: "key:boss", finishedAt: null });
-  const rejected = pastOf(now, [held, entry("cancelled", decided("rejected"), 9)]);
+  const rejected = actionAsOf(now, [held, entry("cancelled", decided("rejected"), 9)]);
   expect(rejected).toMatchObject({ status: "cancelled", approvedBy: null, finishedAt: later(9) });
 });
 
 test("an attempt that never began is none: the action is due at once, and was not started if it was the first", () => {
   const begun = [entry("pending", decided("approved"), 1), entry("active", { type: "started" }, 2)];
   const back = entry("pending", { type: "not_started", reason: "Nothing was sent." }, 3);
-  expect(pastOf(now, [...begun, back])).toMatchObject({
+  expect(actionAsOf(now, [...begun, back])).toMatchObject({
     attempts: 0,
     startedAt: null,
     dueAt: later(3),
     status: "pending",
   });
   const again = entry("active", { type: "started" }, 4);
-  expect(pastOf(now, [...begun, back, again])).toMatchObject({ attempts: 1, startedAt: later(4) });
+  expect(actionAsOf(now, [...begun, back, again])).toMatchObject({ attempts: 1, startedAt: later(4) });
 });
 
 test("what is told beside the changes of state changes nothing", () => {
   const told = { event: "action.awaiting_approval", delivered: true, attempts: 1, error: null, next_retry_at: null };
   const held = entry("awaiting_approval", decided("retried"));
   const more = (["mail", "callback"] as const).map((type) => entry("awaiting_approval", { type, ...told }, 5));
-  expect(pastOf(now, [held, entry("awaiting_approval", { type: "held" }), ...more])).toEqual(pastOf(now, [held]));
+  expect(actionAsOf(now, [held, entry("awaiting_approval", { type: "held" }), ...more])).toEqual(
+    actionAsOf(now, [held]),
+  );
 });
 
 test("without a timeline an action is what it is", () => {
-  expect(pastOf(now, [])).toEqual(now);
+  expect(actionAsOf(now, [])).toEqual(now);
 });

@@ -1,0 +1,202 @@
+import type { Action, ActionRequest, Creator } from "../actions/action.ts";
+import { isListedHost } from "../accounts/callback-hosts.ts";
+import { type Caller, type Hold, isHeld, mayDo, type Role } from "../accounts/roles.ts";
+import { DomainError, type Issue } from "../api/domain-error.ts";
+import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "../config/limits.ts";
+import { originOf } from "../outbound/target.ts";
+import { isCounted, mayRepeat, type RejectionCount } from "./rejections.ts";
+
+/** What becomes of a create or retry: it is sent, it waits for a person, or it is refused. */
+export type PolicyDecision =
+  | { readonly kind: "allow" }
+  | { readonly kind: "hold"; readonly because: HoldReason }
+  | { readonly kind: "refuse"; readonly error: DomainError };
+
+/** `request`: it asks for approval itself; `key`: the hold of the key requires it. */
+type HoldReason = "request" | "key";
+
+type PolicyRequest = Pick<ActionRequest, "method" | "approve" | "callback" | "notifyEmail">;
+
+interface PolicyFacts {
+  readonly request: PolicyRequest;
+  readonly caller: Pick<Caller, "role" | "hold">;
+  /** Why the call is requested; null: not given. */
+  readonly reason: string | null;
+  /** How many actions of the key await approval; null: not counted yet. */
+  readonly heldCount: number | null;
+  /** Earlier rejections of the same request; null: not counted yet. */
+  readonly rejections: RejectionCount | null;
+}
+
+/**
+ * A create. Its counts are conditions of the statement that stores it, since others may be stored at the same time: they
+ * are null before, and known when the store has refused it.
+ */
+interface CreateFacts extends PolicyFacts {
+  readonly operation: "create";
+  /** Whose role and hold limit callback and mail. */
+  readonly creator: Creator;
+  readonly account: AccountFacts;
+}
+
+interface RetryFacts extends PolicyFacts {
+  readonly operation: "retry";
+  readonly actionId: string;
+}
+
+/** What the account and the settings allow. */
+export interface AccountFacts {
+  /** Hosts that an owner has listed for callbacks; read if `needsListedCallback`. */
+  readonly callbackHosts: readonly string[];
+  /** `APPROVERS`: addresses and `@domain`s that may be asked for approval; empty: none are set. */
+  readonly approvers: readonly string[];
+  /** Whether the address that is to be asked belongs to a person of the account; read if `needsMember`. */
+  readonly isMember: boolean;
+}
+
+/** For requests that name neither a callback nor an address. */
+export const NO_FACTS: AccountFacts = { callbackHosts: [], approvers: [], isMember: false };
+
+/**
+ * The policy for every create and every retry. Pure: it decides from what it is given. The first rule that refuses a
+ * request decides.
+ */
+export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
+  const because = holdReason(facts.request, facts.caller.hold);
+  const error =
+    (facts.operation === "create" ? recipientRefusal(facts) : holdRefusal(facts)) ??
+    (because === null ? null : heldCountRefusal(facts)) ??
+    rejectionRefusal(facts);
+  if (error !== null) return { kind: "refuse", error };
+  return because === null ? { kind: "allow" } : { kind: "hold", because };
+}
+
+/** Why a request of a key with this hold awaits approval; null: it doesn't. */
+export function holdReason(
+  { approve, method }: Pick<PolicyRequest, "approve" | "method">,
+  hold: Hold,
+): HoldReason | null {
+  if (approve) return "request";
+  return isHeld(hold, method) ? "key" : null;
+}
+
+function recipientRefusal({ request, creator, account }: CreateFacts): DomainError | null {
+  const { callback, notifyEmail } = request;
+  const isCallbackAllowed = callback === null || mayCallBack(creator, callback, account.callbackHosts);
+  const issues: readonly Issue[] = [
+    ...(isCallbackAllowed ? [] : [{ field: "callback", message: notListed(callback) }]),
+    ...(notifyEmail === null || mayMail(creator, notifyEmail, account)
+      ? []
+      : [{ field: "notify.email", message: NOT_AN_APPROVER }]),
+  ];
+  if (!isCallbackAllowed) return new DomainError("invalid_url", "No callback may go to this URL.", issues);
+  if (issues.length === 0) return null;
+  return new DomainError("validation_error", "The request has fields that are not valid.", issues);
+}
+
+function notListed(callback: string): string {
+  const host = originOf(callback).replace(/^https?:\/\//, "");
+  return (
+    `Callbacks of a key with a hold go only to hosts that an owner has listed, and ${host} is not listed. ` +
+    "List it on the page Settings, by `outgate callback-hosts add`, or by POST /v1/callback-hosts with an owner key."
+  );
+}
+
+const NOT_AN_APPROVER =
+  "May name only people of this account and the APPROVERS of this service. To allow an address, add it to APPROVERS " +
+  "in the settings of the service; or leave notify out and approve in the inbox.";
+
+/** Otherwise a key could bypass its hold by retrying actions of other keys. */
+function holdRefusal({ request, caller, actionId }: RetryFacts): DomainError | null {
+  if (holdReason(request, caller.hold) !== "key") return null;
+  return new DomainError(
+    "forbidden",
+    `${request.method} calls of this key need approval, and action ${actionId} was created without it. Create it again, which holds it for approval, or retry it with a key without this hold.`,
+  );
+}
+
+function heldCountRefusal(facts: CreateFacts | RetryFacts): DomainError | null {
+  if (facts.heldCount === null || facts.heldCount < HELD_PER_KEY_MAX) return null;
+  if (facts.operation === "retry") {
+    return new DomainError(
+      "not_retryable",
+      `Action ${facts.actionId} cannot be retried now: ${HELD_PER_KEY_MAX} actions of the key that created it await approval. Decide on some of them first.`,
+    );
+  }
+  return new DomainError(
+    "too_many_held",
+    `This key has ${HELD_PER_KEY_MAX} actions that await approval. Wait until some are approved or rejected, or cancel those that are not needed any more.`,
+  );
+}
+
+/** A request that a person rejected may be made again with a reason, and only so often. */
+function rejectionRefusal({ operation, request, caller, reason, rejections }: CreateFacts | RetryFacts) {
+  if (rejections === null || !isCounted(request, caller) || mayRepeat(rejections, reason)) return null;
+  const { rejectedAt, repeatedAt, fullSince } = rejections;
+  const code = operation === "create" ? "forbidden" : "not_retryable";
+  if (fullSince !== null) {
+    const what = "Too many requests of this key were rejected within 24 hours. It may request approval again";
+    return new DomainError(code, `${what} from ${windowEnd(fullSince).toISOString()}; ${BY_OWNER}`);
+  }
+  if (rejectedAt === null) return null;
+  const last = repeatedAt[REPEATS_PER_REJECTION_MAX - 1];
+  if (last !== undefined) {
+    const allowedAt = new Date(Math.min(windowEnd(last).getTime(), windowEnd(rejectedAt).getTime()));
+    const what = `A person rejected this request, and it was requested again ${REPEATS_PER_REJECTION_MAX} times within 24 hours.`;
+    return new DomainError(code, `${what} It may be requested again from ${allowedAt.toISOString()}; ${BY_OWNER}`);
+  }
+  const message = `Required: a person rejected this request at ${rejectedAt.toISOString()}, so say why you request it again.`;
+  return new DomainError(
+    "invalid_request",
+    "A person rejected this request within the last 24 hours. To request it again, say why in the field reason.",
+    [{ field: "reason", message }],
+  );
+}
+
+const BY_OWNER = "an owner key, or an owner on the pages, can send it earlier.";
+
+function windowEnd(at: Date): Date {
+  return new Date(at.getTime() + REJECTION_WINDOW_MS);
+}
+
+/** Whether the role's client may pass on a person's approval of this action: a hold restricts agents, and their clients too. */
+export function mayApproveIt(role: Role, { creator, method }: Pick<Action, "creator" | "method">): boolean {
+  return mayDo(role, "approve") || !isHeld(creator.hold, method);
+}
+
+/** Whether callbacks go only to hosts that an owner has listed for the account. */
+export function needsListedCallback({ hold }: Creator): boolean {
+  return hold !== "none";
+}
+
+export function mayCallBack(creator: Creator, url: string, listedHosts: readonly string[]): boolean {
+  return !needsListedCallback(creator) || isListedHost(url, listedHosts);
+}
+
+/**
+ * Whether a mail to this address needs its recipient to be a person of the account. Without APPROVERS, an owner key that
+ * has no hold may name anyone: it could send the call without approval anyway.
+ */
+export function needsMember({ role, hold }: Creator, email: string, approvers: readonly string[]): boolean {
+  if (approvers.length === 0 && role === "owner" && hold === "none") return false;
+  return !isNamedIn(approvers, email);
+}
+
+export function mayMail(
+  creator: Creator,
+  email: string,
+  { approvers, isMember }: Pick<AccountFacts, "approvers" | "isMember">,
+): boolean {
+  return isMember || !needsMember(creator, email, approvers);
+}
+
+/** Whether a list of addresses and `@domain`s contains an address, ignoring case. */
+export function isNamedIn(approvers: readonly string[], email: string): boolean {
+  const address = email.toLowerCase();
+  return approvers.some((approver) => {
+    const entry = approver.toLowerCase();
+    if (!entry.startsWith("@")) return address === entry;
+    // Old mail servers relay `ann%other.example@ours.example` and `other!ann@…` to the other host.
+    return !/[%!]/.test(address) && address.slice(address.lastIndexOf("@")) === entry;
+  });
+}

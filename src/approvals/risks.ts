@@ -1,0 +1,174 @@
+import { plainHeaderName } from "../api/headers.ts";
+import { type Action, sizeWords } from "../actions/action.ts";
+import type { Actor } from "../accounts/roles.ts";
+import {
+  RISK_DECODED_CHARS_MAX,
+  USUAL_BODY_BYTES_MAX,
+  USUAL_HEADERS_BYTES_MAX,
+  USUAL_URL_CHARS_MAX,
+} from "../config/limits.ts";
+import { decodeUnreserved, normalTarget, sentUrl } from "../outbound/target.ts";
+import { hasUnseen } from "../receipts/visible-text.ts";
+
+/** The risks that an approver is warned of, in the order in which they are shown. */
+export const RISKS = [
+  "new_host",
+  "deletes",
+  "hidden_characters",
+  "mixed_scripts",
+  "coded_letters",
+  "size",
+  "callback_host",
+] as const;
+
+interface Risk {
+  readonly name: (typeof RISKS)[number];
+  /** A sentence; the only untrusted texts in it are host and header names, and the masked path of the URL. */
+  readonly text: string;
+}
+
+/** A request as it is stored. */
+export interface RiskInput extends Pick<
+  Action,
+  "method" | "url" | "host" | "hostname" | "headers" | "body" | "callback"
+> {
+  /** Its URL as whoever decides may see it. */
+  readonly seenUrl: string;
+  readonly createdBy: Actor;
+  readonly reason: string | null;
+  /** No held call of its key to its host was approved and has completed. */
+  readonly isNewHost: boolean;
+}
+
+/** The risks of a request. Pure; linear in the length of its texts. */
+export function risksOf(request: RiskInput): Risk[] {
+  const texts = textsOf(request);
+  const hidden = texts.filter(([, text]) => hasUnseen(text)).map(([part]) => part);
+  const mixed = [
+    ...(request.hostname.split(".").some((label) => label.startsWith("xn--")) ? ["the host"] : []),
+    ...texts.filter(([, text]) => MIXED.test(text)).map(([part]) => part),
+  ];
+  const risks: Readonly<Record<Risk["name"], string | null>> = {
+    new_host: request.isNewHost
+      ? `New host: no approved call of this key to ${request.host} has completed so far.`
+      : null,
+    deletes: deletionOf(request),
+    hidden_characters: hidden.length === 0 ? null : `Characters that cannot be seen are in ${listed(hidden)}.`,
+    mixed_scripts: mixed.length === 0 ? null : `Letters that can pass for others are in ${listed(mixed)}.`,
+    coded_letters: CODED_LETTER.test(request.seenUrl)
+      ? `Plain letters of the URL are percent-encoded. Decoded, its path is ${decodeUnreserved(pathIn(request.seenUrl))}`
+      : null,
+    size: sizeOf(request),
+    callback_host: callbackOf(request),
+  };
+  return RISKS.flatMap((name) => {
+    const text = risks[name];
+    return text === null ? [] : [{ name, text }];
+  });
+}
+
+/** What stands behind the host. */
+function pathIn(url: string): string {
+  return url.slice(url.indexOf("/", url.indexOf("//") + 2));
+}
+
+/** A letter or digit that needs no code in a URL. */
+const CODED_LETTER = /%(?:3[0-9]|[46][1-9a-f]|[57][0-9a])/i;
+
+function deletionOf({ method, url, headers }: RiskInput): string | null {
+  if (method === "DELETE") return "It deletes: the method is DELETE.";
+  const names = Object.keys(headers ?? {}).filter((name) => NAMES_AN_OPERATION.has(plainHeaderName(name)));
+  const name = names.find((one) => DELETION.test(headers?.[one] ?? ""));
+  if (name !== undefined) return `It may delete: the header ${name} names such an operation.`;
+  const isOverridden = URL.parse(url)?.searchParams.get("_method")?.toUpperCase() === "DELETE";
+  return isOverridden ? "It may delete: the URL has the parameter _method=delete." : null;
+}
+
+/** Headers that make a target perform another operation than the method says. */
+const NAMES_AN_OPERATION = new Set(["soapaction", "x-amz-target"]);
+
+const DELETION = /delete|remove|destroy|drop|purge|terminate|truncate|erase|wipe/i;
+
+function sizeOf({ url, headers, body }: RiskInput): string | null {
+  const headerBytes = Object.entries(headers ?? {}).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  const bodyBytes = body === null ? 0 : Buffer.byteLength(body);
+  const parts = [
+    ...(url.length > USUAL_URL_CHARS_MAX ? [`a URL of ${url.length.toLocaleString("en")} characters`] : []),
+    ...(headerBytes > USUAL_HEADERS_BYTES_MAX ? [`headers of ${sizeWords(headerBytes)}`] : []),
+    ...(bodyBytes > USUAL_BODY_BYTES_MAX ? [`a body of ${sizeWords(bodyBytes)}`] : []),
+  ];
+  return parts.length === 0 ? null : `Unusually large: ${listed(parts)}.`;
+}
+
+function callbackOf({ callback, hostname }: RiskInput): string | null {
+  const target = callback === null ? null : normalTarget(callback);
+  return target === null || target.hostname === hostname ? null : `Its callback goes to another host: ${target.host}.`;
+}
+
+/** The texts that may contain hidden characters, decoded as the target reads them, each with the name of its part. */
+function textsOf({
+  url,
+  headers,
+  body,
+  createdBy,
+  reason,
+}: RiskInput): readonly (readonly [part: string, text: string])[] {
+  return [
+    // An escaped line break or tab is invisible in a URL too: count it as a hidden character.
+    ["the URL", unescapedUrl(sentUrl(url)).replaceAll(/[\n\t]/g, "\0")],
+    [
+      "the headers",
+      Object.entries(headers ?? {})
+        .flat()
+        .join("\n"),
+    ],
+    // What is longer is named as unusually large; twenty whole megabytes on one page would hold up everybody.
+    ["the body", body === null ? "" : unescapedJson(body.slice(0, RISK_DECODED_CHARS_MAX))],
+    ["the name of the key", createdBy],
+    ["the reason", reason ?? ""],
+  ];
+}
+
+function unescapedUrl(url: string): string {
+  const bytes = url.replaceAll(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));
+  return Buffer.from(bytes, "latin1").toString("utf8");
+}
+
+/** The text with its JSON escapes decoded, in the first `RISK_DECODED_CHARS_MAX` characters only; CR LF becomes LF. */
+function unescapedJson(json: string): string {
+  const lines = json.includes("\r") ? json.replaceAll("\r", "") : json;
+  if (!lines.includes("\\")) return lines;
+  const begin = lines.slice(0, RISK_DECODED_CHARS_MAX);
+  const read = begin.replaceAll(/\\(?:u([0-9a-f]{4})|.)/gi, (escape, code?: string) =>
+    code === undefined ? (ESCAPED[escape] ?? escape) : String.fromCharCode(Number.parseInt(code, 16)),
+  );
+  // In the rest, decode line breaks and tabs: the `n` of an escape must not count as a neighbour of the next letter.
+  return (
+    read +
+    lines
+      .slice(RISK_DECODED_CHARS_MAX)
+      .replaceAll(String.raw`\n`, "\n")
+      .replaceAll(String.raw`\t`, "\t")
+  );
+}
+
+/** The usual escapes; others stay as they are. */
+const ESCAPED: Readonly<Record<string, string>> = {
+  [String.raw`\n`]: "\n",
+  [String.raw`\t`]: "\t",
+  [String.raw`\r`]: "\n",
+  [String.raw`\b`]: " ",
+  [String.raw`\f`]: " ",
+};
+
+/** Scripts with letters that look like Latin ones, and mathematical letters, without the Greek letters of formulas and units. */
+const LIKE_LATIN = String.raw`[[\p{sc=Cyrillic}\p{sc=Greek}\p{sc=Armenian}\p{sc=Cherokee}\p{sc=Coptic}\p{sc=Lisu}\u{1d400}-\u{1d7ff}]--[ΔΩΣβλμπσ]]`;
+
+/** A Latin letter next to one that looks like Latin. */
+const MIXED = new RegExp(String.raw`\p{sc=Latin}\p{M}{0,4}${LIKE_LATIN}|${LIKE_LATIN}\p{M}{0,4}\p{sc=Latin}`, "v");
+
+/** "a, b and c" */
+function listed(parts: readonly string[]): string {
+  const [last = "", ...rest] = parts.toReversed();
+  return rest.length === 0 ? last : `${rest.toReversed().join(", ")} and ${last}`;
+}

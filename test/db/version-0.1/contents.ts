@@ -1,0 +1,92 @@
+import type { ActionQuery, Store } from "../../../db/store.ts";
+import { ACCOUNT, aQuery, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
+
+const DIGEST = "digest of a request";
+const ORIGIN = "https://hooks.example.com";
+
+const QUERIES: readonly Partial<ActionQuery>[] = [
+  { accountId: OTHER_ACCOUNT },
+  { statuses: ["pending", "awaiting_approval", "failed"] },
+  { host: "api.example.com" },
+  { dedupe: "order 7" },
+  { createdBy: KEY, statuses: ["completed"] },
+];
+
+/** Everything that a store says about the database of `dump.sql`, as JSON, with its times. */
+export async function contentsOf(store: Store): Promise<unknown> {
+  const { actions, outbox, accounts, people, signing, pauses, rejections, audit, sealed, facts, links } = store;
+  const listed = (await actions.list(aQuery({ limit: 99 }))).actions;
+  const eachAction = await Promise.all(
+    listed.map(async ({ id }) => ({
+      id,
+      timeline: await actions.timeline(ACCOUNT, id),
+      pauses: await pauses.ofAction(ACCOUNT, id),
+      links: await Promise.all(
+        (["approve", "reject"] as const).map((decision) => links.find({ actionId: id, run: 1, decision })),
+      ),
+      earlier: await rejections.earlier({ id, run: 9, accountId: ACCOUNT, keyId: KEY }, DIGEST, later(9)),
+    })),
+  );
+  const entries = await outbox.list(ACCOUNT, null, 99);
+  const contents = {
+    actions: listed,
+    lists: await Promise.all(QUERIES.map(async (query) => idsOf(await actions.list(aQuery({ limit: 99, ...query }))))),
+    counts: await Promise.all(QUERIES.map((query) => actions.count(aQuery({ limit: 99, ...query })))),
+    eachAction,
+    holders: [
+      (await actions.holderOf(ACCOUNT, "dedupe", "order 7", NOON))?.id,
+      (await actions.holderOf(ACCOUNT, "idempotency", "key 7", NOON))?.id,
+    ],
+    held: [idsOf(await actions.held(ACCOUNT, null, 99)), idsOf(await actions.held(ACCOUNT, null, 99, KEY))],
+    requesters: await actions.requesters(ACCOUNT),
+    heldCount: await actions.heldCount(ACCOUNT, KEY),
+    changes: (await actions.changes(ACCOUNT, 0)).changes.map(({ seq, at, action }) => [
+      seq,
+      at,
+      action.id,
+      action.status,
+    ]),
+    position: await actions.position(),
+    scheduledRetries: await actions.scheduledRetries(ACCOUNT, NOON),
+    firstDueAt: await actions.firstDueAt(),
+    waiting: [await actions.waiting(), await outbox.waiting()],
+    approvedHosts: [...(await actions.approvedHosts(ACCOUNT, [{ keyId: KEY, hostname: "api.example.com" }]))],
+    outbox: await Promise.all(
+      entries.map(async (entry) => ({
+        entry,
+        payload: await outbox.payload(entry.id),
+        creator: await outbox.creatorOf(entry.id),
+      })),
+    ),
+    heldForUpkeep: await store.upkeep.held(later(99), "", 99),
+    accounts: [await accounts.first(), await accounts.list(99), await accounts.hasHold()],
+    keys: [await accounts.keys(ACCOUNT, 99), await accounts.keyByHash("hash of key_two")],
+    replacedBy: await accounts.replacedBy("key_two"),
+    people: [await people.find("ANN@example.com"), await people.emailOf(ACCOUNT)],
+    session: await people.session("hash of a session", NOON),
+    link: await people.link("hash of a link", NOON),
+    seeds: [await signing.seeds(ACCOUNT, ORIGIN, "calls"), await signing.seeds(ACCOUNT, ORIGIN, "callbacks")],
+    callbackOverlap: await signing.callbackOverlap(ACCOUNT, ORIGIN),
+    callbackHosts: await store.callbackHosts.list(ACCOUNT),
+    pauses: await pauses.inForce(null),
+    rejections: Object.values(await rejections.count({ accountId: ACCOUNT, keyId: KEY, digest: DIGEST }, later(9))),
+    audit: await audit.page({
+      accountId: ACCOUNT,
+      kinds: [],
+      actor: null,
+      since: null,
+      until: null,
+      before: null,
+      limit: 99,
+    }),
+    sealed: await sealed.find("another key", null, 99),
+    fact: await facts.read("a fact"),
+    // Last, since the row that has no name gets one.
+    broken: [await actions.broken(99, ""), await outbox.callbacks.broken(99, "")],
+  };
+  return JSON.parse(JSON.stringify(contents));
+}
+
+function idsOf({ actions }: { readonly actions: readonly { readonly id: string }[] }): readonly string[] {
+  return actions.map(({ id }) => id);
+}
