@@ -1,8 +1,7 @@
 import type { AuditEntry } from "../src/audit/audit.ts";
 import type { Pause, PauseEnd } from "../src/pauses/pause.ts";
 import type { Hold, KeyScope, Role, Actor } from "../src/accounts/roles.ts";
-import type { SigningUse } from "../src/crypto/signature.ts";
-import type { SealedPlace } from "../src/crypto/types.ts";
+import type { SigningUse, SealedPlace } from "../src/crypto/secrets.ts";
 
 export interface Account {
   readonly id: string;

@@ -1,6 +1,5 @@
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
-import { authorize, type Caller, mayApproveWhenAsked, mayDo } from "../src/accounts/roles.ts";
-import { requireMayChange } from "../src/accounts/roles.ts";
+import { authorize, type Caller, mayApproveWhenAsked, mayDo, requireMayChange } from "../src/accounts/roles.ts";
 import type { Action } from "../src/actions/action.ts";
 import { approve, isHeldIn, staleDecision } from "../src/actions/changes.ts";
 import { DomainError } from "../src/api/domain-error.ts";

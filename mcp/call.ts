@@ -10,7 +10,7 @@ import type { ActionService } from "../src/actions/service.ts";
 import { DomainError } from "../src/api/domain-error.ts";
 import { isJsonObject } from "../src/api/schema-helpers.ts";
 import { QUESTION_MS, QUESTIONS_OPEN_MAX } from "../src/config/limits.ts";
-import type { Secrets } from "../src/crypto/types.ts";
+import type { Secrets } from "../src/crypto/secrets.ts";
 import type { Bus } from "../src/events/bus.ts";
 import type { McpRequest } from "../src/http/mcp-routes.ts";
 import { memberText } from "../src/json/json.ts";

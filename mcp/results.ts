@@ -1,6 +1,12 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import { type Caller, mayApproveWhenAsked, type Viewer, viewerOf } from "../src/accounts/roles.ts";
-import { mayChange, seesWhole } from "../src/accounts/roles.ts";
+import {
+  type Caller,
+  mayApproveWhenAsked,
+  mayChange,
+  seesWhole,
+  type Viewer,
+  viewerOf,
+} from "../src/accounts/roles.ts";
 import type { Action } from "../src/actions/action.ts";
 import { pageJson } from "../src/actions/list-schemas.ts";
 import { actionJson } from "../src/actions/serialize.ts";

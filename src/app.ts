@@ -18,8 +18,8 @@ import type { Caller } from "./accounts/roles.ts";
 import { createEngine, type Engine } from "./delivery/engine.ts";
 import { listenForMetrics, type MetricsPortDeps } from "./http/system-routes.ts";
 import { type Http, createHttp } from "./http/server.ts";
-import { mailerOf } from "./mail/mailer.ts";
-import { cached, LoopLag, residentBytes } from "./observability/runtime.ts";
+import { createMailer } from "./mail/mailer.ts";
+import { cached, LoopLag } from "./observability/runtime.ts";
 import { Metrics } from "./observability/metrics.ts";
 import { checkTarget, describePolicy, type TargetPolicy } from "./outbound/policy.ts";
 import { createSender } from "./outbound/send.ts";
@@ -38,7 +38,7 @@ import { isLoopbackUrl, trustedProxiesOf, isLoopbackAddress } from "./config/val
 import { createOwnHostPages, createOwnHostOnly } from "./http/own-origin.ts";
 import { mcpRoutes, type McpRouteDeps } from "./http/mcp-routes.ts";
 import { GUIDES } from "./pages/docs.tsx";
-import type { Secrets } from "./crypto/types.ts";
+import type { Secrets } from "./crypto/secrets.ts";
 import { createPasswords } from "./crypto/passwords.ts";
 import { createAgentHandler } from "../mcp/http.ts";
 import { createAgentServer } from "../mcp/server.ts";
@@ -213,7 +213,7 @@ async function openHttp(
   const deps: AppDeps = { ...given, clock };
   const lag = new LoopLag(clock);
   const draining = new AbortController();
-  const mailer = await mailerOf(config, clock);
+  const mailer = await createMailer(config, clock);
   const sender = createSender(policy);
   const engine = createEngine(config, { ...deps, store, secrets, sender, mailer, metrics });
   const { accounts } = store;
@@ -283,7 +283,7 @@ function addGauges(metrics: Metrics, { store, engine, lag, clock }: ReadingDeps)
     inFlight: () => engine.loop.inFlight,
     kept: () => engine.kept,
     loopLagMaxMs: () => lag.takeMaxMs(),
-    residentBytes,
+    residentBytes: () => process.memoryUsage.rss(),
   });
 }
 

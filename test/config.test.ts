@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { InvalidSettings, listeningOn, readConfig } from "../src/config/config.ts";
-import { settingNames, Settings, wordsOf } from "../src/config/settings.ts";
+import { settingNames, Settings, descriptionOf } from "../src/config/settings.ts";
 
 type Env = Readonly<Record<string, string>>;
 
@@ -511,7 +511,7 @@ describe(".env", () => {
     const [, ...paragraphs] = (await Bun.file(join(import.meta.dir, "../.env.example")).text()).trimEnd().split("\n\n");
     const defaults = readDefaults();
     const expected = settingNames().map((name) => {
-      const { description, allowed } = wordsOf(Settings.properties[name]);
+      const { description, allowed } = descriptionOf(Settings.properties[name]);
       return `# ${description} Allowed: ${allowed}.\n#${name}=${defaults[name]}`;
     });
     expect(paragraphs).toEqual(expected);

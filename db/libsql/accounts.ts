@@ -15,7 +15,7 @@ import { addPause } from "./pauses.ts";
 import { offer, createSignedUpStore, findReplaced, isFirstHold, stopOthers } from "./people.ts";
 import { accounts, apiKeys } from "./schema.ts";
 import type { Writer } from "./writer.ts";
-import type { SigningUse } from "../../src/crypto/signature.ts";
+import type { SigningUse } from "../../src/crypto/secrets.ts";
 import type { StoreContext } from "./context.ts";
 import type { LinkStore } from "../store.ts";
 

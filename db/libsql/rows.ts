@@ -9,7 +9,7 @@ import {
 } from "../../src/actions/action.ts";
 import { type Actor, HOLDS, ROLES } from "../../src/accounts/roles.ts";
 import { TIMELINE_EVENT_TYPES, type TimelineEvent, type TimelineEntry } from "../../src/actions/timeline.ts";
-import type { Secrets } from "../../src/crypto/types.ts";
+import type { Secrets } from "../../src/crypto/secrets.ts";
 import type { Row, SqlValue } from "./sql.ts";
 
 /** Header values carry credentials: they are stored encrypted only. */

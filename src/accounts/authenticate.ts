@@ -1,6 +1,6 @@
 import { accountStopped, type Caller, unauthorized, hasScope } from "./roles.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Secrets } from "../crypto/types.ts";
+import type { Secrets } from "../crypto/secrets.ts";
 import type { AccountStore, ApiKey } from "../../db/account-store.ts";
 import { StoreUnavailable } from "../../db/store.ts";
 

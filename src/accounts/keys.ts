@@ -1,6 +1,6 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
-import type { Secrets } from "../crypto/types.ts";
+import type { Secrets } from "../crypto/secrets.ts";
 import type { AccountStore, ApiKey, Revocation } from "../../db/account-store.ts";
 import type { Authenticate } from "./authenticate.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";

@@ -1,6 +1,6 @@
 import { DEVICE_MS_MAX, SESSION_MS_MAX } from "../config/limits.ts";
 import type { PeopleStore, PersonRow, SessionRow } from "../../db/account-store.ts";
-import type { Secrets } from "../crypto/types.ts";
+import type { Secrets } from "../crypto/secrets.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Caller } from "./roles.ts";
 

@@ -1,5 +1,5 @@
 import { type Action, nextRetryAt } from "./action.ts";
-import { MASK } from "../receipts/mask-value.ts";
+import { MASK } from "../receipts/mask-rules.ts";
 import type { Pause } from "../pauses/pause.ts";
 import { operationsIn } from "./status.ts";
 import type { CallbackEvent } from "../delivery/notification.ts";

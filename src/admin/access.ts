@@ -6,7 +6,7 @@ import { auditOfSystem } from "../audit/audit.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { PASSWORD_LINK_MS_MAX } from "../config/limits.ts";
 import { addressOf } from "../config/values.ts";
-import { createHandedOut, type HandedOut } from "../crypto/tokens.ts";
+import { createCredentials, type Credentials } from "../crypto/tokens.ts";
 import { systemClock, type Clock } from "../runtime/clock.ts";
 import { systemIds, type Ids } from "../runtime/ids.ts";
 
@@ -14,7 +14,7 @@ import { systemIds, type Ids } from "../runtime/ids.ts";
 interface AdminParts {
   readonly accounts: AccountStore;
   readonly people: PeopleStore;
-  readonly secrets: HandedOut;
+  readonly secrets: Credentials;
   readonly ids: Pick<Ids, "key">;
   readonly clock: Pick<Clock, "now">;
 }
@@ -30,7 +30,7 @@ export async function withAdminStore<T>(
   const config = readConfig(env);
   const { url, authToken } = addressOf(config.database);
   const store = await openAdminStore(url, authToken);
-  const secrets = createHandedOut((count) => systemIds.bytes(count));
+  const secrets = createCredentials((count) => systemIds.bytes(count));
   try {
     return await work({ config, ...store, secrets, ids: systemIds, clock: systemClock });
   } catch (cause) {
@@ -59,7 +59,11 @@ export async function createOwnerKey(parts: AdminParts, email: string | null): P
 
 /** Creates a link that resets a person's password and voids the one before it. Returns its token; null: unknown address. */
 export async function createResetLink(
-  { people, secrets, clock }: Pick<AdminParts, "people" | "clock"> & { readonly secrets: Omit<HandedOut, "newApiKey"> },
+  {
+    people,
+    secrets,
+    clock,
+  }: Pick<AdminParts, "people" | "clock"> & { readonly secrets: Omit<Credentials, "newApiKey"> },
   email: string,
 ): Promise<string | null> {
   const member = await people.find(email);

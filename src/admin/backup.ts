@@ -3,9 +3,15 @@ import { basename, join } from "node:path";
 import { copyDatabase, factsIn } from "../../db/backup.ts";
 import { databaseExists } from "../../db/open.ts";
 import { type Config, InvalidSettings, policyOf, readConfig } from "../config/config.ts";
-import { ANOTHER_KEY, INTERRUPTED, KEY_FACTS } from "../crypto/master-key.ts";
-import { copyKeyFile, keyFileOf, loadMasterKey } from "../crypto/key-file.ts";
-import { fingerprint } from "../crypto/key.ts";
+import {
+  ANOTHER_KEY,
+  INTERRUPTED,
+  KEY_FACTS,
+  copyKeyFile,
+  keyFileOf,
+  loadMasterKey,
+  fingerprint,
+} from "../crypto/master-key.ts";
 import { textsOf, type SettingName } from "../config/settings.ts";
 import { maskText } from "../receipts/masking.ts";
 import { describePolicy } from "../outbound/policy.ts";

@@ -3,12 +3,22 @@ import type { Config } from "../config/config.ts";
 import { addressOf } from "../config/values.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
-import { keyFileOf, loadMasterKey, adoptNextKey, leftNextKey, makeNextKey } from "../crypto/key-file.ts";
-import { keyIdOf, fingerprint } from "../crypto/key.ts";
-import { createSecrets, linkKeyOf } from "../crypto/secrets.ts";
+import {
+  keyFileOf,
+  loadMasterKey,
+  adoptNextKey,
+  leftNextKey,
+  makeNextKey,
+  keyIdOf,
+  fingerprint,
+  ANOTHER_KEY,
+  checkOpens,
+  KEY_FACTS,
+  keptLinkKey,
+  LINK_KEY_PLACE,
+} from "../crypto/master-key.ts";
+import { createSecrets, linkKeyOf, type Secrets, type SealedPlace } from "../crypto/secrets.ts";
 import { FIRST_KEYS_FACT, FIRST_KEYS_PLACE } from "../accounts/first-start.ts";
-import { ANOTHER_KEY, checkOpens, KEY_FACTS, keptLinkKey, LINK_KEY_PLACE } from "../crypto/master-key.ts";
-import type { Secrets, SealedPlace } from "../crypto/types.ts";
 import type { Store } from "../../db/store.ts";
 import { RESEAL_ROWS_MAX, UNOPENED_NAMED_MAX } from "../config/limits.ts";
 import type { SealedStore, SealedText } from "../../db/account-store.ts";

@@ -1,7 +1,7 @@
 import type { Action } from "../actions/action.ts";
 import { type ApprovalLink, DECISIONS, type Decision } from "../actions/status.ts";
 import { APPROVAL_LINK_MS } from "../config/limits.ts";
-import type { Secrets } from "../crypto/types.ts";
+import type { Secrets } from "../crypto/secrets.ts";
 import type { LinkStore, ActionStore } from "../../db/store.ts";
 import type { Caller } from "../accounts/roles.ts";
 import { isHeldIn } from "../actions/changes.ts";

@@ -1,9 +1,9 @@
+import { EXIT } from "./command.ts";
 import type { Action } from "../actions/schemas.ts";
 import type { DecisionFacts } from "../approvals/facts.ts";
 import type { Timeline } from "../actions/list-schemas.ts";
 import { hiddenWords } from "../receipts/masked-action.ts";
 import { hostEnd } from "../pages/words.ts";
-import { EXIT } from "./io.ts";
 import type { Session } from "./session.ts";
 import { type Cell, type Color, jsonText, visible, table } from "./output.ts";
 
@@ -27,7 +27,7 @@ export function exitCodeOf(status: Status, waited: boolean): number {
 }
 
 /** An action for a person: call, status, attempts, the target's response. */
-export function describe(action: Action, { paint, url, io }: Session): string {
+export function describeAction(action: Action, { paint, url, io }: Session): string {
   const rows: (readonly [name: string, value: Cell | null])[] = [
     ["", { text: action.status, color: STATUS_COLOR[action.status] }],
     ["hidden", hiddenWords(action.hidden_values ?? 0)],

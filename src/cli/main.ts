@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
-import { processIo } from "./io.ts";
-import { run } from "./program.ts";
+import { processIo } from "./command.ts";
+import { runCommandLine } from "./program.ts";
 import { addServerCommands } from "./server-commands.ts";
 
-process.exitCode = await run(process.argv.slice(2), processIo(process.env), addServerCommands);
+process.exitCode = await runCommandLine(process.argv.slice(2), processIo(process.env), addServerCommands);

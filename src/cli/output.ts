@@ -1,4 +1,4 @@
-import { type Io, UsageError, EXIT } from "./io.ts";
+import { type Io, UsageError, EXIT } from "./command.ts";
 import { OutgateError } from "../client/transport.ts";
 
 const COLORS = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } as const;
@@ -42,15 +42,6 @@ function escapeOf(unit: number): string {
 
 /** A cell of a table: its text, its colour, and how many of its first characters are never cut. */
 export type Cell = string | { readonly text: string; readonly color?: Color; readonly uncut?: number };
-
-/** A table with a line of headings. */
-export function headedTable(
-  headings: readonly string[],
-  rows: readonly (readonly Cell[])[],
-  { paint, io }: { readonly paint: Paint; readonly io: Io },
-): string {
-  return table([headings.map((text): Cell => ({ text, color: "grey" })), ...rows], paint, io.columns);
-}
 
 /** Rows in aligned columns; the last column is cut at the width of the terminal. */
 export function table(rows: readonly (readonly Cell[])[], paint: Paint, columns = Number.POSITIVE_INFINITY): string {

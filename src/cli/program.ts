@@ -1,18 +1,17 @@
 import tab from "@bomb.sh/tab/commander";
 import { type Command, CommanderError } from "commander";
 import { VERSION } from "../config/config.ts";
-import { CliCommand } from "./command.ts";
+import { CliCommand, EXIT, type Io, UsageError } from "./command.ts";
 import { addAccountCommands } from "./commands/account.ts";
 import { addActionCommands } from "./commands/actions.ts";
 import { addDemo } from "./commands/demo.ts";
 import { addSend } from "./commands/send.ts";
-import { EXIT, type Io, UsageError } from "./io.ts";
 
 /** Adds the commands that don't run on plain Node. */
 export type AddCommands = (program: CliCommand) => void;
 
 /** Runs `outgate <command> …` and resolves with its exit code. Never rejects: errors are written to standard error. */
-export async function run(args: readonly string[], io: Io, addMore?: AddCommands): Promise<number> {
+export async function runCommandLine(args: readonly string[], io: Io, addMore?: AddCommands): Promise<number> {
   const program = createProgram(io, addMore);
   try {
     await program.parseAsync(args.length === 0 ? ["--help"] : args, { from: "user" });

@@ -24,7 +24,7 @@ export function addServerCommands(program: CliCommand): void {
     .description("copy database and key into a folder, also while the service runs")
     .argument("<folder>", "it is created")
     .takes("a folder.")
-    .runs(async (io, _options, folder) => (await server()).copyDatabase(io, folder));
+    .runs(async (io, _options, folder) => (await server()).runBackup(io, folder));
   program
     .command("rotate-secret-key")
     .description("encrypt everything with a new master key; the service must be stopped")
@@ -39,10 +39,10 @@ export function addServerCommands(program: CliCommand): void {
 Without SECRET_KEY it creates a new key file. With SECRET_KEY, give the new key as NEW_SECRET_KEY.
 If it is interrupted, run it again with the same options: it continues where it stopped.`,
     )
-    .runs(async (io, options: RotateOptions) => (await server()).rotateSecretKey(io, options));
+    .runs(async (io, options: RotateKeyOptions) => (await server()).rotateSecretKey(io, options));
 }
 
-export interface RotateOptions {
+export interface RotateKeyOptions {
   readonly newLinks?: boolean;
   readonly serverIsStopped?: boolean;
 }

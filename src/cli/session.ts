@@ -1,10 +1,9 @@
 import { createClient, type OutgateClient } from "../client/client.ts";
 import type { CommandOptions } from "commander";
-import type { CliCommand } from "./command.ts";
-import { type Io, UsageError, readValue } from "./io.ts";
-import { parseExact, explain, createPaint, jsonText, type Paint } from "./output.ts";
+import { type CliCommand, EXIT, type Io, readValue, UsageError } from "./command.ts";
+import { type Cell, createPaint, explain, jsonText, type Paint, parseExact, table } from "./output.ts";
 import { setTimeout as pause } from "node:timers/promises";
-import { backoffMs, OutgateError, apiKeyIn, apiKeyOf } from "../client/transport.ts";
+import { retryDelayMs, OutgateError, apiKeyIn, apiKeyOf } from "../client/transport.ts";
 import type { FollowOptions } from "../client/follow.ts";
 import type { Action } from "../actions/schemas.ts";
 
@@ -106,6 +105,31 @@ export function withSession<Options extends object>(
   };
 }
 
+interface ListView<Row> {
+  readonly headings: readonly string[];
+  readonly rowOf: (row: Row) => readonly Cell[];
+  /** Printed in place of an empty table. */
+  readonly empty?: string;
+  /** The command that continues with a cursor. */
+  readonly command?: string;
+}
+
+/** Prints a page of a list: as JSON, or as a table for a person. */
+export function printList<Row>(
+  { print, paint, io, isJson, say }: Session,
+  page: { readonly data: readonly Row[]; readonly next_cursor?: string | null },
+  { headings, rowOf, empty, command }: ListView<Row>,
+): number {
+  print(page, () => {
+    if (page.data.length === 0 && empty !== undefined) return empty;
+    const head = headings.map((text): Cell => ({ text, color: "grey" }));
+    return table([head, ...page.data.map(rowOf)], paint, io.columns);
+  });
+  const cursor = page.next_cursor ?? null;
+  if (!isJson && cursor !== null) say(paint(`more: ${command} --cursor ${cursor} …`, "grey"));
+  return EXIT.ok;
+}
+
 /** The service's limit for the wait of one request. */
 const WAIT_SECONDS_MAX = 120;
 
@@ -156,7 +180,7 @@ export async function waitForEnd(
       continue;
     }
     const retryAfterMs = answer instanceof OutgateError ? (answer.retryAfterMs ?? 0) : 0;
-    const pauseMs = Math.max(retryAfterMs, backoffMs(shortWaits, { baseMs: PAUSE_MS_MIN, capMs: PAUSE_MS_MAX }));
+    const pauseMs = Math.max(retryAfterMs, retryDelayMs(shortWaits, { baseMs: PAUSE_MS_MIN, capMs: PAUSE_MS_MAX }));
     shortWaits += 1;
     const leftMs = untilMs - time.nowMs();
     // No time for another request: report the error.

@@ -22,7 +22,7 @@ export interface WaitOptions extends CallOptions {
   readonly waitSeconds?: number | undefined;
 }
 
-export interface CreateOptions extends WaitOptions {
+export interface CreateActionOptions extends WaitOptions {
   /** Makes the create safe to repeat: within 24 hours the same key returns the same action. The client then retries too. */
   readonly idempotencyKey?: string | undefined;
 }
@@ -47,6 +47,8 @@ export type OutgateClient = ReturnType<typeof createClient>;
 /** The service's default for a `sync` create without `wait`. */
 const SYNC_WAIT_SECONDS = 30;
 
+type Send = <T>(route: Call["route"], options?: CallOptions, more?: Partial<Call>) => Promise<T>;
+
 /**
  * A client of the HTTP API with one method for each operation, by its `operationId`. Every failure is an `OutgateError`.
  * Operations that are safe to repeat are retried while the service can't be reached: reads, and writes that are idempotent,
@@ -54,108 +56,87 @@ const SYNC_WAIT_SECONDS = 30;
  */
 export function createClient(settings: ClientSettings) {
   const transport = createTransport(settings);
-  // Safe: the API defines the type of a 2xx response, which the caller names.
-  const ask: Ask = async <T>(call: Call): Promise<T> => (await transport.call(call)) as T;
-  const get: Get = <T>(path: string, options: CallOptions = {}, more: Partial<Call> = {}) =>
-    ask<T>({ method: "GET", path, isRepeatable: true, signal: options.signal, ...more });
+  const send: Send = async <T>(route: Call["route"], { signal }: CallOptions = {}, more: Partial<Call> = {}) =>
+    // Safe: the API defines the type of a 2xx response, which the caller names.
+    (await transport.call({ route, isRepeatable: route.startsWith("GET "), signal, ...more })) as T;
+  return {
+    ...actionCalls(send),
+    ...accountCalls(send),
+    /** Every change of status as it happens. Reconnects by itself, without gaps and repeats. */
+    streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
+      follow(transport, settings.parse ?? JSON.parse, options),
+    /** By the `receipt_url` of an action, or its token. Needs no key. */
+    getReceipt: (receipt: string, options?: CallOptions) =>
+      send<ReceiptJson>(`GET /r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
+        headers: { accept: "application/json" },
+      }),
+    getHealth: (options?: CallOptions) => send<Health>("GET /health", options),
+    getReady: (options?: CallOptions) => send<Health>("GET /ready", options),
+    getMetrics: (options?: CallOptions) => send<string>("GET /metrics", options),
+    getOpenApi: (options?: CallOptions) => send<object>("GET /openapi.json", options),
+  };
+}
+
+function actionCalls(send: Send) {
+  const at = (id: string) => `/v1/actions/${encodeURIComponent(id)}` as const;
   const decide =
     (verb: string) =>
-    (id: string, decision: Decision = {}, options: CallOptions = {}) => {
-      const path = `/v1/actions/${encodeURIComponent(id)}/${verb}`;
-      return ask<Action>({ method: "POST", path, body: decision, isRepeatable: false, signal: options.signal });
-    };
-
+    (id: string, decision: Decision = {}, options?: CallOptions) =>
+      send<Action>(`POST ${at(id)}/${verb}`, options, { body: decision });
   return {
-    createAction(action: CreateAction, { idempotencyKey, waitSeconds, signal }: CreateOptions = {}) {
-      return ask<Action>({
-        method: "POST",
-        path: "/v1/actions",
+    createAction(action: CreateAction, { idempotencyKey, waitSeconds, ...options }: CreateActionOptions = {}) {
+      return send<Action>("POST /v1/actions", options, {
         query: { wait: waitSeconds },
         headers: idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey },
         body: action,
         isRepeatable: idempotencyKey !== undefined,
         waitSeconds: action.sync === true ? (waitSeconds ?? SYNC_WAIT_SECONDS) : 0,
-        signal,
       });
     },
-    listActions: (query: ListQuery = {}, options?: CallOptions) => get<ActionPage>("/v1/actions", options, { query }),
-    getAction(id: string, { waitSeconds, signal }: WaitOptions = {}) {
+    listActions: (query: ListQuery = {}, options?: CallOptions) =>
+      send<ActionPage>("GET /v1/actions", options, { query }),
+    getAction(id: string, { waitSeconds, ...options }: WaitOptions = {}) {
       const waiting = waitSeconds === undefined ? {} : { query: { wait: waitSeconds }, waitSeconds };
-      return get<Action>(`/v1/actions/${encodeURIComponent(id)}`, { signal }, waiting);
+      return send<Action>(`GET ${at(id)}`, options, waiting);
     },
-    getTimeline: (id: string, options?: CallOptions) =>
-      get<Timeline>(`/v1/actions/${encodeURIComponent(id)}/timeline`, options),
+    getTimeline: (id: string, options?: CallOptions) => send<Timeline>(`GET ${at(id)}/timeline`, options),
     /** What a person is shown before deciding on the action. */
-    getDecisionFacts: (id: string, options?: CallOptions) =>
-      get<DecisionFacts>(`/v1/actions/${encodeURIComponent(id)}/facts`, options),
-    /** By the `receipt_url` of an action, or its token. Needs no key. */
-    getReceipt: (receipt: string, options?: CallOptions) =>
-      get<ReceiptJson>(`/r/${encodeURIComponent(receipt.replace(/^.*\/r\//, ""))}`, options, {
-        headers: { accept: "application/json" },
-      }),
+    getDecisionFacts: (id: string, options?: CallOptions) => send<DecisionFacts>(`GET ${at(id)}/facts`, options),
     approveAction: decide("approve"),
     cancelAction: decide("cancel"),
     retryAction: (id: string, retry?: Retry, options?: CallOptions) => decide("retry")(id, retry, options),
-    /** Every change of status as it happens. Reconnects by itself, without gaps and repeats. */
-    streamEvents: (options: FollowOptions = {}): AsyncGenerator<OutgateEvent> =>
-      follow(transport, settings.parse ?? JSON.parse, options),
-    ...accountCalls(ask, get),
-    getHealth: (options?: CallOptions) => get<Health>("/health", options),
-    getReady: (options?: CallOptions) => get<Health>("/ready", options),
-    getMetrics: (options?: CallOptions) => get<string>("/metrics", options),
-    getOpenApi: (options?: CallOptions) => get<object>("/openapi.json", options),
   };
 }
 
-type Ask = <T>(call: Call) => Promise<T>;
-
-type Get = <T>(path: string, options?: CallOptions, more?: Partial<Call>) => Promise<T>;
+const REPEATABLE = { isRepeatable: true } as const;
 
 /** Keys, pauses, secrets and accounts. All but `getAccount` need an owner key. */
-function accountCalls(ask: Ask, get: Get) {
+function accountCalls(send: Send) {
   return {
-    listKeys: (options?: CallOptions) => get<KeyList>("/v1/keys", options),
-    createKey: (key: CreateKey, { signal }: CallOptions = {}) =>
-      ask<CreatedKey>({ method: "POST", path: "/v1/keys", body: key, isRepeatable: false, signal }),
-    revokeKey: (id: string, { unfinished, signal }: RevokeOptions = {}) =>
-      ask<undefined>({
-        method: "DELETE",
-        path: `/v1/keys/${encodeURIComponent(id)}`,
-        query: { unfinished },
-        isRepeatable: true,
-        signal,
-      }),
+    listKeys: (options?: CallOptions) => send<KeyList>("GET /v1/keys", options),
+    createKey: (key: CreateKey, options?: CallOptions) => send<CreatedKey>("POST /v1/keys", options, { body: key }),
+    revokeKey: (id: string, { unfinished, ...options }: RevokeOptions = {}) =>
+      send<undefined>(`DELETE /v1/keys/${encodeURIComponent(id)}`, options, { query: { unfinished }, ...REPEATABLE }),
     /** Without `key_id` it pauses the whole account. Where a pause is in force, returns that one. */
-    createPause: (pause: CreatePause, { signal }: CallOptions = {}) =>
-      ask<PauseJson>({ method: "POST", path: "/v1/pauses", body: pause, isRepeatable: true, signal }),
-    listPauses: (options?: CallOptions) => get<PauseList>("/v1/pauses", options),
-    endPause: (id: string, { signal }: CallOptions = {}) =>
-      ask<undefined>({ method: "DELETE", path: `/v1/pauses/${encodeURIComponent(id)}`, isRepeatable: true, signal }),
-    listAudit: (query: AuditQuery = {}, options?: CallOptions) => get<AuditLog>("/v1/audit", options, { query }),
-    listCallbackHosts: (options?: CallOptions) => get<CallbackHostList>("/v1/callback-hosts", options),
-    addCallbackHost: (host: string, { signal }: CallOptions = {}) =>
-      ask<CallbackHost>({ method: "POST", path: "/v1/callback-hosts", body: { host }, isRepeatable: true, signal }),
-    removeCallbackHost: (host: string, { signal }: CallOptions = {}) =>
-      ask<undefined>({ method: "DELETE", path: "/v1/callback-hosts", query: { host }, isRepeatable: false, signal }),
-    getSigningSecret: (origin: string, { for: use, signal }: SigningSecretOptions = {}) =>
-      get<SigningSecretJson>("/v1/signing-secret", { signal }, { query: { origin, for: use } }),
+    createPause: (pause: CreatePause, options?: CallOptions) =>
+      send<PauseJson>("POST /v1/pauses", options, { body: pause, ...REPEATABLE }),
+    listPauses: (options?: CallOptions) => send<PauseList>("GET /v1/pauses", options),
+    endPause: (id: string, options?: CallOptions) =>
+      send<undefined>(`DELETE /v1/pauses/${encodeURIComponent(id)}`, options, REPEATABLE),
+    listAudit: (query: AuditQuery = {}, options?: CallOptions) => send<AuditLog>("GET /v1/audit", options, { query }),
+    listCallbackHosts: (options?: CallOptions) => send<CallbackHostList>("GET /v1/callback-hosts", options),
+    addCallbackHost: (host: string, options?: CallOptions) =>
+      send<CallbackHost>("POST /v1/callback-hosts", options, { body: { host }, ...REPEATABLE }),
+    removeCallbackHost: (host: string, options?: CallOptions) =>
+      send<undefined>("DELETE /v1/callback-hosts", options, { query: { host } }),
+    getSigningSecret: (origin: string, { for: use, ...options }: SigningSecretOptions = {}) =>
+      send<SigningSecretJson>("GET /v1/signing-secret", options, { query: { origin, for: use } }),
     /** Never retried: a second rotation would end the previous secret at once. */
-    rotateSigningSecret: ({ origin, for: use, signal }: RotateOptions = {}) =>
-      ask<RotationJson>({
-        method: "POST",
-        path: "/v1/signing-secret/rotate",
-        query: { origin, for: use },
-        isRepeatable: false,
-        signal,
-      }),
-    listAccounts: (options?: CallOptions) => get<AccountList>("/v1/accounts", options),
-    allowAccount: (id: string, { signal }: CallOptions = {}) =>
-      ask<undefined>({
-        method: "POST",
-        path: `/v1/accounts/${encodeURIComponent(id)}/allow`,
-        isRepeatable: true,
-        signal,
-      }),
-    getAccount: (options?: CallOptions) => get<AccountJson>("/v1/account", options),
+    rotateSigningSecret: ({ origin, for: use, ...options }: RotateOptions = {}) =>
+      send<RotationJson>("POST /v1/signing-secret/rotate", options, { query: { origin, for: use } }),
+    listAccounts: (options?: CallOptions) => send<AccountList>("GET /v1/accounts", options),
+    allowAccount: (id: string, options?: CallOptions) =>
+      send<undefined>(`POST /v1/accounts/${encodeURIComponent(id)}/allow`, options, REPEATABLE),
+    getAccount: (options?: CallOptions) => send<AccountJson>("GET /v1/account", options),
   };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Action } from "../actions/schemas.ts";
 import type { ActionEvent } from "../actions/list-schemas.ts";
-import { backoffMs, OutgateError, type Transport } from "./transport.ts";
+import { retryDelayMs, OutgateError, type Transport } from "./transport.ts";
 
 /** One change of status. */
 export interface OutgateEvent {
@@ -59,7 +59,7 @@ export async function* follow(
       onBreak?.(error);
     }
     const baseMs = Math.max(RETRY_MS_MIN, position.retryMs);
-    const delayMs = backoffMs(position.breaks, { baseMs, capMs: RETRY_MS_MAX });
+    const delayMs = retryDelayMs(position.breaks, { baseMs, capMs: RETRY_MS_MAX });
     position.breaks += 1;
     await pause(delayMs, undefined, signal === undefined ? {} : { signal }).catch(() => {});
   }
@@ -94,8 +94,7 @@ async function* connect(
   };
   try {
     const response = await transport.open({
-      method: "GET",
-      path: "/v1/events",
+      route: "GET /v1/events",
       headers: position.last === undefined ? {} : { "last-event-id": position.last },
       isRepeatable: true,
       signal: AbortSignal.any([release.signal, ...(signal === undefined ? [] : [signal])]),
@@ -118,13 +117,9 @@ async function* connect(
 
 async function* chunksOf({ body }: Response, onData: () => void): AsyncGenerator<Uint8Array> {
   const stream: ReadableStream<Uint8Array> | null = body;
-  const reader = stream?.getReader();
-  if (reader === undefined) return;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
+  for await (const chunk of stream ?? []) {
     onData();
-    yield value;
+    yield chunk;
   }
 }
 

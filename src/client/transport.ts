@@ -21,8 +21,7 @@ export interface ClientSettings {
 
 /** One request. */
 export interface Call {
-  readonly method: "GET" | "POST" | "DELETE";
-  readonly path: string;
+  readonly route: `${"GET" | "POST" | "DELETE"} /${string}`;
   readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;
@@ -70,8 +69,9 @@ export function createTransport(settings: ClientSettings): Transport {
           return await attempt(call);
         } catch (error) {
           if (made >= tries || !isWorthAnotherTry(error, call)) throw error;
-          const backoff = backoffMs(made - 1, { baseMs: retryBaseMs, capMs: RETRY_AFTER_MS_MAX });
-          await rest(pauseMs(error, backoff), call.signal);
+          const retryAfterMs = error instanceof OutgateError ? (error.retryAfterMs ?? 0) : 0;
+          const backoff = retryDelayMs(made - 1, { baseMs: retryBaseMs, capMs: RETRY_AFTER_MS_MAX });
+          await rest(Math.min(RETRY_AFTER_MS_MAX, Math.max(retryAfterMs, backoff)), call.signal);
         }
       }
     },
@@ -88,7 +88,8 @@ export function createTransport(settings: ClientSettings): Transport {
 }
 
 function request({ url, apiKey }: ClientSettings, call: Call, limit?: AbortSignal): Promise<Response> {
-  const { method, path, query = {}, headers, body, signal } = call;
+  const { route, query = {}, headers, body, signal } = call;
+  const [method = "", path = ""] = route.split(" ");
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     for (const text of [value ?? []].flat()) search.append(name, String(text));
@@ -153,11 +154,6 @@ function isWorthAnotherTry(error: unknown, { isRepeatable }: Call): boolean {
   return isRepeatable && (isTemporary || [502, 503, 504].includes(error.status ?? 0));
 }
 
-function pauseMs(error: unknown, backoff: number): number {
-  const retryAfterMs = error instanceof OutgateError ? error.retryAfterMs : null;
-  return Math.min(RETRY_AFTER_MS_MAX, Math.max(retryAfterMs ?? 0, backoff));
-}
-
 /** Throws the reason of the signal as soon as it is aborted. */
 async function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await pause(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
@@ -172,7 +168,7 @@ interface Backoff {
 const JITTER = 0.25;
 
 /** Pause in milliseconds after `before` earlier failures: doubles each time up to `capMs`, and varies by a quarter. */
-export function backoffMs(before: number, { baseMs, capMs }: Backoff, chance = Math.random()): number {
+export function retryDelayMs(before: number, { baseMs, capMs }: Backoff, chance = Math.random()): number {
   return Math.min(capMs, baseMs * 2 ** before) * (1 + JITTER * (2 * chance - 1));
 }
 
@@ -184,14 +180,6 @@ type ErrorBody = ErrorEnvelope["error"];
  */
 export type OutgateErrorCode = ErrorBody["code"] | "unreachable" | "tls_failed" | "timed_out" | "not_outgate";
 
-interface Parts {
-  readonly retryAfterMs?: number | null;
-  readonly status?: number;
-  readonly requestId?: string | null;
-  readonly details?: ErrorBody["details"];
-  readonly cause?: unknown;
-}
-
 /** Any failure of a call, except an abort by the caller. The message is for people. */
 export class OutgateError extends Error {
   override readonly name = "OutgateError";
@@ -202,18 +190,20 @@ export class OutgateError extends Error {
   readonly requestId: string | null;
   /** Every problem of the request, by field. */
   readonly details: NonNullable<ErrorBody["details"]>;
-
   /** From `Retry-After`; null without one. */
   readonly retryAfterMs: number | null;
 
-  constructor(code: OutgateErrorCode, message: string, parts: Parts = {}) {
-    const { status, requestId, details, retryAfterMs, cause } = parts;
+  constructor(
+    code: OutgateErrorCode,
+    message: string,
+    { status, requestId, details, retryAfterMs, cause }: Partial<Omit<OutgateError, "name" | "code" | "message">> = {},
+  ) {
     super(message, { cause });
-    this.retryAfterMs = retryAfterMs ?? null;
     this.code = code;
     this.status = status ?? null;
     this.requestId = requestId ?? null;
     this.details = details ?? [];
+    this.retryAfterMs = retryAfterMs ?? null;
   }
 }
 
@@ -227,7 +217,11 @@ function errorOf(response: Response, value: unknown): OutgateError {
   };
   const body = envelopeOf(value);
   if (body !== null) {
-    return new OutgateError(body.code, body.message, { ...parts, requestId: body.request_id, details: body.details });
+    return new OutgateError(body.code, body.message, {
+      ...parts,
+      requestId: body.request_id,
+      details: body.details ?? [],
+    });
   }
   const type = headers.get("content-type") ?? "no content type";
   return new OutgateError("not_outgate", `This is not a response of Outgate: status ${status}, ${type}.`, parts);

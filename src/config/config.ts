@@ -1,19 +1,11 @@
-import {
-  isRemote,
-  readDatabase,
-  isLoopbackAddress,
-  isLoopbackUrl,
-  listenAddress,
-  localUrl,
-  proxyWarnings,
-} from "./values.ts";
+import { isRemote, readDatabase, isLoopbackAddress, isLoopbackUrl, listenAddress, localUrl } from "./values.ts";
 import type { Caller } from "../accounts/roles.ts";
 import type { AccountStore } from "../../db/account-store.ts";
 import type { SignUps } from "../accounts/sign-up-gate.ts";
 import { originOf } from "../outbound/target.ts";
 import { describePolicy, parsePolicy, type TargetPolicy } from "../outbound/policy.ts";
 import { readSettings, type Texts, textsOf, type Settings } from "./settings.ts";
-import { readKey } from "../crypto/key.ts";
+import { readKey } from "../crypto/master-key.ts";
 import manifest from "../../package.json" with { type: "json" };
 import { CALLBACKS_IN_FLIGHT_MAX, MAILS_IN_FLIGHT_MAX } from "./limits.ts";
 
@@ -32,11 +24,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const read = readSettings(texts);
   const problems = [
     ...("problems" in read ? read.problems : []),
-    ...databaseProblems(texts),
-    ...mailProblems(texts),
-    ...metricsProblems(texts),
-    ...concurrencyProblems(texts, fetchesMax),
-    ...tlsProblems(env["NODE_TLS_REJECT_UNAUTHORIZED"]),
+    ...problemsBetween(texts, env["NODE_TLS_REJECT_UNAUTHORIZED"], fetchesMax),
   ];
   if ("problems" in read || problems.length > 0) {
     throw new InvalidSettings(["The settings can't be used:", ...problems].join("\n- "));
@@ -97,12 +85,7 @@ function configOf(settings: Settings, texts: Texts, fetchesMax: number) {
     metricsPort: settings.METRICS_PORT ?? null,
     logLevel: settings.LOG_LEVEL,
     /** Notices for the operator about settings that are valid but probably not intended. */
-    warnings: [
-      ...addressWarnings(host, baseUrl),
-      ...proxyWarnings(settings.TRUSTED_PROXIES, baseUrl),
-      ...mailWarnings(texts),
-      ...concurrencyWarnings(settings, dispatchConcurrency, fetchesMax),
-    ],
+    warnings: warningsOf(settings, { host, baseUrl, dispatchConcurrency, fetchesMax }),
   };
 }
 
@@ -115,61 +98,80 @@ function signUpsOf({ SIGNUPS, APPROVERS, AGENT_APPROVAL }: Settings, isOnLoopbac
   return AGENT_APPROVAL === "off" ? { closedBy: "AGENT_APPROVAL" } : "until_hold";
 }
 
-/** A key file lies beside the database file, so a remote database needs SECRET_KEY. */
-function databaseProblems({ DATABASE_URL: url, SECRET_KEY: secretKey }: Texts): readonly string[] {
-  if (url === undefined || !isRemote(url) || secretKey !== undefined) return [];
-  return ["SECRET_KEY is not set, and a database on another machine needs it. Make one: openssl rand -base64 32."];
+/** Problems that no setting has by itself: between two of them, or with variables of Bun. */
+function problemsBetween(texts: Texts, tlsCheck: string | undefined, fetchesMax: number): readonly string[] {
+  const { PORT: port = "3000", METRICS_PORT: metricsPort, DATABASE_URL: database = "" } = texts;
+  const attemptsMax = fetchesMax - NOTIFICATIONS_MIN;
+  return textsWhere([
+    [
+      // A key file lies beside the database file.
+      isRemote(database) && texts.SECRET_KEY === undefined,
+      "SECRET_KEY is not set, and a database on another machine needs it. Make one: openssl rand -base64 32.",
+    ],
+    [
+      // A key without a domain can't send, though its owner expects mail to work.
+      texts.MAILGUN_API_KEY !== undefined && texts.MAILGUN_DOMAIN === undefined,
+      "MAILGUN_DOMAIN is not set, and MAILGUN_API_KEY needs it. Set both or neither.",
+    ],
+    [metricsPort === port && /^\d+$/.test(port), "METRICS_PORT is the same as PORT. Choose another, or unset it."],
+    [
+      // False for a text that is no number, which has a problem of its own.
+      Number(texts.DISPATCH_CONCURRENCY) > attemptsMax,
+      `DISPATCH_CONCURRENCY is above ${attemptsMax}: of the ${fetchesMax} calls that Bun makes at a time, callbacks and mails need ${NOTIFICATIONS_MIN}. Lower it, or start with a higher BUN_CONFIG_MAX_HTTP_REQUESTS in the environment (npm start sets 1024).`,
+    ],
+    [
+      // Only "0" disables the check in Bun; "false", "no" and "00" do not.
+      tlsCheck === "0",
+      "NODE_TLS_REJECT_UNAUTHORIZED=0 switches the check of certificates off for every call. Unset it.",
+    ],
+  ]);
 }
 
-function metricsProblems({ PORT: port = "3000", METRICS_PORT: metricsPort }: Texts): readonly string[] {
-  return metricsPort === port && /^\d+$/.test(port)
-    ? ["METRICS_PORT is the same as PORT. Choose another, or unset it."]
-    : [];
+interface Derived {
+  readonly host: string;
+  readonly baseUrl: URL | null;
+  readonly dispatchConcurrency: number;
+  readonly fetchesMax: number;
 }
 
-/** Only "0" disables the check in Bun; "false", "no" and "00" do not. */
-function tlsProblems(value: string | undefined): readonly string[] {
-  if (value !== "0") return [];
-  return ["NODE_TLS_REJECT_UNAUTHORIZED=0 switches the check of certificates off for every call. Unset it."];
-}
-
-function addressWarnings(host: string, baseUrl: URL | null): readonly string[] {
-  if (baseUrl === null) {
-    if (isLoopbackAddress(host)) return [];
-    return [
+function warningsOf(settings: Settings, { host, baseUrl, dispatchConcurrency, fetchesMax }: Derived) {
+  const { DISPATCH_CONCURRENCY: wanted, MAILGUN_API_KEY, MAILGUN_DOMAIN, MAILGUN_FROM } = settings;
+  return textsWhere([
+    [
+      baseUrl === null && !isLoopbackAddress(host),
       "HOST is public and BASE_URL is not set: links in mails and answers work on this machine only. Set BASE_URL.",
-    ];
-  }
-  if (baseUrl.protocol === "https:" || isLoopbackUrl(baseUrl)) return [];
-  return ["BASE_URL is http://: keys, sessions and approval links can be read on the way. Put TLS in front."];
+    ],
+    [
+      baseUrl !== null && baseUrl.protocol !== "https:" && !isLoopbackUrl(baseUrl),
+      "BASE_URL is http://: keys, sessions and approval links can be read on the way. Put TLS in front.",
+    ],
+    [
+      // Outgate serves no TLS itself, so an https BASE_URL means a proxy.
+      baseUrl?.protocol === "https:" && settings.TRUSTED_PROXIES.length === 0,
+      "BASE_URL is https:// and TRUSTED_PROXIES is not set: all clients behind the proxy count as one at log-in. Set it to the proxy's address.",
+    ],
+    [
+      MAILGUN_API_KEY === undefined && (MAILGUN_DOMAIN ?? MAILGUN_FROM) !== undefined,
+      "MAILGUN_API_KEY is not set: no mail is sent, whatever the other MAILGUN settings say.",
+    ],
+    [
+      dispatchConcurrency !== wanted,
+      `Bun makes ${fetchesMax} calls at a time, so DISPATCH_CONCURRENCY is ${dispatchConcurrency} instead of ${wanted}. Start with a higher BUN_CONFIG_MAX_HTTP_REQUESTS (npm start sets 1024).`,
+    ],
+  ]);
+}
+
+function textsWhere(rules: readonly (readonly [applies: boolean, text: string])[]): readonly string[] {
+  return rules.flatMap(([applies, text]) => (applies ? [text] : []));
 }
 
 export const VERSION: string = manifest.version;
 
-interface MailSettings {
-  readonly apiKey: string;
-  readonly domain: string;
-  readonly from: string;
-  /** Without a trailing slash. */
-  readonly url: string;
-}
-
 /** null: no key is set, so no mail is sent. */
-function mailOf(settings: Settings): MailSettings | null {
+function mailOf(settings: Settings) {
   const { MAILGUN_API_KEY: apiKey, MAILGUN_DOMAIN: domain, MAILGUN_FROM: from, MAILGUN_URL: url } = settings;
   if (apiKey === undefined || domain === undefined) return null;
   return { apiKey, domain, from: from ?? `Outgate <outgate@${domain}>`, url: new URL(url).origin };
-}
-
-/** A key without a domain can't send, though its owner expects mail to work. */
-function mailProblems(texts: Texts): readonly string[] {
-  const isHalf = texts.MAILGUN_API_KEY !== undefined && texts.MAILGUN_DOMAIN === undefined;
-  return isHalf ? ["MAILGUN_DOMAIN is not set, and MAILGUN_API_KEY needs it. Set both or neither."] : [];
-}
-
-function mailWarnings(texts: Texts): readonly string[] {
-  const isIdle = texts.MAILGUN_API_KEY === undefined && (texts.MAILGUN_DOMAIN ?? texts.MAILGUN_FROM) !== undefined;
-  return isIdle ? ["MAILGUN_API_KEY is not set: no mail is sent, whatever the other MAILGUN settings say."] : [];
 }
 
 /** Bun's default if BUN_CONFIG_MAX_HTTP_REQUESTS is unset or invalid. */
@@ -203,26 +205,6 @@ function notificationsOf(dispatchConcurrency: number, fetchesMax: number) {
   return { callbackConcurrency, mailConcurrency };
 }
 
-function concurrencyProblems(texts: Texts, fetchesMax: number): readonly string[] {
-  const most = fetchesMax - NOTIFICATIONS_MIN;
-  // False for a text that is no number, which has a problem of its own.
-  const isTooMany = Number(texts.DISPATCH_CONCURRENCY) > most;
-  if (!isTooMany) return [];
-  return [
-    `DISPATCH_CONCURRENCY is above ${most}: of the ${fetchesMax} calls that Bun makes at a time, callbacks and mails need ` +
-      `${NOTIFICATIONS_MIN}. Lower it, or start with a higher BUN_CONFIG_MAX_HTTP_REQUESTS in the environment (npm ` +
-      "start sets 1024).",
-  ];
-}
-
-function concurrencyWarnings(settings: Settings, concurrency: number, fetchesMax: number): readonly string[] {
-  if (concurrency === settings.DISPATCH_CONCURRENCY) return [];
-  return [
-    `Bun makes ${fetchesMax} calls at a time, so DISPATCH_CONCURRENCY is ${concurrency} instead of ` +
-      `${settings.DISPATCH_CONCURRENCY}. Start with a higher BUN_CONFIG_MAX_HTTP_REQUESTS (npm start sets 1024).`,
-  ];
-}
-
 /** The target policy of the settings. Throws an error for the operator that names invalid entries. */
 export function policyOf(config: Config): TargetPolicy {
   const policy = parsePolicy({
@@ -231,11 +213,7 @@ export function policyOf(config: Config): TargetPolicy {
     ownOrigins: [config.baseUrl, ...listeningOrigins(config)],
   });
   if ("problems" in policy) {
-    throw new Error(
-      ["The settings can't be used:", ...policy.problems.map((problem) => `ALLOWED_PRIVATE_TARGETS: ${problem}`)].join(
-        "\n- ",
-      ),
-    );
+    throw new InvalidSettings(["The settings can't be used:", ...policy.problems].join("\n- "));
   }
   return policy;
 }

@@ -14,15 +14,6 @@ const MEGABYTE = 1_048_576;
 export const REQUEST_BODY_BYTES_MAX = MEGABYTE;
 export const JSON_DEPTH_MAX = 64;
 export const JSON_MEMBERS_MAX = 10_000;
-
-/** A longer JSON text is shown as it is: formatting would block the event loop (20 ms for a list of lists of one digit). */
-export const PRETTY_JSON_CHARS_MAX = 262_144;
-
-/** Formatted, it may be this many times as long or reach the length below; otherwise it is shown as it is. */
-export const PRETTY_JSON_GROWTH_MAX = 1.5;
-
-export const PRETTY_JSON_GROWN_CHARS_MAX = 65_536;
-
 export const REQUEST_ARRIVAL_MS_MAX = 30 * SECOND_MS;
 /** After refusing a body this much of the rest is read and dropped, so that the client sees the answer. */
 export const REFUSED_BODY_BYTES_DROPPED_MAX = 4 * MEGABYTE;
@@ -128,6 +119,11 @@ export const RUNS_DRAWN_MAX = 10;
 export const SNIPPET_CHARS_MAX = 16_384;
 /** Characters that are masked on the event loop (4 ms at worst); longer texts are masked on another thread. */
 export const MASKED_INLINE_CHARS_MAX = 16_384;
+/** A longer JSON text is shown as it is: formatting would block the event loop (20 ms for a list of lists of one digit). */
+export const PRETTY_JSON_CHARS_MAX = 262_144;
+/** Formatted, it may be this many times as long or reach the length below; otherwise it is shown as it is. */
+export const PRETTY_JSON_GROWTH_MAX = 1.5;
+export const PRETTY_JSON_GROWN_CHARS_MAX = 65_536;
 /** Callbacks and mails on the page of the settings, and on a page of their own. */
 export const NOTIFICATIONS_NEWEST_MAX = 5;
 export const NOTIFICATIONS_SHOWN_MAX = 25;

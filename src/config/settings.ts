@@ -8,7 +8,7 @@ import {
   DAY_MS,
 } from "./limits.ts";
 import { LOG_LEVELS } from "../observability/log.ts";
-import { KEY_FORMS, readKey } from "../crypto/key.ts";
+import { KEY_FORMS, readKey } from "../crypto/master-key.ts";
 import { databaseFault, type FaultOf, hostFault, originFault, proxyFault } from "./values.ts";
 import Value from "typebox/value";
 
@@ -16,7 +16,7 @@ const VISIBLE = { pattern: /^[!-~]+$/, allowed: "visible ASCII characters" };
 
 /** Every setting by the name of its environment variable, in the order of `.env.example`. */
 export const Settings = Type.Object({
-  PORT: whole(0, 65_535, { default: 3_000, description: "Port to listen on; 0: any free one." }),
+  PORT: wholeNumber(0, 65_535, { default: 3_000, description: "Port to listen on; 0: any free one." }),
   HOST: textSetting(hostFault, {
     default: "127.0.0.1",
     description: "Address to listen on.",
@@ -50,7 +50,7 @@ export const Settings = Type.Object({
     }),
   ),
   SIGNUPS: Type.Optional(
-    word(["open", "closed"], {
+    oneOf(["open", "closed"], {
       description:
         "Whether strangers may sign up; unset: closed, but on loopback open until a key of the first account has a hold, or APPROVERS or AGENT_APPROVAL=off is set.",
     }),
@@ -59,42 +59,42 @@ export const Settings = Type.Object({
     description: "Proxies whose X-Forwarded-For tells a client's address; unset: none.",
     allowed: "addresses and address ranges with commas between them, like 127.0.0.1,10.0.0.0/8",
   }),
-  RATE_LIMIT_PER_SECOND: whole(0, 1_000_000, {
+  RATE_LIMIT_PER_SECOND: wholeNumber(0, 1_000_000, {
     default: 100,
     description: "Requests that an account may make in a second, shared by the keys that ask; 0: any number.",
   }),
-  MCP_SESSIONS_PER_ACCOUNT: whole(1, 10_000, {
+  MCP_SESSIONS_PER_ACCOUNT: wholeNumber(1, 10_000, {
     default: MCP_SESSIONS_PER_ACCOUNT_DEFAULT,
     description: "Sessions that MCP clients of 2025 may have open in one account.",
   }),
-  ATTEMPT_TIMEOUT_MS: whole(1, HOUR_MS, {
+  ATTEMPT_TIMEOUT_MS: wholeNumber(1, HOUR_MS, {
     default: ATTEMPT_TIMEOUT_MS_DEFAULT,
     description: "Deadline of one attempt in milliseconds.",
   }),
-  RETRY_BASE_MS: whole(1, DAY_MS, {
+  RETRY_BASE_MS: wholeNumber(1, DAY_MS, {
     default: RETRY_BASE_MS_DEFAULT,
     description: "Milliseconds after the first failed attempt; doubled after each further one.",
   }),
-  RETRY_CAP_MS: whole(1, 7 * DAY_MS, {
+  RETRY_CAP_MS: wholeNumber(1, 7 * DAY_MS, {
     default: RETRY_CAP_MS_DEFAULT,
     description: "Most milliseconds between two attempts.",
   }),
-  DISPATCH_CONCURRENCY: whole(1, 65_534, {
+  DISPATCH_CONCURRENCY: wholeNumber(1, 65_534, {
     default: 256,
     description: "Attempts under way at a time; at least two below BUN_CONFIG_MAX_HTTP_REQUESTS.",
   }),
-  DISPATCH_PER_HOST: whole(1, 65_534, {
+  DISPATCH_PER_HOST: wholeNumber(1, 65_534, {
     default: 64,
     description: "Attempts under way at a time from one account to one host, whichever of its keys sends them.",
   }),
   RETENTION_DAYS: Type.Optional(
-    whole(1, 36_500, { description: "Days after which a finished action is deleted; unset: never." }),
+    wholeNumber(1, 36_500, { description: "Days after which a finished action is deleted; unset: never." }),
   ),
   ALLOWED_PRIVATE_TARGETS: list(/^\S+$/, {
     description: "Private addresses and names that may be called.",
     allowed: "address ranges and host names with commas between them, like 10.0.0.0/8,billing.internal",
   }),
-  APPROVAL_LINKS: word(["confirm", "one_click"], {
+  APPROVAL_LINKS: oneOf(["confirm", "one_click"], {
     default: "confirm",
     description: "Whether the link in an approval mail asks first or decides when it is opened.",
   }),
@@ -104,12 +104,12 @@ export const Settings = Type.Object({
     allowed: "addresses and @domains with commas between them, like ann@example.com,@example.org",
   }),
   APPROVAL_TTL_HOURS: Type.Optional(
-    whole(1, 87_600, {
+    wholeNumber(1, 87_600, {
       description: "Hours after which an action still awaiting approval is cancelled; unset: never.",
     }),
   ),
   AGENT_APPROVAL: Type.Optional(
-    word(["elicit", "off"], {
+    oneOf(["elicit", "off"], {
       description: "Whether an agent's client may put an approval to its person; unset: elicit on loopback, else off.",
     }),
   ),
@@ -143,11 +143,11 @@ export const Settings = Type.Object({
     }),
   ),
   METRICS_PORT: Type.Optional(
-    whole(1, 65_535, {
+    wholeNumber(1, 65_535, {
       description: "Port of HOST that serves /metrics and nothing else; unset: it is served at PORT.",
     }),
   ),
-  LOG_LEVEL: word(LOG_LEVELS, { default: "info", description: "The least important lines that are logged." }),
+  LOG_LEVEL: oneOf(LOG_LEVELS, { default: "info", description: "The least important lines that are logged." }),
 });
 
 export type Settings = Static<typeof Settings>;
@@ -190,7 +190,7 @@ function problemsOf(name: SettingName, value: unknown): readonly string[] {
   const schema = Settings.properties[name];
   const [error] = value === undefined ? [] : Value.Errors(schema, value);
   if (error === undefined) return [];
-  return [`${name} ${FAULTS[error.keyword] ?? error.message}. Allowed: ${wordsOf(schema).allowed}.`];
+  return [`${name} ${FAULTS[error.keyword] ?? error.message}. Allowed: ${descriptionOf(schema).allowed}.`];
 }
 
 /** Faults by schema keyword; a refinement has its own message. */
@@ -202,25 +202,25 @@ const FAULTS: Readonly<Record<string, string>> = {
 };
 
 /** The texts about a setting, for errors and `.env.example`. */
-interface Words {
+interface Description {
   /** One sentence: what it is, and what it means to leave it unset. */
   readonly description: string;
   /** The allowed values; follows "Allowed:". */
   readonly allowed: string;
 }
 
-export function wordsOf(schema: TSchema): Words {
+export function descriptionOf(schema: TSchema): Description {
   const words: Readonly<Record<string, unknown>> = { ...schema };
   return { description: String(words["description"]), allowed: String(words["allowed"]) };
 }
 
 /** A whole number in plain decimal digits. */
-function whole(minimum: number, maximum: number, rest: { description: string; default?: number }) {
+function wholeNumber(minimum: number, maximum: number, rest: { description: string; default?: number }) {
   return Type.Integer({ minimum, maximum, allowed: `a whole number from ${minimum} to ${maximum}`, ...rest });
 }
 
 /** One of a fixed list of words. */
-function word<Values extends string[]>(
+function oneOf<Values extends string[]>(
   values: readonly [...Values],
   rest: { description: string; default?: Values[number] },
 ) {
@@ -228,7 +228,7 @@ function word<Values extends string[]>(
 }
 
 /** A text that `faultOf` checks. */
-function textSetting(faultOf: FaultOf, rest: Words & { default?: string }) {
+function textSetting(faultOf: FaultOf, rest: Description & { default?: string }) {
   return Type.Refine(
     Type.String({ ...rest }),
     (value) => faultOf(value) === null,
@@ -237,7 +237,7 @@ function textSetting(faultOf: FaultOf, rest: Words & { default?: string }) {
 }
 
 /** A list of texts, separated by commas; default: empty. */
-function list(form: RegExp | FaultOf, rest: Words) {
+function list(form: RegExp | FaultOf, rest: Description) {
   const faultOf = form instanceof RegExp ? matching(form, "has an entry that is none") : form;
   return Type.Array(textSetting(faultOf, rest), { default: [], ...rest });
 }

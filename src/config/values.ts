@@ -64,14 +64,6 @@ export function trustedProxiesOf(entries: readonly string[]): (address: string) 
   };
 }
 
-/** Outgate serves no TLS itself, so an https BASE_URL means a proxy. */
-export function proxyWarnings(entries: readonly string[], baseUrl: URL | null): readonly string[] {
-  if (baseUrl?.protocol !== "https:" || entries.length > 0) return [];
-  return [
-    "BASE_URL is https:// and TRUSTED_PROXIES is not set: all clients behind the proxy count as one at log-in. Set it to the proxy's address.",
-  ];
-}
-
 export type Database =
   | { readonly kind: "file"; readonly url: string; readonly path: string }
   | { readonly kind: "remote"; readonly url: string; readonly authToken: string | null };

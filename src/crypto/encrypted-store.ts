@@ -1,13 +1,11 @@
 import { databaseExists, openStore } from "../../db/open.ts";
 import { type Config, VERSION } from "../config/config.ts";
 import { addressOf } from "../config/values.ts";
-import { checkMasterKey, keptLinkKey } from "./master-key.ts";
+import { checkMasterKey, keptLinkKey, keyFileOf, loadMasterKey } from "./master-key.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
-import type { Secrets } from "./types.ts";
 import { type Store, StoreUnavailable } from "../../db/store.ts";
-import { keyFileOf, loadMasterKey } from "./key-file.ts";
-import { createSecrets } from "./secrets.ts";
+import { createSecrets, type Secrets } from "./secrets.ts";
 import type { Server } from "bun";
 import { bootstrap, type FirstKeys } from "../accounts/first-start.ts";
 import { OPEN_AGAIN_MS } from "../config/limits.ts";

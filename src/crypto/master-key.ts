@@ -1,6 +1,219 @@
-import type { SealedPlace, Secrets } from "./types.ts";
-import type { Store } from "../../db/store.ts";
-import { fingerprint } from "./key.ts";
+import { hkdfSync } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { type Store, StoreUnavailable } from "../../db/store.ts";
+import type { SealedPlace, Secrets } from "./secrets.ts";
+
+export const KEY_BYTES = 32;
+
+/** The purpose of a subkey. Separate keys, so that a leak of one does not affect the others. */
+type Purpose = "seal" | "links" | "receipt" | "approval" | "device" | "question" | "fingerprint";
+
+/** The forms that `readKey` accepts, for error messages. */
+export const KEY_FORMS = "32 bytes as base64 (44 characters) or hex (64 characters)";
+
+/** Parses 32 bytes of base64 (also URL-safe or without padding) or hex; null: neither. */
+export function readKey(text: string): Uint8Array | null {
+  if (/^[0-9a-fA-F]{64}$/.test(text)) return new Uint8Array(Buffer.from(text, "hex"));
+  const bytes = Buffer.from(text, "base64");
+  // The decoder skips unknown characters, so a key with a typo would silently become another key.
+  const plain = text
+    .replaceAll("-", "+")
+    .replaceAll("_", "/")
+    .replace(/(?<!=)=+$/, "");
+  const isExact = bytes.length === KEY_BYTES && bytes.toString("base64").replace(/(?<!=)=+$/, "") === plain;
+  return isExact ? new Uint8Array(bytes) : null;
+}
+
+/** 32 bytes for one purpose (HKDF-SHA-256, RFC 5869). Throws unless the master key is 32 bytes. */
+export function subkey(masterKey: Uint8Array, purpose: Purpose): Buffer {
+  if (masterKey.length !== KEY_BYTES) throw new Error(`The master key must be ${KEY_BYTES} bytes.`);
+  return Buffer.from(hkdfSync("sha256", masterKey, "", `outgate/${purpose}/1`, KEY_BYTES));
+}
+
+/**
+ * A check value of the key, 32 hex characters, that reveals nothing about it. The store keeps it, so that a start with another
+ * key is refused before anything is encrypted or decrypted.
+ */
+export function fingerprint(masterKey: Uint8Array): string {
+  return subkey(masterKey, "fingerprint").toString("hex", 0, 16);
+}
+
+/** The short id of a key: the prefix of texts encrypted under it, and part of the name of old key files. */
+export function keyIdOf(masterKey: Uint8Array): string {
+  return fingerprint(masterKey).slice(0, 8);
+}
+
+export interface KeyPlaces {
+  /** The setting SECRET_KEY, already read; null when it is not set. */
+  readonly secretKey: Uint8Array | null;
+  /** The file beside the database; null when the database is not on this machine. */
+  readonly keyFile: string | null;
+  /** Whether the database exists already: then a new key could not decrypt it. */
+  readonly databaseExists: boolean;
+  readonly random: (count: number) => Uint8Array;
+}
+
+interface MasterKey {
+  readonly bytes: Uint8Array;
+  /** A sentence for the operator, or null. */
+  readonly warning: string | null;
+}
+
+/**
+ * The master key: from the setting, else from the file, else from a new file of mode 0600. Never overwrites a file. Throws an
+ * error for the operator if the key of an existing database is missing or broken, since a new one could not decrypt it.
+ */
+export function loadMasterKey({ secretKey, keyFile, databaseExists, random }: KeyPlaces): MasterKey {
+  if (secretKey !== null) return { bytes: secretKey, warning: null };
+  if (keyFile === null) {
+    throw new Error(`SECRET_KEY is not set. A database on another machine needs it: ${KEY_FORMS}.`);
+  }
+  const found = readKeyFile(keyFile);
+  if (found !== null) return { bytes: found, warning: exposure(keyFile) };
+  if (databaseExists) {
+    throw new Error(
+      `The database is there, but its key file ${keyFile} is missing. Put the file back from a backup, or set SECRET_KEY ` +
+        "to the same key: what is sealed in the database can't be read with a new one.",
+    );
+  }
+  return { bytes: makeKeyFile(keyFile, random), warning: null };
+}
+
+/** The path of the key file of a database file. */
+export function keyFileOf(databasePath: string): string {
+  return `${databasePath}.key`;
+}
+
+function exposure(keyFile: string): string | null {
+  const isShared = (statSync(keyFile).mode & 0o077) !== 0;
+  return isShared ? `Other users of this machine can read the key file ${keyFile}: run chmod 600 on it.` : null;
+}
+
+/** Copies a key into a new file of mode 0600, durably. Returns the new file's path. */
+export function copyKeyFile(keyFile: string, to: string): string {
+  const key = readKeyFile(keyFile);
+  if (key === null) throw new Error(`The key file ${keyFile} is missing.`);
+  writeDurably(to, `${Buffer.from(key).toString("base64")}\n`);
+  syncFolder(dirname(to));
+  return to;
+}
+
+/** The next key that an interrupted rotation has left; null: none. */
+export function leftNextKey(keyFile: string): Uint8Array | null {
+  return readKeyFile(nextKeyFileOf(keyFile));
+}
+
+/** Creates the next key file, mode 0600, durably, before anything is encrypted under it. */
+export function makeNextKey(keyFile: string, random: (count: number) => Uint8Array): Uint8Array {
+  return makeKeyFile(nextKeyFileOf(keyFile), random);
+}
+
+/**
+ * Replaces the key file by the next one. Keeps the old key under a name with its id, since older backups need it; returns
+ * that name. If interrupted, the old key is still in place and the call can be repeated.
+ */
+export function adoptNextKey(keyFile: string, presentKeyId: string): string {
+  const kept = `${keyFile}.${presentKeyId}`;
+  try {
+    linkSync(keyFile, kept);
+  } catch (cause) {
+    if (codeOf(cause) !== "EEXIST")
+      throw new Error(`The key file ${kept} can't be made (${codeOf(cause)}).`, { cause });
+  }
+  syncFolder(dirname(keyFile));
+  renameSync(nextKeyFileOf(keyFile), keyFile);
+  syncFolder(dirname(keyFile));
+  return kept;
+}
+
+/** The path of the next master key until everything is encrypted under it. */
+function nextKeyFileOf(keyFile: string): string {
+  return `${keyFile}.next`;
+}
+
+/** The key in a file; null: no file. Throws if it can't be read or is no key. */
+function readKeyFile(keyFile: string): Uint8Array | null {
+  let text: string;
+  try {
+    text = readFileSync(keyFile, "latin1");
+  } catch (cause) {
+    if (codeOf(cause) === "ENOENT") return null;
+    throw new Error(`The key file ${keyFile} can't be read (${codeOf(cause)}).`, { cause });
+  }
+  const key = readKey(text.trim());
+  if (key !== null) return key;
+  throw new Error(
+    `The key file ${keyFile} is broken: it must hold ${KEY_FORMS}. It was left as it is: put it back from a backup, or ` +
+      "set SECRET_KEY to the same key.",
+  );
+}
+
+/**
+ * Writes a temporary file and links it into place: a crash leaves a whole key or none, and a link never replaces a file.
+ * Returns the key in the file: if two processes start at once, both must use the key of the first.
+ */
+function makeKeyFile(keyFile: string, random: (count: number) => Uint8Array): Uint8Array {
+  const aside = `${keyFile}.${Buffer.from(random(8)).toString("hex")}`;
+  try {
+    mkdirSync(dirname(keyFile), { recursive: true });
+    writeDurably(aside, `${Buffer.from(random(KEY_BYTES)).toString("base64")}\n`);
+    linkSync(aside, keyFile);
+    syncFolder(dirname(keyFile));
+  } catch (cause) {
+    if (codeOf(cause) !== "EEXIST") throw notMade(keyFile, cause);
+  } finally {
+    rmSync(aside, { force: true });
+  }
+  const key = readKeyFile(keyFile);
+  if (key === null) throw new Error(`The key file ${keyFile} was made, but can't be found again.`);
+  return key;
+}
+
+/** A full disk or quota may pass. */
+function notMade(keyFile: string, cause: unknown): Error {
+  const code = codeOf(cause);
+  const message = `The key file ${keyFile} can't be made (${code}). Make its folder writable, or set SECRET_KEY.`;
+  return code === "ENOSPC" || code === "EDQUOT"
+    ? new StoreUnavailable(message, { cause })
+    : new Error(message, { cause });
+}
+
+/** Writes a new file of mode 0600, durably. Throws if there is one. */
+export function writeDurably(path: string, text: string): void {
+  const file = openSync(path, "wx", 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Makes new names in a folder durable. Without it a power failure could lose the key file of an existing database. */
+export function syncFolder(path: string): void {
+  const folder = openSync(path, "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+export function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+}
 
 /** Names of the facts about the master key: its check value, that of the next key during a rotation, and the stored link key. */
 export const KEY_FACTS = { present: "master-key", next: "next-master-key", links: "link-key" } as const;

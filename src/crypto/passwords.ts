@@ -1,4 +1,3 @@
-import type { Passwords, Turn } from "./types.ts";
 import { DomainError } from "../api/domain-error.ts";
 import {
   PASSWORD_HASHES_MAX,
@@ -19,16 +18,30 @@ const COST: PasswordCost = { memoryKib: 65_536, passes: 2 };
 /**
  * Argon2id by Bun, at most `PASSWORD_HASHES_MAX` at a time: ten would take 640 MiB and all cores. Others wait in a fair queue.
  */
-export function createPasswords({ memoryKib, passes }: PasswordCost = COST): Passwords {
+export function createPasswords({ memoryKib, passes }: PasswordCost = COST) {
   const inTurn = createTurns();
   const dummyHash = createDummyHash({ memoryKib, passes });
   return {
-    hash: (password, turn) =>
+    /** Argon2id, in the PHC string format. */
+    hash: (password: string, turn: Turn) =>
       inTurn(turn, () =>
         Bun.password.hash(normalize(password), { algorithm: "argon2id", memoryCost: memoryKib, timeCost: passes }),
       ),
-    verify: (password, hash, turn) => inTurn(turn, () => Bun.password.verify(normalize(password), hash ?? dummyHash)),
+    /** Whether the password has this hash. Null (unknown person): false, after the same time. */
+    verify: (password: string, hash: string | null, turn: Turn) =>
+      inTurn(turn, () => Bun.password.verify(normalize(password), hash ?? dummyHash)),
   };
+}
+
+/** Hashes passwords. Both methods throw `unavailable` if too many calls wait. */
+export type Passwords = ReturnType<typeof createPasswords>;
+
+/** The queue in which a password waits to be hashed. */
+export interface Turn {
+  /** Calls of one lane run in order; lanes take turns. */
+  readonly lane: string;
+  /** The device, session or link is known, which gets more turns. */
+  readonly isKnown: boolean;
 }
 
 /** Systems produce different code points for the same typed text (NIST SP 800-63B, 5.1.1.2). */

@@ -1,19 +1,6 @@
-import type { Secrets, SealedPlace } from "./types.ts";
-import {
-  createHandedOut,
-  approvalToken,
-  deviceToken,
-  isOfHash,
-  isQuestionToken,
-  questionToken,
-  readApprovalToken,
-  readDeviceToken,
-  readReceiptToken,
-  receiptToken,
-} from "./tokens.ts";
-import { KEY_BYTES, keyIdOf, subkey } from "./key.ts";
-import { sign, signingSecret } from "./signature.ts";
-import { createCipheriv, createDecipheriv } from "node:crypto";
+import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
+import { KEY_BYTES, keyIdOf, subkey } from "./master-key.ts";
+import { createCredentials, createTokens } from "./tokens.ts";
 
 /**
  * All cryptography with keys, from one master key of 32 bytes and a random generator. Tokens that people were sent depend on
@@ -23,29 +10,36 @@ export function createSecrets(
   masterKey: Uint8Array,
   random: (count: number) => Uint8Array,
   linkKey: Uint8Array = linkKeyOf(masterKey),
-): Secrets {
+) {
   const sealKey = { bytes: subkey(masterKey, "seal"), id: keyIdOf(masterKey) };
-  const questionKey = subkey(masterKey, "question");
-  const receiptKey = subkey(linkKey, "receipt");
-  const approvalKey = subkey(linkKey, "approval");
-  const deviceKey = subkey(linkKey, "device");
   return {
-    ...createHandedOut(random),
+    ...createCredentials(random),
+    ...createTokens(masterKey, linkKey),
+    /** A new root secret of an account. */
     newRootSecret: () => random(KEY_BYTES),
-    seal: (plain, place) => seal(sealKey, plain, place, random),
-    open: (sealed, place) => open(sealKey, sealed, place),
+    /** Encrypts with AES-256-GCM under the master key, bound to its place. */
+    seal: (plain: Uint8Array | string, place: SealedPlace) => seal(sealKey, plain, place, random),
+    /** Decrypts. Throws if the text was altered, moved to another place or encrypted under another key. */
+    open: (sealed: string, place: SealedPlace) => open(sealKey, sealed, place),
     signingSecret,
-    sign: (signing, message) => signing.map((secret) => sign(secret, message)).join(" "),
-    deviceToken: (device) => deviceToken(deviceKey, device),
-    readDeviceToken: (token) => readDeviceToken(deviceKey, token),
-    questionToken: (about) => questionToken(questionKey, about),
-    isQuestionToken: (about, token) => isQuestionToken(questionKey, about, token),
-    receiptToken: (actionId) => receiptToken(receiptKey, actionId),
-    readReceiptToken: (token) => readReceiptToken(receiptKey, token),
-    approvalToken: (link) => approvalToken(approvalKey, link),
-    readApprovalToken,
-    isOfHash,
+    /** The `webhook-signature` of the exact bytes that are sent: a `v1,…` for each secret (Standard Webhooks 1.0.0). */
+    sign: (signing: readonly string[], message: SignedMessage) =>
+      signing.map((secret) => sign(secret, message)).join(" "),
   };
+}
+
+export type Secrets = ReturnType<typeof createSecrets>;
+
+/** The place of an encrypted text. It can be decrypted only for the same place. */
+export interface SealedPlace {
+  readonly table: string;
+  readonly row: string;
+  readonly column: string;
+}
+
+/** A signing secret can't be decrypted: its row was altered or encrypted under another key. */
+export class UnreadableSecret extends Error {
+  override readonly name = "UnreadableSecret";
 }
 
 /** The link key before the first rotation of the master key; afterwards the store keeps it, encrypted. */
@@ -108,4 +102,44 @@ function altered(place: SealedPlace, cause?: unknown): Error {
 
 function nameOf({ table, row, column }: SealedPlace): string {
   return `The sealed ${column} of ${table} ${row}`;
+}
+
+/** Calls and callbacks have separate secrets, so that no callback passes for a call. */
+export const SIGNING_USES = ["calls", "callbacks"] as const;
+
+export type SigningUse = (typeof SIGNING_USES)[number];
+
+const SIGNING_PREFIX = "whsec_";
+
+const SIGNING_SECRET_BYTES = 32;
+
+const SIGNING_INFO = {
+  calls: "outgate/signing/1/",
+  callbacks: "outgate/signing-callbacks/1/",
+} as const satisfies Record<SigningUse, string>;
+
+interface SignedMessage {
+  /** `webhook-id`: stable over all attempts, without dots. */
+  readonly id: string;
+  /** `webhook-timestamp`: whole seconds, of this attempt. */
+  readonly timestampSeconds: number;
+  /** The exact text that is sent; empty for a GET. */
+  readonly body: string;
+}
+
+/**
+ * The `whsec_…` secret for calls or callbacks to one origin (HKDF-SHA-256 of the account's root secret). Each origin has its
+ * own, so that no target can forge calls to another. `origin` in the form of `URL.origin`.
+ */
+export function signingSecret(rootSecret: Uint8Array, origin: string, use: SigningUse): string {
+  const bytes = hkdfSync("sha256", rootSecret, "", SIGNING_INFO[use] + origin, SIGNING_SECRET_BYTES);
+  return SIGNING_PREFIX + Buffer.from(bytes).toString("base64");
+}
+
+/** `v1,` and base64 of HMAC-SHA256 of `id.timestamp.body` (Standard Webhooks 1.0.0). Throws if `secret` is no `whsec_…`. */
+export function sign(secret: string, { id, timestampSeconds, body }: SignedMessage): string {
+  if (!secret.startsWith(SIGNING_PREFIX)) throw new Error(`A signing secret begins with ${SIGNING_PREFIX}.`);
+  const key = Buffer.from(secret.slice(SIGNING_PREFIX.length), "base64");
+  // In two updates, since concatenation would copy a body of up to a megabyte.
+  return `v1,${new Bun.CryptoHasher("sha256", key).update(`${id}.${timestampSeconds}.`).update(body).digest("base64")}`;
 }

@@ -1,98 +1,110 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { type ApprovalLink, DECISIONS } from "../actions/status.ts";
 import { ACTION_ID } from "../runtime/ids.ts";
-import type { KnownDevice, Secrets } from "./types.ts";
+import { subkey } from "./master-key.ts";
+
+/** A browser in which a person has logged in before. */
+export interface KnownDevice {
+  readonly personId: string;
+  /** New at each log-in. */
+  readonly deviceId: string;
+  readonly expiresAt: Date;
+}
+
+/**
+ * Tokens that contain what they are about and an HMAC-SHA-256 over it, so that they need no index. Each kind has its own key.
+ * Comparison takes the same time for all texts of one form.
+ */
+export function createTokens(masterKey: Uint8Array, linkKey: Uint8Array) {
+  const questionKey = subkey(masterKey, "question");
+  const receiptKey = subkey(linkKey, "receipt");
+  const approvalKey = subkey(linkKey, "approval");
+  const deviceKey = subkey(linkKey, "device");
+  /** Hex, because chat programs cut `-` and `_` off the end of links. */
+  const receiptMac = (actionId: string) => hmac(receiptKey, actionId).toString("hex", 0, RECEIPT_MAC_BYTES);
+  const questionToken = (about: string) => hmac(questionKey, about).toString("base64url");
+  const deviceToken = ({ personId, deviceId, expiresAt }: KnownDevice) => {
+    const device = `${personId}.${deviceId}.${expiresAt.getTime()}`;
+    return `${device}.${hmac(deviceKey, device).toString("base64url")}`;
+  };
+  return {
+    /** A MAC over the content of an MCP question. Returned with the answer, it proves that we asked exactly this. */
+    questionToken,
+    /** Whether the token was made for exactly this text. */
+    isQuestionToken: (about: string, token: string) => isSame(token, questionToken(about)),
+    /** The token of an action's receipt page: the id without its prefix, and 128 bits of MAC. */
+    receiptToken: (actionId: string) => actionId.slice(ID_PREFIX.length) + receiptMac(actionId),
+    /** The id of the action of a receipt token; null: not a token of ours. */
+    readReceiptToken(token: string): string | null {
+      const actionId = ID_PREFIX + token.slice(0, -2 * RECEIPT_MAC_BYTES);
+      if (!ACTION_ID.test(actionId)) return null;
+      return isSame(token.slice(-2 * RECEIPT_MAC_BYTES), receiptMac(actionId)) ? actionId : null;
+    },
+    /** The value of the device cookie. It does not log anybody in. */
+    deviceToken,
+    /** The device of a token, expired or not; null: not a token of ours. */
+    readDeviceToken(token: string): KnownDevice | null {
+      const [, personId = "", deviceId = "", expiresMs] = DEVICE_TOKEN.exec(token) ?? [];
+      const device = { personId, deviceId, expiresAt: new Date(Number(expiresMs ?? 0)) };
+      return isSame(token, deviceToken(device)) ? device : null;
+    },
+    /**
+     * The token of an approval link: action, run and decision, and 256 bits of MAC. It is deterministic, so that a mail can be
+     * rendered again after a crash; the store keeps only its hash.
+     */
+    approvalToken({ actionId, run, decision }: ApprovalLink): string {
+      const mac = hmac(approvalKey, `${actionId} ${run} ${decision}`).toString("hex");
+      return `${actionId.slice(ID_PREFIX.length)}-${decision.charAt(0)}${run}-${mac}`;
+    },
+    /** The link that a token names; null: no token. It verifies nothing: use `isOfHash` and the stored hash. */
+    readApprovalToken(token: string): ApprovalLink | null {
+      const [, id = "", initial, run] = LINK_TOKEN.exec(token) ?? [];
+      const actionId = ID_PREFIX + id;
+      const decision = DECISIONS.find((name) => name.charAt(0) === initial);
+      return decision === undefined || !ACTION_ID.test(actionId) ? null : { actionId, run: Number(run), decision };
+    },
+    /** Whether a text has this hash (SHA-256, hex). */
+    isOfHash(text: string, hash: string): boolean {
+      const given = createHash("sha256").update(text).digest();
+      const kept = Buffer.from(hash, "hex");
+      return given.length === kept.length && timingSafeEqual(given, kept);
+    },
+  };
+}
 
 const ID_PREFIX = "act_";
 
-const MAC_BYTES = 16;
-
-const MAC_CHARS = 2 * MAC_BYTES;
-
-/**
- * The token of an action's receipt: the id without its prefix and 128 bits of HMAC-SHA-256 over the id. It contains the id,
- * so it needs no index. Hex, because chat programs cut `-` and `_` off the end of links.
- */
-export function receiptToken(key: Uint8Array, actionId: string): string {
-  return actionId.slice(ID_PREFIX.length) + macOf(key, actionId).toString("hex");
-}
-
-/** The id of the action whose receipt the token opens, or null. Constant in time for texts of one length. */
-export function readReceiptToken(key: Uint8Array, token: string): string | null {
-  const actionId = ID_PREFIX + token.slice(0, -MAC_CHARS);
-  if (!ACTION_ID.test(actionId)) return null;
-  return isSame(token.slice(-MAC_CHARS), macOf(key, actionId).toString("hex")) ? actionId : null;
-}
-
-/** The whole HMAC-SHA-256, untruncated, since the token authorizes a decision. */
-export function questionToken(key: Uint8Array, about: string): string {
-  return createHmac("sha256", key).update(about).digest("base64url");
-}
-
-/** Constant in time for tokens of the right length. */
-export function isQuestionToken(key: Uint8Array, about: string, token: string): boolean {
-  return isSame(token, questionToken(key, about));
-}
+const RECEIPT_MAC_BYTES = 16;
 
 const DEVICE_TOKEN = /^(per_[A-Za-z0-9_]{1,64})\.([0-9a-f]{32})\.(\d{1,15})\.[A-Za-z0-9_-]{43}$/;
 
-/** The device in clear text and the whole HMAC-SHA-256 over it. */
-export function deviceToken(key: Uint8Array, { personId, deviceId, expiresAt }: KnownDevice): string {
-  const device = `${personId}.${deviceId}.${expiresAt.getTime()}`;
-  return `${device}.${createHmac("sha256", key).update(device).digest("base64url")}`;
+const LINK_TOKEN = /^([A-Za-z0-9_-]+)-([ar])([1-9]\d{0,8})-[0-9a-f]{64}$/;
+
+function hmac(key: Uint8Array, text: string): Buffer {
+  return createHmac("sha256", key).update(text).digest();
 }
 
-/** The device of a token, or null. Constant time for tokens of one form. */
-export function readDeviceToken(key: Uint8Array, token: string): KnownDevice | null {
-  const [, personId = "", deviceId = "", expiresMs] = DEVICE_TOKEN.exec(token) ?? [];
-  const device = { personId, deviceId, expiresAt: new Date(Number(expiresMs ?? 0)) };
-  return isSame(token, deviceToken(key, device)) ? device : null;
-}
-
-/** Constant time. Compares the texts, so that no second spelling of a token is accepted. */
+/** Compares the texts, so that no second spelling of a token is accepted. */
 function isSame(given: string, right: string): boolean {
   const [one, other] = [Buffer.from(given), Buffer.from(right)];
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-const LINK_TOKEN = /^([A-Za-z0-9_-]+)-([ar])([1-9]\d{0,8})-[0-9a-f]{64}$/;
-
-/**
- * The token of an approval link: action, run and decision, and 256 bits of HMAC-SHA-256 over them. It is deterministic, so
- * that a mail can be rendered again after a crash; the store keeps only its hash.
- */
-export function approvalToken(key: Uint8Array, { actionId, run, decision }: ApprovalLink): string {
-  const mac = createHmac("sha256", key).update(`${actionId} ${run} ${decision}`).digest("hex");
-  return `${actionId.slice(ID_PREFIX.length)}-${decision.charAt(0)}${run}-${mac}`;
+/** Keys and tokens that are stored as hashes and need no master key. */
+export function createCredentials(random: (count: number) => Uint8Array) {
+  return {
+    /** A new API key `og_…` with its checksum. */
+    newApiKey: () => newApiKey(random),
+    /** A new token of a session or link: 256 random bits as hex. */
+    newToken: () => Buffer.from(random(TOKEN_BYTES)).toString("hex"),
+    /** SHA-256, hex: keys and tokens are stored and looked up by it. */
+    hash: (text: string) => createHash("sha256").update(text).digest("hex"),
+  };
 }
 
-/** The link that a token names, to look up its hash; null: no token. It verifies nothing. */
-export function readApprovalToken(token: string): ApprovalLink | null {
-  const [, id = "", initial, run] = LINK_TOKEN.exec(token) ?? [];
-  const actionId = ID_PREFIX + id;
-  const decision = DECISIONS.find((name) => name.charAt(0) === initial);
-  return decision === undefined || !ACTION_ID.test(actionId) ? null : { actionId, run: Number(run), decision };
-}
+export type Credentials = ReturnType<typeof createCredentials>;
 
-/** Whether a text is the one with this hash (SHA-256, hex). Constant in time. */
-export function isOfHash(text: string, hash: string): boolean {
-  const given = createHash("sha256").update(text).digest();
-  const kept = Buffer.from(hash, "hex");
-  return given.length === kept.length && timingSafeEqual(given, kept);
-}
-
-function macOf(key: Uint8Array, actionId: string): Buffer {
-  return createHmac("sha256", key).update(actionId).digest().subarray(0, MAC_BYTES);
-}
-
-const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-const SECRET_CHARS = 30;
-
-const CHECKSUM_CHARS = 6;
-
-/** The largest multiple of 62 in a byte. Larger bytes are skipped, or the first letters would be more likely. */
-const FAIR_BYTES = 248;
+const TOKEN_BYTES = 32;
 
 /** `og_`, 30 base62 characters (178 bits) and a checksum of 6, so that scanners can recognize keys and typos offline. */
 export function newApiKey(random: (count: number) => Uint8Array): string {
@@ -105,11 +117,14 @@ export function newApiKey(random: (count: number) => Uint8Array): string {
   return `og_${secret}${checksum(secret)}`;
 }
 
-/** Whether a text has the form and checksum of a key; it need not exist. */
-export function isWellFormedApiKey(text: string): boolean {
-  const match = /^og_([0-9A-Za-z]{30})([0-9A-Za-z]{6})$/.exec(text);
-  return match !== null && checksum(match[1] ?? "") === match[2];
-}
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+const SECRET_CHARS = 30;
+
+/** The largest multiple of 62 in a byte. Larger bytes are skipped, or the first letters would be more likely. */
+const FAIR_BYTES = 248;
+
+const CHECKSUM_CHARS = 6;
 
 /** CRC-32 of the secret part in base62, most significant first. */
 function checksum(secret: string): string {
@@ -120,17 +135,4 @@ function checksum(secret: string): string {
     rest = Math.floor(rest / ALPHABET.length);
   }
   return text;
-}
-
-const TOKEN_BYTES = 32;
-
-/** Keys and tokens that are stored as hashes and need no master key. */
-export type HandedOut = Pick<Secrets, "newApiKey" | "newToken" | "hash">;
-
-export function createHandedOut(random: (count: number) => Uint8Array): HandedOut {
-  return {
-    newApiKey: () => newApiKey(random),
-    newToken: () => Buffer.from(random(TOKEN_BYTES)).toString("hex"),
-    hash: (text) => createHash("sha256").update(text).digest("hex"),
-  };
 }

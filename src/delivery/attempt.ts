@@ -8,7 +8,7 @@ import { attemptMs, type Fault } from "../actions/outcome.ts";
 import { type HashOf, matchesApproval } from "../actions/dedupe.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
-import { UnreadableSecret } from "../crypto/types.ts";
+import { UnreadableSecret } from "../crypto/secrets.ts";
 import type { Attempt } from "./in-flight.ts";
 import type { Settlement } from "./settlement.ts";
 import type { Header, SignedHeaders } from "./signing.ts";

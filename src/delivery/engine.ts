@@ -34,9 +34,9 @@ import { collectLargeTexts } from "../observability/runtime.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Ids } from "../runtime/ids.ts";
 import type { Log } from "../observability/log.ts";
-import type { Mailer } from "../mail/messages.ts";
+import type { Mailer } from "../mail/mailer.ts";
 import type { Metrics } from "../observability/metrics.ts";
-import type { Secrets } from "../crypto/types.ts";
+import type { Secrets } from "../crypto/secrets.ts";
 import type { Sender } from "../outbound/deadline.ts";
 import { type LaneName, type Store, StoreUnavailable } from "../../db/store.ts";
 

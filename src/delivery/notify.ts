@@ -3,7 +3,7 @@ import { attemptMs, describe, type Fault, isPolicyRefusal, isSuccess, type Outco
 import { retryAfterMs } from "../actions/backoff.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Recipients } from "../approvals/recipients.ts";
-import { UnreadableSecret } from "../crypto/types.ts";
+import { UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Sender } from "../outbound/deadline.ts";
 import { type OutboxStore, StoreUnavailable, type ActionStore } from "../../db/store.ts";
 import type { SignedHeaders } from "./signing.ts";
@@ -12,7 +12,8 @@ import { isHeldIn } from "../actions/changes.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
 import { APPROVAL_LINK_MS, MAILS_PER_ACCOUNT_MAX, MAILS_PER_RECIPIENT_MAX, HOUR_MS } from "../config/limits.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
-import type { ApprovalMail, DecidedMail, Mailer } from "../mail/messages.ts";
+import type { Mailer } from "../mail/mailer.ts";
+import type { ApprovalMail, DecidedMail } from "../mail/messages.ts";
 
 export interface CallbackDeps {
   readonly outbox: Pick<OutboxStore, "payload" | "creatorOf">;

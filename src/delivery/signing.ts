@@ -1,6 +1,5 @@
 import { originOf } from "../outbound/target.ts";
-import type { SigningUse } from "../crypto/signature.ts";
-import type { Secrets } from "../crypto/types.ts";
+import type { SigningUse, Secrets } from "../crypto/secrets.ts";
 
 export interface SigningDeps {
   readonly secrets: Pick<Secrets, "sign">;

@@ -18,7 +18,7 @@ import {
   FLASH_MS_MAX,
 } from "../config/limits.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Secrets } from "../crypto/types.ts";
+import type { Secrets } from "../crypto/secrets.ts";
 import { createPageRoutes } from "./operation.ts";
 
 export type { Person };

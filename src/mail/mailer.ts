@@ -1,61 +1,46 @@
-import type { Clock } from "../runtime/clock.ts";
-import { maskOneAhead } from "../receipts/masked-action.ts";
-import {
-  type Mailer,
-  type OutgoingMail,
-  deliveryOf,
-  approvalLetter,
-  decidedLetter,
-  type LinkKind,
-} from "./messages.ts";
-import type { Sender } from "../outbound/deadline.ts";
-import { createMailgun, type MailgunSettings } from "./mailgun.ts";
+import type { Interfaces, MailgunMessageData } from "mailgun.js/definitions";
+import { type Answered, describe, isPolicyRefusal, type Outcome } from "../actions/outcome.ts";
+import { retryAfterMs } from "../actions/backoff.ts";
 import { type Config, VERSION } from "../config/config.ts";
+import type { Delivery } from "../delivery/notification.ts";
+import type { OutboundRequest, Sender, SendLimits, Stopped } from "../outbound/deadline.ts";
 import { parsePolicy, type TargetPolicy } from "../outbound/policy.ts";
 import { createSender } from "../outbound/send.ts";
+import { maskOneAhead } from "../receipts/masked-action.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { approvalMessage, decisionMessage, type EmailContent, type OutgoingMail } from "./messages.ts";
 
-export interface MailerDeps {
-  readonly settings: MailgunSettings;
-  /** Sends to the provider, with its own target policy. */
-  readonly sender: Sender;
-  readonly clock: Clock;
-  readonly linkManner: LinkKind;
-  /** `Outgate/<version>`. */
-  readonly userAgent: string;
+/** Sends a mail once. Failures are deliveries, not exceptions. */
+export interface Mailer {
+  /** The same mail always has the same `Message-ID`, so that repeats can be detected. */
+  send(mail: OutgoingMail, limits: SendLimits): Promise<Delivery>;
 }
 
-/** A mailer that sends by Mailgun. */
-export async function createMailer(deps: MailerDeps): Promise<Mailer> {
-  const { settings, sender, clock, linkManner, userAgent } = deps;
-  const give = await createMailgun(settings, sender, userAgent);
+/** The mailer for these settings; null if no provider is configured. */
+export async function createMailer({ mail: settings, approvalLinks }: Config, clock: Clock): Promise<Mailer | null> {
+  if (settings === null) return null;
+  const sender = createSender(providerPolicy(settings.url));
+  const sendMessage = await createMailgun(settings, sender, `Outgate/${VERSION}`);
   return {
     async send(asked, limits) {
       const mail = { ...asked, action: await maskOneAhead(asked.action, "decider") };
-      const email = mail.event === "approval" ? approvalLetter(mail, linkManner) : decidedLetter(mail);
+      const content = mail.event === "approval" ? approvalMessage(mail, approvalLinks) : decisionMessage(mail);
       const message = {
-        ...email,
+        ...content,
         to: mail.to,
-        messageId: messageId(mail, mail.event, settings.domain),
-        inReplyTo: mail.event === "decided" ? messageId(mail, "approval", settings.domain) : null,
+        messageId: messageIdOf(mail, mail.event, settings.domain),
+        inReplyTo: mail.event === "decided" ? messageIdOf(mail, "approval", settings.domain) : null,
         tag: mail.event,
         actionId: mail.action.id,
       };
-      const outcome = await give(message, limits);
-      return deliveryOf(outcome, clock.now(), limits.timeoutMs);
+      return deliveryFrom(await sendMessage(message, limits), clock.now(), limits.timeoutMs);
     },
   };
 }
 
 /** Depends only on action, run and event, so that a mail that is sent again has the same ID. */
-function messageId({ action, run }: OutgoingMail, event: OutgoingMail["event"], domain: string): string {
+function messageIdOf({ action, run }: OutgoingMail, event: OutgoingMail["event"], domain: string): string {
   return `<${action.id}.${run}.${event}@${domain}>`;
-}
-
-/** The mailer for these settings; null if no provider is configured. */
-export async function mailerOf({ mail, approvalLinks }: Config, clock: Clock): Promise<Mailer | null> {
-  if (mail === null) return null;
-  const sender = createSender(providerPolicy(mail.url));
-  return createMailer({ settings: mail, sender, clock, linkManner: approvalLinks, userAgent: `Outgate/${VERSION}` });
 }
 
 /** The operator sets the provider's address, so it may be private. Metadata addresses are still refused. */
@@ -69,3 +54,126 @@ function providerPolicy(url: string): TargetPolicy {
   if ("problems" in plain) throw new Error(`MAILGUN_URL can't be used: ${plain.problems.join(" ")}`);
   return plain;
 }
+
+/** How Mailgun is reached. */
+type MailgunSettings = NonNullable<Config["mail"]>;
+
+/** A complete message. */
+export interface Message extends EmailContent {
+  readonly to: string;
+  /** With angle brackets (RFC 5322, 3.6.4). */
+  readonly messageId: string;
+  /** The ID of the message that this one replies to. */
+  readonly inReplyTo: string | null;
+  readonly tag: string;
+  readonly actionId: string;
+}
+
+/**
+ * A function that sends one message by Mailgun. Failures are outcomes, not exceptions. The library builds the request. We
+ * send it ourselves, because the library's client follows redirects, reads responses of any size (measured: 100 MB), resolves
+ * names in the thread pool of file reads, and reports a timeout as status 400.
+ */
+export async function createMailgun({ apiKey, domain, from, url }: MailgunSettings, sender: Sender, userAgent: string) {
+  // Imported only if mail is configured, because it takes 0.17 s and 26 MB.
+  const { default: Mailgun } = await import("mailgun.js");
+  const mailgun = new Mailgun(FormData);
+  const own: readonly Header[] = [
+    ["Authorization", `Basic ${Buffer.from(`api:${apiKey}`).toString("base64")}`],
+    ["User-Agent", userAgent],
+    ["Accept", "application/json"],
+  ];
+  return async (message: Message, limits: SendLimits): Promise<Outcome | Stopped> => {
+    let outcome: Outcome | Stopped | null = null;
+    const client = mailgun.client({ username: "api", key: apiKey, url, useFetch: true });
+    callBy(client, async (request) => (outcome = await sender.send(request, limits)), own);
+    await client.messages.create(domain, fieldsOf(from, message));
+    if (outcome === null) throw new Error("The library answered without a call.");
+    return outcome;
+  };
+}
+
+type Header = readonly [name: string, value: string];
+
+/** Makes the client send with our sender. */
+function callBy(client: object, send: (request: OutboundRequest) => Promise<unknown>, own: readonly Header[]): void {
+  const provider: Interfaces.IRequestProvider = {
+    async makeRequest(url, _method, data) {
+      // Safe: `messages.create` posts the form that it made, and the version of the library is pinned.
+      const form = new Response((data as { readonly data: FormData }).data);
+      const type: Header = ["Content-Type", form.headers.get("content-type") ?? ""];
+      await send({ url, method: "POST", headers: [...own, type], body: await form.text() });
+      // The library's result is not used; the caller reads the outcome.
+      return { status: 200, body: {} };
+    },
+    setSubAccountHeader() {},
+    resetSubAccountHeader() {},
+  };
+  // Safe: public in the library's class, but missing in the interface of `client`. A test covers it.
+  (client as { request: { requestProvider: Interfaces.IRequestProvider } }).request.requestProvider = provider;
+}
+
+function fieldsOf(from: string, message: Message): MailgunMessageData {
+  const { to, subject, text, html, messageId, inReplyTo, tag, actionId } = message;
+  return {
+    from,
+    to,
+    subject,
+    text,
+    html,
+    // Tracking would route the links through the provider, which would log them.
+    "o:tracking": "no",
+    "o:tracking-clicks": "no",
+    "o:tracking-opens": "no",
+    "o:require-tls": "yes",
+    "o:tag": tag,
+    "v:action_id": actionId,
+    "h:Message-ID": messageId,
+    ...(inReplyTo === null ? {} : { "h:In-Reply-To": inReplyTo, "h:References": inReplyTo }),
+    // Prevents automatic replies.
+    "h:Auto-Submitted": "auto-generated",
+    "h:X-Auto-Response-Suppress": "All",
+  };
+}
+
+/**
+ * What the provider's response means for a mail. Only errors of the mail itself are final. A wrong key, domain or region can
+ * be fixed while the mail waits. The sentences are fixed and never contain text of the response.
+ */
+export function deliveryFrom(outcome: Outcome | Stopped, now: Date, timeoutMs: number): Delivery {
+  if (outcome.kind === "stopped") return { kind: "not_started", why: "stopping" };
+  if (outcome.kind !== "answered") {
+    const error = describe(outcome, timeoutMs).replaceAll("target", "mail provider");
+    if (isPolicyRefusal(outcome)) return { kind: "refused", error };
+    return outcome.fault === "interrupted"
+      ? { kind: "interrupted", error }
+      : { kind: "failed", error, notBeforeMs: null };
+  }
+  const { code } = outcome;
+  if (code >= 200 && code <= 299) return isTaken(outcome) ? { kind: "delivered" } : { ...FAILED, error: NOT_MAILGUN };
+  if (code === 400 || code === 413) return { kind: "refused", error: `The mail provider refused the mail (${code}).` };
+  return { kind: "failed", error: sentenceOf(code), notBeforeMs: retryAfterMs(outcome.retryAfter, now) };
+}
+
+const FAILED = { kind: "failed", notBeforeMs: null } as const;
+
+const NOT_MAILGUN = "The mail provider's answer was not Mailgun's: check MAILGUN_URL.";
+
+/** Mailgun returns an ID for an accepted message. Any other 200 is not Mailgun's. */
+function isTaken({ body, truncated, brokenBy }: Answered): boolean {
+  // The status counts, even if the body is incomplete.
+  if (truncated || brokenBy !== null) return true;
+  const answer: unknown = JSON.parse(body ?? "null");
+  return typeof answer === "object" && answer !== null && "id" in answer;
+}
+
+function sentenceOf(code: number): string {
+  return SENTENCES[code] ?? `The mail provider answered with status ${code}.`;
+}
+
+const SENTENCES: Readonly<Record<number, string>> = {
+  401: "The mail provider did not accept the key (401): check MAILGUN_API_KEY, and MAILGUN_URL for the region.",
+  403: "The mail provider refused to send (403): check MAILGUN_DOMAIN; a sandbox domain sends only to authorised recipients.",
+  404: "The mail provider does not know the domain (404): check MAILGUN_DOMAIN, and MAILGUN_URL for the region.",
+  429: "The mail provider is rate limiting (429).",
+};

@@ -2,18 +2,14 @@ import { maskedActor } from "../receipts/masked-action.ts";
 import { actorText, type DecisionHistory, maskedFacts, utcMinute } from "../approvals/facts.ts";
 import { maskText } from "../receipts/masking.ts";
 import { visibleText } from "../receipts/visible-text.ts";
-import { approvalMailHtml, decidedMailHtml, type MailPart, type MailRequest, mailRequest } from "./templates.tsx";
+import { approvalMailHtml, decisionMailHtml, type MailPart, type MailRequest, mailRequest } from "./templates.tsx";
 import { waitingWords } from "../pages/words.ts";
-import { retryAfterMs } from "../actions/backoff.ts";
-import type { Delivery } from "../delivery/notification.ts";
-import type { Stopped, SendLimits } from "../outbound/deadline.ts";
-import { type Answered, describe, isPolicyRefusal, type Outcome } from "../actions/outcome.ts";
 import type { Action } from "../actions/action.ts";
 import type { Actor } from "../accounts/roles.ts";
 import { SUBJECT_HOST_CHARS_MAX } from "../config/limits.ts";
 
-/** The subject and both parts of a mail. */
-export interface EmailTemplate {
+/** A mail as it is sent. */
+export interface EmailContent {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
@@ -23,13 +19,13 @@ export interface EmailTemplate {
 export type LinkKind = "confirm" | "one_click";
 
 /** The approval mail: the masked request and two links. */
-export function approvalLetter(mail: ApprovalMail, manner: LinkKind): EmailTemplate {
+export function approvalMessage(mail: ApprovalMail, linkKind: LinkKind): EmailContent {
   const { action, links, receiptUrl, history, baseUrl } = mail;
   const request = mailRequest(action);
   const { facts, risks } = maskedFacts(action, history, baseUrl);
   const subject = approvalSubject(request);
   const waiting = waitingWords(action);
-  const terms = `${TERMS[manner]} They work until ${utcMinute(links.expiresAt)}, for one decision.`;
+  const terms = `${TERMS[linkKind]} They work until ${utcMinute(links.expiresAt)}, for one decision.`;
   const text = [
     `Send this request? ${waiting}`,
     ...(risks.length === 0 ? [] : [risks.map((risk) => `! ${visibleText(risk.text)}`).join("\n")]),
@@ -48,7 +44,7 @@ export function approvalLetter(mail: ApprovalMail, manner: LinkKind): EmailTempl
 }
 
 /** The mail that says how somebody else decided. */
-export function decidedLetter(mail: DecidedMail): EmailTemplate {
+export function decisionMessage(mail: DecidedMail): EmailContent {
   const { action, decision, actor, reason, at, receiptUrl } = mail;
   const request = mailRequest(action);
   const subject = `Re: ${approvalSubject(request)}`;
@@ -65,7 +61,7 @@ export function decidedLetter(mail: DecidedMail): EmailTemplate {
     factsText(facts),
     `Details and result:\n${receiptUrl}`,
   ].join("\n\n");
-  return { subject, text, html: decidedMailHtml({ subject, sentence, request, facts, receiptUrl }) };
+  return { subject, text, html: decisionMailHtml({ subject, sentence, request, facts, receiptUrl }) };
 }
 
 const TERMS: Readonly<Record<LinkKind, string>> = {
@@ -91,48 +87,6 @@ function quoted(head: string, { lines, note }: MailPart): string {
 function factsText(facts: readonly (readonly [name: string, value: string])[]): string {
   return facts.map(([name, value]) => `${name}: ${value}`).join("\n");
 }
-
-/**
- * What the provider's response means for a mail. Only errors of the mail itself are final. A wrong key, domain or region can
- * be fixed while the mail waits. The sentences are fixed and never contain text of the response.
- */
-export function deliveryOf(outcome: Outcome | Stopped, now: Date, timeoutMs: number): Delivery {
-  if (outcome.kind === "stopped") return { kind: "not_started", why: "stopping" };
-  if (outcome.kind !== "answered") {
-    const error = describe(outcome, timeoutMs).replaceAll("target", "mail provider");
-    if (isPolicyRefusal(outcome)) return { kind: "refused", error };
-    return outcome.fault === "interrupted"
-      ? { kind: "interrupted", error }
-      : { kind: "failed", error, notBeforeMs: null };
-  }
-  const { code } = outcome;
-  if (code >= 200 && code <= 299) return isTaken(outcome) ? { kind: "delivered" } : { ...FAILED, error: NOT_MAILGUN };
-  if (code === 400 || code === 413) return { kind: "refused", error: `The mail provider refused the mail (${code}).` };
-  return { kind: "failed", error: sentenceOf(code), notBeforeMs: retryAfterMs(outcome.retryAfter, now) };
-}
-
-const FAILED = { kind: "failed", notBeforeMs: null } as const;
-
-const NOT_MAILGUN = "The mail provider's answer was not Mailgun's: check MAILGUN_URL.";
-
-/** Mailgun returns an ID for an accepted message. Any other 200 is not Mailgun's. */
-function isTaken({ body, truncated, brokenBy }: Answered): boolean {
-  // The status counts, even if the body is incomplete.
-  if (truncated || brokenBy !== null) return true;
-  const answer: unknown = JSON.parse(body ?? "null");
-  return typeof answer === "object" && answer !== null && "id" in answer;
-}
-
-function sentenceOf(code: number): string {
-  return SENTENCES[code] ?? `The mail provider answered with status ${code}.`;
-}
-
-const SENTENCES: Readonly<Record<number, string>> = {
-  401: "The mail provider did not accept the key (401): check MAILGUN_API_KEY, and MAILGUN_URL for the region.",
-  403: "The mail provider refused to send (403): check MAILGUN_DOMAIN; a sandbox domain sends only to authorised recipients.",
-  404: "The mail provider does not know the domain (404): check MAILGUN_DOMAIN, and MAILGUN_URL for the region.",
-  429: "The mail provider is rate limiting (429).",
-};
 
 interface AboutAction {
   readonly to: string;
@@ -163,12 +117,6 @@ export interface DecidedMail extends AboutAction {
 }
 
 export type OutgoingMail = ApprovalMail | DecidedMail;
-
-/** Sends a mail once. Failures are deliveries, not exceptions. */
-export interface Mailer {
-  /** The same mail always has the same `Message-ID`, so that repeats can be detected. */
-  send(mail: OutgoingMail, limits: SendLimits): Promise<Delivery>;
-}
 
 /** The end of a long host, cut before a label: the registered name is at the end. */
 export function endOfHost(host: string): string {

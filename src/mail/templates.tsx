@@ -28,12 +28,10 @@ export interface ApprovalMailProps {
 export function approvalMailHtml(props: ApprovalMailProps): string {
   const { subject, waiting, request, facts, risks, links, receiptUrl, terms } = props;
   return render(
-    <EmailTemplate subject={subject}>
+    <MailFrame subject={subject}>
       <h1 style={TITLE}>Send this request?</h1>
       <p style={TEXT}>{waiting}</p>
-      <p class="card" style={`${BOX};font-size:16px`}>
-        <b>{request.method}</b> <b style={MONO}>{<UntrustedText text={request.host} />}</b>
-      </p>
+      <Call request={request} />
       {risks.length === 0 ? null : (
         <div class="risk" style={RISK}>
           {risks.map(({ text }) => (
@@ -48,26 +46,22 @@ export function approvalMailHtml(props: ApprovalMailProps): string {
       {request.body === null ? null : <Part title={`Body (${request.bodyKind})`} part={request.body} />}
       <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:24px 0 16px">
         <tr>
-          <Choice href={links.approve} word="Approve" colour="#11683a" />
+          <DecisionButton href={links.approve} label="Approve" colour="#11683a" />
           <td width="4%"></td>
-          <Choice href={links.reject} word="Reject" colour="#ad241c" />
+          <DecisionButton href={links.reject} label="Reject" colour="#ad241c" />
         </tr>
       </table>
       <p style={SMALL}>{terms}</p>
-      <p style={SMALL}>
-        <a class="link" href={receiptUrl} style={LINK}>
-          Details and result
-        </a>
-      </p>
+      <ReceiptLink href={receiptUrl} style={SMALL} />
       <p class="quiet" style={QUIET}>
         Secrets are masked as ••••. The request is sent with the real values. Anyone who has this email can decide.
         Don’t forward it.
       </p>
-    </EmailTemplate>,
+    </MailFrame>,
   );
 }
 
-export interface DecidedMailProps {
+export interface DecisionMailProps {
   readonly subject: string;
   /** "Approved by ann over the API." */
   readonly sentence: string;
@@ -77,24 +71,18 @@ export interface DecidedMailProps {
 }
 
 /** The HTML part of a decision mail. */
-export function decidedMailHtml({ subject, sentence, request, facts, receiptUrl }: DecidedMailProps): string {
+export function decisionMailHtml({ subject, sentence, request, facts, receiptUrl }: DecisionMailProps): string {
   return render(
-    <EmailTemplate subject={subject}>
+    <MailFrame subject={subject}>
       <h1 style={TITLE}>
         <UntrustedText text={sentence} />
       </h1>
       <p style={TEXT}>You do not need to do anything. The links in the earlier email now open the receipt.</p>
-      <p class="card" style={`${BOX};font-size:16px`}>
-        <b>{request.method}</b> <b style={MONO}>{<UntrustedText text={request.host} />}</b>
-      </p>
+      <Call request={request} />
       <Facts rows={facts.map(([name, value]) => [name, <UntrustedText text={value} />])} />
       <Part title="URL" part={{ lines: [request.url], note: null }} isAddress />
-      <p style={`${SMALL};margin-top:16px`}>
-        <a class="link" href={receiptUrl} style={LINK}>
-          Details and result
-        </a>
-      </p>
-    </EmailTemplate>,
+      <ReceiptLink href={receiptUrl} style={`${SMALL};margin-top:16px`} />
+    </MailFrame>,
   );
 }
 
@@ -129,13 +117,8 @@ const LINK = "color:#1f4fbf";
 
 const RISK = `${SMALL};margin:8px 0 0;padding:8px 12px;color:#805000;background:#fcefd2;border-radius:6px;overflow-wrap:anywhere`;
 
-interface LetterProps {
-  readonly subject: string;
-  readonly children?: Child;
-}
-
 /** The frame of a mail: one column for phones. */
-function EmailTemplate({ subject, children }: LetterProps) {
+function MailFrame({ subject, children }: { readonly subject: string; readonly children?: Child }) {
   return (
     <html lang="en">
       <head>
@@ -172,6 +155,24 @@ function EmailTemplate({ subject, children }: LetterProps) {
 
 /** Fixed layout, so that a long line doesn't widen the column. */
 const FRAME = "max-width:600px;table-layout:fixed";
+
+function Call({ request: { method, host } }: { readonly request: Pick<MailRequest, "method" | "host"> }) {
+  return (
+    <p class="card" style={`${BOX};font-size:16px`}>
+      <b>{method}</b> <b style={MONO}>{<UntrustedText text={host} />}</b>
+    </p>
+  );
+}
+
+function ReceiptLink({ href, style }: { readonly href: string; readonly style: string }) {
+  return (
+    <p style={style}>
+      <a class="link" href={href} style={LINK}>
+        Details and result
+      </a>
+    </p>
+  );
+}
 
 function Facts({ rows }: { readonly rows: readonly (readonly [name: string, value: Child])[] }) {
   return (
@@ -247,17 +248,25 @@ function Part({ title, part: { lines, note }, isAddress = false }: PartProps) {
   );
 }
 
-function Choice({ href, word, colour }: { readonly href: string; readonly word: string; readonly colour: string }) {
+function DecisionButton({
+  href,
+  label,
+  colour,
+}: {
+  readonly href: string;
+  readonly label: string;
+  readonly colour: string;
+}) {
   return (
     <td width="48%" align="center" style={`background:${colour};border-radius:6px`}>
-      <a href={href} style={CHOICE}>
-        {word}
+      <a href={href} style={BUTTON}>
+        {label}
       </a>
     </td>
   );
 }
 
-const CHOICE =
+const BUTTON =
   "display:block;padding:14px 8px;font-size:16px;line-height:1.25;font-weight:600;color:#ffffff;text-decoration:none";
 
 /** A part of a request as a mail shows it. */

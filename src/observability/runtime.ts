@@ -53,11 +53,6 @@ export function collectLargeTexts(heapBytesMax: number): void {
   if (heapSize() <= heapBytesMax) fullGC();
 }
 
-/** Resident memory of the process in bytes. */
-export function residentBytes(): number {
-  return process.memoryUsage.rss();
-}
-
 /**
  * Caches a read for `freshMs`, and shares one in progress. Failures are cached too, so that a source that fails slowly
  * is not read more often.

@@ -49,7 +49,7 @@ export function addressOfHost(host: string): Address | null {
 }
 
 /** The address as the host of a URL; IPv6 in brackets. */
-export function hostOf(address: Address): string {
+export function urlHostOf(address: Address): string {
   const text = address.toNormalizedString();
   return address.kind() === "ipv6" ? `[${text}]` : text;
 }

@@ -2,7 +2,7 @@ import type { HttpMethod } from "../actions/action.ts";
 import type { Outcome } from "../actions/outcome.ts";
 
 /** Why we ended an attempt early; null while we did not. */
-export type Cut = "timed_out" | "interrupted" | null;
+export type EarlyEnd = "timed_out" | "interrupted" | null;
 
 /**
  * One deadline and one stop signal for a whole attempt: resolving, finding an address, connecting, TLS, sending and
@@ -10,7 +10,7 @@ export type Cut = "timed_out" | "interrupted" | null;
  */
 export interface Deadline {
   readonly signal: AbortSignal;
-  cut(): Cut;
+  endedBy(): EarlyEnd;
   /** Milliseconds until it aborts; never less than 0. */
   leftMs(): number;
   /** Releases the timer and the stop signal. Call it at the end of every attempt. */
@@ -21,7 +21,7 @@ export interface Deadline {
 export function openDeadline({ timeoutMs, stop }: SendLimits): Deadline {
   const controller = new AbortController();
   const endMs = performance.now() + timeoutMs;
-  let cause: Cut = null;
+  let cause: EarlyEnd = null;
   const end = (by: "timed_out" | "interrupted") => {
     cause ??= by;
     controller.abort();
@@ -32,7 +32,7 @@ export function openDeadline({ timeoutMs, stop }: SendLimits): Deadline {
   else stop?.addEventListener("abort", interrupt);
   return {
     signal: controller.signal,
-    cut: () => cause,
+    endedBy: () => cause,
     leftMs: () => Math.max(0, endMs - performance.now()),
     close() {
       clearTimeout(timer);

@@ -8,7 +8,7 @@ import {
   isLoopback,
   parseAddress,
   parseRange,
-  hostOf,
+  urlHostOf,
 } from "./addresses.ts";
 import {
   classOfName,
@@ -181,7 +181,7 @@ function parseOwnOrigins(
   const literals = targets.map(({ hostname }) => addressOfHost(hostname)).filter((address) => address !== null);
   return {
     hostnames: new Set(targets.map(({ hostname }) => hostname)),
-    addresses: new Set(literals.map(hostOf)),
+    addresses: new Set(literals.map(urlHostOf)),
     ports: new Set(targets.flatMap(portsOf)),
     machineAddresses,
   };
@@ -195,11 +195,11 @@ export function isOwnTarget(own: OwnOrigins, target: NormalTarget, address: Addr
 }
 
 function isOurAddress(own: OwnOrigins, address: Address): boolean {
-  const host = hostOf(address);
+  const host = urlHostOf(address);
   if (isThisMachine(address) || own.addresses.has(host)) return true;
   return own.machineAddresses().some((text) => {
     const other = parseAddress(text);
-    return other !== null && hostOf(other) === host;
+    return other !== null && urlHostOf(other) === host;
   });
 }
 

@@ -6,7 +6,7 @@ import {
 } from "../config/limits.ts";
 import type { NotSent } from "../actions/outcome.ts";
 import type { Stopped, Deadline } from "./deadline.ts";
-import { type Address, parseAddress, hostOf } from "./addresses.ts";
+import { type Address, parseAddress, urlHostOf } from "./addresses.ts";
 import { isOwnTarget, checkAddress, checkName, loopbackAddresses, type TargetPolicy, type Verdict } from "./policy.ts";
 import { classOfName, type ParsedTarget } from "./target.ts";
 import { connect } from "node:net";
@@ -55,15 +55,15 @@ function checked(
 function lookUp(hostname: string, deadline: Deadline): Promise<readonly (Address | null)[] | NotSent | Stopped> {
   const { promise, resolve } = Promise.withResolvers<readonly (Address | null)[] | NotSent | Stopped>();
   const giveUp = () => resolve(NOT_RESOLVED);
-  const cut = () => resolve(deadline.cut() === "interrupted" ? STOPPED : TIMED_OUT);
+  const onAbort = () => resolve(deadline.endedBy() === "interrupted" ? STOPPED : TIMED_OUT);
   const timer = setTimeout(giveUp, DNS_TIMEOUT_MS);
-  deadline.signal.addEventListener("abort", cut);
+  deadline.signal.addEventListener("abort", onAbort);
   Bun.dns
     .lookup(hostname, { backend: "c-ares" })
     .then((answers) => resolve(answers.map((answer) => parseAddress(answer.address))), giveUp);
   return promise.finally(() => {
     clearTimeout(timer);
-    deadline.signal.removeEventListener("abort", cut);
+    deadline.signal.removeEventListener("abort", onAbort);
   });
 }
 
@@ -92,39 +92,32 @@ interface ProbeLimits {
  * Tells a silent address from one that accepts or refuses connections, before a request is sent. Without this, a call
  * that ends without an answer may have connected and must count as sent.
  */
-export interface Connectable {
-  /** Whether the address does not answer. One that answered a call recently is not probed again. Never rejects. */
-  isSilent(address: Address, port: number, limits: ProbeLimits): Promise<boolean>;
-  /** Records how a call to the address ended. */
-  learn(address: Address, port: number, isAnswered: boolean): void;
-}
-
-interface ConnectableDeps {
-  /** Monotonic. */
-  readonly nowMs: () => number;
-  /** Whether the address does not answer. Never rejects. */
-  readonly probe: Connectable["isSilent"];
-}
-
-const SYSTEM: ConnectableDeps = { nowMs: () => performance.now(), probe: isSilent };
-
-export function createConnectable({ nowMs, probe }: ConnectableDeps = SYSTEM): Connectable {
+export class ConnectionProbe {
+  readonly #nowMs: () => number;
+  readonly #probe: typeof isSilent;
   /** Time of the last answer by address and port, oldest first. */
-  const answeredAtMs = new Map<string, number>();
-  return {
-    async isSilent(address, port, limits) {
-      const answeredMs = answeredAtMs.get(nameOf(address, port)) ?? Number.NEGATIVE_INFINITY;
-      return nowMs() - answeredMs >= CONNECTABLE_FRESH_MS && probe(address, port, limits);
-    },
-    learn(address, port, isAnswered) {
-      const name = nameOf(address, port);
-      answeredAtMs.delete(name);
-      if (!isAnswered) return;
-      answeredAtMs.set(name, nowMs());
-      const [oldest] = answeredAtMs.keys();
-      if (answeredAtMs.size > CONNECTABLE_REMEMBERED_MAX && oldest !== undefined) answeredAtMs.delete(oldest);
-    },
-  };
+  readonly #answeredAtMs = new Map<string, number>();
+
+  constructor(nowMs: () => number = () => performance.now(), probe = isSilent) {
+    this.#nowMs = nowMs;
+    this.#probe = probe;
+  }
+
+  /** Whether the address does not answer. One that answered a call recently is not probed again. Never rejects. */
+  async isSilent(address: Address, port: number, limits: ProbeLimits): Promise<boolean> {
+    const answeredMs = this.#answeredAtMs.get(nameOf(address, port)) ?? Number.NEGATIVE_INFINITY;
+    return this.#nowMs() - answeredMs >= CONNECTABLE_FRESH_MS && this.#probe(address, port, limits);
+  }
+
+  /** Records how a call to the address ended. */
+  learn(address: Address, port: number, isAnswered: boolean): void {
+    const name = nameOf(address, port);
+    this.#answeredAtMs.delete(name);
+    if (!isAnswered) return;
+    this.#answeredAtMs.set(name, this.#nowMs());
+    const [oldest] = this.#answeredAtMs.keys();
+    if (this.#answeredAtMs.size > CONNECTABLE_REMEMBERED_MAX && oldest !== undefined) this.#answeredAtMs.delete(oldest);
+  }
 }
 
 /**
@@ -153,5 +146,5 @@ function isSilent(address: Address, port: number, { limitMs, signal }: ProbeLimi
 }
 
 function nameOf(address: Address, port: number): string {
-  return `${hostOf(address)}:${port}`;
+  return `${urlHostOf(address)}:${port}`;
 }

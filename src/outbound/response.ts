@@ -1,8 +1,8 @@
 import { scanJson } from "../json/json.ts";
 import { RESPONSE_BODY_BYTES_MAX } from "../config/limits.ts";
-import type { Fault, NotSent, Outcome, Unknown } from "../actions/outcome.ts";
-import { type TlsFailure, tlsFailureOf } from "./tls.ts";
-import type { Cut } from "./deadline.ts";
+import type { NotSent, Outcome, Unknown } from "../actions/outcome.ts";
+import { tlsFailureOf } from "./tls.ts";
+import type { EarlyEnd } from "./deadline.ts";
 
 /** What arrived of a response body, without decoding any `Content-Encoding`. */
 interface ReadBody {
@@ -101,10 +101,10 @@ const EMPTY: ReadBody = { bytes: new Uint8Array(0), truncated: false, isBroken: 
  * What a failed call means, from the error's code alone: its message contains the address and query string and is never
  * shown. Unless it is certain that nothing left, the outcome is `unknown`.
  */
-export function outcomeOf(error: unknown, cut: Cut): NotSent | Unknown {
+export function outcomeOf(error: unknown, endedBy: EarlyEnd): NotSent | Unknown {
   const known = OUTCOMES.get(codeOf(error)) ?? tlsOutcome(error);
   if (known !== null) return known;
-  return cut === null ? CLOSED : { kind: "unknown", fault: cut };
+  return endedBy === null ? CLOSED : { kind: "unknown", fault: endedBy };
 }
 
 /** Whether the next address may be tried: no connection came about, so nothing was sent. */
@@ -116,7 +116,8 @@ export function isUnconnected(outcome: Outcome): boolean {
 function tlsOutcome(error: unknown): NotSent | Unknown | null {
   const failure = tlsFailureOf(error);
   if (failure === null) return null;
-  return failure === "handshake" ? TLS_HANDSHAKE : { kind: "not_sent", fault: CERTIFICATE_FAULTS[failure] };
+  if (failure === "handshake") return TLS_HANDSHAKE;
+  return { kind: "not_sent", fault: failure === "certificate" ? failure : `certificate_${failure}` };
 }
 
 function codeOf(error: unknown): string {
@@ -129,14 +130,6 @@ const CLOSED: Unknown = { kind: "unknown", fault: "closed" };
 export const REFUSED: NotSent = { kind: "not_sent", fault: "refused" };
 
 export const UNREACHABLE: NotSent = { kind: "not_sent", fault: "unreachable" };
-
-const CERTIFICATE_FAULTS = {
-  untrusted: "certificate_untrusted",
-  expired: "certificate_expired",
-  not_yet_valid: "certificate_not_yet_valid",
-  misnamed: "certificate_misnamed",
-  certificate: "certificate",
-} as const satisfies Record<Exclude<TlsFailure, "handshake">, Fault>;
 
 /** In TLS 1.3 the target may still abort the handshake after it has read the request. */
 const TLS_HANDSHAKE: Unknown = { kind: "unknown", fault: "tls_handshake" };

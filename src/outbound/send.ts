@@ -1,15 +1,15 @@
 import { CONNECT_TIMEOUT_MS, LOCATION_CHARS_MAX } from "../config/limits.ts";
 import type { Answered, NotSent, Outcome, Unknown } from "../actions/outcome.ts";
 import { type OutboundRequest, type Sender, type Stopped, type Deadline, openDeadline } from "./deadline.ts";
-import { type Address, hostOf } from "./addresses.ts";
-import { type Connectable, createConnectable, addressesOf } from "./resolve.ts";
+import { type Address, urlHostOf } from "./addresses.ts";
+import { addressesOf, ConnectionProbe } from "./resolve.ts";
 import { isUnconnected, outcomeOf, REFUSED, UNREACHABLE, closeBody, readBody, responseJson } from "./response.ts";
 import type { TargetPolicy } from "./policy.ts";
 import { type ParsedTarget, parseTarget } from "./target.ts";
 
 interface SenderOptions {
   /** PEM of the only certificate authority to trust, in place of the system's: for a private network, or a test. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
 }
 
 /**
@@ -17,14 +17,39 @@ interface SenderOptions {
  * accepts connections. Each has a connection of its own: on a kept one Bun repeats GET, PUT and DELETE by itself, and
  * can take one target's stray response for another's.
  */
-export function createSender(policy: TargetPolicy, options: SenderOptions = {}): Sender {
-  const session = new Bun.FetchSession({ keepAlive: false });
-  const transport: Transport = { fetch: session.fetch, ca: options.ca, connectable: createConnectable() };
+export function createSender(policy: TargetPolicy, { ca }: SenderOptions = {}): Sender {
+  const { fetch } = new Bun.FetchSession({ keepAlive: false });
+  const probe = new ConnectionProbe();
+
+  const sendOnce = async (request: OutboundRequest, deadline: Deadline): Promise<Outcome | Stopped> => {
+    if (deadline.endedBy() === "interrupted") return STOPPED;
+    const target = parseTarget(request.url);
+    if ("refused" in target) return NOT_ALLOWED;
+    const addresses = await addressesOf(policy, target, deadline);
+    if ("kind" in addresses) return addresses;
+    const init = initOf(request, target, { ca, signal: deadline.signal });
+    let isRefusedByAll = true;
+    for (const [at, address] of addresses.entries()) {
+      // Each address gets a share of the remaining time, so that a silent one leads on to the next even with a short
+      // deadline.
+      const limitMs = Math.min(CONNECT_TIMEOUT_MS, deadline.leftMs() / (addresses.length - at));
+      const isSilent = await probe.isSilent(address, target.port, { limitMs, signal: deadline.signal });
+      // No connection carried the request yet: nothing has left.
+      if (deadline.endedBy() === "interrupted") return STOPPED;
+      if (deadline.endedBy() === "timed_out") return UNREACHABLE;
+      const outcome = isSilent ? UNREACHABLE : await call(() => fetch(urlAt(target, address), init), deadline);
+      probe.learn(address, target.port, outcome.kind === "answered");
+      if (!isUnconnected(outcome)) return outcome;
+      isRefusedByAll &&= outcome === REFUSED;
+    }
+    return isRefusedByAll ? REFUSED : UNREACHABLE;
+  };
+
   return {
     async send(request, limits) {
       const deadline = openDeadline(limits);
       try {
-        return await sendOnce(policy, transport, request, deadline);
+        return await sendOnce(request, deadline);
       } finally {
         deadline.close();
       }
@@ -32,88 +57,41 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
   };
 }
 
-/** What all calls of a sender share. */
-interface Transport {
-  readonly fetch: Bun.FetchSession["fetch"];
-  readonly ca: string | undefined;
-  readonly connectable: Connectable;
-}
-
-async function sendOnce(
-  policy: TargetPolicy,
-  transport: Transport,
-  request: OutboundRequest,
-  deadline: Deadline,
-): Promise<Outcome | Stopped> {
-  if (deadline.cut() === "interrupted") return STOPPED;
-  const target = parseTarget(request.url);
-  if ("refused" in target) return NOT_ALLOWED;
-  const addresses = await addressesOf(policy, target, deadline);
-  if ("kind" in addresses) return addresses;
-  const init = initOf(transport, request, target, deadline);
-  let isRefusedByAll = true;
-  for (const [at, address] of addresses.entries()) {
-    // Each address gets a share of the remaining time, so that a silent one leads on to the next even with a short
-    // deadline.
-    const limitMs = Math.min(CONNECT_TIMEOUT_MS, deadline.leftMs() / (addresses.length - at));
-    const isSilent = await transport.connectable.isSilent(address, target.port, { limitMs, signal: deadline.signal });
-    // No connection carried the request yet: nothing has left.
-    if (deadline.cut() === "interrupted") return STOPPED;
-    if (deadline.cut() === "timed_out") return UNREACHABLE;
-    const outcome = isSilent ? UNREACHABLE : await callAddress(transport, urlAt(target, address), init, deadline);
-    transport.connectable.learn(address, target.port, outcome.kind === "answered");
-    if (!isUnconnected(outcome)) return outcome;
-    isRefusedByAll &&= outcome === REFUSED;
-  }
-  return isRefusedByAll ? REFUSED : UNREACHABLE;
-}
-
 /** The checked address in place of the name: Bun must never resolve anything itself. */
 function urlAt({ isHttps, port, rest }: ParsedTarget, address: Address): string {
-  return `${isHttps ? "https" : "http"}://${hostOf(address)}:${port}${rest}`;
+  return `${isHttps ? "https" : "http"}://${urlHostOf(address)}:${port}${rest}`;
 }
 
 function initOf(
-  transport: Transport,
   { method, headers, body }: OutboundRequest,
-  target: ParsedTarget,
-  deadline: Deadline,
+  { isHttps, host, hostname, literal }: ParsedTarget,
+  { ca, signal }: SenderOptions & { readonly signal: AbortSignal },
 ): BunFetchRequestInit {
   const init: BunFetchRequestInit = {
     method,
-    headers: [...headers.map(([name, value]) => [name, value]), ["Host", target.host], ...FRAMING],
+    headers: [...headers.map(([name, value]) => [name, value]), ["Host", host], ...FRAMING],
     body,
     redirect: "manual",
     // A compression bomb of 405 bytes would become 445 MB.
     decompress: false,
     // Set on every call: otherwise Bun reads the proxy from the environment.
     proxy: false,
-    signal: deadline.signal,
+    signal,
   };
-  if (target.isHttps) init.tls = tlsOf(transport, target);
+  if (isHttps) {
+    // The certificate is checked against the name in the URL, although an address is connected to.
+    const serverName = literal === null ? { serverName: hostname } : {};
+    init.tls = { rejectUnauthorized: true, ...serverName, ...(ca === undefined ? {} : { ca }) };
+  }
   return init;
 }
 
-/** The certificate is checked against the name in the URL, although an address is connected to. */
-function tlsOf({ ca }: Transport, { hostname, literal }: ParsedTarget): BunFetchRequestInitTLS {
-  return {
-    rejectUnauthorized: true,
-    ...(literal === null && { serverName: hostname }),
-    ...(ca !== undefined && { ca }),
-  };
-}
-
-async function callAddress(
-  transport: Transport,
-  url: string,
-  init: BunFetchRequestInit,
-  deadline: Deadline,
-): Promise<Outcome> {
+async function call(fetchOnce: () => Promise<Response>, deadline: Deadline): Promise<Outcome> {
   let response: Response;
   try {
-    response = await transport.fetch(url, init);
+    response = await fetchOnce();
   } catch (error) {
-    return outcomeOf(error, deadline.cut());
+    return outcomeOf(error, deadline.endedBy());
   }
   return answerOf(response, deadline);
 }
@@ -126,19 +104,16 @@ async function answerOf(response: Response, deadline: Deadline): Promise<Answere
     return NOT_HTTP;
   }
   const { bytes, truncated, isBroken } = await readBody(response.body);
+  const broken = deadline.endedBy() === "timed_out" ? "timed_out" : "closed";
   return {
     kind: "answered",
     code: status,
     body: responseJson(bytes, truncated),
     truncated,
-    brokenBy: isBroken ? breakerOf(deadline) : null,
+    brokenBy: isBroken ? broken : null,
     retryAfter: headers.get("retry-after")?.slice(0, RETRY_AFTER_CHARS_MAX) ?? null,
     location: headers.get("location")?.slice(0, LOCATION_CHARS_MAX) ?? null,
   };
-}
-
-function breakerOf(deadline: Deadline): "timed_out" | "closed" {
-  return deadline.cut() === "timed_out" ? "timed_out" : "closed";
 }
 
 const STOPPED: Stopped = { kind: "stopped" };

@@ -6,7 +6,7 @@ import type { CutText } from "./words.ts";
 import { UntrustedText, UntrustedBlock } from "./code.tsx";
 import { prettyPrint } from "../json/json.ts";
 import { Table } from "./parts.tsx";
-import { maskedAction, maskedWith } from "../receipts/masked-action.ts";
+import { maskedAction } from "../receipts/masked-action.ts";
 import { maskUrl } from "../receipts/masking.ts";
 import type { Viewer } from "../accounts/roles.ts";
 
@@ -164,7 +164,7 @@ export function Answer({ action }: { readonly action: Action }) {
 
 /** Masks an action for a viewer, with the URL as it is sent. Every page that shows an action uses it. */
 export function shown(action: Action, viewer: Viewer): Action {
-  return maskedWith(maskedAction(action, viewer), { url: maskUrl(sentUrl(action.url), viewer) });
+  return { ...maskedAction(action, viewer), url: maskUrl(sentUrl(action.url), viewer) };
 }
 
 /** Path, query and fragment of the URL. */

@@ -5,7 +5,7 @@ import type { ListNotifications } from "../actions/service.ts";
 import type { Caller } from "../accounts/roles.ts";
 import { DomainError } from "../api/domain-error.ts";
 import { NOTIFICATIONS_NEWEST_MAX, NOTIFICATIONS_SHOWN_MAX } from "../config/limits.ts";
-import type { SigningUse } from "../crypto/signature.ts";
+import type { SigningUse } from "../crypto/secrets.ts";
 import { callbackHostsPage, type Rules, settingsPage } from "./settings.tsx";
 import { notificationsPage } from "./notifications.tsx";
 import { askRotationPage, originPage, rotatedPage, secretPage } from "./signing.tsx";

@@ -2,7 +2,7 @@
 import { Button, Field, FormToken } from "./form.tsx";
 import { UntrustedText } from "./code.tsx";
 import { Layout, render, actionPath } from "./layout.tsx";
-import type { SigningUse } from "../crypto/signature.ts";
+import type { SigningUse } from "../crypto/secrets.ts";
 import { Notice, Time } from "./parts.tsx";
 import type { PageUser } from "./words.ts";
 import type { Action } from "../actions/action.ts";

@@ -2,7 +2,7 @@
 import { maskedAction } from "../receipts/masked-action.ts";
 import type { Action } from "../actions/action.ts";
 import { RETRIES_DEFAULT, SNIPPET_CHARS_MAX } from "../config/limits.ts";
-import { MASK, MASK_PATTERN } from "../receipts/mask-value.ts";
+import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";
 import { keyHeader } from "./words.ts";
 import { prettyPrint } from "../json/json.ts";
 

@@ -7,6 +7,24 @@ interface FoundSecret {
   readonly name: string;
 }
 
+/**
+ * Finds all secrets of known formats and structures, by their start; they may overlap. Pure; reads each character a bounded
+ * number of times, whatever the text is.
+ */
+export function findSecrets(text: string): readonly FoundSecret[] {
+  if (text.length < SECRET_CHARS_MIN) return NONE;
+  const runs = new Runs(text);
+  const known = byPrefix(text, runs);
+  const structured = byStructure(text, runs);
+  if (structured.length === 0) return known;
+  return [...known, ...structured].toSorted((a, b) => a.start - b.start || b.end - a.end);
+}
+
+const NONE: readonly FoundSecret[] = [];
+
+/** No format is shorter, about the length of `Basic dTpwYXNz`. */
+const SECRET_CHARS_MIN = 14;
+
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 
 const ALNUM = `0123456789${LETTERS}${LETTERS.toUpperCase()}`;
@@ -28,29 +46,20 @@ function tableOf(chars: string): Uint8Array {
   return table;
 }
 
-/** Formats by the first two characters of their prefix: one lookup rules out most positions of a text. */
+/** Formats by the first two characters of their prefix, the longest prefix first: `sk-ant-api03-` must not match as `sk-`. */
+const BY_PAIR = Map.groupBy(
+  SECRET_FORMATS.toSorted((a, b) => b.prefix.length - a.prefix.length),
+  ({ prefix }) => (prefix.charCodeAt(0) << 7) | prefix.charCodeAt(1),
+);
+
+/** One lookup rules out most positions of a text. */
 const PAIRS = new Uint8Array(1 << 14);
 
-const BY_PAIR = new Map<number, readonly SecretFormat[]>();
+for (const pair of BY_PAIR.keys()) PAIRS[pair] = 1;
 
-for (const format of SECRET_FORMATS) {
-  const pair = (format.prefix.charCodeAt(0) << 7) | format.prefix.charCodeAt(1);
-  PAIRS[pair] = 1;
-  const others = BY_PAIR.get(pair) ?? [];
-  // The longest prefix first: `sk-ant-api03-` must not match as `sk-`.
-  BY_PAIR.set(
-    pair,
-    [...others, format].toSorted((a, b) => b.prefix.length - a.prefix.length),
-  );
-}
-
-/**
- * Finds all secrets of known formats, in order and without overlap. Reads each character a bounded number of times, whatever
- * the text is. Pure.
- */
-export function findSecrets(text: string): readonly FoundSecret[] {
+/** Secrets with a prefix, in order and without overlap. */
+function byPrefix(text: string, runs: Runs): readonly FoundSecret[] {
   const found: FoundSecret[] = [];
-  const runs = new Runs(text);
   let before = 0x80;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
@@ -123,15 +132,13 @@ const STRETCH_CHARS = 5;
 /** Only this many characters are checked. */
 const LOOKED_AT_CHARS = 64;
 
-const [LOWER, UPPER, DIGIT] = [1, 2, 4];
-
 /** Issuers generate secrets at random; `npm_please_delete_everything_from_the_database` is text. */
 function looksRandom(text: string, from: number, end: number, { alphabet }: SecretFormat): boolean {
   if (alphabet === "hex" || alphabet === "upper") return true;
   let kinds = 0;
   let stretch = 0;
   for (let at = from; at < Math.min(end, from + LOOKED_AT_CHARS); at += 1) {
-    const kind = kindOf(text.charCodeAt(at));
+    const kind = caseOf(text.charCodeAt(at));
     stretch = kind === 0 ? 0 : stretch + 1;
     // A capital at the start of a word does not count.
     kinds = stretch <= 1 ? kind & ~UPPER : kinds | kind;
@@ -140,28 +147,29 @@ function looksRandom(text: string, from: number, end: number, { alphabet }: Secr
   return false;
 }
 
-function kindOf(code: number): number {
+function isAlnum(code: number): boolean {
+  return caseOf(code) !== 0;
+}
+
+const [LOWER, UPPER, DIGIT] = [1, 2, 4];
+
+/** The kind of a character, as a bit; 0: another one. */
+function caseOf(code: number): number {
   if (code >= 0x30 && code <= 0x39) return DIGIT;
   if (code >= 0x41 && code <= 0x5a) return UPPER;
   return code >= 0x61 && code <= 0x7a ? LOWER : 0;
 }
 
-function isAlnum(code: number): boolean {
-  return kindOf(code) !== 0;
-}
-
 /**
- * Finds secrets by their structure: JWTs, PEM blocks, and credentials after `Bearer` and `Basic`. Each has to parse, so that
- * `-----BEGIN X-----` or `Bearer delete-all` hides nothing from an approver. Pure; reads each character a bounded number of
- * times.
+ * Secrets found by their structure: JWTs, PEM blocks, and credentials after `Bearer` and `Basic`. Each has to parse, so that
+ * `-----BEGIN X-----` or `Bearer delete-all` hides nothing from an approver.
  */
-export function findStructured(text: string): readonly FoundSecret[] {
-  const found = [
-    ...(text.includes("eyJ") ? jwts(text) : []),
+function byStructure(text: string, runs: Runs): readonly FoundSecret[] {
+  return [
+    ...(text.includes("eyJ") ? jwts(text, runs) : []),
     ...(text.includes(BEGIN) ? pemBlocks(text) : []),
     ...(MAY_HOLD_SCHEME.test(text) ? credentials(text) : []),
   ];
-  return found.toSorted((a, b) => a.start - b.start || b.end - a.end);
 }
 
 /** Longer first parts are no JWT headers; decoding them at each `eyJ` would take quadratic time. */
@@ -172,31 +180,20 @@ const JWT_HEADER_CHARS_MIN = 15;
 
 const JWT_PAYLOAD_CHARS_MIN = 8;
 
-const NOT_BASE64URL = /[^A-Za-z0-9_-]/g;
-
 /** Header and payload, with a signature or without (RFC 7519). */
-function jwts(text: string): readonly FoundSecret[] {
+function jwts(text: string, runs: Runs): readonly FoundSecret[] {
   const found: FoundSecret[] = [];
-  let partEnd = -1;
   for (let at = text.indexOf("eyJ"); at !== -1; at = text.indexOf("eyJ", Math.max(at + 1, found.at(-1)?.end ?? 0))) {
-    // Measure each run once, however many `eyJ` it contains.
-    if (at >= partEnd) partEnd = runEnd(text, at);
-    if (text[partEnd] !== "." || partEnd - at > JWT_HEADER_CHARS_MAX || !isJoseHeader(text.slice(at, partEnd)))
-      continue;
-    const payloadEnd = runEnd(text, partEnd + 1);
-    if (payloadEnd - partEnd - 1 < JWT_PAYLOAD_CHARS_MIN) continue;
-    let end = payloadEnd;
+    const headerEnd = runs.endOf(at, "base64url");
+    const isHeader = text[headerEnd] === "." && headerEnd - at <= JWT_HEADER_CHARS_MAX;
+    if (!isHeader || !isJoseHeader(text.slice(at, headerEnd))) continue;
+    let end = runs.endOf(headerEnd + 1, "base64url");
+    if (end - headerEnd - 1 < JWT_PAYLOAD_CHARS_MIN) continue;
     // A signature; five parts where the token is encrypted (RFC 7516).
-    for (let part = 0; part < 3 && text[end] === "."; part += 1) end = runEnd(text, end + 1);
+    for (let part = 0; part < 3 && text[end] === "."; part += 1) end = runs.endOf(end + 1, "base64url");
     found.push({ start: at, end, name: "JWT" });
-    partEnd = end;
   }
   return found;
-}
-
-function runEnd(text: string, from: number): number {
-  NOT_BASE64URL.lastIndex = from;
-  return NOT_BASE64URL.exec(text)?.index ?? text.length;
 }
 
 /** Checked as text: parsing 80,000 parts that look like headers would take 0.1 s. */
@@ -324,8 +321,6 @@ const GENERATED_BITS_MIN = 3.5;
 /** Random texts change between kinds of characters at least once in so many; names and words do so less often. */
 const CHARS_FOR_A_CHANGE = 6;
 
-const [LOWER_CASE, UPPER_CASE, DIGIT_CASE] = [1, 2, 3];
-
 /**
  * Whether a text looks generated: at least `GENERATED_CHARS_MIN` characters without spaces, at least `bitsMin` bits of entropy
  * per character, and as many changes between digits, capitals and small letters as random text has. Length and entropy alone
@@ -342,16 +337,10 @@ function changesOf(text: string): number {
   let before = 0;
   for (let at = 0; at < text.length; at += 1) {
     const kind = caseOf(text.charCodeAt(at));
-    if (kind !== 0 && before !== 0 && kind !== before && !(before === UPPER_CASE && kind === LOWER_CASE)) changes += 1;
+    if (kind !== 0 && before !== 0 && kind !== before && !(before === UPPER && kind === LOWER)) changes += 1;
     before = kind;
   }
   return changes;
-}
-
-function caseOf(code: number): number {
-  if (code >= 0x30 && code <= 0x39) return DIGIT_CASE;
-  if (code >= 0x41 && code <= 0x5a) return UPPER_CASE;
-  return code >= 0x61 && code <= 0x7a ? LOWER_CASE : 0;
 }
 
 /** Only this many characters are counted. */

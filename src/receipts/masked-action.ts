@@ -1,77 +1,55 @@
 import type { Action, Result } from "../actions/action.ts";
-import { maskHeaders, maskJsonText, maskResponseText, maskText, maskUrl } from "./masking.ts";
-import type { Tally } from "./mask-value.ts";
-import type { Pause } from "../pauses/pause.ts";
-import { type Viewer, viewerOf, type ScopedCaller, seesWhole } from "../accounts/roles.ts";
-import type { EarlierRejection } from "../approvals/rejections.ts";
 import type { TimelineEvent, TimelineEntry } from "../actions/timeline.ts";
+import { type ScopedCaller, seesWhole, type Viewer, viewerOf } from "../accounts/roles.ts";
+import type { EarlierRejection } from "../approvals/rejections.ts";
 import { MASKED_INLINE_CHARS_MAX } from "../config/limits.ts";
+import { Masking } from "./mask-rules.ts";
+import { maskHeaders, maskJsonText, maskResponseText, maskText, maskUrl } from "./masking.ts";
+import type { Pause } from "../pauses/pause.ts";
+
+/** An action as a viewer may see it. */
+export interface MaskedAction extends Action {
+  /** How many values of the request are hidden. */
+  readonly hiddenValues: number;
+}
 
 /**
  * The action masked for a viewer: every text that a caller or a target wrote. Returns the result of `maskAhead` if there is
  * one.
  */
-export function maskedAction(action: Action, viewer: Viewer): Action {
+export function maskedAction(action: Action, viewer: Viewer): MaskedAction {
   return ahead[viewer].get(action) ?? maskNow(action, viewer);
 }
 
 /** The number of hidden values in the request of a masked action; 0 for an unmasked one. */
-export function hiddenValues(masked: Action): number {
-  return counts.get(masked) ?? 0;
+export function hiddenValues(action: Action | MaskedAction): number {
+  return "hiddenValues" in action ? action.hiddenValues : 0;
 }
 
-/** A masked action with other fields and the same count of hidden values. */
-export function maskedWith(masked: Action, fields: Partial<Action>): Action {
-  return counted({ ...masked, ...fields }, hiddenValues(masked));
+/** The number of hidden values in words, for approvers; null: none. */
+export function hiddenWords(values: number): string | null {
+  if (values === 0) return null;
+  return values === 1 ? "1 value hidden" : `${values} values hidden`;
 }
 
-const counts = new WeakMap<Action, number>();
-
-function counted(masked: Action, hidden: number): Action {
-  counts.set(masked, hidden);
-  return masked;
-}
-
-/** Results of `maskAhead`, by the action that it returned. */
-const ahead: Readonly<Record<Viewer, WeakMap<Action, Action>>> = { public: new WeakMap(), decider: new WeakMap() };
-
-/** A masked action as the worker sends it, with its count, which `counts` would lose on the way. */
-interface MaskedAhead {
-  readonly action: Action;
-  readonly hidden: number;
-}
-
-/** A copy of the action for which `maskedAction` returns `masked`. A copy, so that `masked` is freed with the request. */
-function withMasked(action: Action, viewer: Viewer, { action: masked, hidden }: MaskedAhead): Action {
-  const ready = { ...action };
-  ahead[viewer].set(ready, counted(masked, hidden));
-  return ready;
-}
-
-/** The number of characters that masking has to read. */
-function charsToMask({ url, body, headers, callback, result }: Action): number {
-  const fields = [url, body, callback, result?.responseBody, ...Object.values(headers ?? {})];
-  return fields.reduce((sum, text) => sum + (text?.length ?? 0), 0);
-}
-
-function maskNow(action: Action, viewer: Viewer): Action {
+function maskNow(action: Action, viewer: Viewer): MaskedAction {
   const { url, body, headers, dedupe, idempotencyKey, callback, createdBy, approvedBy, notifyEmail, result } = action;
-  const tally: Tally = { hidden: 0 };
-  const text = (written: string) => maskText(written, viewer, tally);
+  const masking = new Masking(viewer);
+  const text = (written: string) => maskText(written, masking);
   const masked = {
     ...action,
-    url: maskUrl(url, viewer, tally),
-    body: unlessNull(body, (json) => maskJsonText(json, viewer, tally)),
-    headers: headers === null ? null : maskHeaders(headers, viewer, tally),
+    url: maskUrl(url, masking),
+    body: unlessNull(body, (json) => maskJsonText(json, masking)),
+    headers: headers === null ? null : maskHeaders(headers, masking),
     dedupe: unlessNull(dedupe, text),
     idempotencyKey: unlessNull(idempotencyKey, text),
-    callback: unlessNull(callback, (target) => maskUrl(target, viewer, tally)),
-    createdBy: maskedActor(createdBy, viewer, tally),
+    callback: unlessNull(callback, (target) => maskUrl(target, masking)),
+    createdBy: maskedActor(createdBy, masking),
     approvedBy: unlessNull(approvedBy, (actor) => maskedActor(actor, viewer)),
     notifyEmail: unlessNull(notifyEmail, text),
     result: result === null ? null : maskedResult(result, viewer),
   };
-  return counted(masked, tally.hidden);
+  return { ...masked, hiddenValues: masking.hidden };
 }
 
 function maskedResult(result: Result, viewer: Viewer): Result {
@@ -120,33 +98,14 @@ function maskedEvent(event: TimelineEvent, viewer: Viewer): TimelineEvent {
 }
 
 /** Masks the name of an actor, which is untrusted text after the first colon. */
-export function maskedActor<Name extends string>(actor: Name, viewer: Viewer, tally?: Tally): Name {
+export function maskedActor<Name extends string>(actor: Name, viewer: Viewer | Masking): Name {
   const name = actor.indexOf(":") + 1;
   // Safe: the part before the colon, the only one that the type fixes, is unchanged.
-  return (actor.slice(0, name) + maskText(actor.slice(name), viewer, tally)) as Name;
+  return (actor.slice(0, name) + maskText(actor.slice(name), viewer)) as Name;
 }
 
 function unlessNull(text: string | null, mask: (text: string) => string): string | null {
   return text === null ? null : mask(text);
-}
-
-/** The number of hidden values in words, for approvers; null: none. */
-export function hiddenWords(values: number): string | null {
-  if (values === 0) return null;
-  return values === 1 ? "1 value hidden" : `${values} values hidden`;
-}
-
-/** The message to the worker. */
-export interface MaskOrder {
-  readonly call: number;
-  readonly viewer: Viewer;
-  readonly actions: readonly Action[];
-}
-
-/** The answer of the worker. */
-export interface MaskReply {
-  readonly call: number;
-  readonly masked: readonly MaskedAhead[];
 }
 
 /**
@@ -157,15 +116,14 @@ export interface MaskReply {
 export async function maskAhead(actions: readonly Action[], viewer: Viewer): Promise<readonly Action[]> {
   const chars = actions.reduce((sum, action) => sum + charsToMask(action), 0);
   if (chars <= MASKED_INLINE_CHARS_MAX) return actions;
-  thread ??= new Thread(() => (thread = null));
-  const masked = await thread.mask(actions, viewer);
-  return actions.map((action, at) => withMasked(action, viewer, masked[at] ?? maskedNow(action, viewer)));
-}
-
-/** Masks an action in the worker. */
-export function maskedNow(action: Action, viewer: Viewer): MaskedAhead {
-  const masked = maskedAction(action, viewer);
-  return { action: masked, hidden: hiddenValues(masked) };
+  thread ??= new MaskThread(() => (thread = null));
+  const masked = await thread.mask({ actions, viewer });
+  return actions.map((action, at) => {
+    // A copy, so that the masked action is freed with the request.
+    const ready = { ...action };
+    ahead[viewer].set(ready, masked[at] ?? maskNow(action, viewer));
+    return ready;
+  });
 }
 
 /** `maskAhead` for one action. */
@@ -187,46 +145,52 @@ export async function readyFor(reader: ScopedCaller, action: Action): Promise<Ac
   return seesWhole(reader, action) ? action : maskOneAhead(action, viewerOf(reader.role));
 }
 
-/** Created for the first long text; most services never need it. */
-let thread: Thread | null = null;
-
-interface Call {
-  resolve(masked: readonly MaskedAhead[]): void;
-  reject(error: unknown): void;
+/** The number of characters that masking has to read. */
+function charsToMask({ url, body, headers, callback, result }: Action): number {
+  const fields = [url, body, callback, result?.responseBody, ...Object.values(headers ?? {})];
+  return fields.reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }
 
-class Thread {
+/** Results of `maskAhead`, by the action that it returned. */
+const ahead: Readonly<Record<Viewer, WeakMap<Action, MaskedAction>>> = {
+  public: new WeakMap(),
+  decider: new WeakMap(),
+};
+
+/** Created for the first long text; most services never need it. */
+let thread: MaskThread | null = null;
+
+/** The message to the worker, which answers each in order with the masked actions. */
+export interface MaskOrder {
+  readonly actions: readonly Action[];
+  readonly viewer: Viewer;
+}
+
+class MaskThread {
   readonly #worker = new Worker(new URL("./mask-worker.ts", import.meta.url).href);
-  readonly #calls = new Map<number, Call>();
-  #last = 0;
+  #calls: PromiseWithResolvers<readonly MaskedAction[]>[] = [];
 
   /** `ended` is called if the worker fails: waiting calls are rejected, and the next call starts a new worker. */
   constructor(ended: () => void) {
-    this.#worker.addEventListener("message", ({ data }: MessageEvent<MaskReply>) => this.#answered(data));
+    this.#worker.addEventListener("message", ({ data }: MessageEvent<readonly MaskedAction[]>) => {
+      this.#calls.shift()?.resolve(data);
+      // An idle worker must not keep the process alive.
+      if (this.#calls.length === 0) this.#worker.unref();
+    });
     this.#worker.addEventListener("error", ({ message }) => {
       ended();
-      for (const call of this.#calls.values()) call.reject(new Error(`The masking worker failed: ${message}`));
-      this.#calls.clear();
+      for (const call of this.#calls) call.reject(new Error(`The masking worker failed: ${message}`));
+      this.#calls = [];
       this.#worker.terminate();
     });
-    // An idle worker must not keep the process alive.
-    this.#worker.unref();
   }
 
-  mask(actions: readonly Action[], viewer: Viewer): Promise<readonly MaskedAhead[]> {
-    this.#last += 1;
-    const order: MaskOrder = { call: this.#last, viewer, actions };
-    const { promise, resolve, reject } = Promise.withResolvers<readonly MaskedAhead[]>();
-    if (this.#calls.size === 0) this.#worker.ref();
-    this.#calls.set(this.#last, { resolve, reject });
+  mask(order: MaskOrder): Promise<readonly MaskedAction[]> {
+    const call = Promise.withResolvers<readonly MaskedAction[]>();
+    this.#calls.push(call);
+    this.#worker.ref();
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
     this.#worker.postMessage(order);
-    return promise;
-  }
-
-  #answered({ call, masked }: MaskReply): void {
-    this.#calls.get(call)?.resolve(masked);
-    this.#calls.delete(call);
-    if (this.#calls.size === 0) this.#worker.unref();
+    return call.promise;
   }
 }

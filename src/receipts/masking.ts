@@ -1,34 +1,48 @@
-import { maskFormats } from "./mask-formats.ts";
-import { HAS_MEMBERS, maskMembers } from "./mask-json.ts";
-import { maskPairs, mayHoldPairs } from "./mask-pairs.ts";
-import { MASK, Masking, type Tally } from "./mask-value.ts";
-import { isVisibleHeader, secretKind } from "./mask-words.ts";
 import type { Viewer } from "../accounts/roles.ts";
+import { findSecrets } from "./find-secrets.ts";
+import { isVisibleHeader, MASK, Masking, secretKind } from "./mask-rules.ts";
+import { hasMembers, maskMembers, maskPairs, mayHoldPairs } from "./mask-structure.ts";
 
 /**
  * Masking of secrets in what is shown; stored and sent data is never changed. Two rules: a value with the **format** of a
  * secret is hidden from everybody. A value with the **name** of a secret is hidden from the public, but from deciders only if
  * it looks generated, since they have to see what they approve. Pure; never throws; linear in the text; masking a second
- * time changes nothing. A `tally` counts hidden values.
+ * time changes nothing. With a `Masking` instead of a viewer, hidden values are counted.
  */
+type For = Viewer | Masking;
 
-/** Nested texts (JSON in a string, a URL in a parameter) up to this depth are checked by names. */
-const NESTED_TEXTS_MAX = 4;
-
-const NONE = (): Tally => ({ hidden: 0 });
-
-/** The headers, each value masked by its own name. */
-export function maskHeaders(
-  headers: Readonly<Record<string, string>>,
-  viewer: Viewer,
-  tally: Tally = NONE(),
-): Readonly<Record<string, string>> {
-  const masking = new Masking(viewer, tally);
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, maskHeader(name, value, masking)]));
+/** Masks any text: by format, and by names if it contains members or parameters. */
+export function maskText(text: string, viewer: For): string {
+  return maskNested(text, maskingFor(viewer), 0);
 }
 
-/** The parts of a header: of a cookie, of credentials, of a list. */
-const HEADER_PART = /[^\s;,"]+/g;
+/** Masks a JSON text. The result is JSON, and everything that is no secret keeps its spelling. */
+export function maskJsonText(json: string, viewer: For): string {
+  const masking = maskingFor(viewer);
+  return maskMembers(json, masking, (text) => maskNested(text, masking, 1));
+}
+
+/** Masks a stored answer of a target: like `maskJsonText`, but binary data is hidden entirely. */
+export function maskResponseText(json: string, viewer: For): string {
+  return json.startsWith(BYTES) ? `${BYTES}${MASK}"}` : maskJsonText(json, viewer);
+}
+
+/** The start of a stored answer that is not text. */
+const BYTES = '{"encoding":"base64","data":"';
+
+/** Masks a form body, or an absolute or relative URL. Spaces belong to it. */
+export function maskUrl(url: string, viewer: For): string {
+  const masking = maskingFor(viewer);
+  const masked = maskFormats(url, masking);
+  const inner = (nested: string) => maskNested(nested, masking, 1);
+  return mayHoldPairs(masked) ? maskPairs(masked, { isWhole: true, isQuoted: false }, masking, inner) : masked;
+}
+
+/** The headers, each value masked by its own name. */
+export function maskHeaders(headers: Readonly<Record<string, string>>, viewer: For): Readonly<Record<string, string>> {
+  const masking = maskingFor(viewer);
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, maskHeader(name, value, masking)]));
+}
 
 function maskHeader(name: string, value: string, masking: Masking): string {
   if (isVisibleHeader(name)) return maskNested(value, masking, 0);
@@ -42,46 +56,44 @@ function maskHeader(name: string, value: string, masking: Masking): string {
   });
 }
 
-/** Masks a JSON text. The result is JSON, and everything that is no secret keeps its spelling. */
-export function maskJsonText(json: string, viewer: Viewer, tally: Tally = NONE()): string {
-  const masking = new Masking(viewer, tally);
-  return maskMembers(json, masking, (text) => maskNested(text, masking, 1));
+/** The parts of a header: of a cookie, of credentials, of a list. */
+const HEADER_PART = /[^\s;,"]+/g;
+
+function maskingFor(viewer: For): Masking {
+  return viewer instanceof Masking ? viewer : new Masking(viewer);
 }
 
-/** The start of a stored answer that is not text. */
-const BYTES = '{"encoding":"base64","data":"';
-
-/** Masks a stored answer of a target: like `maskJsonText`, but binary data is hidden entirely. */
-export function maskResponseText(json: string, viewer: Viewer, tally: Tally = NONE()): string {
-  return json.startsWith(BYTES) ? `${BYTES}${MASK}"}` : maskJsonText(json, viewer, tally);
+function maskNested(text: string, masking: Masking, depth: number): string {
+  if (text.length < SECRET_CHARS_MIN) return text;
+  const isQuoted = hasMembers(text);
+  if (depth > NESTED_TEXTS_MAX) {
+    // Don't hide it from deciders: an agent could hide a request from them by nesting it deep enough.
+    const isHidden = masking.viewer === "public" && (isQuoted || mayHoldPairs(text));
+    return isHidden ? masking.hide(text, "text") : maskFormats(text, masking);
+  }
+  const inner = (nested: string) => maskNested(nested, masking, depth + 1);
+  const masked = maskFormats(isQuoted ? maskMembers(text, masking, inner) : text, masking);
+  // Quotes end a value only where members stand between them: elsewhere they may be part of a secret.
+  return mayHoldPairs(masked) ? maskPairs(masked, { isWhole: false, isQuoted }, masking, inner) : masked;
 }
 
-/** Masks a form body, or an absolute or relative URL. Spaces belong to it. */
-export function maskUrl(url: string, viewer: Viewer, tally: Tally = NONE()): string {
-  const masking = new Masking(viewer, tally);
-  const bare = maskFormats(url, masking);
-  const inner = (nested: string) => maskNested(nested, masking, 1);
-  return mayHoldPairs(bare) ? maskPairs(bare, { isWhole: true, isQuoted: false }, masking, inner) : bare;
-}
-
-/** Masks any text: by format, and by names if it contains members or parameters. */
-export function maskText(text: string, viewer: Viewer, tally: Tally = NONE()): string {
-  return maskNested(text, new Masking(viewer, tally), 0);
-}
+/** Nested texts (JSON in a string, a URL in a parameter) up to this depth are checked by names. */
+const NESTED_TEXTS_MAX = 4;
 
 /** `a:b@`. Nothing shorter holds a secret. */
 const SECRET_CHARS_MIN = 4;
 
-function maskNested(text: string, masking: Masking, depth: number): string {
-  if (text.length < SECRET_CHARS_MIN) return text;
-  const hasMembers = HAS_MEMBERS.test(text);
-  if (depth > NESTED_TEXTS_MAX) {
-    // Don't hide it from deciders: an agent could hide a request from them by nesting it deep enough.
-    const isHidden = masking.viewer === "public" && (hasMembers || mayHoldPairs(text));
-    return isHidden ? masking.hide(text, "text") : maskFormats(text, masking);
+/** Masks everything with the format of a secret, for every viewer. */
+function maskFormats(text: string, masking: Masking): string {
+  const found = findSecrets(text);
+  if (found.length === 0) return text;
+  let masked = "";
+  let kept = 0;
+  for (const { start, end, name } of found) {
+    // Skip a secret inside the last one; of one that overlaps it, mask the rest.
+    if (end <= kept) continue;
+    masked += text.slice(kept, start) + masking.hide(text.slice(Math.max(start, kept), end), name);
+    kept = end;
   }
-  const inner = (nested: string) => maskNested(nested, masking, depth + 1);
-  const masked = maskFormats(hasMembers ? maskMembers(text, masking, inner) : text, masking);
-  // Quotes end a value only where members stand between them: elsewhere they may be part of a secret.
-  return mayHoldPairs(masked) ? maskPairs(masked, { isWhole: false, isQuoted: hasMembers }, masking, inner) : masked;
+  return masked + text.slice(kept);
 }

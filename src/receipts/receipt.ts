@@ -1,6 +1,6 @@
 import type { Action } from "../actions/action.ts";
 import type { TimelineEntry } from "../actions/timeline.ts";
-import type { Secrets } from "../crypto/types.ts";
+import type { Secrets } from "../crypto/secrets.ts";
 import type { ActionStore } from "../../db/store.ts";
 import Type from "typebox";
 import { SECRET_PATH_HEADERS } from "../api/headers.ts";

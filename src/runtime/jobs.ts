@@ -106,20 +106,14 @@ export function startJobs(jobs: readonly Job[], { clock, log, metrics }: JobDeps
   };
 }
 
-interface PruneDeps {
-  readonly upkeep: Pick<UpkeepStore, "prune">;
-  readonly clock: Pick<Clock, "after">;
-  readonly log: Pick<Log, "info">;
-}
-
-/** Deletes actions that finished too long ago, in steps, until `stop` is aborted. */
-type Prune = (now: Date, stop: AbortSignal) => Promise<void>;
-
 /**
  * Deletes actions older than `RETENTION_DAYS`. It pauses between two steps, so that even a first pass over years of
  * actions delays no other write.
  */
-export function createPrune({ upkeep, clock, log }: PruneDeps, days: number): Prune {
+export function createPrune(
+  { upkeep, clock, log }: { upkeep: Pick<UpkeepStore, "prune">; clock: Pick<Clock, "after">; log: Pick<Log, "info"> },
+  days: number,
+): Job["run"] {
   return async (now, stop) => {
     const times = { now, finishedUntil: new Date(now.getTime() - days * DAY_MS) };
     let deleted = 0;

@@ -6,7 +6,7 @@ import { bootstrap, forgetFirstKeys } from "../../src/accounts/first-start.ts";
 import { createSigningSecrets } from "../../src/accounts/signing-secrets.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import type { Store } from "../../db/store.ts";
-import { isWellFormedApiKey } from "../../src/crypto/tokens.ts";
+import { isWellFormedApiKey } from "../support/api-key.ts";
 import { FakeClock } from "../support/clock.ts";
 import { NOON } from "../support/factory.ts";
 import { openFileStore, openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";

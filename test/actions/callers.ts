@@ -1,7 +1,7 @@
 import type { Caller, Role } from "../../src/accounts/roles.ts";
 import { DomainError } from "../../src/api/domain-error.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
-import type { Secrets } from "../../src/crypto/types.ts";
+import type { Secrets } from "../../src/crypto/secrets.ts";
 import type { Store } from "../../db/store.ts";
 import { anAccount } from "../support/factory.ts";
 

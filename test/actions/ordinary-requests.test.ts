@@ -1,20 +1,21 @@
 import { expect, test } from "bun:test";
 import { maskHeaders, maskJsonText, maskUrl } from "../../src/receipts/masking.ts";
+import { Masking } from "../../src/receipts/mask-rules.ts";
 import type { Viewer } from "../../src/accounts/roles.ts";
 import { ordinaryRequests, valuesOf } from "../support/ordinary-requests.ts";
 
 const REQUESTS = 500;
 
 function hiddenFrom(viewer: Viewer): { readonly hidden: number; readonly values: number } {
-  const tally = { hidden: 0 };
+  const masking = new Masking(viewer);
   let values = 0;
   for (const request of ordinaryRequests(REQUESTS)) {
     values += valuesOf(request);
-    maskUrl(request.url, viewer, tally);
-    maskHeaders(request.headers, viewer, tally);
-    maskJsonText(JSON.stringify(request.body), viewer, tally);
+    maskUrl(request.url, masking);
+    maskHeaders(request.headers, masking);
+    maskJsonText(JSON.stringify(request.body), masking);
   }
-  return { hidden: tally.hidden, values };
+  return { hidden: masking.hidden, values };
 }
 
 test("of the values of 500 ordinary requests fewer than 1 % are hidden from whoever decides", () => {

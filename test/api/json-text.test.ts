@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { assert as holds, constantFrom, dictionary, jsonValue, property, string, tuple } from "fast-check";
-import { memberText } from "../../src/json/json.ts";
-import { parseExactly } from "../../src/json/json.ts";
+import { memberText, parseExactly } from "../../src/json/json.ts";
 import { quickestMs } from "../support/core.ts";
 
 const exact = (text: string, name = "body") => memberText({ value: JSON.parse(text), text, scan: "exact" }, name);

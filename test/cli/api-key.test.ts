@@ -1,9 +1,9 @@
+import type { Io } from "../../src/cli/command.ts";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readApiKey } from "../../src/cli/session.ts";
-import type { Io } from "../../src/cli/io.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { outgate } from "./outgate.ts";

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import { isWellFormedApiKey } from "../../src/crypto/tokens.ts";
+import { isWellFormedApiKey } from "../support/api-key.ts";
 import { newFolder, OWNER_KEY, Service } from "../support/service.ts";
 
 const TIMEOUT = { timeout: 60_000 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createProgram, run } from "../../src/cli/program.ts";
+import { createProgram, runCommandLine } from "../../src/cli/program.ts";
 import { addServerCommands } from "../../src/cli/server-commands.ts";
 import { VERSION } from "../../src/config/config.ts";
 import { outgate } from "./outgate.ts";
@@ -15,7 +15,7 @@ async function say(...args: string[]): Promise<{ code: number; out: string; err:
   let out = "";
   let err = "";
   const io = { env: {}, out: (text: string) => (out += text), err: (text: string) => (err += text), isTty: false };
-  const code = await run(args, io, addServerCommands);
+  const code = await runCommandLine(args, io, addServerCommands);
   return { code, out, err };
 }
 
@@ -38,6 +38,12 @@ describe("the command line", () => {
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toContain('"constructor"');
     expect(err).toContain("outgate help");
+  });
+
+  test("repeats no value of an option that it does not have", async () => {
+    expect((await say("send", "https://a.example", "--token=secret")).err).toStartWith("Unknown option '--token'.\n");
+    expect((await say("list", "--json=secret")).err).toStartWith("Option '--json' does not take an argument.\n");
+    expect((await say("backup", "--token=secret")).err).toStartWith("backup takes a folder.\n");
   });
 
   test("shows the usage of a command that is called wrongly", async () => {

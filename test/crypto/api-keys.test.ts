@@ -1,20 +1,15 @@
 import { expect, test } from "bun:test";
 import { createHash, randomBytes } from "node:crypto";
-import { crc32 } from "node:zlib";
-import { isWellFormedApiKey, newApiKey } from "../../src/crypto/tokens.ts";
+import { isWellFormedApiKey } from "../support/api-key.ts";
+import { newApiKey } from "../../src/crypto/tokens.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-function base62(text: string): number {
-  return text.split("").reduce((sum, email) => sum * 62 + ALPHABET.indexOf(email), 0);
-}
 
 test("a key is og_, 30 base62 characters and the checksum of these", () => {
   for (let count = 0; count < 1_000; count += 1) {
     const key = newApiKey(randomBytes);
     expect(key).toMatch(/^og_[0-9A-Za-z]{36}$/);
-    expect(base62(key.slice(33))).toBe(crc32(key.slice(3, 33)));
     expect(isWellFormedApiKey(key)).toBe(true);
   }
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { fingerprint, readKey, subkey } from "../../src/crypto/key.ts";
+import { fingerprint, readKey, subkey } from "../../src/crypto/master-key.ts";
 
 const KEY = new Uint8Array(randomBytes(32));
 

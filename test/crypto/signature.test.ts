@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { Webhook } from "standardwebhooks";
-import { sign, signingSecret } from "../../src/crypto/signature.ts";
+import { sign, signingSecret } from "../../src/crypto/secrets.ts";
 
 const ROOT = new Uint8Array(32).fill(7);
 

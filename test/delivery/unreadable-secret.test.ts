@@ -4,7 +4,7 @@ import { createSigningService } from "../../src/accounts/signing-secrets.ts";
 import { systemIds } from "../../src/runtime/ids.ts";
 import { answering } from "../actions/senders.ts";
 import { refusalOf } from "../actions/callers.ts";
-import { SIGNING_USES } from "../../src/crypto/signature.ts";
+import { SIGNING_USES } from "../../src/crypto/secrets.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
 

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { keyIdOf, readKey } from "../../src/crypto/key.ts";
-import { leftNextKey } from "../../src/crypto/key-file.ts";
+import { keyIdOf, readKey, leftNextKey } from "../../src/crypto/master-key.ts";
 import { bytesOfDatabase, fillDatabase, readThroughKey } from "../key-files.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";

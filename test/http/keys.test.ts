@@ -3,7 +3,7 @@ import { compile } from "../../src/api/schema-helpers.ts";
 import { CreatedKey, KeyList } from "../../src/accounts/schemas.ts";
 import { LIVE_KEYS_MAX } from "../../src/config/limits.ts";
 import { HOLDS, ROLES } from "../../src/accounts/roles.ts";
-import { isWellFormedApiKey } from "../../src/crypto/tokens.ts";
+import { isWellFormedApiKey } from "../support/api-key.ts";
 import { anApiKey, later, NOON } from "../support/factory.ts";
 import { openRealServer, type RealServer } from "./real-server.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { compactJson, withoutLists } from "../../src/json/json.ts";
-import { parseExactly } from "../../src/json/json.ts";
+import { compactJson, parseExactly, withoutLists } from "../../src/json/json.ts";
 
 const seed = Number(process.env["SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Delivery } from "../../src/delivery/notification.ts";
-import { deliveryOf } from "../../src/mail/messages.ts";
-import { createMailgun } from "../../src/mail/mailgun.ts";
+import { createMailgun, deliveryFrom } from "../../src/mail/mailer.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import type { OutboundRequest, Sender } from "../../src/outbound/deadline.ts";
 import { LOCAL } from "../outbound/policies.ts";
@@ -24,7 +23,7 @@ const settingsOf = (url: string, apiKey = MAILGUN_KEY) => ({
 async function give(url: string, { apiKey = MAILGUN_KEY, sender = createSender(LOCAL) } = {}): Promise<Delivery> {
   const mailgun = await createMailgun(settingsOf(url, apiKey), sender, "Outgate/1");
   const outcome = await mailgun(aMessage(), { timeoutMs: DEADLINE_MS });
-  return deliveryOf(outcome, NOON, DEADLINE_MS);
+  return deliveryFrom(outcome, NOON, DEADLINE_MS);
 }
 
 test("a message reaches Mailgun as it was written, without tracking, and asks no machine to answer", async () => {
@@ -176,7 +175,7 @@ describe("a provider that misbehaves", () => {
     const given = mailgun(aMessage(), { timeoutMs: 60_000, stop: stop.signal });
     while (target.requests.length === 0) await Bun.sleep(1);
     stop.abort();
-    expect(deliveryOf(await given, NOON, 60_000)).toEqual({
+    expect(deliveryFrom(await given, NOON, 60_000)).toEqual({
       kind: "interrupted",
       error: "The attempt was interrupted; the mail provider may have received it.",
     });

@@ -1,4 +1,4 @@
-import type { Message } from "../../src/mail/mailgun.ts";
+import type { Message } from "../../src/mail/mailer.ts";
 import type { ApprovalMail, DecidedMail } from "../../src/mail/messages.ts";
 import type { Action } from "../../src/actions/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { approvalLetter, decidedLetter } from "../../src/mail/messages.ts";
+import { approvalMessage, decisionMessage } from "../../src/mail/messages.ts";
 import { aDecidedMail, anApprovalMail, LINKS } from "./message.ts";
 import { quickestMs } from "../support/core.ts";
 
-const letterOf = (...action: Parameters<typeof anApprovalMail>) => approvalLetter(anApprovalMail(...action), "confirm");
+const letterOf = (...action: Parameters<typeof anApprovalMail>) =>
+  approvalMessage(anApprovalMail(...action), "confirm");
 
 const hrefsOf = (html: string) => [...html.matchAll(/href="([^"]*)"/g)].map(([, href]) => href);
 
@@ -74,7 +75,7 @@ describe("an approval mail", () => {
   });
 
   test("says where one click decides", () => {
-    const { text, html } = approvalLetter(anApprovalMail(), "one_click");
+    const { text, html } = approvalMessage(anApprovalMail(), "one_click");
     expect(text).toContain("Opening either link decides immediately.");
     expect(html).toContain("Opening either link decides immediately.");
     expect(html).not.toContain("asks for confirmation");
@@ -141,7 +142,7 @@ describe("an approval mail", () => {
 describe("a mail that tells of another's decision", () => {
   test("says who decided, how, when and why, under the subject of the question", () => {
     const question = letterOf().subject;
-    const { subject, text, html } = decidedLetter(
+    const { subject, text, html } = decisionMessage(
       aDecidedMail({ actor: "user:ann@example.com", reason: "Too\nmuch." }),
     );
     expect(subject).toBe(`Re: ${question}`);
@@ -156,7 +157,7 @@ describe("a mail that tells of another's decision", () => {
   });
 
   test("masks the reason", () => {
-    const { text, html } = decidedLetter(
+    const { text, html } = decisionMessage(
       aDecidedMail({ decision: "rejected", reason: "as ann:canary7Rw9Kq2Lm8Vb3Zt@db" }),
     );
     expect(text).toContain("Rejected by ann, over the API.");

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { Metrics } from "../../src/observability/metrics.ts";
-import { residentBytes } from "../../src/observability/runtime.ts";
+
+const residentBytes = () => process.memoryUsage.rss();
 
 /** One line of the Prometheus text format 0.0.4. */
 const LINE = /^(# (HELP|TYPE) outgate_[a-z_]+ .+|outgate_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+)$/;

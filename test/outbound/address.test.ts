@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { BlockList, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
-import { type Address, classOf, contains, hostOf, parseAddress, parseRange } from "../../src/outbound/addresses.ts";
+import { type Address, classOf, contains, urlHostOf, parseAddress, parseRange } from "../../src/outbound/addresses.ts";
 
 const CLASSES = {
   never: [
@@ -140,7 +140,7 @@ describe("the class of an address", () => {
       const address = ipaddr.fromByteArray(bytes);
       if (classOf(address) !== "public") return;
       isPublic += 1;
-      if (!REACHABLE.has(address.range())) wrong.push(hostOf(address));
+      if (!REACHABLE.has(address.range())) wrong.push(urlHostOf(address));
     });
     expect(wrong).toEqual([]);
     expect(isPublic).toBeGreaterThan(100_000);
@@ -150,7 +150,7 @@ describe("the class of an address", () => {
     const differ = [];
     for (let high = 0; high < 65_536; high += 1) {
       const address = ipaddr.fromByteArray([high >> 8, high & 0xff, 4, 4]);
-      if ((classOf(address) === "public") !== REACHABLE.has(address.range())) differ.push(hostOf(address));
+      if ((classOf(address) === "public") !== REACHABLE.has(address.range())) differ.push(urlHostOf(address));
     }
     expect(differ).toEqual([]);
   });
@@ -224,7 +224,7 @@ function generator(seed: number): () => number {
 describe("ranges and text", () => {
   test("an address written as host of a URL is the same address", () => {
     for (const text of [...CLASSES.never, ...CLASSES.private, ...CLASSES.public]) {
-      const host = hostOf(read(text));
+      const host = urlHostOf(read(text));
       const parsed = new URL(`http://${host}/`).hostname.replace(/^\[|\]$/g, "");
       expect(read(parsed)).toEqual(read(text));
     }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import { approvalLetter, decidedLetter } from "../../src/mail/messages.ts";
+import { approvalMessage, decisionMessage } from "../../src/mail/messages.ts";
 import { aDecidedMail, anApprovalMail } from "../mail/message.ts";
 import { barriersOf, HAS_BROWSER, openBrowser, openPage, overflowOf } from "../support/browser.ts";
 
@@ -16,9 +16,9 @@ const LONG = {
 };
 
 const LETTERS = {
-  question: approvalLetter(anApprovalMail({ headers: { Authorization: "Bearer abc" } }), "confirm").html,
-  "long question": approvalLetter(anApprovalMail(LONG), "one_click").html,
-  answer: decidedLetter(aDecidedMail({ reason: "Agreed with Ann.", actor: `key:${"k".repeat(100)}` })).html,
+  question: approvalMessage(anApprovalMail({ headers: { Authorization: "Bearer abc" } }), "confirm").html,
+  "long question": approvalMessage(anApprovalMail(LONG), "one_click").html,
+  answer: decisionMessage(aDecidedMail({ reason: "Agreed with Ann.", actor: `key:${"k".repeat(100)}` })).html,
 };
 
 const VIEWS = [
@@ -48,7 +48,7 @@ describe.skipIf(!HAS_BROWSER)("a mail in a browser", () => {
     async (view) => {
       const page = await openPage(browser, view);
       const url = `https://xn--pple-43d.example.com/${"a-b-".repeat(40)}`;
-      await page.setContent(approvalLetter(anApprovalMail({ url, body: JSON.stringify("a\u202eb") }), "confirm").html);
+      await page.setContent(approvalMessage(anApprovalMail({ url, body: JSON.stringify("a\u202eb") }), "confirm").html);
       const style = (element: string, name: string) => page.evaluate(`getComputedStyle(${element}).${name}`);
       const address =
         '[...document.querySelectorAll("td > span")].find((box) => box.textContent.startsWith("https://"))';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { confirmPage, heldPage } from "../../src/pages/decide.tsx";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
-import { approvalLetter } from "../../src/mail/messages.ts";
+import { approvalMessage } from "../../src/mail/messages.ts";
 import { inboxPage } from "../../src/pages/inbox.tsx";
 import { notificationsPage } from "../../src/pages/notifications.tsx";
 import { receiptPage } from "../../src/pages/receipt.tsx";
@@ -59,7 +59,7 @@ test("whoever decides on a run that was begun again is not told that nothing was
       history: NO_HISTORY,
       baseUrl: "",
     } as const;
-    const email = approvalLetter(mail, "confirm");
+    const email = approvalMessage(mail, "confirm");
     return [
       receiptPage({ action, timeline: [] }),
       confirmPage({ action, expiresAt: later(1), history: NO_HISTORY, decision: "approve" }),
@@ -101,7 +101,7 @@ test("whoever decides on a request with a callback reads where news of it goes, 
     history: NO_HISTORY,
     baseUrl: "",
   } as const;
-  const email = approvalLetter(mail, "confirm");
+  const email = approvalMessage(mail, "confirm");
   const none = { histories: new Map(), requesters: [], by: null, after: null, outcome: null };
   const inbox = inboxPage({ ...none, user, actions: [action], now: NOON });
   const pages = [

@@ -1,12 +1,10 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "bun:test";
-import { findSecrets, findStructured, entropyOf } from "../../src/receipts/find-secrets.ts";
+import { findSecrets, entropyOf } from "../../src/receipts/find-secrets.ts";
 import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
 import { exampleOf } from "../support/secret-examples.ts";
 
 const textsOf = (text: string) => findSecrets(text).map(({ start, end }) => text.slice(start, end));
-
-const structured = (text: string) => findStructured(text).map(({ start, end }) => text.slice(start, end));
 
 describe("a secret of a known format", () => {
   test("there are at least eighty issuers' formats, each by a beginning of its own", () => {
@@ -51,14 +49,14 @@ describe("a secret of a known structure", () => {
   ].map(String);
 
   test("is found where it parses", () => {
-    expect(structured(`the ${jwt}, and`)).toEqual([jwt]);
-    expect(structured("Basic dXNlcjpwYXNz")).toEqual(["dXNlcjpwYXNz"]);
-    expect(structured("bearer 3f9a8b7c6d5e4f3a2b1c")).toEqual(["3f9a8b7c6d5e4f3a2b1c"]);
+    expect(textsOf(`the ${jwt}, and`)).toEqual([jwt]);
+    expect(textsOf("Basic dXNlcjpwYXNz")).toEqual(["dXNlcjpwYXNz"]);
+    expect(textsOf("bearer 3f9a8b7c6d5e4f3a2b1c")).toEqual(["3f9a8b7c6d5e4f3a2b1c"]);
     for (const key of keys) {
-      expect(structured(`before ${key}after`)).toEqual([key.trimEnd()]);
-      expect(structured(JSON.stringify(key))).toHaveLength(1);
+      expect(textsOf(`before ${key}after`)).toEqual([key.trimEnd()]);
+      expect(textsOf(JSON.stringify(key))).toHaveLength(1);
       // An answer was cut within it.
-      expect(structured(key.slice(0, 90))).toEqual([key.slice(0, 90)]);
+      expect(textsOf(key.slice(0, 90))).toEqual([key.slice(0, 90)]);
     }
   });
 
@@ -71,7 +69,7 @@ describe("a secret of a known structure", () => {
     "Basic plan for 12",
     "eyJust.a.text that is none",
   ])("is not seen in what only looks like one: %p", (text) => {
-    expect(structured(text)).toEqual([]);
+    expect(textsOf(text)).toEqual([]);
   });
 });
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import * as mask from "../../src/receipts/masking.ts";
-import { maskOf } from "../../src/receipts/mask-value.ts";
-import { parameterKind, secretKind } from "../../src/receipts/mask-words.ts";
+import { Masking, maskOf, parameterKind, secretKind } from "../../src/receipts/mask-rules.ts";
 import { looksGenerated } from "../../src/receipts/find-secrets.ts";
 import { VIEWERS, type Viewer } from "../../src/accounts/roles.ts";
 import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
@@ -395,11 +394,12 @@ describe("by its format", () => {
   });
 
   test("how many values were hidden is counted, each once", () => {
-    const tally = { hidden: 0 };
-    mask.maskJsonText(`{"token":"${GITHUB}","a":["${GITHUB}","••••(token,9-chars)"],"password":"x"}`, "public", tally);
-    expect(tally.hidden).toBe(3);
-    mask.maskUrl(`https://h/?token=${GITHUB}&q=Bearer%20${TOKEN}`, "decider", tally);
-    expect(tally.hidden).toBe(5);
+    const masking = new Masking("public");
+    mask.maskJsonText(`{"token":"${GITHUB}","a":["${GITHUB}","••••(token,9-chars)"],"password":"x"}`, masking);
+    expect(masking.hidden).toBe(3);
+    const decider = new Masking("decider");
+    mask.maskUrl(`https://h/?token=${GITHUB}&q=Bearer%20${TOKEN}`, decider);
+    expect(decider.hidden).toBe(2);
   });
 });
 

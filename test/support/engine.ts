@@ -8,7 +8,7 @@ import type { Caller } from "../../src/accounts/roles.ts";
 import { DRAIN_WRITE_MS } from "../../src/config/limits.ts";
 import { createEngine } from "../../src/delivery/engine.ts";
 import { systemIds, type Ids } from "../../src/runtime/ids.ts";
-import { mailerOf } from "../../src/mail/mailer.ts";
+import { createMailer } from "../../src/mail/mailer.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { parsePolicy } from "../../src/outbound/policy.ts";
@@ -53,7 +53,7 @@ export async function openEngine(options: EngineOptions = {}) {
     store,
     secrets: encryptedStore.secrets,
     sender,
-    mailer: await mailerOf(config, clock),
+    mailer: await createMailer(config, clock),
     clock,
     ids,
     log: collect(lines),

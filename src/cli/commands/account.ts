@@ -1,12 +1,10 @@
-import type { AccountList, CreateKey, KeyList } from "../../accounts/schemas.ts";
+import type { AccountList, CreateKey } from "../../accounts/schemas.ts";
 import type { AuditLog, AuditQuery } from "../../audit/audit.ts";
 import type { RevokeOptions } from "../../client/client.ts";
-import type { PauseList } from "../../pauses/pause.ts";
 import { age } from "../action-text.ts";
-import { anyText, type CliCommand, several, wholeNumber } from "../command.ts";
-import { EXIT, UsageError } from "../io.ts";
-import { type Cell, headedTable, visible } from "../output.ts";
-import { addServiceCommand, JSON_OPTION, type Session, withSession } from "../session.ts";
+import { anyText, type CliCommand, EXIT, several, UsageError, wholeNumber } from "../command.ts";
+import { type Cell, visible } from "../output.ts";
+import { addServiceCommand, JSON_OPTION, printList, type Session, withSession } from "../session.ts";
 
 /** The commands about keys, callback hosts, pauses, accounts and the audit log. */
 export function addAccountCommands(program: CliCommand): void {
@@ -51,25 +49,20 @@ function addKeyCommands(program: CliCommand): void {
 }
 
 async function listKeys(session: Session): Promise<number> {
-  const keys = await session.client.listKeys();
-  session.print(keys, () =>
-    headedTable(["ID", "ROLE", "HOLD", "SCOPE", "LAST USED", "KEY", "NAME"], keyRows(keys), session),
-  );
-  return EXIT.ok;
-}
-
-function keyRows({ data }: KeyList): readonly (readonly Cell[])[] {
   const now = new Date();
   const usedOf = (at: string | null) => (at === null ? "never" : `${age(at, now)} ago`);
-  return data.map((key) => [
-    key.id,
-    key.role,
-    key.hold,
-    key.scope ?? "",
-    key.revoked_at === null ? usedOf(key.last_used_at) : { text: "revoked", color: "red" },
-    `…${key.last4}`,
-    visible(key.name),
-  ]);
+  return printList(session, await session.client.listKeys(), {
+    headings: ["ID", "ROLE", "HOLD", "SCOPE", "LAST USED", "KEY", "NAME"],
+    rowOf: (key) => [
+      key.id,
+      key.role,
+      key.hold,
+      key.scope ?? "",
+      key.revoked_at === null ? usedOf(key.last_used_at) : { text: "revoked", color: "red" },
+      `…${key.last4}`,
+      visible(key.name),
+    ],
+  });
 }
 
 type CreateKeyOptions = Partial<Omit<CreateKey, "name" | "weaker_hold">> & { weakerHold?: boolean };
@@ -132,11 +125,11 @@ function addCallbackHostCommands(program: CliCommand): void {
 }
 
 async function listCallbackHosts(session: Session): Promise<number> {
-  const hosts = await session.client.listCallbackHosts();
   const now = new Date();
-  const rows = hosts.data.map(({ host, created_at: at }) => [visible(host), `${age(at, now)} ago`]);
-  session.print(hosts, () => headedTable(["HOST", "LISTED"], rows, session));
-  return EXIT.ok;
+  return printList(session, await session.client.listCallbackHosts(), {
+    headings: ["HOST", "LISTED"],
+    rowOf: ({ host, created_at: at }) => [visible(host), `${age(at, now)} ago`],
+  });
 }
 
 interface PauseOptions {
@@ -171,26 +164,20 @@ function addPauseCommands(program: CliCommand): void {
   addServiceCommand(program, "pauses", "list the pauses in force (owner key)")
     .option(...JSON_OPTION)
     .runs(
-      withSession(async (session) => {
-        const pauses = await session.client.listPauses();
-        session.print(pauses, () =>
-          pauses.data.length === 0
-            ? "Nothing is paused."
-            : headedTable(["ID", "WHAT", "SINCE", "BY", "REASON"], pauseRows(pauses), session),
-        );
-        return EXIT.ok;
-      }),
+      withSession(async (session) =>
+        printList(session, await session.client.listPauses(), {
+          headings: ["ID", "WHAT", "SINCE", "BY", "REASON"],
+          rowOf: (pause) => [
+            pause.id,
+            pause.key_id ?? "the whole account",
+            pause.created_at,
+            visible(pause.created_by),
+            visible(pause.reason ?? ""),
+          ],
+          empty: "Nothing is paused.",
+        }),
+      ),
     );
-}
-
-function pauseRows({ data }: PauseList): readonly (readonly Cell[])[] {
-  return data.map((pause) => [
-    pause.id,
-    pause.key_id ?? "the whole account",
-    pause.created_at,
-    visible(pause.created_by),
-    visible(pause.reason ?? ""),
-  ]);
 }
 
 function addAccountsCommands(program: CliCommand): void {
@@ -199,11 +186,12 @@ function addAccountsCommands(program: CliCommand): void {
   addServiceCommand(accounts, "list", "list the accounts of the service, stopped ones first", { isDefault: true })
     .option(...JSON_OPTION)
     .runs(
-      withSession(async (session) => {
-        const list = await session.client.listAccounts();
-        session.print(list, () => headedTable(["ID", "STATE", "CREATED", "EMAIL"], accountRows(list), session));
-        return EXIT.ok;
-      }),
+      withSession(async (session) =>
+        printList(session, await session.client.listAccounts(), {
+          headings: ["ID", "STATE", "CREATED", "EMAIL"],
+          rowOf: (account) => [account.id, stateOf(account), account.created_at, visible(account.email ?? "")],
+        }),
+      ),
     );
   addServiceCommand(accounts, "allow", "allow a stopped account: its keys work again, and its waiting actions are sent")
     .argument("<account id>")
@@ -216,12 +204,9 @@ function addAccountsCommands(program: CliCommand): void {
     );
 }
 
-function accountRows({ data }: AccountList): readonly (readonly Cell[])[] {
-  const stateOf = ({ first, stopped }: AccountList["data"][number]): Cell => {
-    if (stopped) return { text: "stopped", color: "red" };
-    return first ? "first" : "";
-  };
-  return data.map((one) => [one.id, stateOf(one), one.created_at, visible(one.email ?? "")]);
+function stateOf({ first, stopped }: AccountList["data"][number]): Cell {
+  if (stopped) return { text: "stopped", color: "red" };
+  return first ? "first" : "";
 }
 
 function addAudit(program: CliCommand): void {
@@ -241,7 +226,7 @@ function addAudit(program: CliCommand): void {
 const PAGE = 100;
 
 async function showAudit(session: Session, options: AuditQuery & { all?: boolean }): Promise<number> {
-  const { client, print, line, say, paint, isJson } = session;
+  const { client, line } = session;
   const { all, ...query } = options;
   if (all === true) {
     for (let next: string | null | undefined = query.cursor; next !== null;) {
@@ -251,22 +236,16 @@ async function showAudit(session: Session, options: AuditQuery & { all?: boolean
     }
     return EXIT.ok;
   }
-  const page = await client.listAudit(query);
-  print(page, () =>
-    page.data.length === 0
-      ? "No entries found."
-      : headedTable(["AT", "WHAT", "WHO", "FROM", "ON WHAT"], auditRows(page), session),
-  );
-  if (!isJson && page.next_cursor !== null) say(paint(`more: outgate audit --cursor ${page.next_cursor} …`, "grey"));
-  return EXIT.ok;
-}
-
-function auditRows({ data }: AuditLog): readonly (readonly Cell[])[] {
-  return data.map((entry) => [
-    entry.at,
-    entry.kind,
-    visible(entry.actor),
-    visible(entry.client ?? "the service"),
-    visible(entry.subject),
-  ]);
+  return printList(session, await client.listAudit(query), {
+    headings: ["AT", "WHAT", "WHO", "FROM", "ON WHAT"],
+    rowOf: (entry) => [
+      entry.at,
+      entry.kind,
+      visible(entry.actor),
+      visible(entry.client ?? "the service"),
+      visible(entry.subject),
+    ],
+    empty: "No entries found.",
+    command: "outgate audit",
+  });
 }

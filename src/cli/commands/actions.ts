@@ -1,24 +1,24 @@
 import { Option } from "commander";
-import type { ActionPage, ListQuery } from "../../actions/list-schemas.ts";
+import type { ListQuery } from "../../actions/list-schemas.ts";
 import type { OutgateClient } from "../../client/client.ts";
 import type { OutgateEvent } from "../../client/follow.ts";
 import {
   age,
-  describe,
+  describeAction,
   describeDecision,
   describeTimeline,
   exitCodeOf,
   STATUS_COLOR,
   withHost,
 } from "../action-text.ts";
-import { anyText, type CliCommand, several, wholeNumber } from "../command.ts";
-import { EXIT, readLine, UsageError } from "../io.ts";
-import { type Cell, headedTable, table, visible } from "../output.ts";
+import { anyText, type CliCommand, EXIT, readLine, several, UsageError, wholeNumber } from "../command.ts";
+import { table, visible } from "../output.ts";
 import {
   addServiceCommand,
   hasEnded,
   JSON_OPTION,
   openStream,
+  printList,
   type Session,
   waitForEnd,
   withSession,
@@ -61,7 +61,7 @@ async function showAction(session: Session, { wait = 0, timeline }: GetOptions, 
   if (!session.isJson && action.status === "awaiting_approval") {
     session.say(describeDecision(action, await client.getDecisionFacts(action.id), session));
   }
-  print(action, () => describe(action, session));
+  print(action, () => describeAction(action, session));
   return exitCodeOf(action.status, wait > 0);
 }
 
@@ -98,29 +98,21 @@ async function listActions(session: Session, options: ListOptions): Promise<numb
     created_before: before,
   };
   // Safe: the service validates the method; what is undefined isn't sent.
-  const page = await session.client.listActions({ ...query, ...renamed } as ListQuery);
-  session.print(page, () =>
-    page.data.length === 0
-      ? "No actions found."
-      : headedTable(["ID", "STATUS", "TRIES", "AGE", "BY", "METHOD", "URL"], actionRows(page), session),
-  );
-  if (!session.isJson && page.next_cursor !== null) {
-    session.say(session.paint(`more: outgate list --cursor ${page.next_cursor} …`, "grey"));
-  }
-  return EXIT.ok;
-}
-
-function actionRows({ data }: ActionPage): readonly (readonly Cell[])[] {
   const now = new Date();
-  return data.map((action) => [
-    action.id,
-    { text: action.status, color: STATUS_COLOR[action.status] },
-    `${action.attempts}/${action.retries}`,
-    age(action.created_at, now),
-    visible(action.created_by.name),
-    action.method,
-    withHost(visible(action.url)),
-  ]);
+  return printList(session, await session.client.listActions({ ...query, ...renamed } as ListQuery), {
+    headings: ["ID", "STATUS", "TRIES", "AGE", "BY", "METHOD", "URL"],
+    rowOf: (action) => [
+      action.id,
+      { text: action.status, color: STATUS_COLOR[action.status] },
+      `${action.attempts}/${action.retries}`,
+      age(action.created_at, now),
+      visible(action.created_by.name),
+      action.method,
+      withHost(visible(action.url)),
+    ],
+    empty: "No actions found.",
+    command: "outgate list",
+  });
 }
 
 interface WatchOptions {
@@ -251,7 +243,7 @@ async function decide(
     ...(decidedRun === undefined ? {} : { run: decidedRun }),
   });
   const action = await waitForEnd(client, decided, wait ?? 0);
-  session.print(action, () => describe(action, session));
+  session.print(action, () => describeAction(action, session));
   // Without --wait the exit code only says that the decision was made.
   return wait === undefined ? EXIT.ok : exitCodeOf(action.status, true);
 }

@@ -1,7 +1,7 @@
+import { EXIT, type Io } from "../command.ts";
 import { reportSettings } from "../../admin/backup.ts";
 import { OutgateError } from "../../client/transport.ts";
 import { VERSION } from "../../config/config.ts";
-import { EXIT, type Io } from "../io.ts";
 import { type Cell, explain, table, visible } from "../output.ts";
 import { openSession, readApiKey, readUrl, type Session, type SessionOptions } from "../session.ts";
 

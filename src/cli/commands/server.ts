@@ -1,6 +1,6 @@
+import { EXIT, type Io, UsageError } from "../command.ts";
 import { serve } from "../../app.ts";
-import { EXIT, type Io, UsageError } from "../io.ts";
-import type { RotateOptions } from "../server-commands.ts";
+import type { RotateKeyOptions } from "../server-commands.ts";
 import { relayStreams, sendTo, type Send } from "../../../mcp/bridge/relay.ts";
 import { apiKeyOf } from "../../client/transport.ts";
 import { createWelcomeLink, firstStartNotice, welcomeUrl } from "../../accounts/first-start.ts";
@@ -10,7 +10,7 @@ import { readConfig, type Config } from "../../config/config.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { systemIds } from "../../runtime/ids.ts";
 import { rotateKey, type RotatedKey } from "../../admin/rotate-key.ts";
-import { KEY_FORMS, readKey } from "../../crypto/key.ts";
+import { KEY_FORMS, readKey } from "../../crypto/master-key.ts";
 
 /** `outgate serve`: runs the service with the settings of the environment. */
 export async function runService({ env }: Io): Promise<number> {
@@ -94,7 +94,7 @@ export async function renewWelcomeLink({ env, out, err }: Io): Promise<number> {
 }
 
 /** `outgate backup`: a consistent copy of database and key, also while the service runs. */
-export async function copyDatabase({ env, out }: Io, folder: string): Promise<number> {
+export async function runBackup({ env, out }: Io, folder: string): Promise<number> {
   // Readable by this user alone: the folder holds the key.
   process.umask(0o077);
   const { database, keyFile } = backUp(readConfig(env), folder);
@@ -105,7 +105,7 @@ export async function copyDatabase({ env, out }: Io, folder: string): Promise<nu
 }
 
 /** `outgate rotate-secret-key`: encrypts everything with a new master key. Runs with the service's own settings. */
-export async function rotateSecretKey({ env, out, err }: Io, options: RotateOptions): Promise<number> {
+export async function rotateSecretKey({ env, out, err }: Io, options: RotateKeyOptions): Promise<number> {
   // New key files are readable by this user alone.
   process.umask(0o077);
   const config = readConfig(env);

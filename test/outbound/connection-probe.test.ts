@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import ipaddr from "ipaddr.js";
 import { CONNECTABLE_FRESH_MS, CONNECTABLE_REMEMBERED_MAX } from "../../src/config/limits.ts";
-import { createConnectable } from "../../src/outbound/resolve.ts";
+import { ConnectionProbe } from "../../src/outbound/resolve.ts";
 import { answers, openRawTarget } from "../support/raw-target.ts";
 import { sender } from "./attempt.ts";
 import { requestTo } from "./policies.ts";
@@ -18,7 +18,10 @@ test("a call is preceded by a connection that carries no byte", async () => {
 
 test("an address that answered is not probed for a moment, and again once a call to it was not answered", async () => {
   let [nowMs, count] = [0, 0];
-  const connectable = createConnectable({ nowMs: () => nowMs, probe: () => Promise.resolve((count += 1) < 0) });
+  const connectable = new ConnectionProbe(
+    () => nowMs,
+    () => Promise.resolve((count += 1) < 0),
+  );
   const probes = async () => {
     const before = count;
     expect(await connectable.isSilent(HERE, 80, LIMITS)).toBe(false);
@@ -49,9 +52,9 @@ test("one that refuses is not silent, and one that the limit overtakes is", asyn
   const target = await openRawTarget(answers(200));
   const { port } = target;
   await target[Symbol.asyncDispose]();
-  expect(await createConnectable().isSilent(HERE, port, LIMITS)).toBe(false);
+  expect(await new ConnectionProbe().isSilent(HERE, port, LIMITS)).toBe(false);
   const signal = AbortSignal.abort();
-  expect(await createConnectable().isSilent(HERE, port, { limitMs: 5_000, signal })).toBe(true);
+  expect(await new ConnectionProbe().isSilent(HERE, port, { limitMs: 5_000, signal })).toBe(true);
 });
 
 test("a pause of the event loop makes no address silent", async () => {
@@ -59,7 +62,7 @@ test("a pause of the event loop makes no address silent", async () => {
   const limits = { limitMs: 10, signal: LIMITS.signal };
   const heard: boolean[] = [];
   for (let round = 0; round < 10; round += 1) {
-    const silent = createConnectable().isSilent(HERE, target.port, limits);
+    const silent = new ConnectionProbe().isSilent(HERE, target.port, limits);
     // The connection comes about meanwhile, and the limit is over: both are heard of in the turn after it.
     Bun.sleepSync(20);
     heard.push(await silent);

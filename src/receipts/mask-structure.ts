@@ -1,8 +1,129 @@
-import { MASK_PATTERN, type Masking } from "./mask-value.ts";
-import { parameterKind, secretKind } from "./mask-words.ts";
+import { endOfString, endOfValue, skipSpace } from "../json/json.ts";
+import { MASK_PATTERN, type Masking, parameterKind, secretKind } from "./mask-rules.ts";
 
 /** Masks a text that was nested or encoded inside another one. */
-export type MaskInner = (text: string) => string;
+type MaskInner = (text: string) => string;
+
+/** Whether the text may be JSON: without a quoted name and a colon `maskMembers` only applies `inner` to strings. */
+export function hasMembers(text: string): boolean {
+  return MEMBER.test(text);
+}
+
+const MEMBER = /"\s*:/;
+
+/**
+ * Masks the values of members with the name of a secret, and applies `inner` to every other string and name. In an object or
+ * list with such a name each value is checked and the structure stays. Works on the text, so that numbers, escapes and white
+ * space keep their spelling. Invalid or cut JSON is read as far as possible. One pass, without recursion.
+ */
+export function maskMembers(text: string, masking: Masking, inner: MaskInner): string {
+  return new Members(text, masking, inner).masked();
+}
+
+class Members {
+  readonly #text: string;
+  readonly #masking: Masking;
+  readonly #inner: MaskInner;
+  #masked = "";
+  #kept = 0;
+
+  constructor(text: string, masking: Masking, inner: MaskInner) {
+    this.#text = text;
+    this.#masking = masking;
+    this.#inner = inner;
+  }
+
+  masked(): string {
+    const text = this.#text;
+    for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
+      const end = endOfString(text, at);
+      const kind = this.#string(at, end);
+      const colon = skipSpace(text, end);
+      at = kind !== null && text[colon] === ":" ? this.#secretValue(skipSpace(text, colon + 1), kind) : end;
+    }
+    return this.#masked + text.slice(this.#kept);
+  }
+
+  /** Masks a name, or a value without a secret's name. Returns what kind of secret its value is if it is a name; else null. */
+  #string(start: number, end: number): string | null {
+    const name = stringOf(this.#text, start, end);
+    const masked = this.#inner(name);
+    if (masked === name) return secretKind(name);
+    this.#put(start, end, masked);
+    // Check the masked name too, so that masking a second time changes nothing.
+    return secretKind(name) ?? secretKind(masked);
+  }
+
+  /** Masks a value, or everything in an object or list; returns where to read on. */
+  #secretValue(start: number, outer: string): number {
+    const text = this.#text;
+    if (text[start] !== "{" && text[start] !== "[") return this.#secretScalar(start, outer);
+    const end = endOfValue(text, start);
+    let kind = outer;
+    let at = start + 1;
+    while (at < end) {
+      if (text.charCodeAt(at) === QUOTE) {
+        const stringEnd = endOfString(text, at);
+        const isName = text[skipSpace(text, stringEnd)] === ":";
+        if (isName) kind = this.#string(at, stringEnd) ?? outer;
+        at = isName ? stringEnd : this.#secretScalar(at, kind);
+      } else at = isBetweenValues(text.charCodeAt(at)) ? at + 1 : this.#secretScalar(at, kind);
+    }
+    return at;
+  }
+
+  #secretScalar(start: number, kind: string): number {
+    if (this.#text[start] === '"') return this.#secretString(start, kind);
+    const end = endOfScalar(this.#text, start);
+    const value = this.#text.slice(start, end);
+    // A number, or any word in invalid JSON. Shown to deciders, since generated secrets are strings.
+    if (this.#masking.viewer === "public" && this.#masking.hidesNamed(value)) {
+      this.#put(start, end, this.#masking.hide(value, kind));
+    }
+    return Math.max(end, start + 1);
+  }
+
+  #secretString(start: number, kind: string): number {
+    const end = endOfString(this.#text, start);
+    const value = stringOf(this.#text, start, end);
+    const masked = this.#masking.hidesNamed(value) ? this.#masking.hide(value, kind) : this.#inner(value);
+    if (masked !== value) this.#put(start, end, masked);
+    return end;
+  }
+
+  #put(start: number, end: number, masked: string): void {
+    this.#masked += this.#text.slice(this.#kept, start) + JSON.stringify(masked);
+    this.#kept = end;
+  }
+}
+
+/** The value of a quoted string. A cut or badly escaped one is taken as written. */
+function stringOf(text: string, start: number, end: number): string {
+  const isClosed = end - start > 1 && text[end - 1] === '"';
+  const written = text.slice(start + 1, isClosed ? end - 1 : end);
+  if (!written.includes("\\")) return written;
+  try {
+    return String(JSON.parse(`"${written}"`));
+  } catch {
+    return written;
+  }
+}
+
+/** A space does not end it: in invalid JSON a secret may contain one. */
+function endOfScalar(text: string, start: number): number {
+  SCALAR_END.lastIndex = start;
+  let end = SCALAR_END.exec(text)?.index ?? text.length;
+  while (end > start && text.charCodeAt(end - 1) <= SPACE) end -= 1;
+  return end;
+}
+
+const SCALAR_END = /[,}\]\n\r]/g;
+
+const PUNCTUATION = new Set(Buffer.from(":,{}[]"));
+
+function isBetweenValues(code: number): boolean {
+  return code <= SPACE || PUNCTUATION.has(code);
+}
 
 /** Which characters end a value, besides the separators of parameters. */
 interface PairsOptions {
@@ -28,12 +149,12 @@ export function maskPairs(text: string, options: PairsOptions, masking: Masking,
   return named.includes("%") || named.includes("+") ? maskEncoded(named, options, inner) : named;
 }
 
-const [QUOTE, HASH, PERCENT, AMPERSAND, PLUS, SLASH, COLON] = [0x22, 0x23, 0x25, 0x26, 0x2b, 0x2f, 0x3a];
+const [SPACE, QUOTE, HASH, PERCENT, AMPERSAND, PLUS] = [0x20, 0x22, 0x23, 0x25, 0x26, 0x2b];
 
-const [SEMICOLON, EQUALS, QUESTION, AT, BACKSLASH] = [0x3b, 0x3d, 0x3f, 0x40, 0x5c];
+const [SLASH, COLON, SEMICOLON, EQUALS, QUESTION, AT, BACKSLASH] = [0x2f, 0x3a, 0x3b, 0x3d, 0x3f, 0x40, 0x5c];
 
 function endsRun(code: number, { isWhole, isQuoted }: PairsOptions): boolean {
-  return (code <= 0x20 && !isWhole) || (code === QUOTE && isQuoted);
+  return (code <= SPACE && !isWhole) || (code === QUOTE && isQuoted);
 }
 
 /** Browsers read a backslash as a slash. */
@@ -85,7 +206,7 @@ function maskLogin(login: string, masking: Masking): string {
 }
 
 function endsAuthority(code: number): boolean {
-  return code <= 0x20 || isSlash(code) || code === QUESTION || code === HASH || code === QUOTE;
+  return code <= SPACE || isSlash(code) || code === QUESTION || code === HASH || code === QUOTE;
 }
 
 function startOfUserInfo(text: string, start: number, at: number): number | null {
@@ -94,7 +215,7 @@ function startOfUserInfo(text: string, start: number, at: number): number | null
 }
 
 function endsLogin(code: number, options: PairsOptions): boolean {
-  return code <= 0x20 || isSlash(code) || code === AMPERSAND || endsRun(code, options);
+  return code <= SPACE || isSlash(code) || code === AMPERSAND || endsRun(code, options);
 }
 
 /** Where `user:` begins; null: no login before the `@`. */
@@ -118,8 +239,8 @@ function maskValues(text: string, options: PairsOptions, masking: Masking): stri
     const code = text.charCodeAt(at);
     // Skip names inside a checked value: `token=token=token=…` would take quadratic time.
     const isName = code === EQUALS && at > name && at >= checked;
-    const kind = isName ? kindOf(text.slice(name, at), isQuery) : null;
-    const end = kind === null ? at : endOfValue(text, at + 1, options);
+    const kind = isName ? kindOfParameter(text.slice(name, at), isQuery) : null;
+    const end = kind === null ? at : endOfParameter(text, at + 1, options);
     checked = Math.max(checked, end);
     if (kind !== null && masking.hidesNamed(decode(text.slice(at + 1, end)))) {
       masked += text.slice(kept, at + 1) + masking.hide(text.slice(at + 1, end), kind);
@@ -137,12 +258,12 @@ function maskValues(text: string, options: PairsOptions, masking: Masking): stri
   return masked + text.slice(kept);
 }
 
-function kindOf(name: string, isQuery: boolean): string | null {
+function kindOfParameter(name: string, isQuery: boolean): string | null {
   const decoded = name.includes("%") ? decode(name) : name;
   return isQuery ? parameterKind(decoded) : secretKind(decoded);
 }
 
-function endOfValue(text: string, start: number, options: PairsOptions): number {
+function endOfParameter(text: string, start: number, options: PairsOptions): number {
   let at = start;
   while (at < text.length && !endsValue(text.charCodeAt(at)) && !endsRun(text.charCodeAt(at), options)) at += 1;
   return at;

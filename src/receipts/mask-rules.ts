@@ -1,0 +1,164 @@
+import type { Viewer } from "../accounts/roles.ts";
+import { looksGenerated } from "./find-secrets.ts";
+
+/** The start of every mask. Alone it replaces values that are always hidden. */
+export const MASK = "••••";
+
+/** A mask as `maskOf` writes it, or `••••` alone. */
+export const MASK_PATTERN = /••••(?:\([A-Za-z0-9.-]{1,40},\d{1,9}-chars?(?:,…[A-Za-z0-9._~-]{1,4})?\))?/g;
+
+/** What one viewer may not see. Counts what it hides. */
+export class Masking {
+  readonly viewer: Viewer;
+  /** The number of values hidden so far. */
+  hidden = 0;
+
+  constructor(viewer: Viewer) {
+    this.viewer = viewer;
+  }
+
+  /** The mask of a secret. A mask is returned as it is. */
+  hide(secret: string, kind: string): string {
+    if (secret.startsWith(MASK) && withoutMasks(secret) === "") return secret;
+    this.hidden += 1;
+    return maskOf(secret, kind);
+  }
+
+  /**
+   * Whether to hide a value with the name of a secret. From the public always; from deciders only if it looks generated,
+   * or an agent could hide a request from them by naming its parts tokens.
+   */
+  hidesNamed(value: string): boolean {
+    return this.viewer === "public" ? !CONSTANTS.has(value) : looksGenerated(withoutMasks(value));
+  }
+}
+
+/** Values that can't be secret. */
+const CONSTANTS = new Set(["", "true", "false", "null"]);
+
+/** The mask of a secret: kind, length and end, like `••••(GitHub-token,40-chars,…a1B2)`. */
+export function maskOf(secret: string, kind: string): string {
+  const chars = secret.length - (secret.match(SURROGATE_PAIR)?.length ?? 0);
+  const end = secret
+    .slice(-2 * TAIL_CHARS)
+    .replace(NO_TAIL, "")
+    .slice(-TAIL_CHARS);
+  const tail = chars < TAIL_FROM_CHARS || end === "" ? "" : `,…${end}`;
+  return `${MASK}(${kind.replaceAll(" ", "-")},${chars}-char${chars === 1 ? "" : "s"}${tail})`;
+}
+
+/** Secrets of at least this length show their last four characters, so that people can tell keys apart. */
+const TAIL_FROM_CHARS = 16;
+
+const TAIL_CHARS = 4;
+
+/** Characters that are left out of a mask: they could end a value in JSON, a form or a URL. */
+const NO_TAIL = /[^A-Za-z0-9._~-]/g;
+
+const SURROGATE_PAIR = /[\ud800-\udbff][\udc00-\udfff]/g;
+
+function withoutMasks(text: string): string {
+  return text.includes(MASK) ? text.replace(MASK_PATTERN, "") : text;
+}
+
+/** Whether a header's value is shown, apart from secrets that are found by their format. */
+export function isVisibleHeader(name: string): boolean {
+  return VISIBLE_HEADERS.has(name.toLowerCase());
+}
+
+/** An allow list, since a list of secret headers would never be complete. */
+const VISIBLE_HEADERS = new Set([
+  "accept",
+  "content-type",
+  "content-length",
+  "user-agent",
+  "idempotency-key",
+  "x-request-id",
+  "webhook-id",
+  "webhook-timestamp",
+  "retry-after",
+  // They name the operation, which approvers have to see.
+  "soapaction",
+  "x-amz-target",
+]);
+
+/** The kind of secret that the name of a JSON member or form field means; null: none. */
+export function secretKind(name: string): string | null {
+  if (name.length > NAME_CHARS_MAX) return "secret";
+  // The words in a mask describe what it hides, not the value of this name.
+  const bare = withoutMasks(name);
+  const kind = WORDS.get(bare);
+  if (kind !== undefined) return kind;
+  if (!MAY_BE_SENSITIVE.test(bare)) return null;
+  return firstKind(bare, (word, next) => WORDS.get(word) ?? PAIRS.get(word) ?? PAIRS.get(word + next));
+}
+
+/** The same for a query parameter, where a few more words mean a secret. */
+export function parameterKind(name: string): string | null {
+  const kind = secretKind(name);
+  if (kind !== null || !MAY_BE_SENSITIVE_IN_QUERY.test(name)) return kind;
+  return firstKind(withoutMasks(name), (word) => QUERY_WORDS.get(word));
+}
+
+function firstKind(name: string, kindOf: (word: string, next: string) => string | undefined): string | null {
+  for (const words of readingsOf(name)) {
+    for (const [at, word] of words.entries()) {
+      const kind = kindOf(word, words[at + 1] ?? "");
+      if (kind !== undefined) return kind;
+    }
+  }
+  return null;
+}
+
+/**
+ * A name split into lower-case words at non-letters and capitals. A run of capitals is read in two ways: `JWTToken` is JWT and
+ * Token, `APIkey` is API and key.
+ */
+function readingsOf(name: string): readonly (readonly string[])[] {
+  const usual = wordsOf(name, /[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g);
+  return /[A-Z]{2}[a-z]/.test(name) ? [usual, wordsOf(name, /[A-Z]{2,}|[A-Z]?[a-z]+/g)] : [usual];
+}
+
+function wordsOf(name: string, word: RegExp): readonly string[] {
+  return (name.match(word) ?? []).map((found) => found.toLowerCase());
+}
+
+/** Longer names count as secret without being split, which would take too long. */
+const NAME_CHARS_MAX = 256;
+
+/** Words in a name that make its value a secret, by the kind that the mask shows. */
+const WORDS = byWord({
+  password: ["password", "passwords", "passwd", "pwd"],
+  passphrase: ["passphrase"],
+  secret: ["secret", "secrets"],
+  token: ["token", "jwt"],
+  credentials: ["auth", "authorization", "credential", "credentials"],
+  signature: ["signature"],
+  cookie: ["cookie", "cookies"],
+  session: ["session"],
+  "one-time-code": ["otp"],
+  PIN: ["pin"],
+  "card-code": ["cvv", "cvc"],
+});
+
+/** The same for two words in a row, also written as one. */
+const PAIRS = byWord({
+  key: ["apikey", "accesskey", "privatekey", "secretkey", "signingkey"],
+  "card-number": ["cardnumber"],
+});
+
+/** Words that mean a secret in a query string only; elsewhere `key` and `code` name harmless things. */
+const QUERY_WORDS = byWord({ key: ["key"], code: ["code"], signature: ["sig"], token: ["access"] });
+
+function byWord(kinds: Readonly<Record<string, readonly string[]>>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(kinds).flatMap(([kind, words]) => words.map((word) => [word, kind] as const)));
+}
+
+/**
+ * A quick check: contains a part of every word and pair above. Most names fail it, and it is five times as fast as splitting
+ * a name into words.
+ */
+const MAY_BE_SENSITIVE =
+  /pass|pwd|secret|token|auth|cred|signature|cookie|session|jwt|otp|pin|cvv|cvc|(?:api|access|private|signing)[^a-z]*key|card[^a-z]*number/i;
+
+const MAY_BE_SENSITIVE_IN_QUERY = /key|code|sig|access/i;
